@@ -1,0 +1,38 @@
+"""Hooks for AI agents, as OpenTelemetry span processors."""
+
+from spanhook.config import instrument, uninstrument
+from spanhook.context import Identity, context
+from spanhook.current import current_operation
+from spanhook.errors import ConfigurationError, HookError, RequirementError, SealedError, SpanhookError
+from spanhook.hook import Hook, Reject
+from spanhook.loops import per_loop
+from spanhook.operation import DecisionRecord, Operation, Response
+from spanhook.registry import Hooks
+from spanhook.settings import Settings
+from spanhook.shape import Request
+from spanhook.usage import Usage
+from spanhook.version import __version__
+
+__all__ = [
+    "ConfigurationError",
+    "DecisionRecord",
+    "Hook",
+    "HookError",
+    "Hooks",
+    "Identity",
+    "Operation",
+    "Reject",
+    "Request",
+    "RequirementError",
+    "Response",
+    "SealedError",
+    "Settings",
+    "SpanhookError",
+    "Usage",
+    "__version__",
+    "context",
+    "current_operation",
+    "instrument",
+    "per_loop",
+    "uninstrument",
+]

@@ -1,0 +1,105 @@
+"""Making one call with its hooks around it: the drivers for functions and coroutine functions.
+
+What comes back is settled by what it is: a value, an awaitable, or a stream.
+"""
+
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+from spanhook.finishing import Run, afinish, apasses, finish, passes, start
+from spanhook.lifecycle import Absorbed, begin, enter, outcome, restore, settle
+from spanhook.operation import Operation
+from spanhook.shape import Args, Kwargs, Shape
+from spanhook.proxies import hand_over
+
+
+def call(shape: Shape, wrapped: Callable[..., Any], instance: Any, args: Args, kwargs: Kwargs) -> Any:
+    """Call a plain function as an operation."""
+    op = begin(shape, instance, args, kwargs)
+    if op is None:
+        return wrapped(*args, **kwargs)
+    if isinstance(op, Absorbed):
+        result = wrapped(*args, **kwargs)
+        op.take(result)
+        return result
+    held = enter(op)
+    try:
+        run = start(op, is_async=False)
+        if passes(op, run):
+            op.called = True
+            try:
+                result = wrapped(*op.args, **op.kwargs)
+            except BaseException as error:
+                op.error = error
+            else:
+                if shape.stream_of is not None and (stream := hand_over(op, run, result)) is not None:
+                    return stream
+                if hasattr(type(result), "__await__"):
+                    return _awaited(op, run, result)
+                settle(op, result)
+        finish(op, run)
+    finally:
+        restore(held)
+    return outcome(op)
+
+
+async def acall(
+    shape: Shape, wrapped: Callable[..., Awaitable[Any]], instance: Any, args: Args, kwargs: Kwargs
+) -> Any:
+    """Call a coroutine function as an operation."""
+    op = begin(shape, instance, args, kwargs)
+    if op is None:
+        return await wrapped(*args, **kwargs)
+    if isinstance(op, Absorbed):
+        result = await wrapped(*args, **kwargs)
+        op.take(result)
+        return result
+    held = enter(op)
+    try:
+        if op.plan is None:
+            run = None
+        else:
+            made = op
+
+            async def direct() -> None:
+                await _make(made, wrapped)
+
+            run = start(op, is_async=True, direct=direct)
+        if await apasses(op, run):
+            await _make(op, wrapped)
+            if shape.stream_of is not None and (stream := hand_over(op, run, op.result)) is not None:
+                return stream
+        await afinish(op, run)
+    finally:
+        restore(held)
+    result = outcome(op)
+    if op.short_circuited and hasattr(type(result), "__await__"):
+        return await result
+    return result
+
+
+async def _make(op: Operation, wrapped: Callable[..., Awaitable[Any]]) -> None:
+    op.called = True
+    try:
+        result = await wrapped(*op.args, **op.kwargs)
+    except BaseException as error:
+        op.error = error
+    else:
+        if op.shape.stream_of is not None and op.shape.stream_of(result):
+            op.result = result
+        else:
+            settle(op, result)
+
+
+async def _awaited(op: Operation, run: Run | None, result: Awaitable[Any]) -> Any:
+    """Go on with an operation whose plain function returned an awaitable."""
+    held = enter(op)
+    try:
+        try:
+            settle(op, await result)
+        except BaseException as error:
+            op.error = error
+        await afinish(op, run)
+    finally:
+        restore(held)
+    return outcome(op)

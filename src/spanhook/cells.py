@@ -1,0 +1,95 @@
+"""Sums that many threads add to without a lock and without losing anything.
+
+A plain ``d[k] = d.get(k, 0) + n`` on a shared dict loses about a third of the counts over a few threads. Here every
+thread adds to lists of its own; whoever reads adds them up.
+"""
+
+import threading
+import weakref
+from collections.abc import Mapping
+from typing import Any
+
+Key = tuple[Any, ...]
+Vector = list[int]
+
+MAX_KEYS = 1000
+OVERFLOW: Key = ("otel.metric.overflow",)
+
+
+class Cells:
+    """Vectors of integers by key, at most ``MAX_KEYS`` keys and then one for all others.
+
+    Args:
+        width: How many numbers are summed per key.
+    """
+
+    def __init__(self, width: int) -> None:
+        self._width = width
+        self.renew()
+
+    def renew(self) -> None:
+        """Start from zero in a forked child: what was counted before is the parent's to report."""
+        self._local = threading.local()
+        self._lock = threading.Lock()
+        self._live: list[tuple[weakref.ref[threading.Thread], dict[Key, Vector]]] = []
+        self._folded: dict[Key, Vector] = {}
+        self._admitted: dict[Key, None] = {}
+
+    def cell(self, key: Key) -> Vector:
+        """The calling thread's own vector for ``key``, to be added to in place."""
+        try:
+            cells: dict[Key, Vector] = self._local.cells
+        except AttributeError:
+            cells = self._join()
+        found = cells.get(key)
+        if found is None:
+            if len(cells) >= MAX_KEYS:
+                key = OVERFLOW
+            found = cells.setdefault(key, [0] * self._width)
+        return found
+
+    def _join(self) -> dict[Key, Vector]:
+        cells: dict[Key, Vector] = {}
+        self._local.cells = cells
+        with self._lock:
+            self._fold()
+            self._live.append((weakref.ref(threading.current_thread()), cells))
+        return cells
+
+    def _fold(self) -> None:
+        """Add up what threads that have ended left behind, so that threads leave no trace of their own."""
+        live: list[tuple[weakref.ref[threading.Thread], dict[Key, Vector]]] = []
+        for reference, cells in self._live:
+            thread = reference()
+            if thread is not None and thread.is_alive():
+                live.append((reference, cells))
+            else:
+                self._add(self._folded, cells)
+        self._live = live
+
+    def _add(self, into: dict[Key, Vector], cells: Mapping[Key, Vector]) -> None:
+        for key, vector in list(cells.items()):
+            if key not in self._admitted:
+                if len(self._admitted) >= MAX_KEYS:
+                    key = OVERFLOW
+                else:
+                    self._admitted[key] = None
+            held = into.get(key)
+            if held is None:
+                into[key] = list(vector)
+            else:
+                for index, amount in enumerate(vector):
+                    held[index] += amount
+
+    def sums(self) -> dict[Key, Vector]:
+        """The sum over all threads, living and ended, by key."""
+        with self._lock:
+            self._fold()
+            result = {key: list(vector) for key, vector in self._folded.items()}
+            for _, cells in self._live:
+                self._add(result, cells)
+        return result
+
+    def __len__(self) -> int:
+        """How many threads are kept track of."""
+        return len(self._live)

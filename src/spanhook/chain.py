@@ -1,0 +1,305 @@
+"""Running the hooks of one operation, in order, around its call.
+
+A chain is one coroutine that parks where the call belongs (see ``driving``). What came of the call stands in
+``op.result`` and ``op.error``; nothing is raised through the chain, so no hook can lose it.
+"""
+
+from collections.abc import Awaitable, Callable
+from time import perf_counter_ns
+from typing import Any
+
+from spanhook.binding import AROUND, WRAP, Bound
+from spanhook.current import InHook, current
+from spanhook.driving import park
+from spanhook.errors import HookError
+from spanhook.hosting import Host
+from spanhook.operation import Operation
+from spanhook.registry import Plan
+from spanhook.verdicts import Tally, Verdicts
+
+Outcome = tuple[Any, BaseException | None, int]
+"""What a piece of hook code returned, what it raised, and its nanoseconds."""
+
+
+class Chain:
+    """The hooks of one operation, as they run.
+
+    Args:
+        op: The operation; its span is current in the caller's context.
+        plan: The hooks of its kind.
+        host: How hooks are run and waited for here.
+        tally: Told of every decision.
+        conclude: Works out the operation's status and phase from its outcome.
+        direct: Makes the call from within the chain, where parking is impossible; ``None`` where it cannot be.
+    """
+
+    __slots__ = ("_conclude", "_direct", "_host", "_marker", "_op", "_plan", "_ran", "_verdicts")
+
+    def __init__(
+        self,
+        op: Operation,
+        plan: Plan,
+        host: Host,
+        tally: Tally,
+        conclude: Callable[[Operation], None],
+        direct: Callable[[], Awaitable[None]] | None = None,
+    ) -> None:
+        self._op, self._plan, self._host = op, plan, host
+        self._conclude, self._direct = conclude, direct
+        self._marker = InHook(op)
+        self._verdicts = Verdicts(op, tally)
+        self._ran: list[Bound] = []
+
+    async def run(self) -> None:
+        """Run the gates, park while the call is made, then run what comes after it."""
+        op = self._op
+        if op.error is None:
+            await self._enter(0)
+        self._conclude(op)
+        if op.status == "cancelled" and any(bound.slow for bound in self._plan.error):
+            await park()  # async drivers let the rest run in a task of its own
+        await self._observe()
+
+    # ------------------------------------------------------------------------------------ before the call
+
+    async def _enter(self, index: int, *, foreign: bool = False) -> None:
+        """Run the hooks from ``index`` on, then the call."""
+        op, gates = self._op, self._plan.pre
+        while index < len(gates):
+            bound = gates[index]
+            index += 1
+            if bound.selective and not self._wanted(bound):
+                if op.error is not None:
+                    return
+                continue
+            if bound.form == AROUND:
+                return await self._around(bound, index, foreign)
+            if bound.form == WRAP:
+                return await self._wrap(bound, index, foreign)
+            await self._before(bound)
+            if op.error is not None:
+                return
+            self._ran.append(bound)
+        if op.short_circuited:
+            return
+        if not foreign:
+            await park()
+        elif self._direct is not None:
+            await self._direct()
+        else:
+            raise HookError("on a stream, call_next() must be awaited in the hook's own task")
+        self._conclude(op)
+
+    async def _before(self, bound: Bound, *, again: bool = False) -> None:
+        op = self._op
+        if bound.watch and self._verdicts.over_budget(bound):
+            return
+        modified = op.modified
+        if bound.slow:
+            view = self._host.view(elsewhere=bound.blocking or self._host.moves_async)
+            value, error, spent = await self._piece(bound, view, bound.function, view)
+        else:
+            # Most hooks are plain functions: no coroutine is made for them.
+            current.set(self._marker)
+            started = perf_counter_ns()
+            value = error = None
+            try:
+                value = bound.function(op)
+            except BaseException as raised:
+                error = raised
+            spent = perf_counter_ns() - started
+            current.set(op)
+            if value is not None and hasattr(value, "__await__"):
+                value, error, spent = await self._piece(bound, op, _given, value)
+        if error is not None:
+            self._verdicts.failed(bound, error, spent)
+        elif op.modified is not modified or op.answered or _overran(bound, spent):
+            await self._judge(bound, spent, modified, again=again)
+        else:
+            self._verdicts.allow(bound, spent)
+
+    async def _judge(self, bound: Bound, spent: int, modified: tuple[str, ...], *, again: bool = False) -> None:
+        """Act on what a hook did before the call, beyond letting it pass."""
+        op = self._op
+        if _overran(bound, spent):
+            self._verdicts.overran(bound, spent)
+        if op.modified is not modified:
+            self._verdicts.record(bound, "modify", ", ".join(op.modified), spent)
+            if not again:
+                await self._run_again(bound)
+        if op.answered and op.error is None:
+            self._verdicts.answer(bound, op.take_answer(), spent)
+
+    async def _run_again(self, rewriter: Bound) -> None:
+        """Gates that ran before a rewrite look at what it made, once."""
+        for bound in self._ran:
+            if bound is not rewriter and not bound.watch:
+                await self._before(bound, again=True)
+                if self._op.error is not None:
+                    return
+
+    # ------------------------------------------------------------------------------------ around the call
+
+    async def _around(self, bound: Bound, index: int, foreign: bool) -> None:
+        """A generator: up to its ``yield`` before the rest of the chain, from there on after it."""
+        op = self._op
+        modified = op.modified
+        view = self._host.view(elsewhere=bound.blocking)
+        generator = bound.function(view)
+        _, error, spent = await self._piece(bound, view, next, generator)
+        if error is None:
+            if op.modified is not modified or op.answered or _overran(bound, spent):
+                await self._judge(bound, spent, modified)
+        elif isinstance(error, StopIteration):
+            self._unyielded(bound, error.value, spent, "its `yield`")
+        else:
+            self._verdicts.failed(bound, error, spent)
+        await self._go_on(index, foreign)
+        if error is not None:
+            return
+        failure, result = op.error, op.result
+        resume, given = (generator.send, result) if failure is None else (generator.throw, failure)
+        _, error, spent = await self._piece(bound, view, resume, given)
+        if error is None:
+            generator.close()
+            self._verdicts.failed(bound, HookError("a generator hook must yield exactly once"), spent, keep=True)
+        elif isinstance(error, StopIteration):
+            self._returned(bound, error.value, spent)
+        else:
+            self._left(bound, error, failure, spent)
+
+    async def _wrap(self, bound: Bound, index: int, foreign: bool) -> None:
+        """An async hook that awaits ``call_next`` for the rest of the chain."""
+        op = self._op
+        modified = op.modified
+        inside, called, finished = 0, False, False
+        view = self._host.view(elsewhere=self._host.moves_async)
+        current.set(self._marker)
+        started = perf_counter_ns()
+
+        async def proceed(elsewhere: bool) -> None:
+            nonlocal inside, called, finished
+            called = True
+            entered = perf_counter_ns()
+            current.set(op)
+            if op.modified is not modified or op.answered:
+                await self._judge(bound, entered - started, modified)
+            await self._go_on(index, foreign or elsewhere)
+            current.set(self._marker)
+            inside, finished = perf_counter_ns() - entered, True
+
+        value = error = None
+        try:
+            value = await self._host.wrap(view, bound.timeout_ns, bound.function, proceed)
+        except BaseException as raised:
+            error = raised
+        current.set(op)
+        spent = perf_counter_ns() - started - inside
+        if called:
+            if error is None and not finished:
+                error = HookError("it returned while call_next() was still running; await it")
+            if error is None:
+                self._returned(bound, value, spent)
+            else:
+                self._left(bound, error, op.error, spent)
+            return
+        if error is None:
+            self._unyielded(bound, value, spent, "calling call_next()")
+        else:
+            self._verdicts.failed(bound, error, spent)
+        await self._go_on(index, foreign)
+
+    async def _go_on(self, index: int, foreign: bool) -> None:
+        if self._op.error is None:
+            await self._enter(index, foreign=foreign)
+        self._conclude(self._op)
+
+    def _unyielded(self, bound: Bound, value: Any, spent: int, before: str) -> None:
+        """An around hook ended before the call: its value answers instead."""
+        if value is None:
+            error = HookError(f"it returned nothing before {before}; return a value there to answer instead of the call")
+            self._verdicts.failed(bound, error, spent)
+        else:
+            self._verdicts.answer(bound, value, spent)
+
+    def _returned(self, bound: Bound, value: Any, spent: int) -> None:
+        """A value returned after the call replaces its result; nothing keeps it."""
+        op = self._op
+        if value is None or (op.error is None and value is op.result):
+            self._verdicts.allow(bound, spent)
+        else:
+            self._verdicts.replace(bound, value, spent)
+
+    def _left(self, bound: Bound, error: BaseException, failure: BaseException | None, spent: int) -> None:
+        """An around hook was left by an exception after the call."""
+        if error is failure or (isinstance(error, RuntimeError) and failure is not None and error.__cause__ is failure):
+            self._verdicts.allow(bound, spent)  # PEP 479 wraps a StopIteration that passes through
+        elif failure is not None and not isinstance(failure, Exception):
+            said = f"raised {type(error).__name__} in place of {type(failure).__name__}, which stands"
+            self._verdicts.record(bound, "error", said, spent)
+        else:
+            self._verdicts.failed(bound, error, spent, keep=failure is not None)
+
+    # ------------------------------------------------------------------------------------ after the call
+
+    async def _observe(self) -> None:
+        """Run ``after`` hooks, or ``on_error`` hooks if it failed; a late rejection goes over to the latter."""
+        op = self._op
+        for bound in self._plan.error if op.phase == "error" else self._plan.post:
+            before = op.error
+            if not bound.selective or self._wanted(bound):
+                await self._after(bound)
+            if op.phase == "post" and op.error is not before:
+                self._conclude(op)
+                return await self._observe()
+
+    async def _after(self, bound: Bound) -> None:
+        op = self._op
+        if not bound.gate and self._verdicts.over_budget(bound):
+            return
+        view = self._host.view(elsewhere=bound.blocking or (bound.slow and self._host.moves_async))
+        _, error, spent = await self._piece(bound, view, bound.function, view)
+        if error is not None:
+            self._verdicts.failed(bound, error, spent)
+        elif op.answered:
+            self._verdicts.replace(bound, op.take_answer(), spent)
+        elif _overran(bound, spent):
+            self._verdicts.overran(bound, spent)
+        else:
+            self._verdicts.allow(bound, spent)
+
+    # ------------------------------------------------------------------------------------ one hook
+
+    async def _piece(self, bound: Bound, view: Any, function: Callable[..., Any], *args: Any) -> Outcome:
+        """Run one piece of hook code, marked as such, and wait for it as long as it may take."""
+        value = error = None
+        current.set(self._marker)
+        started = perf_counter_ns()
+        try:
+            if bound.blocking:
+                value, error = await self._host.blocking(view, bound.timeout_ns, function, args)
+            else:
+                value = function(*args)
+                if value is not None and hasattr(value, "__await__"):
+                    value = await self._host.settle(view, bound.timeout_ns, value)
+        except BaseException as raised:
+            error = raised
+        spent = perf_counter_ns() - started
+        current.set(self._op)
+        return value, error, spent
+
+    def _wanted(self, bound: Bound) -> bool:
+        try:
+            return bound.matches(self._op)
+        except Exception as error:
+            self._verdicts.failed(bound, error, 0)
+            return False
+
+
+def _overran(bound: Bound, spent: int) -> bool:
+    """Whether code that cannot be interrupted took longer than it may."""
+    return bound.timeout_ns is not None and spent > bound.timeout_ns and not bound.slow
+
+
+def _given(value: Any) -> Any:
+    return value

@@ -1,0 +1,129 @@
+"""Loading, validating and wiring: the only place that knows everything."""
+
+import platform
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from opentelemetry._logs import LoggerProvider
+from opentelemetry.metrics import MeterProvider
+from opentelemetry.trace import TracerProvider
+
+from spanhook import semconv
+from spanhook.errors import ConfigurationError, RequirementError, log
+from spanhook.hook import Hook
+from spanhook.instrument import installed, instrumentor, names
+from spanhook.instrument.engine import BOUND, Instrumentor
+from spanhook.lifecycle import registry
+from spanhook.pricing import prices
+from spanhook.registry import Hooks
+from spanhook.settings import Settings
+from spanhook.telemetry import telemetry
+from spanhook.version import __version__
+
+_active: list[Instrumentor] = []
+
+
+def instrument(
+    hooks: Hooks | Hook | Iterable[Hooks | Hook] | None = None,
+    *,
+    tracer_provider: TracerProvider | None = None,
+    meter_provider: MeterProvider | None = None,
+    logger_provider: LoggerProvider | None = None,
+    only: Iterable[str] | None = None,
+    require: Iterable[str] = (),
+    settings: Settings | None = None,
+) -> None:
+    """Trace, gate and count every operation of the libraries that are installed.
+
+    Libraries are bound when they are imported, whether that has happened or is still to come; nothing is imported
+    for it. Called again, it adds hooks and libraries and replaces the providers that are given.
+
+    Args:
+        hooks: Registries or single hooks to put in force.
+        tracer_provider, meter_provider, logger_provider: Where telemetry goes; the global providers unless given,
+            even if they are set later.
+        only: Libraries to bind; all that are installed unless given.
+        require: Libraries that must be bound completely, at a supported version. They are imported now.
+        settings: How to behave beyond that.
+
+    Raises:
+        ConfigurationError: Something given cannot be used.
+        RequirementError: A required library is not installed, not supported, or not bound completely.
+    """
+    given = [hooks] if isinstance(hooks, Hooks | Hook) else list(hooks or ())
+    for one in given:
+        if not isinstance(one, Hooks | Hook):  # pyright: ignore[reportUnnecessaryIsInstance]
+            raise ConfigurationError(f"{one!r} is neither a spanhook.Hooks nor a spanhook.Hook")
+    wanted = list(installed(only))
+    required = names(require)
+    telemetry.configure(
+        settings or telemetry.settings,
+        tracer_provider,
+        meter_provider,
+        logger_provider,
+        {semconv.METRIC_INFO: _info, semconv.METRIC_POINTS: _points},
+    )
+    for one in given:
+        if isinstance(one, Hooks):
+            registry.include(one)
+        else:
+            registry.join(one)
+    for library in wanted:
+        if library not in _active:
+            library.instrument(skip_dep_check=True)
+            _active.append(library)
+            if not library.supported:
+                log.warning(
+                    "spanhook: %s %s is outside of what is supported (%s); it is bound all the same",
+                    library.library,
+                    library.version,
+                    library.requirement,
+                )
+    _check(required)
+    prices.load()
+
+
+def uninstrument() -> None:
+    """Take every wrapper off and every hook out. Operations under way end as they would have."""
+    for library in reversed(_active):
+        library.uninstrument()
+    _active.clear()
+    registry.clear()
+    telemetry.stop()
+
+
+def _check(required: Iterable[str]) -> None:
+    for name in required:
+        library = instrumentor(name)
+        if not library.version:
+            raise RequirementError(f"required library {name!r} is not installed; pip install {library.requirement!r}")
+        if not library.supported:
+            raise RequirementError(
+                f"required library {name!r} is at version {library.version}; supported is {library.requirement}"
+            )
+        library.load()
+        unbound = [point for point, state in library.required_states() if state != BOUND]
+        if unbound:
+            raise RequirementError(f"required library {name!r} is not bound at {', '.join(unbound)}")
+
+
+def _info() -> Iterable[Mapping[str, Any]]:
+    yield {
+        semconv.VERSION: __version__,
+        semconv.HOOKS_DIGEST: registry.digest,
+        semconv.MODE: telemetry.settings.mode,
+        "process.runtime.version": platform.python_version(),
+    }
+
+
+def _points() -> Iterable[Mapping[str, Any]]:
+    for library in _active:
+        counted: dict[str, int] = {}
+        for state in library.states.values():
+            counted[state] = counted.get(state, 0) + 1
+        for state in counted:
+            yield {
+                semconv.LIBRARY: library.library,
+                semconv.LIBRARY_VERSION: library.version,
+                semconv.STATE: state if library.supported else f"{state}_unsupported",
+            }

@@ -1,0 +1,104 @@
+"""Whose work is being done: tenant, user and session around a piece of code.
+
+Knows nothing of operations or hooks. With ``baggage=True`` the identity also travels to other processes as W3C
+baggage (https://www.w3.org/TR/baggage/), in whatever the application already propagates.
+"""
+
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass, field, replace
+from types import MappingProxyType
+
+from opentelemetry import baggage as otel_baggage
+from opentelemetry import context as otel_context
+
+from spanhook import semconv
+
+_NOTHING: Mapping[str, str | bool | int | float] = MappingProxyType({})
+_BAGGAGE_KEYS = {"tenant_id": semconv.TENANT_ID, "user_id": semconv.USER_ID, "session_id": semconv.SESSION_ID}
+
+
+@dataclass(frozen=True, slots=True)
+class Identity:
+    """Who an operation belongs to; an empty string is "not known".
+
+    Attributes:
+        tenant_id: The customer, in an application that serves several.
+        user_id: The end user.
+        session_id: The conversation or thread.
+        run_id: The outermost operation's own id, 32 hex digits, or the id the framework gave it.
+        agent_id: The name of the nearest agent around the operation.
+        attributes: Further attributes given to ``spanhook.context``, written on every span inside.
+    """
+
+    tenant_id: str = ""
+    user_id: str = ""
+    session_id: str = ""
+    run_id: str = ""
+    agent_id: str = ""
+    attributes: Mapping[str, str | bool | int | float] = field(default_factory=lambda: _NOTHING)
+
+
+NOBODY = Identity()
+_current: ContextVar[Identity] = ContextVar("spanhook.identity", default=NOBODY)
+
+
+def current_identity() -> Identity:
+    """The identity that ``context`` has set here."""
+    return _current.get()
+
+
+@contextmanager
+def context(
+    *,
+    tenant_id: str | None = None,
+    user_id: str | None = None,
+    session_id: str | None = None,
+    baggage: bool = False,
+    **attributes: str | bool | int | float,
+) -> Iterator[Identity]:
+    """Say whose work is done inside the ``with`` block (or the decorated function).
+
+    Blocks nest: what an inner one leaves out is kept from the outer one.
+
+    Args:
+        tenant_id, user_id, session_id: Who; ``None`` keeps what is already set.
+        baggage: Also put tenant, user and session into the W3C baggage of the current OpenTelemetry context, from
+            where the application's own propagators carry them in outgoing headers. Off by default, because
+            headers may leave your systems.
+        **attributes: Written as they are on every span inside.
+
+    Raises:
+        TypeError: An id is not a string.
+    """
+    given = {"tenant_id": tenant_id, "user_id": user_id, "session_id": session_id}
+    changes = {name: value for name, value in given.items() if value is not None}
+    for name, value in changes.items():
+        if not isinstance(value, str):  # pyright: ignore[reportUnnecessaryIsInstance]
+            raise TypeError(f"spanhook.context({name}=...) takes a string, not {value!r}; convert it with str()")
+    before = _current.get()
+    merged = MappingProxyType({**before.attributes, **attributes}) if attributes else before.attributes
+    inside = replace(before, attributes=merged, **changes)
+    _current.set(inside)
+    otel_before = otel_context.get_current() if baggage else None
+    if otel_before is not None:
+        carried = otel_before
+        for name, key in _BAGGAGE_KEYS.items():
+            if value := getattr(inside, name):
+                carried = otel_baggage.set_baggage(key, value, carried)
+        otel_context.attach(carried)
+    try:
+        yield inside
+    finally:
+        # Values are put back rather than reset by token, so that a block left in another context cannot fail.
+        _current.set(before)
+        if otel_before is not None:
+            otel_context.attach(otel_before)
+
+
+def from_baggage() -> Identity:
+    """The identity in the baggage of the current OpenTelemetry context, for services that trust their callers."""
+    entries = otel_baggage.get_all()
+    found = {name: str(entries[key]) for name, key in _BAGGAGE_KEYS.items() if key in entries}
+    return Identity(**found) if found else NOBODY

@@ -1,0 +1,66 @@
+"""Driving one coroutine from sync and async code alike.
+
+A chain is written once, as a coroutine. It *parks* where the call belongs; whoever drives it makes the call in its own
+thread, task and frame, and then goes on with it. Sync code drives it by hand, because on sync calls nothing in it
+ever suspends; async code passes whatever else it yields on to the event loop.
+"""
+
+import types
+from collections.abc import Coroutine, Generator
+from typing import Any
+
+PARKED: Any = object()
+
+
+@types.coroutine
+def park() -> Generator[Any, Any, None]:
+    """Hand over to the driver until it goes on with the chain."""
+    yield PARKED
+
+
+def step(chain: Coroutine[Any, Any, None]) -> bool:
+    """Run ``chain`` until it parks (true) or ends (false), from sync code.
+
+    Raises:
+        RuntimeError: It waited for something, which only async code can provide.
+    """
+    try:
+        yielded = chain.send(None)
+    except StopIteration:
+        return False
+    if yielded is not PARKED:
+        chain.close()
+        raise RuntimeError(f"a hook chain driven by a sync call tried to wait for {yielded!r}")
+    return True
+
+
+@types.coroutine
+def astep(chain: Coroutine[Any, Any, None]) -> Generator[Any, Any, bool]:
+    """Run ``chain`` until it parks (true) or ends (false), from async code."""
+    try:
+        yielded = chain.send(None)
+        while yielded is not PARKED:
+            try:
+                sent = yield yielded
+            except BaseException as error:
+                yielded = chain.throw(error)
+            else:
+                yielded = chain.send(sent)
+    except StopIteration:
+        return False
+    return True
+
+
+@types.coroutine
+def rest(coroutine: Coroutine[Any, Any, Any], yielded: Any) -> Generator[Any, Any, Any]:
+    """Await what is left of a coroutine that was stepped once by hand and gave ``yielded``."""
+    try:
+        while True:
+            try:
+                sent = yield yielded
+            except BaseException as error:
+                yielded = coroutine.throw(error)
+            else:
+                yielded = coroutine.send(sent)
+    except StopIteration as stop:
+        return stop.value

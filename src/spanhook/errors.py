@@ -1,0 +1,79 @@
+"""The exception tree, and what happens to an error in our own code.
+
+An extractor or a metric that breaks must never reach the application: ``guard`` logs it once per place and counts
+it. A decision to reject is not such an error and never passes through here.
+"""
+
+import logging
+import os
+import threading
+from collections import Counter
+from types import TracebackType
+
+log = logging.getLogger("spanhook")
+
+
+class SpanhookError(Exception):
+    """Base of everything that spanhook raises."""
+
+
+class ConfigurationError(SpanhookError, ValueError):
+    """Something given to spanhook cannot be used; the message names it and the fix. Commands exit with 2."""
+
+
+class RequirementError(SpanhookError):
+    """A library named in ``require`` is not bound, or not at a supported version. Commands exit with 3."""
+
+
+class HookError(SpanhookError):
+    """A hook did what its form does not allow, such as a second ``yield``."""
+
+
+class SealedError(HookError):
+    """A hook that has timed out still tried to change its operation."""
+
+
+class InternalErrors:
+    """Counts errors of our own code by component, and logs each place once.
+
+    ``fatal`` makes them propagate instead; spanhook's own tests and ``spanhook.testing`` switch it on.
+    """
+
+    def __init__(self) -> None:
+        self.fatal = False
+        self.counts: Counter[str] = Counter()
+        self._seen: set[str] = set()
+        self._lock = threading.Lock()
+
+    def report(self, component: str, error: BaseException) -> None:
+        """Count ``error`` under ``component`` and log it if this place has not failed before.
+
+        Raises:
+            BaseException: ``error`` itself, when ``fatal`` is set.
+        """
+        if self.fatal:
+            raise error
+        with self._lock:
+            self.counts[component] += 1
+            place = f"{component}:{type(error).__name__}:{_where(error.__traceback__)}"
+            if place in self._seen:
+                return
+            self._seen.add(place)
+        log.warning(
+            "spanhook: internal error in %s (the application is not affected; logged once)", component, exc_info=error
+        )
+
+    def renew(self) -> None:
+        """Start from nothing in a forked child, whose parent keeps its own counts."""
+        self.counts = Counter()
+        self._lock = threading.Lock()
+
+
+def _where(trace: TracebackType | None) -> str:
+    while trace is not None and trace.tb_next is not None:
+        trace = trace.tb_next
+    return f"{trace.tb_frame.f_code.co_filename}:{trace.tb_lineno}" if trace is not None else "?"
+
+
+internal = InternalErrors()
+os.register_at_fork(after_in_child=internal.renew)

@@ -1,0 +1,140 @@
+"""Starting the hooks of an operation and seeing it through to its end, for calls and streams alike."""
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from contextlib import suppress
+from contextvars import copy_context
+from types import CoroutineType
+from typing import Any
+
+from spanhook.chain import Chain
+from spanhook.driving import astep, step
+from spanhook.errors import internal
+from spanhook.hook import Reject
+from spanhook.hosting import host_for
+from spanhook.lifecycle import account, conclude, end, enter, restore, tally
+from spanhook.loops import private_loop
+from spanhook.operation import Operation
+from spanhook.threads import Reaper
+
+Run = CoroutineType  # of Any, Any, None: not subscriptable before Python 3.13
+
+reaper = Reaper()
+_apart: set["asyncio.Task[None]"] = set()
+"""Strong references to tasks that end cancelled operations; the event loop keeps only weak ones."""
+
+
+def start(op: Operation, *, is_async: bool, direct: Callable[[], Awaitable[None]] | None = None) -> Run | None:
+    """The chain of ``op``, not yet run; ``None`` where it has no hooks."""
+    if op.plan is None:
+        return None
+    return Chain(op, op.plan, host_for(op, is_async=is_async), tally, conclude, direct).run()
+
+
+def passes(op: Operation, run: Run | None) -> bool:
+    """Run the gates; whether the call is to be made. The operation's context is current."""
+    if run is None:
+        return op.error is None
+    try:
+        return step(run)
+    except BaseException as error:
+        return _broken(op, error)
+
+
+async def apasses(op: Operation, run: Run | None) -> bool:
+    """``passes`` for async code."""
+    if run is None:
+        return op.error is None
+    try:
+        return await astep(run) and op.error is None
+    except BaseException as error:
+        return _broken(op, error)
+
+
+def _broken(op: Operation, error: BaseException) -> bool:
+    """Gates that could not be run let nothing pass."""
+    if isinstance(error, Exception):
+        reject = Reject("spanhook could not run its hooks", status_code=500)
+        reject.__cause__ = error
+        op.error, op.decided = reject, True
+        conclude(op)
+        internal.report("chain", error)
+    else:
+        op.error = error
+        conclude(op)
+    return False
+
+
+def finish(op: Operation, run: Run | None) -> None:
+    """Run what comes after the call and end the operation. Its context is current."""
+    if op.called:
+        account(op)
+    if run is not None:
+        try:
+            while run.cr_frame is not None and step(run):
+                pass
+        except Exception as error:
+            internal.report("chain", error)
+    conclude(op)
+    end(op)
+
+
+async def afinish(op: Operation, run: Run | None) -> None:
+    """``finish`` for async code.
+
+    Error hooks of a cancelled operation run in a task of their own, which is awaited once; cancelled again, it
+    finishes by itself.
+    """
+    if op.called:
+        account(op)
+    if isinstance(op.error, GeneratorExit):
+        # The coroutine is being closed and must not wait for anything.
+        orphan(op, run)
+        return
+    try:
+        apart = run is not None and run.cr_frame is not None and await astep(run)
+    except Exception as error:
+        internal.report("chain", error)
+        apart = False
+    if not apart or run is None:
+        conclude(op)
+        end(op)
+        return
+    task = asyncio.get_running_loop().create_task(_rest(op, run))
+    _apart.add(task)
+    task.add_done_callback(_apart.discard)
+    with suppress(asyncio.CancelledError):
+        await asyncio.shield(task)
+
+
+async def _rest(op: Operation, run: Run) -> None:
+    try:
+        await astep(run)
+    except Exception as error:
+        internal.report("chain", error)
+    conclude(op)
+    end(op)
+
+
+def orphan(op: Operation, run: Run | None, loop: asyncio.AbstractEventLoop | None = None) -> None:
+    """Have an operation ended whose caller is gone: on the reaper's thread, async hooks on ``loop`` or ours."""
+    if run is None:
+        reaper.put(lambda: _end_alone(op))
+        return
+    context = copy_context()
+    reaper.put(lambda: context.run(_finish_alone, op, run, loop))
+
+
+def _end_alone(op: Operation) -> None:
+    conclude(op)
+    end(op)
+
+
+def _finish_alone(op: Operation, run: Run, loop: asyncio.AbstractEventLoop | None) -> None:
+    held = enter(op)
+    try:
+        if loop is None or not loop.is_running():
+            loop = private_loop.get()
+        asyncio.run_coroutine_threadsafe(_rest(op, run), loop).result(30.0)
+    finally:
+        restore(held)

@@ -1,0 +1,166 @@
+"""What authors subclass and raise: ``Hook`` and ``Reject``.
+
+A ``Hook`` *is* a ``SpanProcessor``: it may be given to ``spanhook.instrument`` or to a provider's
+``add_span_processor``. It knows nothing of how chains run.
+"""
+
+from collections.abc import Callable, Collection, Generator
+from typing import Any, Literal, TypedDict
+
+from opentelemetry.context import Context
+from opentelemetry.sdk.trace import ReadableSpan, Span, SpanProcessor
+
+from spanhook.errors import ConfigurationError, SpanhookError
+from spanhook.operation import Operation
+
+FailMode = Literal["open", "closed"]
+Scope = Literal["operation", "run"]
+Seconds = float
+
+UNSET: Any = object()
+"""A timeout that was not given; ``None`` means "no limit"."""
+
+
+class Reject(SpanhookError):
+    """Raised by a hook to refuse an operation. It always stands, whatever the hook's fail mode.
+
+    Args:
+        reason: Why, in words that may be shown to the caller and to the model.
+        status_code: The HTTP status that a server should answer with.
+        scope: ``"operation"`` refuses this one call; a tool refused inside an agent loop becomes the framework's
+            own error result, so that the model can go on. ``"run"`` also refuses every later operation of the run,
+            and the run itself ends with this exception whatever the framework does.
+
+    Raises:
+        ValueError: ``scope`` is neither.
+    """
+
+    def __init__(self, reason: str = "Rejected", *, status_code: int = 403, scope: Scope = "operation") -> None:
+        if scope not in ("operation", "run"):
+            raise ValueError(f"Reject(scope={scope!r}): expected 'operation' or 'run'")
+        super().__init__(reason)
+        self.reason = reason
+        self.status_code = status_code
+        self.scope: Scope = scope
+
+    def __reduce__(self) -> tuple[Callable[..., "Reject"], tuple[str, int, Scope]]:
+        return _reject, (self.reason, self.status_code, self.scope)
+
+
+Reject.__module__ = "spanhook"  # where users import it from, and what error.type says
+
+
+def _reject(reason: str, status_code: int, scope: Scope) -> Reject:
+    return Reject(reason, status_code=status_code, scope=scope)
+
+
+class Hook(SpanProcessor):
+    """Base class of hooks. Override what you need of ``before``, ``after``, ``on_error`` and ``around``.
+
+    Each may be ``def`` or ``async def`` and serves sync and async operations alike. ``around`` is a generator
+    function with one ``yield``, or ``async def around(self, op, call_next)``.
+
+    Class attributes, or arguments of the decorators on ``Hooks``:
+
+    Attributes:
+        kinds: Kinds of operation it is for, such as ``("tool.execute",)``; ``("*",)`` for all.
+        name: What decisions and metrics call it; the class's or function's name unless given.
+        priority: 0-1000, low first. Unset: 75 for ``before`` and ``around``, 500 for ``after`` and ``on_error``.
+        timeout: Seconds of its own time per call; ``None`` for no limit. Unset: 0.2 (10 for kind ``run``).
+        fail_mode: What its failure means: ``"closed"`` rejects, ``"open"`` goes on. Unset: closed below
+            priority 100, open from there.
+        blocking: Run it in a worker thread, where a timeout can be enforced on blocking code.
+        buffer: Hold back streams until this hook's ``after`` or ``around`` has seen the whole result.
+        names, models, agents: Only operations with one of these tool/agent/model names, models, agents.
+        tenant_id: Only operations of this tenant; empty for all.
+        when: Only operations for which this returns true.
+    """
+
+    kinds: Collection[str] = ("*",)
+    name: str = ""
+    priority: int | None = None
+    timeout: Seconds | None = UNSET
+    fail_mode: FailMode | None = None
+    blocking: bool = False
+    buffer: bool = False
+    names: Collection[str] | None = None
+    models: Collection[str] | None = None
+    agents: Collection[str] | None = None
+    tenant_id: str = ""
+    when: Callable[[Operation], bool] | None = None
+
+    def before(self, op: Operation) -> Any:
+        """Runs before the call.
+
+        Raises:
+            Reject: To refuse the operation. Any other exception is a failure of the hook; see ``fail_mode``.
+        """
+
+    def after(self, op: Operation) -> Any:
+        """Runs after a call that was not refused and did not fail.
+
+        Raises:
+            Reject: To withhold the result. Any other exception is logged and recorded.
+        """
+
+    def on_error(self, op: Operation) -> Any:
+        """Runs after a call that failed, was refused or cancelled. What it raises is logged and recorded."""
+
+    def around(self, op: Operation) -> Generator[Any, Any, Any]:
+        """Runs around the call; what stands before its one ``yield`` runs before.
+
+        Raises:
+            Reject: To refuse the operation, or, after the ``yield``, to withhold its result.
+        """
+        result = yield
+        return result
+
+    # A hook on a provider hears of every span. Those that spanhook opened are its operations already; what to do
+    # with those of other instrumentations is decided by the one processor that spanhook adds to the provider.
+
+    def on_start(self, span: Span, parent_context: Context | None = None) -> None:
+        """Nothing: see ``spanhook.processor`` for spans that other instrumentations open."""
+
+    def on_end(self, span: ReadableSpan) -> None:
+        """Nothing: see ``spanhook.processor`` for spans that other instrumentations open."""
+
+    def shutdown(self) -> None:
+        """Nothing: a provider that shuts down must not turn gating off."""
+
+    def force_flush(self, timeout_millis: int = 30000) -> bool:
+        """Nothing to flush."""
+        return True
+
+
+class HookSettings(TypedDict, total=False):
+    """What the decorators on ``Hooks`` take beside the kinds; each is the class attribute of ``Hook`` of that name."""
+
+    name: str
+    priority: int | None
+    timeout: Seconds | None
+    fail_mode: FailMode | None
+    blocking: bool
+    buffer: bool
+    names: Collection[str] | None
+    models: Collection[str] | None
+    agents: Collection[str] | None
+    tenant_id: str
+    when: Callable[[Operation], bool] | None
+
+
+class FunctionHook(Hook):
+    """What a decorator or a subscription makes of a function.
+
+    Raises:
+        ConfigurationError: A setting of this name does not exist.
+    """
+
+    def __init__(self, form: str, function: Callable[..., Any], kinds: Collection[str], settings: HookSettings):
+        self.form, self.function, self.kinds = form, function, kinds
+        for setting, value in settings.items():
+            if setting not in HookSettings.__annotations__:
+                known = ", ".join(HookSettings.__annotations__)
+                raise ConfigurationError(f"unknown hook setting {setting}={value!r}; expected one of {known}")
+            setattr(self, setting, value)
+        if not self.name:
+            self.name = getattr(function, "__name__", "") or type(function).__name__

@@ -1,0 +1,245 @@
+"""Where a hook's code runs and how it is waited for: the one difference between hooks on sync and on async calls.
+
+On async calls an async hook runs in the call's own task; on sync calls it runs on spanhook's loop while the caller's
+thread waits. Blocking hooks run in worker threads in both.
+"""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Coroutine
+from contextvars import copy_context
+from typing import Any
+
+import wrapt
+
+from spanhook.current import InHook, current
+from spanhook.driving import rest
+from spanhook.errors import HookError, SealedError, internal
+from spanhook.loops import NEXT, Remote
+from spanhook.operation import Operation
+from spanhook.threads import Workers
+
+workers = Workers("spanhook-hook")
+
+Outcome = tuple[Any, BaseException | None]
+
+
+class TimedOut(Exception):
+    """A hook used up its own time and was stopped, or can no longer be waited for."""
+
+
+class Handle(wrapt.ObjectProxy):
+    """The operation as given to a hook that runs elsewhere: once sealed, a hook that timed out changes nothing."""
+
+    _self_sealed = False
+
+    def replace(self, **changes: Any) -> None:
+        self._self_check()
+        self.__wrapped__.replace(**changes)
+
+    def respond(self, value: Any) -> None:
+        self._self_check()
+        self.__wrapped__.respond(value)
+
+    @property
+    def state(self) -> dict[str, Any]:
+        self._self_check()
+        return self.__wrapped__.state
+
+    @property
+    def extras(self) -> dict[str, Any]:
+        self._self_check()
+        return self.__wrapped__.extras
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        if not name.startswith("_self_"):
+            self._self_check()
+        super().__setattr__(name, value)
+
+    def _self_check(self) -> None:
+        if self._self_sealed:
+            raise SealedError(f"the hook has timed out; {self.__wrapped__!r} goes on without it")
+
+    def _self_seal(self) -> None:
+        self._self_sealed = True
+
+
+class Host:
+    """Hosts hooks of a sync call: whatever has to be waited for is waited for in the caller's thread."""
+
+    def __init__(self, op: Operation) -> None:
+        self._op = op
+        self._marker = InHook(op)
+
+    def view(self, *, elsewhere: bool) -> Any:
+        """The operation to hand to a hook, sealable if its code will run in another thread."""
+        return Handle(self._op) if elsewhere else self._op
+
+    @property
+    def moves_async(self) -> bool:
+        """Whether async hooks run in another thread than the call."""
+        return True
+
+    async def blocking(self, view: Any, limit_ns: int | None, function: Callable[..., Any], args: tuple[Any, ...]) -> Outcome:
+        """Run plain code in a worker; returns what it returned and raised."""
+        future = workers.submit(copy_context().run, _outcome, function, args)
+        try:
+            return await self._worker(future, limit_ns)
+        except BaseException as error:
+            if isinstance(view, Handle):
+                view._self_seal()
+            workers.abandon(future)
+            if isinstance(error, TimeoutError):
+                if not future.cancelled():
+                    internal.counts["hook.hung"] += 1
+                raise TimedOut from None
+            raise
+
+    async def _worker(self, future: Any, limit_ns: int | None) -> Outcome:
+        return future.result(_seconds(limit_ns))
+
+    async def settle(self, view: Any, limit_ns: int | None, awaitable: Awaitable[Any]) -> Any:
+        """Await what an async hook returned.
+
+        Raises:
+            TimedOut: It took longer than ``limit_ns``.
+        """
+
+        async def call(_remote: Remote) -> Any:
+            return await awaitable
+
+        remote = Remote(call, copy_context())
+        self._wait(remote, view, limit_ns)
+        if remote.error is not None:
+            raise remote.error
+        return remote.result
+
+    def _wait(self, remote: Remote, view: Any, limit_ns: int | None) -> str:
+        try:
+            return remote.wait(_seconds(limit_ns))
+        except BaseException as error:
+            if isinstance(view, Handle):
+                view._self_seal()
+            if isinstance(error, TimeoutError):
+                raise TimedOut from None
+            raise
+
+    async def wrap(
+        self,
+        view: Any,
+        limit_ns: int | None,
+        function: Callable[..., Coroutine[Any, Any, Any]],
+        proceed: Callable[[bool], Awaitable[None]],
+    ) -> Any:
+        """Run an async hook around the rest of the chain, which ``proceed`` runs."""
+        op = self._op
+
+        async def call(remote: Remote) -> Any:
+            async def call_next() -> Any:
+                return await remote.call_next()
+
+            return await function(view, _once(call_next))
+
+        remote = Remote(call, copy_context())
+        if self._wait(remote, view, limit_ns) == NEXT:
+            await proceed(False)
+            remote.resume(op.result, op.error)
+            self._wait(remote, view, limit_ns)
+        if remote.error is not None:
+            raise remote.error
+        return remote.result
+
+
+class AsyncHost(Host):
+    """Hosts hooks of an async call: async hooks run in the call's own task, on its own loop."""
+
+    @property
+    def moves_async(self) -> bool:
+        return False
+
+    async def _worker(self, future: Any, limit_ns: int | None) -> Outcome:
+        return await asyncio.wait_for(asyncio.wrap_future(future), _seconds(limit_ns))
+
+    async def settle(self, view: Any, limit_ns: int | None, awaitable: Awaitable[Any]) -> Any:
+        if isinstance(awaitable, Coroutine):
+            # Most hooks do not suspend; those need no timer.
+            try:
+                yielded = awaitable.send(None)
+            except StopIteration as stop:
+                return stop.value
+            awaitable = rest(awaitable, yielded)
+        if limit_ns is None:
+            return await awaitable
+        timer = asyncio.timeout(_seconds(limit_ns))
+        try:
+            async with timer:
+                return await awaitable
+        except TimeoutError:
+            if timer.expired():
+                raise TimedOut from None
+            raise
+
+    async def wrap(
+        self,
+        view: Any,
+        limit_ns: int | None,
+        function: Callable[..., Coroutine[Any, Any, Any]],
+        proceed: Callable[[bool], Awaitable[None]],
+    ) -> Any:
+        op, loop, task = self._op, asyncio.get_running_loop(), asyncio.current_task()
+        timer = asyncio.timeout(_seconds(limit_ns))
+        deadline = loop.time() + (_seconds(limit_ns) or 0.0)
+
+        async def call_next() -> Any:
+            if timer.expired():
+                raise SealedError("the hook has timed out; it cannot call call_next() any more")
+            left = deadline - loop.time()
+            timer.reschedule(None)
+            await proceed(asyncio.current_task() is not task)
+            if limit_ns is not None:
+                timer.reschedule(loop.time() + left)
+            if op.error is not None:
+                raise op.error
+            return op.result
+
+        try:
+            async with timer:
+                return await function(view, _once(call_next))
+        except TimeoutError:
+            if timer.expired():
+                raise TimedOut from None
+            raise
+
+
+def host_for(op: Operation, *, is_async: bool) -> Host:
+    """The host for hooks of ``op``: async calls outside of asyncio (Trio) are hosted as sync ones."""
+    if is_async:
+        try:
+            asyncio.get_running_loop()
+        except RuntimeError:
+            return Host(op)
+        return AsyncHost(op)
+    return Host(op)
+
+
+def _once(call_next: Callable[[], Awaitable[Any]]) -> Callable[[], Awaitable[Any]]:
+    used = False
+
+    async def once() -> Any:
+        nonlocal used
+        if used:
+            raise HookError("call_next() was called twice; what follows a hook runs once")
+        used = True
+        return await call_next()
+
+    return once
+
+
+def _outcome(function: Callable[..., Any], args: tuple[Any, ...]) -> Outcome:
+    try:
+        return function(*args), None
+    except BaseException as error:
+        return None, error
+
+
+def _seconds(nanoseconds: int | None) -> float | None:
+    return None if nanoseconds is None else nanoseconds / 1e9

@@ -1,0 +1,312 @@
+"""Wrapping the points of a library, and taking every wrapper off again.
+
+Knows how to find and replace functions; what a wrapped call does is up to ``calls`` and ``proxies``.
+"""
+
+import importlib
+import sys
+from collections.abc import Callable, Collection, Iterator
+from importlib import metadata
+from types import FunctionType, ModuleType
+from typing import Any
+
+import wrapt
+from opentelemetry.instrumentation.instrumentor import BaseInstrumentor
+from packaging.requirements import Requirement
+
+from spanhook.calls import acall, call
+from spanhook.current import current
+from spanhook.errors import internal, log
+from spanhook.instrument.redirect import copy_of, redirect
+from spanhook.operation import Operation
+from spanhook.proxies import lazy
+from spanhook.shape import Point, Shape, Signal
+
+BOUND, WAITING, MISSING = "bound", "waiting", "missing"
+"""States of a point: wrapped; its module is not imported yet; not there in this version."""
+
+
+class Binding:
+    """One function replaced by its wrapper, until ``restore``."""
+
+    def __init__(self, owner: Any, attribute: str, make: Callable[["Binding"], Callable[..., Any]]) -> None:
+        self.on = True
+        self._owner, self._attribute = owner, attribute
+        self._own = attribute in vars(owner)
+        self._original = vars(owner)[attribute] if self._own else getattr(owner, attribute)
+        inner, self._unredirect = self._original, None
+        if type(inner) is FunctionType:
+            inner = copy_of(inner)
+        self._wrapper = wrapt.FunctionWrapper(inner, make(self))
+        if type(self._original) is FunctionType:
+            self._unredirect = redirect(self._original, self._reach(isinstance(owner, type)))
+        setattr(owner, attribute, self._wrapper)
+
+    def _reach(self, is_method: bool) -> Callable[..., Any]:
+        wrapper = self._wrapper
+        if not is_method:
+            return wrapper
+
+        def method(instance: Any, /, *args: Any, **kwargs: Any) -> Any:
+            return wrapper.__get__(instance, type(instance))(*args, **kwargs)
+
+        return method
+
+    def is_super_call(self, op: Operation, shape: Shape) -> bool:
+        """Whether a method that was overridden is called from within the overriding one, whose operation ``op`` is."""
+        if op.shape is not shape or not op.called or op.ended:
+            return False
+        for cls in type(op.instance).__mro__:
+            if self._attribute in vars(cls):
+                return cls is not self._owner
+        return False
+
+    def restore(self) -> None:
+        """Put the very object back that was there; where somebody wrapped ours since, it stays and passes through."""
+        self.on = False
+        if self._unredirect is not None:
+            self._unredirect()
+        if vars(self._owner).get(self._attribute) is self._wrapper:
+            if self._own:
+                setattr(self._owner, self._attribute, self._original)
+            else:
+                delattr(self._owner, self._attribute)
+
+
+class Family:
+    """One method in a class and in all its subclasses that have their own, present and future."""
+
+    def __init__(self, base: type, attribute: str, make: Callable[[Binding], Callable[..., Any]]) -> None:
+        self._base, self._attribute, self._make = base, attribute, make
+        self._bindings: list[Binding] = []
+        self._on = True
+        for cls in _descendants(base):
+            self._bind(cls)
+        self._hook = self._watch()
+
+    def _bind(self, cls: type) -> None:
+        method = vars(cls).get(self._attribute)
+        if method is not None and not getattr(method, "__isabstractmethod__", False):
+            self._bindings.append(Binding(cls, self._attribute, self._make))
+
+    def _watch(self) -> Any:
+        base, bind = self._base, self._bind
+        before = vars(base).get("__init_subclass__")
+        self._before = before
+
+        def __init_subclass__(cls: type, **kwargs: Any) -> None:
+            if before is not None:
+                before.__get__(None, cls)(**kwargs)
+            else:
+                super(base, cls).__init_subclass__(**kwargs)
+            if self._on:
+                bind(cls)
+
+        hook = classmethod(__init_subclass__)
+        setattr(base, "__init_subclass__", hook)  # noqa: B010
+        return hook
+
+    def restore(self) -> None:
+        """Take it off every class again."""
+        self._on = False
+        for binding in reversed(self._bindings):
+            binding.restore()
+        if vars(self._base).get("__init_subclass__") is self._hook:
+            if self._before is not None:
+                setattr(self._base, "__init_subclass__", self._before)  # noqa: B010
+            else:
+                delattr(self._base, "__init_subclass__")
+
+
+def _descendants(cls: type) -> Iterator[type]:
+    seen: dict[type, None] = {cls: None}
+    queue = [cls]
+    while queue:
+        for subclass in queue.pop().__subclasses__():
+            if subclass not in seen:
+                seen[subclass] = None
+                queue.append(subclass)
+    yield from seen
+
+
+def _load(path: str) -> Any:
+    """What ``module:name`` names; the module may import the library, which is loaded by now."""
+    module, _, name = path.partition(":")
+    return getattr(importlib.import_module(module), name)
+
+
+def _operation(point: Point) -> Callable[[Binding], Callable[..., Any]]:
+    """The wrapper of a point that is an operation."""
+    mode, given = point.mode, _load(point.shape)
+    choose = _load(point.choose) if point.choose else None
+
+    def chosen(instance: Any, args: Any, kwargs: Any) -> Shape | None:
+        try:
+            return choose(instance, args, kwargs) if choose is not None else given
+        except Exception as error:
+            internal.report("extract.shape", error)
+            return given  # what cannot be told apart is gated all the same
+
+    def make(binding: Binding) -> Callable[..., Any]:
+        def wrapper(wrapped: Any, instance: Any, args: Any, kwargs: Any) -> Any:
+            if not binding.on:
+                return wrapped(*args, **kwargs)
+            held = current.get()
+            if type(held) is Operation and held.instance is instance and binding.is_super_call(held, given):
+                return wrapped(*args, **kwargs)
+            shape = given if choose is None else chosen(instance, args, kwargs)
+            if shape is None:
+                return wrapped(*args, **kwargs)
+            if mode == "sync":
+                return call(shape, wrapped, instance, args, kwargs)
+            if mode == "async":
+                return acall(shape, wrapped, instance, args, kwargs)
+            return lazy(shape, wrapped, instance, args, kwargs, is_async=mode == "astream")
+
+        return wrapper
+
+    return make
+
+
+def _signal(signal: Signal) -> Callable[[Binding], Callable[..., Any]]:
+    """The wrapper of a function that is only listened to."""
+
+    after = _load(signal.after)
+
+    def make(binding: Binding) -> Callable[..., Any]:
+        def wrapper(wrapped: Any, instance: Any, args: Any, kwargs: Any) -> Any:
+            result = wrapped(*args, **kwargs)
+            if binding.on:
+                try:
+                    after(instance, args, kwargs, result)
+                except Exception as error:
+                    internal.report("signal", error)
+            return result
+
+        return wrapper
+
+    return make
+
+
+class Bindings:
+    """A table of points and signals, bound as their modules are imported.
+
+    Attributes:
+        states: State of each point by its name.
+    """
+
+    def __init__(self, table: Collection[Point | Signal]) -> None:
+        self._table = table
+        self._made: list[Binding | Family] = []
+        self._on = False
+        self.states: dict[str, str] = {}
+
+    def bind(self) -> None:
+        """Bind what is imported, and the rest as it gets imported."""
+        self._on = True
+        by_module: dict[str, list[Point | Signal]] = {}
+        for entry in self._table:
+            by_module.setdefault(entry.module, []).append(entry)
+            self.states[str(entry)] = WAITING
+        for name, entries in by_module.items():
+            module = sys.modules.get(name)
+            if module is not None:
+                self._bind_module(module, entries)
+            else:
+                wrapt.register_post_import_hook(self._later(entries), name)
+
+    def _later(self, entries: list[Point | Signal]) -> Callable[[ModuleType], None]:
+        def imported(module: ModuleType) -> None:
+            if self._on and self.states.get(str(entries[0])) == WAITING:
+                self._bind_module(module, entries)
+
+        return imported
+
+    def _bind_module(self, module: ModuleType, entries: list[Point | Signal]) -> None:
+        for entry in entries:
+            owner: Any = module
+            *path, attribute = entry.name.split(".")
+            for part in path:
+                owner = getattr(owner, part, None)
+            if owner is None or not hasattr(owner, attribute):
+                self.states[str(entry)] = MISSING
+                if not entry.optional:
+                    log.warning("spanhook: %s is not there; calls that go through it are not gated", entry)
+                continue
+            try:
+                make = _signal(entry) if isinstance(entry, Signal) else _operation(entry)
+            except Exception as error:
+                self.states[str(entry)] = MISSING
+                log.error("spanhook: cannot bind %s; calls that go through it are not gated", entry, exc_info=error)
+                continue
+            if isinstance(entry, Point) and entry.overrides:
+                self._made.append(Family(owner, attribute, make))
+            else:
+                self._made.append(Binding(owner, attribute, make))
+            self.states[str(entry)] = BOUND
+
+    def restore(self) -> None:
+        """Take every wrapper off, the last one first."""
+        self._on = False
+        for made in reversed(self._made):
+            made.restore()
+        self._made = []
+        self.states = {}
+
+
+class Instrumentor(BaseInstrumentor):
+    """The table of points of one library.
+
+    Attributes:
+        library: The name users know it by, which is also that of its import.
+        requirement: The distribution and its supported versions, as in a requirements file.
+        table: The points.
+    """
+
+    library: str = ""
+    requirement: str = ""
+    table: Collection[Point | Signal] = ()
+
+    def __init__(self) -> None:
+        if not hasattr(self, "bindings"):  # BaseInstrumentor hands out one instance per class
+            super().__init__()
+            self.bindings = Bindings(self.table)
+
+    def instrumentation_dependencies(self) -> Collection[str]:
+        return (self.requirement,)
+
+    def _instrument(self, **_kwargs: Any) -> None:
+        self.bindings.bind()
+
+    def _uninstrument(self, **_kwargs: Any) -> None:
+        self.bindings.restore()
+
+    @property
+    def version(self) -> str:
+        """The installed version, or empty."""
+        try:
+            return metadata.version(Requirement(self.requirement).name)
+        except metadata.PackageNotFoundError:
+            return ""
+
+    @property
+    def supported(self) -> bool:
+        """Whether the installed version is one that is tested."""
+        return Requirement(self.requirement).specifier.contains(self.version or "0", prereleases=True)
+
+    @property
+    def states(self) -> dict[str, str]:
+        """State of each point: ``bound``, ``waiting`` for its module to be imported, or ``missing``."""
+        return self.bindings.states
+
+    def required_states(self) -> list[tuple[str, str]]:
+        """States of the points that every supported version has."""
+        return [(str(entry), self.states.get(str(entry), MISSING)) for entry in self.table if not entry.optional]
+
+    def load(self) -> None:
+        """Import the modules of the points, so that what can be bound is."""
+        for module in dict.fromkeys(entry.module for entry in self.table):
+            try:
+                importlib.import_module(module)
+            except ImportError as error:
+                log.debug("spanhook: %s: %s", module, error)

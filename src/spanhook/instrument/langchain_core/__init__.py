@@ -1,0 +1,46 @@
+"""LangChain: chat models, text models, tools, retrievers and embeddings.
+
+Points stand at the base classes' methods that ``invoke``, ``batch`` and events all end in. Methods that LangChain
+compares by identity (``_stream``, ``_astream``, ``_arun``, ``bind_tools``) are left alone.
+"""
+
+from spanhook.instrument.engine import Instrumentor
+from spanhook.shape import Point
+
+_HERE = "spanhook.instrument.langchain_core"
+_CHAT = "langchain_core.language_models.chat_models"
+_TEXT = "langchain_core.language_models.llms"
+_TOOLS = "langchain_core.tools.base"
+_RETRIEVERS = "langchain_core.retrievers"
+_EMBEDDINGS = "langchain_core.embeddings.embeddings"
+
+
+def _point(module: str, name: str, shape: str, mode: str = "sync", *, optional: bool = False) -> Point:
+    return Point(module=module, name=name, shape=f"{_HERE}.{shape}", mode=mode, overrides=True, optional=optional)
+
+
+class LangChainInstrumentor(Instrumentor):
+    """Points of ``langchain-core``, on which LangChain and its integrations are built."""
+
+    library = "langchain_core"
+    requirement = "langchain-core >= 1.0, < 2"
+    table = (
+        _point(_CHAT, "BaseChatModel.generate", "chat:GENERATE"),
+        _point(_CHAT, "BaseChatModel.agenerate", "chat:GENERATE", "async"),
+        _point(_CHAT, "BaseChatModel.stream", "chat:STREAM", "stream"),
+        _point(_CHAT, "BaseChatModel.astream", "chat:STREAM", "astream"),
+        _point(_CHAT, "BaseChatModel._iter_v2_events", "chat:EVENTS", "stream", optional=True),
+        _point(_CHAT, "BaseChatModel._aiter_v2_events", "chat:EVENTS", "astream", optional=True),
+        _point(_TEXT, "BaseLLM.generate", "text:GENERATE"),
+        _point(_TEXT, "BaseLLM.agenerate", "text:GENERATE", "async"),
+        _point(_TEXT, "BaseLLM.stream", "text:STREAM", "stream"),
+        _point(_TEXT, "BaseLLM.astream", "text:STREAM", "astream"),
+        _point(_TOOLS, "BaseTool.run", "tools:TOOL"),
+        _point(_TOOLS, "BaseTool.arun", "tools:TOOL", "async"),
+        _point(_RETRIEVERS, "BaseRetriever.invoke", "retrieval:RETRIEVAL"),
+        _point(_RETRIEVERS, "BaseRetriever.ainvoke", "retrieval:RETRIEVAL", "async"),
+        _point(_EMBEDDINGS, "Embeddings.embed_documents", "retrieval:DOCUMENTS"),
+        _point(_EMBEDDINGS, "Embeddings.embed_query", "retrieval:QUERY"),
+        _point(_EMBEDDINGS, "Embeddings.aembed_documents", "retrieval:DOCUMENTS", "async"),
+        _point(_EMBEDDINGS, "Embeddings.aembed_query", "retrieval:QUERY", "async"),
+    )

@@ -1,0 +1,94 @@
+"""What LangChain's chat and text models say about themselves: provider, model, parameters, server."""
+
+from typing import Any
+from urllib.parse import urlsplit
+
+from spanhook import semconv
+from spanhook.shape import Attributes, Kwargs
+
+#: LangChain's own provider names (``ls_provider``) where the conventions have another.
+PROVIDERS = {
+    "azure": "azure.ai.openai",
+    "azure_ai": "azure.ai.inference",
+    "google_genai": "gcp.gemini",
+    "google_vertexai": "gcp.vertex_ai",
+    "google_anthropic_vertex": "gcp.vertex_ai",
+    "amazon_bedrock": "aws.bedrock",
+    "bedrock": "aws.bedrock",
+    "mistral": "mistral_ai",
+    "mistralai": "mistral_ai",
+    "xai": "x_ai",
+    "ibm": "ibm.watsonx.ai",
+}
+
+_MODEL_NAMES = ("model_name", "model", "model_id", "deployment_name", "azure_deployment")
+_BASE_URLS = ("openai_api_base", "azure_endpoint", "base_url", "anthropic_api_url", "endpoint_url")
+_PARAMETERS = (
+    ("temperature", semconv.GEN_AI_REQUEST_TEMPERATURE),
+    ("max_tokens", semconv.GEN_AI_REQUEST_MAX_TOKENS),
+    ("top_p", semconv.GEN_AI_REQUEST_TOP_P),
+    ("top_k", semconv.GEN_AI_REQUEST_TOP_K),
+    ("frequency_penalty", semconv.GEN_AI_REQUEST_FREQUENCY_PENALTY),
+    ("presence_penalty", semconv.GEN_AI_REQUEST_PRESENCE_PENALTY),
+    ("seed", semconv.GEN_AI_REQUEST_SEED),
+)
+
+_providers: dict[type, str] = {}
+_servers: dict[str, tuple[str, int] | None] = {}
+
+
+def provider_of(instance: Any) -> str:
+    """The provider of a model's class, asked of LangChain once per class."""
+    kind = type(instance)
+    found = _providers.get(kind)
+    if found is None:
+        named = instance._get_ls_params().get("ls_provider") or kind.__name__.lower()
+        found = _providers[kind] = PROVIDERS.get(named, named)
+    return found
+
+
+def model_of(instance: Any, kwargs: Kwargs) -> str:
+    """The model asked for: that of the call, or of the instance."""
+    model = kwargs.get("model")
+    if isinstance(model, str):
+        return model
+    fields = instance.__dict__
+    for name in _MODEL_NAMES:
+        model = fields.get(name)
+        if isinstance(model, str) and model:
+            return model
+    return ""
+
+
+def describe(instance: Any, kwargs: Kwargs) -> Attributes:
+    """Start attributes that chat models and LLMs share."""
+    attributes: Attributes = {semconv.GEN_AI_PROVIDER_NAME: provider_of(instance)}
+    model = model_of(instance, kwargs)
+    if model:
+        attributes[semconv.GEN_AI_REQUEST_MODEL] = model
+    fields = instance.__dict__
+    for name, key in _PARAMETERS:
+        value = kwargs.get(name)
+        if value is None:
+            value = fields.get(name)
+        if value is not None and isinstance(value, int | float):
+            attributes[key] = value
+    stop = kwargs.get("stop")
+    if stop:
+        attributes[semconv.GEN_AI_REQUEST_STOP_SEQUENCES] = (stop,) if isinstance(stop, str) else tuple(stop)
+    for name in _BASE_URLS:
+        url = fields.get(name)
+        if isinstance(url, str) and url:
+            server = _server(url)
+            if server is not None:
+                attributes[semconv.SERVER_ADDRESS], attributes[semconv.SERVER_PORT] = server
+            break
+    return attributes
+
+
+def _server(url: str) -> tuple[str, int] | None:
+    if url not in _servers:
+        parts = urlsplit(url)
+        port = parts.port or (80 if parts.scheme == "http" else 443)
+        _servers[url] = (parts.hostname, port) if parts.hostname else None
+    return _servers[url]

@@ -1,0 +1,81 @@
+"""Retrievers, and embeddings of every concrete class."""
+
+from typing import Any
+
+from langchain_core.documents import Document
+from opentelemetry.trace import SpanKind
+
+from spanhook import semconv
+from spanhook.instrument.langchain_core.model import PROVIDERS, model_of
+from spanhook.instrument.langchain_core.tools import is_interrupt
+from spanhook.shape import Args, Attributes, Kwargs, Message, Request, Shape, first
+
+EMBEDDINGS_LAYER = "langchain.embeddings"
+
+
+def retrieval_start(instance: Any, _args: Args, _kwargs: Kwargs) -> Attributes:
+    return {semconv.GEN_AI_DATA_SOURCE_ID: instance.get_name()}
+
+
+def retrieval_request(_instance: Any, args: Args, kwargs: Kwargs) -> Request:
+    return Request(inputs=first(args, kwargs, "input"))
+
+
+def retrieval_answer(_instance: Any, _args: Args, _kwargs: Kwargs, value: Any) -> list[Document]:
+    """Documents, or texts to make documents of."""
+    return [one if isinstance(one, Document) else Document(page_content=str(one)) for one in value]
+
+
+def retrieval_output(result: Any) -> list[Message]:
+    parts = [{"type": "text", "content": document.page_content} for document in result]
+    return [{"role": "tool", "parts": parts}]
+
+
+def embeddings_start(instance: Any, _args: Args, kwargs: Kwargs) -> Attributes:
+    name = type(instance).__name__.removesuffix("Embeddings").lower()
+    attributes: Attributes = {semconv.GEN_AI_PROVIDER_NAME: PROVIDERS.get(name, name)}
+    model = model_of(instance, kwargs)
+    if model:
+        attributes[semconv.GEN_AI_REQUEST_MODEL] = model
+    dimensions = instance.__dict__.get("dimensions")
+    if isinstance(dimensions, int):
+        attributes[semconv.GEN_AI_EMBEDDINGS_DIMENSION_COUNT] = dimensions
+    return attributes
+
+
+def documents_request(instance: Any, args: Args, kwargs: Kwargs) -> Request:
+    return Request(inputs=first(args, kwargs, "texts"), model=model_of(instance, kwargs))
+
+
+def query_request(instance: Any, args: Args, kwargs: Kwargs) -> Request:
+    return Request(inputs=[first(args, kwargs, "text")], model=model_of(instance, kwargs))
+
+
+RETRIEVAL = Shape(
+    kind="retrieval.query",
+    layer="langchain.retriever",
+    span_kind=SpanKind.CLIENT,
+    start=retrieval_start,
+    request=retrieval_request,
+    output=retrieval_output,
+    answer=retrieval_answer,
+    is_interrupt=is_interrupt,
+)
+DOCUMENTS = Shape(
+    kind="embeddings.create",
+    layer=EMBEDDINGS_LAYER,
+    span_kind=SpanKind.CLIENT,
+    start=embeddings_start,
+    request=documents_request,
+    transport_of=frozenset((EMBEDDINGS_LAYER,)),  # `embed_query` and the async methods call the others
+    same_instance=True,
+)
+QUERY = Shape(
+    kind="embeddings.create",
+    layer=EMBEDDINGS_LAYER,
+    span_kind=SpanKind.CLIENT,
+    start=embeddings_start,
+    request=query_request,
+    transport_of=frozenset((EMBEDDINGS_LAYER,)),
+    same_instance=True,
+)

@@ -1,0 +1,140 @@
+"""Text completion models: ``generate`` and ``stream`` of ``BaseLLM``, sync and async."""
+
+from collections.abc import Iterable
+from typing import Any
+
+from langchain_core.outputs import Generation, LLMResult
+from opentelemetry.trace import SpanKind
+
+from spanhook import semconv
+from spanhook.instrument.langchain_core.chat import result_output, result_response
+from spanhook.instrument.langchain_core.model import describe, model_of
+from spanhook.shape import Args, Attributes, Change, Kwargs, Message, Request, Shape, first, with_first
+from spanhook.usage import Usage
+
+LAYER, STREAM_LAYER = "langchain.llm", "langchain.llm.stream"
+
+
+def text_start(instance: Any, _args: Args, kwargs: Kwargs) -> Attributes:
+    attributes = describe(instance, kwargs)
+    attributes[semconv.GEN_AI_OPERATION_NAME] = "text_completion"
+    return attributes
+
+
+def text_stream_start(instance: Any, args: Args, kwargs: Kwargs) -> Attributes:
+    attributes = text_start(instance, args, kwargs)
+    attributes[semconv.GEN_AI_REQUEST_STREAM] = True
+    return attributes
+
+
+def _as_message(prompt: str) -> Message:
+    return {"role": "user", "parts": [{"type": "text", "content": prompt}]}
+
+
+def _as_prompt(message: Any) -> str:
+    if isinstance(message, str):
+        return message
+    return "".join(str(part.get("content", "")) for part in message["parts"] if part.get("type") == "text")
+
+
+def text_request(instance: Any, args: Args, kwargs: Kwargs) -> Request:
+    prompts = first(args, kwargs, "prompts")
+    return Request(messages=[_as_message(one) for one in prompts], inputs=prompts, model=model_of(instance, kwargs))
+
+
+def text_stream_request(instance: Any, args: Args, kwargs: Kwargs) -> Request:
+    given = first(args, kwargs, "input")
+    prompt = instance._convert_input(given).to_string()
+    return Request(messages=[_as_message(prompt)], inputs=given, model=model_of(instance, kwargs))
+
+
+def _model(kwargs: Kwargs, change: Change) -> Kwargs:
+    return kwargs if change.model is None else {**kwargs, "model": change.model}
+
+
+def text_rewrite(_instance: Any, args: Args, kwargs: Kwargs, change: Change) -> tuple[Args, Kwargs]:
+    if change.messages is not None:
+        args, kwargs = with_first(args, kwargs, "prompts", [_as_prompt(one) for one in change.messages])
+    return args, _model(kwargs, change)
+
+
+def text_stream_rewrite(_instance: Any, args: Args, kwargs: Kwargs, change: Change) -> tuple[Args, Kwargs]:
+    if change.messages is not None:
+        args, kwargs = with_first(args, kwargs, "input", "\n".join(_as_prompt(one) for one in change.messages))
+    return args, _model(kwargs, change)
+
+
+class TextChunks:
+    """Joins the strings of a stream; text models report no usage in it."""
+
+    __slots__ = ("keep", "kept")
+
+    def __init__(self, _instance: Any, _args: Args, _kwargs: Kwargs) -> None:
+        self.keep = False
+        self.kept: list[str] = []
+
+    def add(self, chunk: str) -> bool:
+        if self.keep:
+            self.kept.append(chunk)
+        return True
+
+    def response(self) -> tuple[Attributes, Usage | None]:
+        return {}, None
+
+    def result(self) -> LLMResult:
+        return LLMResult(generations=[[Generation(text="".join(self.kept))]])
+
+
+def text_of(value: Any) -> str:
+    """The text for what a hook answered with.
+
+    Raises:
+        TypeError: It is neither text nor a result.
+    """
+    if isinstance(value, LLMResult):
+        return value.generations[0][0].text
+    if isinstance(value, str):
+        return value
+    raise TypeError(f"a text model's answer is text or an LLMResult, not {type(value).__name__}")
+
+
+def text_answer(_instance: Any, args: Args, kwargs: Kwargs, value: Any) -> LLMResult:
+    if isinstance(value, LLMResult):
+        return value
+    return LLMResult(generations=[[Generation(text=text_of(value))] for _ in first(args, kwargs, "prompts")])
+
+
+def text_stream_answer(_instance: Any, _args: Args, _kwargs: Kwargs, value: Any) -> LLMResult:
+    return LLMResult(generations=[[Generation(text=text_of(value))]])
+
+
+def text_answer_chunks(_instance: Any, _args: Args, _kwargs: Kwargs, value: Any) -> Iterable[str]:
+    yield text_of(value)
+
+
+GENERATE = Shape(
+    kind="llm.call",
+    layer=LAYER,
+    span_kind=SpanKind.CLIENT,
+    start=text_start,
+    response=result_response,
+    request=text_request,
+    output=result_output,
+    rewrite=text_rewrite,
+    answer=text_answer,
+    transport_of=frozenset((STREAM_LAYER,)),
+    same_instance=True,
+)
+STREAM = Shape(
+    kind="llm.call",
+    layer=STREAM_LAYER,
+    span_kind=SpanKind.CLIENT,
+    start=text_stream_start,
+    response=result_response,
+    request=text_stream_request,
+    output=result_output,
+    rewrite=text_stream_rewrite,
+    answer=text_stream_answer,
+    chunks=TextChunks,
+    answer_chunks=text_answer_chunks,
+)

@@ -1,0 +1,93 @@
+"""Tools: ``run`` and ``arun`` of ``BaseTool``, which every way of calling a tool ends in."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from langchain_core.messages import ToolMessage
+
+from spanhook import semconv
+from spanhook.instrument.langchain_core.messages import as_content, to_message
+from spanhook.shape import Args, Attributes, Change, Kwargs, Message, Request, Shape, first, with_first
+
+
+def tool_start(instance: Any, _args: Args, kwargs: Kwargs) -> Attributes:
+    attributes: Attributes = {semconv.GEN_AI_TOOL_NAME: instance.name, semconv.GEN_AI_TOOL_TYPE: "function"}
+    call_id = kwargs.get("tool_call_id")
+    if call_id:
+        attributes[semconv.GEN_AI_TOOL_CALL_ID] = call_id
+    if instance.description:
+        attributes[semconv.GEN_AI_TOOL_DESCRIPTION] = instance.description
+    return attributes
+
+
+def _arguments(instance: Any, given: Any) -> dict[str, Any]:
+    """A tool's input by argument name, without what the framework injects (state, store, runtime)."""
+    if isinstance(given, str):
+        return {next(iter(instance.args), "input"): given}
+    hide = getattr(instance, "_filter_injected_args", None)
+    return dict(hide(given) if hide is not None else given)
+
+
+def tool_request(instance: Any, args: Args, kwargs: Kwargs) -> Request:
+    given = first(args, kwargs, "tool_input")
+    return Request(arguments=_arguments(instance, given), inputs=given)
+
+
+def tool_rewrite(instance: Any, args: Args, kwargs: Kwargs, change: Change) -> tuple[Args, Kwargs]:
+    given = first(args, kwargs, "tool_input")
+    if change.inputs is not None:
+        given = change.inputs
+    if change.arguments is not None:
+        injected: Mapping[str, Any] = {}
+        if isinstance(given, Mapping):
+            visible = _arguments(instance, given)
+            injected = {name: value for name, value in given.items() if name not in visible}
+        given = {**injected, **change.arguments}
+    return with_first(args, kwargs, "tool_input", given)
+
+
+def tool_answer(instance: Any, _args: Args, kwargs: Kwargs, value: Any) -> Any:
+    """What the tool would have returned: a ``ToolMessage`` where it was called with a tool call."""
+    call_id = kwargs.get("tool_call_id")
+    if call_id is None:
+        return value
+    if isinstance(value, ToolMessage):
+        # a result kept from an earlier call would carry that call's id
+        return value if value.tool_call_id == call_id else value.model_copy(update={"tool_call_id": call_id})
+    if type(value).__name__ == "Command":
+        return value
+    return ToolMessage(content=as_content(value), name=instance.name, tool_call_id=call_id)
+
+
+def tool_rejected(instance: Any, _args: Args, kwargs: Kwargs, reason: str) -> ToolMessage | None:
+    """The error result that tells the model why, where the tool was called with a tool call."""
+    call_id = kwargs.get("tool_call_id")
+    if call_id is None:
+        return None
+    return ToolMessage(
+        content=f"Tool call rejected: {reason}", name=instance.name, tool_call_id=call_id, status="error"
+    )
+
+
+def tool_output(result: Any) -> list[Message]:
+    if isinstance(result, ToolMessage):
+        return [to_message(result)]
+    return [{"role": "tool", "parts": [{"type": "tool_call_response", "response": as_content(result)}]}]
+
+
+def is_interrupt(error: BaseException) -> bool:
+    """Whether a tool was left by LangGraph's own control flow, such as ``interrupt()``."""
+    return any(cls.__name__ == "GraphBubbleUp" for cls in type(error).__mro__)
+
+
+TOOL = Shape(
+    kind="tool.execute",
+    layer="langchain.tool",
+    start=tool_start,
+    request=tool_request,
+    output=tool_output,
+    rewrite=tool_rewrite,
+    answer=tool_answer,
+    rejected=tool_rejected,
+    is_interrupt=is_interrupt,
+)

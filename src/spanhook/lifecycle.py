@@ -1,0 +1,351 @@
+"""One operation from start to end: span, identity, usage, outcome.
+
+Who makes the call, and how it is waited for, is not known here; see ``calls`` and ``streams``.
+"""
+
+import asyncio
+from collections.abc import Callable
+from random import getrandbits
+from time import perf_counter_ns
+from typing import Any
+
+from opentelemetry import context as otel_context
+from opentelemetry.trace import INVALID_SPAN, set_span_in_context
+
+from spanhook import semconv
+from spanhook.binding import Bound
+from spanhook.context import NOBODY, Identity, current_identity, from_baggage
+from spanhook.current import InHook, current
+from spanhook.errors import internal
+from spanhook.hook import Reject
+from spanhook.metrics import COST, UNPRICED, counts
+from spanhook.operation import Operation
+from spanhook.pricing import prices
+from spanhook.registry import Registry
+from spanhook.reporting import report
+from spanhook.semconv import Decision
+from spanhook.shape import OPERATION_NAMES, TARGET_KEYS, Args, Kwargs, Shape
+from spanhook.telemetry import telemetry
+from spanhook.usage import Usage
+
+registry = Registry()
+listeners: list[Callable[[Operation], None]] = []
+"""Called with every operation that has ended; for the console and ``spanhook.testing``."""
+
+Held = tuple[otel_context.Context, Operation | InHook | None]
+
+
+class RunStopped(BaseException):
+    """Carries a rejection of the whole run past everything that catches ``Exception``.
+
+    It never leaves the outermost operation: that one raises the plain ``Reject``.
+    """
+
+    def __init__(self, reject: Reject) -> None:
+        super().__init__(reject.reason)
+        self.reject = reject
+
+
+class Absorbed:
+    """A call that is the transport of the operation around it, and so none of its own."""
+
+    __slots__ = ("op", "shape")
+
+    def __init__(self, op: Operation, shape: Shape) -> None:
+        self.op, self.shape = op, shape
+
+    def take(self, result: Any) -> None:
+        """Let the operation around have the usage, if its own result reports none."""
+        try:
+            attributes, used = self.shape.response(result)
+        except Exception as error:
+            internal.report("extract.response", error)
+            return
+        op = self.op
+        if used is not None:
+            if op.own_usage is None:
+                op.own_usage = Usage()
+            op.own_usage.add(used)
+        if op.end_attributes is None:
+            op.end_attributes = attributes
+
+
+# ----------------------------------------------------------------------------------------------- start
+
+
+def begin(shape: Shape, instance: Any, args: Args, kwargs: Kwargs) -> Operation | Absorbed | None:
+    """Start an operation; ``None`` where the call is none.
+
+    Its span is started but not yet current, and no hook has run.
+    """
+    held = current.get()
+    in_hook = isinstance(held, InHook)
+    parent = held.op if isinstance(held, InHook) else held
+    plan = None if in_hook or telemetry.settings.mode == "off" else registry.plans.get(shape.kind)
+    if shape.on_demand and plan is None and not telemetry.settings.steps:
+        return None
+    try:
+        attributes = shape.start(instance, args, kwargs)
+    except Exception as error:
+        internal.report("extract.start", error)
+        attributes = {}  # still an operation: what cannot be described is gated all the same
+    if attributes is None:
+        return None
+    if shape.transport_of and parent is not None and not in_hook and _absorbs(parent, shape, instance, attributes):
+        return Absorbed(parent, shape)
+    while parent is not None and parent.ended:
+        parent = parent.parent
+    op = Operation(shape, attributes, instance, args, kwargs, parent, perf_counter_ns())
+    kind = shape.kind
+    operation = attributes.setdefault(semconv.GEN_AI_OPERATION_NAME, OPERATION_NAMES.get(kind, kind))
+    attributes[semconv.KIND] = kind
+    if in_hook:
+        op.in_hook = True
+        attributes[semconv.IN_HOOK] = True
+    elif plan is not None:
+        op.plan = plan
+        op.coverage = "enforced"
+    identity = _identify(op)
+    attributes[semconv.RUN_ID] = identity.run_id
+    if identity.session_id:
+        attributes[semconv.SESSION_ID] = attributes[semconv.GEN_AI_CONVERSATION_ID] = identity.session_id
+    if identity.user_id:
+        attributes[semconv.USER_ID] = identity.user_id
+    if identity.tenant_id:
+        attributes[semconv.TENANT_ID] = identity.tenant_id
+    if identity.attributes:
+        attributes.update(identity.attributes)
+    target = attributes.get(TARGET_KEYS.get(kind, ""))
+    try:
+        op.span = telemetry.tracer.start_span(
+            f"{operation} {target}" if target else operation, kind=shape.span_kind, attributes=attributes
+        )
+    except Exception as error:
+        internal.report("span.start", error)
+        op.span = INVALID_SPAN
+    latch = op.root.latch
+    if latch is not None and not in_hook:
+        op.error = Reject(latch.reason, status_code=latch.status_code, scope="run")
+    return op
+
+
+def _absorbs(parent: Operation, shape: Shape, instance: Any, attributes: dict[str, Any]) -> bool:
+    if parent.shape.layer not in shape.transport_of or not parent.called or parent.ended:
+        return False
+    if shape.same_instance:
+        return parent.instance is instance
+    model = attributes.get(semconv.GEN_AI_REQUEST_MODEL)
+    return not model or not parent.model or model == parent.model
+
+
+def _identify(op: Operation) -> Identity:
+    """Who the operation belongs to: ``spanhook.context`` over what the library knows over the operation around."""
+    parent, shape = op.parent, op.shape
+    ambient = op.ambient = current_identity()
+    given = None
+    if shape.identity is not None:
+        try:
+            given = shape.identity(op.instance, op.args, op.kwargs)
+        except Exception as error:
+            internal.report("extract.identity", error)
+    is_agent = shape.kind == "agent.invoke"
+    if parent is not None and ambient is parent.ambient and not given and not is_agent:
+        op.identity = parent.identity
+        return op.identity
+    if parent is None and ambient is NOBODY and telemetry.settings.trust_baggage:
+        ambient = from_baggage()
+    given = given or {}
+    around = parent.identity if parent is not None else NOBODY
+    op.identity = Identity(
+        tenant_id=ambient.tenant_id or around.tenant_id or given.get("tenant_id", ""),
+        user_id=ambient.user_id or given.get("user_id", "") or around.user_id,
+        session_id=ambient.session_id or given.get("session_id", "") or around.session_id,
+        run_id=around.run_id or given.get("run_id", "") or f"{getrandbits(128):032x}",
+        agent_id=op.name if is_agent else around.agent_id,
+        attributes=ambient.attributes or around.attributes,
+    )
+    return op.identity
+
+
+def enter(op: Operation) -> Held:
+    """Make ``op`` and its span current; returns what ``restore`` needs."""
+    before = otel_context.get_current()
+    held = current.get()
+    otel_context.attach(set_span_in_context(op.span, before))
+    current.set(op)
+    return before, held
+
+
+def restore(held: Held) -> None:
+    """Put back what was current. Values are set rather than reset by token, so it never fails and never logs."""
+    otel_context.attach(held[0])
+    current.set(held[1])
+
+
+# ----------------------------------------------------------------------------------------------- outcome
+
+
+def settle(op: Operation, result: Any) -> None:
+    """The call returned ``result``: read what it tells."""
+    op.result = result
+    try:
+        attributes, used = op.shape.response(result)
+    except Exception as error:
+        internal.report("extract.response", error)
+        return
+    told(op, attributes, used)
+
+
+def told(op: Operation, attributes: dict[str, Any], used: Usage | None) -> None:
+    """Keep end attributes and usage, whether of a result or of a stream."""
+    if attributes or op.end_attributes is None:
+        op.end_attributes = attributes
+    if used is not None:
+        op.own_usage = used
+
+
+def account(op: Operation) -> None:
+    """Count a call that was made: its usage into the counters, and both into every operation around it."""
+    kind = op.kind
+    if kind == "tool.execute":
+        _roll_up(op, "", None)
+        return
+    if kind not in ("llm.call", "embeddings.create"):
+        return
+    if op.leaves is not None and any(used is not None for _, used in op.leaves):
+        op.own_usage = None  # a router: the models it called have been counted
+        return
+    used = op.own_usage
+    if used is None:
+        if kind == "llm.call":
+            _roll_up(op, op.model, Usage(), calls=1)
+        return
+    model = (op.end_attributes or {}).get(semconv.GEN_AI_RESPONSE_MODEL) or op.model
+    prices.price(used, op.provider, model)
+    identity = op.identity
+    vector = counts.usage.cell(
+        (
+            op.attributes[semconv.GEN_AI_OPERATION_NAME],
+            op.provider,
+            model,
+            identity.agent_id,
+            identity.tenant_id if telemetry.settings.tenant_metrics else "",
+            used.estimated,
+            used.cost_source,
+        )
+    )
+    read, write, reasoning = used.cache_read_tokens, used.cache_write_tokens, used.reasoning_tokens
+    vector[0] += used.input_tokens - read - write
+    vector[1] += read
+    vector[2] += write
+    vector[3] += used.output_tokens - reasoning
+    vector[4] += reasoning
+    vector[COST] += used.cost_nano or 0
+    vector[UNPRICED] += used.unpriced_tokens
+    _roll_up(op, model, used, calls=1 if kind == "llm.call" else 0)
+
+
+def _roll_up(op: Operation, model: str, used: Usage | None, calls: int = 0) -> None:
+    if used is not None:
+        used.llm_calls = calls
+    around = op.parent
+    while around is not None:
+        # setdefault and append are atomic: parallel branches of a run end at the same time
+        around.__dict__.setdefault("leaves", []).append((model, used))
+        around = around.parent
+
+
+def conclude(op: Operation) -> None:
+    """Work out status and phase from what stands in ``op.error``."""
+    error = op.error
+    if op is op.root and op.latch is not None and not isinstance(error, _NOT_OURS):
+        error = op.error = op.latch
+    if isinstance(error, RunStopped):
+        error = op.error = error.reject
+    if error is None:
+        op.phase = "post"
+        op.status = "interrupted" if op.interrupted else "abandoned" if op.abandoned else "success"
+    elif isinstance(error, Reject):
+        op.phase, op.status = "error", "rejected"
+    elif op.shape.is_interrupt is not None and op.shape.is_interrupt(error):
+        op.phase, op.status = "post", "interrupted"
+    elif isinstance(error, asyncio.CancelledError | KeyboardInterrupt):
+        op.phase, op.status = "error", "cancelled"
+    elif isinstance(error, GeneratorExit):
+        op.phase, op.status = "post", "abandoned"
+    else:
+        op.phase, op.status = "error", "error"
+
+
+_NOT_OURS = (asyncio.CancelledError, KeyboardInterrupt, SystemExit, GeneratorExit)
+"""Ends that come from outside of the run; a rejection does not hide them."""
+
+
+def tally(op: Operation, bound: Bound, decision: Decision, spent_ns: int) -> None:
+    """Count a decision of a hook and its time."""
+    settings = telemetry.settings
+    cell = counts.decisions.cell(
+        (
+            bound.name,
+            op.event,
+            decision,
+            settings.mode,
+            op.coverage or "enforced",
+            bound.fail_mode,
+            op.identity.tenant_id if settings.tenant_metrics else "",
+        )
+    )
+    cell[0] += 1
+    cell[1] += spent_ns
+    if bound.slow:
+        instruments = telemetry.live()
+        if instruments is not None:
+            instruments.hook.record(spent_ns / 1e9, {semconv.HOOK: bound.name, semconv.EVENT: op.event})
+
+
+def end(op: Operation) -> None:
+    """End the span and report the operation, exactly once."""
+    token = object()
+    if op.__dict__.setdefault("ending", token) is not token:
+        return
+    op.end_ns = perf_counter_ns()
+    op.ended = True
+    if op.decisions:
+        op.root.__dict__.setdefault("run_decisions", []).extend(one.decision for one in op.decisions)
+    try:
+        report(op, telemetry)
+    except Exception as error:
+        internal.report("report", error)
+    for listener in listeners:
+        try:
+            listener(op)
+        except Exception as error:
+            internal.report("listener", error)
+
+
+def outcome(op: Operation) -> Any:
+    """Return or raise what the caller of an ended operation gets."""
+    error = op.error
+    if error is None:
+        return op.result
+    root = op.root
+    if isinstance(error, Reject):
+        if root.latch is not None:
+            if op is not root and not root.ended:
+                raise RunStopped(root.latch) from None
+        elif op.decided and op.shape.rejected is not None:
+            try:
+                result = op.shape.rejected(op.instance, op.args, op.kwargs, error.reason)
+            except Exception as failure:
+                internal.report("extract.rejected", failure)
+            else:
+                if result is not None:
+                    return result
+    # Raised as the library raised it: a plain `raise` here would replace its __context__ by whatever the caller
+    # happens to be handling.
+    context = error.__context__
+    try:
+        raise error
+    finally:
+        error.__context__ = context
+        del error, op, root

@@ -1,0 +1,203 @@
+"""The instruments: observable ones that read what was counted, and histograms of durations and tokens.
+
+An SDK ``add`` costs about 5 us, a third of a span. So on the path of a call nothing touches the SDK but histograms, and
+those only where a meter provider exists. Money is counted in nano-dollars.
+"""
+
+import os
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import Any
+
+from opentelemetry.metrics import CallbackOptions, MeterProvider, Observation
+
+from spanhook import semconv
+from spanhook.cells import OVERFLOW, Cells, Key, Vector
+from spanhook.errors import internal
+from spanhook.usage import NANO
+from spanhook.version import __version__
+
+SCOPE = "spanhook"
+BUCKETS = ("input", "cache_read", "cache_write", "output", "reasoning")
+COST, UNPRICED = 5, 6
+
+#: Attribute names of the keys of ``counts.usage`` and ``counts.decisions``, in order.
+USAGE_KEY = (
+    semconv.GEN_AI_OPERATION_NAME,
+    semconv.GEN_AI_PROVIDER_NAME,
+    semconv.GEN_AI_RESPONSE_MODEL,
+    semconv.GEN_AI_AGENT_NAME,
+    semconv.TENANT_ID,
+    semconv.USAGE_ESTIMATED,
+    semconv.COST_SOURCE,
+)
+DECISION_KEY = (
+    semconv.HOOK,
+    semconv.EVENT,
+    semconv.DECISION,
+    semconv.MODE,
+    semconv.COVERAGE,
+    semconv.FAIL_MODE,
+    semconv.TENANT_ID,
+)
+
+Gauge = Callable[[], Iterable[Mapping[str, Any]]]
+
+
+class Counts:
+    """What is counted, whether or not anybody reads it.
+
+    Attributes:
+        usage: The five token buckets, nano-dollars and unpriced tokens, by ``USAGE_KEY``.
+        decisions: Number and nanoseconds, by ``DECISION_KEY``.
+        dropped: Telemetry that could not be kept, by component.
+    """
+
+    def __init__(self) -> None:
+        self.usage = Cells(7)
+        self.decisions = Cells(2)
+        self.dropped: Counter[str] = Counter()
+
+    def renew(self) -> None:
+        self.usage.renew()
+        self.decisions.renew()
+        self.dropped = Counter()
+
+
+counts = Counts()
+
+
+class Instruments:
+    """Every instrument, made on one meter provider. What was counted before ``since`` is not this provider's.
+
+    Args:
+        provider: A real provider, not the API's proxy.
+        since: Sums to subtract, as ``snapshot`` gives them.
+        gauges: Attribute sets of ``spanhook.info`` and ``spanhook.points``, asked for at each collection.
+        forked: Set in a forked child, whose instruments must not continue the parent's series in the SDK's memory.
+    """
+
+    def __init__(
+        self,
+        provider: MeterProvider,
+        since: "Snapshot",
+        gauges: Mapping[str, Gauge],
+        *,
+        forked: bool = False,
+    ) -> None:
+        self.provider, self.since, self.gauges = provider, since, gauges
+        self.stale = False
+        scope = {semconv.FORKED_PID: os.getpid()} if forked else None
+        meter = provider.get_meter(SCOPE, __version__, attributes=scope)
+
+        def histogram(name: str, unit: str, about: str, buckets: tuple[float, ...]) -> Any:
+            return meter.create_histogram(name, unit, about, explicit_bucket_boundaries_advisory=list(buckets))
+
+        seconds, agent = semconv.DURATION_BUCKETS, semconv.AGENT_DURATION_BUCKETS
+        self.duration = histogram(semconv.METRIC_CLIENT_DURATION, "s", "Duration of a model call", seconds)
+        self.first_chunk = histogram(semconv.METRIC_TIME_TO_FIRST_CHUNK, "s", "Time to a stream's first chunk", seconds)
+        self.tokens = histogram(semconv.METRIC_CLIENT_TOKENS, "{token}", "Tokens of a model call", semconv.TOKEN_BUCKETS)
+        self.agent = histogram(semconv.METRIC_AGENT_DURATION, "s", "Duration of an agent's run", agent)
+        self.tool = histogram(semconv.METRIC_TOOL_DURATION, "s", "Duration of a tool's execution", seconds)
+        self.hook = histogram(semconv.METRIC_HOOK_DURATION, "s", "Duration of async and blocking hooks", seconds)
+        calls = semconv.CALL_BUCKETS
+        self.llm_calls = histogram(semconv.METRIC_RUN_LLM_CALLS, "{call}", "Model calls per run", calls)
+        self.tool_calls = histogram(semconv.METRIC_RUN_TOOL_CALLS, "{call}", "Tool calls per run", calls)
+
+        def counter(name: str, unit: str, about: str, read: Callable[[], Iterator[Observation]]) -> None:
+            meter.create_observable_counter(name, [self._callback(read)], unit, about)
+
+        counter(semconv.METRIC_TOKENS, "{token}", "Tokens used, in disjoint buckets", self._tokens)
+        counter(semconv.METRIC_COST, "USD", "Cost of model calls with a known price", self._cost)
+        counter(semconv.METRIC_UNPRICED, "{token}", "Tokens of models without a known price", self._unpriced)
+        counter(semconv.METRIC_DECISIONS, "{decision}", "What hooks decided", self._decisions)
+        counter(semconv.METRIC_HOOK_TIME, "s", "Time spent in hooks", self._hook_time)
+        counter(semconv.METRIC_INTERNAL_ERRORS, "{error}", "Errors in spanhook's own code", self._errors)
+        counter(semconv.METRIC_DROPPED, "{item}", "Telemetry that could not be kept", self._dropped)
+        for name, about in (
+            (semconv.METRIC_INFO, "Version, hooks and mode of this process"),
+            (semconv.METRIC_POINTS, "Functions wrapped, by library and state"),
+        ):
+            meter.create_observable_gauge(name, [self._callback(self._gauge(name))], "1", about)
+
+    def _callback(
+        self, read: Callable[[], Iterator[Observation]]
+    ) -> Callable[[CallbackOptions], Iterable[Observation]]:
+        def observe(_options: CallbackOptions) -> Iterable[Observation]:
+            return [] if self.stale else list(read())
+
+        return observe
+
+    def _tokens(self) -> Iterator[Observation]:
+        for key, vector in self._usage().items():
+            attributes = _named(USAGE_KEY[:-1], key)
+            for bucket, amount in zip(BUCKETS, vector, strict=False):
+                if amount:
+                    yield Observation(amount, {**attributes, semconv.TOKEN_BUCKET: bucket})
+
+    def _cost(self) -> Iterator[Observation]:
+        for key, vector in self._usage().items():
+            if vector[COST]:
+                yield Observation(vector[COST] / NANO, _named(USAGE_KEY, key))
+
+    def _unpriced(self) -> Iterator[Observation]:
+        for key, vector in self._usage().items():
+            if vector[UNPRICED]:
+                yield Observation(vector[UNPRICED], _named(USAGE_KEY[:-1], key))
+
+    def _decisions(self) -> Iterator[Observation]:
+        for key, (count, _) in _since(counts.decisions.sums(), self.since.decisions).items():
+            if count:
+                yield Observation(count, _named(DECISION_KEY, key))
+
+    def _hook_time(self) -> Iterator[Observation]:
+        times: dict[Key, int] = {}
+        for key, (_, nanoseconds) in _since(counts.decisions.sums(), self.since.decisions).items():
+            times[key[:2]] = times.get(key[:2], 0) + nanoseconds
+        for key, nanoseconds in times.items():
+            if nanoseconds:
+                yield Observation(nanoseconds / 1e9, _named(DECISION_KEY[:2], key))
+
+    def _errors(self) -> Iterator[Observation]:
+        yield from _by_component(internal.counts, self.since.errors)
+
+    def _dropped(self) -> Iterator[Observation]:
+        yield from _by_component(counts.dropped, self.since.dropped)
+
+    def _gauge(self, name: str) -> Callable[[], Iterator[Observation]]:
+        def read() -> Iterator[Observation]:
+            for attributes in self.gauges[name]():
+                yield Observation(1, attributes)
+
+        return read
+
+    def _usage(self) -> dict[Key, Vector]:
+        return _since(counts.usage.sums(), self.since.usage)
+
+
+class Snapshot:
+    """Sums at one moment; empty ones where ``taken`` is false."""
+
+    def __init__(self, *, taken: bool) -> None:
+        self.usage = counts.usage.sums() if taken else {}
+        self.decisions = counts.decisions.sums() if taken else {}
+        self.errors = Counter(internal.counts) if taken else Counter[str]()
+        self.dropped = Counter(counts.dropped) if taken else Counter[str]()
+
+
+def _since(sums: dict[Key, Vector], before: Mapping[Key, Vector]) -> dict[Key, Vector]:
+    for key, vector in before.items():
+        if key in sums:
+            sums[key] = [now - then for now, then in zip(sums[key], vector, strict=True)]
+    return sums
+
+
+def _named(names: tuple[str, ...], key: Key) -> dict[str, Any]:
+    if key[:1] == OVERFLOW:
+        return {semconv.METRIC_OVERFLOW: True}
+    return {name: value for name, value in zip(names, key, strict=False) if value not in ("", False)}
+
+
+def _by_component(now: Counter[str], before: Counter[str]) -> Iterator[Observation]:
+    for component, count in list(now.items()):
+        yield Observation(count - before[component], {semconv.COMPONENT: component})

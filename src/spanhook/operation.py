@@ -1,0 +1,285 @@
+"""What a hook sees: one unit of agent work, from its request to its outcome."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from time import time_ns
+from typing import Any
+
+from opentelemetry.trace import INVALID_SPAN, Span
+
+from spanhook import semconv
+from spanhook.context import NOBODY, Identity
+from spanhook.errors import HookError
+from spanhook.semconv import Coverage, Kind, Phase, Status
+from spanhook.shape import REPLACEABLE, REWRITABLE, TARGET_KEYS, Args, Attributes, Change, Kwargs, Message, Request, Shape
+from spanhook.usage import Usage, total
+
+_UNSET: Any = object()
+
+
+@dataclass(frozen=True, slots=True)
+class DecisionRecord:
+    """What one hook did to one operation.
+
+    Attributes:
+        hook: The hook's name.
+        event: Kind and phase, such as ``tool.execute.pre``.
+        decision: ``reject``, ``modify``, ``replace``, ``pause``, ``error``, ``timeout`` or ``skipped``.
+        reason: The hook's own words, or what went wrong.
+        duration_ns: The hook's own time in nanoseconds, without what it called next.
+        fail_mode: ``open`` or ``closed``: what a failure of this hook means.
+        status_code: The HTTP status of a rejection, else 0.
+        time_ns: When, in nanoseconds since the epoch.
+    """
+
+    hook: str
+    event: str
+    decision: semconv.Decision
+    reason: str = ""
+    duration_ns: int = 0
+    fail_mode: str = "open"
+    status_code: int = 0
+    time_ns: int = field(default_factory=time_ns)
+
+
+@dataclass(frozen=True, slots=True)
+class Response:
+    """A result in terms that do not depend on the library.
+
+    Attributes:
+        messages: Output messages in role/parts form, one per choice.
+        text: Their text parts joined.
+    """
+
+    messages: Sequence[Message]
+
+    @property
+    def text(self) -> str:
+        return "".join(
+            str(part.get("content", ""))
+            for message in self.messages
+            for part in message.get("parts", ())
+            if part.get("type") == "text"
+        )
+
+
+class Operation:
+    """One unit of agent work with a start and an end: one span, and what hooks decide about.
+
+    Attributes:
+        kind: What sort of operation, such as ``tool.execute``.
+        phase: ``pre``, ``post`` or ``error``: where in its life it is.
+        name: The tool, agent or model it works on.
+        model: The model asked for; empty where there is none.
+        provider: The provider in the conventions' terms, such as ``openai``.
+        identity: Tenant, user, session, run and agent ids.
+        result: What the call returned, in the library's own type. For a stream, what it would have returned unstreamed.
+        error: What the call raised, or the ``Reject``.
+        status: How it ended; empty while it runs.
+        decisions: Every decision about it but ``allow``.
+        parent: The operation around it, if any.
+        span: The OpenTelemetry span; it may not be recording.
+        in_hook: Whether a hook's own code made this call. Hooks are off for it.
+    """
+
+    phase: Phase = "pre"
+    result: Any = None
+    error: BaseException | None = None
+    status: Status | str = ""
+    span: Span = INVALID_SPAN
+    identity: Identity = NOBODY
+    in_hook: bool = False
+    decisions: tuple[DecisionRecord, ...] = ()
+
+    # The engine's own: not for hooks.
+    ambient: Identity = NOBODY
+    plan: Any = None
+    coverage: Coverage | None = None
+    answer: Any = None
+    called = False
+    short_circuited = False
+    replaced = False
+    interrupted = False
+    abandoned = False
+    decided = False
+    ended = False
+    streamed = False
+    buffered = False
+    first_chunk_ns = 0
+    end_ns = 0
+    start_time_ns = 0
+    modified: tuple[str, ...] = ()
+    own_usage: Usage | None = None
+    latch: Any = None
+    leaves: list[tuple[str, Usage | None]] | None = None
+    run_decisions: list[semconv.Decision] | None = None
+    end_attributes: Attributes | None = None
+    _request: Request | None = None
+    _state: dict[str, Any] | None = None
+    _extras: dict[str, Any] | None = None
+    _answer: Any = _UNSET
+
+    def __init__(
+        self,
+        shape: Shape,
+        attributes: Attributes,
+        instance: Any,
+        args: Args,
+        kwargs: Kwargs,
+        parent: "Operation | None",
+        start_ns: int,
+    ) -> None:
+        self.shape = shape
+        self.kind: Kind = shape.kind
+        self.attributes = attributes
+        self.instance = instance
+        self.args = args
+        self.kwargs = kwargs
+        self.parent = parent
+        self.root: Operation = self if parent is None else parent.root
+        self.start_ns = start_ns
+
+    # ----------------------------------------------------------------- what it is about
+
+    @property
+    def name(self) -> str:
+        key = TARGET_KEYS.get(self.kind)
+        return str(self.attributes.get(key, "")) if key is not None else ""
+
+    @property
+    def model(self) -> str:
+        return str(self.attributes.get(semconv.GEN_AI_REQUEST_MODEL, ""))
+
+    @property
+    def provider(self) -> str:
+        return str(self.attributes.get(semconv.GEN_AI_PROVIDER_NAME, ""))
+
+    @property
+    def event(self) -> str:
+        """Kind and phase, such as ``tool.execute.pre``."""
+        return f"{self.kind}.{self.phase}"
+
+    @property
+    def request(self) -> Request:
+        """The request in common terms, made from the library's own when first asked for.
+
+        It is a copy: changing it changes nothing, ``replace`` does.
+        """
+        if self._request is None:
+            self._request = self.shape.request(self.instance, self.args, self.kwargs)
+        return self._request
+
+    @property
+    def response(self) -> Response:
+        """The result in common terms; empty before the call."""
+        return Response(self.shape.output(self.result) if self.result is not None else ())
+
+    # ----------------------------------------------------------------- what hooks share
+
+    @property
+    def state(self) -> dict[str, Any]:
+        """Shared by the hooks of this one operation."""
+        if self._state is None:
+            self._state = {}
+        return self._state
+
+    @property
+    def extras(self) -> dict[str, Any]:
+        """Further facts by conventional key.
+
+        ``usage_metadata`` (after the call): token counts per model, as LangChain writes them.
+        """
+        if self._extras is None:
+            self._extras = {}
+        if self.phase != "pre" and "usage_metadata" not in self._extras:
+            self._extras["usage_metadata"] = {model: one.as_metadata() for model, one in self.usage_by_model.items()}
+        return self._extras
+
+    @property
+    def usage(self) -> Usage:
+        """Tokens and cost: a model call's own, or the sum of the model calls inside. Zero before the call."""
+        made = self.called and not self.in_hook
+        if self.leaves:
+            leaves = list(self.leaves)
+            tools = sum(used is None for _, used in leaves) + (made and self.kind == "tool.execute")
+            return total(((model, used) for model, used in leaves if used is not None), tools)
+        if self.own_usage is not None:
+            return self.own_usage
+        used = Usage()
+        used.llm_calls = int(made and self.kind == "llm.call")
+        used.tool_calls = int(made and self.kind == "tool.execute")
+        return used
+
+    @property
+    def usage_by_model(self) -> Mapping[str, Usage]:
+        """``usage`` per model that answered; only models that used tokens."""
+        used = self.usage
+        per_model = used.by_model
+        if not per_model:
+            answered = (self.end_attributes or {}).get(semconv.GEN_AI_RESPONSE_MODEL)
+            per_model = {str(answered or self.model): used}
+        return {model: one for model, one in per_model.items() if one.total_tokens}
+
+    # ----------------------------------------------------------------- what a hook may do
+
+    def replace(
+        self,
+        *,
+        messages: Sequence[Message] | Sequence[Sequence[Message]] | None = None,
+        system: str | None = None,
+        arguments: Mapping[str, Any] | None = None,
+        inputs: Any = None,
+        model: str | None = None,
+    ) -> None:
+        """Rewrite the request before the call is made. Gates that ran before this hook run once more.
+
+        Args:
+            messages: Chat messages in role/parts form (a list of such lists for a batch of prompts).
+            system: System instructions.
+            arguments: A tool's arguments; those left out of a given mapping are dropped.
+            inputs: What an agent, step or store is given.
+            model: Another model of the same provider.
+
+        Raises:
+            HookError: The call has been made already, or operations of this kind cannot be rewritten.
+        """
+        change = Change(messages=messages, system=system, arguments=arguments, inputs=inputs, model=model)
+        if self.phase != "pre":
+            raise HookError(f"op.replace() was called in {self.event!r}; a request can only be rewritten before the call")
+        if self.shape.rewrite is None or self.kind not in REWRITABLE:
+            raise HookError(f"op.replace() cannot rewrite {self.kind!r}; it can rewrite {', '.join(sorted(REWRITABLE))}")
+        if not change.fields():
+            raise HookError("op.replace() was given nothing to replace; pass messages=, arguments=, inputs=, ...")
+        self.args, self.kwargs = self.shape.rewrite(self.instance, self.args, self.kwargs, change)
+        self._request = None
+        self.modified = tuple(dict.fromkeys((*self.modified, *change.fields())))
+
+    def respond(self, value: Any) -> None:
+        """Answer instead of the call (in a ``before`` hook), or replace its result (in an ``after`` hook).
+
+        The value may be the library's own result type or plain: text for a model or tool, documents for a retriever.
+        Answering skips the call, never the gates that follow.
+
+        Raises:
+            HookError: Results of this kind are read-only after the call.
+        """
+        if self.phase != "pre" and self.kind not in REPLACEABLE:
+            raise HookError(
+                f"op.respond() was called in {self.event!r}, whose result is read-only; "
+                f"results of {', '.join(sorted(REPLACEABLE))} can be replaced"
+            )
+        self._answer = value
+
+    # ----------------------------------------------------------------- the engine's side of it
+
+    @property
+    def answered(self) -> bool:
+        return self._answer is not _UNSET
+
+    def take_answer(self) -> Any:
+        """The value given to ``respond``, once."""
+        value, self._answer = self._answer, _UNSET
+        return value
+
+    def __repr__(self) -> str:
+        return f"<Operation {self.kind} {self.name!r} {self.status or self.phase}>"

@@ -1,0 +1,174 @@
+"""What a consumer of a stream is handed: proxies that behave as the library's own object, one class per shape.
+
+Copying and pickling give the wrapped object.
+"""
+
+from collections.abc import Callable, Coroutine
+from types import TracebackType
+from typing import Any
+
+import wrapt
+
+from spanhook.finishing import Run
+from spanhook.operation import Operation
+from spanhook.shape import Args, Kwargs, Shape
+from spanhook.streams import END, Track
+
+
+def drive(step: Coroutine[Any, Any, Any]) -> Any:
+    """Run a step of a sync stream, in which nothing ever suspends.
+
+    Raises:
+        RuntimeError: It suspended after all.
+    """
+    try:
+        step.send(None)
+    except StopIteration as stop:
+        return stop.value
+    step.close()
+    raise RuntimeError("a sync stream tried to wait")
+
+
+class Proxy(wrapt.ObjectProxy):
+    """A stream and its track."""
+
+    def __init__(self, wrapped: Any, track: Track) -> None:
+        super().__init__(wrapped)
+        self._self_track = track
+
+    def __del__(self) -> None:
+        try:
+            track = self._self_track
+        except AttributeError:  # left half made
+            return
+        track.let_go()
+
+    def __copy__(self) -> Any:
+        return self.__wrapped__
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Any:
+        return self.__wrapped__
+
+    def __reduce__(self) -> Any:
+        return self.__wrapped__.__reduce__()
+
+    def __reduce_ex__(self, protocol: Any) -> Any:
+        return self.__wrapped__.__reduce_ex__(protocol)
+
+
+class SyncIterator(Proxy):
+    """A stream that is iterated."""
+
+    def __iter__(self) -> Any:
+        return self
+
+    def __next__(self) -> Any:
+        track = self._self_track
+        if track.plain:
+            return track.source.__next__()
+        chunk = drive(track.step("__next__"))
+        if chunk is END:
+            raise StopIteration(track.value)
+        return chunk
+
+
+class SyncGenerator(SyncIterator):
+    """A generator."""
+
+    def send(self, value: Any) -> Any:
+        return self._self_step("send", value)
+
+    def throw(self, *error: Any) -> Any:
+        return self._self_step("throw", *error)
+
+    def close(self) -> Any:
+        return drive(self._self_track.close("close"))
+
+    def _self_step(self, method: str, *args: Any) -> Any:
+        chunk = drive(self._self_track.step(method, *args))
+        if chunk is END:
+            raise StopIteration(self._self_track.value)
+        return chunk
+
+
+class SyncStream(SyncIterator):
+    """A stream object that is also a context manager."""
+
+    def __enter__(self) -> Any:
+        self.__wrapped__.__enter__()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> Any:
+        return drive(self._self_track.close("__exit__", kind, error, trace))
+
+    def close(self) -> Any:
+        return drive(self._self_track.close("close"))
+
+
+class AsyncIterator(Proxy):
+    """A stream that is iterated with ``async for``."""
+
+    def __aiter__(self) -> Any:
+        return self
+
+    async def __anext__(self) -> Any:
+        return await self._self_step("__anext__")
+
+    async def _self_step(self, method: str, *args: Any) -> Any:
+        track = self._self_track
+        chunk = await track.step(method, *args)
+        if chunk is END:
+            raise StopAsyncIteration
+        return chunk
+
+
+class AsyncGenerator(AsyncIterator):
+    """An async generator."""
+
+    async def asend(self, value: Any) -> Any:
+        return await self._self_step("asend", value)
+
+    async def athrow(self, *error: Any) -> Any:
+        return await self._self_step("athrow", *error)
+
+    async def aclose(self) -> Any:
+        return await self._self_track.close("aclose")
+
+
+class AsyncStream(AsyncIterator):
+    """An async stream object that is also a context manager."""
+
+    async def __aenter__(self) -> Any:
+        await self.__wrapped__.__aenter__()
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> Any:
+        return await self._self_track.close("__aexit__", kind, error, trace)
+
+    async def close(self) -> Any:
+        return await self._self_track.close("close")
+
+    async def aclose(self) -> Any:
+        return await self._self_track.close("close")
+
+
+def lazy(shape: Shape, wrapped: Callable[..., Any], instance: Any, args: Args, kwargs: Kwargs, *, is_async: bool) -> Any:
+    """Call a generator function as an operation that starts at the first step."""
+    source = wrapped(*args, **kwargs)
+    track = Track(shape, source, is_async=is_async)
+    track.lazy(wrapped, instance, args, kwargs)
+    return AsyncGenerator(source, track) if is_async else SyncGenerator(source, track)
+
+
+def hand_over(op: Operation, run: Run | None, result: Any) -> Any:
+    """A stream that goes on with ``op``, if ``result`` is one; else ``None``."""
+    sort = op.shape.stream_of(result) if op.shape.stream_of is not None else ""
+    if not sort:
+        return None
+    track = Track(op.shape, result, is_async=sort == "async")
+    track.adopt(op, run)
+    return AsyncStream(result, track) if track.is_async else SyncStream(result, track)

@@ -1,0 +1,278 @@
+"""What is told about an operation that has ended: the end of its span, the histograms, the log events."""
+
+from collections import Counter
+from typing import Any
+
+from opentelemetry._logs import Logger, LogRecord, SeverityNumber
+from opentelemetry.context import Context
+from opentelemetry.trace import Status, StatusCode, set_span_in_context
+
+from spanhook import content, semconv
+from spanhook.errors import internal
+from spanhook.hook import Reject
+from spanhook.metrics import Instruments
+from spanhook.operation import DecisionRecord, Operation
+from spanhook.telemetry import Telemetry
+from spanhook.usage import Usage
+
+#: What identifies a model call on metrics, beside its error.
+_CLIENT_ATTRIBUTES = (
+    semconv.GEN_AI_OPERATION_NAME,
+    semconv.GEN_AI_PROVIDER_NAME,
+    semconv.GEN_AI_REQUEST_MODEL,
+    semconv.SERVER_ADDRESS,
+    semconv.SERVER_PORT,
+)
+
+
+def report(op: Operation, telemetry: Telemetry) -> None:
+    """End the span of ``op``, record its histograms and emit its events."""
+    span, logger = op.span, telemetry.logger
+    recording = span.is_recording()
+    kept = None
+    if telemetry.span_content or (telemetry.event_content and logger is not None):
+        kept = content.captured(op)
+    if recording:
+        attributes = _end_attributes(op)
+        if kept and telemetry.span_content:
+            attributes.update(content.as_text(kept))
+        span.set_attributes(attributes)
+        if op.decisions:
+            for decision in op.decisions:
+                span.add_event(semconv.EVENT_DECISION, _decision_attributes(decision), decision.time_ns)
+        if op.phase == "error" and op.status != "cancelled":
+            _fail(op)
+    instruments = telemetry.live()
+    context = None
+    if instruments is not None or logger is not None:
+        context = set_span_in_context(span)
+    if instruments is not None and context is not None:
+        _measure(op, instruments, context)
+    if logger is not None and context is not None:
+        for decision in op.decisions:
+            _emit_decision(op, decision, logger, context)
+        if op.parent is None:
+            _emit_run(op, logger, context)
+        if kept and telemetry.event_content:
+            _emit(logger, context, semconv.EVENT_INFERENCE_DETAILS, _client(op, None), content.as_body(kept))
+    span.end()
+
+
+def _end_attributes(op: Operation) -> dict[str, Any]:
+    """The one dict of attributes known at the end."""
+    attributes = op.end_attributes
+    if attributes is None:
+        attributes = {}
+    attributes[semconv.STATUS] = op.status
+    if op.coverage is not None:
+        attributes[semconv.COVERAGE] = op.coverage
+    if op.modified:
+        attributes[semconv.MODIFIED] = op.modified
+    if op.first_chunk_ns:
+        attributes[semconv.GEN_AI_RESPONSE_TIME_TO_FIRST_CHUNK] = (op.first_chunk_ns - op.start_ns) / 1e9
+    used = op.own_usage
+    if op.leaves:
+        _totals(attributes, op.usage)
+    elif used is not None:
+        _own(attributes, used)
+    if op.decisions:
+        decision = _decisive(op)
+        attributes[semconv.DECISION] = decision.decision
+        attributes[semconv.DECISION_HOOK] = decision.hook
+        attributes[semconv.DECISION_REASON] = decision.reason
+    return attributes
+
+
+def _own(attributes: dict[str, Any], used: Usage) -> None:
+    """A model call's own usage, under the conventions' names."""
+    attributes[semconv.GEN_AI_USAGE_INPUT_TOKENS] = used.input_tokens
+    attributes[semconv.GEN_AI_USAGE_OUTPUT_TOKENS] = used.output_tokens
+    if used.cache_read_tokens:
+        attributes[semconv.GEN_AI_USAGE_CACHE_READ_INPUT_TOKENS] = used.cache_read_tokens
+    if used.cache_write_tokens:
+        attributes[semconv.GEN_AI_USAGE_CACHE_WRITE_INPUT_TOKENS] = used.cache_write_tokens
+    if used.reasoning_tokens:
+        attributes[semconv.GEN_AI_USAGE_REASONING_OUTPUT_TOKENS] = used.reasoning_tokens
+    if used.estimated:
+        attributes[semconv.USAGE_ESTIMATED] = True
+    if used.cost_nano is not None:
+        attributes[semconv.COST_USD] = used.cost_usd
+
+
+def _totals(attributes: dict[str, Any], used: Usage) -> None:
+    """What everything inside used, under names of ours, so that sums over spans do not count twice."""
+    attributes[semconv.USAGE_INPUT_TOKENS] = used.input_tokens
+    attributes[semconv.USAGE_OUTPUT_TOKENS] = used.output_tokens
+    if used.cache_read_tokens:
+        attributes[semconv.USAGE_CACHE_READ_TOKENS] = used.cache_read_tokens
+    if used.cache_write_tokens:
+        attributes[semconv.USAGE_CACHE_WRITE_TOKENS] = used.cache_write_tokens
+    if used.reasoning_tokens:
+        attributes[semconv.USAGE_REASONING_TOKENS] = used.reasoning_tokens
+    if used.unpriced_tokens:
+        attributes[semconv.USAGE_UNPRICED_TOKENS] = used.unpriced_tokens
+    if used.estimated:
+        attributes[semconv.USAGE_ESTIMATED] = True
+    if used.cost_nano is not None:
+        attributes[semconv.COST_USD] = used.cost_usd
+    attributes[semconv.LLM_CALLS] = used.llm_calls
+    attributes[semconv.TOOL_CALLS] = used.tool_calls
+
+
+def _decisive(op: Operation) -> DecisionRecord:
+    """Of several decisions, the one that the operation's span is marked with: that which refused it, else the last."""
+    if op.decided:
+        for decision in reversed(op.decisions):
+            if decision.decision in ("reject", "timeout", "error"):
+                return decision
+    return op.decisions[-1]
+
+
+def _fail(op: Operation) -> None:
+    error, span = op.error, op.span
+    assert error is not None
+    span.set_attribute(semconv.ERROR_TYPE, _error_type(op))
+    if isinstance(error, Reject):
+        span.set_status(Status(StatusCode.ERROR, error.reason))
+    else:
+        span.record_exception(error)
+        span.set_status(Status(StatusCode.ERROR, f"{type(error).__name__}: {error}"))
+
+
+def _error_type(op: Operation) -> str:
+    assert op.error is not None
+    try:
+        return op.shape.error_type(op.error)
+    except Exception as failure:
+        internal.report("extract.error_type", failure)
+        return type(op.error).__name__
+
+
+def _client(op: Operation, error_type: str | None) -> dict[str, Any]:
+    found = {key: op.attributes[key] for key in _CLIENT_ATTRIBUTES if key in op.attributes}
+    answered = (op.end_attributes or {}).get(semconv.GEN_AI_RESPONSE_MODEL)
+    if answered:
+        found[semconv.GEN_AI_RESPONSE_MODEL] = answered
+    if error_type:
+        found[semconv.ERROR_TYPE] = error_type
+    return found
+
+
+def _measure(op: Operation, instruments: Instruments, context: Context) -> None:
+    """Record the histograms; ``context`` links exemplars to the trace."""
+    seconds = (op.end_ns - op.start_ns) / 1e9
+    error_type = _error_type(op) if op.phase == "error" else None
+    if op.kind in ("llm.call", "embeddings.create"):
+        attributes = _client(op, error_type)
+        instruments.duration.record(seconds, attributes, context)
+        if op.first_chunk_ns:
+            instruments.first_chunk.record((op.first_chunk_ns - op.start_ns) / 1e9, attributes, context)
+        used = op.own_usage
+        if used is not None:
+            attributes.pop(semconv.ERROR_TYPE, None)
+            instruments.tokens.record(used.input_tokens, {**attributes, semconv.GEN_AI_TOKEN_TYPE: "input"}, context)
+            if op.kind == "llm.call":
+                output = {**attributes, semconv.GEN_AI_TOKEN_TYPE: "output"}
+                instruments.tokens.record(used.output_tokens, output, context)
+    elif op.kind in ("agent.invoke", "tool.execute"):
+        is_tool = op.kind == "tool.execute"
+        attributes = {
+            semconv.GEN_AI_TOOL_NAME if is_tool else semconv.GEN_AI_AGENT_NAME: op.name or semconv.OTHER,
+            semconv.STATUS: op.status,
+        }
+        if error_type:
+            attributes[semconv.ERROR_TYPE] = error_type
+        (instruments.tool if is_tool else instruments.agent).record(seconds, attributes, context)
+    if op.parent is None:
+        used = op.usage
+        attributes = {semconv.GEN_AI_AGENT_NAME: op.identity.agent_id, semconv.STATUS: op.status}
+        if not op.identity.agent_id:
+            del attributes[semconv.GEN_AI_AGENT_NAME]
+        instruments.llm_calls.record(used.llm_calls, attributes, context)
+        instruments.tool_calls.record(used.tool_calls, attributes, context)
+
+
+# ----------------------------------------------------------------------------------------------- log events
+
+
+def _emit(logger: Logger, context: Context, name: str, attributes: dict[str, Any], body: Any = None) -> None:
+    logger.emit(
+        LogRecord(
+            context=context,
+            severity_number=SeverityNumber.INFO,
+            event_name=name,
+            attributes=attributes,
+            body=body,
+        )
+    )
+
+
+def _decision_attributes(decision: DecisionRecord) -> dict[str, Any]:
+    attributes: dict[str, Any] = {
+        semconv.HOOK: decision.hook,
+        semconv.EVENT: decision.event,
+        semconv.DECISION: decision.decision,
+        semconv.DECISION_REASON: decision.reason,
+        semconv.FAIL_MODE: decision.fail_mode,
+        semconv.HOOK_DURATION: decision.duration_ns / 1e9,
+    }
+    if decision.status_code:
+        attributes[semconv.STATUS_CODE] = decision.status_code
+    return attributes
+
+
+def _who(op: Operation) -> dict[str, Any]:
+    identity = op.identity
+    known = {
+        semconv.RUN_ID: identity.run_id,
+        semconv.TENANT_ID: identity.tenant_id,
+        semconv.USER_ID: identity.user_id,
+        semconv.SESSION_ID: identity.session_id,
+        semconv.GEN_AI_CONVERSATION_ID: identity.session_id,
+        semconv.GEN_AI_AGENT_NAME: identity.agent_id,
+    }
+    return {key: value for key, value in known.items() if value}
+
+
+def _emit_decision(op: Operation, decision: DecisionRecord, logger: Logger, context: Context) -> None:
+    attributes = {
+        **_decision_attributes(decision),
+        **_who(op),
+        semconv.KIND: op.kind,
+        semconv.TARGET: op.name,
+        semconv.MODE: "enforce",
+        semconv.COVERAGE: op.coverage or "enforced",
+    }
+    _emit(logger, context, semconv.EVENT_DECISION, attributes)
+
+
+def _emit_run(op: Operation, logger: Logger, context: Context) -> None:
+    used = op.usage
+    attributes = {
+        **_who(op),
+        semconv.KIND: op.kind,
+        semconv.TARGET: op.name,
+        semconv.STATUS: op.status,
+        semconv.DURATION: (op.end_ns - op.start_ns) / 1e9,
+        semconv.USAGE_INPUT_TOKENS: used.input_tokens,
+        semconv.USAGE_OUTPUT_TOKENS: used.output_tokens,
+        semconv.USAGE_CACHE_READ_TOKENS: used.cache_read_tokens,
+        semconv.USAGE_CACHE_WRITE_TOKENS: used.cache_write_tokens,
+        semconv.USAGE_REASONING_TOKENS: used.reasoning_tokens,
+        semconv.USAGE_UNPRICED_TOKENS: used.unpriced_tokens,
+        semconv.LLM_CALLS: used.llm_calls,
+        semconv.TOOL_CALLS: used.tool_calls,
+    }
+    if used.estimated:
+        attributes[semconv.USAGE_ESTIMATED] = True
+    if used.cost_usd is not None:
+        attributes[semconv.COST_USD] = used.cost_usd
+    if op.phase == "error":
+        attributes[semconv.ERROR_TYPE] = _error_type(op)
+    decided = Counter(op.run_decisions or ())
+    attributes[semconv.DECISION_COUNTS] = sum(decided.values())
+    body = {
+        semconv.USAGE_BY_MODEL: {model: one.as_metadata() for model, one in op.usage_by_model.items()},
+        semconv.DECISION_COUNTS: dict(decided),
+    }
+    _emit(logger, context, semconv.EVENT_RUN, attributes, body)

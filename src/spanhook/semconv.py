@@ -1,0 +1,195 @@
+"""Every attribute, event and metric name that spanhook writes, once.
+
+Names under ``gen_ai.``, ``openai.``, ``error.``, ``server.``, ``user.`` and ``session.`` are those of the
+OpenTelemetry semantic conventions (https://github.com/open-telemetry/semantic-conventions-genai); names under
+``spanhook.`` are this project's own, because no convention for hook decisions exists yet.
+"""
+
+from typing import Final, Literal
+
+# --------------------------------------------------------------------------- kinds, phases, outcomes
+
+Kind = Literal[
+    "run",
+    "agent.invoke",
+    "agent.lifecycle",
+    "agent.delegate",
+    "llm.call",
+    "tool.execute",
+    "workflow.step",
+    "retrieval.query",
+    "embeddings.create",
+    "memory.store",
+    "iteration",
+    "request",
+    "job",
+    "cron.execute",
+]
+Phase = Literal["pre", "post", "error"]
+Decision = Literal["allow", "reject", "modify", "replace", "pause", "error", "timeout", "skipped"]
+Status = Literal["success", "error", "rejected", "interrupted", "cancelled", "abandoned"]
+Coverage = Literal["enforced", "best_effort", "observed"]
+
+KINDS: Final[tuple[Kind, ...]] = (
+    "run",
+    "agent.invoke",
+    "agent.lifecycle",
+    "agent.delegate",
+    "llm.call",
+    "tool.execute",
+    "workflow.step",
+    "retrieval.query",
+    "embeddings.create",
+    "memory.store",
+    "iteration",
+    "request",
+    "job",
+    "cron.execute",
+)
+PHASES: Final[tuple[Phase, ...]] = ("pre", "post", "error")
+
+# --------------------------------------------------------------------------- conventions: span attributes
+
+ERROR_TYPE: Final = "error.type"
+SERVER_ADDRESS: Final = "server.address"
+SERVER_PORT: Final = "server.port"
+USER_ID: Final = "user.id"
+SESSION_ID: Final = "session.id"
+
+GEN_AI_OPERATION_NAME: Final = "gen_ai.operation.name"
+GEN_AI_PROVIDER_NAME: Final = "gen_ai.provider.name"
+GEN_AI_AGENT_ID: Final = "gen_ai.agent.id"
+GEN_AI_AGENT_NAME: Final = "gen_ai.agent.name"
+GEN_AI_WORKFLOW_NAME: Final = "gen_ai.workflow.name"
+GEN_AI_CONVERSATION_ID: Final = "gen_ai.conversation.id"
+GEN_AI_DATA_SOURCE_ID: Final = "gen_ai.data_source.id"
+GEN_AI_OUTPUT_TYPE: Final = "gen_ai.output.type"
+
+GEN_AI_REQUEST_MODEL: Final = "gen_ai.request.model"
+GEN_AI_REQUEST_STREAM: Final = "gen_ai.request.stream"
+GEN_AI_REQUEST_TEMPERATURE: Final = "gen_ai.request.temperature"
+GEN_AI_REQUEST_TOP_P: Final = "gen_ai.request.top_p"
+GEN_AI_REQUEST_TOP_K: Final = "gen_ai.request.top_k"
+GEN_AI_REQUEST_MAX_TOKENS: Final = "gen_ai.request.max_tokens"
+GEN_AI_REQUEST_CHOICE_COUNT: Final = "gen_ai.request.choice.count"
+GEN_AI_REQUEST_STOP_SEQUENCES: Final = "gen_ai.request.stop_sequences"
+GEN_AI_REQUEST_FREQUENCY_PENALTY: Final = "gen_ai.request.frequency_penalty"
+GEN_AI_REQUEST_PRESENCE_PENALTY: Final = "gen_ai.request.presence_penalty"
+GEN_AI_REQUEST_SEED: Final = "gen_ai.request.seed"
+GEN_AI_REQUEST_ENCODING_FORMATS: Final = "gen_ai.request.encoding_formats"
+GEN_AI_EMBEDDINGS_DIMENSION_COUNT: Final = "gen_ai.embeddings.dimension.count"
+
+GEN_AI_RESPONSE_ID: Final = "gen_ai.response.id"
+GEN_AI_RESPONSE_MODEL: Final = "gen_ai.response.model"
+GEN_AI_RESPONSE_FINISH_REASONS: Final = "gen_ai.response.finish_reasons"
+GEN_AI_RESPONSE_TIME_TO_FIRST_CHUNK: Final = "gen_ai.response.time_to_first_chunk"
+
+GEN_AI_USAGE_INPUT_TOKENS: Final = "gen_ai.usage.input_tokens"
+GEN_AI_USAGE_OUTPUT_TOKENS: Final = "gen_ai.usage.output_tokens"
+GEN_AI_USAGE_CACHE_READ_INPUT_TOKENS: Final = "gen_ai.usage.cache_read.input_tokens"
+GEN_AI_USAGE_CACHE_WRITE_INPUT_TOKENS: Final = "gen_ai.usage.cache_write.input_tokens"
+GEN_AI_USAGE_REASONING_OUTPUT_TOKENS: Final = "gen_ai.usage.reasoning.output_tokens"
+GEN_AI_TOKEN_TYPE: Final = "gen_ai.token.type"
+
+GEN_AI_TOOL_NAME: Final = "gen_ai.tool.name"
+GEN_AI_TOOL_TYPE: Final = "gen_ai.tool.type"
+GEN_AI_TOOL_CALL_ID: Final = "gen_ai.tool.call.id"
+GEN_AI_TOOL_DESCRIPTION: Final = "gen_ai.tool.description"
+
+# Content: written only where the user asked for it.
+GEN_AI_INPUT_MESSAGES: Final = "gen_ai.input.messages"
+GEN_AI_OUTPUT_MESSAGES: Final = "gen_ai.output.messages"
+GEN_AI_SYSTEM_INSTRUCTIONS: Final = "gen_ai.system_instructions"
+GEN_AI_TOOL_CALL_ARGUMENTS: Final = "gen_ai.tool.call.arguments"
+GEN_AI_TOOL_CALL_RESULT: Final = "gen_ai.tool.call.result"
+GEN_AI_RETRIEVAL_QUERY_TEXT: Final = "gen_ai.retrieval.query.text"
+
+OPENAI_API_TYPE: Final = "openai.api.type"
+OPENAI_REQUEST_SERVICE_TIER: Final = "openai.request.service_tier"
+OPENAI_RESPONSE_SERVICE_TIER: Final = "openai.response.service_tier"
+OPENAI_RESPONSE_SYSTEM_FINGERPRINT: Final = "openai.response.system_fingerprint"
+
+# Names other instrumentations use for the same facts; read on their spans, never written.
+OPENINFERENCE_SPAN_KIND: Final = "openinference.span.kind"
+TRACELOOP_SPAN_KIND: Final = "traceloop.span.kind"
+
+# --------------------------------------------------------------------------- our own attributes
+
+KIND: Final = "spanhook.kind"
+STATUS: Final = "spanhook.status"
+COVERAGE: Final = "spanhook.coverage"
+TENANT_ID: Final = "spanhook.tenant.id"
+RUN_ID: Final = "spanhook.run.id"
+COST_USD: Final = "spanhook.cost.usd"
+IN_HOOK: Final = "spanhook.in_hook"
+MODIFIED: Final = "spanhook.modified"
+DECISION: Final = "spanhook.decision"
+DECISION_HOOK: Final = "spanhook.decision.hook"
+DECISION_REASON: Final = "spanhook.decision.reason"
+
+USAGE_INPUT_TOKENS: Final = "spanhook.usage.input_tokens"
+USAGE_OUTPUT_TOKENS: Final = "spanhook.usage.output_tokens"
+USAGE_CACHE_READ_TOKENS: Final = "spanhook.usage.cache_read_tokens"
+USAGE_CACHE_WRITE_TOKENS: Final = "spanhook.usage.cache_write_tokens"
+USAGE_REASONING_TOKENS: Final = "spanhook.usage.reasoning_tokens"
+USAGE_UNPRICED_TOKENS: Final = "spanhook.usage.unpriced_tokens"
+USAGE_ESTIMATED: Final = "spanhook.usage.estimated"
+
+# Attributes of metrics and log events alone.
+HOOK: Final = "spanhook.hook"
+EVENT: Final = "spanhook.event"
+MODE: Final = "spanhook.mode"
+FAIL_MODE: Final = "spanhook.fail_mode"
+TARGET: Final = "spanhook.target"
+DURATION: Final = "spanhook.duration"
+HOOK_DURATION: Final = "spanhook.hook.elapsed"
+LLM_CALLS: Final = "spanhook.llm_calls"
+TOOL_CALLS: Final = "spanhook.tool_calls"
+DECISION_COUNTS: Final = "spanhook.decisions"
+STATUS_CODE: Final = "spanhook.status_code"
+USAGE_BY_MODEL: Final = "spanhook.usage.by_model"
+TOKEN_BUCKET: Final = "spanhook.token.bucket"
+COST_SOURCE: Final = "spanhook.cost.source"
+LIBRARY: Final = "spanhook.library"
+LIBRARY_VERSION: Final = "spanhook.library.version"
+STATE: Final = "spanhook.state"
+COMPONENT: Final = "spanhook.component"
+VERSION: Final = "spanhook.version"
+HOOKS_DIGEST: Final = "spanhook.hooks.digest"
+METRIC_OVERFLOW: Final = "otel.metric.overflow"
+FORKED_PID: Final = "process.pid"
+
+# --------------------------------------------------------------------------- events
+
+EVENT_DECISION: Final = "spanhook.decision"
+EVENT_RUN: Final = "spanhook.run"
+EVENT_INFERENCE_DETAILS: Final = "gen_ai.client.inference.operation.details"
+
+# --------------------------------------------------------------------------- metrics
+
+METRIC_CLIENT_DURATION: Final = "gen_ai.client.operation.duration"
+METRIC_TIME_TO_FIRST_CHUNK: Final = "gen_ai.client.operation.time_to_first_chunk"
+METRIC_CLIENT_TOKENS: Final = "gen_ai.client.token.usage"
+METRIC_AGENT_DURATION: Final = "gen_ai.invoke_agent.duration"
+METRIC_TOOL_DURATION: Final = "gen_ai.execute_tool.duration"
+METRIC_RUN_LLM_CALLS: Final = "spanhook.run.llm_calls"
+METRIC_RUN_TOOL_CALLS: Final = "spanhook.run.tool_calls"
+METRIC_TOKENS: Final = "spanhook.usage.tokens"
+METRIC_COST: Final = "spanhook.usage.cost"
+METRIC_UNPRICED: Final = "spanhook.usage.unpriced"
+METRIC_DECISIONS: Final = "spanhook.hook.decisions"
+METRIC_HOOK_TIME: Final = "spanhook.hook.time"
+METRIC_HOOK_DURATION: Final = "spanhook.hook.duration"
+METRIC_INFO: Final = "spanhook.info"
+METRIC_POINTS: Final = "spanhook.points"
+METRIC_INTERNAL_ERRORS: Final = "spanhook.internal.errors"
+METRIC_DROPPED: Final = "spanhook.telemetry.dropped"
+
+# Bucket boundaries from the GenAI metrics conventions: seconds doubling, tokens times four.
+DURATION_BUCKETS: Final = tuple(0.01 * 2**n for n in range(14))
+TOKEN_BUCKETS: Final = tuple(4.0**n for n in range(14))
+AGENT_DURATION_BUCKETS: Final = tuple(0.1 * 2**n for n in range(13))
+CALL_BUCKETS: Final = (0.0, 1.0, 2.0, 4.0, 8.0, 16.0, 32.0, 64.0, 128.0, 256.0)
+
+# The value of an attribute that would otherwise be unbounded.
+OTHER: Final = "_other"

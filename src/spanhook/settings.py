@@ -1,0 +1,49 @@
+"""How spanhook behaves in one process, beyond which hooks there are."""
+
+import os
+from dataclasses import dataclass
+from typing import Literal
+
+from spanhook.errors import ConfigurationError
+
+Content = Literal["NO_CONTENT", "SPAN_ONLY", "EVENT_ONLY", "SPAN_AND_EVENT"]
+CONTENT_VARIABLE = "OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT"
+_CONTENT = ("NO_CONTENT", "SPAN_ONLY", "EVENT_ONLY", "SPAN_AND_EVENT")
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """How spanhook behaves in one process.
+
+    Attributes:
+        mode: ``"enforce"``, or ``"off"``: traces and usage only, no hook runs.
+        steps: Make a span of every graph node, not only of those that a hook is for.
+        stream_usage: Ask for a stream's usage where the application did not; the extra chunk is hidden from it.
+        trust_baggage: Take tenant, user and session from incoming W3C baggage where the application sets none.
+        tenant_metrics: Put the tenant on metrics too; only for a bounded number of tenants.
+        content: Whether prompts, completions, arguments and results are recorded; the conventions' own variable
+            ``OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT`` unless given.
+    """
+
+    mode: Literal["enforce", "off"] = "enforce"
+    steps: bool = False
+    stream_usage: bool = False
+    trust_baggage: bool = False
+    tenant_metrics: bool = False
+    content: Content | None = None
+
+    def captured(self) -> Content:
+        """What content is recorded.
+
+        Raises:
+            ConfigurationError: The variable holds none of the four values.
+        """
+        value = self.content or os.environ.get(CONTENT_VARIABLE, "").strip().upper() or "NO_CONTENT"
+        if value in ("TRUE", "1"):  # what instrumentations before the four values were defined took
+            value = "SPAN_ONLY"
+        if value in ("FALSE", "0"):
+            value = "NO_CONTENT"
+        for known in _CONTENT:
+            if value == known:
+                return known  # pyright: ignore[reportReturnType]
+        raise ConfigurationError(f"{CONTENT_VARIABLE}={value!r}; expected one of {', '.join(_CONTENT)}")

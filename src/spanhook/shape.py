@@ -1,0 +1,242 @@
+"""What a library's call looks like: the pure functions an instrumentor supplies, and the points they stand at.
+
+Nothing here knows spans, hooks or metrics. Every function of a shape takes ``(instance, args, kwargs)`` as the
+library's function got them, so that nothing is allocated for a call nobody looks at.
+"""
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+from opentelemetry.trace import SpanKind
+
+from spanhook import semconv
+from spanhook.semconv import Kind
+from spanhook.usage import Usage
+
+Args = tuple[Any, ...]
+Kwargs = Mapping[str, Any]
+Attributes = dict[str, Any]
+Message = dict[str, Any]
+"""One message as the conventions write it: ``{"role": ..., "parts": [{"type": "text", "content": ...}, ...]}``."""
+
+#: The value of ``gen_ai.operation.name`` by kind, where the shape does not give another.
+OPERATION_NAMES: Mapping[Kind, str] = {
+    "run": "invoke_workflow",
+    "agent.invoke": "invoke_agent",
+    "agent.lifecycle": "create_agent",
+    "agent.delegate": "invoke_agent",
+    "llm.call": "chat",
+    "tool.execute": "execute_tool",
+    "workflow.step": "workflow_step",
+    "retrieval.query": "retrieval",
+    "embeddings.create": "embeddings",
+    "memory.store": "update_memory",
+    "iteration": "iteration",
+    "job": "job",
+    "cron.execute": "cron",
+}
+
+#: The start attribute that names what an operation of a kind works on: what ``names=`` filters by.
+TARGET_KEYS: Mapping[Kind, str] = {
+    "run": semconv.GEN_AI_WORKFLOW_NAME,
+    "agent.invoke": semconv.GEN_AI_AGENT_NAME,
+    "agent.lifecycle": semconv.GEN_AI_AGENT_NAME,
+    "agent.delegate": semconv.GEN_AI_AGENT_NAME,
+    "llm.call": semconv.GEN_AI_REQUEST_MODEL,
+    "tool.execute": semconv.GEN_AI_TOOL_NAME,
+    "retrieval.query": semconv.GEN_AI_DATA_SOURCE_ID,
+    "embeddings.create": semconv.GEN_AI_REQUEST_MODEL,
+}
+
+#: Kinds whose request a hook may rewrite before the call, and whose result it may replace after it.
+REWRITABLE: frozenset[Kind] = frozenset(
+    ("agent.invoke", "llm.call", "tool.execute", "workflow.step", "memory.store", "request")
+)
+REPLACEABLE: frozenset[Kind] = frozenset(("llm.call", "tool.execute", "request"))
+
+
+@dataclass(slots=True)
+class Request:
+    """A call's request in terms that do not depend on the library.
+
+    Attributes:
+        messages: Chat messages in the conventions' role/parts form; those of all prompts of a batch, in order.
+        system: System instructions given apart from the messages.
+        tools: Names of the tools offered to the model.
+        arguments: A tool's arguments by name.
+        inputs: What an agent, step, retriever, embedding or store call was given, as the library has it.
+        model: The model asked for.
+    """
+
+    messages: list[Message] = field(default_factory=list[Message])
+    system: str = ""
+    tools: list[str] = field(default_factory=list[str])
+    arguments: dict[str, Any] = field(default_factory=dict[str, Any])
+    inputs: Any = None
+    model: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """What a hook asked to be different; ``None`` leaves a part as it is."""
+
+    messages: Sequence[Message] | Sequence[Sequence[Message]] | None = None
+    system: str | None = None
+    arguments: Mapping[str, Any] | None = None
+    inputs: Any = None
+    model: str | None = None
+
+    def fields(self) -> tuple[str, ...]:
+        """Names of the parts that are to change, in a fixed order."""
+        return tuple(name for name in self.__slots__ if getattr(self, name) is not None)
+
+
+class Chunks(Protocol):
+    """Adds up the chunks of one stream. ``add`` runs per chunk, so it keeps only what ``response`` needs.
+
+    Attributes:
+        keep: Set where somebody will ask for ``result``: a hook, or content capture.
+    """
+
+    keep: bool
+
+    def add(self, chunk: Any) -> bool:
+        """Take one chunk; false hides it from the consumer, who did not ask for it."""
+        ...
+
+    def response(self) -> tuple[Attributes, Usage | None]:
+        """End attributes and usage of what has come so far."""
+        ...
+
+    def result(self) -> Any:
+        """What the same call would have returned unstreamed, as far as it came."""
+        ...
+
+
+def nothing(_result: Any) -> tuple[Attributes, Usage | None]:
+    """The response of a call that tells nothing about itself."""
+    return {}, None
+
+
+def no_messages(_result: Any) -> list[Message]:
+    """The output messages of a call that has none."""
+    return []
+
+
+def plain_answer(_instance: Any, _args: Args, _kwargs: Kwargs, value: Any) -> Any:
+    """An answer that is handed on as the hook gave it."""
+    return value
+
+
+def empty_request(_instance: Any, _args: Args, _kwargs: Kwargs) -> Request:
+    """The request of a call whose arguments say nothing in common terms."""
+    return Request()
+
+
+def exception_name(error: BaseException) -> str:
+    """The value of ``error.type``: the qualified name of the exception's class."""
+    kind = type(error)
+    return kind.__qualname__ if kind.__module__ == "builtins" else f"{kind.__module__}.{kind.__qualname__}"
+
+
+def first(args: Args, kwargs: Kwargs, name: str) -> Any:
+    """The first argument, however it was passed."""
+    return args[0] if args else kwargs[name]
+
+
+def with_first(args: Args, kwargs: Kwargs, name: str, value: Any) -> tuple[Args, Kwargs]:
+    """The arguments with another first one."""
+    return ((value, *args[1:]), kwargs) if args else (args, {**kwargs, name: value})
+
+
+@dataclass(frozen=True, kw_only=True)
+class Shape:
+    """How calls of one sort are read and, where a hook asks for it, changed.
+
+    Attributes:
+        kind: The kind of operation.
+        layer: Which library's view of the operation this is, e.g. ``langchain``; see ``transport_of``.
+        start: Attributes known before the call; ``None`` means "this is no operation, pass through".
+        response: End attributes and usage of a result.
+        request: The normalized request; only called when a hook or content capture looks at it.
+        output: A result's messages in role/parts form.
+        rewrite: New ``(args, kwargs)`` for a ``Change``; ``None`` where the library's call cannot be rewritten.
+        answer: The library's own result for a value that a hook gave instead.
+        rejected: The library's own error *result* for a rejection, or ``None`` to have the rejection raised.
+        identity: Ids the library knows: keys of ``Identity``.
+        is_interrupt: Whether an exception is control flow (a pause) and no error.
+        chunks: Makes the adder for a stream; ``None`` where results are no streams.
+        stream_of: ``"sync"``, ``"async"`` or ``""``: which kind of stream a result is.
+        answer_chunks: The library's own chunks for a value that a hook gave instead of a stream.
+        opaque: Steps of the stream run none of the application's code, so no context is attached around them.
+        transport_of: Layers whose operation absorbs this call if it stands directly around it.
+        same_instance: Absorb only within a call on the very same instance.
+        on_demand: An operation only where a hook is for its kind, or the settings ask for every step.
+    """
+
+    kind: Kind
+    start: Callable[[Any, Args, Kwargs], Attributes | None]
+    layer: str = ""
+    span_kind: SpanKind = SpanKind.INTERNAL
+    response: Callable[[Any], tuple[Attributes, Usage | None]] = nothing
+    request: Callable[[Any, Args, Kwargs], Request] = empty_request
+    output: Callable[[Any], list[Message]] = no_messages
+    rewrite: Callable[[Any, Args, Kwargs, Change], tuple[Args, Kwargs]] | None = None
+    answer: Callable[[Any, Args, Kwargs, Any], Any] = plain_answer
+    rejected: Callable[[Any, Args, Kwargs, str], Any] | None = None
+    identity: Callable[[Any, Args, Kwargs], Mapping[str, str]] | None = None
+    is_interrupt: Callable[[BaseException], bool] | None = None
+    error_type: Callable[[BaseException], str] = exception_name
+    chunks: Callable[[Any, Args, Kwargs], Chunks] | None = None
+    stream_of: Callable[[Any], str] | None = None
+    answer_chunks: Callable[[Any, Args, Kwargs, Any], Iterable[Any]] | None = None
+    opaque: bool = False
+    transport_of: frozenset[str] = frozenset()
+    same_instance: bool = False
+    on_demand: bool = False
+
+
+@dataclass(frozen=True, kw_only=True)
+class Point:
+    """One function of a library that is wrapped.
+
+    Attributes:
+        module: Where it is defined.
+        name: ``Class.method`` or a function's name.
+        shape: How its calls read, as ``module:NAME``; loaded once the library is, never before.
+        choose: Picks another shape by the call, or ``None`` for calls that are no operation, as ``module:function``.
+        mode: ``"sync"`` or ``"async"`` for functions; ``"stream"`` or ``"astream"`` for generator functions, whose
+            operation starts at the first step.
+        overrides: Also wrap the method in every subclass that has its own, present and future.
+        optional: Absent in some supported versions.
+    """
+
+    module: str
+    name: str
+    shape: str
+    choose: str = ""
+    mode: str = "sync"
+    overrides: bool = False
+    optional: bool = False
+
+    def __str__(self) -> str:
+        return f"{self.module}.{self.name}"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Signal:
+    """A function that is only listened to.
+
+    Attributes:
+        module, name: Which.
+        after: Called with ``(instance, args, kwargs, result)`` once it has returned, as ``module:function``.
+    """
+
+    module: str
+    name: str
+    after: str
+    optional: bool = False
+
+    def __str__(self) -> str:
+        return f"{self.module}.{self.name}"

@@ -1,0 +1,275 @@
+"""Streams: one operation from a stream's first step to its end, however it ends.
+
+Each step makes the operation's context current and takes it off again, never across a step, so what the consumer does
+between two items has the parent it would have had. Steps are written once, as coroutines that sync streams drive by
+hand; see ``proxies`` for what is handed to the consumer.
+"""
+
+import asyncio
+from collections import deque
+from collections.abc import Callable
+from time import perf_counter_ns
+from typing import Any
+
+from opentelemetry import context as otel_context
+from opentelemetry.trace import set_span_in_context
+
+from spanhook.current import current
+from spanhook.errors import internal
+from spanhook.finishing import Run, afinish, apasses, finish, orphan, passes, reaper, start
+from spanhook.lifecycle import Absorbed, Held, begin, outcome, restore, told
+from spanhook.operation import Operation
+from spanhook.shape import REPLACEABLE, Args, Chunks, Kwargs, Shape
+from spanhook.telemetry import telemetry
+
+END: Any = object()
+"""What a step returns when there is nothing more; ``Track.value`` is then the generator's return value."""
+
+
+class Track:
+    """One stream and its operation.
+
+    Args:
+        shape: How the stream's call reads.
+        source: The library's own iterator.
+        is_async: Whether its steps are awaited.
+
+    Attributes:
+        plain: Nothing is tracked: it is no operation of its own, or the operation has ended.
+        dead: The source must never be stepped, because a hook refused or answered the call.
+    """
+
+    __slots__ = (
+        "_buffer",
+        "_chunks",
+        "_context",
+        "_loop",
+        "_run",
+        "call",
+        "dead",
+        "is_async",
+        "op",
+        "plain",
+        "shape",
+        "source",
+        "value",
+    )
+
+    def __init__(self, shape: Shape, source: Any, *, is_async: bool) -> None:
+        self.shape, self.source, self.is_async = shape, source, is_async
+        self.op: Operation | None = None
+        self.call: tuple[Callable[..., Any], Any, Args, Kwargs] | None = None
+        self.plain = self.dead = False
+        self.value: Any = None
+        self._run: Run | None = None
+        self._chunks: Chunks | None = None
+        self._context: otel_context.Context | None = None
+        self._buffer: deque[Any] | None = None
+        self._loop: asyncio.AbstractEventLoop | None = None
+
+    # ------------------------------------------------------------------------------------------- start
+
+    def lazy(self, make: Callable[..., Any], instance: Any, args: Args, kwargs: Kwargs) -> None:
+        """Begin the operation at the first step: ``source`` is a generator whose code has not run yet."""
+        self.call = (make, instance, args, kwargs)
+
+    def adopt(self, op: Operation, run: Run | None) -> None:
+        """Go on with an operation whose call has returned the stream; its context is current."""
+        self._run = run
+        if not self.shape.opaque:
+            self._context = otel_context.get_current()
+        self._prepare(op)
+
+    def _prepare(self, op: Operation) -> None:
+        self.op = op
+        reaper.start()
+        op.streamed = op.kind in REPLACEABLE
+        if self.is_async and op.plan is not None:
+            self._loop = asyncio.get_running_loop()
+        if self.shape.chunks is not None:
+            try:
+                self._chunks = self.shape.chunks(op.instance, op.args, op.kwargs)
+                self._chunks.keep = op.plan is not None or telemetry.span_content or telemetry.event_content
+            except Exception as error:
+                internal.report("extract.chunks", error)
+
+    async def _begin(self) -> None:
+        """The first step of a lazy stream: begin, run the gates, and get ready what they let pass."""
+        assert self.call is not None
+        make, instance, args, kwargs = self.call
+        self.call = None
+        op = begin(self.shape, instance, args, kwargs)
+        if op is None or isinstance(op, Absorbed):
+            self.plain = True
+            return
+        self._context = set_span_in_context(op.span)
+        self._prepare(op)
+        held = self._enter()
+        try:
+            run = self._run = start(op, is_async=self.is_async)
+            if await apasses(op, run) if self.is_async else passes(op, run):
+                op.called = True
+                if op.modified:
+                    self.source = make(*op.args, **op.kwargs)
+                return
+            self.dead = True
+            await self._finish(op)
+            if op.error is None:
+                self._buffer = self._answer_chunks(op)
+        finally:
+            self._leave(held)
+        outcome(op)
+
+    def _answer_chunks(self, op: Operation) -> deque[Any]:
+        """The chunks of an answer that a hook gave, in the library's own type."""
+        if self.shape.answer_chunks is None:
+            return deque([op.result])
+        return deque(self.shape.answer_chunks(op.instance, op.args, op.kwargs, op.answer))
+
+    # ------------------------------------------------------------------------------------------- steps
+
+    async def step(self, method: str, *args: Any) -> Any:
+        """Take one step with a method of the source; the chunk, or ``END``."""
+        if self.op is None and not self.plain:
+            await self._begin()
+        if self._buffer is not None:
+            return self._buffer.popleft() if self._buffer else END
+        if self.dead:
+            return END
+        op = self.op
+        if self.plain or op is None:
+            return await self._pass(method, args)
+        if op.plan is not None and op.streamed and op.plan.buffers:
+            return await self._buffered(op)
+        return await self._next(op, method, args)
+
+    async def _next(self, op: Operation, method: str, args: tuple[Any, ...]) -> Any:
+        while True:
+            held = self._enter()
+            try:
+                try:
+                    chunk = getattr(self.source, method)(*args)
+                    if self.is_async:
+                        chunk = await chunk
+                except (StopIteration, StopAsyncIteration) as stop:
+                    self.value = getattr(stop, "value", None)
+                    return await self._exhausted(op)
+                except BaseException as error:
+                    op.error = error
+                    await self._finish(op)
+                    outcome(op)
+                    return END
+            finally:
+                self._leave(held)
+            if self._took(op, chunk):
+                return chunk
+            method, args = ("__anext__", ()) if self.is_async else ("__next__", ())
+
+    async def _exhausted(self, op: Operation) -> Any:
+        await self._finish(op)
+        outcome(op)
+        return END
+
+    async def _buffered(self, op: Operation) -> Any:
+        """Hold the whole stream back until the hooks have seen what came of it."""
+        op.buffered = True
+        chunks: deque[Any] = deque()
+        method = "__anext__" if self.is_async else "__next__"
+        while (chunk := await self._next(op, method, ())) is not END:
+            chunks.append(chunk)
+        self._buffer = self._answer_chunks(op) if op.replaced else chunks
+        return self._buffer.popleft() if self._buffer else END
+
+    async def _pass(self, method: str, args: tuple[Any, ...]) -> Any:
+        try:
+            chunk = getattr(self.source, method)(*args)
+            return await chunk if self.is_async else chunk
+        except (StopIteration, StopAsyncIteration) as stop:
+            self.value = getattr(stop, "value", None)
+            return END
+
+    def _took(self, op: Operation, chunk: Any) -> bool:
+        """Take note of a chunk; whether the consumer is to see it."""
+        if not op.first_chunk_ns:
+            op.first_chunk_ns = perf_counter_ns()
+        if self._chunks is None:
+            return True
+        try:
+            return self._chunks.add(chunk)
+        except Exception as error:
+            internal.report("extract.chunk", error)
+            return True
+
+    def _enter(self) -> Held | None:
+        """Make what the last step left current; nothing where steps run none of the application's code."""
+        context = self._context
+        if context is None:
+            return None
+        held = (otel_context.get_current(), current.get())
+        otel_context.attach(context)
+        current.set(self.op)
+        return held
+
+    def _leave(self, held: Held | None) -> None:
+        if held is not None:
+            self._context = otel_context.get_current()
+            restore(held)
+
+    # ------------------------------------------------------------------------------------------- end
+
+    async def close(self, method: str, *args: Any) -> Any:
+        """Close the source with one of its methods; a consumer that stops early abandons the operation."""
+        self.call = None
+        op = self.op
+        if op is None or self.plain or self.dead:
+            self.plain = self.plain or op is None
+            result = getattr(self.source, method)(*args)
+            return await result if self.is_async and hasattr(result, "__await__") else result
+        held = self._enter()
+        try:
+            result = None
+            try:
+                result = getattr(self.source, method)(*args)
+                if self.is_async and hasattr(result, "__await__"):
+                    result = await result
+            except BaseException as error:
+                op.error = error
+            op.abandoned = True
+            await self._finish(op)
+        finally:
+            self._leave(held)
+        outcome(op)
+        return result
+
+    async def _finish(self, op: Operation) -> None:
+        self.plain = not self.dead
+        self._read(op)
+        if self.is_async:
+            await afinish(op, self._run)
+        else:
+            finish(op, self._run)
+
+    def _read(self, op: Operation) -> None:
+        """Read what the chunks that have come tell."""
+        if self._chunks is None or not op.called:
+            return
+        try:
+            attributes, used = self._chunks.response()
+            told(op, attributes, used)
+            if self._chunks.keep:
+                op.result = self._chunks.result()
+        except Exception as error:
+            internal.report("extract.response", error)
+
+    def let_go(self) -> None:
+        """The consumer dropped the stream without closing it. Runs in a finalizer, so it only hands over."""
+        op = self.op
+        if op is None or op.ended or self.plain or self.dead:
+            return
+        self.plain = True
+        op.abandoned = True
+        reaper.put(lambda: self._reap(op))
+
+    def _reap(self, op: Operation) -> None:
+        self._read(op)
+        orphan(op, self._run, self._loop)

@@ -1,0 +1,106 @@
+"""Where spans, metrics and log events go: the providers in use, found late if they are made late.
+
+A global provider is never replaced. What the application has not configured costs nothing here.
+"""
+
+import os
+from collections.abc import Mapping
+from typing import Any
+
+from opentelemetry import _logs, metrics, trace
+from opentelemetry._logs import Logger, LoggerProvider
+from opentelemetry.metrics import MeterProvider
+from opentelemetry.trace import Tracer, TracerProvider
+
+from spanhook.metrics import SCOPE, Gauge, Instruments, Snapshot, counts
+from spanhook.settings import Settings
+from spanhook.version import __version__
+
+
+class Telemetry:
+    """The tracer, instruments and logger in use; the latter two are ``None`` while nobody listens."""
+
+    def __init__(self) -> None:
+        self.settings = Settings()
+        self.span_content = False
+        self.event_content = False
+        self.gauges: Mapping[str, Gauge] = {}
+        self.tracer: Tracer = trace.get_tracer(SCOPE, __version__)
+        self.instruments: Instruments | None = None
+        self.logger: Logger | None = None
+        self._meter_provider: MeterProvider | None = None
+        self._logger_provider: LoggerProvider | None = None
+        self._since = Snapshot(taken=False)
+        self._forked = False
+
+    def configure(
+        self,
+        settings: Settings,
+        tracer_provider: TracerProvider | None,
+        meter_provider: MeterProvider | None,
+        logger_provider: LoggerProvider | None,
+        gauges: Mapping[str, Gauge],
+    ) -> None:
+        """Use these providers, or the global ones where they are ``None``."""
+        captured = settings.captured()
+        self.settings, self.gauges = settings, gauges
+        self.span_content = captured in ("SPAN_ONLY", "SPAN_AND_EVENT")
+        self.event_content = captured in ("EVENT_ONLY", "SPAN_AND_EVENT")
+        self.tracer = trace.get_tracer(SCOPE, __version__, tracer_provider)
+        self._meter_provider, self._logger_provider = meter_provider, logger_provider
+        self._since = Snapshot(taken=True)
+        self.refresh()
+
+    def refresh(self) -> None:
+        """Look again which providers there are; called whenever a global one is set."""
+        meters = self._meter_provider or metrics.get_meter_provider()
+        if not _is_real(meters):
+            self._retire()
+        elif self.instruments is None or self.instruments.provider is not meters:
+            # The first provider reports everything since instrument(), even if it was made late; one that
+            # replaces another reports what happened since.
+            since = self._since if self.instruments is None else Snapshot(taken=True)
+            self._retire()
+            self.instruments = Instruments(meters, since, self.gauges, forked=self._forked)
+        loggers = self._logger_provider or _logs.get_logger_provider()
+        self.logger = loggers.get_logger(SCOPE, __version__) if _is_real(loggers) else None
+
+    def stop(self) -> None:
+        """Report nothing any more."""
+        self._retire()
+        self.logger = None
+
+    def renew(self) -> None:
+        """In a forked child, count from zero on instruments of its own, made when first needed.
+
+        The SDK's locks may have been held by another thread at the fork, so nothing is made here; and the SDK
+        remembers what the parent's instruments last read, so they must not be continued.
+        """
+        counts.renew()
+        self._since = Snapshot(taken=False)
+        self._forked = True
+        if self.instruments is not None:
+            self.instruments.stale = True
+
+    def live(self) -> Instruments | None:
+        """The instruments to record on now."""
+        instruments = self.instruments
+        if instruments is not None and instruments.stale:
+            self.instruments = None
+            self.refresh()
+            instruments = self.instruments
+        return instruments
+
+    def _retire(self) -> None:
+        if self.instruments is not None:
+            self.instruments.stale = True
+            self.instruments = None
+
+
+def _is_real(provider: Any) -> bool:
+    """Whether ``provider`` is somebody's, rather than the API's own stand-in for none."""
+    return not type(provider).__module__.startswith(("opentelemetry.metrics", "opentelemetry._logs"))
+
+
+telemetry = Telemetry()
+os.register_at_fork(after_in_child=telemetry.renew)

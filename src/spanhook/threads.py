@@ -1,0 +1,146 @@
+"""Threads of our own: workers for blocking hooks, and the one that ends what the garbage collector found.
+
+All are daemons: a hung hook must not keep the process from ending, and they stay usable until the last ``atexit``
+handler has run, which the pools of ``concurrent.futures`` do not.
+"""
+
+import os
+import queue
+import threading
+import weakref
+from collections.abc import Callable
+from concurrent.futures import Future, ThreadPoolExecutor
+from typing import Any, ParamSpec, TypeVar
+
+from spanhook.errors import internal
+
+P = ParamSpec("P")
+T = TypeVar("T")
+
+MAX_WORKERS = 32
+
+_renewed: "weakref.WeakSet[Workers | Reaper]" = weakref.WeakSet()
+
+
+class Workers:
+    """A bounded pool of daemon threads, started as they are needed.
+
+    Work that finds every thread busy waits its turn; whoever waits for it may give up by cancelling the future.
+    """
+
+    def __init__(self, name: str, limit: int = MAX_WORKERS) -> None:
+        self._name, self._limit = name, limit
+        self.renew()
+        _renewed.add(self)
+
+    def renew(self) -> None:
+        """Forget threads that a fork did not copy."""
+        self._tasks: queue.SimpleQueue[tuple[Future[Any], Callable[[], Any]]] = queue.SimpleQueue()
+        self._lock = threading.Lock()
+        self._threads = 0
+        self._idle = 0
+        self.hung = 0
+
+    def submit(self, function: Callable[P, T], /, *args: P.args, **kwargs: P.kwargs) -> "Future[T]":
+        """Run ``function`` in a worker; the future is cancellable until a worker has taken it."""
+        future: Future[T] = Future()
+        with self._lock:
+            if self._idle <= self._tasks.qsize() and self._threads < self._limit:
+                self._threads += 1
+                threading.Thread(target=self._work, name=f"{self._name}-{self._threads}", daemon=True).start()
+            self._tasks.put((future, lambda: function(*args, **kwargs)))
+        return future
+
+    def abandon(self, future: "Future[Any]") -> None:
+        """Stop waiting for ``future``: cancel it, or count its worker as hung until it is done."""
+        if future.cancel() or future.done():
+            return
+        with self._lock:
+            self.hung += 1
+        future.add_done_callback(self._unhang)
+
+    def _unhang(self, _future: "Future[Any]") -> None:
+        with self._lock:
+            self.hung -= 1
+
+    def _work(self) -> None:
+        tasks = self._tasks
+        while True:
+            with self._lock:
+                self._idle += 1
+            future, task = tasks.get()
+            with self._lock:
+                self._idle -= 1
+            if not future.set_running_or_notify_cancel():
+                continue
+            try:
+                result = task()
+            except BaseException as error:
+                future.set_exception(error)
+            else:
+                future.set_result(result)
+            del future, task
+
+
+class DaemonExecutor(ThreadPoolExecutor):
+    """The default executor of our event loop: name resolution must work while the interpreter is exiting."""
+
+    def __init__(self) -> None:
+        super().__init__(max_workers=1)
+        self._daemons = Workers("spanhook-io")
+
+    def submit(self, fn: Callable[P, T], /, *args: P.args, **kwargs: P.kwargs) -> "Future[T]":
+        return self._daemons.submit(fn, *args, **kwargs)
+
+
+class Reaper:
+    """Runs what a finalizer must not: a finalizer may interrupt any code, even the owner of a lock it would need.
+
+    ``start`` is called when something that may need reaping is made; ``put`` is all that a finalizer calls.
+    """
+
+    def __init__(self) -> None:
+        self._starting = threading.Lock()
+        self.renew()
+        _renewed.add(self)
+
+    def renew(self) -> None:
+        """Forget the thread that a fork did not copy, and what the parent will end itself."""
+        self._starting = threading.Lock()
+        self._thread: threading.Thread | None = None
+        self._found: queue.SimpleQueue[Callable[[], None]] = queue.SimpleQueue()
+
+    def start(self) -> None:
+        if self._thread is None:
+            with self._starting:
+                if self._thread is None:
+                    self._thread = threading.Thread(target=self._run, name="spanhook-reaper", daemon=True)
+                    self._thread.start()
+
+    def put(self, end: Callable[[], None]) -> None:
+        self._found.put(end)
+
+    def drain(self) -> None:
+        """End what has been found so far before returning; for the interpreter's exit and for tests."""
+        done = threading.Event()
+        self.start()
+        self._found.put(done.set)
+        done.wait(5.0)
+
+    def _run(self) -> None:
+        found = self._found
+        while True:
+            end = found.get()
+            try:
+                end()
+            except Exception as error:
+                internal.report("reaper", error)
+            del end
+
+
+def _renew() -> None:
+    for one in list(_renewed):
+        one.renew()
+
+
+os.register_at_fork(after_in_child=_renew)

@@ -1,0 +1,132 @@
+"""Tokens and cost: what one model call used, and sums of that over a run.
+
+Terms are those of the GenAI conventions: input tokens include the cached ones, output tokens include reasoning.
+Money is an integer of nano-dollars, so that sums are exact. A model without a known price is *unpriced*, never free.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping
+
+NANO = 1_000_000_000
+
+
+class Usage:
+    """Tokens and cost of one model call, or of everything inside an agent or run.
+
+    Attributes:
+        input_tokens: Prompt tokens, cached ones included.
+        output_tokens: Completion tokens, reasoning included.
+        cache_read_tokens: Input tokens served from a provider's cache.
+        cache_write_tokens: Input tokens written to a provider's cache.
+        reasoning_tokens: Output tokens spent on reasoning.
+        cost_nano: Cost in nano-dollars, or ``None`` while nothing of it has a known price.
+        cost_source: ``"price list"`` or ``"provider"``; empty while the cost is unknown.
+        unpriced_tokens: Tokens whose model has no known price; they are not in the cost.
+        llm_calls, tool_calls: How many of them ended inside the operation.
+        estimated: Whether any count is a guess, because a stream reported none.
+        by_model: The same per model; empty on a call that used none.
+    """
+
+    __slots__ = (
+        "by_model",
+        "cache_read_tokens",
+        "cache_write_tokens",
+        "cost_nano",
+        "cost_source",
+        "estimated",
+        "input_tokens",
+        "llm_calls",
+        "output_tokens",
+        "reasoning_tokens",
+        "tool_calls",
+        "unpriced_tokens",
+    )
+
+    def __init__(
+        self,
+        input_tokens: int = 0,
+        output_tokens: int = 0,
+        cache_read_tokens: int = 0,
+        cache_write_tokens: int = 0,
+        reasoning_tokens: int = 0,
+        *,
+        estimated: bool = False,
+        cost_nano: int | None = None,
+        cost_source: str = "",
+    ) -> None:
+        self.input_tokens = input_tokens
+        self.output_tokens = output_tokens
+        self.cache_read_tokens = cache_read_tokens
+        self.cache_write_tokens = cache_write_tokens
+        self.reasoning_tokens = reasoning_tokens
+        self.estimated = estimated
+        self.cost_nano = cost_nano
+        self.cost_source = cost_source
+        self.unpriced_tokens = 0
+        self.llm_calls = 0
+        self.tool_calls = 0
+        self.by_model: Mapping[str, Usage] = {}
+
+    @property
+    def total_tokens(self) -> int:
+        """Input and output tokens together."""
+        return self.input_tokens + self.output_tokens
+
+    @property
+    def cost_usd(self) -> float | None:
+        """Cost in US dollars, or ``None`` while no model in it has a known price."""
+        return None if self.cost_nano is None else self.cost_nano / NANO
+
+    def buckets(self) -> Iterator[tuple[str, int]]:
+        """Disjoint buckets whose sum is the total: input, cache_read, cache_write, output, reasoning."""
+        yield "input", self.input_tokens - self.cache_read_tokens - self.cache_write_tokens
+        if self.cache_read_tokens:
+            yield "cache_read", self.cache_read_tokens
+        if self.cache_write_tokens:
+            yield "cache_write", self.cache_write_tokens
+        yield "output", self.output_tokens - self.reasoning_tokens
+        if self.reasoning_tokens:
+            yield "reasoning", self.reasoning_tokens
+
+    def add(self, other: "Usage") -> None:
+        """Add ``other`` to this one; ``by_model`` is left to the caller."""
+        self.input_tokens += other.input_tokens
+        self.output_tokens += other.output_tokens
+        self.cache_read_tokens += other.cache_read_tokens
+        self.cache_write_tokens += other.cache_write_tokens
+        self.reasoning_tokens += other.reasoning_tokens
+        self.unpriced_tokens += other.unpriced_tokens
+        self.estimated = self.estimated or other.estimated
+        if other.cost_nano is not None:
+            self.cost_nano = (self.cost_nano or 0) + other.cost_nano
+            self.cost_source = self.cost_source or other.cost_source
+
+    def as_metadata(self) -> dict[str, object]:
+        """The shape that LangChain gives usage of one model, with cost beside it."""
+        return {
+            "input_tokens": self.input_tokens,
+            "output_tokens": self.output_tokens,
+            "total_tokens": self.total_tokens,
+            "input_token_details": {"cache_read": self.cache_read_tokens, "cache_creation": self.cache_write_tokens},
+            "output_token_details": {"reasoning": self.reasoning_tokens},
+            "cost_usd": self.cost_usd,
+        }
+
+    def __repr__(self) -> str:
+        return f"Usage(input_tokens={self.input_tokens}, output_tokens={self.output_tokens}, cost_usd={self.cost_usd})"
+
+
+def total(leaves: Iterable[tuple[str, Usage]], tool_calls: int = 0) -> Usage:
+    """Sum the usage of model calls, given as ``(model, usage)``, into one ``Usage`` with ``by_model`` filled."""
+    result = Usage()
+    models: dict[str, Usage] = {}
+    for model, used in leaves:
+        result.add(used)
+        result.llm_calls += used.llm_calls
+        per_model = models.get(model)
+        if per_model is None:
+            per_model = models[model] = Usage()
+        per_model.add(used)
+        per_model.llm_calls += used.llm_calls
+    result.by_model = models
+    result.tool_calls = tool_calls
+    return result

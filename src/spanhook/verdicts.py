@@ -1,0 +1,138 @@
+"""What each decision of a hook does to its operation, and how it is recorded.
+
+Knows nothing of the order in which hooks run, or of how they are waited for.
+"""
+
+from collections.abc import Callable
+from typing import Any
+
+from spanhook.binding import Bound
+from spanhook.errors import HookError, log
+from spanhook.hook import Reject
+from spanhook.hosting import TimedOut
+from spanhook.loops import cross_loop_hint
+from spanhook.operation import DecisionRecord, Operation
+from spanhook.semconv import Decision
+from spanhook.shape import REPLACEABLE
+
+BUDGET_NS = 500_000_000
+
+Tally = Callable[[Operation, Bound, Decision, int], None]
+"""Told of every decision, ``allow`` included, and of the hook's own nanoseconds."""
+
+
+class Verdicts:
+    """Applies decisions to one operation.
+
+    Attributes:
+        spent: Nanoseconds that hooks have used so far, against ``BUDGET_NS``.
+    """
+
+    __slots__ = ("_op", "_tally", "spent")
+
+    def __init__(self, op: Operation, tally: Tally) -> None:
+        self._op, self._tally = op, tally
+        self.spent = 0
+
+    def allow(self, bound: Bound, spent: int) -> None:
+        """The hook let it pass."""
+        self._count(bound, "allow", spent)
+
+    def over_budget(self, bound: Bound) -> bool:
+        """Whether the chain's budget is spent; observers are then left out, and recorded as such."""
+        if self.spent < BUDGET_NS:
+            return False
+        said = f"hooks have used {self.spent / 1e6:.0f} ms of {BUDGET_NS / 1e6:.0f} ms"
+        self.record(bound, "skipped", said, 0)
+        return True
+
+    def overran(self, bound: Bound, spent: int) -> None:
+        """A hook that cannot be interrupted took longer than it may."""
+        limit = (bound.timeout_ns or 0) / 1e6
+        self.record(bound, "timeout", f"ran {spent / 1e6:.0f} ms of {limit:.0f} ms; what it decided stands", spent)
+
+    def answer(self, bound: Bound, value: Any, spent: int) -> None:
+        """Answer with ``value`` instead of the call; the gates that follow still run."""
+        op = self._op
+        try:
+            op.result = op.shape.answer(op.instance, op.args, op.kwargs, value)
+        except Exception as error:
+            self.failed(bound, HookError(f"cannot answer {op.kind} with {type(value).__name__}: {error}"), spent)
+            return
+        op.answer, op.short_circuited = value, True
+        self.record(bound, "replace", "answered instead of the call", spent)
+
+    def replace(self, bound: Bound, value: Any, spent: int) -> None:
+        """Put ``value`` in place of what the call returned or raised, where that is allowed."""
+        op = self._op
+        try:
+            if op.kind not in REPLACEABLE:
+                raise HookError(f"results of {op.kind} are read-only")
+            if op.streamed and not op.buffered:
+                raise HookError("the stream has been handed on already; set buffer=True on the hook to replace it")
+            if op.error is not None and (not isinstance(op.error, Exception) or isinstance(op.error, Reject)):
+                raise HookError(f"a {type(op.error).__name__} cannot be replaced by a value")
+            op.result = op.shape.answer(op.instance, op.args, op.kwargs, value)
+        except Exception as error:
+            self.failed(bound, error, spent, keep=True)
+            return
+        op.answer, op.error, op.replaced = value, None, True
+        self.record(bound, "replace", "replaced the result", spent)
+
+    def failed(self, bound: Bound, error: BaseException, spent: int, *, keep: bool = False) -> None:
+        """Act on an exception that left a hook; ``keep`` says that it must not change the outcome."""
+        op = self._op
+        observes = bound.watch or op.phase == "error" or keep
+        if isinstance(error, Reject) and not observes:
+            self._reject(bound, error, "reject", spent)
+        elif not isinstance(error, Exception):
+            op.error = error
+        elif op.phase == "pre" and op.shape.is_interrupt is not None and op.shape.is_interrupt(error):
+            op.error = error
+            self.record(bound, "pause", "the hook asked to wait", spent)
+        else:
+            self._broke(bound, error, spent, observes)
+
+    def _broke(self, bound: Bound, error: Exception, spent: int, observes: bool) -> None:
+        """A hook failed without meaning to: its fail mode says what that means."""
+        op = self._op
+        timed_out = isinstance(error, TimedOut)
+        decision: Decision = "timeout" if timed_out else "error"
+        hint = cross_loop_hint(error)
+        what = f"timed out after {(bound.timeout_ns or 0) / 1e6:.0f} ms" if timed_out else f"failed: {type(error).__name__}"
+        said = what if timed_out else f"{what}: {error}{hint}"
+        trace = None if timed_out else error
+        log.warning("spanhook: hook %r on %s %s", bound.name, op.event, said, exc_info=trace)
+        if bound.closed and not observes:
+            # The exception's own words may tell too much: the caller and the model see its class alone.
+            reject = Reject(f"hook {bound.name!r} {what}", status_code=504 if timed_out else 500)
+            reject.__cause__ = error
+            self._reject(bound, reject, decision, spent)
+        else:
+            self.record(bound, decision, said, spent)
+
+    def _reject(self, bound: Bound, reject: Reject, decision: Decision, spent: int) -> None:
+        op = self._op
+        if op.phase == "post" and op.streamed and not op.buffered:
+            said = f"{reject.reason}: too late, the stream has been handed on; set buffer=True on the hook"
+            log.warning("spanhook: hook %r on %s: %s", bound.name, op.event, said)
+            self.record(bound, "error", said, spent)
+            return
+        op.error, op.decided = reject, True
+        if reject.scope == "run":
+            op.root.latch = reject
+        self.record(bound, decision, reject.reason, spent, reject.status_code)
+
+    def record(self, bound: Bound, decision: Decision, reason: str, spent: int, status_code: int = 0) -> None:
+        """Keep a decision other than ``allow`` with the operation."""
+        op = self._op
+        self._count(bound, decision, spent)
+        op.decisions = (
+            *op.decisions,
+            DecisionRecord(bound.name, op.event, decision, reason, spent, bound.fail_mode, status_code),
+        )
+
+    def _count(self, bound: Bound, decision: Decision, spent: int) -> None:
+        if bound.timeout_ns is not None:  # a hook without a limit waits for people, not for itself
+            self.spent += spent
+        self._tally(self._op, bound, decision, spent)
