@@ -44,6 +44,8 @@ class Bound:
     tenant_id: str
     when: Callable[[Operation], bool] | None
     selective: bool
+    plain: bool
+    """A gate that is a plain function with a time limit: the chain runs those without ceremony."""
     watch: bool
     """A subscription: whatever it raises, even a rejection, is only recorded."""
 
@@ -56,13 +58,18 @@ class Bound:
         """Whether it stands before the call, or decides about what came of it; observers may be skipped."""
         return self.closed or self.form in (BEFORE, AROUND, WRAP)
 
+    @property
+    def buffers(self) -> bool:
+        """Whether streams are held back for it: if it asks, or decides about results and must not come too late."""
+        return self.buffer or (self.form == AFTER and self.closed)
+
     def matches(self, op: Operation) -> bool:
         """Whether its filters let ``op`` through. What ``when`` raises is the caller's to handle."""
         return (
             (not self.tenant_id or self.tenant_id == op.identity.tenant_id)
             and (self.names is None or op.name in self.names)
             and (self.models is None or op.model in self.models)
-            and (self.agents is None or op.identity.agent_id in self.agents)
+            and (self.agents is None or op.agent in self.agents)
             and (self.when is None or bool(self.when(op)))
         )
 
@@ -153,6 +160,7 @@ def bind(hook: Hook, form: str, function: Callable[..., Any], *, watch: bool = F
         slow=hook.blocking or is_async,
         tenant_id=hook.tenant_id,
         when=hook.when,
+        plain=form == BEFORE and not hook.blocking and not is_async and hook.timeout is not None,
         watch=watch or form == WATCH,
         selective=bool(hook.tenant_id or hook.when or any(one is not None for one in filters.values())),
         **filters,

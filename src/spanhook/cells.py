@@ -9,7 +9,7 @@ import weakref
 from collections.abc import Mapping
 from typing import Any
 
-Key = tuple[Any, ...]
+Key = Any
 Vector = list[int]
 
 MAX_KEYS = 1000
@@ -35,12 +35,16 @@ class Cells:
         self._folded: dict[Key, Vector] = {}
         self._admitted: dict[Key, None] = {}
 
+    def mine(self) -> dict[Key, Vector]:
+        """The calling thread's own vectors, to look up those that ``cell`` has made."""
+        try:
+            return self._local.cells
+        except AttributeError:
+            return self._join()
+
     def cell(self, key: Key) -> Vector:
         """The calling thread's own vector for ``key``, to be added to in place."""
-        try:
-            cells: dict[Key, Vector] = self._local.cells
-        except AttributeError:
-            cells = self._join()
+        cells = self.mine()
         found = cells.get(key)
         if found is None:
             if len(cells) >= MAX_KEYS:

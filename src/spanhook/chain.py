@@ -12,13 +12,16 @@ from spanhook.binding import AROUND, WRAP, Bound
 from spanhook.current import InHook, current
 from spanhook.driving import park
 from spanhook.errors import HookError
-from spanhook.hosting import Host
+from spanhook.hosting import Host, host_for
+from spanhook.metrics import counts
 from spanhook.operation import Operation
 from spanhook.registry import Plan
 from spanhook.verdicts import Tally, Verdicts
 
 Outcome = tuple[Any, BaseException | None, int]
 """What a piece of hook code returned, what it raised, and its nanoseconds."""
+Told = tuple[Any, BaseException | None, int, tuple[str, ...]]
+"""The same, and what had been modified before it."""
 
 
 class Chain:
@@ -27,28 +30,35 @@ class Chain:
     Args:
         op: The operation; its span is current in the caller's context.
         plan: The hooks of its kind.
-        host: How hooks are run and waited for here.
+        is_async: Whether the call is awaited.
         tally: Told of every decision.
         conclude: Works out the operation's status and phase from its outcome.
         direct: Makes the call from within the chain, where parking is impossible; ``None`` where it cannot be.
     """
 
-    __slots__ = ("_conclude", "_direct", "_host", "_marker", "_op", "_plan", "_ran", "_verdicts")
+    __slots__ = ("_conclude", "_direct", "_host", "_is_async", "_marker", "_op", "_plan", "_ran", "_verdicts")
 
     def __init__(
         self,
         op: Operation,
         plan: Plan,
-        host: Host,
+        is_async: bool,
         tally: Tally,
         conclude: Callable[[Operation], None],
         direct: Callable[[], Awaitable[None]] | None = None,
     ) -> None:
-        self._op, self._plan, self._host = op, plan, host
+        self._op, self._plan, self._is_async = op, plan, is_async
         self._conclude, self._direct = conclude, direct
         self._marker = InHook(op)
         self._verdicts = Verdicts(op, tally)
+        self._host: Host | None = None
         self._ran: list[Bound] = []
+
+    def _hosted(self) -> Host:
+        """How hooks are waited for here; only made where one has to be."""
+        if self._host is None:
+            self._host = host_for(self._op, is_async=self._is_async)
+        return self._host
 
     async def run(self) -> None:
         """Run the gates, park while the call is made, then run what comes after it."""
@@ -67,6 +77,13 @@ class Chain:
         op, gates = self._op, self._plan.pre
         while index < len(gates):
             bound = gates[index]
+            if bound.plain and self._plan.passes:
+                index, told = self._plain_ones(index)
+                if told is not None:
+                    await self._settle(gates[index - 1], *told)
+                if op.error is not None:
+                    return
+                continue
             index += 1
             if bound.selective and not self._wanted(bound):
                 if op.error is not None:
@@ -90,30 +107,76 @@ class Chain:
             raise HookError("on a stream, call_next() must be awaited in the hook's own task")
         self._conclude(op)
 
+    def _plain_ones(self, index: int) -> tuple[int, Told | None]:
+        """Run gates that are plain functions, from ``index`` up to the first that does more than let pass.
+
+        Most hooks are such, so nothing is made or awaited for them. Returns the index to go on from, and what the
+        gate before it did, if it did more.
+        """
+        op, plan, verdicts = self._op, self._plan, self._verdicts
+        gates, passes, cells = plan.pre, plan.passes, counts.decisions.mine()
+        modified = op.modified
+        current.set(self._marker)
+        try:
+            while index < len(gates):
+                bound = gates[index]
+                if not bound.plain:
+                    break
+                index += 1
+                if bound.selective and not self._wanted(bound):
+                    if op.error is not None:
+                        break
+                    continue
+                value = error = None
+                started = perf_counter_ns()
+                try:
+                    value = bound.function(op)
+                except BaseException as raised:
+                    error = raised
+                spent = perf_counter_ns() - started
+                self._ran.append(bound)
+                if error is not None or value is not None or op.modified is not modified or op.answered:
+                    return index, (value, error, spent, modified)
+                if spent > bound.timeout_ns:
+                    verdicts.allow(bound, spent)
+                    continue
+                cell = cells.get(passes[index - 1]) or counts.decisions.cell(passes[index - 1])
+                verdicts.spent += spent
+                cell[0] += 1
+                cell[1] += spent
+        finally:
+            current.set(op)
+        return index, None
+
     async def _before(self, bound: Bound, *, again: bool = False) -> None:
-        op = self._op
+        """Run a gate of any sort."""
         if bound.watch and self._verdicts.over_budget(bound):
             return
-        modified = op.modified
+        modified = self._op.modified
         if bound.slow:
-            view = self._host.view(elsewhere=bound.blocking or self._host.moves_async)
-            value, error, spent = await self._piece(bound, view, bound.function, view)
+            view = self._hosted().view(elsewhere=bound.blocking or self._hosted().moves_async)
+            outcome = await self._piece(bound, view, bound.function, view)
         else:
-            # Most hooks are plain functions: no coroutine is made for them.
-            current.set(self._marker)
-            started = perf_counter_ns()
-            value = error = None
-            try:
-                value = bound.function(op)
-            except BaseException as raised:
-                error = raised
-            spent = perf_counter_ns() - started
-            current.set(op)
-            if value is not None and hasattr(value, "__await__"):
-                value, error, spent = await self._piece(bound, op, _given, value)
+            outcome = await self._piece(bound, self._op, bound.function, self._op)
+        await self._settle(bound, *outcome, modified, again=again)
+
+    async def _settle(
+        self,
+        bound: Bound,
+        value: Any,
+        error: BaseException | None,
+        spent: int,
+        modified: tuple[str, ...],
+        *,
+        again: bool = False,
+    ) -> None:
+        """Wait for what a gate returned, if it must be waited for, and act on what it did."""
+        op = self._op
+        if value is not None and hasattr(value, "__await__"):
+            value, error, spent = await self._piece(bound, op, _given, value)
         if error is not None:
             self._verdicts.failed(bound, error, spent)
-        elif op.modified is not modified or op.answered or _overran(bound, spent):
+        elif op.modified is not modified or op.answered:
             await self._judge(bound, spent, modified, again=again)
         else:
             self._verdicts.allow(bound, spent)
@@ -121,8 +184,6 @@ class Chain:
     async def _judge(self, bound: Bound, spent: int, modified: tuple[str, ...], *, again: bool = False) -> None:
         """Act on what a hook did before the call, beyond letting it pass."""
         op = self._op
-        if _overran(bound, spent):
-            self._verdicts.overran(bound, spent)
         if op.modified is not modified:
             self._verdicts.record(bound, "modify", ", ".join(op.modified), spent)
             if not again:
@@ -144,11 +205,11 @@ class Chain:
         """A generator: up to its ``yield`` before the rest of the chain, from there on after it."""
         op = self._op
         modified = op.modified
-        view = self._host.view(elsewhere=bound.blocking)
+        view = self._hosted().view(elsewhere=bound.blocking) if bound.blocking else op
         generator = bound.function(view)
         _, error, spent = await self._piece(bound, view, next, generator)
         if error is None:
-            if op.modified is not modified or op.answered or _overran(bound, spent):
+            if op.modified is not modified or op.answered:
                 await self._judge(bound, spent, modified)
         elif isinstance(error, StopIteration):
             self._unyielded(bound, error.value, spent, "its `yield`")
@@ -173,7 +234,8 @@ class Chain:
         op = self._op
         modified = op.modified
         inside, called, finished = 0, False, False
-        view = self._host.view(elsewhere=self._host.moves_async)
+        host = self._hosted()
+        view = host.view(elsewhere=host.moves_async)
         current.set(self._marker)
         started = perf_counter_ns()
 
@@ -190,7 +252,7 @@ class Chain:
 
         value = error = None
         try:
-            value = await self._host.wrap(view, bound.timeout_ns, bound.function, proceed)
+            value = await host.wrap(view, bound.timeout_ns, bound.function, proceed)
         except BaseException as raised:
             error = raised
         current.set(op)
@@ -257,14 +319,14 @@ class Chain:
         op = self._op
         if not bound.gate and self._verdicts.over_budget(bound):
             return
-        view = self._host.view(elsewhere=bound.blocking or (bound.slow and self._host.moves_async))
+        view: Any = op
+        if bound.slow:
+            view = self._hosted().view(elsewhere=bound.blocking or self._hosted().moves_async)
         _, error, spent = await self._piece(bound, view, bound.function, view)
         if error is not None:
             self._verdicts.failed(bound, error, spent)
         elif op.answered:
             self._verdicts.replace(bound, op.take_answer(), spent)
-        elif _overran(bound, spent):
-            self._verdicts.overran(bound, spent)
         else:
             self._verdicts.allow(bound, spent)
 
@@ -277,11 +339,11 @@ class Chain:
         started = perf_counter_ns()
         try:
             if bound.blocking:
-                value, error = await self._host.blocking(view, bound.timeout_ns, function, args)
+                value, error = await self._hosted().blocking(view, bound.timeout_ns, function, args)
             else:
                 value = function(*args)
                 if value is not None and hasattr(value, "__await__"):
-                    value = await self._host.settle(view, bound.timeout_ns, value)
+                    value = await self._hosted().settle(view, bound.timeout_ns, value)
         except BaseException as raised:
             error = raised
         spent = perf_counter_ns() - started
@@ -289,16 +351,16 @@ class Chain:
         return value, error, spent
 
     def _wanted(self, bound: Bound) -> bool:
+        """Whether the hook's filters let the operation through; ``when`` is the hook's own code."""
+        held = current.get()
+        current.set(self._marker)
         try:
             return bound.matches(self._op)
         except Exception as error:
             self._verdicts.failed(bound, error, 0)
             return False
-
-
-def _overran(bound: Bound, spent: int) -> bool:
-    """Whether code that cannot be interrupted took longer than it may."""
-    return bound.timeout_ns is not None and spent > bound.timeout_ns and not bound.slow
+        finally:
+            current.set(held)
 
 
 def _given(value: Any) -> Any:

@@ -63,6 +63,9 @@ def instrument(
         logger_provider,
         {semconv.METRIC_INFO: _info, semconv.METRIC_POINTS: _points},
     )
+    registry.enforcing = telemetry.settings.mode == "enforce"
+    registry.tenant_metrics = telemetry.settings.tenant_metrics
+    registry.rebuild()
     for one in given:
         if isinstance(one, Hooks):
             registry.include(one)

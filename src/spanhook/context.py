@@ -7,8 +7,8 @@ baggage (https://www.w3.org/TR/baggage/), in whatever the application already pr
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
-from dataclasses import dataclass, field, replace
 from types import MappingProxyType
+from typing import NamedTuple
 
 from opentelemetry import baggage as otel_baggage
 from opentelemetry import context as otel_context
@@ -19,8 +19,7 @@ _NOTHING: Mapping[str, str | bool | int | float] = MappingProxyType({})
 _BAGGAGE_KEYS = {"tenant_id": semconv.TENANT_ID, "user_id": semconv.USER_ID, "session_id": semconv.SESSION_ID}
 
 
-@dataclass(frozen=True, slots=True)
-class Identity:
+class Identity(NamedTuple):
     """Who an operation belongs to; an empty string is "not known".
 
     Attributes:
@@ -37,16 +36,12 @@ class Identity:
     session_id: str = ""
     run_id: str = ""
     agent_id: str = ""
-    attributes: Mapping[str, str | bool | int | float] = field(default_factory=lambda: _NOTHING)
+    attributes: Mapping[str, str | bool | int | float] = _NOTHING
 
 
 NOBODY = Identity()
-_current: ContextVar[Identity] = ContextVar("spanhook.identity", default=NOBODY)
-
-
-def current_identity() -> Identity:
-    """The identity that ``context`` has set here."""
-    return _current.get()
+ambient: ContextVar[Identity] = ContextVar("spanhook.identity", default=NOBODY)
+"""The identity that ``context`` has set here."""
 
 
 @contextmanager
@@ -77,10 +72,10 @@ def context(
     for name, value in changes.items():
         if not isinstance(value, str):  # pyright: ignore[reportUnnecessaryIsInstance]
             raise TypeError(f"spanhook.context({name}=...) takes a string, not {value!r}; convert it with str()")
-    before = _current.get()
+    before = ambient.get()
     merged = MappingProxyType({**before.attributes, **attributes}) if attributes else before.attributes
-    inside = replace(before, attributes=merged, **changes)
-    _current.set(inside)
+    inside = before._replace(attributes=merged, **changes)
+    ambient.set(inside)
     otel_before = otel_context.get_current() if baggage else None
     if otel_before is not None:
         carried = otel_before
@@ -92,13 +87,13 @@ def context(
         yield inside
     finally:
         # Values are put back rather than reset by token, so that a block left in another context cannot fail.
-        _current.set(before)
+        ambient.set(before)
         if otel_before is not None:
             otel_context.attach(otel_before)
 
 
-def from_baggage() -> Identity:
-    """The identity in the baggage of the current OpenTelemetry context, for services that trust their callers."""
-    entries = otel_baggage.get_all()
+def from_baggage(carrier: otel_context.Context) -> Identity:
+    """The identity in the baggage of an OpenTelemetry context, for services that trust their callers."""
+    entries = otel_baggage.get_all(carrier)
     found = {name: str(entries[key]) for name, key in _BAGGAGE_KEYS.items() if key in entries}
     return Identity(**found) if found else NOBODY

@@ -11,7 +11,6 @@ from spanhook.chain import Chain
 from spanhook.driving import astep, step
 from spanhook.errors import internal
 from spanhook.hook import Reject
-from spanhook.hosting import host_for
 from spanhook.lifecycle import account, conclude, end, enter, restore, tally
 from spanhook.loops import private_loop
 from spanhook.operation import Operation
@@ -28,7 +27,7 @@ def start(op: Operation, *, is_async: bool, direct: Callable[[], Awaitable[None]
     """The chain of ``op``, not yet run; ``None`` where it has no hooks."""
     if op.plan is None:
         return None
-    return Chain(op, op.plan, host_for(op, is_async=is_async), tally, conclude, direct).run()
+    return Chain(op, op.plan, is_async, tally, conclude, direct).run()
 
 
 def passes(op: Operation, run: Run | None) -> bool:

@@ -5,16 +5,15 @@ Who makes the call, and how it is waited for, is not known here; see ``calls`` a
 
 import asyncio
 from collections.abc import Callable
-from random import getrandbits
 from time import perf_counter_ns
 from typing import Any
 
 from opentelemetry import context as otel_context
-from opentelemetry.trace import INVALID_SPAN, set_span_in_context
+from opentelemetry.trace import INVALID_SPAN
 
 from spanhook import semconv
 from spanhook.binding import Bound
-from spanhook.context import NOBODY, Identity, current_identity, from_baggage
+from spanhook.context import ambient
 from spanhook.current import InHook, current
 from spanhook.errors import internal
 from spanhook.hook import Reject
@@ -24,7 +23,8 @@ from spanhook.pricing import prices
 from spanhook.registry import Registry
 from spanhook.reporting import report
 from spanhook.semconv import Decision
-from spanhook.shape import OPERATION_NAMES, TARGET_KEYS, Args, Kwargs, Shape
+from spanhook.shape import OPERATION_NAMES, Args, Kwargs, Shape
+from spanhook.spans import context_with
 from spanhook.telemetry import telemetry
 from spanhook.usage import Usage
 
@@ -79,9 +79,13 @@ def begin(shape: Shape, instance: Any, args: Args, kwargs: Kwargs) -> Operation 
     Its span is started but not yet current, and no hook has run.
     """
     held = current.get()
-    in_hook = isinstance(held, InHook)
-    parent = held.op if isinstance(held, InHook) else held
-    plan = None if in_hook or telemetry.settings.mode == "off" else registry.plans.get(shape.kind)
+    kind = shape.kind
+    plan = registry.plans.get(kind)
+    parent: Operation | None
+    if held is None or type(held) is Operation:
+        parent, in_hook = held, False
+    else:
+        parent, in_hook, plan = held.op, True, None
     if shape.on_demand and plan is None and not telemetry.settings.steps:
         return None
     try:
@@ -91,42 +95,52 @@ def begin(shape: Shape, instance: Any, args: Args, kwargs: Kwargs) -> Operation 
         attributes = {}  # still an operation: what cannot be described is gated all the same
     if attributes is None:
         return None
-    if shape.transport_of and parent is not None and not in_hook and _absorbs(parent, shape, instance, attributes):
-        return Absorbed(parent, shape)
-    while parent is not None and parent.ended:
-        parent = parent.parent
-    op = Operation(shape, attributes, instance, args, kwargs, parent, perf_counter_ns())
-    kind = shape.kind
-    operation = attributes.setdefault(semconv.GEN_AI_OPERATION_NAME, OPERATION_NAMES.get(kind, kind))
-    attributes[semconv.KIND] = kind
-    if in_hook:
-        op.in_hook = True
-        attributes[semconv.IN_HOOK] = True
-    elif plan is not None:
+    if parent is not None:
+        if shape.transport_of and not in_hook and _absorbs(parent, shape, instance, attributes):
+            return Absorbed(parent, shape)
+        while parent is not None and parent.ended:
+            parent = parent.parent
+    before = otel_context.get_current()
+    op = Operation(shape, attributes, instance, args, kwargs, parent, ambient.get(), before, perf_counter_ns())
+    operation = attributes.get(semconv.GEN_AI_OPERATION_NAME)
+    if operation is None:
+        operation = attributes[semconv.GEN_AI_OPERATION_NAME] = OPERATION_NAMES.get(kind, kind)
+    target = attributes.get(shape.target_key)
+    if plan is not None:
         op.plan = plan
         op.coverage = "enforced"
-    identity = _identify(op)
-    attributes[semconv.RUN_ID] = identity.run_id
-    if identity.session_id:
-        attributes[semconv.SESSION_ID] = attributes[semconv.GEN_AI_CONVERSATION_ID] = identity.session_id
-    if identity.user_id:
-        attributes[semconv.USER_ID] = identity.user_id
-    if identity.tenant_id:
-        attributes[semconv.TENANT_ID] = identity.tenant_id
-    if identity.attributes:
-        attributes.update(identity.attributes)
-    target = attributes.get(TARGET_KEYS.get(kind, ""))
+    elif in_hook:
+        op.in_hook = True
+    if kind == "agent.invoke":
+        op.agent = target or ""
+    elif parent is not None:
+        op.agent = parent.agent
+    if parent is None and telemetry.settings.trust_baggage:
+        op.trusts_baggage = True
+    if shape.identity is not None:
+        _identify(op)
     try:
         op.span = telemetry.tracer.start_span(
-            f"{operation} {target}" if target else operation, kind=shape.span_kind, attributes=attributes
+            f"{operation} {target}" if target else operation, before, shape.span_kind, attributes
         )
     except Exception as error:
         internal.report("span.start", error)
         op.span = INVALID_SPAN
-    latch = op.root.latch
-    if latch is not None and not in_hook:
-        op.error = Reject(latch.reason, status_code=latch.status_code, scope="run")
+    if parent is not None and not in_hook:
+        latch = op.root.latch
+        if latch is not None:
+            op.error = Reject(latch.reason, status_code=latch.status_code, scope="run")
     return op
+
+
+def _identify(op: Operation) -> None:
+    """Ask the library whom the call is for; what it answers may change later, so it is asked now."""
+    shape = op.shape
+    assert shape.identity is not None
+    try:
+        op.given = shape.identity(op.instance, op.args, op.kwargs)
+    except Exception as error:
+        internal.report("extract.identity", error)
 
 
 def _absorbs(parent: Operation, shape: Shape, instance: Any, attributes: dict[str, Any]) -> bool:
@@ -138,42 +152,12 @@ def _absorbs(parent: Operation, shape: Shape, instance: Any, attributes: dict[st
     return not model or not parent.model or model == parent.model
 
 
-def _identify(op: Operation) -> Identity:
-    """Who the operation belongs to: ``spanhook.context`` over what the library knows over the operation around."""
-    parent, shape = op.parent, op.shape
-    ambient = op.ambient = current_identity()
-    given = None
-    if shape.identity is not None:
-        try:
-            given = shape.identity(op.instance, op.args, op.kwargs)
-        except Exception as error:
-            internal.report("extract.identity", error)
-    is_agent = shape.kind == "agent.invoke"
-    if parent is not None and ambient is parent.ambient and not given and not is_agent:
-        op.identity = parent.identity
-        return op.identity
-    if parent is None and ambient is NOBODY and telemetry.settings.trust_baggage:
-        ambient = from_baggage()
-    given = given or {}
-    around = parent.identity if parent is not None else NOBODY
-    op.identity = Identity(
-        tenant_id=ambient.tenant_id or around.tenant_id or given.get("tenant_id", ""),
-        user_id=ambient.user_id or given.get("user_id", "") or around.user_id,
-        session_id=ambient.session_id or given.get("session_id", "") or around.session_id,
-        run_id=around.run_id or given.get("run_id", "") or f"{getrandbits(128):032x}",
-        agent_id=op.name if is_agent else around.agent_id,
-        attributes=ambient.attributes or around.attributes,
-    )
-    return op.identity
-
-
 def enter(op: Operation) -> Held:
     """Make ``op`` and its span current; returns what ``restore`` needs."""
-    before = otel_context.get_current()
     held = current.get()
-    otel_context.attach(set_span_in_context(op.span, before))
+    otel_context.attach(context_with(op.span, op.before))
     current.set(op)
-    return before, held
+    return op.before, held
 
 
 def restore(held: Held) -> None:
@@ -218,36 +202,42 @@ def account(op: Operation) -> None:
     used = op.own_usage
     if used is None:
         if kind == "llm.call":
-            _roll_up(op, op.model, Usage(), calls=1)
+            used = Usage()
+            used.llm_calls = 1
+            _roll_up(op, op.model, used)
         return
     model = (op.end_attributes or {}).get(semconv.GEN_AI_RESPONSE_MODEL) or op.model
     prices.price(used, op.provider, model)
-    identity = op.identity
+    settings = telemetry.settings
     vector = counts.usage.cell(
         (
             op.attributes[semconv.GEN_AI_OPERATION_NAME],
             op.provider,
             model,
-            identity.agent_id,
-            identity.tenant_id if telemetry.settings.tenant_metrics else "",
+            op.agent,
+            op.identity.tenant_id if settings.tenant_metrics else "",
             used.estimated,
             used.cost_source,
         )
     )
     read, write, reasoning = used.cache_read_tokens, used.cache_write_tokens, used.reasoning_tokens
     vector[0] += used.input_tokens - read - write
-    vector[1] += read
-    vector[2] += write
     vector[3] += used.output_tokens - reasoning
-    vector[4] += reasoning
-    vector[COST] += used.cost_nano or 0
-    vector[UNPRICED] += used.unpriced_tokens
-    _roll_up(op, model, used, calls=1 if kind == "llm.call" else 0)
+    if read or write or reasoning:
+        vector[1] += read
+        vector[2] += write
+        vector[4] += reasoning
+    if used.cost_nano is not None:
+        vector[COST] += used.cost_nano
+    else:
+        vector[UNPRICED] += used.unpriced_tokens
+    if kind == "llm.call":
+        used.llm_calls = 1
+    if op.parent is not None:
+        _roll_up(op, model, used)
 
 
-def _roll_up(op: Operation, model: str, used: Usage | None, calls: int = 0) -> None:
-    if used is not None:
-        used.llm_calls = calls
+def _roll_up(op: Operation, model: str, used: Usage | None) -> None:
     around = op.parent
     while around is not None:
         # setdefault and append are atomic: parallel branches of a run end at the same time
@@ -258,7 +248,7 @@ def _roll_up(op: Operation, model: str, used: Usage | None, calls: int = 0) -> N
 def conclude(op: Operation) -> None:
     """Work out status and phase from what stands in ``op.error``."""
     error = op.error
-    if op is op.root and op.latch is not None and not isinstance(error, _NOT_OURS):
+    if op.latch is not None and op.parent is None and not isinstance(error, _NOT_OURS):
         error = op.error = op.latch
     if isinstance(error, RunStopped):
         error = op.error = error.reject
@@ -287,11 +277,12 @@ def tally(op: Operation, bound: Bound, decision: Decision, spent_ns: int) -> Non
     cell = counts.decisions.cell(
         (
             bound.name,
-            op.event,
+            op.kind,
+            op.phase,
             decision,
             settings.mode,
-            op.coverage or "enforced",
-            bound.fail_mode,
+            op.coverage,
+            bound.closed,
             op.identity.tenant_id if settings.tenant_metrics else "",
         )
     )
@@ -328,8 +319,8 @@ def outcome(op: Operation) -> Any:
     error = op.error
     if error is None:
         return op.result
-    root = op.root
     if isinstance(error, Reject):
+        root = op.root
         if root.latch is not None:
             if op is not root and not root.ended:
                 raise RunStopped(root.latch) from None
@@ -348,4 +339,4 @@ def outcome(op: Operation) -> Any:
         raise error
     finally:
         error.__context__ = context
-        del error, op, root
+        del error, op

@@ -33,6 +33,7 @@ USAGE_KEY = (
 )
 DECISION_KEY = (
     semconv.HOOK,
+    semconv.KIND,
     semconv.EVENT,
     semconv.DECISION,
     semconv.MODE,
@@ -40,6 +41,7 @@ DECISION_KEY = (
     semconv.FAIL_MODE,
     semconv.TENANT_ID,
 )
+"""The kind and the phase of an event, and whether the hook fails closed, are put together when they are read."""
 
 Gauge = Callable[[], Iterable[Mapping[str, Any]]]
 
@@ -65,6 +67,21 @@ class Counts:
 
 
 counts = Counts()
+
+
+class Label:
+    """A key of ``counts.decisions`` that is hashed by identity, for a hook that lets pass."""
+
+    __slots__ = ("key",)
+    _known: "dict[tuple[Any, ...], Label]" = {}
+
+    def __init__(self, key: tuple[Any, ...]) -> None:
+        self.key = key
+
+    @classmethod
+    def of(cls, *key: Any) -> "Label":
+        """The one label for this key."""
+        return cls._known.setdefault(key, cls(key))
 
 
 class Instruments:
@@ -148,15 +165,14 @@ class Instruments:
     def _decisions(self) -> Iterator[Observation]:
         for key, (count, _) in _since(counts.decisions.sums(), self.since.decisions).items():
             if count:
-                yield Observation(count, _named(DECISION_KEY, key))
+                yield Observation(count, _decision(key))
 
     def _hook_time(self) -> Iterator[Observation]:
-        times: dict[Key, int] = {}
         for key, (_, nanoseconds) in _since(counts.decisions.sums(), self.since.decisions).items():
-            times[key[:2]] = times.get(key[:2], 0) + nanoseconds
-        for key, nanoseconds in times.items():
             if nanoseconds:
-                yield Observation(nanoseconds / 1e9, _named(DECISION_KEY[:2], key))
+                attributes = _decision(key)
+                kept = (semconv.HOOK, semconv.EVENT, semconv.METRIC_OVERFLOW)
+                yield Observation(nanoseconds / 1e9, {name: attributes[name] for name in kept if name in attributes})
 
     def _errors(self) -> Iterator[Observation]:
         yield from _by_component(internal.counts, self.since.errors)
@@ -196,6 +212,14 @@ def _named(names: tuple[str, ...], key: Key) -> dict[str, Any]:
     if key[:1] == OVERFLOW:
         return {semconv.METRIC_OVERFLOW: True}
     return {name: value for name, value in zip(names, key, strict=False) if value not in ("", False)}
+
+
+def _decision(key: Key) -> dict[str, Any]:
+    attributes = _named(DECISION_KEY, key.key if isinstance(key, Label) else key)
+    if semconv.METRIC_OVERFLOW not in attributes:
+        attributes[semconv.EVENT] = f"{attributes.pop(semconv.KIND)}.{attributes[semconv.EVENT]}"
+        attributes[semconv.FAIL_MODE] = "closed" if attributes.get(semconv.FAIL_MODE) else "open"
+    return attributes
 
 
 def _by_component(now: Counter[str], before: Counter[str]) -> Iterator[Observation]:

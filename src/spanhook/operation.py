@@ -2,16 +2,19 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from random import getrandbits
 from time import time_ns
+from types import MappingProxyType
 from typing import Any
 
+from opentelemetry.context import Context
 from opentelemetry.trace import INVALID_SPAN, Span
 
 from spanhook import semconv
-from spanhook.context import NOBODY, Identity
+from spanhook.context import NOBODY, Identity, from_baggage
 from spanhook.errors import HookError
 from spanhook.semconv import Coverage, Kind, Phase, Status
-from spanhook.shape import REPLACEABLE, REWRITABLE, TARGET_KEYS, Args, Attributes, Change, Kwargs, Message, Request, Shape
+from spanhook.shape import REPLACEABLE, REWRITABLE, Args, Attributes, Change, Kwargs, Message, Request, Shape
 from spanhook.usage import Usage, total
 
 _UNSET: Any = object()
@@ -72,10 +75,10 @@ class Operation:
         name: The tool, agent or model it works on.
         model: The model asked for; empty where there is none.
         provider: The provider in the conventions' terms, such as ``openai``.
-        identity: Tenant, user, session, run and agent ids.
         result: What the call returned, in the library's own type. For a stream, what it would have returned unstreamed.
         error: What the call raised, or the ``Reject``.
         status: How it ended; empty while it runs.
+        agent: The name of the nearest agent around it; empty outside of any.
         decisions: Every decision about it but ``allow``.
         parent: The operation around it, if any.
         span: The OpenTelemetry span; it may not be recording.
@@ -87,12 +90,13 @@ class Operation:
     error: BaseException | None = None
     status: Status | str = ""
     span: Span = INVALID_SPAN
-    identity: Identity = NOBODY
+    agent: str = ""
     in_hook: bool = False
     decisions: tuple[DecisionRecord, ...] = ()
 
     # The engine's own: not for hooks.
-    ambient: Identity = NOBODY
+    given: Mapping[str, str] = MappingProxyType({})
+    trusts_baggage = False
     plan: Any = None
     coverage: Coverage | None = None
     answer: Any = None
@@ -114,6 +118,7 @@ class Operation:
     leaves: list[tuple[str, Usage | None]] | None = None
     run_decisions: list[semconv.Decision] | None = None
     end_attributes: Attributes | None = None
+    _identity: Identity | None = None
     _request: Request | None = None
     _state: dict[str, Any] | None = None
     _extras: dict[str, Any] | None = None
@@ -127,6 +132,8 @@ class Operation:
         args: Args,
         kwargs: Kwargs,
         parent: "Operation | None",
+        ambient: Identity,
+        before: Context,
         start_ns: int,
     ) -> None:
         self.shape = shape
@@ -136,15 +143,15 @@ class Operation:
         self.args = args
         self.kwargs = kwargs
         self.parent = parent
-        self.root: Operation = self if parent is None else parent.root
+        self.ambient = ambient
+        self.before = before
         self.start_ns = start_ns
 
     # ----------------------------------------------------------------- what it is about
 
     @property
     def name(self) -> str:
-        key = TARGET_KEYS.get(self.kind)
-        return str(self.attributes.get(key, "")) if key is not None else ""
+        return str(self.attributes.get(self.shape.target_key, ""))
 
     @property
     def model(self) -> str:
@@ -153,6 +160,44 @@ class Operation:
     @property
     def provider(self) -> str:
         return str(self.attributes.get(semconv.GEN_AI_PROVIDER_NAME, ""))
+
+    @property
+    def identity(self) -> Identity:
+        """Tenant, user, session, run and agent ids.
+
+        What ``spanhook.context`` says comes before what the library knows, and that before the operation around.
+        """
+        known = self._identity
+        if known is None:
+            known = self._identity = self._identify()
+        return known
+
+    def _identify(self) -> Identity:
+        parent, ambient, given = self.parent, self.ambient, self.given
+        if parent is None:
+            if ambient is NOBODY and self.trusts_baggage:
+                ambient = from_baggage(self.before)
+            around = NOBODY
+        else:
+            around = parent.identity
+            if ambient is parent.ambient and not given:
+                return around if around.agent_id == self.agent else around._replace(agent_id=self.agent)
+        return Identity(
+            ambient.tenant_id or around.tenant_id or given.get("tenant_id", ""),
+            ambient.user_id or given.get("user_id", "") or around.user_id,
+            ambient.session_id or given.get("session_id", "") or around.session_id,
+            around.run_id or given.get("run_id", "") or f"{getrandbits(128):032x}",
+            self.agent,
+            ambient.attributes or around.attributes,
+        )
+
+    @property
+    def root(self) -> "Operation":
+        """The outermost operation around this one, or itself."""
+        op = self
+        while op.parent is not None:
+            op = op.parent
+        return op
 
     @property
     def event(self) -> str:

@@ -12,6 +12,7 @@ from spanhook import semconv
 from spanhook.binding import AFTER, AROUND, BEFORE, ERROR, WATCH, WRAP, Bound, bind, bindings, check_limit, parse_event
 from spanhook.errors import ConfigurationError
 from spanhook.hook import FunctionHook, Hook, HookSettings
+from spanhook.metrics import Label
 from spanhook.operation import Operation
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -36,6 +37,8 @@ class Plan:
     post: tuple[Bound, ...] = ()
     error: tuple[Bound, ...] = ()
     buffers: bool = False
+    passes: tuple[Label, ...] = ()
+    """What ``allow`` of each of ``pre`` is counted under."""
 
     def __bool__(self) -> bool:
         return bool(self.pre or self.post or self.error)
@@ -151,6 +154,8 @@ class Registry:
         self._sources: list[Hooks] = []
         self.plans: dict[str, Plan] = {}
         self.digest = ""
+        self.enforcing = True
+        self.tenant_metrics = False
         self.include(self._lone)
 
     def include(self, hooks: Hooks) -> None:
@@ -181,8 +186,8 @@ class Registry:
             unique = list({(id(one.hook), one.form, id(one.function)): one for one in bound}.values())
             ranked = sorted(enumerate(unique), key=lambda item: (item[1].priority, bool(item[1].tenant_id), item[0]))
             ordered = [one for _, one in ranked]
-            plans = {kind: _plan(kind, ordered) for kind in semconv.KINDS}
-            self.plans = {kind: plan for kind, plan in plans.items() if plan}
+            plans = {kind: _plan(kind, ordered, labelled=not self.tenant_metrics) for kind in semconv.KINDS}
+            self.plans = {kind: plan for kind, plan in plans.items() if plan and self.enforcing}
             names = "\n".join(f"{one.name} {one.form} {one.priority} {sorted(one.kinds)}" for one in ordered)
             self.digest = hashlib.sha256(names.encode()).hexdigest()[:12] if ordered else ""
 
@@ -192,8 +197,14 @@ class Registry:
             return list(dict.fromkeys(one.hook for source in self._sources for one in source.bound))
 
 
-def _plan(kind: str, ordered: Iterable[Bound]) -> Plan:
+def _plan(kind: str, ordered: Iterable[Bound], *, labelled: bool) -> Plan:
     mine = [one for one in ordered if "*" in one.kinds or kind in one.kinds]
     pre = tuple(one for one in mine if one.form in (BEFORE, AROUND, WRAP, WATCH))
     post = tuple(one for one in mine if one.form == AFTER)
-    return Plan(pre, post, tuple(one for one in mine if one.form == ERROR), any(one.buffer for one in (*pre, *post)))
+    error = tuple(one for one in mine if one.form == ERROR)
+    passes = tuple(_passes(kind, one) for one in pre) if labelled else ()
+    return Plan(pre, post, error, any(one.buffers for one in (*pre, *post)), passes)
+
+
+def _passes(kind: str, bound: Bound) -> Label:
+    return Label.of(bound.name, kind, "pre", "allow", "enforce", "enforced", bound.closed, "")

@@ -12,6 +12,7 @@ from spanhook.errors import internal
 from spanhook.hook import Reject
 from spanhook.metrics import Instruments
 from spanhook.operation import DecisionRecord, Operation
+from spanhook.spans import fill
 from spanhook.telemetry import Telemetry
 from spanhook.usage import Usage
 
@@ -36,7 +37,7 @@ def report(op: Operation, telemetry: Telemetry) -> None:
         attributes = _end_attributes(op)
         if kept and telemetry.span_content:
             attributes.update(content.as_text(kept))
-        span.set_attributes(attributes)
+        fill(span, attributes)
         if op.decisions:
             for decision in op.decisions:
                 span.add_event(semconv.EVENT_DECISION, _decision_attributes(decision), decision.time_ns)
@@ -63,7 +64,20 @@ def _end_attributes(op: Operation) -> dict[str, Any]:
     attributes = op.end_attributes
     if attributes is None:
         attributes = {}
+    identity = op.identity
+    attributes[semconv.KIND] = op.kind
     attributes[semconv.STATUS] = op.status
+    attributes[semconv.RUN_ID] = identity.run_id
+    if identity.session_id:
+        attributes[semconv.SESSION_ID] = attributes[semconv.GEN_AI_CONVERSATION_ID] = identity.session_id
+    if identity.user_id:
+        attributes[semconv.USER_ID] = identity.user_id
+    if identity.tenant_id:
+        attributes[semconv.TENANT_ID] = identity.tenant_id
+    if identity.attributes:
+        attributes.update(identity.attributes)
+    if op.in_hook:
+        attributes[semconv.IN_HOOK] = True
     if op.coverage is not None:
         attributes[semconv.COVERAGE] = op.coverage
     if op.modified:
@@ -185,8 +199,8 @@ def _measure(op: Operation, instruments: Instruments, context: Context) -> None:
         (instruments.tool if is_tool else instruments.agent).record(seconds, attributes, context)
     if op.parent is None:
         used = op.usage
-        attributes = {semconv.GEN_AI_AGENT_NAME: op.identity.agent_id, semconv.STATUS: op.status}
-        if not op.identity.agent_id:
+        attributes = {semconv.GEN_AI_AGENT_NAME: op.agent, semconv.STATUS: op.status}
+        if not op.agent:
             del attributes[semconv.GEN_AI_AGENT_NAME]
         instruments.llm_calls.record(used.llm_calls, attributes, context)
         instruments.tool_calls.record(used.tool_calls, attributes, context)

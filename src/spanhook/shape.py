@@ -195,6 +195,10 @@ class Shape:
     transport_of: frozenset[str] = frozenset()
     same_instance: bool = False
     on_demand: bool = False
+    target_key: str = field(init=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "target_key", TARGET_KEYS.get(self.kind, ""))
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -12,7 +12,6 @@ from time import perf_counter_ns
 from typing import Any
 
 from opentelemetry import context as otel_context
-from opentelemetry.trace import set_span_in_context
 
 from spanhook.current import current
 from spanhook.errors import internal
@@ -20,6 +19,7 @@ from spanhook.finishing import Run, afinish, apasses, finish, orphan, passes, re
 from spanhook.lifecycle import Absorbed, Held, begin, outcome, restore, told
 from spanhook.operation import Operation
 from spanhook.shape import REPLACEABLE, Args, Chunks, Kwargs, Shape
+from spanhook.spans import context_with
 from spanhook.telemetry import telemetry
 
 END: Any = object()
@@ -102,7 +102,7 @@ class Track:
         if op is None or isinstance(op, Absorbed):
             self.plain = True
             return
-        self._context = set_span_in_context(op.span)
+        self._context = context_with(op.span, op.before)
         self._prepare(op)
         held = self._enter()
         try:

@@ -5,6 +5,7 @@ Money is an integer of nano-dollars, so that sums are exact. A model without a k
 """
 
 from collections.abc import Iterable, Iterator, Mapping
+from types import MappingProxyType
 
 NANO = 1_000_000_000
 
@@ -26,20 +27,14 @@ class Usage:
         by_model: The same per model; empty on a call that used none.
     """
 
-    __slots__ = (
-        "by_model",
-        "cache_read_tokens",
-        "cache_write_tokens",
-        "cost_nano",
-        "cost_source",
-        "estimated",
-        "input_tokens",
-        "llm_calls",
-        "output_tokens",
-        "reasoning_tokens",
-        "tool_calls",
-        "unpriced_tokens",
-    )
+    # Class-level defaults, so that making one for every model call sets only what it reports.
+    cost_nano: int | None = None
+    cost_source: str = ""
+    unpriced_tokens: int = 0
+    llm_calls: int = 0
+    tool_calls: int = 0
+    estimated: bool = False
+    by_model: "Mapping[str, Usage]" = MappingProxyType({})
 
     def __init__(
         self,
@@ -48,23 +43,12 @@ class Usage:
         cache_read_tokens: int = 0,
         cache_write_tokens: int = 0,
         reasoning_tokens: int = 0,
-        *,
-        estimated: bool = False,
-        cost_nano: int | None = None,
-        cost_source: str = "",
     ) -> None:
         self.input_tokens = input_tokens
         self.output_tokens = output_tokens
         self.cache_read_tokens = cache_read_tokens
         self.cache_write_tokens = cache_write_tokens
         self.reasoning_tokens = reasoning_tokens
-        self.estimated = estimated
-        self.cost_nano = cost_nano
-        self.cost_source = cost_source
-        self.unpriced_tokens = 0
-        self.llm_calls = 0
-        self.tool_calls = 0
-        self.by_model: Mapping[str, Usage] = {}
 
     @property
     def total_tokens(self) -> int:

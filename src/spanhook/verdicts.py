@@ -36,7 +36,13 @@ class Verdicts:
 
     def allow(self, bound: Bound, spent: int) -> None:
         """The hook let it pass."""
-        self._count(bound, "allow", spent)
+        limit = bound.timeout_ns
+        if limit is not None:
+            self.spent += spent
+            if spent > limit and not bound.slow:
+                self._overran(bound, spent)
+                return
+        self._tally(self._op, bound, "allow", spent)
 
     def over_budget(self, bound: Bound) -> bool:
         """Whether the chain's budget is spent; observers are then left out, and recorded as such."""
@@ -46,10 +52,12 @@ class Verdicts:
         self.record(bound, "skipped", said, 0)
         return True
 
-    def overran(self, bound: Bound, spent: int) -> None:
+    def _overran(self, bound: Bound, spent: int) -> None:
         """A hook that cannot be interrupted took longer than it may."""
         limit = (bound.timeout_ns or 0) / 1e6
-        self.record(bound, "timeout", f"ran {spent / 1e6:.0f} ms of {limit:.0f} ms; what it decided stands", spent)
+        said = f"ran {spent / 1e6:.0f} ms of {limit:.0f} ms; what it decided stands"
+        self._keep(bound, "timeout", said, spent, 0)
+        self._tally(self._op, bound, "timeout", spent)
 
     def answer(self, bound: Bound, value: Any, spent: int) -> None:
         """Answer with ``value`` instead of the call; the gates that follow still run."""
@@ -125,14 +133,12 @@ class Verdicts:
 
     def record(self, bound: Bound, decision: Decision, reason: str, spent: int, status_code: int = 0) -> None:
         """Keep a decision other than ``allow`` with the operation."""
-        op = self._op
-        self._count(bound, decision, spent)
-        op.decisions = (
-            *op.decisions,
-            DecisionRecord(bound.name, op.event, decision, reason, spent, bound.fail_mode, status_code),
-        )
-
-    def _count(self, bound: Bound, decision: Decision, spent: int) -> None:
         if bound.timeout_ns is not None:  # a hook without a limit waits for people, not for itself
             self.spent += spent
+        self._keep(bound, decision, reason, spent, status_code)
         self._tally(self._op, bound, decision, spent)
+
+    def _keep(self, bound: Bound, decision: Decision, reason: str, spent: int, status_code: int) -> None:
+        op = self._op
+        record = DecisionRecord(bound.name, op.event, decision, reason, spent, bound.fail_mode, status_code)
+        op.decisions = (*op.decisions, record)
