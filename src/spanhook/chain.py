@@ -5,10 +5,10 @@ A chain is one coroutine that parks where the call belongs (see ``driving``). Wh
 """
 
 from collections.abc import Awaitable, Callable
-from time import perf_counter_ns
 from typing import Any
 
 from spanhook.binding import AROUND, WRAP, Bound
+from spanhook.clock import clock
 from spanhook.current import InHook, current
 from spanhook.driving import park
 from spanhook.errors import HookError
@@ -128,12 +128,12 @@ class Chain:
                         break
                     continue
                 value = error = None
-                started = perf_counter_ns()
+                started = clock.now()
                 try:
                     value = bound.function(op)
                 except BaseException as raised:
                     error = raised
-                spent = perf_counter_ns() - started
+                spent = clock.now() - started
                 self._ran.append(bound)
                 if error is not None or value is not None or op.modified is not modified or op.answered:
                     return index, (value, error, spent, modified)
@@ -237,18 +237,18 @@ class Chain:
         host = self._hosted()
         view = host.view(elsewhere=host.moves_async)
         current.set(self._marker)
-        started = perf_counter_ns()
+        started = clock.now()
 
         async def proceed(elsewhere: bool) -> None:
             nonlocal inside, called, finished
             called = True
-            entered = perf_counter_ns()
+            entered = clock.now()
             current.set(op)
             if op.modified is not modified or op.answered:
                 await self._judge(bound, entered - started, modified)
             await self._go_on(index, foreign or elsewhere)
             current.set(self._marker)
-            inside, finished = perf_counter_ns() - entered, True
+            inside, finished = clock.now() - entered, True
 
         value = error = None
         try:
@@ -256,7 +256,7 @@ class Chain:
         except BaseException as raised:
             error = raised
         current.set(op)
-        spent = perf_counter_ns() - started - inside
+        spent = clock.now() - started - inside
         if called:
             if error is None and not finished:
                 error = HookError("it returned while call_next() was still running; await it")
@@ -336,7 +336,7 @@ class Chain:
         """Run one piece of hook code, marked as such, and wait for it as long as it may take."""
         value = error = None
         current.set(self._marker)
-        started = perf_counter_ns()
+        started = clock.now()
         try:
             if bound.blocking:
                 value, error = await self._hosted().blocking(view, bound.timeout_ns, function, args)
@@ -346,7 +346,7 @@ class Chain:
                     value = await self._hosted().settle(view, bound.timeout_ns, value)
         except BaseException as raised:
             error = raised
-        spent = perf_counter_ns() - started
+        spent = clock.now() - started
         current.set(self._op)
         return value, error, spent
 

@@ -5,7 +5,6 @@ Who makes the call, and how it is waited for, is not known here; see ``calls`` a
 
 import asyncio
 from collections.abc import Callable
-from time import perf_counter_ns
 from typing import Any
 
 from opentelemetry import context as otel_context
@@ -13,6 +12,7 @@ from opentelemetry.trace import INVALID_SPAN
 
 from spanhook import semconv
 from spanhook.binding import Bound
+from spanhook.clock import clock
 from spanhook.context import ambient
 from spanhook.current import InHook, current
 from spanhook.errors import internal
@@ -101,7 +101,7 @@ def begin(shape: Shape, instance: Any, args: Args, kwargs: Kwargs) -> Operation 
         while parent is not None and parent.ended:
             parent = parent.parent
     before = otel_context.get_current()
-    op = Operation(shape, attributes, instance, args, kwargs, parent, ambient.get(), before, perf_counter_ns())
+    op = Operation(shape, attributes, instance, args, kwargs, parent, ambient.get(), before, clock.now())
     operation = attributes.get(semconv.GEN_AI_OPERATION_NAME)
     if operation is None:
         operation = attributes[semconv.GEN_AI_OPERATION_NAME] = OPERATION_NAMES.get(kind, kind)
@@ -299,7 +299,7 @@ def end(op: Operation) -> None:
     token = object()
     if op.__dict__.setdefault("ending", token) is not token:
         return
-    op.end_ns = perf_counter_ns()
+    op.end_ns = clock.now()
     op.ended = True
     if op.decisions:
         op.root.__dict__.setdefault("run_decisions", []).extend(one.decision for one in op.decisions)

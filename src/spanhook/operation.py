@@ -2,8 +2,6 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from random import getrandbits
-from time import time_ns
 from types import MappingProxyType
 from typing import Any
 
@@ -11,6 +9,7 @@ from opentelemetry.context import Context
 from opentelemetry.trace import INVALID_SPAN, Span
 
 from spanhook import semconv
+from spanhook.clock import clock
 from spanhook.context import NOBODY, Identity, from_baggage
 from spanhook.errors import HookError
 from spanhook.semconv import Coverage, Kind, Phase, Status
@@ -42,7 +41,7 @@ class DecisionRecord:
     duration_ns: int = 0
     fail_mode: str = "open"
     status_code: int = 0
-    time_ns: int = field(default_factory=time_ns)
+    time_ns: int = field(default_factory=lambda: clock.wall())
 
 
 @dataclass(frozen=True, slots=True)
@@ -186,7 +185,7 @@ class Operation:
             ambient.tenant_id or around.tenant_id or given.get("tenant_id", ""),
             ambient.user_id or given.get("user_id", "") or around.user_id,
             ambient.session_id or given.get("session_id", "") or around.session_id,
-            around.run_id or given.get("run_id", "") or f"{getrandbits(128):032x}",
+            around.run_id or given.get("run_id", "") or clock.run_id(),
             self.agent,
             ambient.attributes or around.attributes,
         )
@@ -232,10 +231,13 @@ class Operation:
     def extras(self) -> dict[str, Any]:
         """Further facts by conventional key.
 
-        ``usage_metadata`` (after the call): token counts per model, as LangChain writes them.
+        ``usage_metadata`` (after the call): token counts per model, as LangChain writes them. ``metadata``: what the
+        application told the framework about the call, such as the metadata of a ``RunnableConfig``.
         """
         if self._extras is None:
             self._extras = {}
+            if self.shape.metadata is not None:
+                self._extras["metadata"] = dict(self.shape.metadata(self.instance, self.args, self.kwargs))
         if self.phase != "pre" and "usage_metadata" not in self._extras:
             self._extras["usage_metadata"] = {model: one.as_metadata() for model, one in self.usage_by_model.items()}
         return self._extras

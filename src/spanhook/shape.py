@@ -47,6 +47,8 @@ TARGET_KEYS: Mapping[Kind, str] = {
     "tool.execute": semconv.GEN_AI_TOOL_NAME,
     "retrieval.query": semconv.GEN_AI_DATA_SOURCE_ID,
     "embeddings.create": semconv.GEN_AI_REQUEST_MODEL,
+    "workflow.step": semconv.STEP_NAME,
+    "memory.store": semconv.MEMORY_NAMESPACE,
 }
 
 #: Kinds whose request a hook may rewrite before the call, and whose result it may replace after it.
@@ -165,6 +167,7 @@ class Shape:
         answer: The library's own result for a value that a hook gave instead.
         rejected: The library's own error *result* for a rejection, or ``None`` to have the rejection raised.
         identity: Ids the library knows: keys of ``Identity``.
+        metadata: Further facts the application gave the library about the call; ``op.extras["metadata"]``.
         is_interrupt: Whether an exception is control flow (a pause) and no error.
         chunks: Makes the adder for a stream; ``None`` where results are no streams.
         stream_of: ``"sync"``, ``"async"`` or ``""``: which kind of stream a result is.
@@ -186,6 +189,7 @@ class Shape:
     answer: Callable[[Any, Args, Kwargs, Any], Any] = plain_answer
     rejected: Callable[[Any, Args, Kwargs, str], Any] | None = None
     identity: Callable[[Any, Args, Kwargs], Mapping[str, str]] | None = None
+    metadata: Callable[[Any, Args, Kwargs], Mapping[str, Any]] | None = None
     is_interrupt: Callable[[BaseException], bool] | None = None
     error_type: Callable[[BaseException], str] = exception_name
     chunks: Callable[[Any, Args, Kwargs], Chunks] | None = None

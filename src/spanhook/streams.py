@@ -8,11 +8,11 @@ hand; see ``proxies`` for what is handed to the consumer.
 import asyncio
 from collections import deque
 from collections.abc import Callable
-from time import perf_counter_ns
 from typing import Any
 
 from opentelemetry import context as otel_context
 
+from spanhook.clock import clock
 from spanhook.current import current
 from spanhook.errors import internal
 from spanhook.finishing import Run, afinish, apasses, finish, orphan, passes, reaper, start
@@ -190,10 +190,10 @@ class Track:
 
     def _took(self, op: Operation, chunk: Any) -> bool:
         """Take note of a chunk; whether the consumer is to see it."""
-        if not op.first_chunk_ns:
-            op.first_chunk_ns = perf_counter_ns()
         if self._chunks is None:
             return True
+        if not op.first_chunk_ns:
+            op.first_chunk_ns = clock.now()
         try:
             return self._chunks.add(chunk)
         except Exception as error:

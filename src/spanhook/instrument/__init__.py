@@ -9,6 +9,7 @@ from spanhook.instrument.engine import Instrumentor
 #: Instrumentors by library. OpenTelemetry's own comes first: the others report through it.
 INSTRUMENTORS = {
     "langchain_core": "spanhook.instrument.langchain_core:LangChainInstrumentor",
+    "langgraph": "spanhook.instrument.langgraph:LangGraphInstrumentor",
 }
 ALIASES = {"langchain": "langchain_core", "langchain-core": "langchain_core"}
 

@@ -3,6 +3,7 @@
 Knows how to find and replace functions; what a wrapped call does is up to ``calls`` and ``proxies``.
 """
 
+import functools
 import importlib
 import sys
 from collections.abc import Callable, Collection, Iterator
@@ -29,7 +30,14 @@ BOUND, WAITING, MISSING = "bound", "waiting", "missing"
 class Binding:
     """One function replaced by its wrapper, until ``restore``."""
 
-    def __init__(self, owner: Any, attribute: str, make: Callable[["Binding"], Callable[..., Any]]) -> None:
+    def __init__(
+        self,
+        owner: Any,
+        attribute: str,
+        make: Callable[["Binding"], Callable[..., Any]],
+        *,
+        plain: bool = False,
+    ) -> None:
         self.on = True
         self._owner, self._attribute = owner, attribute
         self._own = attribute in vars(owner)
@@ -37,7 +45,7 @@ class Binding:
         inner, self._unredirect = self._original, None
         if type(inner) is FunctionType:
             inner = copy_of(inner)
-        self._wrapper = wrapt.FunctionWrapper(inner, make(self))
+        self._wrapper: Any = _as_method(inner, make(self)) if plain else wrapt.FunctionWrapper(inner, make(self))
         if type(self._original) is FunctionType:
             self._unredirect = redirect(self._original, self._reach(isinstance(owner, type)))
         setattr(owner, attribute, self._wrapper)
@@ -170,7 +178,6 @@ def _operation(point: Point) -> Callable[[Binding], Callable[..., Any]]:
 
 def _signal(signal: Signal) -> Callable[[Binding], Callable[..., Any]]:
     """The wrapper of a function that is only listened to."""
-
     after = _load(signal.after)
 
     def make(binding: Binding) -> Callable[..., Any]:
@@ -186,6 +193,19 @@ def _signal(signal: Signal) -> Callable[[Binding], Callable[..., Any]]:
         return wrapper
 
     return make
+
+
+def _as_method(inner: Callable[..., Any], wrapper: Callable[..., Any]) -> Callable[..., Any]:
+    """A plain function in place of a ``wrapt.FunctionWrapper``, for methods that are pushed on an ``ExitStack``.
+
+    That takes whatever has ``__exit__`` for a context manager, and wrapt's proxies have.
+    """
+
+    @functools.wraps(inner)
+    def method(self: Any, *args: Any, **kwargs: Any) -> Any:
+        return wrapper(functools.partial(inner, self), self, args, kwargs)
+
+    return method
 
 
 class Bindings:
@@ -242,7 +262,8 @@ class Bindings:
             if isinstance(entry, Point) and entry.overrides:
                 self._made.append(Family(owner, attribute, make))
             else:
-                self._made.append(Binding(owner, attribute, make))
+                plain = isinstance(entry, Signal) and isinstance(owner, type)
+                self._made.append(Binding(owner, attribute, make, plain=plain))
             self.states[str(entry)] = BOUND
 
     def restore(self) -> None:

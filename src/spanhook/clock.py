@@ -1,0 +1,28 @@
+"""The clocks and the run ids, in one place so that ``spanhook.testing`` can exchange them."""
+
+from collections.abc import Callable
+from random import getrandbits
+from time import perf_counter_ns, time_ns
+
+
+def random_id() -> str:
+    """32 random hex digits."""
+    return f"{getrandbits(128):032x}"
+
+
+class Clock:
+    """What time it is.
+
+    Attributes:
+        now: Nanoseconds of a clock that only goes forward, for durations.
+        wall: Nanoseconds since the epoch.
+        run_id: A new id for an outermost operation.
+    """
+
+    def __init__(self) -> None:
+        self.now: Callable[[], int] = perf_counter_ns
+        self.wall: Callable[[], int] = time_ns
+        self.run_id: Callable[[], str] = random_id
+
+
+clock = Clock()

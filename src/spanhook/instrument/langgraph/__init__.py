@@ -1,0 +1,44 @@
+"""LangGraph: graphs made by hand and by ``create_agent``, their nodes where asked for, and the memory store.
+
+``invoke``, ``batch`` and every events API end in ``Pregel.stream`` or its async twin, so the points stand there.
+"""
+
+from spanhook.instrument.engine import Instrumentor
+from spanhook.shape import Point, Signal
+
+_HERE = "spanhook.instrument.langgraph"
+_MAIN = "langgraph.pregel.main"
+_LOOP = "langgraph.pregel._loop"
+_RETRY = "langgraph.pregel._retry"
+_STORE = "langgraph.store.base"
+
+
+def _point(module: str, name: str, shape: str, mode: str = "sync", *, choose: str = "") -> Point:
+    return Point(
+        module=module,
+        name=name,
+        shape=f"{_HERE}.{shape}",
+        choose=f"{_HERE}.{choose}" if choose else "",
+        mode=mode,
+        overrides="." in name,
+    )
+
+
+class LangGraphInstrumentor(Instrumentor):
+    """Points of ``langgraph``."""
+
+    library = "langgraph"
+    requirement = "langgraph >= 1.0, < 2"
+    table = (
+        _point(_MAIN, "Pregel.stream", "graph:GRAPH", "stream"),
+        _point(_MAIN, "Pregel.astream", "graph:GRAPH", "astream"),
+        _point(_RETRY, "run_with_retry", "steps:STEP"),
+        _point(_RETRY, "arun_with_retry", "steps:STEP", "async"),
+        _point(_STORE, "BaseStore.put", "store:PUT"),
+        _point(_STORE, "BaseStore.aput", "store:PUT", "async"),
+        _point(_STORE, "BaseStore.delete", "store:DELETE"),
+        _point(_STORE, "BaseStore.adelete", "store:DELETE", "async"),
+        _point(_STORE, "BaseStore.batch", "store:BATCH", choose="store:writes"),
+        _point(_STORE, "BaseStore.abatch", "store:BATCH", "async", choose="store:writes"),
+        Signal(module=_LOOP, name="PregelLoop._suppress_interrupt", after=f"{_HERE}.graph:loop_left"),
+    )

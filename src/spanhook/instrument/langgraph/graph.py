@@ -1,0 +1,155 @@
+"""Graphs: one invocation is one ``agent.invoke``, whichever way it was started."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from langchain_core.messages import AIMessage, BaseMessage, convert_to_messages
+from langgraph.errors import GraphBubbleUp
+
+from spanhook import semconv
+from spanhook.current import current_operation
+from spanhook.instrument.langchain_core.messages import rewrite, to_message, with_system
+from spanhook.shape import Args, Attributes, Change, Kwargs, Message, Request, Shape, first, with_first
+
+PROVIDER = "langgraph"
+
+
+def graph_start(instance: Any, args: Args, kwargs: Kwargs) -> Attributes:
+    attributes: Attributes = {
+        semconv.GEN_AI_PROVIDER_NAME: PROVIDER,
+        semconv.GEN_AI_AGENT_NAME: instance.name or "LangGraph",
+    }
+    agent_id = _configurable(instance, args, kwargs).get("assistant_id")
+    if agent_id:
+        attributes[semconv.GEN_AI_AGENT_ID] = str(agent_id)
+    return attributes
+
+
+def _config(args: Args, kwargs: Kwargs) -> Mapping[str, Any]:
+    config = args[1] if len(args) > 1 else kwargs.get("config")
+    return config if config is not None else {}
+
+
+def _configurable(instance: Any, args: Args, kwargs: Kwargs) -> Mapping[str, Any]:
+    given = _config(args, kwargs).get("configurable")
+    bound = (instance.config or {}).get("configurable")
+    if not bound:
+        return given or {}
+    return {**bound, **(given or {})}
+
+
+def metadata(instance: Any, args: Args, kwargs: Kwargs) -> Mapping[str, Any]:
+    """The metadata of the ``RunnableConfig``."""
+    return {**((instance.config or {}).get("metadata") or {}), **(_config(args, kwargs).get("metadata") or {})}
+
+
+def graph_identity(instance: Any, args: Args, kwargs: Kwargs) -> Mapping[str, str]:
+    """Thread, user and run from the ``RunnableConfig``; the user that a LangGraph server authenticated comes first."""
+    if len(args) < 2 and not kwargs.get("config") and not instance.config:
+        return {}
+    configurable = _configurable(instance, args, kwargs)
+    told = metadata(instance, args, kwargs)
+    found = {
+        "session_id": configurable.get("thread_id") or told.get("thread_id"),
+        "user_id": configurable.get("langgraph_auth_user_id") or configurable.get("user_id") or told.get("user_id"),
+        "tenant_id": configurable.get("tenant_id") or told.get("tenant_id"),
+        "run_id": _config(args, kwargs).get("run_id"),
+    }
+    return {name: str(value) for name, value in found.items() if value}
+
+
+def _input_messages(given: Any) -> Sequence[BaseMessage] | None:
+    """The messages in a graph's input, where its state is kept in messages."""
+    messages = given.get("messages") if isinstance(given, Mapping) else None
+    if messages is None:
+        return None
+    return convert_to_messages(messages if isinstance(messages, list) else [messages])
+
+
+def graph_request(instance: Any, args: Args, kwargs: Kwargs) -> Request:
+    given = first(args, kwargs, "input")
+    messages = _input_messages(given)
+    return Request(messages=[to_message(message) for message in messages or ()], inputs=given)
+
+
+def graph_rewrite(instance: Any, args: Args, kwargs: Kwargs, change: Change) -> tuple[Args, Kwargs]:
+    given = first(args, kwargs, "input")
+    if change.inputs is not None:
+        given = change.inputs
+    if change.messages is not None or change.system is not None:
+        messages = _input_messages(given)
+        if messages is None:
+            raise ValueError("this graph's input has no messages; use op.replace(inputs=...)")
+        new: Any = change.messages
+        messages = rewrite(messages, new) if new is not None else list(messages)
+        if change.system is not None:
+            messages = with_system(messages, change.system)
+        given = {**given, "messages": messages}
+    return with_first(args, kwargs, "input", given)
+
+
+def graph_output(result: Any) -> list[Message]:
+    messages = result.get("messages") if isinstance(result, Mapping) else None
+    if not messages or not isinstance(messages[-1], BaseMessage):
+        return []
+    return [to_message(messages[-1])]
+
+
+def loop_left(instance: Any, _args: Args, _kwargs: Kwargs, suppressed: Any) -> None:
+    """The loop of a graph has come to its end: keep its output, which a stream's chunks may not tell.
+
+    LangGraph ends a run that was interrupted as if it had succeeded; ``suppressed`` says that it was.
+    """
+    op = current_operation()
+    if op is None or op.kind != "agent.invoke":
+        return
+    op.result = getattr(instance, "output", None)
+    if suppressed:
+        op.interrupted = True
+
+
+def is_interrupt(error: BaseException) -> bool:
+    """LangGraph's own control flow: interrupts, hand-offs to a parent graph, draining."""
+    return isinstance(error, GraphBubbleUp)
+
+
+def graph_answer(_instance: Any, args: Args, kwargs: Kwargs, value: Any) -> Any:
+    """The final state for what a hook answered with; text becomes the last message of a graph that keeps messages."""
+    messages = _input_messages(first(args, kwargs, "input"))
+    if isinstance(value, str) and messages is not None:
+        return {"messages": [*messages, AIMessage(content=value)]}
+    return value
+
+
+def graph_chunks(instance: Any, args: Args, kwargs: Kwargs, value: Any) -> Iterable[Any]:
+    """The final state, once for every mode that can tell of it."""
+    state = graph_answer(instance, args, kwargs, value)
+    mode = kwargs.get("stream_mode") or instance.stream_mode
+    modes = list(mode) if isinstance(mode, list | tuple) else [mode]
+    subgraphs = bool(kwargs.get("subgraphs"))
+    payloads = {"values": state, "updates": {"spanhook": state}}
+    for one in modes:
+        if one not in payloads:
+            continue
+        if kwargs.get("version") == "v2":
+            part: Any = {"type": one, "ns": (), "data": payloads[one]}
+            yield {**part, "interrupts": ()} if one == "values" else part
+        elif isinstance(mode, list):
+            yield ((), one, payloads[one]) if subgraphs else (one, payloads[one])
+        else:
+            yield ((), payloads[one]) if subgraphs else payloads[one]
+
+
+GRAPH = Shape(
+    kind="agent.invoke",
+    layer="langgraph",
+    start=graph_start,
+    identity=graph_identity,
+    metadata=metadata,
+    request=graph_request,
+    output=graph_output,
+    rewrite=graph_rewrite,
+    answer=graph_answer,
+    answer_chunks=graph_chunks,
+    is_interrupt=is_interrupt,
+)

@@ -1,0 +1,39 @@
+"""Nodes of a graph: an operation each where a hook is for them or the settings ask for steps, retries included."""
+
+from dataclasses import replace
+from typing import Any
+
+from spanhook import semconv
+from spanhook.instrument.langgraph.graph import is_interrupt
+from spanhook.shape import Args, Attributes, Change, Kwargs, Request, Shape, first, with_first
+
+
+def step_start(_instance: Any, args: Args, kwargs: Kwargs) -> Attributes:
+    return {semconv.STEP_NAME: first(args, kwargs, "task").name}
+
+
+def step_request(_instance: Any, args: Args, kwargs: Kwargs) -> Request:
+    return Request(inputs=first(args, kwargs, "task").input)
+
+
+def step_rewrite(_instance: Any, args: Args, kwargs: Kwargs, change: Change) -> tuple[Args, Kwargs]:
+    if change.inputs is None:
+        raise ValueError("a step takes op.replace(inputs=...)")
+    task = first(args, kwargs, "task")
+    return with_first(args, kwargs, "task", replace(task, input=change.inputs))
+
+
+def step_answer(_instance: Any, _args: Args, _kwargs: Kwargs, _value: Any) -> Any:
+    raise TypeError("a step answers by writing to the graph's state; refuse it or rewrite its inputs instead")
+
+
+STEP = Shape(
+    kind="workflow.step",
+    layer="langgraph.step",
+    start=step_start,
+    request=step_request,
+    rewrite=step_rewrite,
+    answer=step_answer,
+    is_interrupt=is_interrupt,
+    on_demand=True,
+)

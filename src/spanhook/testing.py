@@ -1,0 +1,194 @@
+"""For the tests of those who write hooks: what was recorded, with fixed ids and a clock that stands still.
+
+    from spanhook.testing import recorder
+
+    def test_refunds_are_gated(agent):
+        with recorder(hooks) as seen:
+            agent.invoke(...)
+        assert [op.status for op in seen.operations if op.name == "refund"] == ["rejected"]
+"""
+
+import itertools
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from opentelemetry.sdk._logs import LoggerProvider
+from opentelemetry.sdk._logs.export import InMemoryLogRecordExporter, SimpleLogRecordProcessor
+from opentelemetry.sdk.metrics import MeterProvider
+from opentelemetry.sdk.metrics.export import InMemoryMetricReader
+from opentelemetry.sdk.trace import IdGenerator, ReadableSpan, TracerProvider
+from opentelemetry.sdk.trace.export import SimpleSpanProcessor
+from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
+from opentelemetry.sdk.trace.sampling import Sampler
+
+from spanhook.clock import clock
+from spanhook.config import instrument, uninstrument
+from spanhook.errors import internal
+from spanhook.finishing import reaper
+from spanhook.hook import Hook, Reject
+from spanhook.lifecycle import listeners
+from spanhook.operation import Operation
+from spanhook.registry import Hooks
+from spanhook.settings import Settings
+
+
+class FixedIds(IdGenerator):
+    """Span ids 1, 2, 3 ... and trace ids likewise, in the order they are asked for."""
+
+    def __init__(self) -> None:
+        self._spans, self._traces = itertools.count(1), itertools.count(1)
+
+    def generate_span_id(self) -> int:
+        return next(self._spans)
+
+    def generate_trace_id(self) -> int:
+        return next(self._traces)
+
+
+class Recorder:
+    """What was recorded.
+
+    Attributes:
+        operations: Every operation that has ended, in that order.
+        tracer_provider, meter_provider, logger_provider: Where telemetry went; yours to add processors to.
+    """
+
+    def __init__(self, sampler: Sampler | None = None) -> None:
+        self.operations: list[Operation] = []
+        self._spans = InMemorySpanExporter()
+        self._logs = InMemoryLogRecordExporter()
+        self._reader = InMemoryMetricReader()
+        self.tracer_provider = TracerProvider(sampler=sampler, id_generator=FixedIds(), shutdown_on_exit=False)
+        self.tracer_provider.add_span_processor(SimpleSpanProcessor(self._spans))
+        self.logger_provider = LoggerProvider(shutdown_on_exit=False)
+        self.logger_provider.add_log_record_processor(SimpleLogRecordProcessor(self._logs))
+        self.meter_provider = MeterProvider([self._reader], shutdown_on_exit=False)
+
+    @property
+    def spans(self) -> list[ReadableSpan]:
+        """Every span that was exported, in the order they ended."""
+        reaper.drain()
+        return list(self._spans.get_finished_spans())
+
+    @property
+    def events(self) -> list[dict[str, Any]]:
+        """Every log event: its name, attributes, body and trace id."""
+        reaper.drain()
+        return [
+            {
+                "name": one.log_record.event_name,
+                "attributes": dict(one.log_record.attributes or {}),
+                "body": one.log_record.body,
+                "trace_id": one.log_record.trace_id,
+            }
+            for one in self._logs.get_finished_logs()
+        ]
+
+    def metrics(self) -> dict[str, list[tuple[dict[str, Any], Any]]]:
+        """Every metric by name: attributes and value of each series; a histogram's value is its sum and count."""
+        found: dict[str, list[tuple[dict[str, Any], Any]]] = {}
+        data = self._reader.get_metrics_data()
+        for resource in data.resource_metrics if data is not None else ():
+            for scope in resource.scope_metrics:
+                for metric in scope.metrics:
+                    series = found.setdefault(metric.name, [])
+                    for point in metric.data.data_points:
+                        value = point.value if hasattr(point, "value") else (point.sum, point.count)
+                        series.append((dict(point.attributes or {}), value))
+        return found
+
+    def tree(self) -> list[dict[str, Any]]:
+        """The spans as nested plain data: name, status, attributes, events and children, in starting order."""
+        nodes = {
+            span.context.span_id: {
+                "name": span.name,
+                "status": span.status.status_code.name,
+                "attributes": dict(span.attributes or {}),
+                "events": [{"name": event.name, **dict(event.attributes or {})} for event in span.events],
+                "children": [],
+            }
+            for span in sorted(self.spans, key=lambda span: span.context.span_id)
+        }
+        roots: list[dict[str, Any]] = []
+        for span in sorted(self.spans, key=lambda span: span.context.span_id):
+            node = nodes[span.context.span_id]
+            parent = nodes.get(span.parent.span_id) if span.parent is not None else None
+            (parent["children"] if parent is not None else roots).append(node)
+        return roots
+
+
+@contextmanager
+def fixed_clock(step_ns: int = 1_000_000) -> Iterator[None]:
+    """A clock that goes on by ``step_ns`` nanoseconds each time it is looked at, and run ids 1, 2, 3 ..."""
+    held = clock.now, clock.wall, clock.run_id
+    ticks, runs = itertools.count(step_ns, step_ns), itertools.count(1)
+    clock.now = clock.wall = lambda: next(ticks)
+    clock.run_id = lambda: f"{next(runs):032x}"
+    try:
+        yield
+    finally:
+        clock.now, clock.wall, clock.run_id = held
+
+
+@contextmanager
+def recorder(
+    hooks: Hooks | Hook | Iterable[Hooks | Hook] | None = None,
+    *,
+    sampler: Sampler | None = None,
+    only: Iterable[str] | None = None,
+    require: Iterable[str] = (),
+    settings: Settings | None = None,
+) -> Iterator[Recorder]:
+    """Instrument for the length of the block and record everything; errors of spanhook's own code are raised.
+
+    Args are those of ``spanhook.instrument``, and a sampler.
+    """
+    seen = Recorder(sampler)
+    fatal, internal.fatal = internal.fatal, True
+    listeners.append(seen.operations.append)
+    with fixed_clock():
+        try:
+            instrument(
+                hooks,
+                tracer_provider=seen.tracer_provider,
+                meter_provider=seen.meter_provider,
+                logger_provider=seen.logger_provider,
+                only=only,
+                require=require,
+                settings=settings or Settings(),
+            )
+            yield seen
+            reaper.drain()
+        finally:
+            uninstrument()
+            listeners.remove(seen.operations.append)
+            internal.fatal = fatal
+
+
+def is_gated(kind: str, call: Callable[[], Any]) -> bool:
+    """Probe whether ``call`` makes an operation of ``kind`` that a hook can refuse, without letting it through.
+
+    Use it on your own entry points, to know that the library versions you deploy are covered.
+
+    Args:
+        kind: Such as ``tool.execute``.
+        call: Makes the call; run once, with everything of that kind refused.
+
+    Returns:
+        True if at least one operation of the kind was refused before its body ran.
+    """
+    probe = Hooks()
+    refused: list[Operation] = []
+
+    @probe.before(kind, priority=0, name="spanhook.testing.is_gated")
+    def refuse(op: Operation) -> None:
+        refused.append(op)
+        raise Reject("refused by spanhook.testing.is_gated", scope="run")
+
+    with recorder(probe):
+        try:
+            call()
+        except Reject:
+            pass
+    return bool(refused) and all(not op.called for op in refused)
