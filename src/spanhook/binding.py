@@ -172,7 +172,9 @@ def _kinds(name: str, given: Collection[str]) -> frozenset[str]:
         given = (given,)
     for kind in given:
         if kind != "*" and kind not in semconv.KINDS:
-            raise ConfigurationError(f"hook {name!r}: unknown kind {kind!r}; expected '*' or one of {', '.join(semconv.KINDS)}")
+            raise ConfigurationError(
+                f"hook {name!r}: unknown kind {kind!r}; expected '*' or one of {', '.join(semconv.KINDS)}"
+            )
     return frozenset(given) or frozenset("*")
 
 

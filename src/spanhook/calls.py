@@ -9,8 +9,8 @@ from typing import Any
 from spanhook.finishing import Run, afinish, apasses, finish, passes, start
 from spanhook.lifecycle import Absorbed, begin, enter, outcome, restore, settle
 from spanhook.operation import Operation
-from spanhook.shape import Args, Kwargs, Shape
 from spanhook.proxies import hand_over
+from spanhook.shape import Args, Kwargs, Shape
 
 
 def call(shape: Shape, wrapped: Callable[..., Any], instance: Any, args: Args, kwargs: Kwargs) -> Any:
@@ -43,9 +43,7 @@ def call(shape: Shape, wrapped: Callable[..., Any], instance: Any, args: Args, k
     return outcome(op)
 
 
-async def acall(
-    shape: Shape, wrapped: Callable[..., Awaitable[Any]], instance: Any, args: Args, kwargs: Kwargs
-) -> Any:
+async def acall(shape: Shape, wrapped: Callable[..., Awaitable[Any]], instance: Any, args: Args, kwargs: Kwargs) -> Any:
     """Call a coroutine function as an operation."""
     op = begin(shape, instance, args, kwargs)
     if op is None:

@@ -82,12 +82,12 @@ class Chain:
                 if told is not None:
                     await self._settle(gates[index - 1], *told)
                 if op.error is not None:
-                    return
+                    return None
                 continue
             index += 1
             if bound.selective and not self._wanted(bound):
                 if op.error is not None:
-                    return
+                    return None
                 continue
             if bound.form == AROUND:
                 return await self._around(bound, index, foreign)
@@ -95,10 +95,10 @@ class Chain:
                 return await self._wrap(bound, index, foreign)
             await self._before(bound)
             if op.error is not None:
-                return
+                return None
             self._ran.append(bound)
         if op.short_circuited:
-            return
+            return None
         if not foreign:
             await park()
         elif self._direct is not None:
@@ -279,7 +279,9 @@ class Chain:
     def _unyielded(self, bound: Bound, value: Any, spent: int, before: str) -> None:
         """An around hook ended before the call: its value answers instead."""
         if value is None:
-            error = HookError(f"it returned nothing before {before}; return a value there to answer instead of the call")
+            error = HookError(
+                f"it returned nothing before {before}; return a value there to answer instead of the call"
+            )
             self._verdicts.failed(bound, error, spent)
         else:
             self._verdicts.answer(bound, value, spent)

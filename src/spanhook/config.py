@@ -13,8 +13,10 @@ from spanhook.errors import ConfigurationError, RequirementError, log
 from spanhook.hook import Hook
 from spanhook.instrument import installed, instrumentor, names
 from spanhook.instrument.engine import BOUND, Instrumentor
+from spanhook.instrument.providers import providers
 from spanhook.lifecycle import registry
 from spanhook.pricing import prices
+from spanhook.processor import attach, bound_libraries, detach
 from spanhook.registry import Hooks
 from spanhook.settings import Settings
 from spanhook.telemetry import telemetry
@@ -71,19 +73,26 @@ def instrument(
             registry.include(one)
         else:
             registry.join(one)
+    providers.bind()
+    attach(tracer_provider)
     for library in wanted:
         if library not in _active:
-            library.instrument(skip_dep_check=True)
-            _active.append(library)
-            if not library.supported:
-                log.warning(
-                    "spanhook: %s %s is outside of what is supported (%s); it is bound all the same",
-                    library.library,
-                    library.version,
-                    library.requirement,
-                )
+            _bind(library)
+    bound_libraries.update(library.library for library in _active)
     _check(required)
     prices.load()
+
+
+def _bind(library: Instrumentor) -> None:
+    library.instrument(skip_dep_check=True)
+    _active.append(library)
+    if not library.supported:
+        log.warning(
+            "spanhook: %s %s is outside of what is supported (%s); it is bound all the same",
+            library.library,
+            library.version,
+            library.requirement,
+        )
 
 
 def uninstrument() -> None:
@@ -91,6 +100,9 @@ def uninstrument() -> None:
     for library in reversed(_active):
         library.uninstrument()
     _active.clear()
+    bound_libraries.clear()
+    providers.restore()
+    detach()
     registry.clear()
     telemetry.stop()
 

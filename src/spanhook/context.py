@@ -51,7 +51,7 @@ def context(
     user_id: str | None = None,
     session_id: str | None = None,
     baggage: bool = False,
-    **attributes: str | bool | int | float,
+    **attributes: str | bool | float,
 ) -> Iterator[Identity]:
     """Say whose work is done inside the ``with`` block (or the decorated function).
 

@@ -5,7 +5,6 @@ from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from contextvars import copy_context
 from types import CoroutineType
-from typing import Any
 
 from spanhook.chain import Chain
 from spanhook.driving import astep, step

@@ -54,6 +54,16 @@ def _reject(reason: str, status_code: int, scope: Scope) -> Reject:
     return Reject(reason, status_code=status_code, scope=scope)
 
 
+class Bridge:
+    """How spans of other instrumentations reach hooks; set by ``spanhook.processor``, which hooks know nothing of."""
+
+    start: Callable[["Hook", Span, Context | None], None] | None = None
+    end: Callable[[ReadableSpan], None] | None = None
+
+
+bridge = Bridge()
+
+
 class Hook(SpanProcessor):
     """Base class of hooks. Override what you need of ``before``, ``after``, ``on_error`` and ``around``.
 
@@ -115,14 +125,19 @@ class Hook(SpanProcessor):
         result = yield
         return result
 
-    # A hook on a provider hears of every span. Those that spanhook opened are its operations already; what to do
-    # with those of other instrumentations is decided by the one processor that spanhook adds to the provider.
-
     def on_start(self, span: Span, parent_context: Context | None = None) -> None:
-        """Nothing: see ``spanhook.processor`` for spans that other instrumentations open."""
+        """A span of another instrumentation reaches ``before`` and ``around``; one of spanhook's own is ignored.
+
+        Raises:
+            Reject: The hook refused what the span stands for.
+        """
+        if bridge.start is not None:
+            bridge.start(self, span, parent_context)
 
     def on_end(self, span: ReadableSpan) -> None:
-        """Nothing: see ``spanhook.processor`` for spans that other instrumentations open."""
+        """A span of another instrumentation reaches ``after`` and ``on_error``."""
+        if bridge.end is not None:
+            bridge.end(span)
 
     def shutdown(self) -> None:
         """Nothing: a provider that shuts down must not turn gating off."""

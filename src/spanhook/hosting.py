@@ -11,7 +11,7 @@ from typing import Any
 
 import wrapt
 
-from spanhook.current import InHook, current
+from spanhook.current import InHook
 from spanhook.driving import rest
 from spanhook.errors import HookError, SealedError, internal
 from spanhook.loops import NEXT, Remote
@@ -79,7 +79,9 @@ class Host:
         """Whether async hooks run in another thread than the call."""
         return True
 
-    async def blocking(self, view: Any, limit_ns: int | None, function: Callable[..., Any], args: tuple[Any, ...]) -> Outcome:
+    async def blocking(
+        self, view: Any, limit_ns: int | None, function: Callable[..., Any], args: tuple[Any, ...]
+    ) -> Outcome:
         """Run plain code in a worker; returns what it returned and raised."""
         future = workers.submit(copy_context().run, _outcome, function, args)
         try:

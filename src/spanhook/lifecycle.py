@@ -8,7 +8,7 @@ from collections.abc import Callable
 from typing import Any
 
 from opentelemetry import context as otel_context
-from opentelemetry.trace import INVALID_SPAN
+from opentelemetry.trace import INVALID_SPAN, get_current_span
 
 from spanhook import semconv
 from spanhook.binding import Bound
@@ -31,6 +31,9 @@ from spanhook.usage import Usage
 registry = Registry()
 listeners: list[Callable[[Operation], None]] = []
 """Called with every operation that has ended; for the console and ``spanhook.testing``."""
+
+foreign: dict[int, Operation] = {}
+"""Operations that spans of other instrumentations stand for, by span id; see ``processor``."""
 
 Held = tuple[otel_context.Context, Operation | InHook | None]
 
@@ -101,6 +104,8 @@ def begin(shape: Shape, instance: Any, args: Args, kwargs: Kwargs) -> Operation 
         while parent is not None and parent.ended:
             parent = parent.parent
     before = otel_context.get_current()
+    if parent is None and foreign:
+        parent = foreign.get(get_current_span(before).get_span_context().span_id)
     op = Operation(shape, attributes, instance, args, kwargs, parent, ambient.get(), before, clock.now())
     operation = attributes.get(semconv.GEN_AI_OPERATION_NAME)
     if operation is None:

@@ -113,7 +113,9 @@ class Instruments:
         seconds, agent = semconv.DURATION_BUCKETS, semconv.AGENT_DURATION_BUCKETS
         self.duration = histogram(semconv.METRIC_CLIENT_DURATION, "s", "Duration of a model call", seconds)
         self.first_chunk = histogram(semconv.METRIC_TIME_TO_FIRST_CHUNK, "s", "Time to a stream's first chunk", seconds)
-        self.tokens = histogram(semconv.METRIC_CLIENT_TOKENS, "{token}", "Tokens of a model call", semconv.TOKEN_BUCKETS)
+        self.tokens = histogram(
+            semconv.METRIC_CLIENT_TOKENS, "{token}", "Tokens of a model call", semconv.TOKEN_BUCKETS
+        )
         self.agent = histogram(semconv.METRIC_AGENT_DURATION, "s", "Duration of an agent's run", agent)
         self.tool = histogram(semconv.METRIC_TOOL_DURATION, "s", "Duration of a tool's execution", seconds)
         self.hook = histogram(semconv.METRIC_HOOK_DURATION, "s", "Duration of async and blocking hooks", seconds)

@@ -106,6 +106,7 @@ class Operation:
     abandoned = False
     decided = False
     ended = False
+    foreign = False
     streamed = False
     buffered = False
     first_chunk_ns = 0
@@ -292,9 +293,13 @@ class Operation:
         """
         change = Change(messages=messages, system=system, arguments=arguments, inputs=inputs, model=model)
         if self.phase != "pre":
-            raise HookError(f"op.replace() was called in {self.event!r}; a request can only be rewritten before the call")
+            raise HookError(
+                f"op.replace() was called in {self.event!r}; a request can only be rewritten before the call"
+            )
         if self.shape.rewrite is None or self.kind not in REWRITABLE:
-            raise HookError(f"op.replace() cannot rewrite {self.kind!r}; it can rewrite {', '.join(sorted(REWRITABLE))}")
+            raise HookError(
+                f"op.replace() cannot rewrite {self.kind!r}; it can rewrite {', '.join(sorted(REWRITABLE))}"
+            )
         if not change.fields():
             raise HookError("op.replace() was given nothing to replace; pass messages=, arguments=, inputs=, ...")
         self.args, self.kwargs = self.shape.rewrite(self.instance, self.args, self.kwargs, change)

@@ -156,7 +156,9 @@ class AsyncStream(AsyncIterator):
         return await self._self_track.close("close")
 
 
-def lazy(shape: Shape, wrapped: Callable[..., Any], instance: Any, args: Args, kwargs: Kwargs, *, is_async: bool) -> Any:
+def lazy(
+    shape: Shape, wrapped: Callable[..., Any], instance: Any, args: Args, kwargs: Kwargs, *, is_async: bool
+) -> Any:
     """Call a generator function as an operation that starts at the first step."""
     source = wrapped(*args, **kwargs)
     track = Track(shape, source, is_async=is_async)

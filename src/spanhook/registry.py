@@ -72,7 +72,9 @@ class Hooks:
         """Decorate a function ``(op)`` to run after operations that failed, were refused or cancelled."""
         return self._decorator(ERROR, kinds, settings)
 
-    def on(self, event: str, function: Callable[[Operation], Any], **settings: Unpack[HookSettings]) -> Callable[[], None]:
+    def on(
+        self, event: str, function: Callable[[Operation], Any], **settings: Unpack[HookSettings]
+    ) -> Callable[[], None]:
         """Subscribe to an event such as ``agent.invoke.post``, all events of a kind, or ``"*"``.
 
         A subscriber only watches: what it raises is logged and recorded.
@@ -96,7 +98,9 @@ class Hooks:
             ConfigurationError: It is no ``Hook``, overrides nothing, or one of its settings is unusable.
         """
         if not isinstance(hook, Hook):  # pyright: ignore[reportUnnecessaryIsInstance]
-            raise ConfigurationError(f"{hook!r} is no spanhook.Hook; subclass Hook or use a decorator such as @hooks.before")
+            raise ConfigurationError(
+                f"{hook!r} is no spanhook.Hook; subclass Hook or use a decorator such as @hooks.before"
+            )
         with _registering:
             if not any(bound.hook is hook for bound in self._bound):
                 self._register(list(bindings(hook)))
@@ -125,7 +129,9 @@ class Hooks:
 
     def _decorator(self, form: str, kinds: tuple[str, ...], settings: HookSettings) -> Callable[[F], F]:
         if len(kinds) == 1 and callable(kinds[0]):
-            raise ConfigurationError(f"{kinds[0]!r}: write the kind in parentheses, such as @hooks.before('tool.execute')")
+            raise ConfigurationError(
+                f"{kinds[0]!r}: write the kind in parentheses, such as @hooks.before('tool.execute')"
+            )
 
         def decorate(function: F) -> F:
             hook = FunctionHook(form, function, kinds or ("*",), settings)
@@ -153,6 +159,7 @@ class Registry:
         self._lone = Hooks()
         self._sources: list[Hooks] = []
         self.plans: dict[str, Plan] = {}
+        self.members: frozenset[Hook] = frozenset()
         self.digest = ""
         self.enforcing = True
         self.tenant_metrics = False
@@ -187,6 +194,7 @@ class Registry:
             ranked = sorted(enumerate(unique), key=lambda item: (item[1].priority, bool(item[1].tenant_id), item[0]))
             ordered = [one for _, one in ranked]
             plans = {kind: _plan(kind, ordered, labelled=not self.tenant_metrics) for kind in semconv.KINDS}
+            self.members = frozenset(one.hook for one in ordered)
             self.plans = {kind: plan for kind, plan in plans.items() if plan and self.enforcing}
             names = "\n".join(f"{one.name} {one.form} {one.priority} {sorted(one.kinds)}" for one in ordered)
             self.digest = hashlib.sha256(names.encode()).hexdigest()[:12] if ordered else ""

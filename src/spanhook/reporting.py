@@ -47,7 +47,7 @@ def report(op: Operation, telemetry: Telemetry) -> None:
     context = None
     if instruments is not None or logger is not None:
         context = set_span_in_context(span)
-    if instruments is not None and context is not None:
+    if instruments is not None and context is not None and not op.foreign:
         _measure(op, instruments, context)
     if logger is not None and context is not None:
         for decision in op.decisions:
@@ -56,7 +56,8 @@ def report(op: Operation, telemetry: Telemetry) -> None:
             _emit_run(op, logger, context)
         if kept and telemetry.event_content:
             _emit(logger, context, semconv.EVENT_INFERENCE_DETAILS, _client(op, None), content.as_body(kept))
-    span.end()
+    if not op.foreign:
+        span.end()
 
 
 def _end_attributes(op: Operation) -> dict[str, Any]:

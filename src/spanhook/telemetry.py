@@ -66,9 +66,12 @@ class Telemetry:
         self.logger = loggers.get_logger(SCOPE, __version__) if _is_real(loggers) else None
 
     def stop(self) -> None:
-        """Report nothing any more."""
+        """Report nothing any more, and forget how to."""
         self._retire()
         self.logger = None
+        self.settings = Settings()
+        self.span_content = self.event_content = False
+        self.tracer = trace.get_tracer(SCOPE, __version__)
 
     def renew(self) -> None:
         """In a forked child, count from zero on instruments of its own, made when first needed.

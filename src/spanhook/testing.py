@@ -1,11 +1,11 @@
 """For the tests of those who write hooks: what was recorded, with fixed ids and a clock that stands still.
 
-    from spanhook.testing import recorder
+from spanhook.testing import recorder
 
-    def test_refunds_are_gated(agent):
-        with recorder(hooks) as seen:
-            agent.invoke(...)
-        assert [op.status for op in seen.operations if op.name == "refund"] == ["rejected"]
+def test_refunds_are_gated(agent):
+with recorder(hooks) as seen:
+agent.invoke(...)
+assert [op.status for op in seen.operations if op.name == "refund"] == ["rejected"]
 """
 
 import itertools

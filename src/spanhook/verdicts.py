@@ -107,7 +107,11 @@ class Verdicts:
         timed_out = isinstance(error, TimedOut)
         decision: Decision = "timeout" if timed_out else "error"
         hint = cross_loop_hint(error)
-        what = f"timed out after {(bound.timeout_ns or 0) / 1e6:.0f} ms" if timed_out else f"failed: {type(error).__name__}"
+        what = (
+            f"timed out after {(bound.timeout_ns or 0) / 1e6:.0f} ms"
+            if timed_out
+            else f"failed: {type(error).__name__}"
+        )
         said = what if timed_out else f"{what}: {error}{hint}"
         trace = None if timed_out else error
         log.warning("spanhook: hook %r on %s %s", bound.name, op.event, said, exc_info=trace)

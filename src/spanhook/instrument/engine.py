@@ -222,7 +222,9 @@ class Bindings:
         self.states: dict[str, str] = {}
 
     def bind(self) -> None:
-        """Bind what is imported, and the rest as it gets imported."""
+        """Bind what is imported, and the rest as it gets imported; nothing the second time."""
+        if self._on:
+            return
         self._on = True
         by_module: dict[str, list[Point | Signal]] = {}
         for entry in self._table:

@@ -15,6 +15,7 @@ from spanhook.usage import Usage
 
 LAYER, STREAM_LAYER = "langchain.chat", "langchain.chat.stream"
 
+
 def chat_start(instance: Any, args: Args, kwargs: Kwargs) -> Attributes:
     attributes = describe(instance, kwargs)
     attributes[semconv.GEN_AI_OPERATION_NAME] = "chat"
@@ -277,9 +278,7 @@ def generate_answer(instance: Any, args: Args, kwargs: Kwargs, value: Any) -> LL
     if isinstance(value, LLMResult):
         return value
     message = as_ai_message(value)
-    return LLMResult(
-        generations=[[ChatGeneration(message=message)] for _ in generate_prompts(instance, args, kwargs)]
-    )
+    return LLMResult(generations=[[ChatGeneration(message=message)] for _ in generate_prompts(instance, args, kwargs)])
 
 
 def stream_answer(_instance: Any, _args: Args, _kwargs: Kwargs, value: Any) -> LLMResult:
