@@ -347,7 +347,7 @@ class Chain:
                 if value is not None and hasattr(value, "__await__"):
                     value = await self._hosted().settle(view, bound.timeout_ns, value)
         except BaseException as raised:
-            error = raised
+            value, error = None, raised
         spent = clock.now() - started
         current.set(self._op)
         return value, error, spent

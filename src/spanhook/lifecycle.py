@@ -85,10 +85,14 @@ def begin(shape: Shape, instance: Any, args: Args, kwargs: Kwargs) -> Operation 
     kind = shape.kind
     plan = registry.plans.get(kind)
     parent: Operation | None
-    if held is None or type(held) is Operation:
-        parent, in_hook = held, False
+    if held is None:
+        parent, in_hook = None, False
+    elif type(held) is Operation:
+        parent, in_hook = held, held.in_hook
     else:
-        parent, in_hook, plan = held.op, True, None
+        parent, in_hook = held.op, True
+    if in_hook:
+        plan = None
     if shape.on_demand and plan is None and not telemetry.settings.steps:
         return None
     try:
@@ -201,8 +205,8 @@ def account(op: Operation) -> None:
         return
     if kind not in ("llm.call", "embeddings.create"):
         return
-    if op.leaves is not None and any(used is not None for _, used in op.leaves):
-        op.own_usage = None  # a router: the models it called have been counted
+    if op.routed:
+        op.own_usage = None  # the models it called have been counted
         return
     used = op.own_usage
     if used is None:
@@ -244,6 +248,8 @@ def account(op: Operation) -> None:
 
 def _roll_up(op: Operation, model: str, used: Usage | None) -> None:
     around = op.parent
+    if around is not None and op.kind == around.kind == "llm.call" and not op.in_hook:
+        around.routed = True
     while around is not None:
         # setdefault and append are atomic: parallel branches of a run end at the same time
         around.__dict__.setdefault("leaves", []).append((model, used))

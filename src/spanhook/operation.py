@@ -107,6 +107,7 @@ class Operation:
     decided = False
     ended = False
     foreign = False
+    routed = False
     streamed = False
     buffered = False
     first_chunk_ns = 0
@@ -249,6 +250,8 @@ class Operation:
         made = self.called and not self.in_hook
         if self.leaves:
             leaves = list(self.leaves)
+            if self.own_usage is not None:
+                leaves.append((self._answered_by, self.own_usage))
             tools = sum(used is None for _, used in leaves) + (made and self.kind == "tool.execute")
             return total(((model, used) for model, used in leaves if used is not None), tools)
         if self.own_usage is not None:
@@ -264,9 +267,12 @@ class Operation:
         used = self.usage
         per_model = used.by_model
         if not per_model:
-            answered = (self.end_attributes or {}).get(semconv.GEN_AI_RESPONSE_MODEL)
-            per_model = {str(answered or self.model): used}
+            per_model = {self._answered_by: used}
         return {model: one for model, one in per_model.items() if one.total_tokens}
+
+    @property
+    def _answered_by(self) -> str:
+        return str((self.end_attributes or {}).get(semconv.GEN_AI_RESPONSE_MODEL) or self.model)
 
     # ----------------------------------------------------------------- what a hook may do
 

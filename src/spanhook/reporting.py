@@ -86,10 +86,10 @@ def _end_attributes(op: Operation) -> dict[str, Any]:
     if op.first_chunk_ns:
         attributes[semconv.GEN_AI_RESPONSE_TIME_TO_FIRST_CHUNK] = (op.first_chunk_ns - op.start_ns) / 1e9
     used = op.own_usage
-    if op.leaves:
-        _totals(attributes, op.usage)
-    elif used is not None:
+    if used is not None:
         _own(attributes, used)
+    elif op.leaves:
+        _totals(attributes, op.usage)
     if op.decisions:
         decision = _decisive(op)
         attributes[semconv.DECISION] = decision.decision

@@ -99,9 +99,11 @@ class Chunks(Protocol):
 
     Attributes:
         keep: Set where somebody will ask for ``result``: a hook, or content capture.
+        complete: The last chunk has come: who lets go of the stream now has not stopped early.
     """
 
     keep: bool
+    complete: bool
 
     def add(self, chunk: Any) -> bool:
         """Take one chunk; false hides it from the consumer, who did not ask for it."""

@@ -234,7 +234,7 @@ class Track:
                     result = await result
             except BaseException as error:
                 op.error = error
-            op.abandoned = True
+            op.abandoned = self._early()
             await self._finish(op)
         finally:
             self._leave(held)
@@ -248,6 +248,10 @@ class Track:
             await afinish(op, self._run)
         else:
             finish(op, self._run)
+
+    def _early(self) -> bool:
+        """Whether a consumer that lets go now has stopped before the end."""
+        return self._chunks is None or not self._chunks.complete
 
     def _read(self, op: Operation) -> None:
         """Read what the chunks that have come tell."""
@@ -267,7 +271,7 @@ class Track:
         if op is None or op.ended or self.plain or self.dead:
             return
         self.plain = True
-        op.abandoned = True
+        op.abandoned = self._early()
         reaper.put(lambda: self._reap(op))
 
     def _reap(self, op: Operation) -> None:

@@ -187,10 +187,10 @@ def result_output(result: Any) -> list[Message]:
 class ChatChunks:
     """Adds up the ``AIMessageChunk``s of a stream, or the events of the v3 protocol."""
 
-    __slots__ = ("_attributes", "_reasons", "_used", "keep", "kept")
+    __slots__ = ("_attributes", "_reasons", "_used", "complete", "keep", "kept")
 
     def __init__(self, _instance: Any, _args: Args, _kwargs: Kwargs) -> None:
-        self.keep = False
+        self.keep = self.complete = False
         self.kept: list[Any] = []
         self._attributes: Attributes = {}
         self._reasons: list[str] = []
@@ -200,6 +200,7 @@ class ChatChunks:
         if isinstance(chunk, dict):
             self._event(chunk)
         else:
+            self.complete = getattr(chunk, "chunk_position", "last") == "last"  # a whole message has no position
             told = chunk.response_metadata
             if told:
                 self._told(told)

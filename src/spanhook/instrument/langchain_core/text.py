@@ -67,10 +67,10 @@ def text_stream_rewrite(_instance: Any, args: Args, kwargs: Kwargs, change: Chan
 class TextChunks:
     """Joins the strings of a stream; text models report no usage in it."""
 
-    __slots__ = ("keep", "kept")
+    __slots__ = ("complete", "keep", "kept")
 
     def __init__(self, _instance: Any, _args: Args, _kwargs: Kwargs) -> None:
-        self.keep = False
+        self.keep = self.complete = False
         self.kept: list[str] = []
 
     def add(self, chunk: str) -> bool:

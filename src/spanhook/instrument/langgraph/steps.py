@@ -8,8 +8,9 @@ from spanhook.instrument.langgraph.graph import is_interrupt
 from spanhook.shape import Args, Attributes, Change, Kwargs, Request, Shape, first, with_first
 
 
-def step_start(_instance: Any, args: Args, kwargs: Kwargs) -> Attributes:
-    return {semconv.STEP_NAME: first(args, kwargs, "task").name}
+def step_start(_instance: Any, args: Args, kwargs: Kwargs) -> Attributes | None:
+    name = first(args, kwargs, "task").name
+    return None if name == "__start__" else {semconv.STEP_NAME: name}  # which only takes the input in
 
 
 def step_request(_instance: Any, args: Args, kwargs: Kwargs) -> Request:

@@ -1,0 +1,293 @@
+"""Denied means denied: whatever the way of calling, the sampler and the provider, the body never runs."""
+
+import asyncio
+import gc
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import pytest
+from opentelemetry.sdk.trace import SpanProcessor, TracerProvider
+from opentelemetry.sdk.trace.export import BatchSpanProcessor, SimpleSpanProcessor, SpanExporter, SpanExportResult
+from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
+from opentelemetry.sdk.trace.sampling import ALWAYS_OFF, ALWAYS_ON, ParentBased, Sampler, TraceIdRatioBased
+from opentelemetry.trace import NoOpTracerProvider, StatusCode
+
+import spanhook
+from spanhook import Hook, Hooks, Operation, Reject
+from spanhook.testing import recorder
+from tests.conformance.subjects import BOUND_CASES, CASES, SUBJECTS, Body, Subject, named, settle
+from tests.conformance.tracing import ForeignProvider
+
+Case = tuple[Subject, str]
+
+
+def refuse_sync(op: Operation) -> None:
+    raise Reject("no", status_code=402)
+
+
+async def refuse_async(op: Operation) -> None:
+    await asyncio.sleep(0)
+    raise Reject("no", status_code=402)
+
+
+def refuse_around(op: Operation) -> Any:
+    raise Reject("no", status_code=402)
+    yield
+
+
+async def refuse_wrapping(op: Operation, call_next: Callable[[], Any]) -> Any:
+    raise Reject("no", status_code=402)
+
+
+REFUSALS = {"def": refuse_sync, "async": refuse_async, "blocking": refuse_sync, "generator": refuse_around, "wrapping": refuse_wrapping}
+
+
+def refusing(kind: str, form: str = "def") -> Hooks:
+    hooks = Hooks()
+    if form in ("generator", "wrapping"):
+        hooks.around(kind, timeout=5.0, name="refuse")(REFUSALS[form])
+    else:
+        hooks.before(kind, timeout=5.0, blocking=form == "blocking", name="refuse")(REFUSALS[form])
+    return hooks
+
+
+def expect_refused(use: Callable[[], Any]) -> None:
+    with pytest.raises(Reject, match="no") as caught:
+        settle(use())
+    assert caught.value.status_code == 402
+
+
+@pytest.mark.parametrize("case", CASES, ids=named)
+@pytest.mark.parametrize("form", REFUSALS)
+def test_every_way_with_every_form_of_hook(case: Case, form: str) -> None:
+    subject, way = case
+    body = Body()
+    thing = subject.make(body)
+    with recorder(refusing(subject.kind, form)) as seen:
+        expect_refused(lambda: subject.ways[way](thing))
+    assert body.runs == 0
+    mine = [span for span in seen.spans if span.attributes and span.attributes.get("spanhook.kind") == subject.kind]
+    assert mine
+    for span in mine:
+        assert span.status.status_code is StatusCode.ERROR
+        assert span.attributes is not None
+        assert span.attributes["spanhook.status"] == "rejected"
+        assert span.attributes["spanhook.decision"] == "reject"
+    others = [span for span in seen.spans if span not in mine]
+    assert not any("spanhook.decision" in (span.attributes or {}) for span in others)
+
+
+SAMPLERS: dict[str, Sampler] = {
+    "always_on": ALWAYS_ON,
+    "always_off": ALWAYS_OFF,
+    "parent_off": ParentBased(ALWAYS_OFF),
+    "ratio_0": TraceIdRatioBased(0.0),
+    "ratio_half": ParentBased(TraceIdRatioBased(0.5)),
+}
+
+
+@pytest.mark.parametrize("case", CASES, ids=named)
+@pytest.mark.parametrize("sampler", SAMPLERS)
+def test_every_way_under_every_sampler(case: Case, sampler: str) -> None:
+    subject, way = case
+    body = Body()
+    thing = subject.make(body)
+    with recorder(refusing(subject.kind), sampler=SAMPLERS[sampler]) as seen:
+        expect_refused(lambda: subject.ways[way](thing))
+    assert body.runs == 0
+    refused = [op for op in seen.operations if op.kind == subject.kind]
+    assert refused
+    assert {op.status for op in refused} == {"rejected"}
+    decided = [event for event in seen.events if event["name"] == "spanhook.decision"]
+    assert len(decided) == len(refused)
+
+
+def _disabled(monkeypatch: pytest.MonkeyPatch) -> Any:
+    monkeypatch.setenv("OTEL_SDK_DISABLED", "true")
+    return TracerProvider(shutdown_on_exit=False)
+
+
+PROVIDERS: dict[str, Callable[[pytest.MonkeyPatch], Any]] = {
+    "disabled": _disabled,
+    "none": lambda _monkeypatch: None,
+    "no-op": lambda _monkeypatch: NoOpTracerProvider(),
+    "foreign": lambda _monkeypatch: ForeignProvider(),
+}
+
+
+@pytest.mark.parametrize("case", CASES, ids=named)
+@pytest.mark.parametrize("provider", PROVIDERS)
+def test_every_way_without_an_sdk(case: Case, provider: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    subject, way = case
+    body = Body()
+    thing = subject.make(body)
+    spanhook.instrument(refusing(subject.kind), tracer_provider=PROVIDERS[provider](monkeypatch))
+    expect_refused(lambda: subject.ways[way](thing))
+    assert body.runs == 0
+
+
+@pytest.mark.parametrize("case", BOUND_CASES, ids=named)
+def test_references_taken_before_instrument(case: Case) -> None:
+    subject, way = case
+    body = Body()
+    later = subject.bind[way](subject.make(body))
+    before = settle(later())
+    runs = body.runs
+    with recorder(refusing(subject.kind)):
+        expect_refused(later)
+    assert body.runs == runs
+    assert type(settle(later())) is type(before)
+    assert body.runs == 2 * runs
+
+
+class Refuse(Hook):
+    """A hook that is only ever added to a provider."""
+
+    def before(self, op: Operation) -> None:
+        raise Reject("no", status_code=402)
+
+
+@pytest.mark.parametrize("subject", SUBJECTS, ids=lambda subject: subject.name)
+@pytest.mark.parametrize("when", ["before instrument", "after instrument"])
+def test_a_hook_that_is_only_added_to_a_provider(subject: Subject, when: str) -> None:
+    body = Body()
+    thing = subject.make(body)
+    provider = TracerProvider(sampler=ALWAYS_OFF, shutdown_on_exit=False)
+    if when == "before instrument":
+        provider.add_span_processor(Refuse())
+    spanhook.instrument(tracer_provider=provider)
+    if when == "after instrument":
+        provider.add_span_processor(Refuse())
+    for way in subject.ways.values():
+        expect_refused(lambda way=way: way(thing))
+    assert body.runs == 0
+
+
+def test_a_hook_on_a_provider_runs_once_although_the_provider_calls_it_too() -> None:
+    body = Body()
+    runs: list[str] = []
+
+    class Count(Hook):
+        def before(self, op: Operation) -> None:
+            runs.append(op.kind)
+
+    with recorder() as seen:
+        hook = Count()
+        seen.tracer_provider.add_span_processor(hook)
+        seen.tracer_provider.add_span_processor(hook)
+        SUBJECTS[0].make(body).invoke("hi")
+    assert runs == ["llm.call"]
+
+
+def test_shutting_the_provider_down_does_not_turn_gating_off() -> None:
+    body = Body()
+    thing = SUBJECTS[0].make(body)
+    provider = TracerProvider(shutdown_on_exit=False)
+    provider.add_span_processor(Refuse())
+    spanhook.instrument(tracer_provider=provider)
+    provider.shutdown()
+    expect_refused(lambda: thing.invoke("hi"))
+    assert body.runs == 0
+
+
+class DownExporter(SpanExporter):
+    """An exporter whose backend is gone."""
+
+    def export(self, spans: Any) -> SpanExportResult:
+        raise ConnectionError("backend is down")
+
+
+@pytest.mark.parametrize("subject", SUBJECTS, ids=lambda subject: subject.name)
+def test_with_the_exporter_down(subject: Subject, caplog: pytest.LogCaptureFixture) -> None:
+    body = Body()
+    thing = subject.make(body)
+    provider = TracerProvider(shutdown_on_exit=False)
+    provider.add_span_processor(BatchSpanProcessor(DownExporter()))
+    provider.add_span_processor(SimpleSpanProcessor(DownExporter()))
+    spanhook.instrument(refusing(subject.kind), tracer_provider=provider)
+    for way in subject.ways.values():
+        expect_refused(lambda way=way: way(thing))
+    assert body.runs == 0
+    provider.shutdown()
+
+
+class BrokenProcessor(SpanProcessor):
+    """Somebody else's processor that raises."""
+
+    def on_start(self, span: Any, parent_context: Any = None) -> None:
+        raise RuntimeError("processor is broken")
+
+
+def test_a_processor_that_raises_lets_nothing_through_and_breaks_nothing() -> None:
+    body = Body()
+    thing = SUBJECTS[0].make(body)
+    provider = TracerProvider(shutdown_on_exit=False)
+    provider.add_span_processor(BrokenProcessor())
+    spanhook.errors.internal.fatal = False
+    hooks = refusing("llm.call")
+    spanhook.instrument(hooks, tracer_provider=provider)
+    expect_refused(lambda: thing.invoke("hi"))
+    assert body.runs == 0
+    for hook in hooks:
+        hooks.remove(hook)
+    assert thing.invoke("hi").content == "hello there friend"
+    spanhook.errors.internal.counts.clear()
+
+
+def test_in_64_threads() -> None:
+    subject = SUBJECTS[0]
+    body = Body()
+    thing = subject.make(body)
+
+    def try_it(_index: int) -> str:
+        try:
+            return thing.invoke("hi")
+        except Reject as reject:
+            return reject.reason
+
+    with recorder(refusing(subject.kind)) as seen, ThreadPoolExecutor(64) as pool:
+        assert set(pool.map(try_it, range(640))) == {"no"}
+        assert [value for _, value in seen.metrics()["spanhook.hook.decisions"]] == [640]
+    assert body.runs == 0
+    assert len(seen.spans) == 640
+
+
+def test_async_hooks_on_sync_calls_in_64_threads() -> None:
+    subject = SUBJECTS[3]
+    body = Body()
+    thing = subject.make(body)
+
+    def try_it(_index: int) -> str:
+        try:
+            return thing.invoke({"query": "x"})
+        except Reject as reject:
+            return reject.reason
+
+    with recorder(refusing(subject.kind, "async")), ThreadPoolExecutor(64) as pool:
+        assert set(pool.map(try_it, range(256))) == {"no"}
+    assert body.runs == 0
+
+
+def test_nothing_is_left_behind() -> None:
+    exporter = InMemorySpanExporter()
+    provider = TracerProvider(shutdown_on_exit=False)
+    provider.add_span_processor(SimpleSpanProcessor(exporter))
+    body = Body()
+    thing = SUBJECTS[0].make(body)
+    hooks = refusing("llm.call")
+    spanhook.instrument(hooks, tracer_provider=provider)
+
+    def once() -> None:
+        with pytest.raises(Reject):
+            thing.invoke("hi")
+        exporter.clear()
+
+    for _ in range(50):
+        once()
+    gc.collect()
+    before = sum(isinstance(one, Operation) for one in gc.get_objects())
+    for _ in range(200):
+        once()
+    gc.collect()
+    assert sum(isinstance(one, Operation) for one in gc.get_objects()) <= before

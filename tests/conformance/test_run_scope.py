@@ -1,0 +1,325 @@
+"""A rejection of the whole run gets through everything that frameworks put in the way of exceptions."""
+
+import asyncio
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any, TypedDict
+
+import pytest
+from langchain.agents.middleware import ModelRetryMiddleware, ToolRetryMiddleware
+from langchain_core.runnables import RunnableLambda
+from langgraph.graph import END, START, StateGraph
+from langgraph.prebuilt import ToolNode
+from langgraph.types import RetryPolicy
+
+from spanhook import Hooks, Operation, Reject
+from spanhook.testing import Recorder, recorder
+from tests.conformance.agents import WAYS, Calls, Turns, agent, consume
+from tests.conformance.subjects import Body, ScriptedChat, settle
+
+
+def stopping(kind: str, **settings: Any) -> Hooks:
+    hooks = Hooks()
+
+    @hooks.before(kind, **settings)
+    def stop(op: Operation) -> None:
+        raise Reject("run stopped", status_code=429, scope="run")
+
+    return hooks
+
+
+def expect_stopped(use: Callable[[], Any]) -> None:
+    with pytest.raises(Reject, match="run stopped") as caught:
+        settle(use())
+    assert type(caught.value) is Reject
+    assert caught.value.scope == "run"
+    assert caught.value.status_code == 429
+
+
+def expect_one_decision(seen: Recorder) -> None:
+    """Exactly one span carries the decision; what comes after it in the run is refused as its consequence."""
+    deciding = [span for span in seen.spans if "spanhook.decision" in (span.attributes or {})]
+    assert len(deciding) == 1
+    root = next(op for op in seen.operations if op.parent is None)
+    assert root.status == "rejected"
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_an_agent_whose_tool_is_refused_for_the_run(way: str) -> None:
+    calls = Calls()
+    with recorder(stopping("tool.execute", names={"refund"})) as seen:
+        expect_stopped(lambda: consume(agent(calls), way))
+    assert calls.made == ["search"]
+    expect_one_decision(seen)
+    assert [op.kind for op in seen.operations].count("llm.call") == 2
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_an_agent_whose_tool_is_refused_for_the_operation_goes_on(way: str) -> None:
+    calls = Calls()
+    hooks = Hooks()
+
+    @hooks.before("tool.execute", names={"refund"})
+    def paying_only(op: Operation) -> None:
+        raise Reject("an active subscription is required", status_code=402)
+
+    with recorder(hooks) as seen:
+        settle(consume(agent(calls), way))
+    assert calls.made == ["search"]
+    statuses = {(op.kind, op.name): op.status for op in seen.operations}
+    assert statuses["tool.execute", "refund"] == "rejected"
+    assert statuses["agent.invoke", "helper"] == "success"
+    model = [op for op in seen.operations if op.kind == "llm.call"]
+    assert len(model) == 3
+    last = model[-1].request.messages[-1]
+    assert last["role"] == "tool"
+    assert "an active subscription is required" in last["parts"][0]["response"]
+
+
+@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize("middleware", ["model", "tool"])
+def test_retry_middleware(way: str, middleware: str) -> None:
+    calls = Calls()
+    retry = (
+        ModelRetryMiddleware(max_retries=3, initial_delay=0.0, jitter=False, on_failure="continue")
+        if middleware == "model"
+        else ToolRetryMiddleware(max_retries=3, initial_delay=0.0, jitter=False, on_failure="continue")
+    )
+    kind = "llm.call" if middleware == "model" else "tool.execute"
+    with recorder(stopping(kind)) as seen:
+        expect_stopped(lambda: consume(agent(calls, middleware=[retry]), way))
+    assert calls.made == []
+    expect_one_decision(seen)
+    assert [op.kind for op in seen.operations].count(kind) == 1
+
+
+class State(TypedDict, total=False):
+    value: str
+
+
+def _graph(node: Any, *, is_async: bool = False, parallel: int = 0, **options: Any) -> Any:
+    builder = StateGraph(State)
+    builder.add_node("first", node, **options)
+    builder.add_edge(START, "first")
+    for number in range(parallel):
+        builder.add_node(f"beside{number}", node, **options)
+        builder.add_edge(START, f"beside{number}")
+    builder.add_edge("first", END)
+    return builder.compile(name="made by hand")
+
+
+def _nodes(model: Any) -> dict[str, Any]:
+    """Nodes that swallow whatever they can."""
+
+    def plain(state: State) -> State:
+        model.invoke("hi")
+        return {}
+
+    async def aplain(state: State) -> State:
+        await model.ainvoke("hi")
+        return {}
+
+    def swallowing(state: State) -> State:
+        for _ in range(3):
+            try:
+                model.invoke("hi")
+            except Exception:
+                continue
+        return {}
+
+    def pool(state: State) -> State:
+        import contextvars
+
+        with ThreadPoolExecutor(2) as workers:
+            futures = [workers.submit(contextvars.copy_context().run, model.invoke, "hi") for _ in range(4)]
+            for future in futures:
+                future.exception()
+        return {}
+
+    async def gathering(state: State) -> State:
+        await asyncio.gather(*(model.ainvoke("hi") for _ in range(4)), return_exceptions=True)
+        await model.ainvoke("hi")
+        return {}
+
+    async def group(state: State) -> State:
+        try:
+            async with asyncio.TaskGroup() as tasks:
+                for _ in range(3):
+                    tasks.create_task(model.ainvoke("hi"))
+        except* Exception:
+            pass
+        return {}
+
+    def retried(state: State) -> State:
+        model.with_retry(stop_after_attempt=4, wait_exponential_jitter=False).invoke("hi")
+        return {}
+
+    def fallback(state: State) -> State:
+        model.with_fallbacks([model, model]).invoke("hi")
+        return {}
+
+    def batched(state: State) -> State:
+        model.batch(["a", "b"], return_exceptions=True)
+        RunnableLambda(lambda text: model.invoke(text)).batch(["a", "b"], return_exceptions=True)
+        return {}
+
+    return {
+        "plain": plain,
+        "aplain": aplain,
+        "swallowing": swallowing,
+        "pool": pool,
+        "gathering": gathering,
+        "group": group,
+        "retried": retried,
+        "fallback": fallback,
+        "batched": batched,
+    }
+
+
+ASYNC_NODES = {"aplain", "gathering", "group"}  # LangGraph runs these from its async methods alone
+SWALLOWING = [
+    (node, way)
+    for node in _nodes(None)
+    for way in ("invoke", "ainvoke", "stream", "astream", "events")
+    if node not in ASYNC_NODES or way.startswith("a") or way == "events"
+]
+
+
+@pytest.mark.parametrize(("node", "way"), SWALLOWING)
+@pytest.mark.parametrize("retries", [False, True], ids=["", "retry policy"])
+def test_graphs_that_swallow(node: str, way: str, retries: bool) -> None:
+    body = Body()
+    policy = {"retry_policy": RetryPolicy(max_attempts=3, initial_interval=0.0, jitter=False, retry_on=Exception)}
+    graph = _graph(_nodes(ScriptedChat(body=body))[node], **(policy if retries else {}))
+    with recorder(stopping("llm.call")) as seen:
+        expect_stopped(lambda: consume(graph, way, {"value": "x"}))
+    assert body.runs == 0
+    assert next(op for op in seen.operations if op.parent is None).status == "rejected"
+    assert all(op.status == "rejected" for op in seen.operations if op.kind == "llm.call")
+
+
+@pytest.mark.parametrize("way", ["invoke", "ainvoke", "stream", "astream"])
+def test_parallel_nodes(way: str) -> None:
+    body = Body()
+    graph = _graph(_nodes(ScriptedChat(body=body))["plain"], parallel=4)
+    with recorder(stopping("llm.call")) as seen:
+        expect_stopped(lambda: consume(graph, way, {"value": "x"}))
+    assert body.runs == 0
+    assert sum("spanhook.decision" in (span.attributes or {}) for span in seen.spans) >= 1
+
+
+@pytest.mark.parametrize("way", ["invoke", "ainvoke", "stream", "astream", "events"])
+def test_no_later_call_of_the_run_is_made(way: str) -> None:
+    """A node that catches everything, BaseException included, gets no further."""
+    body = Body()
+    model = ScriptedChat(body=body)
+    hooks = Hooks()
+
+    @hooks.before("llm.call")
+    def third(op: Operation) -> None:
+        if body.runs >= 2:
+            raise Reject("run stopped", status_code=429, scope="run")
+
+    def stubborn(state: State) -> State:
+        for _ in range(6):
+            try:
+                model.invoke("hi")
+            except BaseException:  # noqa: BLE001 - that is the point
+                continue
+        return {}
+
+    with recorder(hooks) as seen:
+        expect_stopped(lambda: consume(_graph(stubborn), way, {"value": "x"}))
+    assert body.runs == 2
+    expect_one_decision(seen)
+    assert [op.status for op in seen.operations if op.kind == "llm.call"] == ["success"] * 2 + ["rejected"] * 4
+
+
+def test_error_handlers_of_tool_nodes() -> None:
+    calls = Calls()
+    node = ToolNode(calls.tools(), handle_tool_errors=lambda error: f"handled {error}")
+    builder = StateGraph(dict)
+    builder.add_node("tools", node)
+    model = Turns(turns=[[("refund", {"amount": 5})], "done"], asked=[])
+
+    def ask(state: dict[str, Any]) -> dict[str, Any]:
+        return {"messages": [model.invoke("refund me")]}
+
+    builder.add_node("ask", ask)
+    builder.add_edge(START, "ask")
+    builder.add_edge("ask", "tools")
+    builder.add_edge("tools", END)
+    with recorder(stopping("tool.execute")) as seen:
+        expect_stopped(lambda: builder.compile().invoke({}))
+    assert calls.made == []
+    expect_one_decision(seen)
+
+
+def test_the_outermost_operation_itself_refused() -> None:
+    calls = Calls()
+    with recorder(stopping("agent.invoke")) as seen:
+        for way in WAYS:
+            expect_stopped(lambda way=way: consume(agent(calls), way))
+    assert calls.made == []
+    assert {op.kind for op in seen.operations} == {"agent.invoke"}
+
+
+def test_a_lone_call_is_its_own_run() -> None:
+    body = Body()
+    with recorder(stopping("llm.call")):
+        expect_stopped(lambda: ScriptedChat(body=body).invoke("hi"))
+        expect_stopped(lambda: ScriptedChat(body=body).with_retry(stop_after_attempt=2).invoke("hi"))
+    assert body.runs == 0
+
+
+def test_a_call_that_outlives_its_run_raises_the_plain_rejection() -> None:
+    """A task that goes on after its run has ended finds nobody to convert what only runs understand."""
+    body = Body()
+    model = ScriptedChat(body=body)
+    left: list[asyncio.Task[Any]] = []
+    go = asyncio.Event()
+
+    async def detached() -> Any:
+        await go.wait()
+        return await model.ainvoke("hi")
+
+    async def leaving(state: State) -> State:
+        left.append(asyncio.create_task(detached()))
+        return {}
+
+    async def main() -> None:
+        await _graph(leaving).ainvoke({"value": "x"})
+        go.set()
+        with pytest.raises(Reject, match="run stopped"):
+            await left[0]
+
+    with recorder(stopping("llm.call")):
+        asyncio.run(main())
+    assert body.runs == 0
+
+
+def test_cancellation_is_not_hidden_by_a_rejected_run() -> None:
+    """A run that was refused and is cancelled from outside ends cancelled: its caller asked for that."""
+    body = Body()
+    model = ScriptedChat(body=body)
+    reached = asyncio.Event()
+
+    async def stubborn(state: State) -> State:
+        try:
+            await model.ainvoke("hi")
+        except BaseException:  # noqa: BLE001 - swallows the rejection, then hangs
+            reached.set()
+        await asyncio.Event().wait()
+        return {}
+
+    async def main() -> None:
+        task = asyncio.create_task(_graph(stubborn).ainvoke({"value": "x"}))
+        await reached.wait()
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+
+    with recorder(stopping("llm.call")) as seen:
+        asyncio.run(main())
+    assert [op.status for op in seen.operations if op.parent is None] == ["cancelled"]
+
