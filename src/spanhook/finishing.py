@@ -65,8 +65,7 @@ def _broken(op: Operation, error: BaseException) -> bool:
 
 def finish(op: Operation, run: Run | None) -> None:
     """Run what comes after the call and end the operation. Its context is current."""
-    if op.called:
-        account(op)
+    account(op)
     if run is not None:
         try:
             while run.cr_frame is not None and step(run):
@@ -83,11 +82,13 @@ async def afinish(op: Operation, run: Run | None) -> None:
     Error hooks of a cancelled operation run in a task of their own, which is awaited once; cancelled again, it
     finishes by itself.
     """
-    if op.called:
-        account(op)
+    account(op)
     if isinstance(op.error, GeneratorExit):
         # The coroutine is being closed and must not wait for anything.
-        orphan(op, run)
+        if run is None:
+            finish(op, run)
+        else:
+            orphan(op, run, is_async=True)
         return
     try:
         apart = run is not None and run.cr_frame is not None and await astep(run)
@@ -114,23 +115,22 @@ async def _rest(op: Operation, run: Run) -> None:
     end(op)
 
 
-def orphan(op: Operation, run: Run | None, loop: asyncio.AbstractEventLoop | None = None) -> None:
-    """Have an operation ended whose caller is gone: on the reaper's thread, async hooks on ``loop`` or ours."""
-    if run is None:
-        reaper.put(lambda: _end_alone(op))
-        return
+def orphan(op: Operation, run: Run | None, *, is_async: bool, loop: asyncio.AbstractEventLoop | None = None) -> None:
+    """Have an operation ended whose caller is gone, on the reaper's thread.
+
+    Async hooks of an async call run on its ``loop`` if that is still running, else on spanhook's own.
+    """
     context = copy_context()
-    reaper.put(lambda: context.run(_finish_alone, op, run, loop))
+    reaper.put(lambda: context.run(_finish_alone, op, run, is_async, loop))
 
 
-def _end_alone(op: Operation) -> None:
-    conclude(op)
-    end(op)
-
-
-def _finish_alone(op: Operation, run: Run, loop: asyncio.AbstractEventLoop | None) -> None:
+def _finish_alone(op: Operation, run: Run | None, is_async: bool, loop: asyncio.AbstractEventLoop | None) -> None:
     held = enter(op)
     try:
+        if run is None or not is_async:
+            finish(op, run)
+            return
+        account(op)
         if loop is None or not loop.is_running():
             loop = private_loop.get()
         asyncio.run_coroutine_threadsafe(_rest(op, run), loop).result(30.0)

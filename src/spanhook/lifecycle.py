@@ -198,7 +198,10 @@ def told(op: Operation, attributes: dict[str, Any], used: Usage | None) -> None:
 
 
 def account(op: Operation) -> None:
-    """Count a call that was made: its usage into the counters, and both into every operation around it."""
+    """Count a call that was made, once: its usage into the counters, and both into every operation around it."""
+    if op.accounted or not op.called:
+        return
+    op.accounted = True
     kind = op.kind
     if kind == "tool.execute":
         _roll_up(op, "", None)

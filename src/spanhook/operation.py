@@ -100,6 +100,7 @@ class Operation:
     coverage: Coverage | None = None
     answer: Any = None
     called = False
+    accounted = False
     short_circuited = False
     replaced = False
     interrupted = False

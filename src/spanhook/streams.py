@@ -276,4 +276,4 @@ class Track:
 
     def _reap(self, op: Operation) -> None:
         self._read(op)
-        orphan(op, self._run, self._loop)
+        orphan(op, self._run, is_async=self.is_async, loop=self._loop)

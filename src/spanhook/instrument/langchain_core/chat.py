@@ -211,6 +211,7 @@ class ChatChunks:
         return True
 
     def _event(self, event: dict[str, Any]) -> None:
+        self.complete = event.get("event") == "message-finish"
         for key in ("metadata", "response_metadata"):
             told = event.get(key)
             if isinstance(told, dict):

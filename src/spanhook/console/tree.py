@@ -1,0 +1,154 @@
+"""Putting operations together into the tree of their run, as they end.
+
+Keeps plain data only: no operation, argument or result lives longer for being shown.
+"""
+
+import os
+import threading
+import weakref
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+
+from spanhook.operation import DecisionRecord, Operation
+from spanhook.usage import Usage
+
+MAX_NODES = 2000
+"""Operations kept per run; of those beyond, only the number is."""
+
+
+@dataclass(slots=True)
+class Node:
+    """One finished operation and what ended inside of it.
+
+    Attributes:
+        kind, name, status: Those of the operation.
+        start_ns, duration_ns: On the clock that durations are taken from.
+        usage: Its own, or the sum of what is inside.
+        by_model: The same per model that used tokens.
+        decisions: Every decision about it but ``allow``.
+        error: What it failed with, in a line; empty unless the status is ``error``.
+        facts: Whose run it was and in which trace: labels and values; only on the outermost operation.
+        within: The outermost operation's name, if that one ended before this one did.
+        children: In the order they ended.
+        left_out: How many operations inside are not kept.
+    """
+
+    kind: str
+    name: str
+    status: str
+    start_ns: int = 0
+    duration_ns: int = 0
+    usage: Usage = field(default_factory=Usage)
+    by_model: Mapping[str, Usage] = field(default_factory=dict[str, Usage])
+    decisions: tuple[DecisionRecord, ...] = ()
+    error: str = ""
+    in_hook: bool = False
+    facts: Mapping[str, str] = field(default_factory=dict[str, str])
+    within: str = ""
+    children: list["Node"] = field(default_factory=list["Node"])
+    left_out: int = 0
+
+    @property
+    def size(self) -> int:
+        """How many operations are kept in it, itself included."""
+        return 1 + sum(child.size for child in self.children)
+
+
+class Branch:
+    """What has ended so far inside an operation that has not, and, of an outermost one, how much is kept in all."""
+
+    __slots__ = ("children", "done", "kept", "left_out")
+
+    def __init__(self) -> None:
+        self.children: list[Node] = []
+        self.left_out = self.kept = 0
+        self.done = False
+
+
+class Trees:
+    """A listener that hands on the tree of each outermost operation once it has ended.
+
+    What ends inside an operation is kept as long as that operation itself and no longer, so a run that never ends
+    leaves nothing behind. An operation that ends after its run is handed on as a tree of its own.
+
+    Args:
+        done: Called with each tree, in the thread in which it was completed.
+    """
+
+    def __init__(self, done: Callable[[Node], None]) -> None:
+        self._done = done
+        self.renew()
+        _all.add(self)
+
+    def renew(self) -> None:
+        """Start fresh in a forked child: the lock may be held, and the runs under way are the parent's."""
+        self._lock = threading.RLock()  # a signal handler may make an operation of its own
+        self._branches: weakref.WeakKeyDictionary[Operation, Branch] = weakref.WeakKeyDictionary()
+
+    def __call__(self, op: Operation) -> None:
+        node = _node(op)
+        with self._lock:
+            own = self._branch(op)
+            node.children, node.left_out = own.children, own.left_out
+            root = op.root
+            run = self._branch(root)
+            if op is not root and not run.done:
+                self._keep(node, op, run)
+                return
+            if op is root:
+                run.done = True
+            else:
+                node.within = root.name
+        self._done(node)
+
+    def _branch(self, op: Operation) -> Branch:
+        branch = self._branches.get(op)
+        if branch is None:
+            branch = self._branches[op] = Branch()
+        return branch
+
+    def _keep(self, node: Node, op: Operation, run: Branch) -> None:
+        assert op.parent is not None
+        around = self._branch(op.parent)
+        if run.kept < MAX_NODES:
+            run.kept += 1
+            around.children.append(node)
+        else:
+            run.kept -= node.size - 1
+            around.left_out += node.size + node.left_out
+
+
+_all: "weakref.WeakSet[Trees]" = weakref.WeakSet()
+
+
+def _renew() -> None:
+    for trees in list(_all):
+        trees.renew()
+
+
+os.register_at_fork(after_in_child=_renew)
+
+
+def _node(op: Operation) -> Node:
+    error = f"{type(op.error).__name__}: {op.error}" if op.status == "error" else ""
+    return Node(
+        kind=op.kind,
+        name=op.name,
+        status=op.status,
+        start_ns=op.start_ns,
+        duration_ns=op.end_ns - op.start_ns,
+        usage=op.usage,
+        by_model=op.usage_by_model,
+        decisions=op.decisions,
+        error=error,
+        in_hook=op.in_hook,
+        facts=_facts(op) if op.parent is None else {},
+    )
+
+
+def _facts(op: Operation) -> dict[str, str]:
+    identity, span = op.identity, op.span.get_span_context()
+    found = {"tenant": identity.tenant_id, "user": identity.user_id, "session": identity.session_id}
+    if span.is_valid and span.trace_flags.sampled:
+        found["trace"] = f"{span.trace_id:032x}"
+    return {label: value for label, value in found.items() if value}
