@@ -129,7 +129,7 @@ def begin(shape: Shape, instance: Any, args: Args, kwargs: Kwargs) -> Operation 
     if shape.identity is not None:
         _identify(op)
     try:
-        op.span = telemetry.tracer.start_span(
+        op.span = telemetry.opener.open(
             f"{operation} {target}" if target else operation, before, shape.span_kind, attributes
         )
     except Exception as error:

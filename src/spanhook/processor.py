@@ -27,6 +27,7 @@ from spanhook.operation import Operation
 from spanhook.registry import Plan, Registry
 from spanhook.semconv import Kind
 from spanhook.shape import Args, Kwargs, Shape
+from spanhook.spans import quiet
 from spanhook.usage import Usage
 
 _BY_OPERATION: Mapping[str, Kind] = {
@@ -287,5 +288,7 @@ def _lone_start(hook: Hook, span: Span, parent_context: otel_context.Context | N
     alone.on_start(span, parent_context)
 
 
+quiet(ForeignSpans.on_start)
+quiet(Hook.on_start)
 bridge.start = _lone_start
 bridge.end = live.end

@@ -9,6 +9,7 @@ from typing import Any
 
 import wrapt
 
+from spanhook.errors import internal
 from spanhook.finishing import Run
 from spanhook.operation import Operation
 from spanhook.shape import Args, Kwargs, Shape
@@ -29,19 +30,12 @@ def drive(step: Coroutine[Any, Any, Any]) -> Any:
     raise RuntimeError("a sync stream tried to wait")
 
 
-class Proxy(wrapt.ObjectProxy):
-    """A stream and its track."""
+class Transparent(wrapt.ObjectProxy):
+    """Something of a library's that has to do with a stream, and the stream's track."""
 
     def __init__(self, wrapped: Any, track: Track) -> None:
         super().__init__(wrapped)
         self._self_track = track
-
-    def __del__(self) -> None:
-        try:
-            track = self._self_track
-        except AttributeError:  # left half made
-            return
-        track.let_go()
 
     def __copy__(self) -> Any:
         return self.__wrapped__
@@ -54,6 +48,17 @@ class Proxy(wrapt.ObjectProxy):
 
     def __reduce_ex__(self, protocol: Any) -> Any:
         return self.__wrapped__.__reduce_ex__(protocol)
+
+
+class Proxy(Transparent):
+    """What a consumer holds: dropped unfinished, it ends the operation."""
+
+    def __del__(self) -> None:
+        try:
+            track = self._self_track
+        except AttributeError:  # left half made
+            return
+        track.let_go()
 
 
 class SyncIterator(Proxy):
@@ -93,6 +98,15 @@ class SyncGenerator(SyncIterator):
 
 class SyncStream(SyncIterator):
     """A stream object that is also a context manager."""
+
+    _self_response: Any = None
+
+    @property
+    def response(self) -> Any:
+        """The HTTP response it is read from, by which helpers of SDKs close it."""
+        if self._self_response is None:
+            self._self_response = SyncResponse(self.__wrapped__.response, self._self_track)
+        return self._self_response
 
     def __enter__(self) -> Any:
         self.__wrapped__.__enter__()
@@ -140,6 +154,15 @@ class AsyncGenerator(AsyncIterator):
 class AsyncStream(AsyncIterator):
     """An async stream object that is also a context manager."""
 
+    _self_response: Any = None
+
+    @property
+    def response(self) -> Any:
+        """The HTTP response it is read from, by which helpers of SDKs close it."""
+        if self._self_response is None:
+            self._self_response = AsyncResponse(self.__wrapped__.response, self._self_track)
+        return self._self_response
+
     async def __aenter__(self) -> Any:
         await self.__wrapped__.__aenter__()
         return self
@@ -154,6 +177,42 @@ class AsyncStream(AsyncIterator):
 
     async def aclose(self) -> Any:
         return await self._self_track.close("close")
+
+
+class SyncResponse(Transparent):
+    """The HTTP response of a stream: closing it closes the stream."""
+
+    def close(self) -> Any:
+        return drive(self._self_track.close("close", of=self.__wrapped__))
+
+
+class AsyncResponse(Transparent):
+    """The HTTP response of an async stream: closing it closes the stream."""
+
+    async def aclose(self) -> Any:
+        return await self._self_track.close("aclose", of=self.__wrapped__)
+
+
+class SyncBody(Proxy):
+    """The bytes of a result that is read later, whoever reads them."""
+
+    def __iter__(self) -> Any:
+        steps = iter(self.__wrapped__)
+        return SyncIterator(steps, self._self_track) if self._self_track.begins(self.__wrapped__, steps) else steps
+
+    def close(self) -> Any:
+        return drive(self._self_track.close("close", of=self.__wrapped__))
+
+
+class AsyncBody(Proxy):
+    """The bytes of a result that is read later, with ``async for``."""
+
+    def __aiter__(self) -> Any:
+        steps = aiter(self.__wrapped__)
+        return AsyncIterator(steps, self._self_track) if self._self_track.begins(self.__wrapped__, steps) else steps
+
+    async def aclose(self) -> Any:
+        return await self._self_track.close("aclose", of=self.__wrapped__)
 
 
 def lazy(
@@ -171,6 +230,17 @@ def hand_over(op: Operation, run: Run | None, result: Any) -> Any:
     sort = op.shape.stream_of(result) if op.shape.stream_of is not None else ""
     if not sort:
         return None
+    if op.shape.body is not None:
+        try:
+            body = op.shape.body(op.instance, op.args, op.kwargs, result)
+        except Exception as error:
+            internal.report("extract.body", error)
+            return None
+        if body is not None:
+            track = Track(op.shape, body.stream, is_async=sort == "async")
+            track.adopt(op, run, body)
+            body.put(AsyncBody(body.stream, track) if track.is_async else SyncBody(body.stream, track))
+            return result
     track = Track(op.shape, result, is_async=sort == "async")
     track.adopt(op, run)
     return AsyncStream(result, track) if track.is_async else SyncStream(result, track)

@@ -118,6 +118,23 @@ class Chunks(Protocol):
         ...
 
 
+@dataclass(frozen=True, slots=True)
+class Body:
+    """The content of a result that whoever holds the result reads later, as a stream of bytes or never.
+
+    Attributes:
+        stream: The library's own stream of bytes: iterable, with ``close`` or ``aclose``.
+        put: Puts another one in its place.
+        chunks: Adds up the bytes.
+        answer: The bytes for a value that a hook gave instead.
+    """
+
+    stream: Any
+    put: Callable[[Any], None]
+    chunks: Chunks
+    answer: Callable[[Any], Iterable[Any]]
+
+
 def nothing(_result: Any) -> tuple[Attributes, Usage | None]:
     """The response of a call that tells nothing about itself."""
     return {}, None
@@ -174,6 +191,8 @@ class Shape:
         chunks: Makes the adder for a stream; ``None`` where results are no streams.
         stream_of: ``"sync"``, ``"async"`` or ``""``: which kind of stream a result is.
         answer_chunks: The library's own chunks for a value that a hook gave instead of a stream.
+        body: The body of a result that ``stream_of`` names a stream, if it is one that holds unread content.
+        prepare: Last changes of our own to a call that is about to be made, such as asking for a stream's usage.
         opaque: Steps of the stream run none of the application's code, so no context is attached around them.
         transport_of: Layers whose operation absorbs this call if it stands directly around it.
         same_instance: Absorb only within a call on the very same instance.
@@ -197,6 +216,8 @@ class Shape:
     chunks: Callable[[Any, Args, Kwargs], Chunks] | None = None
     stream_of: Callable[[Any], str] | None = None
     answer_chunks: Callable[[Any, Args, Kwargs, Any], Iterable[Any]] | None = None
+    body: Callable[[Any, Args, Kwargs, Any], Body | None] | None = None
+    prepare: Callable[[Any, Args, Kwargs], tuple[Args, Kwargs]] | None = None
     opaque: bool = False
     transport_of: frozenset[str] = frozenset()
     same_instance: bool = False

@@ -1,19 +1,45 @@
-"""Opening and filling spans at the price of the SDK alone, or less.
+"""Opening spans at a fraction of the SDK's price, where that makes no difference to anybody.
 
-The SDK validates every attribute again, at about a microsecond each. What spanhook writes is checked here with one look
-at its type, and stored directly where the SDK's span keeps it; wherever anything about that is unfamiliar (another
-SDK, a limit in force, a value that is not plain) the public method is used. ``tests/test_spans.py`` holds both to the
-same result on every supported version.
+The SDK spends most of a span's cost on what our spans rarely need: it validates every attribute again and prepares for
+events and links. A ``LeanSpan`` is an SDK span without all that, which becomes a complete one the moment somebody asks
+it for more. It is used only where nobody listens to the start of spans, no limit on attributes is in force, and the SDK
+looks as it is known to look; everywhere else the tracer opens the span. ``tests/test_spans.py`` holds both to the same
+result on every supported version.
 """
 
+import os
 from typing import Any
 
-from opentelemetry.attributes import BoundedAttributes
 from opentelemetry.context import Context
-from opentelemetry.trace import INVALID_SPAN, Span, set_span_in_context
+from opentelemetry.sdk.trace import ReadableSpan, SpanLimits, SpanProcessor, Tracer, _Span
+from opentelemetry.sdk.trace.export import BatchSpanProcessor, SimpleSpanProcessor
+from opentelemetry.sdk.trace.sampling import ALWAYS_OFF, ALWAYS_ON, ParentBased
+from opentelemetry.trace import (
+    INVALID_SPAN,
+    NonRecordingSpan,
+    Span,
+    SpanContext,
+    SpanKind,
+    Status,
+    StatusCode,
+    TraceFlags,
+    get_current_span,
+    set_span_in_context,
+)
+
+from spanhook.clock import clock
 
 _PLAIN = frozenset((str, int, float, bool))
 _KEY = next(iter(set_span_in_context(INVALID_SPAN, Context())))
+_INTERNAL_METRICS = "OTEL_PYTHON_SDK_INTERNAL_METRICS_ENABLED"
+_FEWEST_ATTRIBUTES = 64
+_QUIET = {SpanProcessor.on_start, BatchSpanProcessor.on_start, SimpleSpanProcessor.on_start}
+"""What processors do at the start of a span that is known to be nothing."""
+
+
+def quiet(on_start: Any) -> None:
+    """Say that this ``on_start`` does nothing for spans that spanhook opens."""
+    _QUIET.add(on_start)
 
 
 def context_with(span: Span, before: Context) -> Context:
@@ -22,16 +48,175 @@ def context_with(span: Span, before: Context) -> Context:
 
 
 def fill(span: Span, attributes: dict[str, Any]) -> None:
-    """Set attributes on a recording span. Sequences must be tuples of strings."""
-    held = getattr(span, "_attributes", None)
-    if type(held) is BoundedAttributes and held.max_value_len is None:
-        stored = getattr(held, "_dict", None)
-        if type(stored) is dict and (held.maxlen is None or len(stored) + len(attributes) <= held.maxlen):
-            for value in attributes.values():
-                kind = type(value)
-                if kind not in _PLAIN and not (kind is tuple and all(type(one) is str for one in value)):
-                    break
-            else:
-                stored.update(attributes)
+    """Set attributes on a recording span."""
+    if type(span) is LeanSpan:
+        held = span._attributes
+        held.update(attributes)
+        for value in held.values():
+            kind = type(value)
+            if kind not in _PLAIN and not (kind is tuple and all(type(one) is str for one in value)):
+                span.complete()
                 return
+        return
     span.set_attributes(attributes)
+
+
+class LeanSpan(_Span):
+    """An SDK span of which only what is exported is there; ``complete`` makes the rest.
+
+    Every method of the SDK's span first reaches for its lock, which a lean span has not got, and completes it so.
+    """
+
+    _instrumentation_info = None
+    _end_time = None
+    _status = Status(StatusCode.UNSET)
+    _events: Any = ()
+    _links: Any = ()
+
+    def __init__(
+        self, opener: "Opener", name: str, context: SpanContext, parent: SpanContext | None, kind: SpanKind, attributes: Any
+    ) -> None:
+        self._opener = opener
+        self._name = name
+        self._context = context
+        self._parent = parent
+        self._kind = kind
+        self._attributes = attributes
+        self._resource = opener.tracer.resource
+        self._instrumentation_scope = opener.scope
+        self._start_time = clock.wall()
+
+    def complete(self) -> None:
+        """Become an ordinary span of the SDK, with everything so far kept."""
+        opener = self._opener
+        whole = _Span(
+            name=self._name,
+            context=self._context,
+            parent=self._parent,
+            sampler=opener.tracer.sampler,
+            resource=self._resource,
+            attributes=self._attributes,
+            kind=self._kind,
+            span_processor=opener.tracer.span_processor,
+            instrumentation_info=opener.tracer.instrumentation_info,
+            limits=opener.limits,
+            instrumentation_scope=opener.scope,
+        )
+        state = dict(whole.__dict__)
+        state["_start_time"] = self._start_time
+        self.__dict__.update(state)
+        self.__class__ = _Span
+
+    def __getattr__(self, name: str) -> Any:
+        if name not in _WHOLE:
+            raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+        self.complete()
+        return getattr(self, name)
+
+    def end(self, end_time: int | None = None) -> None:
+        if self._end_time is None:
+            self._end_time = end_time if end_time is not None else clock.wall()
+            self._opener.tracer.span_processor.on_end(self)
+
+
+_WHOLE = frozenset(vars(_Span("", SpanContext(1, 1, is_remote=False), limits=SpanLimits())))
+"""What a complete span has."""
+
+
+class Opener:
+    """Opens spans with one tracer.
+
+    Args:
+        tracer: The SDK's or any other; only the SDK's can be had for less.
+    """
+
+    def __init__(self, tracer: Any) -> None:
+        self.tracer = tracer
+        self.scope = getattr(tracer, "_instrumentation_scope", None)
+        self.limits = getattr(tracer, "_span_limits", None)
+        self._lean = type(tracer) is Tracer and self.limits is not None and self._familiar()
+        self._sampler: Any = getattr(tracer, "sampler", None)
+        self._processors: Any = None
+        self._heard = True
+        if self._lean:
+            self._root_flags, self._root = self._root_decision()
+            self._inherits = _inherits(self._sampler)
+
+    def _familiar(self) -> bool:
+        """Whether the SDK is one whose spans are built as they are here, with no limit or metric in the way."""
+        limits = self.limits
+        metered = os.environ.get(_INTERNAL_METRICS, "").strip().lower() == "true"
+        fields = {name for name in vars(LeanSpan) if name.startswith("_")} | set(LeanSpan.__init__.__code__.co_names)
+        return (
+            not metered
+            and limits.max_span_attribute_length is None
+            and (limits.max_span_attributes or 0) >= _FEWEST_ATTRIBUTES
+            and _EXPORTED <= fields
+        )
+
+    def _root_decision(self) -> tuple[TraceFlags, bool | None]:
+        """Flags of a sampled root, and what the sampler says of every root if it says it always."""
+        random = getattr(self.tracer.id_generator, "is_trace_id_random", None)
+        flags = TraceFlags.SAMPLED | (getattr(TraceFlags, "RANDOM_TRACE_ID", 0) if random is not None and random() else 0)
+        sampler = self._sampler
+        if type(sampler) is ParentBased:
+            sampler = getattr(sampler, "_root", None)
+        return TraceFlags(flags), True if sampler is ALWAYS_ON else False if sampler is ALWAYS_OFF else None
+
+    def open(self, name: str, before: Context, kind: SpanKind, attributes: dict[str, Any]) -> Span:
+        """Start a span whose parent is that of ``before``. A lean one keeps ``attributes`` itself, not a copy."""
+        tracer = self.tracer
+        if not self._lean or not self._unheard(tracer) or tracer.sampler is not self._sampler:
+            return tracer.start_span(name, before, kind, attributes)
+        around: Any = get_current_span(before)
+        parent: SpanContext = around.get_span_context()
+        if not parent.is_valid:
+            return self._root_span(name, before, kind, attributes)
+        if parent.is_remote or not self._inherits:
+            return tracer.start_span(name, before, kind, attributes)
+        if not parent.trace_flags & TraceFlags.SAMPLED:
+            # What is inside of a trace that is not sampled is not sampled, and needs no span of its own.
+            return around if type(around) is NonRecordingSpan else NonRecordingSpan(parent)
+        span_id = tracer.id_generator.generate_span_id()
+        context = SpanContext(parent.trace_id, span_id, False, parent.trace_flags, parent.trace_state)
+        return LeanSpan(self, name, context, parent, kind, attributes)
+
+    def _root_span(self, name: str, before: Context, kind: SpanKind, attributes: dict[str, Any]) -> Span:
+        ids, sampled, trace_state = self.tracer.id_generator, self._root, None
+        trace_id = ids.generate_trace_id()
+        recording = sampled
+        if sampled is None:
+            result = self._sampler.should_sample(before, trace_id, name, kind, attributes, ())
+            sampled, recording = result.decision.is_sampled(), result.decision.is_recording()
+            trace_state = result.trace_state
+            if recording and result.attributes is not None and len(result.attributes) != len(attributes):
+                attributes = dict(result.attributes)
+        flags = self._root_flags if sampled else TraceFlags(self._root_flags & ~TraceFlags.SAMPLED)
+        context = SpanContext(trace_id, ids.generate_span_id(), False, flags, trace_state)
+        return LeanSpan(self, name, context, None, kind, attributes) if recording else NonRecordingSpan(context)
+
+    def _unheard(self, tracer: Tracer) -> bool:
+        """Whether no processor does anything at the start of a span; looked at again whenever one was added."""
+        processors = getattr(tracer.span_processor, "_span_processors", None)
+        if processors is not self._processors:
+            self._processors = processors
+            self._heard = processors is None or any(
+                type(one).on_start not in _QUIET or type(one)._on_ending not in _QUIET_ENDINGS for one in processors
+            )
+        return not self._heard and processors is not None
+
+
+def _inherits(sampler: Any) -> bool:
+    """Whether a child is sampled exactly if its local parent is."""
+    return (
+        type(sampler) is ParentBased
+        and getattr(sampler, "_local_parent_sampled", None) is ALWAYS_ON
+        and getattr(sampler, "_local_parent_not_sampled", None) is ALWAYS_OFF
+    )
+
+
+_QUIET_ENDINGS = {SpanProcessor._on_ending} | {
+    one._on_ending for one in (BatchSpanProcessor, SimpleSpanProcessor) if hasattr(one, "_on_ending")
+}
+_EXPORTED = frozenset(vars(ReadableSpan("")))
+"""What the SDK's own readable span keeps."""

@@ -7,7 +7,7 @@ hand; see ``proxies`` for what is handed to the consumer.
 
 import asyncio
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 from opentelemetry import context as otel_context
@@ -16,9 +16,9 @@ from spanhook.clock import clock
 from spanhook.current import current
 from spanhook.errors import internal
 from spanhook.finishing import Run, afinish, apasses, finish, orphan, passes, reaper, start
-from spanhook.lifecycle import Absorbed, Held, begin, outcome, restore, told
+from spanhook.lifecycle import Absorbed, Held, begin, enter, outcome, restore, told
 from spanhook.operation import Operation
-from spanhook.shape import REPLACEABLE, Args, Chunks, Kwargs, Shape
+from spanhook.shape import REPLACEABLE, Args, Body, Chunks, Kwargs, Shape
 from spanhook.spans import context_with
 from spanhook.telemetry import telemetry
 
@@ -40,6 +40,7 @@ class Track:
     """
 
     __slots__ = (
+        "_answer",
         "_buffer",
         "_chunks",
         "_context",
@@ -62,6 +63,7 @@ class Track:
         self.plain = self.dead = False
         self.value: Any = None
         self._run: Run | None = None
+        self._answer: Callable[[Any], Iterable[Any]] | None = None
         self._chunks: Chunks | None = None
         self._context: otel_context.Context | None = None
         self._buffer: deque[Any] | None = None
@@ -73,9 +75,12 @@ class Track:
         """Begin the operation at the first step: ``source`` is a generator whose code has not run yet."""
         self.call = (make, instance, args, kwargs)
 
-    def adopt(self, op: Operation, run: Run | None) -> None:
+    def adopt(self, op: Operation, run: Run | None, body: Body | None = None) -> None:
         """Go on with an operation whose call has returned the stream; its context is current."""
         self._run = run
+        op.result = None
+        if body is not None:
+            self._chunks, self._answer = body.chunks, body.answer
         if not self.shape.opaque:
             self._context = otel_context.get_current()
         self._prepare(op)
@@ -86,12 +91,20 @@ class Track:
         op.streamed = op.kind in REPLACEABLE
         if self.is_async and op.plan is not None:
             self._loop = asyncio.get_running_loop()
-        if self.shape.chunks is not None:
-            try:
+        try:
+            if self._chunks is None and self.shape.chunks is not None:
                 self._chunks = self.shape.chunks(op.instance, op.args, op.kwargs)
+            if self._chunks is not None:
                 self._chunks.keep = op.plan is not None or telemetry.span_content or telemetry.event_content
-            except Exception as error:
-                internal.report("extract.chunks", error)
+        except Exception as error:
+            internal.report("extract.chunks", error)
+
+    def begins(self, body: Any, steps: Any) -> bool:
+        """Whether ``steps`` are the first that are taken of ``body``, and so those of this track."""
+        if self.plain or self.source is not body:
+            return False
+        self.source = steps
+        return True
 
     async def _begin(self) -> None:
         """The first step of a lazy stream: begin, run the gates, and get ready what they let pass."""
@@ -122,6 +135,8 @@ class Track:
 
     def _answer_chunks(self, op: Operation) -> deque[Any]:
         """The chunks of an answer that a hook gave, in the library's own type."""
+        if self._answer is not None:
+            return deque(self._answer(op.answer))
         if self.shape.answer_chunks is None:
             return deque([op.result])
         return deque(self.shape.answer_chunks(op.instance, op.args, op.kwargs, op.answer))
@@ -217,19 +232,19 @@ class Track:
 
     # ------------------------------------------------------------------------------------------- end
 
-    async def close(self, method: str, *args: Any) -> Any:
-        """Close the source with one of its methods; a consumer that stops early abandons the operation."""
+    async def close(self, method: str, *args: Any, of: Any = None) -> Any:
+        """Close the source, or what it belongs to; a consumer that stops early abandons the operation."""
         self.call = None
-        op = self.op
+        op, closed = self.op, self.source if of is None else of
         if op is None or self.plain or self.dead:
             self.plain = self.plain or op is None
-            result = getattr(self.source, method)(*args)
+            result = getattr(closed, method)(*args)
             return await result if self.is_async and hasattr(result, "__await__") else result
         held = self._enter()
         try:
             result = None
             try:
-                result = getattr(self.source, method)(*args)
+                result = getattr(closed, method)(*args)
                 if self.is_async and hasattr(result, "__await__"):
                     result = await result
             except BaseException as error:
@@ -244,10 +259,18 @@ class Track:
     async def _finish(self, op: Operation) -> None:
         self.plain = not self.dead
         self._read(op)
-        if self.is_async:
-            await afinish(op, self._run)
-        else:
-            finish(op, self._run)
+        held = None
+        if self._context is None and self._run is not None:  # hooks need the context that steps went without
+            held = (otel_context.get_current(), current.get())
+            enter(op)
+        try:
+            if self.is_async:
+                await afinish(op, self._run)
+            else:
+                finish(op, self._run)
+        finally:
+            if held is not None:
+                restore(held)
 
     def _early(self) -> bool:
         """Whether a consumer that lets go now has stopped before the end."""

@@ -10,22 +10,24 @@ from typing import Any
 from opentelemetry import _logs, metrics, trace
 from opentelemetry._logs import Logger, LoggerProvider
 from opentelemetry.metrics import MeterProvider
-from opentelemetry.trace import Tracer, TracerProvider
+from opentelemetry.trace import TracerProvider
 
 from spanhook.metrics import SCOPE, Gauge, Instruments, Snapshot, counts
 from spanhook.settings import Settings
+from spanhook.spans import Opener
 from spanhook.version import __version__
 
 
 class Telemetry:
-    """The tracer, instruments and logger in use; the latter two are ``None`` while nobody listens."""
+    """What opens spans, the instruments and the logger in use; the latter two are ``None`` while nobody listens."""
 
     def __init__(self) -> None:
         self.settings = Settings()
         self.span_content = False
         self.event_content = False
         self.gauges: Mapping[str, Gauge] = {}
-        self.tracer: Tracer = trace.get_tracer(SCOPE, __version__)
+        self.opener = Opener(trace.get_tracer(SCOPE, __version__))
+        self._tracer_provider: TracerProvider | None = None
         self.instruments: Instruments | None = None
         self.logger: Logger | None = None
         self._meter_provider: MeterProvider | None = None
@@ -46,13 +48,14 @@ class Telemetry:
         self.settings, self.gauges = settings, gauges
         self.span_content = captured in ("SPAN_ONLY", "SPAN_AND_EVENT")
         self.event_content = captured in ("EVENT_ONLY", "SPAN_AND_EVENT")
-        self.tracer = trace.get_tracer(SCOPE, __version__, tracer_provider)
+        self._tracer_provider = tracer_provider
         self._meter_provider, self._logger_provider = meter_provider, logger_provider
         self._since = Snapshot(taken=True)
         self.refresh()
 
     def refresh(self) -> None:
         """Look again which providers there are; called whenever a global one is set."""
+        self.opener = Opener(trace.get_tracer(SCOPE, __version__, self._tracer_provider))
         meters = self._meter_provider or metrics.get_meter_provider()
         if not _is_real(meters):
             self._retire()
@@ -71,7 +74,8 @@ class Telemetry:
         self.logger = None
         self.settings = Settings()
         self.span_content = self.event_content = False
-        self.tracer = trace.get_tracer(SCOPE, __version__)
+        self._tracer_provider = self._meter_provider = self._logger_provider = None
+        self.opener = Opener(trace.get_tracer(SCOPE, __version__))
 
     def renew(self) -> None:
         """In a forked child, count from zero on instruments of its own, made when first needed.

@@ -122,8 +122,8 @@ class Recorder:
 def fixed_clock(step_ns: int = 1_000_000) -> Iterator[None]:
     """A clock that goes on by ``step_ns`` nanoseconds each time it is looked at, and run ids 1, 2, 3 ..."""
     held = clock.now, clock.wall, clock.run_id
-    ticks, runs = itertools.count(step_ns, step_ns), itertools.count(1)
-    clock.now = clock.wall = lambda: next(ticks)
+    forward, epoch, runs = itertools.count(step_ns, step_ns), itertools.count(step_ns, step_ns), itertools.count(1)
+    clock.now, clock.wall = lambda: next(forward), lambda: next(epoch)
     clock.run_id = lambda: f"{next(runs):032x}"
     try:
         yield

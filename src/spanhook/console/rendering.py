@@ -1,6 +1,7 @@
 """A finished run as text: one line per operation, its decisions below it, and what it all cost."""
 
 from collections.abc import Iterator, Mapping, Sequence
+from typing import NamedTuple
 
 from spanhook.console.terminal import Style, harmless, width, wrap
 from spanhook.console.tree import Node
@@ -20,29 +21,29 @@ _STATUS_COLOURS = {
     "abandoned": "yellow",
 }
 _DECISION_COLOURS = {"reject": "red", "error": "red", "timeout": "red", "pause": "yellow", "skipped": "dim"}
-_DONE = {
-    "reject": "rejected it",
-    "modify": "rewrote the request",
-    "replace": "replaced the result",
-    "pause": "paused it",
-    "error": "failed",
-    "timeout": "took too long",
-    "skipped": "was skipped",
-}
 
-Row = tuple[str, Node, tuple[str, ...]]
-"""The lines of the tree in front of an operation, the operation, and its columns."""
+
+class Row(NamedTuple):
+    """One operation's line: what stands before it and before the lines that follow, and its columns."""
+
+    before: str
+    hanging: str
+    node: Node
+    values: tuple[str, ...]
+
+    @property
+    def label(self) -> str:
+        return f"{self.node.kind} {harmless(self.node.name)}".rstrip()
 
 
 def render(tree: Node, style: Style) -> str:
     """The tree of a finished run, its usage by model, and whose run it was; ends with a line break."""
-    rows = [(prefix, node, _columns(node, style)) for prefix, _, node in _flat(tree, style)]
-    columns = _fitting([row[2] for row in rows], max(_label_width(row) for row in rows), style)
-    below = [hanging for _, hanging, _ in _flat(tree, style)]
+    rows = list(_rows(tree, style))
+    columns = _widths(rows, style)
     lines: list[str] = []
-    for row, hanging in zip(rows, below, strict=True):
+    for row in rows:
         lines.append(_line(row, columns, style))
-        lines.extend(_notes(row[1], hanging, style))
+        lines.extend(_notes(row, style))
     lines.extend(_footer(tree, style))
     return "\n".join(lines) + "\n"
 
@@ -50,17 +51,16 @@ def render(tree: Node, style: Style) -> str:
 # ----------------------------------------------------------------------------------------------- the tree
 
 
-def _flat(tree: Node, style: Style) -> Iterator[tuple[str, str, Node]]:
-    """Every node with what stands before it and what stands before the lines that follow it."""
+def _rows(tree: Node, style: Style) -> Iterator[Row]:
     branch, last, beside = ("├─ ", "╰─ ", "│  ") if style.unicode else ("|- ", "`- ", "|  ")
     stack = [("", "", tree)]
     while stack:
         before, hanging, node = stack.pop()
         children = sorted(node.children, key=lambda child: child.start_ns)
-        yield before, hanging + (beside if children or node.left_out else "   "), node
+        yield Row(before, hanging + (beside if children else "   "), node, _values(node, style))
         inner = _shallow(hanging, style)
-        for index, child in reversed(list(enumerate(children))):
-            is_last = index == len(children) - 1 and not node.left_out
+        for child in reversed(children):
+            is_last = child is children[-1]
             stack.append((inner + (last if is_last else branch), inner + ("   " if is_last else beside), child))
 
 
@@ -70,40 +70,18 @@ def _shallow(hanging: str, style: Style) -> str:
     return hanging if len(hanging) <= room else style.ellipsis.ljust(3) + hanging[-(room - 3) :]
 
 
-def _label(node: Node) -> str:
-    return f"{node.kind} {harmless(node.name)}".rstrip()
-
-
-def _label_width(row: Row) -> int:
-    return len(row[0]) + width(_label(row[1]))
-
-
-def _line(row: Row, columns: Sequence[int], style: Style) -> str:
-    before, node, values = row
-    label_width, *widths = columns
-    label = style.clip(_label(node), label_width - len(before))
-    padding = " " * (label_width - len(before) - width(label))
-    kind, _, name = label.partition(" ")
-    shown = [style.paint(before, "dim"), kind, f" {style.paint(name, 'bold')}" if name else "", padding]
-    for index, value in enumerate(values):
-        if widths[index] == 0:
-            continue
-        is_status = index == len(values) - 1
-        shown.append(GAP)
-        shown.append(style.paint(value, _STATUS_COLOURS.get(value, "")) if is_status else value.rjust(widths[index]))
-    return "".join(shown).rstrip()
-
-
-def _columns(node: Node, style: Style) -> tuple[str, ...]:
+def _values(node: Node, style: Style) -> tuple[str, ...]:
     """Duration, tokens in, tokens out, cost, status."""
     used = node.usage
     tokens = (f"{used.input_tokens:,} in", f"{used.output_tokens:,} out") if used.total_tokens else ("", "")
     return duration(node.duration_ns), *tokens, cost(used, style), node.status
 
 
-def _fitting(rows: Sequence[tuple[str, ...]], label: int, style: Style) -> list[int]:
-    """Widths of the label and of every column; where all is too narrow, tokens and then costs are left out."""
-    widths = [max(len(row[index]) for row in rows) for index in range(len(rows[0]))]
+def _widths(rows: Sequence[Row], style: Style) -> list[int]:
+    """Columns of the label and of each value; where all is too much, tokens and then costs are left out."""
+    label = max(len(row.before) + width(row.label) for row in rows)
+    widths = [max(map(len, column)) for column in zip(*(row.values for row in rows), strict=True)]
+    room = label
     for dropped in ((), (1, 2), (3,)):
         for index in dropped:
             widths[index] = 0
@@ -113,29 +91,43 @@ def _fitting(rows: Sequence[tuple[str, ...]], label: int, style: Style) -> list[
     return [max(min(label, room), 1), *widths]
 
 
-def _notes(node: Node, hanging: str, style: Style) -> Iterator[str]:
+def _line(row: Row, columns: Sequence[int], style: Style) -> str:
+    label_width, *widths = columns
+    label = style.clip(row.label, label_width - len(row.before))
+    padding = " " * (label_width - len(row.before) - width(label))
+    kind, space, name = label.partition(" ")
+    shown = [style.paint(row.before, "dim"), kind, space, style.paint(name, "bold"), padding]
+    *values, status = row.values
+    for value, column in zip(values, widths, strict=False):
+        if column:
+            shown.append(GAP + value.rjust(column))
+    shown.append(GAP + style.paint(status, _STATUS_COLOURS.get(status, "")))
+    return "".join(shown).rstrip()
+
+
+def _notes(row: Row, style: Style) -> Iterator[str]:
     """The lines below an operation: what hooks decided about it, what it failed with, what is not shown."""
+    node = row.node
     for decision in node.decisions:
-        said = _told(decision, style)
-        yield from _note(said, hanging, _DECISION_COLOURS.get(decision.decision, "cyan"), style)
+        yield from _note(_told(decision, style), row, _DECISION_COLOURS.get(decision.decision, "cyan"), style)
     if node.error and not any(child.error == node.error for child in node.children):
-        yield from _note(harmless(node.error), hanging, "red", style)
+        yield from _note(harmless(node.error), row, "red", style)
     if node.in_hook:
-        yield from _note("made by a hook", hanging, "dim", style)
+        yield from _note("made by a hook", row, "dim", style)
     if node.left_out:
-        yield from _note(f"{node.left_out:,} operations inside are not shown", hanging, "dim", style)
+        yield from _note(f"{node.left_out:,} more inside", row, "dim", style)
 
 
 def _told(decision: DecisionRecord, style: Style) -> str:
-    reason = harmless(decision.reason)
-    said = f"{decision.decision}: {harmless(decision.hook)} {_DONE.get(decision.decision, '')}".rstrip()
-    code = f" ({decision.status_code})" if decision.status_code else ""
-    return f"{said}{code}{style.separator}{reason}" if reason else f"{said}{code}"
+    phase = decision.event.rpartition(".")[2]
+    hook = harmless(decision.hook) if phase == "pre" else f"{harmless(decision.hook)} ({phase})"
+    code = f" {decision.status_code}" if decision.status_code else ""
+    return style.separator.join(filter(None, (decision.decision + code, hook, harmless(decision.reason))))
 
 
-def _note(text: str, hanging: str, colour: str, style: Style) -> Iterator[str]:
-    for index, line in enumerate(wrap(text, style.width - len(hanging) - 2, NOTE_LINES, style)):
-        yield style.paint(hanging, "dim") + ("  " if index else "") + style.paint(line, colour)
+def _note(text: str, row: Row, colour: str, style: Style) -> Iterator[str]:
+    for index, line in enumerate(wrap(text, style.width - len(row.hanging) - 2, NOTE_LINES, style)):
+        yield style.paint(row.hanging, "dim") + ("  " if index else "") + style.paint(line, colour)
 
 
 # ----------------------------------------------------------------------------------------------- totals
@@ -157,27 +149,34 @@ def _footer(tree: Node, style: Style) -> Iterator[str]:
 def usage_table(by_model: Mapping[str, Usage], style: Style, title: str) -> Iterator[str]:
     """Tokens and cost of each model, one line each."""
     yield style.paint(title, "bold")
-    rows = [(harmless(model), *_spent(used, style)) for model, used in by_model.items()]
-    widths = [max(width(row[index]) for row in rows) for index in range(4)] if rows else []
-    for model, *values in rows:
-        name = model + " " * (widths[0] - width(model))
+    lines = _table([(harmless(model), *_spent(used, style, whole=True)) for model, used in by_model.items()])
+    if any(width(line) > style.width for line in lines):
+        lines = _table([(harmless(model), *_spent(used, style, whole=False)) for model, used in by_model.items()])
+    yield from lines
+
+
+def _table(rows: Sequence[tuple[str, ...]]) -> list[str]:
+    widths = [max(map(width, column)) for column in zip(*rows, strict=True)]
+    lines: list[str] = []
+    for name, *values in rows:
         shown = [value.rjust(columns) for value, columns in zip(values, widths[1:], strict=True)]
-        yield GAP + GAP.join((name, *shown)).rstrip()
+        lines.append(GAP + GAP.join((name + " " * (widths[0] - width(name)), *shown)).rstrip())
+    return lines
 
 
-def _spent(used: Usage, style: Style) -> tuple[str, str, str]:
-    cached = f" ({used.cache_read_tokens:,} cached)" if used.cache_read_tokens else ""
-    thought = f" ({used.reasoning_tokens:,} reasoning)" if used.reasoning_tokens else ""
+def _spent(used: Usage, style: Style, *, whole: bool) -> tuple[str, str, str]:
+    cached = f" ({used.cache_read_tokens:,} cached)" if used.cache_read_tokens and whole else ""
+    thought = f" ({used.reasoning_tokens:,} reasoning)" if used.reasoning_tokens and whole else ""
     return f"{used.input_tokens:,} in{cached}", f"{used.output_tokens:,} out{thought}", cost(used, style)
 
 
 def duration(nanoseconds: int) -> str:
     """A duration in the unit that suits it."""
-    if nanoseconds < 9_950_000:
-        return f"{nanoseconds / 1e6:.1f} ms"
+    if nanoseconds < 999_500:
+        return f"{nanoseconds / 1e6:.2f} ms"
     if nanoseconds < 999_500_000:
         return f"{nanoseconds / 1e6:.0f} ms"
-    if nanoseconds < 99_995_000_000:
+    if nanoseconds < 59_995_000_000:
         return f"{nanoseconds / 1e9:.2f} s"
     minutes, seconds = divmod(round(nanoseconds / 1e9), 60)
     return f"{minutes:,} min {seconds:02} s"

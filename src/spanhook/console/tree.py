@@ -14,6 +14,8 @@ from spanhook.usage import Usage
 
 MAX_NODES = 2000
 """Operations kept per run; of those beyond, only the number is."""
+MAX_WORDS = 500
+"""Characters kept of what an exception says."""
 
 
 @dataclass(slots=True)
@@ -28,6 +30,7 @@ class Node:
         decisions: Every decision about it but ``allow``.
         error: What it failed with, in a line; empty unless the status is ``error``.
         facts: Whose run it was and in which trace: labels and values; only on the outermost operation.
+        trace_id: 32 hex digits; zeros where there is no SDK. Only on the outermost operation.
         within: The outermost operation's name, if that one ended before this one did.
         children: In the order they ended.
         left_out: How many operations inside are not kept.
@@ -44,6 +47,7 @@ class Node:
     error: str = ""
     in_hook: bool = False
     facts: Mapping[str, str] = field(default_factory=dict[str, str])
+    trace_id: str = ""
     within: str = ""
     children: list["Node"] = field(default_factory=list["Node"])
     left_out: int = 0
@@ -130,7 +134,6 @@ os.register_at_fork(after_in_child=_renew)
 
 
 def _node(op: Operation) -> Node:
-    error = f"{type(op.error).__name__}: {op.error}" if op.status == "error" else ""
     return Node(
         kind=op.kind,
         name=op.name,
@@ -140,10 +143,18 @@ def _node(op: Operation) -> Node:
         usage=op.usage,
         by_model=op.usage_by_model,
         decisions=op.decisions,
-        error=error,
+        error=_words(op.error) if op.status == "error" else "",
         in_hook=op.in_hook,
         facts=_facts(op) if op.parent is None else {},
     )
+
+
+def _words(error: BaseException | None) -> str:
+    try:
+        said = str(error)[:MAX_WORDS]
+    except Exception:  # the application's own __str__
+        said = ""
+    return f"{type(error).__name__}: {said}" if said else type(error).__name__
 
 
 def _facts(op: Operation) -> dict[str, str]:

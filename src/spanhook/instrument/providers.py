@@ -17,6 +17,7 @@ def provider_set(_instance: Any, _args: Args, _kwargs: Kwargs, _result: Any) -> 
 
 def tracer_provider_set(_instance: Any, _args: Args, _kwargs: Kwargs, _result: Any) -> None:
     attach()
+    telemetry.refresh()
 
 
 providers = Bindings(

@@ -1,0 +1,140 @@
+"""What the ``SPANHOOK_*`` variables say. Read by spanhook's commands and loaders; ``spanhook.instrument`` reads none."""
+
+import os
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+from typing import Literal, get_args
+
+from spanhook.errors import ConfigurationError
+from spanhook.loading import is_path
+from spanhook.settings import Settings
+
+Mode = Literal["enforce", "off"]
+
+HOOKS = "SPANHOOK_HOOKS"
+REQUIRE = "SPANHOOK_REQUIRE"
+MODE = "SPANHOOK_MODE"
+CONSOLE = "SPANHOOK_CONSOLE"
+STEPS = "SPANHOOK_STEPS"
+STREAM_USAGE = "SPANHOOK_STREAM_USAGE"
+SETTINGS = (HOOKS, REQUIRE, MODE, CONSOLE, STEPS, STREAM_USAGE)
+"""What users set."""
+
+STARTED = "SPANHOOK_STARTED"
+PATH = "SPANHOOK_PATH"
+PROBE = "SPANHOOK_PROBE"
+INTERNAL = (STARTED, PATH, PROBE)
+"""What spanhook's own processes tell each other: that ``spanhook run`` started this one, where the application's
+modules were found, and that only an answer is wanted of the start-up code."""
+
+_YES, _NO = ("1", "true", "yes", "on"), ("0", "false", "no", "off", "")
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """How an application is to be started.
+
+    Attributes:
+        hooks: Specs such as ``./hooks.py:hooks``; see ``spanhook.config.load_hooks``.
+        require: Libraries without which it must not start.
+        mode, steps, stream_usage: See ``spanhook.Settings``.
+        console: Print each finished run on standard error.
+    """
+
+    hooks: tuple[str, ...] = ()
+    require: tuple[str, ...] = ()
+    mode: Mode = "enforce"
+    console: bool = False
+    steps: bool = False
+    stream_usage: bool = False
+
+    @property
+    def settings(self) -> Settings:
+        return Settings(mode=self.mode, steps=self.steps, stream_usage=self.stream_usage)
+
+    def anchored(self) -> "Wanted":
+        """The same with absolute paths, which children with another working directory can read too."""
+        return replace(self, hooks=tuple(_absolute(spec) for spec in self.hooks))
+
+    def variables(self) -> dict[str, str]:
+        """The variables that say the same."""
+        return {
+            HOOKS: _joined(self.hooks),
+            REQUIRE: ",".join(self.require),
+            MODE: self.mode,
+            CONSOLE: str(int(self.console)),
+            STEPS: str(int(self.steps)),
+            STREAM_USAGE: str(int(self.stream_usage)),
+        }
+
+
+def read(
+    environ: Mapping[str, str],
+    *,
+    hooks: Iterable[str] = (),
+    require: Iterable[str] = (),
+    mode: str | None = None,
+    console: bool = False,
+    steps: bool = False,
+    stream_usage: bool = False,
+) -> Wanted:
+    """What is wanted by the arguments, and by the environment where they say nothing.
+
+    Raises:
+        ConfigurationError: A variable holds a value that cannot be used.
+    """
+    return Wanted(
+        hooks=tuple(hooks) or tuple(split_specs(environ.get(HOOKS, ""))),
+        require=tuple(split_names(require)) or tuple(split_names([environ.get(REQUIRE, "")])),
+        mode=_mode(mode or environ.get(MODE, "")),
+        console=console or _switch(environ, CONSOLE),
+        steps=steps or _switch(environ, STEPS),
+        stream_usage=stream_usage or _switch(environ, STREAM_USAGE),
+    )
+
+
+def split_specs(value: str) -> list[str]:
+    """Specs separated by commas or by ``os.pathsep``, which also stands inside of each; or one to a line."""
+    if "\n" in value:
+        return [line.strip() for line in value.splitlines() if line.strip()]
+    specs: list[str] = []
+    for part in filter(None, map(str.strip, value.split(","))):
+        pieces = part.split(os.pathsep)
+        if len(pieces) > 2 and len(pieces) % 2 == 0:
+            specs += [f"{target}:{name}" for target, name in zip(pieces[::2], pieces[1::2], strict=True)]
+        else:
+            specs.append(part)
+    return specs
+
+
+def split_names(values: Iterable[str]) -> list[str]:
+    """Names separated by commas, over several values."""
+    return [name.strip() for value in values for name in value.split(",") if name.strip()]
+
+
+def _joined(specs: tuple[str, ...]) -> str:
+    joined = ",".join(specs)
+    return joined if split_specs(joined) == list(specs) else "\n".join((*specs, ""))
+
+
+def _absolute(spec: str) -> str:
+    target, separator, name = spec.rpartition(":")
+    if not separator or not is_path(target):
+        return spec
+    return f"{os.path.abspath(os.path.expanduser(target))}:{name}"
+
+
+def _mode(value: str) -> Mode:
+    for known in get_args(Mode):
+        if value.strip().lower() == known:
+            return known
+    if not value.strip():
+        return "enforce"
+    raise ConfigurationError(f"mode {value!r} is unknown; expected one of {', '.join(get_args(Mode))}")
+
+
+def _switch(environ: Mapping[str, str], variable: str) -> bool:
+    value = environ.get(variable, "").strip().lower()
+    if value not in _YES + _NO:
+        raise ConfigurationError(f"{variable}={value!r}, expected 1 or 0")
+    return value in _YES
