@@ -6,7 +6,8 @@ import os
 import subprocess
 import sys
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator, Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import pytest
@@ -15,6 +16,7 @@ from inline_snapshot import snapshot
 import spanhook
 from spanhook import Hooks, Operation, Reject, lifecycle
 from spanhook.calls import call
+from spanhook.clock import clock
 from spanhook.console import Console, install
 from spanhook.console.rendering import duration, render
 from spanhook.console.terminal import Style, encodable, harmless, style_of, width
@@ -117,36 +119,48 @@ def failing() -> None:
     raise ValueError("no such order")
 
 
+@contextmanager
+def timeless(hooks: Hooks | None = None) -> Generator[None, None, None]:
+    """A recorder in which nothing takes any time, so that pictures do not tell how often the engine looks."""
+    with recorder(hooks):
+        clock.now = lambda: 0
+        yield
+
+
 def test_a_run_is_printed_as_a_tree(screen: Screen) -> None:
-    with recorder(gates()), spanhook.context(tenant_id="acme", user_id="ann", session_id="thread-1"):
+    with timeless(gates()), spanhook.context(tenant_id="acme", user_id="ann", session_id="thread-1"):
         agent("support", busy_run)
-    assert screen.writes == snapshot(["""\
-agent.invoke support        23 ms  1,330 in  91 out  ≥$0.000128  success
-├─ llm.call gpt-4o-mini      1 ms  1,200 in  30 out   $0.000121  success
-├─ tool.execute search       4 ms                                success
+    assert screen.writes == snapshot(
+        [
+            """\
+agent.invoke support        0.00 ms  1,330 in  91 out  ≥$0.000128  success
+├─ llm.call gpt-4o-mini     0.00 ms  1,200 in  30 out   $0.000121  success
+├─ tool.execute search      0.00 ms                                success
 │     replace · cached · answered instead of the call
-├─ tool.execute refund       4 ms                                rejected
+├─ tool.execute refund      0.00 ms                                rejected
 │     reject 402 · paying_customers_only · An active subscription is required
-├─ tool.execute find_order   1 ms                                error
+├─ tool.execute find_order  0.00 ms                                error
 │     ValueError: no such order
-├─ tool.execute publish      5 ms     40 in   1 out   $0.000007  success
-│  ╰─ llm.call gpt-4o-mini   1 ms     40 in   1 out   $0.000007  success
+├─ tool.execute publish     0.00 ms     40 in   1 out   $0.000007  success
+│  ╰─ llm.call gpt-4o-mini  0.00 ms     40 in   1 out   $0.000007  success
 │        made by a hook
-╰─ llm.call house-model      1 ms     90 in  60 out    unpriced  success
+╰─ llm.call house-model     0.00 ms     90 in  60 out    unpriced  success
 total: 3 model calls, 2 tool calls
   gpt-4o-mini  1,240 in (1,024 cached)                 31 out  $0.000128
   house-model                    90 in  60 out (48 reasoning)   unpriced
 tenant acme · user ann · session thread-1 · trace 00000000000000000000000000000001
 
-"""])
+"""
+        ]
+    )
 
 
 def test_a_failure_is_told_where_it_happened_and_not_above_it(screen: Screen) -> None:
-    with recorder(), pytest.raises(ValueError, match="no such order"):
+    with timeless(), pytest.raises(ValueError, match="no such order"):
         agent("support", lambda: tool("find_order", failing))
     assert screen.getvalue() == snapshot("""\
-agent.invoke support        3 ms  error
-╰─ tool.execute find_order  1 ms  error
+agent.invoke support        0.00 ms  error
+╰─ tool.execute find_order  0.00 ms  error
       ValueError: no such order
 total: 0 model calls, 1 tool call
 trace 00000000000000000000000000000001
@@ -158,13 +172,13 @@ def test_ascii_where_the_stream_has_no_boxes() -> None:
     stream = Screen()
     stream.encoding = "ascii"
     uninstall = install(stream)
-    with recorder():
+    with timeless():
         agent("café", lambda: model("gpt-4o-mini", Usage(9, 9)))
     uninstall()
     assert stream.getvalue().isascii()
     assert stream.getvalue() == snapshot("""\
-agent.invoke caf\\xe9        3 ms  9 in  9 out  $0.000007  success
-`- llm.call gpt-4o-mini  1 ms  9 in  9 out  $0.000007  success
+agent.invoke caf\\xe9        0.00 ms  9 in  9 out  $0.000007  success
+`- llm.call gpt-4o-mini  0.00 ms  9 in  9 out  $0.000007  success
 total: 1 model call, 0 tool calls
   gpt-4o-mini  9 in  9 out  $0.000007
 trace 00000000000000000000000000000001
@@ -202,7 +216,9 @@ def test_every_picture_stays_within_its_columns(columns: int) -> None:
     deep = Node("llm.call", "gpt", "success")
     for depth in range(60):
         deep = Node("agent.invoke", f"level {depth} 深い", "success", 0, 10**9, Usage(10**6, 10**6), children=[deep])
-    steps = [Node("tool.execute", f"step_{number}", "error", number, error="Broken: " + "w" * 300) for number in range(60)]
+    steps = [
+        Node("tool.execute", f"step_{number}", "error", number, error="Broken: " + "w" * 300) for number in range(60)
+    ]
     text = render(tree(deep, *steps, tenant="acme", trace="f" * 32), Style(columns))
     assert all(width(line) <= columns for line in text.splitlines())
     assert len(text.splitlines()) > 60 * 3
@@ -214,7 +230,7 @@ def test_what_a_model_wrote_cannot_command_the_terminal() -> None:
     text = render(tree(Node("tool.execute", "a\nb", "rejected", 1, decisions=(said,))), Style(100))
     assert "".join(text.split("\n")).isprintable() or "\u200d" in text
     assert not set("\x1b\r\x07\x9b\u202e\ud800") & set(text)
-    assert harmless(reason) == snapshot('sure\\x1b[2J \\u202egnp\\x07 👩\u200d🚀 \\ud800')
+    assert harmless(reason) == snapshot("sure\\x1b[2J \\u202egnp\\x07 👩\u200d🚀 \\ud800")
 
 
 def test_children_stand_in_the_order_they_started() -> None:
@@ -224,8 +240,10 @@ def test_children_stand_in_the_order_they_started() -> None:
 
 
 def test_durations_are_written_in_the_unit_that_suits_them() -> None:
-    shown = [duration(n) for n in (0, 40_000, 999_499, 999_500, 999_499_999, 999_500_000, 59_994_999_999, 3_725 * 10**9)]
-    assert shown == snapshot(['0.00 ms', '0.04 ms', '1.00 ms', '1 ms', '999 ms', '1.00 s', '59.99 s', '62 min 05 s'])
+    shown = [
+        duration(n) for n in (0, 40_000, 999_499, 999_500, 999_499_999, 999_500_000, 59_994_999_999, 3_725 * 10**9)
+    ]
+    assert shown == snapshot(["0.00 ms", "0.04 ms", "1.00 ms", "1 ms", "999 ms", "1.00 s", "59.99 s", "62 min 05 s"])
 
 
 # ----------------------------------------------------------------------------------------------- the stream
@@ -374,15 +392,18 @@ def test_an_operation_that_ends_after_its_run_is_printed_by_itself() -> None:
 def test_runs_that_never_end_leave_nothing_behind() -> None:
     trees = Trees(lambda _tree: None)
     listeners.append(trees)
+
+    def begin_only() -> None:
+        run = begin(AGENT, None, ("support",), {})
+        assert isinstance(run, Operation)
+        held = lifecycle.enter(run)
+        tool("search", lambda: tool("deeper"))
+        lifecycle.restore(held)
+
     with fixed_clock():
         for _ in range(50):
-            run = begin(AGENT, None, ("support",), {})
-            assert isinstance(run, Operation)
-            held = lifecycle.enter(run)
-            tool("search", lambda: tool("deeper"))
-            lifecycle.restore(held)
+            begin_only()
     listeners.remove(trees)
-    del run, held
     gc.collect()
     assert len(trees._branches) == 0
 

@@ -6,10 +6,11 @@ What comes back is settled by what it is: a value, an awaitable, or a stream.
 from collections.abc import Awaitable, Callable
 from typing import Any
 
+from spanhook.errors import internal
 from spanhook.finishing import Run, afinish, apasses, finish, passes, start
 from spanhook.lifecycle import Absorbed, begin, enter, outcome, restore, settle
 from spanhook.operation import Operation
-from spanhook.proxies import hand_over
+from spanhook.proxies import hand_over, stream_sort
 from spanhook.shape import Args, Kwargs, Shape
 
 
@@ -26,7 +27,7 @@ def call(shape: Shape, wrapped: Callable[..., Any], instance: Any, args: Args, k
     try:
         run = start(op, is_async=False)
         if passes(op, run):
-            op.called = True
+            _set_out(op)
             try:
                 result = wrapped(*op.args, **op.kwargs)
             except BaseException as error:
@@ -76,14 +77,25 @@ async def acall(shape: Shape, wrapped: Callable[..., Awaitable[Any]], instance: 
     return result
 
 
-async def _make(op: Operation, wrapped: Callable[..., Awaitable[Any]]) -> None:
+def _set_out(op: Operation) -> None:
+    """The call is about to be made, with the last changes of our own to it."""
     op.called = True
+    prepare = op.shape.prepare
+    if prepare is not None:
+        try:
+            op.args, op.kwargs = prepare(op.instance, op.args, op.kwargs)
+        except Exception as error:
+            internal.report("extract.prepare", error)
+
+
+async def _make(op: Operation, wrapped: Callable[..., Awaitable[Any]]) -> None:
+    _set_out(op)
     try:
         result = await wrapped(*op.args, **op.kwargs)
     except BaseException as error:
         op.error = error
     else:
-        if op.shape.stream_of is not None and op.shape.stream_of(result):
+        if op.shape.stream_of is not None and stream_sort(op.shape, result):
             op.result = result
         else:
             settle(op, result)

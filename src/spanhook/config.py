@@ -15,12 +15,15 @@ from spanhook.instrument import installed, instrumentor, names
 from spanhook.instrument.engine import BOUND, Instrumentor
 from spanhook.instrument.providers import providers
 from spanhook.lifecycle import registry
+from spanhook.loading import load_hooks
 from spanhook.pricing import prices
 from spanhook.processor import attach, bound_libraries, detach
 from spanhook.registry import Hooks
 from spanhook.settings import Settings
 from spanhook.telemetry import telemetry
 from spanhook.version import __version__
+
+__all__ = ["instrument", "load_hooks", "uninstrument"]
 
 _active: list[Instrumentor] = []
 
@@ -107,8 +110,14 @@ def uninstrument() -> None:
     telemetry.stop()
 
 
-def _check(required: Iterable[str]) -> None:
-    for name in required:
+def check_installed(required: Iterable[str]) -> None:
+    """Find out whether libraries are installed at a supported version; nothing is imported for it.
+
+    Raises:
+        ConfigurationError: There is no instrumentor for one of them.
+        RequirementError: One is not installed, or not supported.
+    """
+    for name in names(required):
         library = instrumentor(name)
         if not library.version:
             raise RequirementError(f"required library {name!r} is not installed; pip install {library.requirement!r}")
@@ -116,6 +125,12 @@ def _check(required: Iterable[str]) -> None:
             raise RequirementError(
                 f"required library {name!r} is at version {library.version}; supported is {library.requirement}"
             )
+
+
+def _check(required: Iterable[str]) -> None:
+    check_installed(required)
+    for name in required:
+        library = instrumentor(name)
         library.load()
         unbound = [point for point, state in library.required_states() if state != BOUND]
         if unbound:

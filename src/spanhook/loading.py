@@ -10,7 +10,7 @@ import os
 import re
 import sys
 import traceback
-from collections.abc import Iterator, Sequence
+from collections.abc import Generator, Sequence
 from contextlib import contextmanager
 from importlib.machinery import ModuleSpec, PathFinder, SourceFileLoader
 from types import ModuleType
@@ -34,7 +34,9 @@ class Folders:
         if self not in sys.meta_path:
             sys.meta_path.append(self)
 
-    def find_spec(self, name: str, path: Sequence[str] | None = None, _target: ModuleType | None = None) -> ModuleSpec | None:
+    def find_spec(
+        self, name: str, path: Sequence[str] | None = None, _target: ModuleType | None = None
+    ) -> ModuleSpec | None:
         return PathFinder.find_spec(name, self.folders) if path is None else None
 
     def invalidate_caches(self) -> None:
@@ -143,14 +145,15 @@ def _from_module(spec: str, target: str) -> ModuleType:
         return importlib.import_module(target)
     except ModuleNotFoundError as error:
         if error.name and f"{target}.".startswith(f"{error.name}."):
+            file = f"./{target.rpartition('.')[2]}.py"
             raise ConfigurationError(
-                f"hooks {spec!r}: there is no module {error.name!r}; correct it, or name the file: ./{target.rpartition('.')[2]}.py:..."
+                f"hooks {spec!r}: there is no module {error.name!r}; correct it, or name the file as {file}:name"
             ) from None
         raise
 
 
 @contextmanager
-def _one_line(spec: str, target: str) -> Iterator[None]:
+def _one_line(spec: str, target: str) -> Generator[None]:
     """Turn whatever loading raises into one line that says where."""
     try:
         yield

@@ -225,9 +225,18 @@ def lazy(
     return AsyncGenerator(source, track) if is_async else SyncGenerator(source, track)
 
 
+def stream_sort(shape: Shape, result: Any) -> str:
+    """``"sync"`` or ``"async"`` if ``result`` is a stream, else empty."""
+    try:
+        return shape.stream_of(result) if shape.stream_of is not None else ""
+    except Exception as error:
+        internal.report("extract.stream_of", error)
+        return ""
+
+
 def hand_over(op: Operation, run: Run | None, result: Any) -> Any:
     """A stream that goes on with ``op``, if ``result`` is one; else ``None``."""
-    sort = op.shape.stream_of(result) if op.shape.stream_of is not None else ""
+    sort = stream_sort(op.shape, result)
     if not sort:
         return None
     if op.shape.body is not None:

@@ -8,6 +8,7 @@ from opentelemetry.context import Context
 from opentelemetry.trace import Status, StatusCode, set_span_in_context
 
 from spanhook import content, semconv
+from spanhook.context import Identity
 from spanhook.errors import internal
 from spanhook.hook import Reject
 from spanhook.metrics import Instruments
@@ -28,12 +29,11 @@ _CLIENT_ATTRIBUTES = (
 
 def report(op: Operation, telemetry: Telemetry) -> None:
     """End the span of ``op``, record its histograms and emit its events."""
-    span, logger = op.span, telemetry.logger
-    recording = span.is_recording()
+    span, logger, instruments = op.span, telemetry.logger, telemetry.live()
     kept = None
     if telemetry.span_content or (telemetry.event_content and logger is not None):
         kept = content.captured(op)
-    if recording:
+    if span.is_recording():
         attributes = _end_attributes(op)
         if kept and telemetry.span_content:
             attributes.update(content.as_text(kept))
@@ -43,32 +43,48 @@ def report(op: Operation, telemetry: Telemetry) -> None:
                 span.add_event(semconv.EVENT_DECISION, _decision_attributes(decision), decision.time_ns)
         if op.phase == "error" and op.status != "cancelled":
             _fail(op)
-    instruments = telemetry.live()
-    context = None
     if instruments is not None or logger is not None:
         context = set_span_in_context(span)
-    if instruments is not None and context is not None and not op.foreign:
-        _measure(op, instruments, context)
-    if logger is not None and context is not None:
-        for decision in op.decisions:
-            _emit_decision(op, decision, logger, context)
-        if op.parent is None:
-            _emit_run(op, logger, context)
-        if kept and telemetry.event_content:
-            _emit(logger, context, semconv.EVENT_INFERENCE_DETAILS, _client(op, None), content.as_body(kept))
+        if instruments is not None and not op.foreign:
+            _measure(op, instruments, context)
+        if logger is not None:
+            _tell(op, logger, context)
+            if kept and telemetry.event_content:
+                _emit(logger, context, semconv.EVENT_INFERENCE_DETAILS, _client(op, None), content.as_body(kept))
     if not op.foreign:
         span.end()
 
 
 def _end_attributes(op: Operation) -> dict[str, Any]:
     """The one dict of attributes known at the end."""
-    attributes = op.end_attributes
-    if attributes is None:
-        attributes = {}
     identity = op.identity
-    attributes[semconv.KIND] = op.kind
-    attributes[semconv.STATUS] = op.status
-    attributes[semconv.RUN_ID] = identity.run_id
+    attributes = {semconv.KIND: op.kind, semconv.STATUS: op.status, semconv.RUN_ID: identity.run_id}
+    if op.end_attributes:
+        attributes.update(op.end_attributes)
+    if identity.tenant_id or identity.user_id or identity.session_id or identity.attributes:
+        _identified(attributes, identity)
+    if op.coverage is not None:
+        attributes[semconv.COVERAGE] = op.coverage
+    if op.first_chunk_ns:
+        attributes[semconv.GEN_AI_RESPONSE_TIME_TO_FIRST_CHUNK] = (op.first_chunk_ns - op.start_ns) / 1e9
+    used = op.own_usage
+    if used is not None:
+        _own(attributes, used)
+    elif op.leaves:
+        _totals(attributes, op.usage)
+    if op.in_hook:
+        attributes[semconv.IN_HOOK] = True
+    if op.modified:
+        attributes[semconv.MODIFIED] = op.modified
+    if op.decisions:
+        decision = _decisive(op)
+        attributes[semconv.DECISION] = decision.decision
+        attributes[semconv.DECISION_HOOK] = decision.hook
+        attributes[semconv.DECISION_REASON] = decision.reason
+    return attributes
+
+
+def _identified(attributes: dict[str, Any], identity: Identity) -> None:
     if identity.session_id:
         attributes[semconv.SESSION_ID] = attributes[semconv.GEN_AI_CONVERSATION_ID] = identity.session_id
     if identity.user_id:
@@ -77,25 +93,6 @@ def _end_attributes(op: Operation) -> dict[str, Any]:
         attributes[semconv.TENANT_ID] = identity.tenant_id
     if identity.attributes:
         attributes.update(identity.attributes)
-    if op.in_hook:
-        attributes[semconv.IN_HOOK] = True
-    if op.coverage is not None:
-        attributes[semconv.COVERAGE] = op.coverage
-    if op.modified:
-        attributes[semconv.MODIFIED] = op.modified
-    if op.first_chunk_ns:
-        attributes[semconv.GEN_AI_RESPONSE_TIME_TO_FIRST_CHUNK] = (op.first_chunk_ns - op.start_ns) / 1e9
-    used = op.own_usage
-    if used is not None:
-        _own(attributes, used)
-    elif op.leaves:
-        _totals(attributes, op.usage)
-    if op.decisions:
-        decision = _decisive(op)
-        attributes[semconv.DECISION] = decision.decision
-        attributes[semconv.DECISION_HOOK] = decision.hook
-        attributes[semconv.DECISION_REASON] = decision.reason
-    return attributes
 
 
 def _own(attributes: dict[str, Any], used: Usage) -> None:
@@ -247,6 +244,14 @@ def _who(op: Operation) -> dict[str, Any]:
         semconv.GEN_AI_AGENT_NAME: identity.agent_id,
     }
     return {key: value for key, value in known.items() if value}
+
+
+def _tell(op: Operation, logger: Logger, context: Context) -> None:
+    """The two log events that no sampler touches."""
+    for decision in op.decisions:
+        _emit_decision(op, decision, logger, context)
+    if op.parent is None:
+        _emit_run(op, logger, context)
 
 
 def _emit_decision(op: Operation, decision: DecisionRecord, logger: Logger, context: Context) -> None:

@@ -8,11 +8,13 @@ result on every supported version.
 """
 
 import os
+from random import getrandbits
 from typing import Any
 
 from opentelemetry.context import Context
 from opentelemetry.sdk.trace import ReadableSpan, SpanLimits, SpanProcessor, Tracer, _Span
 from opentelemetry.sdk.trace.export import BatchSpanProcessor, SimpleSpanProcessor
+from opentelemetry.sdk.trace.id_generator import RandomIdGenerator
 from opentelemetry.sdk.trace.sampling import ALWAYS_OFF, ALWAYS_ON, ParentBased
 from opentelemetry.trace import (
     INVALID_SPAN,
@@ -50,15 +52,20 @@ def context_with(span: Span, before: Context) -> Context:
 def fill(span: Span, attributes: dict[str, Any]) -> None:
     """Set attributes on a recording span."""
     if type(span) is LeanSpan:
-        held = span._attributes
-        held.update(attributes)
-        for value in held.values():
-            kind = type(value)
-            if kind not in _PLAIN and not (kind is tuple and all(type(one) is str for one in value)):
-                span.complete()
-                return
+        span._attributes.update(attributes)
+        if not _plain(attributes):
+            span.complete()
         return
     span.set_attributes(attributes)
+
+
+def _plain(attributes: dict[str, Any]) -> bool:
+    """Whether every value is one that the SDK would take as it is."""
+    for value in attributes.values():
+        kind = type(value)
+        if kind not in _PLAIN and not (kind is tuple and all(type(one) is str for one in value)):
+            return False
+    return True
 
 
 class LeanSpan(_Span):
@@ -119,6 +126,10 @@ class LeanSpan(_Span):
             self._opener.tracer.span_processor.on_end(self)
 
 
+_NO_STATE = SpanContext(1, 2, is_remote=False).trace_state
+_TUPLE = tuple(SpanContext(1, 2, False, TraceFlags(1))) == (1, 2, False, TraceFlags(1), _NO_STATE, True)
+"""Whether a span context is the tuple it is known to be; making one of checked parts needs no checks then."""
+
 _WHOLE = frozenset(vars(_Span("", SpanContext(1, 1, is_remote=False), limits=SpanLimits())))
 """What a complete span has."""
 
@@ -140,6 +151,8 @@ class Opener:
         self._heard = True
         if self._lean:
             self._root_flags, self._root = self._root_decision()
+            self._dropped_flags = TraceFlags(self._root_flags & ~TraceFlags.SAMPLED)
+            self._random = type(tracer.id_generator) is RandomIdGenerator
             self._inherits = _inherits(self._sampler)
 
     def _familiar(self) -> bool:
@@ -166,7 +179,7 @@ class Opener:
     def open(self, name: str, before: Context, kind: SpanKind, attributes: dict[str, Any]) -> Span:
         """Start a span whose parent is that of ``before``. A lean one keeps ``attributes`` itself, not a copy."""
         tracer = self.tracer
-        if not self._lean or not self._unheard(tracer) or tracer.sampler is not self._sampler:
+        if not self._lean or not self._unheard(tracer) or not _plain(attributes):
             return tracer.start_span(name, before, kind, attributes)
         around: Any = get_current_span(before)
         parent: SpanContext = around.get_span_context()
@@ -177,13 +190,19 @@ class Opener:
         if not parent.trace_flags & TraceFlags.SAMPLED:
             # What is inside of a trace that is not sampled is not sampled, and needs no span of its own.
             return around if type(around) is NonRecordingSpan else NonRecordingSpan(parent)
-        span_id = tracer.id_generator.generate_span_id()
-        context = SpanContext(parent.trace_id, span_id, False, parent.trace_flags, parent.trace_state)
+        context = self._child_of(parent)
         return LeanSpan(self, name, context, parent, kind, attributes)
 
+    def _child_of(self, parent: SpanContext) -> SpanContext:
+        span_id = getrandbits(64) if self._random else self.tracer.id_generator.generate_span_id()
+        if _TUPLE and span_id:
+            return tuple.__new__(SpanContext, (parent[0], span_id, False, parent[3], parent[4], True))
+        return SpanContext(parent.trace_id, span_id, False, parent.trace_flags, parent.trace_state)
+
     def _root_span(self, name: str, before: Context, kind: SpanKind, attributes: dict[str, Any]) -> Span:
-        ids, sampled, trace_state = self.tracer.id_generator, self._root, None
-        trace_id = ids.generate_trace_id()
+        ids, sampled, trace_state = self.tracer.id_generator, self._root, _NO_STATE
+        trace_id = (getrandbits(128) if self._random else 0) or ids.generate_trace_id()
+        span_id = (getrandbits(64) if self._random else 0) or ids.generate_span_id()
         recording = sampled
         if sampled is None:
             result = self._sampler.should_sample(before, trace_id, name, kind, attributes, ())
@@ -191,8 +210,11 @@ class Opener:
             trace_state = result.trace_state
             if recording and result.attributes is not None and len(result.attributes) != len(attributes):
                 attributes = dict(result.attributes)
-        flags = self._root_flags if sampled else TraceFlags(self._root_flags & ~TraceFlags.SAMPLED)
-        context = SpanContext(trace_id, ids.generate_span_id(), False, flags, trace_state)
+        flags = self._root_flags if sampled else self._dropped_flags
+        if _TUPLE:
+            context = tuple.__new__(SpanContext, (trace_id, span_id, False, flags, trace_state, True))
+        else:
+            context = SpanContext(trace_id, span_id, False, flags, trace_state)
         return LeanSpan(self, name, context, None, kind, attributes) if recording else NonRecordingSpan(context)
 
     def _unheard(self, tracer: Tracer) -> bool:

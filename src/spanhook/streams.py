@@ -274,7 +274,11 @@ class Track:
 
     def _early(self) -> bool:
         """Whether a consumer that lets go now has stopped before the end."""
-        return self._chunks is None or not self._chunks.complete
+        try:
+            return self._chunks is None or not self._chunks.complete
+        except Exception as error:
+            internal.report("extract.complete", error)
+            return True
 
     def _read(self, op: Operation) -> None:
         """Read what the chunks that have come tell."""

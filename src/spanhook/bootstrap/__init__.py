@@ -5,7 +5,7 @@ Whatever fails here ends the process: an application that should be gated must n
 
 import os
 import sys
-from collections.abc import Iterator
+from collections.abc import Generator
 from contextlib import contextmanager
 from typing import Any, NoReturn
 
@@ -69,14 +69,23 @@ def stop(error: BaseException) -> NoReturn:
 def install() -> None:
     """Put in force what the environment asks for.
 
+    The hooks may import the application's modules; what those call before the hooks are in force is refused.
+
     Raises:
         ConfigurationError: A variable or one of the hooks cannot be used.
         RequirementError: A required library is not installed, not supported, or not bound completely.
     """
     wanted = environment.read(os.environ).anchored()
     names(wanted.require)
-    found = _load(wanted)
-    instrument(found, require=wanted.require, settings=wanted.settings)
+    refusing = Hooks()
+    if wanted.hooks:
+        refusing.before("*", name="spanhook.loading", priority=0)(_refuse)
+        instrument(refusing, settings=wanted.settings)
+    with _application_path():
+        found = [_load(spec) for spec in wanted.hooks]
+        instrument(found, require=wanted.require, settings=wanted.settings)
+    for hook in refusing:
+        refusing.remove(hook)
     if wanted.console:
         from spanhook import console
 
@@ -92,29 +101,11 @@ def put_first(environ: Any) -> None:
     environ["PYTHONPATH"] = os.pathsep.join([SITE, *rest]) if any(rest) else SITE
 
 
-def _load(wanted: environment.Wanted) -> list[Hooks | Hook]:
-    """Load the hooks. They may import the application's modules: what those call meanwhile is refused."""
-    refusing = Hooks()
-    if wanted.hooks:
-        instrument(refusing, settings=wanted.settings)
-        refusing.before("*", name="spanhook.loading", priority=0)(_refuse)
-    with _application_path():
-        found: list[Hooks | Hook] = []
-        for spec in wanted.hooks:
-            _check_not_target(spec)
-            found.append(load_hooks(spec))
-    instrument(found)  # before what refuses everything goes
-    for hook in refusing:
-        refusing.remove(hook)
-    return found
-
-
 def _refuse(op: Operation) -> None:
     raise Reject(f"{op.kind} {op.name!r} was called while hooks were being loaded; move the call out of import time")
 
 
-def _check_not_target(spec: str) -> None:
-    """Refuse hooks that stand in the application's own script: loading them would run it."""
+def _load(spec: str) -> Hooks | Hook:
     target = spec.rpartition(":")[0]
     script = sys.argv[0] if sys.argv else ""
     if is_path(target) and script.endswith(".py") and os.path.realpath(target) == os.path.realpath(script):
@@ -122,10 +113,11 @@ def _check_not_target(spec: str) -> None:
             f"hooks {spec!r} stand in the application's own script, which would run before they are in force; "
             "move them to a file of their own"
         )
+    return load_hooks(spec)
 
 
 @contextmanager
-def _application_path() -> Iterator[None]:
+def _application_path() -> Generator[None]:
     """``sys.path`` as the application will have it.
 
     The interpreter puts the first entry there only after the start-up code. The working directory comes last, for
@@ -165,7 +157,7 @@ def _stay_first(launcher: Any) -> None:
     """Have ``opentelemetry-instrument`` keep our start-up code before its own, which runs no other after it."""
     execl = launcher.execl
 
-    def ours_first(file: str, *args: str) -> NoReturn:
+    def ours_first(file: str, *args: str) -> None:
         put_first(os.environ)
         execl(file, *args)
 

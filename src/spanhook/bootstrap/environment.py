@@ -1,4 +1,4 @@
-"""What the ``SPANHOOK_*`` variables say. Read by spanhook's commands and loaders; ``spanhook.instrument`` reads none."""
+"""What the ``SPANHOOK_*`` variables say, which spanhook's commands and loaders read, and nothing else does."""
 
 import os
 from collections.abc import Iterable, Mapping

@@ -30,7 +30,7 @@ class Node:
         decisions: Every decision about it but ``allow``.
         error: What it failed with, in a line; empty unless the status is ``error``.
         facts: Whose run it was and in which trace: labels and values; only on the outermost operation.
-        trace_id: 32 hex digits; zeros where there is no SDK. Only on the outermost operation.
+        trace_id: 32 hex digits; zeros where there is no SDK.
         within: The outermost operation's name, if that one ended before this one did.
         children: In the order they ended.
         left_out: How many operations inside are not kept.
@@ -146,6 +146,7 @@ def _node(op: Operation) -> Node:
         error=_words(op.error) if op.status == "error" else "",
         in_hook=op.in_hook,
         facts=_facts(op) if op.parent is None else {},
+        trace_id=f"{op.span.get_span_context().trace_id:032x}",
     )
 
 

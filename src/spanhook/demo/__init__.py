@@ -1,65 +1,102 @@
 """``spanhook demo``: a real LangGraph agent under hooks, on a machine with nothing else.
 
-Nothing here imports a library that may be missing before it is known to be there.
+Nothing is imported here that may be missing before it is known to be there.
 """
 
 import json
 import os
 import sys
-from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from collections.abc import Iterator
 from importlib.util import find_spec
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from opentelemetry import trace
-from opentelemetry.sdk.trace import ReadableSpan, SpanProcessor, TracerProvider
-from opentelemetry.sdk.trace.sampling import ALWAYS_ON
-
-from spanhook import providers
-from spanhook.config import instrument, uninstrument
-from spanhook.console.rendering import render, usage_table
-from spanhook.console.terminal import Style, encodable, style_of, wrap
-from spanhook.console.tree import Node, Trees
-from spanhook.demo.document import Document, run_document
+from spanhook.console.rendering import GAP, render, usage_table
+from spanhook.console.terminal import Style, encodable, harmless, style_of, wrap
+from spanhook.console.tree import Node
 from spanhook.errors import ConfigurationError
-from spanhook.lifecycle import listeners
-from spanhook.usage import Usage
+from spanhook.usage import Usage, total
 
 if TYPE_CHECKING:
     from spanhook.demo.scenes import Scene
 
 NEEDED = ("langchain", "langgraph", "genai_prices")
-SERVICE = "spanhook-demo"
 KEY = "OPENAI_API_KEY"
 NEXT = (
     "next: `spanhook run --console app.py` shows the runs of your own agent like this, without a change to it",
-    "docs: https://github.com/spanhook/spanhook#readme says how to write hooks, and what is guaranteed",
+    "docs: https://github.com/spanhook/spanhook#readme on how to write hooks, and on what is guaranteed",
 )
 
 
 def run_demo(live: bool, as_json: bool) -> int:
-    """Play the scenes and print what came of them.
+    """Play the scenes and print what came of them on standard output.
 
     Args:
         live: Use OpenAI's models instead of scripted ones; needs a key in ``OPENAI_API_KEY``.
-        as_json: Print one JSON document instead of text; see ``spanhook.demo.document``.
+        as_json: Print one JSON document instead of text; ``spanhook.demo.document`` describes it.
 
     Returns:
-        The exit code: 2 if something is missing, 1 if a scene failed.
+        The exit code: 2 if something is missing, 1 if a run failed.
     """
     try:
-        _check(live)
+        _check(live=live)
     except ConfigurationError as error:
-        return _say_why(str(error), 2)
-    with _recorded() as (trees, spans):
-        try:
-            played = [(scene, trees.pop(), word) for scene, word in _play(live)]
-        except Exception as error:
-            return _say_why(f"spanhook demo: {type(error).__name__}: {error}", 1)
-    if as_json:
-        runs = [run_document(scene.name, tree, spans) for scene, tree, _ in played]
-        sys.stdout.write(json.dumps(Document(runs=runs), indent=2) + "\n")
-        return 0
+        return _failed(str(error), 2)
+    from spanhook.demo.agent import make
+    from spanhook.demo.document import Document, run_document
+    from spanhook.demo.recording import recorded
+    from spanhook.demo.scenes import SCENES
+
     style = style_of(sys.stdout)
-    ...
+    try:
+        with recorded() as seen:
+            agent = make(live=live)
+            for number, scene in enumerate(SCENES, 1):
+                speaker, said = scene.run(agent)
+                if not as_json:
+                    _print(_scene(f"{number}/{len(SCENES)}", scene, speaker, said, seen.trees[-1], style))
+    except ConfigurationError as error:
+        return _failed(f"spanhook demo: {error}", 2)
+    except BrokenPipeError:  # whoever read has read enough
+        raise
+    except Exception as error:  # a provider that refuses the key, or a broken installation
+        return _failed(f"spanhook demo: {type(error).__name__}: {error}", 1)
+    if as_json:
+        runs = [run_document(scene.name, tree, seen.spans) for scene, tree in zip(SCENES, seen.trees, strict=True)]
+        print(json.dumps(Document(runs=runs), indent=2))  # noqa: T201
+    else:
+        _print([*_ending(seen.trees, style)])
     return 0
+
+
+def _check(*, live: bool) -> None:
+    missing = [name for name in (*NEEDED, *(("langchain_openai",) if live else ())) if find_spec(name) is None]
+    if missing:
+        raise ConfigurationError(f'spanhook demo needs {", ".join(missing)}: pip install "spanhook[demo]"')
+    if live and not os.environ.get(KEY):
+        raise ConfigurationError(f"spanhook demo --live asks OpenAI's models, which needs a key in {KEY}")
+
+
+def _failed(message: str, code: int) -> int:
+    print(" ".join(message.split()), file=sys.stderr)  # noqa: T201
+    return code
+
+
+def _scene(place: str, scene: "Scene", speaker: str, said: str, tree: Node, style: Style) -> Iterator[str]:
+    yield style.paint(f"{place}  {scene.title}", "bold")
+    yield from wrap(scene.look_at, style.width, 3, style)
+    for who, what in ((scene.user_id, scene.request), (speaker, said)):
+        for line in wrap(f"{who}: {harmless(what)}", style.width - len(GAP), 4, style):
+            yield GAP + style.paint(line, "dim")
+    yield render(tree, style)
+
+
+def _ending(trees: list[Node], style: Style) -> Iterator[str]:
+    used = total((model, used) for tree in trees for model, used in tree.by_model.items())
+    by_model: dict[str, Usage] = dict(used.by_model)
+    yield from usage_table(by_model, style, f"usage by model, all {len(trees)} runs")
+    yield ""
+    yield from NEXT
+
+
+def _print(lines: Iterator[str] | list[str]) -> None:
+    print(encodable("\n".join(lines), sys.stdout), flush=True)  # noqa: T201

@@ -1,6 +1,7 @@
 """The demo's agent: a support desk made with LangChain's ``create_agent``. Nothing in it knows of spanhook."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from langchain.agents import create_agent
@@ -53,7 +54,7 @@ def tools(reader: BaseChatModel) -> list[BaseTool]:
     @tool
     def search_orders(query: str) -> str:
         """Look up orders by their number or contents."""
-        return f"order {query}: sent on Monday, due on Thursday, three days late, shipping 4.99, total 42.00"
+        return f"order {query}: sent on Monday, due on Thursday, now expected on Sunday, shipping 4.99, total 42.00"
 
     @tool
     def refund(order_id: str, amount: float) -> str:
@@ -69,36 +70,49 @@ def tools(reader: BaseChatModel) -> list[BaseTool]:
     @tool
     def summarize_policy(topic: str) -> str:
         """The shop's rules on a topic, in a sentence."""
-        return str(reader.invoke([HumanMessage(f"In one sentence, what do these rules say on {topic}? {RULES}")]).content)
+        return str(
+            reader.invoke([HumanMessage(f"In one sentence, what do these rules say on {topic}? {RULES}")]).content
+        )
 
     return [search_orders, refund, close_account, summarize_policy]
 
 
 # ----------------------------------------------------------------------------------------------- the script
 
-_ORDER_STEP = ("search_orders", {"query": "1001"})
-_STEPS: Mapping[str, Sequence[tuple[str, Mapping[str, Any]]]] = {
-    ORDER: (_ORDER_STEP, ("refund", {"order_id": "1001", "amount": 4.99})),
-    REFUND: (_ORDER_STEP, ("refund", {"order_id": "1001", "amount": 42.00})),
-    CLOSE: (("close_account", {"reason": "the customer asked for it"}),),
-    POLICY: (("summarize_policy", {"topic": "returns"}),),
+
+@dataclass(frozen=True, slots=True)
+class Talk:
+    """How the scripted model deals with one question: the tools it calls, one after the other, and what it says."""
+
+    steps: Sequence[tuple[str, Mapping[str, Any]]]
+    answer: str
+
+
+_LOOK_UP = ("search_orders", {"query": "1001"})
+_TALKS: Mapping[str, Talk] = {
+    ORDER: Talk(
+        (_LOOK_UP, ("refund", {"order_id": "1001", "amount": 4.99})),
+        "Your order arrives on Sunday, three days late. {}.",
+    ),
+    REFUND: Talk((_LOOK_UP, ("refund", {"order_id": "1001", "amount": 42.00})), "{}."),
+    CLOSE: Talk((("close_account", {"reason": "the customer asked for it"}),), "As you wished, {}."),
+    POLICY: Talk((("summarize_policy", {"topic": "returns"}),), "{}"),
 }
-"""The tools it calls, one after the other, by what it is asked."""
 
 
 def _reply(messages: Sequence[BaseMessage]) -> AIMessage:
-    question = next(str(message.content) for message in reversed(messages) if isinstance(message, HumanMessage))
-    answers = [message for message in messages if isinstance(message, ToolMessage)]
-    steps = _STEPS[question]
-    if len(answers) < len(steps):
-        name, arguments = steps[len(answers)]
+    asked = max(index for index, message in enumerate(messages) if isinstance(message, HumanMessage))
+    talk = _TALKS[str(messages[asked].content)]
+    answers = [message for message in messages[asked:] if isinstance(message, ToolMessage)]
+    if len(answers) < len(talk.steps):
+        name, arguments = talk.steps[len(answers)]
         call = {"name": name, "args": dict(arguments), "id": f"call_{len(answers) + 1}", "type": "tool_call"}
         return AIMessage(content="", tool_calls=[call])
     last = answers[-1]
     if last.status == "error":
         return AIMessage(content=f"I am sorry, I cannot do that. {last.content}.")
-    return AIMessage(content=f"Done: {last.content}.")
+    return AIMessage(content=talk.answer.format(last.content))
 
 
 def _summary(_messages: Sequence[BaseMessage]) -> AIMessage:
-    return AIMessage(content="Most goods can be sent back within 30 days, but not gift cards, perishables or custom ones")
+    return AIMessage(content="Most goods can be sent back within 30 days, but not gift cards or goods made to order.")

@@ -4,6 +4,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, TypedDict
 
 from opentelemetry.sdk.trace import ReadableSpan
+from opentelemetry.trace import SpanContext
 
 from spanhook.console.tree import Node
 from spanhook.usage import Usage
@@ -41,7 +42,7 @@ class Span(TypedDict):
 
 
 class Run(TypedDict):
-    """One outermost operation; ``usage`` is by model."""
+    """One outermost operation; ``usage`` is by model, spans and decisions are in the order they started."""
 
     name: str
     status: str
@@ -67,8 +68,17 @@ def run_document(name: str, tree: Node, spans: Iterable[ReadableSpan]) -> Run:
         usage={model: _usage(used) for model, used in tree.by_model.items()},
         cost_usd=tree.usage.cost_usd,
         decisions=list(_decisions(tree)),
-        spans=[_span(span) for span in spans if f"{span.context.trace_id:032x}" == tree.trace_id],
+        spans=[_span(span) for span in sorted(spans, key=_start) if _context(span).trace_id == int(tree.trace_id, 16)],
     )
+
+
+def _context(span: ReadableSpan) -> SpanContext:
+    assert span.context is not None
+    return span.context
+
+
+def _start(span: ReadableSpan) -> int:
+    return span.start_time or 0
 
 
 def _usage(used: Usage) -> ModelUsage:
@@ -98,7 +108,7 @@ def _decisions(tree: Node) -> Iterator[Decision]:
 def _span(span: ReadableSpan) -> Span:
     return Span(
         name=span.name,
-        span_id=f"{span.context.span_id:016x}",
+        span_id=f"{_context(span).span_id:016x}",
         parent_id=f"{span.parent.span_id:016x}" if span.parent is not None else None,
         status=span.status.status_code.name,
         attributes=_plain(span.attributes or {}),

@@ -1,6 +1,6 @@
-"""The demo's hooks, written as anybody would write their own; `spanhook run --hooks hooks.py:hooks app.py` takes them."""
+"""The demo's hooks, written as anybody would write their own: ``spanhook run --hooks hooks.py:hooks app.py``."""
 
-from collections import Counter
+from collections import defaultdict
 from collections.abc import Generator
 from typing import Any
 
@@ -11,7 +11,7 @@ hooks = Hooks()
 PAYING = {"ann", "carol"}
 BUDGET_USD = 25.00
 
-ledger = Counter[str]({"globex": 25.04})
+ledger = defaultdict[str, float](float, {"globex": 25.04})
 cache: dict[str, Any] = {}
 
 

@@ -12,12 +12,13 @@ from langchain_core.messages.ai import InputTokenDetails, UsageMetadata
 from langchain_core.outputs import ChatGeneration, ChatGenerationChunk, ChatResult
 from langchain_core.runnables import Runnable
 from langchain_core.utils.function_calling import convert_to_openai_tool
+from typing_extensions import override
 
 Script = Callable[[Sequence[BaseMessage]], AIMessage]
 """What to say next, by the messages so far."""
 
 SECONDS_PER_CALL = 0.04
-SECONDS_PER_CHUNK = 0.01
+SECONDS_PER_CHUNK = 0.003
 TOKENS_OF_INSTRUCTIONS = 1180
 CACHED_TOKENS = 1024
 
@@ -37,14 +38,17 @@ class ScriptedModel(BaseChatModel):
     def _llm_type(self) -> str:
         return "scripted"
 
+    @override
     def _get_ls_params(self, stop: list[str] | None = None, **kwargs: Any) -> Any:
         return {"ls_provider": "openai", "ls_model_name": self.model_name, "ls_model_type": "chat"}
 
+    @override
     def bind_tools(
         self, tools: Sequence[Any], *, tool_choice: str | None = None, **kwargs: Any
     ) -> Runnable[LanguageModelInput, AIMessage]:
         return self.bind(tools=[convert_to_openai_tool(tool) for tool in tools], **kwargs)
 
+    @override
     def _generate(
         self,
         messages: list[BaseMessage],
@@ -65,6 +69,7 @@ class ScriptedModel(BaseChatModel):
         )
         return ChatResult(generations=[ChatGeneration(message=answer)])
 
+    @override
     def _stream(
         self,
         messages: list[BaseMessage],

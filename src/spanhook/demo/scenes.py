@@ -10,28 +10,30 @@ import spanhook
 from spanhook.demo.agent import CLOSE, ORDER, POLICY, REFUND
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Scene:
     """One run of the agent.
 
     Attributes:
         name: What the run is called in the JSON document.
-        look_at: A sentence on what to look at.
-        tenant_id, user_id: Whose request it is.
+        title, look_at: What it is, and a sentence on what to look at.
+        tenant_id, user_id, thread: Whose request it is, and in which of their conversations.
         request: What the customer says, or what a person answers to the agent's question.
         play: Runs the agent; yields what it says, piece by piece.
     """
 
     name: str
+    title: str
     look_at: str
     tenant_id: str
     user_id: str
+    thread: str
     request: str
     play: Callable[[Any, "Scene"], Iterator[str]]
 
     @property
     def config(self) -> Any:
-        return {"configurable": {"thread_id": f"{self.tenant_id}-{self.user_id}"}}
+        return {"configurable": {"thread_id": f"{self.user_id}-{self.thread}"}}
 
     @property
     def inputs(self) -> Any:
@@ -69,52 +71,63 @@ def _last_word(state: Any) -> str:
 
 SCENES = (
     Scene(
-        "allowed",
-        "An allowed run: every model call and tool call has its duration, tokens and cost, and they add up at the top.",
-        "acme",
-        "ann",
-        ORDER,
-        _invoke,
+        name="allowed",
+        title="An allowed run",
+        look_at="Every model call and tool call has its duration, tokens and cost; they add up on the agent's line.",
+        tenant_id="acme",
+        user_id="ann",
+        thread="order",
+        request=ORDER,
+        play=_invoke,
     ),
     Scene(
-        "tool_rejected",
-        "A tool call rejected: the refund is never made, the model is told why and says so; "
-        "and the search is answered from the cache of a hook.",
-        "acme",
-        "bob",
-        REFUND,
-        _invoke,
+        name="tool_rejected",
+        title="A tool call rejected, and explained to the model",
+        look_at="The refund is never made: the model is told why, and says so. A hook's cache answered the search.",
+        tenant_id="acme",
+        user_id="bob",
+        thread="order",
+        request=REFUND,
+        play=_invoke,
     ),
     Scene(
-        "over_budget",
-        "A run rejected for its budget: there is no model call below it, and it cost nothing.",
-        "globex",
-        "eve",
-        ORDER,
-        _invoke,
+        name="over_budget",
+        title="A run rejected for its budget",
+        look_at="It was rejected before any model call, so there is none below it and it cost nothing.",
+        tenant_id="globex",
+        user_id="eve",
+        thread="order",
+        request=ORDER,
+        play=_invoke,
     ),
     Scene(
-        "interrupted",
-        "An interrupted run: a tool asks a person, which is no error; the run ends as interrupted.",
-        "acme",
-        "ann",
-        CLOSE,
-        _invoke,
+        name="interrupted",
+        title="An interrupted run",
+        look_at="The tool asks a person; that is no error, and the run ends as interrupted.",
+        tenant_id="acme",
+        user_id="ann",
+        thread="account",
+        request=CLOSE,
+        play=_invoke,
     ),
     Scene(
-        "resumed",
-        "The same thread, resumed with the person's answer: a run of its own, with the same session.",
-        "acme",
-        "ann",
-        "(the person agrees)",
-        _resume,
+        name="resumed",
+        title="Its resume",
+        look_at="The person's answer goes to the same thread: a run of its own, in the same session.",
+        tenant_id="acme",
+        user_id="ann",
+        thread="account",
+        request="(a person says: yes, close it)",
+        play=_resume,
     ),
     Scene(
-        "streamed",
-        "A streamed run: it ends when its stream does, and a tool asks a second, smaller model.",
-        "acme",
-        "carol",
-        POLICY,
-        _stream,
+        name="streamed",
+        title="A streamed run",
+        look_at="It ends when its stream does; and its tool asks a second, smaller model.",
+        tenant_id="acme",
+        user_id="carol",
+        thread="policy",
+        request=POLICY,
+        play=_stream,
     ),
 )

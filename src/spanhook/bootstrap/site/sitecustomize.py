@@ -1,18 +1,18 @@
-# -*- coding: utf-8 -*-
+# noqa: INP001 - a folder to put on PYTHONPATH, no package
 """Start-up code of every Python process under `spanhook run`: the interpreter imports it before the application.
 
-It may be another Python than the one spanhook is installed for, of any version, so this file is plain.
+It may be another Python than the one that spanhook is installed for, and older, so this file is plain.
 """
 
 import os
 import sys
 
 HERE = os.path.dirname(os.path.abspath(__file__))
-#: What spanhook gates. A Python that has none of it and no spanhook either is some tool: there is nothing to gate.
+#: What spanhook gates. A Python that has none of it, and no spanhook either, is some tool: there is nothing to gate.
 LIBRARIES = ("langchain_core", "langgraph", "openai")
 
 
-def has(name):
+def has(name: str) -> bool:
     try:
         from importlib.util import find_spec
 
@@ -21,39 +21,44 @@ def has(name):
         return False
 
 
-def next_one():
-    """Run the sitecustomize that this one hides, as if it had been imported itself."""
+def forget() -> None:
+    """Leave sys.path as it would be without us. Child processes read the environment, where the folder stays."""
     sys.path[:] = [entry for entry in sys.path if os.path.abspath(entry or ".") != HERE]
-    del sys.modules["sitecustomize"]
+
+
+def next_one() -> None:
+    """Run the sitecustomize that this one hides, as if it had been imported itself."""
+    sys.modules.pop("sitecustomize", None)
     __import__("sitecustomize")  # an ImportError that names it is what the interpreter expects if there is none
 
 
-def tracks_resources():
-    """Whether this is the helper process of multiprocessing that runs nothing of the application."""
+def tracks_resources() -> bool:
+    """Whether this is the helper process of multiprocessing, which runs nothing of the application."""
     code = "".join(getattr(sys, "orig_argv", [])[-1:])
-    return code.startswith("from multiprocessing.resource_tracker import main;main(") and code[:-1].count(")") == 0
+    return code.startswith("from multiprocessing.resource_tracker import main;main(") and code.count(";") == 1
 
 
-def start():
+def start() -> None:
     if not has("spanhook"):
-        if not any(has(library) for library in LIBRARIES):
-            return
-        stop("%s has no spanhook, and what it starts would not be gated; install it: %s -m pip install spanhook")
+        if any(has(library) for library in LIBRARIES):
+            stop("has no spanhook, so what it runs would not be gated; install it there")
+        return
     try:
-        import spanhook.bootstrap
+        from spanhook.bootstrap import start
     except BaseException as error:
-        stop("spanhook cannot be imported by %s: " + ("%s: %s" % (type(error).__name__, error)).replace("%", "%%"))
-    spanhook.bootstrap.start()
+        stop("cannot import spanhook: " + type(error).__name__ + ": " + str(error))
+    else:
+        start()
 
 
-def stop(message):
-    line = " ".join((message.replace("%s", str(sys.executable))).split())
-    os.write(2, ("spanhook: %s\n" % line).encode("utf-8", "replace"))
+def stop(why: str) -> None:
+    line = " ".join(("spanhook: " + sys.executable + " " + why).split())
+    os.write(2, (line + "\n").encode("utf-8", "replace"))
     os._exit(2)
 
 
+forget()
 if os.environ.get("SPANHOOK_PROBE"):
-    sys.path[:] = [entry for entry in sys.path if os.path.abspath(entry or ".") != HERE]
     os.write(1, b"spanhook found" if has("spanhook") else b"spanhook missing")
     os._exit(0)
 try:

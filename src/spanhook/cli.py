@@ -1,0 +1,130 @@
+"""The command ``spanhook``: parses, calls, prints. What is called is imported by the command that needs it."""
+
+import sys
+from collections.abc import Callable
+from typing import Any, NoReturn
+
+import click
+
+from spanhook.errors import ConfigurationError, RequirementError, SpanhookError
+from spanhook.version import __version__
+
+_HOOKS = click.option("--hooks", multiple=True, metavar="SPEC", help="./hooks.py:hooks or package.module:hooks.")
+_REQUIRE = click.option("--require", multiple=True, metavar="A,B", help="Libraries that must be bound.")
+
+
+class Runner(click.Command):
+    """A command of which everything from the target on belongs to the target."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        dashes = args.index("--") if "--" in args else None
+        rest = super().parse_args(ctx, args.copy())
+        # click takes the `--` away; it was ours if just what follows it is the target
+        ctx.params["command"] = dashes is not None and len(args) - dashes - 1 == len(ctx.params["target"])
+        return rest
+
+
+@click.group(invoke_without_command=True)
+@click.version_option(__version__, message="%(version)s")
+@click.pass_context
+def cli(ctx: click.Context) -> None:
+    """Hooks for AI agents: trace, gate and count every agent run, LLM call and tool execution."""
+    if ctx.invoked_subcommand is None:
+        click.echo(ctx.get_help())
+
+
+@cli.command(
+    cls=Runner,
+    context_settings={"ignore_unknown_options": True, "allow_interspersed_args": False},
+    options_metavar="[OPTIONS] [--]",
+)
+@_HOOKS
+@_REQUIRE
+@click.option("--mode", type=click.Choice(["enforce", "off"]), help="off: traces and usage only, no hook runs.")
+@click.option("--console", is_flag=True, help="Print each finished run on standard error.")
+@click.option("--steps", is_flag=True, help="Make a span of every graph node.")
+@click.option("--stream-usage", is_flag=True, help="Ask models for the usage of streams.")
+@click.argument("target", nargs=-1, type=click.UNPROCESSED)
+def run(target: tuple[str, ...], command: bool, **given: Any) -> None:
+    """Start an application with hooks in force before its first import.
+
+    TARGET is app.py, -m module, or any command line after --, each with its arguments. Options not given are taken
+    from SPANHOOK_HOOKS, SPANHOOK_REQUIRE, SPANHOOK_MODE, SPANHOOK_CONSOLE, SPANHOOK_STEPS and SPANHOOK_STREAM_USAGE.
+    """
+    import os
+
+    from spanhook import running, targets
+    from spanhook.bootstrap import environment
+
+    wanted = environment.read(os.environ, **given)
+    running.run(targets.resolve(target, command=command), wanted)
+
+
+@cli.command()
+@_HOOKS
+@_REQUIRE
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")
+def doctor(hooks: tuple[str, ...], require: tuple[str, ...], as_json: bool) -> int:
+    """Tell what is installed, bound and exported here, and what is odd."""
+    from spanhook.doctor import run_doctor
+
+    return run_doctor(hooks, require, as_json)
+
+
+@cli.command()
+@click.option("--live", is_flag=True, help="Ask a real provider, if its key is set.")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")
+def demo(live: bool, as_json: bool) -> int:
+    """Run a small agent under hooks and show what they did."""
+    return _optional("demo", lambda: _demo(live, as_json))
+
+
+@cli.command()
+@click.option("--runs", default=100, show_default=True, type=click.IntRange(1), help="How many agent runs.")
+@click.option("--seed", default=1, show_default=True, help="Same seed, same runs.")
+@click.option("--concurrency", default=1, show_default=True, type=click.IntRange(1), help="How many at a time.")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")
+def load(runs: int, seed: int, concurrency: int, as_json: bool) -> int:
+    """Make scripted agent runs and print their exact totals."""
+    return _optional("load", lambda: _load(runs, seed, concurrency, as_json))
+
+
+def _demo(live: bool, as_json: bool) -> int:
+    from spanhook.demo import run_demo
+
+    return run_demo(live, as_json)
+
+
+def _load(runs: int, seed: int, concurrency: int, as_json: bool) -> int:
+    from spanhook.load import run_load
+
+    return run_load(runs, seed, concurrency, as_json)
+
+
+def _optional(command: str, call: Callable[[], int]) -> int:
+    try:
+        return call()
+    except ModuleNotFoundError as error:
+        if (error.name or "").startswith("spanhook"):
+            raise
+        raise ConfigurationError(f'spanhook {command} needs {error.name}; pip install "spanhook[demo]"') from error
+
+
+def main() -> NoReturn:
+    """Run the command; exits with 2 for wrong configuration, 3 for a requirement that is not met."""
+    try:
+        code = cli.main(prog_name="spanhook", standalone_mode=False)
+    except click.ClickException as error:
+        _fail(error.format_message(), error.exit_code)
+    except click.Abort:
+        _fail("stopped", 130)
+    except RequirementError as error:
+        _fail(str(error), 3)
+    except SpanhookError as error:
+        _fail(str(error), 2)
+    sys.exit(code if isinstance(code, int) else 0)
+
+
+def _fail(message: str, code: int) -> NoReturn:
+    click.echo(f"spanhook: {' '.join(message.split())}", err=True)
+    sys.exit(code)

@@ -1,0 +1,10 @@
+"""Names of layers: whose view of an operation a shape is. Written once, for those that are transports of others."""
+
+from typing import Final
+
+LANGCHAIN_CHAT: Final = "langchain.chat"
+LANGCHAIN_CHAT_STREAM: Final = "langchain.chat.stream"
+LANGCHAIN_LLM: Final = "langchain.llm"
+LANGCHAIN_LLM_STREAM: Final = "langchain.llm.stream"
+LANGCHAIN_EMBEDDINGS: Final = "langchain.embeddings"
+OPENAI: Final = "openai"

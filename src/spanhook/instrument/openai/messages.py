@@ -1,0 +1,201 @@
+"""Messages of chat completions to the conventions' role/parts form and back.
+
+What a part cannot say is kept: parts of unknown type are OpenAI's own, and a message that a hook left alone goes out as
+it came.
+"""
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from spanhook.instrument.openai.reading import fields_of
+from spanhook.shape import Message
+
+Wire = dict[str, Any]
+Part = dict[str, Any]
+
+
+def to_message(wire: Any) -> Message:
+    """One message in role/parts form."""
+    told = fields_of(wire)
+    role = str(told.get("role") or "assistant")
+    content = told.get("content")
+    if role in ("tool", "function") and told.get("tool_call_id"):
+        parts: list[Part] = [{"type": "tool_call_response", "id": told["tool_call_id"], "response": content}]
+    else:
+        parts = [{"type": "reasoning", "content": thought} for thought in _thoughts(told, wire)]
+        parts.extend(parts_of(content))
+    refusal = told.get("refusal")
+    if refusal:
+        parts.append({"type": "refusal", "content": refusal})
+    parts.extend(_call(call) for call in told.get("tool_calls") or ())
+    legacy = fields_of(told.get("function_call"))
+    if legacy:
+        parts.append({"type": "tool_call", "name": legacy.get("name"), "arguments": decoded(legacy.get("arguments"))})
+    message: Message = {"role": role, "parts": parts}
+    if told.get("name"):
+        message["name"] = told["name"]
+    return message
+
+
+def _thoughts(told: Mapping[str, Any], wire: Any) -> Iterable[str]:
+    """Reasoning that compatible providers tell beside the content."""
+    more = getattr(wire, "__pydantic_extra__", None) or told
+    for name in ("reasoning_content", "reasoning"):
+        if isinstance(more.get(name), str) and more[name]:
+            yield more[name]
+            return
+
+
+def parts_of(content: Any) -> Iterable[Part]:
+    """The parts of a message's content: text as text, all else as OpenAI writes it."""
+    if isinstance(content, str):
+        if content:
+            yield {"type": "text", "content": content}
+        return
+    for part in content or ():
+        told = fields_of(part)
+        if isinstance(part, str):
+            yield {"type": "text", "content": part}
+        elif told.get("type") in ("text", "input_text", "output_text"):
+            yield {"type": "text", "content": told.get("text") or ""}
+        elif told.get("type") == "refusal":
+            yield {"type": "refusal", "content": told.get("refusal") or ""}
+        else:
+            yield plain(part)
+
+
+def _call(call: Any) -> Part:
+    told = fields_of(call)
+    function = fields_of(told.get("function"))
+    if function:
+        arguments: Any = decoded(function.get("arguments"))
+    else:
+        function = fields_of(told.get("custom"))
+        arguments = function.get("input")
+    return {"type": "tool_call", "id": told.get("id"), "name": function.get("name"), "arguments": arguments}
+
+
+def from_message(message: Message, like: Wire | None = None) -> Wire:
+    """A message on the wire for one in role/parts form.
+
+    Args:
+        message: What a hook gave; one in OpenAI's own form is taken as it is.
+        like: The message it stands for, whose other keys are kept.
+    """
+    if "parts" not in message:
+        return dict(message)
+    role, parts = message["role"], list(message["parts"])
+    wire: Wire = {**like, "role": role} if like is not None and like.get("role") == role else {"role": role}
+    if "name" in message:
+        wire["name"] = message["name"]
+    responses = [part for part in parts if part.get("type") == "tool_call_response"]
+    if responses:
+        wire["tool_call_id"] = responses[0].get("id") or wire.get("tool_call_id", "")
+        wire["content"] = encoded(responses[0].get("response", ""))
+        return wire
+    calls = [part for part in parts if part.get("type") == "tool_call"]
+    known = {call.get("id"): call for call in wire.pop("tool_calls", None) or ()}
+    if calls and "function_call" in wire and not calls[0].get("id"):
+        wire["function_call"] = {"name": calls[0].get("name"), "arguments": encoded(calls[0].get("arguments") or {})}
+    elif calls:
+        wire["tool_calls"] = [_wire_call(call, known.get(call.get("id"))) for call in calls]
+    else:
+        wire.pop("function_call", None)
+    refusals = [part for part in parts if part.get("type") == "refusal"]
+    if "refusal" in wire:
+        wire["refusal"] = refusals[0].get("content") if refusals else None
+        refusals = []
+    said = [part for part in parts if part.get("type") not in ("tool_call", "reasoning", "refusal")] + refusals
+    wire["content"] = _content(said, like) if said or not calls else None
+    return wire
+
+
+def _wire_call(part: Part, like: Wire | None) -> Wire:
+    call: Wire = dict(like) if like is not None else {"id": part.get("id") or "call_spanhook", "type": "function"}
+    if "custom" in call:
+        call["custom"] = {**call["custom"], "name": part.get("name"), "input": part.get("arguments")}
+    else:
+        function: Wire = call.get("function") or {}
+        call["function"] = {**function, "name": part.get("name"), "arguments": encoded(part.get("arguments") or {})}
+    return call
+
+
+def _content(parts: Sequence[Part], like: Wire | None) -> Any:
+    in_parts = like is not None and isinstance(like.get("content"), list)
+    if not in_parts and all(part.get("type") == "text" for part in parts):
+        return "".join(part["content"] for part in parts)
+    return [wire_part(part) for part in parts]
+
+
+def wire_part(part: Part, text: str = "text") -> Wire:
+    """A part of a message's content as OpenAI writes it."""
+    if part.get("type") == "text":
+        return {"type": text, "text": part["content"]}
+    if part.get("type") == "refusal":
+        return {"type": "refusal", "refusal": part["content"]}
+    return part
+
+
+def rewrite(natives: Sequence[Any], new: Sequence[Any]) -> list[Any]:
+    """Messages on the wire for what a hook made of ``natives``; those it left alone go out as they came."""
+    before = [to_message(native) for native in natives]
+    result: list[Any] = []
+    for index, message in enumerate(new):
+        if index < len(before) and before[index] == message:
+            result.append(natives[index])
+        elif message in before:
+            result.append(natives[before.index(message)])
+        else:
+            like = natives[index] if len(new) == len(natives) else None
+            result.append(from_message(message, plain(like) if like is not None else None))
+    return result
+
+
+def with_system(natives: Sequence[Any], system: str) -> list[Any]:
+    """The messages with these instructions in front, in place of those that may be there."""
+    first = fields_of(natives[0]) if natives else {}
+    if first.get("role") in ("system", "developer"):
+        return [{**first, "content": system}, *natives[1:]]
+    return [{"role": "system", "content": system}, *natives]
+
+
+def system_of(messages: Iterable[Message]) -> str:
+    """The text of all instructions among messages in role/parts form."""
+    return "\n".join(
+        str(part.get("content", ""))
+        for message in messages
+        if message["role"] in ("system", "developer")
+        for part in message["parts"]
+        if part.get("type") == "text"
+    )
+
+
+def decoded(arguments: Any) -> Any:
+    """A tool call's arguments by name; as they are where they are no JSON object."""
+    try:
+        read = json.loads(arguments)
+    except (TypeError, ValueError):
+        return arguments
+    return read if isinstance(read, dict) else arguments
+
+
+def encoded(value: Any) -> Any:
+    """Arguments or a tool's result as they go on the wire: text and lists of parts as they are, all else as JSON."""
+    if isinstance(value, str):
+        return value
+    if isinstance(value, list) and value and all(isinstance(one, dict) and "type" in one for one in value):
+        return value
+    return json.dumps(value, ensure_ascii=False, default=str)
+
+
+def plain(value: Any) -> Any:
+    """A model as a dict of what the provider sent."""
+    return dict(value) if isinstance(value, dict) else value.to_dict(mode="json", warnings=False)
+
+
+def tool_name(tool: Any) -> str:
+    """The name of a tool as the model is given it; the type of one of OpenAI's own."""
+    told = fields_of(tool)
+    inner = fields_of(told.get("function") or told.get("custom"))
+    return str(inner.get("name") or told.get("name") or told.get("type") or "")
