@@ -4,6 +4,7 @@ A chain is one coroutine that parks where the call belongs (see ``driving``). Wh
 ``op.result`` and ``op.error``; nothing is raised through the chain, so no hook can lose it.
 """
 
+import asyncio
 from collections.abc import Awaitable, Callable
 from typing import Any
 
@@ -251,12 +252,18 @@ class Chain:
             inside, finished = clock.now() - entered, True
 
         value = error = None
+        cancelling = host.cancelling()
         try:
             value = await host.wrap(view, bound.timeout_ns, bound.function, proceed)
         except BaseException as raised:
             error = raised
         current.set(op)
         spent = clock.now() - started - inside
+        if isinstance(op.error, asyncio.CancelledError) and not isinstance(error, asyncio.CancelledError):
+            if host.moves_async is False and host.cancelling() == cancelling:
+                # The hook itself cancelled the call, as `asyncio.timeout` does, and has taken it back.
+                op.error = error or TimeoutError(f"hook {bound.name!r} gave up on the call")
+                self._conclude(op)
         if called:
             if error is None and not finished:
                 error = HookError("it returned while call_next() was still running; await it")

@@ -90,8 +90,10 @@ async def afinish(op: Operation, run: Run | None) -> None:
         else:
             orphan(op, run, is_async=True)
         return
+    apart = op.status == "cancelled"  # cancelled in a gate: the chain waits for its error hooks to be run apart
     try:
-        apart = run is not None and run.cr_frame is not None and await astep(run)
+        if not apart:
+            apart = run is not None and run.cr_frame is not None and await astep(run)
     except Exception as error:
         internal.report("chain", error)
         apart = False

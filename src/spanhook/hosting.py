@@ -79,6 +79,10 @@ class Host:
         """Whether async hooks run in another thread than the call."""
         return True
 
+    def cancelling(self) -> int:
+        """How often the cancellation of the call's task has been asked for and not been taken back."""
+        return 0
+
     async def blocking(
         self, view: Any, limit_ns: int | None, function: Callable[..., Any], args: tuple[Any, ...]
     ) -> Outcome:
@@ -109,16 +113,20 @@ class Host:
         async def call(_remote: Remote) -> Any:
             return await awaitable
 
-        remote = Remote(call, copy_context())
-        self._wait(remote, view, limit_ns)
+        remote = Remote(call, copy_context(), getattr(awaitable, "close", lambda: None))
+        self._wait(remote, view, limit_ns, starting=True)
         if remote.error is not None:
             raise remote.error
         return remote.result
 
-    def _wait(self, remote: Remote, view: Any, limit_ns: int | None) -> str:
+    def _wait(self, remote: Remote, view: Any, limit_ns: int | None, *, starting: bool = False) -> str:
+        """Wait for a hook on the private loop; one that is not waited for any more is cancelled and sealed."""
         try:
+            if starting:
+                remote.start()
             return remote.wait(_seconds(limit_ns))
         except BaseException as error:
+            remote.cancel()
             if isinstance(view, Handle):
                 view._self_seal()
             if isinstance(error, TimeoutError):
@@ -142,7 +150,7 @@ class Host:
             return await function(view, _once(call_next))
 
         remote = Remote(call, copy_context())
-        if self._wait(remote, view, limit_ns) == NEXT:
+        if self._wait(remote, view, limit_ns, starting=True) == NEXT:
             await proceed(False)
             remote.resume(op.result, op.error)
             self._wait(remote, view, limit_ns)
@@ -157,6 +165,10 @@ class AsyncHost(Host):
     @property
     def moves_async(self) -> bool:
         return False
+
+    def cancelling(self) -> int:
+        task = asyncio.current_task()
+        return task.cancelling() if task is not None else 0
 
     async def _worker(self, future: Any, limit_ns: int | None) -> Outcome:
         return await asyncio.wait_for(asyncio.wrap_future(future), _seconds(limit_ns))

@@ -67,12 +67,24 @@ class Remote:
     The coroutine may hand control back in the middle with ``call_next`` and is gone on with by ``resume``; so the call
     that a hook wraps stays in the caller's thread and context.
 
+    Args:
+        make: Makes the coroutine.
+        context: What it runs in.
+        discard: Called instead if it is cancelled before it began.
+
     Raises:
         HookError: Made on the private loop's own thread, where waiting would be a deadlock.
     """
 
-    def __init__(self, make: Callable[["Remote"], Coroutine[Any, Any, Any]], context: contextvars.Context) -> None:
+    def __init__(
+        self,
+        make: Callable[["Remote"], Coroutine[Any, Any, Any]],
+        context: contextvars.Context,
+        discard: Callable[[], None] = lambda: None,
+    ) -> None:
+        self._discard = discard
         if private_loop.here():
+            discard()
             raise HookError("an async hook cannot run for a sync call made on spanhook's own event loop")
         self._loop = private_loop.get()
         self._messages: queue.SimpleQueue[str] = queue.SimpleQueue()
@@ -81,12 +93,17 @@ class Remote:
         self._cancelled = False
         self.result: Any = None
         self.error: BaseException | None = None
-        self._loop.call_soon_threadsafe(self._begin, make, context)
+        self._make, self._context = make, context
 
-    def _begin(self, make: Callable[["Remote"], Coroutine[Any, Any, Any]], context: contextvars.Context) -> None:
+    def start(self) -> None:
+        """Set the coroutine going. Whatever interrupts the caller from here on must ``cancel`` it."""
+        self._loop.call_soon_threadsafe(self._begin)
+
+    def _begin(self) -> None:
         if self._cancelled:
+            self._discard()
             return
-        self._task = self._loop.create_task(make(self), context=context)
+        self._task = self._loop.create_task(self._make(self), context=self._context)
         self._task.add_done_callback(self._finished)
 
     def _finished(self, task: "asyncio.Task[Any]") -> None:
@@ -101,17 +118,12 @@ class Remote:
         """Wait until the coroutine is ``DONE`` or wants the ``NEXT`` one to run.
 
         Raises:
-            TimeoutError: Neither came in time; the coroutine has been cancelled.
-            BaseException: What interrupted the waiting thread; the coroutine has been cancelled.
+            TimeoutError: Neither came in time.
         """
         try:
             return self._messages.get(timeout=seconds)
         except queue.Empty:
-            self.cancel()
             raise TimeoutError from None
-        except BaseException:
-            self.cancel()
-            raise
 
     async def call_next(self) -> Any:
         """Let the waiting thread go on; returns or raises what ``resume`` is given."""

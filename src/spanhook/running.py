@@ -30,9 +30,8 @@ def run(target: Target, wanted: Wanted) -> NoReturn:
         ConfigurationError: It cannot be started gated, or what is wanted of it cannot be had.
         RequirementError: A required library is not installed, or not supported.
     """
-    wanted = wanted.anchored()
     _check(target, wanted)
-    environ = environment_for(wanted, os.environ)
+    environ = environment_for(wanted.anchored(), os.environ)
     if target.python:
         _ask(target.python, environ)
     if not target.direct:
@@ -96,6 +95,8 @@ def _ask(python: tuple[str, ...], environ: Mapping[str, str]) -> None:
 
 def _rehearse(python: tuple[str, ...], environ: Mapping[str, str]) -> None:
     """Let the start-up code run to its end, where the command does other things before its first Python starts."""
-    rehearsed = subprocess.run([*python, "-c", ""], env=dict(environ), stdin=subprocess.DEVNULL, check=False)
+    rehearsed = subprocess.run(
+        [*python, "-c", ""], env=dict(environ), stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, check=False
+    )
     if rehearsed.returncode:
         sys.exit(rehearsed.returncode)  # it has said why

@@ -193,6 +193,7 @@ class Track:
         while (chunk := await self._next(op, method, ())) is not END:
             chunks.append(chunk)
         self._buffer = self._answer_chunks(op) if op.replaced else chunks
+        self.plain, self.dead = False, True  # from here on the buffer is the stream
         return self._buffer.popleft() if self._buffer else END
 
     async def _pass(self, method: str, args: tuple[Any, ...]) -> Any:

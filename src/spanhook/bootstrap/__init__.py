@@ -13,10 +13,9 @@ import wrapt
 
 from spanhook import providers
 from spanhook.bootstrap import environment
-from spanhook.config import instrument, load_hooks
+from spanhook.config import check_installed, instrument, load_hooks
 from spanhook.errors import ConfigurationError, RequirementError, SpanhookError
 from spanhook.hook import Hook, Reject
-from spanhook.instrument import names
 from spanhook.loading import is_path
 from spanhook.operation import Operation
 from spanhook.registry import Hooks
@@ -76,7 +75,7 @@ def install() -> None:
         RequirementError: A required library is not installed, not supported, or not bound completely.
     """
     wanted = environment.read(os.environ).anchored()
-    names(wanted.require)
+    check_installed(wanted.require)
     refusing = Hooks()
     if wanted.hooks:
         refusing.before("*", name="spanhook.loading", priority=0)(_refuse)

@@ -42,7 +42,10 @@ class Span(TypedDict):
 
 
 class Run(TypedDict):
-    """One outermost operation; ``usage`` is by model, spans and decisions are in the order they started."""
+    """One outermost operation; ``usage`` is by model, spans and decisions are in the order they started.
+
+    ``cost_usd`` is ``None`` where no model has a known price; a run without model calls cost nothing.
+    """
 
     name: str
     status: str
@@ -66,7 +69,7 @@ def run_document(name: str, tree: Node, spans: Iterable[ReadableSpan]) -> Run:
         status=tree.status,
         trace_id=tree.trace_id,
         usage={model: _usage(used) for model, used in tree.by_model.items()},
-        cost_usd=tree.usage.cost_usd,
+        cost_usd=tree.usage.cost_usd if tree.usage.total_tokens else 0.0,
         decisions=list(_decisions(tree)),
         spans=[_span(span) for span in sorted(spans, key=_start) if _context(span).trace_id == int(tree.trace_id, 16)],
     )

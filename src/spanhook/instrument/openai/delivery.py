@@ -61,12 +61,13 @@ def deliver(instance: Any, args: Args, kwargs: Kwargs, payload: Payload, events:
     return drive(made) if hasattr(made, "__await__") else made  # all in memory, so there is nothing to wait for
 
 
-def as_bytes(events: Iterable[Event], last: str) -> Iterator[bytes]:
-    """Events as they go over the wire."""
+def as_bytes(events: Iterable[Event], last: str, *, framed: bool = True) -> Iterator[bytes]:
+    """Events as they go over the wire; unframed, the one that there is, alone."""
     for name, data in events:
         head = f"event: {name}\n" if name else ""
-        yield f"{head}data: {json.dumps(data)}\n\n".encode()
-    if last:
+        text = json.dumps(data)
+        yield (f"{head}data: {text}\n\n" if framed else text).encode()
+    if last and framed:
         yield f"data: {last}\n\n".encode()
 
 

@@ -14,7 +14,8 @@ from spanhook.usage import NANO, Usage
 
 Fields = Mapping[str, Any]
 _NO_FIELDS: Fields = {}
-_RAW = (LegacyAPIResponse, BaseAPIResponse)
+RAW = (LegacyAPIResponse, BaseAPIResponse)
+"""What ``with_raw_response`` and ``with_streaming_response`` give the caller."""
 
 
 def fields_of(value: Any) -> Fields:
@@ -43,7 +44,7 @@ def result_of(result: Any) -> Any:
     response = getattr(result, "http_response", result)
     if not getattr(response, "is_closed", False):
         return None
-    if isinstance(result, _RAW):
+    if isinstance(result, RAW):
         try:
             parsed = result.parse()  # pyright: ignore[reportAttributeAccessIssue]
             if hasattr(parsed, "__await__"):

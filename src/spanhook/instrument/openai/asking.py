@@ -1,0 +1,31 @@
+"""Asking for the usage of a stream, where the settings allow it and the application did not ask itself."""
+
+from typing import Any
+
+from spanhook.instrument.openai.options import body_of, is_raw, is_streamed, with_body
+from spanhook.shape import Args, Kwargs
+from spanhook.telemetry import telemetry
+
+
+class Asked(dict[str, Any]):
+    """``stream_options`` that spanhook asks with: the chunk that answers is hidden from the application."""
+
+
+def ask_for_usage(_instance: Any, args: Args, kwargs: Kwargs) -> tuple[Args, Kwargs]:
+    """The arguments of a request that asks for its stream's usage; raw ones stay, as nothing of them can be hidden."""
+    if not is_streamed(kwargs) or not telemetry.settings.stream_usage or is_raw(args, kwargs):
+        return args, kwargs
+    body = body_of(args, kwargs)
+    options = body.get("stream_options") or {}
+    if not body or "include_usage" in options:
+        return args, kwargs
+    return with_body(args, kwargs, {**body, "stream_options": Asked(options, include_usage=True)})
+
+
+def was_asked(args: Args, kwargs: Kwargs) -> tuple[bool, bool]:
+    """Whether the application asked for a stream's usage, and whether spanhook did."""
+    options = body_of(args, kwargs).get("stream_options")
+    if not options or not options.get("include_usage"):
+        return False, False
+    ours = isinstance(options, Asked)
+    return not ours, ours

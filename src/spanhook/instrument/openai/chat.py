@@ -1,0 +1,176 @@
+"""Chat completions: requests, responses, streams, answers."""
+
+from collections.abc import Iterator
+from typing import Any
+
+from opentelemetry.trace import SpanKind
+
+from spanhook import semconv
+from spanhook.clock import clock
+from spanhook.instrument.layers import LANGCHAIN_CHAT, LANGCHAIN_CHAT_STREAM, OPENAI
+from spanhook.instrument.openai.api import Api, stream_of
+from spanhook.instrument.openai.asking import ask_for_usage
+from spanhook.instrument.openai.chat_chunks import ChatChunks
+from spanhook.instrument.openai.delivery import Event, Payload
+from spanhook.instrument.openai.describing import describe, output_type
+from spanhook.instrument.openai.messages import from_message, rewrite, system_of, to_message, tool_name, with_system
+from spanhook.instrument.openai.options import body_of, with_body
+from spanhook.instrument.openai.reading import CHAT_USAGE, fields_of, note, result_of, usage_of
+from spanhook.shape import Args, Attributes, Change, Kwargs, Message, Request, Shape
+from spanhook.usage import Usage
+
+
+def chat_start(instance: Any, args: Args, kwargs: Kwargs) -> Attributes:
+    body = body_of(args, kwargs)
+    attributes = describe(instance, args, kwargs, body)
+    attributes[semconv.GEN_AI_OPERATION_NAME] = "chat"
+    attributes[semconv.OPENAI_API_TYPE] = "chat_completions"
+    asked = output_type(body.get("response_format"))
+    if asked:
+        attributes[semconv.GEN_AI_OUTPUT_TYPE] = asked
+    return attributes
+
+
+def chat_request(_instance: Any, args: Args, kwargs: Kwargs) -> Request:
+    body = body_of(args, kwargs)
+    messages = [to_message(message) for message in body.get("messages") or ()]
+    return Request(
+        messages=messages,
+        system=system_of(messages),
+        tools=[tool_name(tool) for tool in body.get("tools") or body.get("functions") or ()],
+        inputs=body.get("messages"),
+        model=str(body.get("model") or ""),
+    )
+
+
+def chat_rewrite(_instance: Any, args: Args, kwargs: Kwargs, change: Change) -> tuple[Args, Kwargs]:
+    body = dict(body_of(args, kwargs))
+    if change.arguments is not None:
+        raise ValueError("a chat completion has no arguments; use op.replace(messages=..., system=..., model=...)")
+    if change.inputs is not None:
+        body["messages"] = list(change.inputs)
+    if change.messages is not None:
+        body["messages"] = rewrite(body.get("messages") or (), one_prompt(change.messages))
+    if change.system is not None:
+        body["messages"] = with_system(body.get("messages") or (), change.system)
+    if change.model is not None:
+        body["model"] = change.model
+    return with_body(args, kwargs, body)
+
+
+def one_prompt(messages: Any) -> Any:
+    """The messages of the one prompt that a request has, however they are nested.
+
+    Raises:
+        ValueError: There are those of several.
+    """
+    if messages and isinstance(messages[0], list | tuple):
+        if len(messages) != 1:
+            raise ValueError(f"the request has one prompt; messages= has those of {len(messages)}")
+        return messages[0]
+    return messages
+
+
+def chat_response(result: Any) -> tuple[Attributes, Usage | None]:
+    told = fields_of(result_of(result))
+    attributes: Attributes = {}
+    note(attributes, told)
+    reasons = tuple(fields_of(choice).get("finish_reason") or "" for choice in told.get("choices") or ())
+    if any(reasons):
+        attributes[semconv.GEN_AI_RESPONSE_FINISH_REASONS] = reasons
+    return attributes, usage_of(told.get("usage"), CHAT_USAGE)
+
+
+def chat_output(result: Any) -> list[Message]:
+    messages: list[Message] = []
+    for choice in fields_of(result_of(result)).get("choices") or ():
+        told = fields_of(choice)
+        message = to_message(told.get("message"))
+        message["finish_reason"] = told.get("finish_reason") or "stop"
+        messages.append(message)
+    return messages
+
+
+# ----------------------------------------------------------------------------------------------- answers
+
+
+def chat_payload(args: Args, kwargs: Kwargs, value: Any) -> Payload:
+    """A chat completion on the wire.
+
+    Args:
+        args, kwargs: Of the request that it answers.
+        value: Text, a completion, or messages in role/parts form: one, or one per choice.
+
+    Raises:
+        TypeError: It is none of these.
+    """
+    if hasattr(value, "to_dict"):
+        value = value.to_dict(mode="json", warnings=False)
+    if isinstance(value, dict) and "choices" in value:
+        made: Payload = {**value, "choices": [_unparsed(choice) for choice in value["choices"]]}
+    else:
+        if isinstance(value, str):
+            value = {"role": "assistant", "parts": [{"type": "text", "content": value}]}
+        messages = [value] if isinstance(value, dict) else value
+        if not isinstance(messages, list) or not all(isinstance(one, dict) and "role" in one for one in messages):
+            raise TypeError(f"a chat completion's answer is text, a ChatCompletion or messages, not {type(value).__name__}")
+        made = {"choices": [_choice(index, message) for index, message in enumerate(messages)]}
+    known = {"id": "chatcmpl-spanhook", "object": "chat.completion", "created": clock.wall() // 10**9}
+    return {**known, "model": str(body_of(args, kwargs).get("model") or ""), **made}
+
+
+def _choice(index: int, message: Message) -> Payload:
+    wire = {"content": None, "refusal": None, **from_message(message)}
+    reason = message.get("finish_reason") or ("tool_calls" if wire.get("tool_calls") else "stop")
+    wire.pop("finish_reason", None)
+    return {"index": index, "message": wire, "finish_reason": reason, "logprobs": None}
+
+
+def _unparsed(choice: Payload) -> Payload:
+    """A choice without what ``parse`` added to it; it will be parsed again."""
+    message = {key: value for key, value in choice["message"].items() if key != "parsed"}
+    for call in message.get("tool_calls") or ():
+        if "function" in call:
+            call["function"].pop("parsed_arguments", None)
+    return {**choice, "message": message}
+
+
+def chat_events(args: Args, kwargs: Kwargs, payload: Payload) -> Iterator[Event]:
+    """A chat completion as the chunks of a stream."""
+    usage = payload.get("usage")
+    base = {key: value for key, value in payload.items() if key not in ("choices", "usage", "object")}
+    base["object"] = "chat.completion.chunk"
+    for choice in payload["choices"]:
+        message = choice["message"]
+        delta = {key: value for key, value in message.items() if key != "tool_calls"}
+        calls = message.get("tool_calls")
+        if calls:
+            delta["tool_calls"] = [{"index": index, **call} for index, call in enumerate(calls)]
+        index = choice.get("index", 0)
+        yield "", {**base, "choices": [{"index": index, "delta": delta, "finish_reason": None}]}
+        yield "", {**base, "choices": [{"index": index, "delta": {}, "finish_reason": choice.get("finish_reason")}]}
+    asked = body_of(args, kwargs).get("stream_options") or {}
+    if usage and asked.get("include_usage"):
+        yield "", {**base, "choices": [], "usage": usage}
+
+
+_API = Api(payload=chat_payload, events=chat_events, response=chat_response, chunks=ChatChunks, last="[DONE]")
+
+CHAT = Shape(
+    kind="llm.call",
+    layer=OPENAI,
+    span_kind=SpanKind.CLIENT,
+    start=chat_start,
+    response=chat_response,
+    request=chat_request,
+    output=chat_output,
+    rewrite=chat_rewrite,
+    prepare=ask_for_usage,
+    answer=_API.answer,
+    stream_of=stream_of,
+    chunks=ChatChunks,
+    answer_chunks=_API.answer_chunks,
+    body=_API.body,
+    opaque=True,
+    transport_of=frozenset((LANGCHAIN_CHAT, LANGCHAIN_CHAT_STREAM)),
+)

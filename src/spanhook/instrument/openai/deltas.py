@@ -1,0 +1,75 @@
+"""Adding up the chunks of a stream of completions, as models or as JSON: what chat and text have in common."""
+
+from typing import Any
+
+from spanhook import semconv
+from spanhook.instrument.openai.asking import was_asked
+from spanhook.instrument.openai.estimate import estimate
+from spanhook.instrument.openai.options import body_of
+from spanhook.instrument.openai.reading import CHAT_USAGE, Fields, fields_of, note, usage_of
+from spanhook.shape import Args, Attributes, Kwargs
+from spanhook.usage import Usage
+
+
+class Deltas:
+    """Counts the characters of a stream, and keeps its usage and finish reasons; the text only if ``keep``."""
+
+    __slots__ = ("_args", "_head", "_hides", "_kwargs", "_usage", "_waits", "characters", "keep", "reasons")
+
+    def __init__(self, _instance: Any, args: Args, kwargs: Kwargs) -> None:
+        self.keep = False
+        self.characters = 0
+        self.reasons: dict[int, str] = {}
+        self._args, self._kwargs = args, kwargs
+        self._waits, self._hides = was_asked(args, kwargs)
+        self._head: Fields = {}
+        self._usage: Any = None
+
+    @property
+    def complete(self) -> bool:
+        """Every choice has its reason to stop, and the usage that the application asked for has come."""
+        return len(self.reasons) >= self.wanted() and (self._usage is not None or not self._waits)
+
+    def wanted(self) -> int:
+        """How many choices the request asks for."""
+        return self.body.get("n") or 1
+
+    @property
+    def body(self) -> Fields:
+        return body_of(self._args, self._kwargs)
+
+    def add(self, chunk: Any) -> bool:
+        told = fields_of(chunk)
+        if not self._head.get("id"):  # Azure's first chunk is about the prompt and has none
+            self._head = told
+        usage = told.get("usage")
+        if usage is not None:
+            self._usage = usage
+        choices = told.get("choices")
+        if not choices:
+            return usage is None or not self._hides
+        for choice in choices:
+            said = fields_of(choice)
+            index = said.get("index") or 0
+            reason = said.get("finish_reason")
+            if reason:
+                self.reasons[index] = reason
+            self.hear(index, said)
+        return True
+
+    def hear(self, index: int, said: Fields) -> None:
+        """Take what a chunk says for one choice."""
+        raise NotImplementedError
+
+    def response(self) -> tuple[Attributes, Usage | None]:
+        attributes: Attributes = {}
+        note(attributes, self._head)
+        if self.reasons:
+            attributes[semconv.GEN_AI_RESPONSE_FINISH_REASONS] = tuple(self.reasons[key] for key in sorted(self.reasons))
+        return attributes, usage_of(self._usage, CHAT_USAGE) or estimate(self.body, self.characters)
+
+    def whole(self) -> dict[str, Any]:
+        """What the chunks said beside the choices."""
+        names = ("id", "created", "model", "service_tier", "system_fingerprint")
+        usage = self._usage if self._usage is None or type(self._usage) is dict else self._usage.to_dict()
+        return {**{name: self._head.get(name) for name in names}, "usage": usage}

@@ -1,0 +1,113 @@
+"""Embeddings: requests, responses, answers."""
+
+import base64
+import struct
+from collections.abc import Iterator
+from typing import Any
+
+from opentelemetry.trace import SpanKind
+
+from spanhook import semconv
+from spanhook.instrument.layers import LANGCHAIN_EMBEDDINGS, OPENAI
+from spanhook.instrument.openai.api import Api, stream_of
+from spanhook.instrument.openai.delivery import Event, Payload
+from spanhook.instrument.openai.describing import describe
+from spanhook.instrument.openai.estimate import estimate
+from spanhook.instrument.openai.options import body_of
+from spanhook.instrument.openai.reading import CHAT_USAGE, fields_of, note, result_of, usage_of
+from spanhook.shape import Args, Attributes, Kwargs, Request, Shape
+from spanhook.usage import Usage
+
+
+def embeddings_start(instance: Any, args: Args, kwargs: Kwargs) -> Attributes:
+    body = body_of(args, kwargs)
+    attributes = describe(instance, args, kwargs, body)
+    attributes[semconv.GEN_AI_OPERATION_NAME] = "embeddings"
+    dimensions = body.get("dimensions")
+    if isinstance(dimensions, int):
+        attributes[semconv.GEN_AI_EMBEDDINGS_DIMENSION_COUNT] = dimensions
+    encoding = body.get("encoding_format")
+    if isinstance(encoding, str):
+        attributes[semconv.GEN_AI_REQUEST_ENCODING_FORMATS] = (encoding,)
+    return attributes
+
+
+def embeddings_request(_instance: Any, args: Args, kwargs: Kwargs) -> Request:
+    body = body_of(args, kwargs)
+    return Request(inputs=body.get("input"), model=str(body.get("model") or ""))
+
+
+def embeddings_response(result: Any) -> tuple[Attributes, Usage | None]:
+    told = fields_of(result_of(result))
+    attributes: Attributes = {}
+    note(attributes, told)
+    return attributes, usage_of(told.get("usage"), CHAT_USAGE)
+
+
+def embeddings_payload(args: Args, kwargs: Kwargs, value: Any) -> Payload:
+    """Embeddings on the wire, for one vector, several, or a whole response.
+
+    Raises:
+        TypeError: It is none of these.
+    """
+    if hasattr(value, "to_dict"):
+        value = value.to_dict(mode="json", warnings=False)
+    body = body_of(args, kwargs)
+    if isinstance(value, dict) and "data" in value:
+        made: Payload = value
+    elif isinstance(value, list) and value:
+        vectors = value if isinstance(value[0], list | tuple) else [value]
+        made = {"data": [{"embedding": list(vector)} for vector in vectors]}
+    else:
+        raise TypeError(f"an answer to embeddings is a CreateEmbeddingResponse or vectors, not {type(value).__name__}")
+    data = [
+        {"object": "embedding", "index": index, **one, "embedding": _encoded(one["embedding"], body)}
+        for index, one in enumerate(made["data"])
+    ]
+    usage = {"prompt_tokens": 0, "total_tokens": 0}
+    return {"object": "list", "model": str(body.get("model") or ""), "usage": usage, **made, "data": data}
+
+
+def _encoded(vector: Any, body: Any) -> Any:
+    """A vector as the request asked for it; the SDK asks for base64 unless told otherwise."""
+    if isinstance(vector, str) or body.get("encoding_format") != "base64":
+        return vector
+    return base64.b64encode(struct.pack(f"<{len(vector)}f", *vector)).decode()
+
+
+def _no_events(_args: Args, _kwargs: Kwargs, _payload: Payload) -> Iterator[Event]:
+    return iter(())
+
+
+class NoChunks:
+    """Stands in for the adder of an API without streams: of a body cut off, only the request is known."""
+
+    def __init__(self, _instance: Any, args: Args, kwargs: Kwargs) -> None:
+        self.keep = self.complete = False
+        self._args, self._kwargs = args, kwargs
+
+    def add(self, _chunk: Any) -> bool:
+        return True
+
+    def response(self) -> tuple[Attributes, Usage | None]:
+        return {}, estimate(body_of(self._args, self._kwargs), 0)
+
+    def result(self) -> Any:
+        return None
+
+
+_API = Api(payload=embeddings_payload, events=_no_events, response=embeddings_response, chunks=NoChunks)
+
+EMBEDDINGS = Shape(
+    kind="embeddings.create",
+    layer=OPENAI,
+    span_kind=SpanKind.CLIENT,
+    start=embeddings_start,
+    response=embeddings_response,
+    request=embeddings_request,
+    answer=_API.answer,
+    stream_of=stream_of,
+    body=_API.body,
+    transport_of=frozenset((LANGCHAIN_EMBEDDINGS,)),
+    opaque=True,
+)

@@ -1,0 +1,151 @@
+"""Real LangChain and LangGraph objects that do what a script says: models, tools, a retriever, a store, agents."""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Iterator
+from contextvars import ContextVar
+from typing import Any
+
+from langchain_core.documents import Document
+from langchain_core.embeddings import Embeddings
+from langchain_core.language_models.chat_models import BaseChatModel
+from langchain_core.messages import AIMessage, AIMessageChunk
+from langchain_core.messages.ai import InputTokenDetails, OutputTokenDetails, UsageMetadata
+from langchain_core.outputs import ChatGeneration, ChatGenerationChunk, ChatResult
+from langchain_core.retrievers import BaseRetriever
+from langgraph.store.memory import InMemoryStore
+from typing_extensions import override
+
+from spanhook.load.facts import Tokens
+from spanhook.load.steps import JUDGE, MODELS, Ask
+
+
+class RateLimited(Exception):
+    """What a provider answers when it is asked too much."""
+
+
+to_cancel: ContextVar["asyncio.Task[Any] | None"] = ContextVar("spanhook.load.to_cancel", default=None)
+"""The task of a run that is to be cancelled while a model is asked."""
+
+
+class Scripted(BaseChatModel):
+    """Answers as the step says that is given to it as ``reply``."""
+
+    model_name: str
+
+    @property
+    def _llm_type(self) -> str:
+        return "scripted"
+
+    @override
+    def _get_ls_params(self, stop: list[str] | None = None, **kwargs: Any) -> Any:
+        return {"ls_provider": MODELS[self.model_name].provider, "ls_model_type": "chat"}
+
+    @override
+    def _generate(self, messages: Any, stop: Any = None, run_manager: Any = None, **kwargs: Any) -> ChatResult:
+        reply: Ask = kwargs["reply"]
+        if reply.how == "fail":
+            raise RateLimited("too many requests")
+        answer = AIMessage(
+            content="so be it", usage_metadata=_metadata(reply.tokens), response_metadata=self._about("stop")
+        )
+        return ChatResult(generations=[ChatGeneration(message=answer)])
+
+    @override
+    async def _agenerate(self, messages: Any, stop: Any = None, run_manager: Any = None, **kwargs: Any) -> ChatResult:
+        task = to_cancel.get()
+        if kwargs["reply"].how == "hang" and task is not None:
+            task.cancel()
+            await asyncio.Event().wait()
+        return self._generate(messages, **kwargs)
+
+    @override
+    def _stream(
+        self, messages: Any, stop: Any = None, run_manager: Any = None, **kwargs: Any
+    ) -> Iterator[ChatGenerationChunk]:
+        reply: Ask = kwargs["reply"]
+        yield _chunk("so ", reply.tokens.unanswered, self._about())
+        if reply.how == "break":
+            raise RateLimited("too many tokens")
+        yield _chunk("be it", Tokens(output=reply.tokens.output, reasoning=reply.tokens.reasoning), {}, last=True)
+
+    def _about(self, reason: str = "") -> dict[str, Any]:
+        told = {"model_name": MODELS[self.model_name].answers_as}
+        return {**told, "finish_reason": reason} if reason else told
+
+
+class ScriptedOpenAI(Scripted):
+    """A class of its own for each provider, as in life."""
+
+
+class ScriptedAnthropic(Scripted):
+    """A class of its own for each provider, as in life."""
+
+
+class ScriptedHouse(Scripted):
+    """A class of its own for each provider, as in life."""
+
+
+_CLASSES = {"openai": ScriptedOpenAI, "anthropic": ScriptedAnthropic, "house": ScriptedHouse}
+MODEL_OBJECTS = {name: _CLASSES[model.provider](model_name=name) for name, model in MODELS.items()}
+
+
+def _metadata(tokens: Tokens) -> UsageMetadata:
+    return UsageMetadata(
+        input_tokens=tokens.prompt,
+        output_tokens=tokens.completion,
+        total_tokens=tokens.total,
+        input_token_details=InputTokenDetails(cache_read=tokens.cache_read, cache_creation=tokens.cache_write),
+        output_token_details=OutputTokenDetails(reasoning=tokens.reasoning),
+    )
+
+
+def _chunk(text: str, tokens: Tokens, about: dict[str, Any], *, last: bool = False) -> ChatGenerationChunk:
+    return ChatGenerationChunk(
+        message=AIMessageChunk(
+            content=text,
+            usage_metadata=_metadata(tokens),
+            response_metadata=about,
+            chunk_position="last" if last else None,
+        )
+    )
+
+
+def judge() -> None:
+    """Ask the model that a hook asks."""
+    MODEL_OBJECTS[JUDGE.model].invoke("may this be published?", reply=JUDGE)
+
+
+# ----------------------------------------------------------------------------------------------- memory
+
+
+class ScriptedEmbeddings(Embeddings):
+    """Embeds everything as the same."""
+
+    def embed_documents(self, texts: list[str]) -> list[list[float]]:
+        return [[0.5] for _ in texts]
+
+    def embed_query(self, text: str) -> list[float]:
+        return [float(len(text))]
+
+
+class Policies(BaseRetriever):
+    """Finds the one document there is."""
+
+    @override
+    def _get_relevant_documents(self, query: str, *, run_manager: Any) -> list[Document]:
+        EMBEDDINGS.embed_query(query)
+        return [Document(page_content="goods may be sent back within 30 days")]
+
+
+EMBEDDINGS = ScriptedEmbeddings()
+POLICIES = Policies()
+CUSTOMERS = InMemoryStore()
+
+
+# ----------------------------------------------------------------------------------------------- tools
+
+Delegate = Callable[[], Any]
+delegate: ContextVar[tuple[Delegate, Callable[[], Awaitable[Any]]] | None] = ContextVar(
+    "spanhook.load.delegate", default=None
+)
+"""How the tool ``delegate`` runs the other agent, from sync and from async code."""

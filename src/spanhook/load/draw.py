@@ -1,0 +1,42 @@
+"""Choices that depend on a seed and on nothing else: not on the machine, nor on the order in which runs are made."""
+
+import random
+from collections.abc import Mapping, Sequence
+from typing import TypeVar
+
+T = TypeVar("T")
+
+
+class Draw:
+    """A source of choices of its own for one place in the script.
+
+    Only ``Random.random()`` is used: of the methods of ``random``, it alone is promised to give the same numbers in
+    every version of Python.
+    """
+
+    def __init__(self, *place: object) -> None:
+        self._random = random.Random(":".join(map(str, place)))  # noqa: S311 - no secret
+
+    def below(self, limit: int) -> int:
+        """A whole number from 0 up to but not including ``limit``."""
+        return int(self._random.random() * limit)
+
+    def between(self, low: int, high: int) -> int:
+        """A whole number from ``low`` to ``high``, both included."""
+        return low + self.below(high - low + 1)
+
+    def one_of(self, choices: Sequence[T]) -> T:
+        return choices[self.below(len(choices))]
+
+    def weighted(self, weights: Mapping[T, float]) -> T:
+        """One of the keys, as often as its value says in proportion to the others."""
+        left = self._random.random() * sum(weights.values())
+        for choice, weight in weights.items():
+            left -= weight
+            if left < 0:
+                return choice
+        return next(reversed(weights))
+
+    def shuffled(self, choices: Sequence[T]) -> list[T]:
+        rest = list(choices)
+        return [rest.pop(self.below(len(rest))) for _ in choices]

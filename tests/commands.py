@@ -1,0 +1,146 @@
+"""Running the real command in real processes, in a folder of files written for one test."""
+
+import http.client
+import os
+import signal
+import socket
+import subprocess
+import sys
+import textwrap
+import time
+from collections.abc import Generator
+from contextlib import contextmanager
+from pathlib import Path
+
+SPANHOOK = (sys.executable, "-m", "spanhook")
+
+HOOKS = """
+from spanhook import Hooks, Reject
+
+hooks = Hooks()
+
+@hooks.before("tool.execute", names={"refund"})
+def no_refunds(op):
+    raise Reject("no refunds today")
+"""
+
+TOOL = """
+import os
+from langchain_core.tools import tool
+
+@tool
+def refund(amount: int) -> str:
+    "Pay money back."
+    open("BODY_RAN", "a").write("x")
+    return "paid"
+
+def attempt() -> str:
+    try:
+        return refund.invoke({"amount": 1})
+    except Exception as error:
+        return f"{type(error).__name__}: {error}"
+"""
+
+APP = """
+from tool import attempt
+print(attempt(), flush=True)
+"""
+
+REJECTED = "Reject: no refunds today"
+
+
+class Folder:
+    """A folder of files, and processes started in it. ``path`` is where it is."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+
+    def write(self, **files: str) -> "Folder":
+        """Write Python files by module name; a double underscore stands for a slash."""
+        for name, text in files.items():
+            self.file(name.replace("__", "/") + ".py", text)
+        return self
+
+    def file(self, name: str, text: str, *, executable: bool = False) -> Path:
+        path = self.path / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(textwrap.dedent(text).lstrip("\n"))
+        if executable:
+            path.chmod(0o755)
+        return path
+
+    def agent(self) -> "Folder":
+        """An application whose tool may not run, and the hooks that see to it."""
+        return self.write(hooks=HOOKS, tool=TOOL, app=APP)
+
+    @property
+    def body_ran(self) -> bool:
+        return (self.path / "BODY_RAN").exists()
+
+    def run(self, *command: str, stdin: str = "", **env: str) -> subprocess.CompletedProcess[str]:
+        return subprocess.run(
+            command,
+            cwd=self.path,
+            env=environment(env),
+            input=stdin,
+            capture_output=True,
+            text=True,
+            timeout=120,
+            check=False,
+        )
+
+    def spanhook(self, *arguments: str, stdin: str = "", **env: str) -> subprocess.CompletedProcess[str]:
+        return self.run(*SPANHOOK, *arguments, stdin=stdin, **env)
+
+    @contextmanager
+    def server(self, *command: str, port: int, **env: str) -> Generator[subprocess.Popen[bytes]]:
+        """A process that listens on ``port`` by the time the block is entered, and has ended after it."""
+        process = subprocess.Popen(command, cwd=self.path, env=environment(env), stderr=subprocess.PIPE)
+        try:
+            _await_port(process, port)
+            yield process
+        finally:
+            process.send_signal(signal.SIGTERM)
+            try:
+                process.wait(20)
+            except subprocess.TimeoutExpired:
+                process.kill()
+                process.wait()
+            assert process.stderr is not None
+            process.stderr.close()
+
+
+def environment(added: dict[str, str]) -> dict[str, str]:
+    """This process's environment without what would change how Python, the SDK or spanhook start."""
+    kept = {key: value for key, value in os.environ.items() if not key.startswith(("PYTHON", "OTEL_", "SPANHOOK_"))}
+    return {**kept, **added}
+
+
+def free_port() -> int:
+    with socket.socket() as opened:
+        opened.bind(("127.0.0.1", 0))
+        return opened.getsockname()[1]
+
+
+def _await_port(process: subprocess.Popen[bytes], port: int) -> None:
+    deadline = time.monotonic() + 60
+    while time.monotonic() < deadline:
+        if process.poll() is not None:
+            assert process.stderr is not None
+            raise AssertionError(process.stderr.read().decode())
+        with socket.socket() as opened:
+            opened.settimeout(1)
+            if opened.connect_ex(("127.0.0.1", port)) == 0:
+                return
+        time.sleep(0.02)
+    raise AssertionError(f"nothing listens on port {port}")
+
+
+def fetch(port: int) -> str:
+    """What an HTTP server on loopback answers to ``GET /``."""
+    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=30)
+    try:
+        connection.request("GET", "/", headers={"Connection": "close"})
+        return connection.getresponse().read().decode()
+    finally:
+        connection.close()

@@ -1,0 +1,159 @@
+"""A library of four functions that does as it is told, bound like any other: the engine's tests run on it."""
+
+import asyncio
+from collections.abc import AsyncIterator, Iterable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from spanhook import semconv
+from spanhook.instrument.engine import Bindings
+from spanhook.registry import Hooks
+from spanhook.settings import Settings
+from spanhook.shape import Args, Attributes, Change, Kwargs, Message, Point, Request, Shape, first, with_first
+from spanhook.testing import Recorder, recorder
+from spanhook.usage import Usage
+
+
+class Paused(Exception):
+    """The library's own control flow."""
+
+
+class Library:
+    """Gives back what it is given, or raises it if it is an exception; streams letter by letter.
+
+    Attributes:
+        calls: What it was called with.
+    """
+
+    def __init__(self) -> None:
+        self.calls: list[Any] = []
+
+    def _run(self, given: Any) -> Any:
+        self.calls.append(given)
+        if isinstance(given, BaseException):
+            raise given
+        return given() if callable(given) else given
+
+    def work(self, given: Any) -> Any:
+        return self._run(given)
+
+    async def awork(self, given: Any) -> Any:
+        await asyncio.sleep(0)
+        result = self._run(given)
+        return await result if hasattr(result, "__await__") else result
+
+    def words(self, given: Any) -> Iterator[Any]:
+        yield from str(self._run(given))
+
+    async def awords(self, given: Any) -> AsyncIterator[Any]:
+        for letter in str(self._run(given)):
+            await asyncio.sleep(0)
+            yield letter
+
+
+class Letters:
+    """Joins a stream of letters."""
+
+    def __init__(self, _instance: Any, _args: Args, _kwargs: Kwargs) -> None:
+        self.keep = self.complete = False
+        self.kept: list[str] = []
+
+    def add(self, chunk: Any) -> bool:
+        self.kept.append(chunk)
+        return True
+
+    def response(self) -> tuple[Attributes, Usage | None]:
+        return {semconv.GEN_AI_RESPONSE_MODEL: "stub-1"}, Usage(10, len(self.kept))
+
+    def result(self) -> Any:
+        return "".join(self.kept)
+
+
+def start(_instance: Any, _args: Args, _kwargs: Kwargs) -> Attributes:
+    return {semconv.GEN_AI_REQUEST_MODEL: "stub", semconv.GEN_AI_PROVIDER_NAME: "stub"}
+
+
+def response(_result: Any) -> tuple[Attributes, Usage | None]:
+    return {semconv.GEN_AI_RESPONSE_MODEL: "stub-1"}, Usage(10, 5)
+
+
+def request(_instance: Any, args: Args, kwargs: Kwargs) -> Request:
+    given = first(args, kwargs, "given")
+    return Request(messages=[{"role": "user", "parts": [{"type": "text", "content": given}]}], inputs=given)
+
+
+def output(result: Any) -> list[Message]:
+    return [{"role": "assistant", "parts": [{"type": "text", "content": str(result)}]}]
+
+
+def rewrite(_instance: Any, args: Args, kwargs: Kwargs, change: Change) -> tuple[Args, Kwargs]:
+    return with_first(args, kwargs, "given", change.inputs)
+
+
+def answer(_instance: Any, _args: Args, _kwargs: Kwargs, value: Any) -> Any:
+    if value == "unusable":
+        raise TypeError("the stub cannot answer with that")
+    return value
+
+
+def answer_chunks(_instance: Any, _args: Args, _kwargs: Kwargs, value: Any) -> Iterable[Any]:
+    return str(value)
+
+
+def is_interrupt(error: BaseException) -> bool:
+    return isinstance(error, Paused)
+
+
+PARTS: dict[str, Any] = {
+    "kind": "llm.call",
+    "layer": "stub",
+    "start": start,
+    "response": response,
+    "request": request,
+    "output": output,
+    "rewrite": rewrite,
+    "answer": answer,
+    "is_interrupt": is_interrupt,
+}
+WHOLE = Shape(**PARTS)
+STREAM = Shape(**PARTS, chunks=Letters, answer_chunks=answer_chunks)
+READ_ONLY = Shape(**{**PARTS, "kind": "agent.invoke"})
+
+TABLE = (
+    Point(module="tests.stub", name="Library.work", shape="tests.stub:WHOLE"),
+    Point(module="tests.stub", name="Library.awork", shape="tests.stub:WHOLE", mode="async"),
+    Point(module="tests.stub", name="Library.words", shape="tests.stub:STREAM", mode="stream"),
+    Point(module="tests.stub", name="Library.awords", shape="tests.stub:STREAM", mode="astream"),
+)
+
+MODES = ("sync", "async", "stream", "astream")
+"""Every calling convention."""
+
+
+def use(library: Library, mode: str, given: Any) -> Any:
+    """Call the library in one of the modes and wait for the whole result; streams come joined."""
+    if mode == "sync":
+        return library.work(given)
+    if mode == "stream":
+        return "".join(library.words(given))
+
+    async def wait() -> Any:
+        if mode == "async":
+            return await library.awork(given)
+        return "".join([letter async for letter in library.awords(given)])
+
+    return asyncio.run(wait())
+
+
+@contextmanager
+def stubbed(hooks: Hooks | None = None, settings: Settings | None = None) -> Iterator[tuple[Library, Recorder]]:
+    """The library bound, with hooks in force and everything recorded."""
+    bindings = Bindings(TABLE)
+    with recorder(hooks, only=(), settings=settings) as seen:
+        bindings.bind()
+        try:
+            yield Library(), seen
+        finally:
+            bindings.restore()
+
+
