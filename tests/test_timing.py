@@ -80,6 +80,22 @@ def test_an_async_hook_that_takes_too_long(form: str, closed: bool, mode: str) -
     assert cancelled.wait(5.0)
 
 
+def test_a_hook_that_swallows_its_timeout_has_timed_out_all_the_same(mode: str) -> None:
+    hooks = Hooks()
+
+    @hooks.before("llm.call", timeout=SHORT)
+    async def stubborn(op: Operation) -> None:
+        try:
+            await forever()
+        except asyncio.CancelledError:
+            return
+
+    with stubbed(hooks) as (library, _), pytest.raises(Reject) as caught:
+        use(library, mode, "x")
+    assert caught.value.status_code == 504
+    assert library.calls == []
+
+
 def test_the_timeout_covers_the_hooks_own_code_alone(mode: str) -> None:
     """A timeout that covered what the hook calls next made slow chains run steps several times."""
     hooks = Hooks()

@@ -10,7 +10,7 @@ from spanhook.errors import internal
 from spanhook.finishing import Run, afinish, apasses, finish, passes, start
 from spanhook.lifecycle import Absorbed, begin, enter, outcome, restore, settle
 from spanhook.operation import Operation
-from spanhook.proxies import hand_over, stream_sort
+from spanhook.proxies import hand_over, overhear, stream_sort
 from spanhook.shape import Args, Kwargs, Shape
 
 
@@ -20,14 +20,14 @@ def call(shape: Shape, wrapped: Callable[..., Any], instance: Any, args: Args, k
     if op is None:
         return wrapped(*args, **kwargs)
     if isinstance(op, Absorbed):
-        result = wrapped(*args, **kwargs)
-        op.take(result)
-        return result
+        args, kwargs = _prepared(shape, instance, args, kwargs)
+        return overhear(op, instance, args, kwargs, wrapped(*args, **kwargs))
     held = enter(op)
     try:
         run = start(op, is_async=False)
         if passes(op, run):
-            _set_out(op)
+            op.called = True
+            op.args, op.kwargs = _prepared(shape, instance, op.args, op.kwargs)
             try:
                 result = wrapped(*op.args, **op.kwargs)
             except BaseException as error:
@@ -50,9 +50,8 @@ async def acall(shape: Shape, wrapped: Callable[..., Awaitable[Any]], instance: 
     if op is None:
         return await wrapped(*args, **kwargs)
     if isinstance(op, Absorbed):
-        result = await wrapped(*args, **kwargs)
-        op.take(result)
-        return result
+        args, kwargs = _prepared(shape, instance, args, kwargs)
+        return overhear(op, instance, args, kwargs, await wrapped(*args, **kwargs))
     held = enter(op)
     try:
         if op.plan is None:
@@ -77,19 +76,19 @@ async def acall(shape: Shape, wrapped: Callable[..., Awaitable[Any]], instance: 
     return result
 
 
-def _set_out(op: Operation) -> None:
-    """The call is about to be made, with the last changes of our own to it."""
-    op.called = True
-    prepare = op.shape.prepare
-    if prepare is not None:
+def _prepared(shape: Shape, instance: Any, args: Args, kwargs: Kwargs) -> tuple[Args, Kwargs]:
+    """The arguments of a call that is about to be made, with the last changes of our own."""
+    if shape.prepare is not None:
         try:
-            op.args, op.kwargs = prepare(op.instance, op.args, op.kwargs)
+            return shape.prepare(instance, args, kwargs)
         except Exception as error:
             internal.report("extract.prepare", error)
+    return args, kwargs
 
 
 async def _make(op: Operation, wrapped: Callable[..., Awaitable[Any]]) -> None:
-    _set_out(op)
+    op.called = True
+    op.args, op.kwargs = _prepared(op.shape, op.instance, op.args, op.kwargs)
     try:
         result = await wrapped(*op.args, **op.kwargs)
     except BaseException as error:

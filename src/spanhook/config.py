@@ -55,9 +55,10 @@ def instrument(
         ConfigurationError: Something given cannot be used.
         RequirementError: A required library is not installed, not supported, or not bound completely.
     """
-    given = [hooks] if isinstance(hooks, Hooks | Hook) else list(hooks or ())
+    several = isinstance(hooks, Iterable) and not isinstance(hooks, Hooks | str)
+    given: list[Any] = list(hooks) if several else [] if hooks is None else [hooks]
     for one in given:
-        if not isinstance(one, Hooks | Hook):  # pyright: ignore[reportUnnecessaryIsInstance]
+        if not isinstance(one, Hooks | Hook):
             raise ConfigurationError(f"{one!r} is neither a spanhook.Hooks nor a spanhook.Hook")
     wanted = list(installed(only))
     required = names(require)
@@ -82,7 +83,7 @@ def instrument(
         if library not in _active:
             _bind(library)
     bound_libraries.update(library.library for library in _active)
-    _check(required)
+    require_bound(required)
     prices.load()
 
 
@@ -127,9 +128,15 @@ def check_installed(required: Iterable[str]) -> None:
             )
 
 
-def _check(required: Iterable[str]) -> None:
+def require_bound(required: Iterable[str]) -> None:
+    """Import libraries, and find out whether they are bound completely.
+
+    Raises:
+        ConfigurationError: There is no instrumentor for one of them.
+        RequirementError: One is not installed, not supported, or not bound at all its points.
+    """
     check_installed(required)
-    for name in required:
+    for name in names(required):
         library = instrumentor(name)
         library.load()
         unbound = [point for point, state in library.required_states() if state != BOUND]

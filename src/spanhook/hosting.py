@@ -183,14 +183,7 @@ class AsyncHost(Host):
             awaitable = rest(awaitable, yielded)
         if limit_ns is None:
             return await awaitable
-        timer = asyncio.timeout(_seconds(limit_ns))
-        try:
-            async with timer:
-                return await awaitable
-        except TimeoutError:
-            if timer.expired():
-                raise TimedOut from None
-            raise
+        return await _within(asyncio.timeout(_seconds(limit_ns)), awaitable)
 
     async def wrap(
         self,
@@ -215,13 +208,20 @@ class AsyncHost(Host):
                 raise op.error
             return op.result
 
-        try:
-            async with timer:
-                return await function(view, _once(call_next))
-        except TimeoutError:
-            if timer.expired():
-                raise TimedOut from None
-            raise
+        return await _within(timer, function(view, _once(call_next)))
+
+
+async def _within(timer: asyncio.Timeout, awaitable: Awaitable[Any]) -> Any:
+    try:
+        async with timer:
+            result = await awaitable
+    except TimeoutError:
+        if timer.expired():
+            raise TimedOut from None
+        raise
+    if timer.expired():  # it swallowed the cancellation; what it returned since comes too late
+        raise TimedOut
+    return result
 
 
 def host_for(op: Operation, *, is_async: bool) -> Host:

@@ -211,6 +211,8 @@ def account(op: Operation) -> None:
     if op.routed:
         op.own_usage = None  # the models it called have been counted
         return
+    if op.own_usage is None and op.overheard:
+        _overheard(op)
     used = op.own_usage
     if used is None:
         if kind == "llm.call":
@@ -247,6 +249,21 @@ def account(op: Operation) -> None:
         used.llm_calls = 1
     if op.parent is not None:
         _roll_up(op, model, used)
+
+
+def _overheard(op: Operation) -> None:
+    """Take what the transport's streams told, for an operation whose own result told no usage."""
+    for chunks in op.overheard or ():
+        try:
+            attributes, used = chunks.response()
+        except Exception as error:
+            internal.report("extract.response", error)
+            continue
+        op.end_attributes = {**attributes, **(op.end_attributes or {})}
+        if used is not None:
+            if op.own_usage is None:
+                op.own_usage = Usage()
+            op.own_usage.add(used)
 
 
 def _roll_up(op: Operation, model: str, used: Usage | None) -> None:

@@ -108,7 +108,7 @@ def _from_file(spec: str, target: str) -> ModuleType:
     if _is_found_as(stem, real):
         return importlib.import_module(stem)
     _folders.add(os.path.dirname(path))
-    name = f"spanhook_hooks_{_word(stem)}_{hashlib.sha256(real.encode()).hexdigest()[:8]}"
+    name = f"spanhook_hooks_{_word(real)}_{hashlib.sha256(real.encode()).hexdigest()[:8]}"
     loaded = sys.modules.get(name)
     if loaded is not None:
         return loaded
@@ -125,8 +125,8 @@ def _from_file(spec: str, target: str) -> ModuleType:
     return module
 
 
-def _word(stem: str) -> str:
-    return re.sub(r"\W", "_", stem)
+def _word(path: str) -> str:
+    return re.sub(r"\W", "_", os.path.splitext(os.path.basename(path))[0])
 
 
 def _is_found_as(stem: str, real: str) -> bool:

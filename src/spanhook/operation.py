@@ -13,7 +13,7 @@ from spanhook.clock import clock
 from spanhook.context import NOBODY, Identity, from_baggage
 from spanhook.errors import HookError
 from spanhook.semconv import Coverage, Kind, Phase, Status
-from spanhook.shape import REPLACEABLE, REWRITABLE, Args, Attributes, Change, Kwargs, Message, Request, Shape
+from spanhook.shape import REPLACEABLE, REWRITABLE, Args, Attributes, Change, Chunks, Kwargs, Message, Request, Shape
 from spanhook.usage import Usage, total
 
 _UNSET: Any = object()
@@ -116,6 +116,7 @@ class Operation:
     start_time_ns = 0
     modified: tuple[str, ...] = ()
     own_usage: Usage | None = None
+    overheard: list[Chunks] | None = None
     latch: Any = None
     leaves: list[tuple[str, Usage | None]] | None = None
     run_decisions: list[semconv.Decision] | None = None

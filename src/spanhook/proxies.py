@@ -11,8 +11,9 @@ import wrapt
 
 from spanhook.errors import internal
 from spanhook.finishing import Run
+from spanhook.lifecycle import Absorbed
 from spanhook.operation import Operation
-from spanhook.shape import Args, Kwargs, Shape
+from spanhook.shape import Args, Chunks, Kwargs, Shape
 from spanhook.streams import END, Track
 
 
@@ -31,11 +32,7 @@ def drive(step: Coroutine[Any, Any, Any]) -> Any:
 
 
 class Transparent(wrapt.ObjectProxy):
-    """Something of a library's that has to do with a stream, and the stream's track."""
-
-    def __init__(self, wrapped: Any, track: Track) -> None:
-        super().__init__(wrapped)
-        self._self_track = track
+    """A proxy whose copies are the wrapped object."""
 
     def __copy__(self) -> Any:
         return self.__wrapped__
@@ -50,7 +47,15 @@ class Transparent(wrapt.ObjectProxy):
         return self.__wrapped__.__reduce_ex__(protocol)
 
 
-class Proxy(Transparent):
+class Tracked(Transparent):
+    """Something that belongs to a stream, and the stream's track."""
+
+    def __init__(self, wrapped: Any, track: Track) -> None:
+        super().__init__(wrapped)
+        self._self_track = track
+
+
+class Proxy(Tracked):
     """What a consumer holds: dropped unfinished, it ends the operation."""
 
     def __del__(self) -> None:
@@ -179,14 +184,14 @@ class AsyncStream(AsyncIterator):
         return await self._self_track.close("close")
 
 
-class SyncResponse(Transparent):
+class SyncResponse(Tracked):
     """The HTTP response of a stream: closing it closes the stream."""
 
     def close(self) -> Any:
         return drive(self._self_track.close("close", of=self.__wrapped__))
 
 
-class AsyncResponse(Transparent):
+class AsyncResponse(Tracked):
     """The HTTP response of an async stream: closing it closes the stream."""
 
     async def aclose(self) -> Any:
@@ -213,6 +218,64 @@ class AsyncBody(Proxy):
 
     async def aclose(self) -> Any:
         return await self._self_track.close("aclose", of=self.__wrapped__)
+
+
+class Overheard(Transparent):
+    """A stream, or the bytes of one, in which an absorbed call goes on; its chunks are added up as they pass."""
+
+    def __init__(self, wrapped: Any, chunks: Chunks) -> None:
+        super().__init__(wrapped)
+        self._self_chunks = chunks
+
+    def __iter__(self) -> Any:
+        return Overheard(iter(self.__wrapped__), self._self_chunks)
+
+    def __next__(self) -> Any:
+        while not self._self_passes(chunk := self.__wrapped__.__next__()):
+            pass
+        return chunk
+
+    def __aiter__(self) -> Any:
+        return Overheard(aiter(self.__wrapped__), self._self_chunks)
+
+    async def __anext__(self) -> Any:
+        while not self._self_passes(chunk := await self.__wrapped__.__anext__()):
+            pass
+        return chunk
+
+    def _self_passes(self, chunk: Any) -> bool:
+        try:
+            return self._self_chunks.add(chunk)
+        except Exception as error:
+            internal.report("extract.chunk", error)
+            return True
+
+    def __enter__(self) -> Any:
+        self.__wrapped__.__enter__()
+        return self
+
+    async def __aenter__(self) -> Any:
+        await self.__wrapped__.__aenter__()
+        return self
+
+
+def overhear(absorbed: Absorbed, instance: Any, args: Args, kwargs: Kwargs, result: Any) -> Any:
+    """The result of an absorbed call: what it tells goes to the operation around, from a stream as it passes."""
+    shape = absorbed.shape
+    if not stream_sort(shape, result) or shape.chunks is None:
+        absorbed.take(result)
+        return result
+    try:
+        body = shape.body(instance, args, kwargs, result) if shape.body is not None else None
+        chunks = body.chunks if body is not None else shape.chunks(instance, args, kwargs)
+    except Exception as error:
+        internal.report("extract.chunks", error)
+        return result
+    absorbed.op.__dict__.setdefault("overheard", []).append(chunks)
+    if body is None:
+        return Overheard(result, chunks)
+    body.put(Overheard(body.stream, chunks))
+    return result
 
 
 def lazy(

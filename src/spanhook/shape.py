@@ -103,7 +103,9 @@ class Chunks(Protocol):
     """
 
     keep: bool
-    complete: bool
+
+    @property
+    def complete(self) -> bool: ...
 
     def add(self, chunk: Any) -> bool:
         """Take one chunk; false hides it from the consumer, who did not ask for it."""

@@ -110,7 +110,7 @@ class LeanSpan(_Span):
             instrumentation_scope=opener.scope,
         )
         state = dict(whole.__dict__)
-        state["_start_time"] = self._start_time
+        state["_start_time"], state["_end_time"] = self._start_time, self._end_time
         self.__dict__.update(state)
         self.__class__ = _Span
 
@@ -207,7 +207,7 @@ class Opener:
         if sampled is None:
             result = self._sampler.should_sample(before, trace_id, name, kind, attributes, ())
             sampled, recording = result.decision.is_sampled(), result.decision.is_recording()
-            trace_state = result.trace_state
+            trace_state = _NO_STATE if result.trace_state is None else result.trace_state
             if recording and result.attributes is not None and len(result.attributes) != len(attributes):
                 attributes = dict(result.attributes)
         flags = self._root_flags if sampled else self._dropped_flags

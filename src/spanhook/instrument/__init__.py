@@ -10,6 +10,7 @@ from spanhook.instrument.engine import Instrumentor
 INSTRUMENTORS = {
     "langchain_core": "spanhook.instrument.langchain_core:LangChainInstrumentor",
     "langgraph": "spanhook.instrument.langgraph:LangGraphInstrumentor",
+    "openai": "spanhook.instrument.openai:OpenAIInstrumentor",
 }
 ALIASES = {"langchain": "langchain_core", "langchain-core": "langchain_core"}
 

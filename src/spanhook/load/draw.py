@@ -12,10 +12,14 @@ class Draw:
 
     Only ``Random.random()`` is used: of the methods of ``random``, it alone is promised to give the same numbers in
     every version of Python.
+
+    Attributes:
+        place: What it depends on, as text.
     """
 
     def __init__(self, *place: object) -> None:
-        self._random = random.Random(":".join(map(str, place)))  # noqa: S311 - no secret
+        self.place = "-".join(map(str, place))
+        self._random = random.Random(self.place)  # noqa: S311 - no secret
 
     def below(self, limit: int) -> int:
         """A whole number from 0 up to but not including ``limit``."""
@@ -31,11 +35,12 @@ class Draw:
     def weighted(self, weights: Mapping[T, float]) -> T:
         """One of the keys, as often as its value says in proportion to the others."""
         left = self._random.random() * sum(weights.values())
-        for choice, weight in weights.items():
-            left -= weight
+        *others, last = weights
+        for choice in others:
+            left -= weights[choice]
             if left < 0:
                 return choice
-        return next(reversed(weights))
+        return last
 
     def shuffled(self, choices: Sequence[T]) -> list[T]:
         rest = list(choices)

@@ -10,7 +10,7 @@ REJECT = "spanhook.Reject"
 
 @dataclass(frozen=True, slots=True)
 class Tokens:
-    """Tokens of one model call in disjoint buckets: cached ones are not in ``input``, reasoning is not in ``output``."""
+    """Tokens of one model call in disjoint buckets: ``input`` is without cached ones, ``output`` without reasoning."""
 
     input: int = 0
     cache_read: int = 0

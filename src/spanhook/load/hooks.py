@@ -11,7 +11,8 @@ from collections.abc import Awaitable, Callable, Generator
 from typing import Any
 
 from spanhook import Hooks, Operation, Reject
-from spanhook.load.agents import judge
+from spanhook.load.models import judge
+from spanhook.load.scenarios import BROKE
 from spanhook.load.steps import CAREFUL
 
 hooks = Hooks()
@@ -19,14 +20,13 @@ hooks = Hooks()
 AMPLE = 60.0
 AT_ONCE = 0.001
 ALL_OF_THE_BUDGET = 0.51
-BROKE = "ivan"
 
 # ----------------------------------------------------------------------------------------------- agents
 
 
 @hooks.before("agent.invoke", tenant_id=CAREFUL, timeout=None)
 def within_budget(op: Operation) -> None:
-    if op.identity.user_id == BROKE:
+    if op.identity.user_id == BROKE[1]:
         raise Reject("the budget is spent", status_code=429)
 
 
@@ -49,12 +49,12 @@ def not_allowed(op: Operation) -> None:
 
 
 @hooks.before("llm.call", models={"house-model-1"}, fail_mode="open", timeout=None)
-def scored(op: Operation) -> None:
+def scored(_op: Operation) -> None:
     raise RuntimeError("the scorer is down")
 
 
 @hooks.around("llm.call", models={"o4-mini"}, timeout=None)
-async def traced(op: Operation, call_next: Callable[[], Awaitable[Any]]) -> None:
+async def traced(_op: Operation, call_next: Callable[[], Awaitable[Any]]) -> None:
     await call_next()
 
 
@@ -77,12 +77,12 @@ def audit(op: Operation) -> None:
 
 
 @hooks.before("tool.execute", names={"refund"}, timeout=AMPLE)
-def paying_customers_only(op: Operation) -> None:
+def paying_customers_only(_op: Operation) -> None:
     raise Reject("an active subscription is required", status_code=402)
 
 
 @hooks.before("tool.execute", names={"wire_money"}, timeout=AMPLE)
-def stop_the_run(op: Operation) -> None:
+def stop_the_run(_op: Operation) -> None:
     raise Reject("no money leaves the house", scope="run")
 
 
@@ -105,34 +105,34 @@ def scanned(op: Operation) -> None:
 
 
 @hooks.before("tool.execute", names={"publish"}, timeout=AMPLE)
-def judged(op: Operation) -> None:
+def judged(_op: Operation) -> None:
     judge()
 
 
 @hooks.before("tool.execute", names={"look_up"}, fail_mode="open", timeout=AT_ONCE)
-async def directory(op: Operation) -> None:
+async def directory(_op: Operation) -> None:
     await asyncio.Event().wait()
 
 
 @hooks.before("tool.execute", names={"charge"}, timeout=AT_ONCE)
-async def fraud_check(op: Operation) -> None:
+async def fraud_check(_op: Operation) -> None:
     await asyncio.Event().wait()
 
 
 @hooks.before("tool.execute", names={"rotate_key"}, timeout=AMPLE)
-def vault(op: Operation) -> None:
+def vault(_op: Operation) -> None:
     raise RuntimeError("the vault is sealed")
 
 
 @hooks.before("tool.execute", names={"close_account"}, timeout=None)
-def ask_a_person(op: Operation) -> None:
+def ask_a_person(_op: Operation) -> None:
     from langgraph.types import interrupt
 
     interrupt("close this account?")
 
 
 @hooks.before("tool.execute", names={"sign"}, timeout=AMPLE)
-def reviewed(op: Operation) -> None:
+def reviewed(_op: Operation) -> None:
     time.sleep(ALL_OF_THE_BUDGET)
 
 
@@ -147,7 +147,7 @@ def redacted(op: Operation) -> None:
 
 
 @hooks.after("tool.execute", names={"export"}, priority=60, timeout=AMPLE)
-def withheld(op: Operation) -> None:
+def withheld(_op: Operation) -> None:
     raise Reject("this data stays here")
 
 

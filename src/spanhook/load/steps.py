@@ -1,7 +1,7 @@
 """The steps that a scripted run is made of: what each does, and the operations that must come of it.
 
-Data alone: ``performing`` carries it out. What must come of a step is written down here by hand, from what the hooks
-in ``hooks`` are documented to do, and from nothing that is counted.
+Data alone: ``performing`` carries it out. What must come of a step is written down by hand, here and in ``tricks``, and
+taken from nothing that is counted.
 """
 
 from collections.abc import Mapping
@@ -9,13 +9,11 @@ from dataclasses import dataclass
 from typing import Literal, Protocol
 
 from spanhook.load.facts import REJECT, Decided, Fact, Tokens
-from spanhook.semconv import Decision, Status
+from spanhook.load.tricks import TRICKS, Ending
+from spanhook.semconv import Status
 
 CANCELLED = "asyncio.exceptions.CancelledError"
-RATE_LIMITED = "spanhook.load.agents.RateLimited"
-
-Ending = tuple[Status, str]
-"""The status and the ``error.type`` with which a step ends the run."""
+RATE_LIMITED = "spanhook.load.models.RateLimitError"
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,67 +112,6 @@ class Ask:
         )
 
 
-@dataclass(frozen=True, slots=True)
-class Trick:
-    """A tool that makes hooks do something, and what that must be.
-
-    Attributes:
-        tool, about: The tool and its argument.
-        decisions: Hook, phase and decision, beside the ``audit`` that lets every tool call pass.
-        ending: How it ends the run, if it does.
-    """
-
-    tool: str
-    decisions: tuple[tuple[str, str, Decision], ...] = ()
-    about: str = "this"
-    status: Status = "success"
-    error_type: str = ""
-    called: bool = True
-    ending: Ending | None = None
-
-    @property
-    def decided(self) -> tuple[Decided, ...]:
-        told = (("audit", "pre", "allow"), *self.decisions)
-        return tuple(Decided(hook, f"tool.execute.{phase}", decision) for hook, phase, decision in told)
-
-
-def _refused(tool: str, *decisions: tuple[str, str, Decision], called: bool = False) -> Trick:
-    return Trick(tool, decisions, status="rejected", error_type=REJECT, called=called)
-
-
-TRICKS: Mapping[str, Trick] = {
-    "search": Trick("search", (("cached", "post", "allow"),)),
-    "search again": Trick("search", (("cached", "pre", "replace"),), about="known", called=False),
-    "fetch": Trick("fetch", (("scanned", "pre", "allow"),)),
-    "mail": Trick("send_mail", (("masked", "pre", "modify"), ("audit", "pre", "allow")), about="ann@example.com"),
-    "read": Trick("read_file", (("redacted", "post", "replace"),)),
-    "publish": Trick("publish", (("judged", "pre", "allow"),)),
-    "look up": Trick("look_up", (("directory", "pre", "timeout"),)),
-    "sign": Trick(
-        "sign",
-        (("reviewed", "pre", "allow"), ("noted", "pre", "skipped"), ("archived", "post", "skipped")),
-    ),
-    "refund": _refused("refund", ("paying_customers_only", "pre", "reject")),
-    "charge": _refused("charge", ("fraud_check", "pre", "timeout")),
-    "rotate": _refused("rotate_key", ("vault", "pre", "error")),
-    "export": _refused("export", ("withheld", "post", "reject"), called=True),
-    "wire": Trick(
-        "wire_money",
-        (("stop_the_run", "pre", "reject"),),
-        status="rejected",
-        error_type=REJECT,
-        called=False,
-        ending=("rejected", REJECT),
-    ),
-    "close": Trick(
-        "close_account", (("ask_a_person", "pre", "pause"),), status="interrupted", called=False, ending=("interrupted", "")
-    ),
-    "close, agreed": Trick("close_account", (("ask_a_person", "pre", "allow"),)),
-    "break": Trick(
-        "break_down", status="error", error_type="ValueError", ending=("error", "ValueError")
-    ),
-    "delegate": Trick("delegate"),
-}
 JUDGE = Ask("gpt-4o-mini", Tokens(input=40, output=2))
 """What the hook ``judged`` asks before anything is published."""
 
@@ -226,9 +163,7 @@ class Recall:
         return None
 
     def facts(self, agent: str, tenant: str) -> tuple[Fact, ...]:  # noqa: ARG002 - as every step
-        embedded = Fact(
-            "embeddings.create", "", agent=agent, provider="scripted", operation="embeddings", answered=""
-        )
+        embedded = Fact("embeddings.create", "", agent=agent, provider="scripted", operation="embeddings", answered="")
         return (
             Fact("retrieval.query", "Policies", agent=agent, operation="retrieval", inside=(embedded,)),
             Fact("memory.store", "customers", agent=agent, operation="update_memory"),

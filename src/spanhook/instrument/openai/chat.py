@@ -14,7 +14,7 @@ from spanhook.instrument.openai.chat_chunks import ChatChunks
 from spanhook.instrument.openai.delivery import Event, Payload
 from spanhook.instrument.openai.describing import describe, output_type
 from spanhook.instrument.openai.messages import from_message, rewrite, system_of, to_message, tool_name, with_system
-from spanhook.instrument.openai.options import body_of, with_body
+from spanhook.instrument.openai.options import body_of, one_prompt, with_body
 from spanhook.instrument.openai.reading import CHAT_USAGE, fields_of, note, result_of, usage_of
 from spanhook.shape import Args, Attributes, Change, Kwargs, Message, Request, Shape
 from spanhook.usage import Usage
@@ -56,19 +56,6 @@ def chat_rewrite(_instance: Any, args: Args, kwargs: Kwargs, change: Change) -> 
     if change.model is not None:
         body["model"] = change.model
     return with_body(args, kwargs, body)
-
-
-def one_prompt(messages: Any) -> Any:
-    """The messages of the one prompt that a request has, however they are nested.
-
-    Raises:
-        ValueError: There are those of several.
-    """
-    if messages and isinstance(messages[0], list | tuple):
-        if len(messages) != 1:
-            raise ValueError(f"the request has one prompt; messages= has those of {len(messages)}")
-        return messages[0]
-    return messages
 
 
 def chat_response(result: Any) -> tuple[Attributes, Usage | None]:
@@ -113,7 +100,8 @@ def chat_payload(args: Args, kwargs: Kwargs, value: Any) -> Payload:
             value = {"role": "assistant", "parts": [{"type": "text", "content": value}]}
         messages = [value] if isinstance(value, dict) else value
         if not isinstance(messages, list) or not all(isinstance(one, dict) and "role" in one for one in messages):
-            raise TypeError(f"a chat completion's answer is text, a ChatCompletion or messages, not {type(value).__name__}")
+            kind = type(value).__name__
+            raise TypeError(f"a chat completion's answer is text, a ChatCompletion or messages, not {kind}")
         made = {"choices": [_choice(index, message) for index, message in enumerate(messages)]}
     known = {"id": "chatcmpl-spanhook", "object": "chat.completion", "created": clock.wall() // 10**9}
     return {**known, "model": str(body_of(args, kwargs).get("model") or ""), **made}

@@ -81,7 +81,9 @@ def completions_output(result: Any) -> list[Message]:
     messages: list[Message] = []
     for choice in fields_of(result_of(result)).get("choices") or ():
         told = fields_of(choice)
-        messages.append({**_text("assistant", told.get("text") or ""), "finish_reason": told.get("finish_reason") or "stop"})
+        message = _text("assistant", told.get("text") or "")
+        message["finish_reason"] = told.get("finish_reason") or "stop"
+        messages.append(message)
     return messages
 
 

@@ -4,7 +4,7 @@ An HTTP response is made in memory and given to the client's own code, which mak
 a model, a parsed one, a stream, a raw response.
 """
 
-import datetime
+import datetime as dt
 import gzip
 import json
 import sys
@@ -50,7 +50,7 @@ def deliver(instance: Any, args: Args, kwargs: Kwargs, payload: Payload, events:
         content=b"".join(as_bytes(events, last)) if streamed else json.dumps(payload).encode(),
         request=request,
     )
-    response.elapsed = datetime.timedelta(0)
+    response.elapsed = dt.timedelta(0)
     made = instance._process_response(
         cast_to=cast_to,
         options=options,

@@ -65,7 +65,8 @@ class Deltas:
         attributes: Attributes = {}
         note(attributes, self._head)
         if self.reasons:
-            attributes[semconv.GEN_AI_RESPONSE_FINISH_REASONS] = tuple(self.reasons[key] for key in sorted(self.reasons))
+            reasons = tuple(reason for _, reason in sorted(self.reasons.items()))
+            attributes[semconv.GEN_AI_RESPONSE_FINISH_REASONS] = reasons
         return attributes, usage_of(self._usage, CHAT_USAGE) or estimate(self.body, self.characters)
 
     def whole(self) -> dict[str, Any]:

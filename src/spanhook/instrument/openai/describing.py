@@ -24,7 +24,7 @@ def describe(instance: Any, args: Args, kwargs: Kwargs, body: Body) -> Attribute
     attributes: Attributes = {semconv.GEN_AI_PROVIDER_NAME: provider}
     if address:
         attributes[semconv.SERVER_ADDRESS], attributes[semconv.SERVER_PORT] = address, port
-    model = body.get("model")
+    model = body.get("model") or getattr(instance, "_azure_deployment", None)
     if isinstance(model, str):
         attributes[semconv.GEN_AI_REQUEST_MODEL] = model
     if is_streamed(kwargs):
@@ -52,4 +52,4 @@ def describe(instance: Any, args: Args, kwargs: Kwargs, body: Body) -> Attribute
 
 def output_type(format: Any) -> str:
     """The conventions' output type for a ``response_format`` or ``text.format``; empty if none is asked for."""
-    return _OUTPUT_TYPES.get(format.get("type"), "") if isinstance(format, dict) else ""
+    return _OUTPUT_TYPES.get(str(format.get("type")), "") if isinstance(format, dict) else ""

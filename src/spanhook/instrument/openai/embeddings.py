@@ -86,7 +86,7 @@ class NoChunks:
         self.keep = self.complete = False
         self._args, self._kwargs = args, kwargs
 
-    def add(self, _chunk: Any) -> bool:
+    def add(self, chunk: Any) -> bool:  # noqa: ARG002
         return True
 
     def response(self) -> tuple[Attributes, Usage | None]:

@@ -14,10 +14,10 @@ CHARACTERS_PER_TOKEN = 4
 #: What of a request the model reads, in all four APIs.
 _PROMPT = ("messages", "input", "instructions", "prompt", "suffix", "tools", "functions")
 #: What stands in a message and is no text: files, pictures and sounds, ids, and words of the protocol.
-_NO_TEXT = frozenset(
-    ("audio", "call_id", "data", "encrypted_content", "file", "file_data", "file_id", "file_url", "id", "image_url")
-    + ("input_audio", "role", "tool_call_id", "type")
-)
+_NO_TEXT = {
+    *("audio", "data", "encrypted_content", "file", "file_data", "file_url", "image_url", "input_audio"),
+    *("call_id", "file_id", "id", "role", "tool_call_id", "type"),
+}
 _SCHEMAS = ("tools", "functions")
 
 

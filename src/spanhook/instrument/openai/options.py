@@ -59,3 +59,16 @@ def is_raw(args: Args, kwargs: Kwargs) -> bool:
 def is_streamed(kwargs: Kwargs) -> bool:
     """Whether the caller gets a stream of events."""
     return bool(kwargs.get("stream"))
+
+
+def one_prompt(messages: Any) -> Any:
+    """The messages of the one prompt that a request has, however they are nested.
+
+    Raises:
+        ValueError: There are those of several.
+    """
+    if messages and isinstance(messages[0], list | tuple):
+        if len(messages) != 1:
+            raise ValueError(f"the request has one prompt; messages= has those of {len(messages)}")
+        return messages[0]
+    return messages

@@ -1,25 +1,21 @@
-"""Real LangChain and LangGraph objects that do what a script says: models, tools, a retriever, a store, agents."""
+"""Chat models that answer, stream, fail and hang as a script says."""
 
 import asyncio
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import Iterator
 from contextvars import ContextVar
 from typing import Any
 
-from langchain_core.documents import Document
-from langchain_core.embeddings import Embeddings
 from langchain_core.language_models.chat_models import BaseChatModel
 from langchain_core.messages import AIMessage, AIMessageChunk
 from langchain_core.messages.ai import InputTokenDetails, OutputTokenDetails, UsageMetadata
 from langchain_core.outputs import ChatGeneration, ChatGenerationChunk, ChatResult
-from langchain_core.retrievers import BaseRetriever
-from langgraph.store.memory import InMemoryStore
 from typing_extensions import override
 
 from spanhook.load.facts import Tokens
 from spanhook.load.steps import JUDGE, MODELS, Ask
 
 
-class RateLimited(Exception):
+class RateLimitError(Exception):
     """What a provider answers when it is asked too much."""
 
 
@@ -44,7 +40,7 @@ class Scripted(BaseChatModel):
     def _generate(self, messages: Any, stop: Any = None, run_manager: Any = None, **kwargs: Any) -> ChatResult:
         reply: Ask = kwargs["reply"]
         if reply.how == "fail":
-            raise RateLimited("too many requests")
+            raise RateLimitError("too many requests")
         answer = AIMessage(
             content="so be it", usage_metadata=_metadata(reply.tokens), response_metadata=self._about("stop")
         )
@@ -65,7 +61,7 @@ class Scripted(BaseChatModel):
         reply: Ask = kwargs["reply"]
         yield _chunk("so ", reply.tokens.unanswered, self._about())
         if reply.how == "break":
-            raise RateLimited("too many tokens")
+            raise RateLimitError("too many tokens")
         yield _chunk("be it", Tokens(output=reply.tokens.output, reasoning=reply.tokens.reasoning), {}, last=True)
 
     def _about(self, reason: str = "") -> dict[str, Any]:
@@ -86,7 +82,7 @@ class ScriptedHouse(Scripted):
 
 
 _CLASSES = {"openai": ScriptedOpenAI, "anthropic": ScriptedAnthropic, "house": ScriptedHouse}
-MODEL_OBJECTS = {name: _CLASSES[model.provider](model_name=name) for name, model in MODELS.items()}
+OBJECTS = {name: _CLASSES[model.provider](model_name=name) for name, model in MODELS.items()}
 
 
 def _metadata(tokens: Tokens) -> UsageMetadata:
@@ -112,40 +108,4 @@ def _chunk(text: str, tokens: Tokens, about: dict[str, Any], *, last: bool = Fal
 
 def judge() -> None:
     """Ask the model that a hook asks."""
-    MODEL_OBJECTS[JUDGE.model].invoke("may this be published?", reply=JUDGE)
-
-
-# ----------------------------------------------------------------------------------------------- memory
-
-
-class ScriptedEmbeddings(Embeddings):
-    """Embeds everything as the same."""
-
-    def embed_documents(self, texts: list[str]) -> list[list[float]]:
-        return [[0.5] for _ in texts]
-
-    def embed_query(self, text: str) -> list[float]:
-        return [float(len(text))]
-
-
-class Policies(BaseRetriever):
-    """Finds the one document there is."""
-
-    @override
-    def _get_relevant_documents(self, query: str, *, run_manager: Any) -> list[Document]:
-        EMBEDDINGS.embed_query(query)
-        return [Document(page_content="goods may be sent back within 30 days")]
-
-
-EMBEDDINGS = ScriptedEmbeddings()
-POLICIES = Policies()
-CUSTOMERS = InMemoryStore()
-
-
-# ----------------------------------------------------------------------------------------------- tools
-
-Delegate = Callable[[], Any]
-delegate: ContextVar[tuple[Delegate, Callable[[], Awaitable[Any]]] | None] = ContextVar(
-    "spanhook.load.delegate", default=None
-)
-"""How the tool ``delegate`` runs the other agent, from sync and from async code."""
+    OBJECTS[JUDGE.model].invoke("may this be published?", reply=JUDGE)

@@ -1,0 +1,129 @@
+"""What the doctor found, as plain data: the same for the screen and for JSON."""
+
+from dataclasses import asdict, dataclass
+from typing import Any, Literal
+
+from spanhook.instrument.engine import BOUND
+
+Level = Literal["configuration", "requirement", "warning", "note"]
+"""The first two keep ``spanhook run`` from starting, with exit codes 2 and 3."""
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """Something worth knowing: what it is about, and what it means or how to mend it."""
+
+    level: Level
+    about: str
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Library:
+    """A library that spanhook knows.
+
+    Attributes:
+        version: The installed one; empty if it is not installed.
+        points: State of each point by its name.
+        optional: Points that not every supported version has.
+    """
+
+    name: str
+    requirement: str
+    version: str
+    supported: bool
+    points: dict[str, str]
+    optional: tuple[str, ...]
+
+    @property
+    def bound(self) -> int:
+        return sum(state == BOUND for state in self.points.values())
+
+    @property
+    def missing(self) -> list[str]:
+        return [point for point, state in self.points.items() if state != BOUND and point not in self.optional]
+
+
+@dataclass(frozen=True, slots=True)
+class HookFound:
+    """One function of a hook. ``timeout_s`` is in seconds, ``None`` for no limit."""
+
+    name: str
+    events: tuple[str, ...]
+    form: str
+    priority: int
+    fail_mode: str
+    timeout_s: float | None
+    tenant_id: str
+
+
+@dataclass(frozen=True, slots=True)
+class SignalFound:
+    """Whose provider there is for a signal, and the exporters that ``OTEL_*`` asks for, with where they send."""
+
+    signal: str
+    provider: str
+    exporters: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Telemetry:
+    sdk: str
+    disabled: bool
+    sampler: str
+    content: str
+    signals: tuple[SignalFound, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Other:
+    """Somebody else who records the same calls: their spans stand beside ours. ``libraries`` are those in common."""
+
+    name: str
+    version: str
+    libraries: tuple[str, ...]
+    when: str
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    spanhook: str
+    python: str
+    executable: str
+    mode: str
+    libraries: tuple[Library, ...]
+    hooks: tuple[HookFound, ...]
+    telemetry: Telemetry
+    others: tuple[Other, ...]
+    findings: tuple[Finding, ...]
+
+    @property
+    def exit_code(self) -> int:
+        levels = {finding.level for finding in self.findings}
+        return 2 if "configuration" in levels else 3 if "requirement" in levels else 0
+
+    @property
+    def verdict(self) -> str:
+        """One line: whether ``spanhook run`` would start, and with what."""
+        wrong = [one for one in self.findings if one.level in ("configuration", "requirement")]
+        if wrong:
+            more = f", and {len(wrong) - 1} more" if len(wrong) > 1 else ""
+            return f"not ready: {wrong[0].about}: {wrong[0].text}{more}"
+        bound = sum(bool(library.bound) for library in self.libraries)
+        signals = [one.signal for one in self.telemetry.signals if one.exporters and not self.telemetry.disabled]
+        hooks = len({hook.name for hook in self.hooks})
+        return (
+            f"ready: {bound} {'library' if bound == 1 else 'libraries'} bound, "
+            f"{hooks} {'hook' if hooks == 1 else 'hooks'}{' (off)' if self.mode == 'off' and hooks else ''}, "
+            f"{' and '.join(signals) or 'nothing'} exported"
+        )
+
+    def as_json(self) -> dict[str, Any]:
+        document = asdict(self)
+        for library, found in zip(document["libraries"], self.libraries, strict=True):
+            library["bound"], library["missing"] = found.bound, found.missing
+        events: dict[str, list[str]] = {}
+        for hook in self.hooks:
+            for event in hook.events:
+                events.setdefault(event, []).append(hook.name)
+        return {**document, "events": events, "verdict": self.verdict, "exit_code": self.exit_code}

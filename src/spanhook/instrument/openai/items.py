@@ -1,0 +1,126 @@
+"""Items of the Responses API to the conventions' role/parts form and back.
+
+An item is one message here. What a part cannot say is kept: items and parts of unknown type are OpenAI's own, and an
+item that a hook left alone goes out as it came.
+"""
+
+from collections.abc import Sequence
+from typing import Any
+
+from spanhook.instrument.openai.messages import Part, Wire, decoded, encoded, parts_of, plain, wire_part
+from spanhook.instrument.openai.reading import fields_of
+from spanhook.shape import Message
+
+_CALLS = {"function_call": "arguments", "custom_tool_call": "input"}
+_OUTPUTS = ("function_call_output", "custom_tool_call_output")
+
+
+def to_messages(given: Any) -> list[Message]:
+    """The input of a request in role/parts form."""
+    if isinstance(given, str):
+        return [{"role": "user", "parts": [{"type": "text", "content": given}]}]
+    return [to_message(item) for item in given or ()]
+
+
+def to_message(item: Any) -> Message:
+    """One item in role/parts form."""
+    told = fields_of(item)
+    kind = told.get("type") or "message"
+    if "role" in told and kind == "message":
+        return {"role": str(told["role"]), "parts": list(parts_of(told.get("content")))}
+    if kind in _OUTPUTS:
+        part = {"type": "tool_call_response", "id": told.get("call_id"), "response": _plain_output(told.get("output"))}
+        return {"role": "tool", "parts": [part]}
+    return {"role": "tool" if kind.endswith("_output") else "assistant", "parts": [output_part(item)]}
+
+
+def output_part(item: Any) -> Part:
+    """An item that is no message as a part of one."""
+    told = fields_of(item)
+    kind = told.get("type")
+    if kind in _CALLS:
+        arguments = decoded(told.get("arguments")) if kind == "function_call" else told.get("input")
+        return {"type": "tool_call", "id": told.get("call_id"), "name": told.get("name"), "arguments": arguments}
+    if kind == "reasoning":
+        thoughts = [*(told.get("summary") or ()), *(told.get("content") or ())]
+        return {"type": "reasoning", "content": "\n".join(str(fields_of(one).get("text") or "") for one in thoughts)}
+    return plain(item)
+
+
+def _plain_output(output: Any) -> Any:
+    return output if output is None or isinstance(output, str) else [plain(part) for part in output]
+
+
+def rewrite(given: Any, new: Sequence[Any]) -> Any:
+    """The input of a request for what a hook made of ``given``; what it left alone goes out as it came."""
+    if isinstance(given, str):
+        if len(new) == 1 and "parts" in new[0] and new[0]["role"] == "user":
+            parts = new[0]["parts"]
+            if all(part.get("type") == "text" for part in parts):
+                return "".join(part["content"] for part in parts)
+        natives: list[Any] = [{"role": "user", "content": given}]
+    else:
+        natives = list(given or ())
+    before = [to_message(native) for native in natives]
+    result: list[Any] = []
+    for index, message in enumerate(new):
+        if index < len(before) and before[index] == message:
+            result.append(natives[index])
+        elif message in before:
+            result.append(natives[before.index(message)])
+        else:
+            like = plain(natives[index]) if len(new) == len(natives) else None
+            result.extend(from_message(message, like))
+    return result
+
+
+def from_message(message: Message, like: Wire | None = None) -> list[Wire]:
+    """The items for a message in role/parts form; one in OpenAI's own form is taken as it is.
+
+    Args:
+        message: What a hook gave.
+        like: The item it stands for, whose other keys are kept.
+    """
+    if "parts" not in message:
+        return [dict(message)]
+    role, items, said = message["role"], list[Wire](), list[Part]()
+    for part in message["parts"]:
+        kind = part.get("type")
+        if kind == "tool_call":
+            items.append(_call(part, like))
+        elif kind == "tool_call_response":
+            items.append(_output(part, like))
+        elif kind == "reasoning":
+            if like is not None and like.get("type") == "reasoning":
+                items.append(like)  # it is signed, and only the model may have written it
+        elif like is not None and part == like:
+            items.append(like)
+        else:
+            said.append(part)
+    if said:
+        items.insert(0, _message(role, said, like if like is not None and like.get("role") == role else None))
+    return items
+
+
+def _message(role: str, parts: list[Part], like: Wire | None) -> Wire:
+    item: Wire = dict(like) if like is not None else {"role": role}
+    if all(part.get("type") == "text" for part in parts) and isinstance(item.get("content", ""), str):
+        return {**item, "content": "".join(part["content"] for part in parts)}
+    text = "output_text" if role == "assistant" else "input_text"
+    return {**item, "content": [wire_part(part, text) for part in parts]}
+
+
+def _call(part: Part, like: Wire | None) -> Wire:
+    item: Wire = dict(like) if like is not None and like.get("type") in _CALLS else {"type": "function_call"}
+    item["call_id"] = part.get("id") or item.get("call_id") or "call_spanhook"
+    item["name"] = part.get("name")
+    given = part.get("arguments")
+    item[_CALLS[item["type"]]] = encoded({} if given is None else given)
+    return item
+
+
+def _output(part: Part, like: Wire | None) -> Wire:
+    item: Wire = dict(like) if like is not None and like.get("type") in _OUTPUTS else {"type": _OUTPUTS[0]}
+    item["call_id"] = part.get("id") or item.get("call_id") or ""
+    item["output"] = encoded(part.get("response", ""))
+    return item

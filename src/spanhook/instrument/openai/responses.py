@@ -1,0 +1,189 @@
+"""The Responses API: requests, responses, answers."""
+
+from collections.abc import Iterator
+from typing import Any
+
+from opentelemetry.trace import SpanKind
+
+from spanhook import semconv
+from spanhook.clock import clock
+from spanhook.instrument.layers import LANGCHAIN_CHAT, LANGCHAIN_CHAT_STREAM, OPENAI
+from spanhook.instrument.openai.api import Api, stream_of
+from spanhook.instrument.openai.delivery import Event, Payload
+from spanhook.instrument.openai.describing import describe, output_type
+from spanhook.instrument.openai.items import from_message, output_part, rewrite, to_messages
+from spanhook.instrument.openai.messages import parts_of, tool_name
+from spanhook.instrument.openai.options import body_of, one_prompt, options_of, with_body
+from spanhook.instrument.openai.reading import RESPONSES_USAGE, Fields, fields_of, note, result_of, usage_of
+from spanhook.instrument.openai.response_events import response_events
+from spanhook.instrument.openai.responses_chunks import ResponsesChunks
+from spanhook.shape import Args, Attributes, Change, Kwargs, Message, Request, Shape
+from spanhook.usage import Usage
+
+_TOOL_CALLS = ("function_call", "custom_tool_call")
+_INCOMPLETE = {"max_output_tokens": "length"}
+_STOPPED = {"failed": "error", "cancelled": "cancelled"}
+
+
+def responses_start(instance: Any, args: Args, kwargs: Kwargs) -> Attributes:
+    body = body_of(args, kwargs)
+    attributes = describe(instance, args, kwargs, body)
+    attributes[semconv.GEN_AI_OPERATION_NAME] = "chat"
+    attributes[semconv.OPENAI_API_TYPE] = "responses"
+    text = body.get("text")
+    asked = output_type(text.get("format")) if isinstance(text, dict) else ""
+    if asked:
+        attributes[semconv.GEN_AI_OUTPUT_TYPE] = asked
+    conversation = body.get("conversation")
+    if isinstance(conversation, dict):
+        conversation = conversation.get("id")
+    if isinstance(conversation, str):
+        attributes[semconv.GEN_AI_CONVERSATION_ID] = conversation
+    return attributes
+
+
+def responses_request(_instance: Any, args: Args, kwargs: Kwargs) -> Request:
+    body = body_of(args, kwargs)
+    return Request(
+        messages=to_messages(body.get("input")),
+        system=str(body.get("instructions") or ""),
+        tools=[tool_name(tool) for tool in body.get("tools") or ()],
+        inputs=body.get("input"),
+        model=str(body.get("model") or ""),
+    )
+
+
+def responses_rewrite(_instance: Any, args: Args, kwargs: Kwargs, change: Change) -> tuple[Args, Kwargs]:
+    body = dict(body_of(args, kwargs))
+    if change.arguments is not None:
+        raise ValueError("a response has no arguments; use op.replace(messages=..., system=..., inputs=..., model=...)")
+    if change.inputs is not None:
+        body["input"] = change.inputs
+    if change.messages is not None:
+        body["input"] = rewrite(body.get("input"), one_prompt(change.messages))
+    if change.system is not None:
+        body["instructions"] = change.system
+    if change.model is not None:
+        body["model"] = change.model
+    return with_body(args, kwargs, body)
+
+
+def _finish_reason(told: Fields) -> str:
+    """Why a response came to its end, in the words of chat completions; empty while it runs in the background."""
+    status = told.get("status")
+    if status == "completed":
+        called = any(fields_of(item).get("type") in _TOOL_CALLS for item in told.get("output") or ())
+        return "tool_calls" if called else "stop"
+    if status == "incomplete":
+        reason = fields_of(told.get("incomplete_details")).get("reason")
+        return _INCOMPLETE.get(str(reason), reason or "incomplete")
+    return _STOPPED.get(str(status), "")
+
+
+def responses_response(result: Any) -> tuple[Attributes, Usage | None]:
+    told = fields_of(result_of(result))
+    attributes: Attributes = {}
+    note(attributes, told)
+    reason = _finish_reason(told)
+    if reason:
+        attributes[semconv.GEN_AI_RESPONSE_FINISH_REASONS] = (reason,)
+    return attributes, usage_of(told.get("usage"), RESPONSES_USAGE)
+
+
+def responses_output(result: Any) -> list[Message]:
+    told = fields_of(result_of(result))
+    parts: list[dict[str, Any]] = []
+    for item in told.get("output") or ():
+        said = fields_of(item)
+        if said.get("type") == "message":
+            parts.extend(parts_of(said.get("content")))
+        else:
+            parts.append(output_part(item))
+    return [{"role": "assistant", "parts": parts, "finish_reason": _finish_reason(told) or "stop"}] if told else []
+
+
+# ----------------------------------------------------------------------------------------------- answers
+
+
+def responses_payload(args: Args, kwargs: Kwargs, value: Any) -> Payload:
+    """A response on the wire.
+
+    Args:
+        args, kwargs: Of the request that it answers.
+        value: Text, a response, or messages in role/parts form.
+
+    Raises:
+        TypeError: It is none of these.
+    """
+    if hasattr(value, "to_dict"):
+        value = value.to_dict(mode="json", warnings=False)
+    if isinstance(value, dict) and "output" in value and "call_id" not in value:
+        made: Payload = {**value, "output": [_unparsed(item) for item in value["output"]]}
+    else:
+        if isinstance(value, str):
+            value = {"role": "assistant", "parts": [{"type": "text", "content": value}]}
+        messages = [value] if isinstance(value, dict) else value
+        if not isinstance(messages, list) or not all(isinstance(one, dict) for one in messages):
+            raise TypeError(f"a response's answer is text, a Response or messages, not {type(value).__name__}")
+        items = [item for message in messages for item in from_message(message)]
+        made = {"output": [_output_item(index, item) for index, item in enumerate(items)]}
+    body, compact = body_of(args, kwargs), "/compact" in options_of(args, kwargs).url
+    return {
+        "id": "resp_spanhook",
+        "object": "response.compaction" if compact else "response",
+        "created_at": clock.wall() // 10**9,
+        "model": str(body.get("model") or ""),
+        "status": "completed",
+        "parallel_tool_calls": True,
+        "tool_choice": "auto",
+        "tools": [],
+        **made,
+    }
+
+
+def _output_item(index: int, item: Payload) -> Payload:
+    """An input item as the model would have written it."""
+    if "role" not in item:
+        return {"id": f"item_spanhook_{index}", "status": "completed", **item}
+    content = item.get("content") or ""
+    if isinstance(content, str):
+        content = [{"type": "output_text", "text": content}]
+    content = [{"annotations": [], **part} if part.get("type") == "output_text" else part for part in content]
+    return {"id": f"msg_spanhook_{index}", "type": "message", "status": "completed", **item, "content": content}
+
+
+def _unparsed(item: Payload) -> Payload:
+    """An item without what ``parse`` added to it; it will be parsed again."""
+    made = {key: value for key, value in item.items() if key != "parsed_arguments"}
+    if made.get("type") == "message":
+        made["content"] = [{key: one for key, one in part.items() if key != "parsed"} for part in made["content"]]
+    return made
+
+
+def _events(_args: Args, _kwargs: Kwargs, payload: Payload) -> Iterator[Event]:
+    return response_events(payload)
+
+
+def _chunks(_instance: Any, args: Args, kwargs: Kwargs) -> ResponsesChunks:
+    return ResponsesChunks(responses_response, args, kwargs)
+
+
+_API = Api(payload=responses_payload, events=_events, response=responses_response, chunks=_chunks)
+
+RESPONSES = Shape(
+    kind="llm.call",
+    layer=OPENAI,
+    span_kind=SpanKind.CLIENT,
+    start=responses_start,
+    response=responses_response,
+    request=responses_request,
+    output=responses_output,
+    rewrite=responses_rewrite,
+    answer=_API.answer,
+    stream_of=stream_of,
+    chunks=_chunks,
+    answer_chunks=_API.answer_chunks,
+    body=_API.body,
+    opaque=True,
+    transport_of=frozenset((LANGCHAIN_CHAT, LANGCHAIN_CHAT_STREAM)),
+)

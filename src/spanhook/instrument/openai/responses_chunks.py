@@ -1,0 +1,82 @@
+"""Adding up the events of a response's stream, as models or as JSON."""
+
+from collections.abc import Callable
+from typing import Any
+
+from openai._models import construct_type
+
+from spanhook.instrument.openai.estimate import estimate
+from spanhook.instrument.openai.options import body_of
+from spanhook.instrument.openai.reading import Fields, fields_of, note
+from spanhook.shape import Args, Attributes, Kwargs
+from spanhook.usage import Usage
+
+_LAST = frozenset(("response.completed", "response.incomplete", "response.failed"))
+
+
+class ResponsesChunks:
+    """Counts the characters of a stream until its last event tells everything; keeps the items only if ``keep``.
+
+    Args:
+        response: Reads a whole response.
+        args, kwargs: Of the request.
+    """
+
+    __slots__ = ("_args", "_characters", "_head", "_items", "_kwargs", "_last", "_response", "_text", "keep")
+
+    def __init__(self, response: Callable[[Any], tuple[Attributes, Usage | None]], args: Args, kwargs: Kwargs) -> None:
+        self.keep = False
+        self._response, self._args, self._kwargs = response, args, kwargs
+        self._head: Any = None
+        self._last: Any = None
+        self._characters = 0
+        self._items: dict[int, Any] = {}
+        self._text: dict[int, list[str]] = {}
+
+    @property
+    def complete(self) -> bool:
+        return self._last is not None
+
+    def add(self, chunk: Any) -> bool:
+        told = fields_of(chunk)
+        kind = told.get("type") or ""
+        if kind.endswith(".delta"):
+            delta = told.get("delta")
+            if isinstance(delta, str) and not kind.startswith("response.audio.d"):  # sound, not its transcript
+                self._characters += len(delta)
+                if self.keep and kind == "response.output_text.delta":
+                    self._text.setdefault(told.get("output_index") or 0, []).append(delta)
+        elif kind in _LAST:
+            self._last = told.get("response")
+        elif self._head is None and kind == "response.created":
+            self._head = told.get("response")
+        elif self.keep and kind == "response.output_item.done":
+            index = told.get("output_index") or 0
+            self._items[index] = told.get("item")
+            self._text.pop(index, None)
+        return True
+
+    def response(self) -> tuple[Attributes, Usage | None]:
+        if self._last is not None:
+            attributes, used = self._response(self._last)
+        else:
+            attributes, used = dict[str, Any](), None
+            note(attributes, fields_of(self._head))
+        return attributes, used or estimate(body_of(self._args, self._kwargs), self._characters)
+
+    def result(self) -> Any:
+        from openai.types.responses import Response
+
+        whole = self._last if self._last is not None else self._head
+        told: Fields = fields_of(whole)
+        if self._last is not None and told.get("output") is not None:
+            return whole if type(whole) is not dict else construct_type(type_=Response, value=whole)
+        return construct_type(type_=Response, value={**told, "output": self._output()})
+
+    def _output(self) -> list[Any]:
+        """The items that have come, and the text of those that have not come whole."""
+        items = dict(self._items)
+        for index, pieces in self._text.items():
+            content = [{"type": "output_text", "text": "".join(pieces), "annotations": []}]
+            items[index] = {"type": "message", "role": "assistant", "status": "incomplete", "content": content}
+        return [item for _, item in sorted(items.items())]

@@ -1,0 +1,386 @@
+"""The application sees no difference: the same results, types and errors with spanhook as without."""
+
+import asyncio
+import dataclasses
+import importlib
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+from langchain_core.language_models import BaseChatModel
+from langchain_core.messages import BaseMessage
+from langchain_core.outputs import ChatResult
+from langchain_core.tools import StructuredTool, ToolException
+from langgraph.checkpoint.memory import InMemorySaver
+from langgraph.graph import START, StateGraph
+from langgraph.store.memory import InMemoryStore
+from langgraph.types import Command, interrupt
+
+import spanhook
+from spanhook import Hooks, Operation
+from spanhook.errors import internal
+from spanhook.instrument import INSTRUMENTORS, instrumentor
+from spanhook.shape import Point, Shape
+from spanhook.testing import recorder
+from tests.conformance.agents import WAYS, Calls, agent, consume
+from tests.conformance.subjects import CASES, SUBJECTS, Body, ScriptedChat, State, Subject, named, settle
+
+
+def outcome(use: Callable[[], Any]) -> Any:
+    """What a caller can tell of a call: the value with its types, or the exception."""
+    try:
+        return plain(settle(use()))
+    except BaseException as error:  # noqa: BLE001 - whatever it is, it must be the same
+        return type(error), error.args, type(error.__cause__)
+
+
+def plain(value: Any) -> Any:
+    """Comparable, without the ids that LangChain makes up for every run."""
+    if isinstance(value, BaseMessage):
+        return type(value).__name__, value.model_dump(exclude={"id"})
+    if isinstance(value, dict):
+        hidden = {"run_id", "id", "parent_ids", "checkpoint_ns", "langgraph_checkpoint_ns"}
+        return {key: plain(one) for key, one in value.items() if key not in hidden}
+    if isinstance(value, list | tuple):
+        return type(value).__name__, [plain(one) for one in value]
+    if hasattr(value, "model_dump"):
+        return type(value).__name__, plain(value.model_dump(exclude={"run", "id"}))
+    return type(value).__name__, value
+
+
+def watching() -> Hooks:
+    """Hooks of every form that look at everything and change nothing."""
+    hooks = Hooks()
+
+    @hooks.before("*")
+    def before(op: Operation) -> None:
+        assert op.request is not None
+        assert op.identity.run_id
+
+    @hooks.around("*", timeout=5.0)
+    async def around(op: Operation, call_next: Any) -> Any:
+        return await call_next()
+
+    @hooks.after("*")
+    def after(op: Operation) -> None:
+        assert op.response is not None
+        assert op.usage is not None
+        assert op.extras is not None
+
+    return hooks
+
+
+@pytest.mark.parametrize("case", CASES, ids=named)
+@pytest.mark.parametrize("hooked", [False, True], ids=["no hooks", "hooks"])
+def test_results(case: tuple[Subject, str], hooked: bool) -> None:
+    subject, way = case
+    expected = outcome(lambda: subject.ways[way](subject.make(Body())))
+    with recorder(watching() if hooked else None) as seen:
+        assert outcome(lambda: subject.ways[way](subject.make(Body()))) == expected
+    assert not [decision for op in seen.operations for decision in op.decisions]
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_agents(way: str) -> None:
+    expected = outcome(lambda: consume(agent(Calls()), way))
+    with recorder(watching()):
+        found = outcome(lambda: consume(agent(Calls()), way))
+    if way in ("stream messages", "events", "v3", "av3"):  # which tell ids and times of their own everywhere
+        assert type(found) is type(expected)
+        assert len(found) == len(expected)
+    else:
+        assert found == expected
+
+
+class Broken(ScriptedChat):
+    def _generate(self, messages: list[BaseMessage], *args: Any, **kwargs: Any) -> ChatResult:
+        try:
+            raise OSError("socket")
+        except OSError as error:
+            raise ConnectionError("provider is down", 7) from error
+
+    _stream = BaseChatModel._stream
+
+
+class Serious(BaseException):
+    pass
+
+
+def _failing_tool(error: BaseException, **options: Any) -> StructuredTool:
+    def fail(query: str) -> str:
+        """Fail."""
+        raise error
+
+    return StructuredTool.from_function(fail, **options)
+
+
+FAILING: dict[str, Callable[[], Any]] = {
+    "chat": lambda: Broken(body=Body()).invoke("hi"),
+    "achat": lambda: Broken(body=Body()).ainvoke("hi"),
+    "chat stream": lambda: list(Broken(body=Body()).stream("hi")),
+    "chat batch": lambda: Broken(body=Body()).batch(["a", "b"]),
+    "chat batch kept": lambda: [type(one) for one in Broken(body=Body()).batch(["a"], return_exceptions=True)],
+    "tool": lambda: _failing_tool(KeyError("x")).invoke({"query": "x"}),
+    "atool": lambda: _failing_tool(KeyError("x")).ainvoke({"query": "x"}),
+    "tool exception": lambda: _failing_tool(ToolException("x")).invoke({"query": "x"}),
+    "tool exception handled": lambda: _failing_tool(ToolException("x"), handle_tool_error=True).invoke({"query": "x"}),
+    "tool stop": lambda: _failing_tool(StopAsyncIteration("x")).invoke({"query": "x"}),
+    "tool serious": lambda: _failing_tool(Serious("x")).invoke({"query": "x"}),
+    "tool arguments": lambda: _failing_tool(KeyError("x")).invoke({"wrong": "x"}),
+    "tool nothing": lambda: SUBJECTS[3].make(Body()).run(),
+    "chat wrong": lambda: ScriptedChat(body=Body()).invoke(42),  # pyright: ignore[reportArgumentType]
+    "graph wrong": lambda: SUBJECTS[-1].make(Body()).invoke(42),
+    "graph recursion": lambda: SUBJECTS[-1].make(Body()).invoke({"value": "x"}, {"recursion_limit": 0}),
+}
+
+
+#: Calls whose arguments are wrong; a hook that reads them fails, and fails closed.
+MALFORMED = {"tool nothing", "chat wrong", "graph wrong"}
+
+
+@pytest.mark.parametrize("name", FAILING)
+def test_errors(name: str) -> None:
+    expected = outcome(FAILING[name])
+    for hooks in (None,) if name in MALFORMED else (None, watching()):
+        with recorder(hooks):
+            internal.fatal = False  # calls with wrong arguments cannot be described
+            assert outcome(FAILING[name]) == expected
+            internal.counts.clear()
+
+
+def _interrupting() -> Any:
+    def ask(state: State) -> State:
+        return {"value": interrupt("sure?")}
+
+    builder = StateGraph(State)
+    builder.add_node("ask", ask)
+    builder.add_edge(START, "ask")
+    return builder.compile(checkpointer=InMemorySaver(), name="asking")
+
+
+@pytest.mark.parametrize("is_async", [False, True])
+def test_interrupts_and_resume(is_async: bool) -> None:
+    config: Any = {"configurable": {"thread_id": "t1", "user_id": "ann"}, "metadata": {"plan": "pro"}}
+
+    def run() -> tuple[Any, Any]:
+        graph = _interrupting()
+        if is_async:
+
+            async def both() -> tuple[Any, Any]:
+                return await graph.ainvoke({"value": "x"}, config), await graph.ainvoke(Command(resume="yes"), config)
+
+            return asyncio.run(both())
+        return graph.invoke({"value": "x"}, config), graph.invoke(Command(resume="yes"), config)
+
+    expected = run()
+    with recorder(watching()) as seen:
+        first, second = run()
+    assert [one.value for one in first["__interrupt__"]] == ["sure?"]
+    assert first.keys() == expected[0].keys()
+    assert second == expected[1] == {"value": "yes"}
+    assert [(op.status, op.identity.session_id, op.identity.user_id) for op in seen.operations if op.parent is None] == [
+        ("interrupted", "t1", "ann"),
+        ("success", "t1", "ann"),
+    ]
+    assert [span.status.status_code.name for span in seen.spans] == ["UNSET"] * len(seen.spans)
+    assert [op.result for op in seen.operations if op.parent is None][1] == {"value": "yes"}
+
+
+@pytest.mark.parametrize("where", ["interrupt_before", "interrupt_after"])
+def test_breakpoints(where: str) -> None:
+    def make() -> Any:
+        builder = StateGraph(State)
+        builder.add_node("one", lambda state: {"value": "one"})
+        builder.add_node("two", lambda state: {"value": "two"})
+        builder.add_edge(START, "one")
+        builder.add_edge("one", "two")
+        at = {"interrupt_before": ["two"], "interrupt_after": ["one"]}[where]
+        return builder.compile(checkpointer=InMemorySaver(), **{where: at})
+
+    config: Any = {"configurable": {"thread_id": "t1"}}
+    with recorder() as seen:
+        graph = make()
+        assert graph.invoke({"value": "x"}, config) == {"value": "one"}
+        assert graph.invoke(None, config) == {"value": "two"}
+    assert [op.status for op in seen.operations] == ["interrupted", "success"]
+
+
+def test_the_memory_store() -> None:
+    def work() -> tuple[Any, ...]:
+        store = InMemoryStore()
+        store.put(("users", "ann"), "likes", {"what": "tea"})
+
+        async def more() -> None:
+            await store.aput(("users", "ann"), "hates", {"what": "noise"})
+            await store.adelete(("users", "ann"), "hates")
+
+        asyncio.run(more())
+        found = store.search(("users", "ann"))
+        return store.get(("users", "ann"), "likes").value, [(item.key, item.value) for item in found]  # pyright: ignore[reportOptionalMemberAccess]
+
+    expected = work()
+    with recorder(watching()) as seen:
+        assert work() == expected
+    assert [(op.kind, op.name) for op in seen.operations] == [("memory.store", "users/ann")] * 3
+
+
+# ------------------------------------------------------------------------------------------------ fault injection
+
+
+def _shapes() -> Iterator[tuple[str, str]]:
+    """Every shape of the LangChain and LangGraph tables, by where it is."""
+    for name in ("langchain_core", "langgraph"):
+        assert name in INSTRUMENTORS
+        for entry in instrumentor(name).table:
+            if isinstance(entry, Point):
+                module, _, attribute = entry.shape.partition(":")
+                yield module, attribute
+
+
+EXTRACTORS = [
+    (module, attribute, part.name)
+    for module, attribute in dict.fromkeys(_shapes())
+    for part in dataclasses.fields(Shape)
+    if callable(getattr(getattr(importlib.import_module(module), attribute), part.name))
+    and part.name not in ("kind", "is_interrupt")
+]
+
+
+def _raise(*_args: Any, **_kwargs: Any) -> Any:
+    raise ZeroDivisionError("injected")
+
+
+@pytest.mark.parametrize(("module", "attribute", "part"), EXTRACTORS, ids="-".join)
+def test_every_extractor_may_raise(module: str, attribute: str, part: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    kind = getattr(importlib.import_module(module), attribute).kind
+    cases = [(subject, way) for subject, way in CASES if subject.kind == kind]
+
+    def everything() -> list[Any]:
+        found = [outcome(lambda s=subject, w=way: s.ways[w](s.make(Body()))) for subject, way in cases]
+        return [*found, outcome(lambda: consume(agent(Calls()), "invoke")), outcome(lambda: consume(agent(Calls()), "ainvoke"))]
+
+    loaded = importlib.import_module(module)
+    expected = everything()
+    monkeypatch.setattr(loaded, attribute, dataclasses.replace(getattr(loaded, attribute), **{part: _raise}))
+    monkeypatch.setenv("OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT", "SPAN_AND_EVENT")
+    with recorder(settings=spanhook.Settings(steps=True)):
+        internal.fatal = False
+        assert everything() == expected
+        internal.counts.clear()
+
+
+@pytest.mark.parametrize(("module", "attribute"), list(dict.fromkeys(_shapes())), ids="-".join)
+def test_what_cannot_be_described_is_gated_all_the_same(
+    module: str, attribute: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    loaded = importlib.import_module(module)
+    monkeypatch.setattr(loaded, attribute, dataclasses.replace(getattr(loaded, attribute), start=_raise))
+    hooks = Hooks()
+
+    @hooks.before("*")
+    def refuse(op: Operation) -> None:
+        raise spanhook.Reject("no")
+
+    with recorder(hooks):
+        internal.fatal = False
+        for subject, way in CASES:
+            if subject.kind != getattr(loaded, attribute).kind:
+                continue
+            body = Body()
+            with pytest.raises(spanhook.Reject):
+                settle(subject.ways[way](subject.make(body)))
+            assert body.runs == 0
+        internal.counts.clear()
+
+
+def test_a_tracer_that_raises(monkeypatch: pytest.MonkeyPatch) -> None:
+    from spanhook.telemetry import telemetry
+
+    with recorder() as seen:
+        internal.fatal = False
+        monkeypatch.setattr(telemetry.opener, "open", _raise)
+        assert ScriptedChat(body=Body()).invoke("hi").content == "hello there friend"
+        assert internal.counts == {"span.start": 1}
+        internal.counts.clear()
+    assert seen.operations[0].status == "success"
+
+
+def test_internal_errors_are_logged_once_and_counted(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    chat = importlib.import_module("spanhook.instrument.langchain_core.chat")
+    monkeypatch.setattr(chat, "GENERATE", dataclasses.replace(chat.GENERATE, response=_raise))
+    with recorder() as seen:
+        internal.fatal = False
+        for _ in range(3):
+            ScriptedChat(body=Body()).invoke("hi")
+        found = seen.metrics()["spanhook.internal.errors"]
+        internal.counts.clear()
+    assert found == [({"spanhook.component": "extract.response"}, 3)]
+    assert caplog.text.count("internal error in extract.response") <= 1
+
+
+# ------------------------------------------------------------------------------------------------ taking it off
+
+
+def test_after_uninstrument_everything_is_the_object_it_was() -> None:
+    def wrapped() -> dict[str, Any]:
+        found: dict[str, Any] = {}
+        for name in INSTRUMENTORS:
+            one = instrumentor(name)
+            if not one.version:
+                continue
+            one.load()
+            for entry in one.table:
+                owner: Any = importlib.import_module(entry.module)
+                *path, attribute = entry.name.split(".")
+                for part in path:
+                    owner = getattr(owner, part)
+                if attribute in vars(owner):
+                    found[str(entry)] = vars(owner)[attribute]
+                    code = getattr(vars(owner)[attribute], "__code__", None)
+                    found[f"{entry} code"] = code
+                if isinstance(owner, type):
+                    found[f"{owner} init"] = vars(owner).get("__init_subclass__")
+        return found
+
+    before = wrapped()
+    for _ in range(2):
+        spanhook.instrument(watching())
+        during = wrapped()
+        changed = [name for name in before if not name.endswith(" init") and during[name] is not before[name]]
+        assert changed
+        spanhook.uninstrument()
+        after = wrapped()
+        assert all(after[name] is before[name] for name in before)
+        assert after.keys() == before.keys()
+
+
+def test_where_somebody_wrapped_ours_a_pass_through_stays(monkeypatch: pytest.MonkeyPatch) -> None:
+    import functools
+
+    hooks = Hooks()
+    ran: list[str] = []
+    hooks.before("llm.call")(lambda op: ran.append(op.kind))
+    original = vars(BaseChatModel)["generate"]
+    spanhook.instrument(hooks)
+    ours = BaseChatModel.generate
+
+    @functools.wraps(ours)
+    def theirs(self: Any, *args: Any, **kwargs: Any) -> Any:
+        return ours(self, *args, **kwargs)
+
+    monkeypatch.setattr(BaseChatModel, "generate", theirs)
+    model = ScriptedChat(body=Body())
+    model.invoke("hi")
+    assert ran == ["llm.call"]
+    spanhook.uninstrument()
+    assert BaseChatModel.generate is theirs
+    assert model.invoke("hi").content == "hello there friend"
+    assert ran == ["llm.call"]
+    spanhook.instrument(hooks)
+    model.invoke("hi")
+    assert ran == ["llm.call"] * 2
+    spanhook.uninstrument()
+    monkeypatch.undo()
+    BaseChatModel.generate = original  # pyright: ignore[reportAttributeAccessIssue]

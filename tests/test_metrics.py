@@ -1,0 +1,322 @@
+"""Counts that no sampler touches, whoever reads them, however late, in whatever process."""
+
+import json
+import os
+import sys
+import threading
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import pytest
+from opentelemetry.sdk.metrics import Counter, Histogram, MeterProvider, ObservableCounter
+from opentelemetry.sdk.metrics.export import AggregationTemporality, InMemoryMetricReader
+from opentelemetry.sdk.trace import TracerProvider
+from opentelemetry.sdk.trace.sampling import ALWAYS_OFF, ALWAYS_ON, TraceIdRatioBased
+
+import spanhook
+from spanhook import Hooks, Operation
+from spanhook.cells import MAX_KEYS, OVERFLOW, Cells
+from spanhook.metrics import counts
+from tests.conformance.subjects import Body, ScriptedChat
+from tests.stub import stubbed
+
+DELTA = {kind: AggregationTemporality.DELTA for kind in (Counter, ObservableCounter, Histogram)}
+
+
+def read(reader: InMemoryMetricReader) -> dict[str, list[tuple[dict[str, Any], Any]]]:
+    found: dict[str, list[tuple[dict[str, Any], Any]]] = {}
+    data = reader.get_metrics_data()
+    for resource in data.resource_metrics if data is not None else ():
+        for scope in resource.scope_metrics:
+            for metric in scope.metrics:
+                for point in metric.data.data_points:
+                    value = getattr(point, "value", None)
+                    found.setdefault(metric.name, []).append(
+                        (dict(point.attributes or {}), point.sum if value is None else value)  # pyright: ignore[reportAttributeAccessIssue]
+                    )
+    return found
+
+
+def tokens(reader: InMemoryMetricReader) -> int:
+    return sum(value for _, value in read(reader).get("spanhook.usage.tokens", ()))
+
+
+def reader(*, delta: bool = False) -> InMemoryMetricReader:
+    return InMemoryMetricReader(preferred_temporality=DELTA) if delta else InMemoryMetricReader()
+
+
+# ------------------------------------------------------------------------------------------------ cells
+
+
+def test_nothing_is_lost_over_threads() -> None:
+    cells = Cells(1)
+
+    def add(_index: int) -> None:
+        for _ in range(2_000):
+            cells.cell(("a",))[0] += 1
+
+    with ThreadPoolExecutor(32) as pool:
+        list(pool.map(add, range(64)))
+    assert cells.sums() == {("a",): [64 * 2_000]}
+
+
+def test_threads_that_ended_leave_no_trace() -> None:
+    cells = Cells(1)
+
+    def add() -> None:
+        cells.cell(("a",))[0] += 1
+
+    for _ in range(200):
+        thread = threading.Thread(target=add)
+        thread.start()
+        thread.join()
+    assert cells.sums() == {("a",): [200]}
+    assert len(cells) == 0
+
+
+def test_attribute_sets_are_bounded() -> None:
+    cells = Cells(1)
+    for number in range(3 * MAX_KEYS):
+        cells.cell((number,))[0] += 1
+    sums = cells.sums()
+    assert len(sums) == MAX_KEYS + 1
+    assert sums[OVERFLOW] == [2 * MAX_KEYS]
+    threads = [threading.Thread(target=lambda: cells.cell(("new",))) for _ in range(3)]
+    for thread in threads:
+        thread.start()
+        thread.join()
+    assert len(cells.sums()) == MAX_KEYS + 1
+
+
+# ------------------------------------------------------------------------------------------------ instruments
+
+
+def test_every_instrument() -> None:
+    hooks = Hooks()
+    hooks.before("llm.call", name="gate")(lambda op: None)
+
+    @hooks.before("llm.call", name="agate", timeout=5.0)
+    async def agate(op: Operation) -> None:
+        return None
+
+    with stubbed(hooks) as (library, seen):
+        library.work("x")
+        list(library.words("abc"))
+        with pytest.raises(KeyError):
+            library.work(KeyError("x"))
+        found = seen.metrics()
+    model = {
+        "gen_ai.operation.name": "chat",
+        "gen_ai.provider.name": "stub",
+        "gen_ai.response.model": "stub-1",
+    }
+    request = {**model, "gen_ai.request.model": "stub"}
+    assert {(tuple(sorted(a.items())), v) for a, v in found["spanhook.usage.tokens"]} == {
+        (tuple(sorted({**model, "spanhook.token.bucket": "input"}.items())), 20),
+        (tuple(sorted({**model, "spanhook.token.bucket": "output"}.items())), 8),
+    }
+    assert found["spanhook.usage.unpriced"] == [(model, 28)]
+    assert "spanhook.usage.cost" not in found
+    durations = {a.get("error.type", "ok"): v[1] for a, v in found["gen_ai.client.operation.duration"]}
+    assert durations == {"ok": 2, "KeyError": 1}
+    assert [v[1] for _, v in found["gen_ai.client.operation.time_to_first_chunk"]] == [1]
+    assert found["gen_ai.client.token.usage"] == [
+        ({**request, "gen_ai.token.type": "input"}, (20, 2)),
+        ({**request, "gen_ai.token.type": "output"}, (8, 2)),
+    ]
+    decision = {
+        "spanhook.decision": "allow",
+        "spanhook.mode": "enforce",
+        "spanhook.coverage": "enforced",
+        "spanhook.fail_mode": "closed",
+        "spanhook.event": "llm.call.pre",
+    }
+    assert {(a["spanhook.hook"], v) for a, v in found["spanhook.hook.decisions"]} == {("gate", 3), ("agate", 3)}
+    assert all({key: a[key] for key in decision} == decision for a, _ in found["spanhook.hook.decisions"])
+    assert {a["spanhook.hook"] for a, _ in found["spanhook.hook.time"]} == {"gate", "agate"}
+    assert all(set(a) == {"spanhook.hook", "spanhook.event"} for a, _ in found["spanhook.hook.time"])
+    assert [(a, v[1]) for a, v in found["spanhook.hook.duration"]] == [
+        ({"spanhook.hook": "agate", "spanhook.event": "llm.call.pre"}, 3)
+    ]
+    assert [v for _, v in found["spanhook.run.llm_calls"]] == [(2, 2), (1, 1)]
+    assert found["spanhook.info"][0][0]["spanhook.mode"] == "enforce"
+
+
+def test_priced_usage_is_exact_money() -> None:
+    with spanhook.testing.recorder() as seen:
+        model = ScriptedChat(body=Body())
+        for _ in range(1000):
+            model.invoke("hi")
+        found = seen.metrics()
+    # 15 input at 0.15, 5 cached at 0.075, 8 output at 0.60 dollars per million
+    assert found["spanhook.usage.cost"] == [
+        (
+            {
+                "gen_ai.operation.name": "chat",
+                "gen_ai.provider.name": "scripted",
+                "gen_ai.response.model": "gpt-4o-mini-2024-07-18",
+                "spanhook.cost.source": "price list",
+            },
+            pytest.approx(1000 * (15 * 0.15 + 5 * 0.075 + 8 * 0.60) / 1e6, abs=1e-12),
+        )
+    ]
+    assert "spanhook.usage.unpriced" not in found
+
+
+def test_tenants_on_metrics_only_if_asked() -> None:
+    hooks = Hooks()
+    hooks.before("llm.call")(lambda op: None)
+    for asked in (False, True):
+        with stubbed(hooks, spanhook.Settings(tenant_metrics=asked)) as (library, seen):
+            with spanhook.context(tenant_id="acme"):
+                library.work("x")
+            found = seen.metrics()
+        for name in ("spanhook.usage.tokens", "spanhook.hook.decisions"):
+            assert [a.get("spanhook.tenant.id") for a, _ in found[name]][0] == ("acme" if asked else None)
+
+
+# ------------------------------------------------------------------------------------------------ providers
+
+
+@pytest.mark.parametrize("delta", [False, True])
+@pytest.mark.parametrize("sampler", [ALWAYS_ON, ALWAYS_OFF, TraceIdRatioBased(0.5)], ids=["on", "off", "half"])
+def test_every_collection_tells_the_truth(delta: bool, sampler: Any) -> None:
+    metrics = reader(delta=delta)
+    tracing = TracerProvider(sampler=sampler, shutdown_on_exit=False)
+    spanhook.instrument(tracer_provider=tracing, meter_provider=MeterProvider([metrics], shutdown_on_exit=False))
+    model = ScriptedChat(body=Body())
+    told: list[int] = []
+    for _ in range(3):
+        model.invoke("hi")
+        told.append(tokens(metrics))
+    assert told == ([28, 28, 28] if delta else [28, 56, 84])
+
+
+def test_a_second_provider_reports_what_happened_since() -> None:
+    first, second = reader(), reader()
+    spanhook.instrument(meter_provider=MeterProvider([first], shutdown_on_exit=False))
+    model = ScriptedChat(body=Body())
+    model.invoke("hi")
+    spanhook.instrument(meter_provider=MeterProvider([second], shutdown_on_exit=False))
+    model.invoke("hi")
+    assert tokens(second) == 28
+    assert tokens(first) == 0  # it is told no more
+
+
+def run_apart(body: str) -> Any:
+    """Run code in a fresh interpreter, where global providers can be set; what it prints last is JSON."""
+    import subprocess
+
+    code = f"import sys\nsys.path.insert(0, {os.getcwd()!r})\n{body}"
+    done = subprocess.run([sys.executable, "-W", "error", "-c", code], capture_output=True, text=True, timeout=120)
+    assert done.returncode == 0, done.stderr
+    return json.loads(done.stdout.strip().splitlines()[-1])
+
+
+LATE = """
+import json
+import spanhook
+from opentelemetry import metrics, trace
+from opentelemetry.sdk.metrics import MeterProvider
+from opentelemetry.sdk.trace import TracerProvider
+from opentelemetry.sdk.trace.export import SimpleSpanProcessor
+from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
+from tests.conformance.subjects import Body, ScriptedChat
+from tests.test_metrics import read, reader, tokens
+
+spanhook.instrument()
+model = ScriptedChat(body=Body())
+model.invoke("hi")
+metric_reader, spans = reader(delta=DELTA), InMemorySpanExporter()
+metrics.set_meter_provider(MeterProvider([metric_reader]))
+provider = TracerProvider()
+provider.add_span_processor(SimpleSpanProcessor(spans))
+trace.set_tracer_provider(provider)
+model.invoke("hi")
+found = read(metric_reader)
+print(json.dumps({
+    "tokens": sum(v for _, v in found["spanhook.usage.tokens"]),
+    "histogram": [v for a, v in found["gen_ai.client.token.usage"] if a["gen_ai.token.type"] == "input"],
+    "spans": [type(span).__name__ for span in spans.get_finished_spans()],
+}))
+"""
+
+
+@pytest.mark.parametrize("delta", [False, True])
+def test_a_provider_made_late_hears_of_all_since_instrument(delta: bool) -> None:
+    found = run_apart(LATE.replace("DELTA", str(delta)))
+    assert found["tokens"] == 56
+    assert found["histogram"] == [20]  # histograms begin with the provider
+    assert len(found["spans"]) == 1
+
+
+FORK = """
+import json, os
+import spanhook
+from opentelemetry.sdk.metrics import MeterProvider
+from tests.conformance.subjects import Body, ScriptedChat
+from tests.test_metrics import read, reader, tokens
+
+metric_reader = reader(delta=DELTA)
+spanhook.instrument(meter_provider=MeterProvider([metric_reader]))
+model = ScriptedChat(body=Body())
+model.invoke("hi")
+before = [tokens(metric_reader)] if COLLECTED else []
+model.invoke("hi")
+told = []
+for calls in (1, 2):
+    out, into = os.pipe()
+    if os.fork() == 0:
+        mine = []
+        for _ in range(calls):
+            model.invoke("hi")
+            mine.append(tokens(metric_reader))
+        os.write(into, json.dumps(mine).encode())
+        os._exit(0)
+    os.close(into)
+    told.append(json.loads(os.read(out, 1000)))
+    os.wait()
+print(json.dumps({"before": before, "parent": tokens(metric_reader), "children": told}))
+"""
+
+
+@pytest.mark.parametrize("collected", [False, True], ids=["never read before", "read before the fork"])
+@pytest.mark.parametrize("delta", [False, True], ids=["cumulative", "delta"])
+def test_every_forked_child_counts_its_own(delta: bool, collected: bool) -> None:
+    found = run_apart(FORK.replace("DELTA", str(delta)).replace("COLLECTED", str(collected)))
+    assert found["children"] == [[28], [28, 28] if delta else [28, 56]]
+    assert found["parent"] == (28 if delta and collected else 56)
+
+
+# ------------------------------------------------------------------------------------------------ no growth
+
+
+def test_2000_runs_leave_no_registry_larger() -> None:
+    hooks = Hooks()
+    hooks.before("*")(lambda op: None)
+
+    def sizes() -> list[int]:
+        from spanhook import finishing, lifecycle, metrics, processor
+
+        return [
+            len(counts.usage.sums()),
+            len(counts.decisions.sums()),
+            len(counts.usage),
+            len(lifecycle.foreign),
+            len(lifecycle.listeners),
+            len(finishing._apart),
+            len(metrics.Label._known),
+            len(processor._attached),
+        ]
+
+    with stubbed(hooks) as (library, _):
+        operate: Callable[[int], Any] = lambda _index: library.work("x")
+        with ThreadPoolExecutor(8) as pool:
+            list(pool.map(operate, range(50)))
+        before = sizes()
+        for _ in range(10):
+            with ThreadPoolExecutor(8) as pool:
+                list(pool.map(operate, range(200)))
+        after = sizes()
+    assert [now - then for now, then in zip(after, before, strict=True)] == [0] * len(after)
