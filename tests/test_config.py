@@ -11,7 +11,6 @@ from spanhook.config import check_installed, load_hooks
 from spanhook.errors import ConfigurationError
 from spanhook.hook import Hook
 from spanhook.registry import Hooks
-
 from tests.commands import HOOKS, Folder
 
 
@@ -28,7 +27,9 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Generator[Folder]
 # ----------------------------------------------------------------------------------- what is found
 
 
-@pytest.mark.parametrize("spec", ["./hooks.py:hooks", "hooks.py:hooks", "{here}/hooks.py:hooks", "sub/../hooks.py:hooks"])
+@pytest.mark.parametrize(
+    "spec", ["./hooks.py:hooks", "hooks.py:hooks", "{here}/hooks.py:hooks", "sub/../hooks.py:hooks"]
+)
 def test_a_registry_in_a_file(folder: Folder, spec: str) -> None:
     folder.write(hooks=HOOKS, sub__x="")
 
@@ -55,7 +56,11 @@ def test_a_file_named_twice_is_loaded_once(folder: Folder) -> None:
     folder.write(hooks=HOOKS + "\nwith open('LOADED', 'a') as log:\n  log.write('x')\nmore = Hooks()")
     (folder.path / "link.py").symlink_to(folder.path / "hooks.py")
 
-    first, again, linked = load_hooks("hooks.py:hooks"), load_hooks(f"{folder.path}/hooks.py:hooks"), load_hooks("link.py:hooks")
+    first, again, linked = (
+        load_hooks("hooks.py:hooks"),
+        load_hooks(f"{folder.path}/hooks.py:hooks"),
+        load_hooks("link.py:hooks"),
+    )
     load_hooks("hooks.py:more")
 
     assert first is again is linked
@@ -70,7 +75,11 @@ def test_files_of_one_name_are_told_apart(folder: Folder) -> None:
 
 
 def test_the_folder_of_a_file_is_importable_also_later(folder: Folder) -> None:
-    folder.write(a__hooks=HOOKS + "\nimport beside\ndef late():\n  import later\n  return later.x", a__beside="", a__later="x = 1")
+    folder.write(
+        a__hooks=HOOKS + "\nimport beside\ndef late():\n  import later\n  return later.x",
+        a__beside="",
+        a__later="x = 1",
+    )
     path = list(sys.path)
 
     load_hooks("a/hooks.py:hooks")
@@ -98,23 +107,71 @@ MISTAKES = {
     "no name": ("hooks.py:", "", "hooks 'hooks.py:' do not say which name is meant"),
     "no file": ("./nope.py:hooks", "", "there is no file {here}/nope.py; correct the path"),
     "folder": ("./sub:hooks", "", "./sub is a folder; name a file in it"),
-    "no module": ("no.such.module:hooks", "", "there is no module 'no'; correct it, or name the file as ./module.py:name"),
+    "no module": (
+        "no.such.module:hooks",
+        "",
+        "there is no module 'no'; correct it, or name the file as ./module.py:name",
+    ),
     "no name in it": ("hooks.py:hoks", HOOKS, "hooks.py has no 'hoks'; it has hooks"),
-    "no registry at all": ("hooks.py:hooks", "x = 1", "hooks.py has no 'hooks'; it has no registry; write `hooks = spanhook"),
-    "no registry": ("hooks.py:hooks", "hooks = [1,\n2]", "hooks is [1, 2], neither a spanhook.Hooks nor a spanhook.Hook"),
-    "a class": ("hooks.py:Mine", "from spanhook import Hook\nclass Mine(Hook): ...", "name an object, such as `hooks = Mine()`"),
-    "import": ("hooks.py:hooks", "x = 1\nimport no_such_library", "No module named 'no_such_library'; install it or correct the import ({here}/hooks.py, line 2)"),
+    "no registry at all": (
+        "hooks.py:hooks",
+        "x = 1",
+        "hooks.py has no 'hooks'; it has no registry; write `hooks = spanhook",
+    ),
+    "no registry": (
+        "hooks.py:hooks",
+        "hooks = [1,\n2]",
+        "hooks is [1, 2], neither a spanhook.Hooks nor a spanhook.Hook",
+    ),
+    "a class": (
+        "hooks.py:Mine",
+        "from spanhook import Hook\nclass Mine(Hook): ...",
+        "name an object, such as `hooks = Mine()`",
+    ),
+    "import": (
+        "hooks.py:hooks",
+        "x = 1\nimport no_such_library",
+        "No module named 'no_such_library'; install it or correct the import ({here}/hooks.py, line 2)",
+    ),
     "import of a name": ("hooks.py:hooks", "from spanhook import Huks", "cannot import name 'Huks' from 'spanhook'"),
     "relative import": ("hooks.py:hooks", "from . import x", "name a module of a package as package.module:name"),
     "syntax": ("hooks.py:hooks", "x = 1\ndef :", "cannot be read: invalid syntax ({here}/hooks.py, line 2)"),
-    "raises": ("hooks.py:hooks", "x = 1\n\nraise KeyError('A\\nB')", "failed to load: KeyError: 'A\\nB' ({here}/hooks.py, line 3)"),
+    "raises": (
+        "hooks.py:hooks",
+        "x = 1\n\nraise KeyError('A\\nB')",
+        "failed to load: KeyError: 'A\\nB' ({here}/hooks.py, line 3)",
+    ),
     "exits": ("hooks.py:hooks", "raise SystemExit(0)", "failed to load: SystemExit: 0"),
-    "kind": ("hooks.py:hooks", DECORATED.format("before('tool.exec')"), "unknown kind 'tool.exec'; expected '*' or one of run,"),
-    "priority": ("hooks.py:hooks", DECORATED.format("before('*', priority=5000)"), "hook 'gate': priority=5000, expected a whole number from 0 to 1000"),
-    "timeout": ("hooks.py:hooks", DECORATED.format("before('*', timeout=-1)"), "hook 'gate': timeout=-1, expected seconds above 0"),
-    "filter": ("hooks.py:hooks", DECORATED.format("before('*', names='x')"), "hook 'gate': names='x', expected a set of strings"),
-    "setting": ("hooks.py:hooks", DECORATED.format("before('*', prio=1)"), "unknown hook setting prio=1; expected one of"),
-    "signature": ("hooks.py:hooks", DECORATED.format("before('*')").replace("(op)", "()"), "hook 'gate' takes (); it is called with (op)"),
+    "kind": (
+        "hooks.py:hooks",
+        DECORATED.format("before('tool.exec')"),
+        "unknown kind 'tool.exec'; expected '*' or one of run,",
+    ),
+    "priority": (
+        "hooks.py:hooks",
+        DECORATED.format("before('*', priority=5000)"),
+        "hook 'gate': priority=5000, expected a whole number from 0 to 1000",
+    ),
+    "timeout": (
+        "hooks.py:hooks",
+        DECORATED.format("before('*', timeout=-1)"),
+        "hook 'gate': timeout=-1, expected seconds above 0",
+    ),
+    "filter": (
+        "hooks.py:hooks",
+        DECORATED.format("before('*', names='x')"),
+        "hook 'gate': names='x', expected a set of strings",
+    ),
+    "setting": (
+        "hooks.py:hooks",
+        DECORATED.format("before('*', prio=1)"),
+        "unknown hook setting prio=1; expected one of",
+    ),
+    "signature": (
+        "hooks.py:hooks",
+        DECORATED.format("before('*')").replace("(op)", "()"),
+        "hook 'gate' takes (); it is called with (op)",
+    ),
     "form": ("hooks.py:hooks", DECORATED.format("around('*')"), "hook 'gate' is used as around but never yields"),
 }
 

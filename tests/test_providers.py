@@ -8,7 +8,6 @@ import pytest
 from spanhook import exporters
 from spanhook.errors import ConfigurationError
 from spanhook.exporters import asked, endpoint
-
 from tests.commands import REJECTED, Folder
 from tests.servers.collector import collector
 
@@ -42,14 +41,20 @@ def folder(tmp_path: Path) -> Folder:
         ({"OTEL_TRACES_EXPORTER": "console, otlp"}, ("console", *OTLP), (), ()),
         ({"OTEL_LOGS_EXPORTER": "otlp_proto_http"}, (), (), OTLP),
         (
-            {"OTEL_LOGS_EXPORTER": "otlp", "OTEL_EXPORTER_OTLP_LOGS_PROTOCOL": "http/protobuf", "OTEL_EXPORTER_OTLP_PROTOCOL": "x"},
+            {
+                "OTEL_LOGS_EXPORTER": "otlp",
+                "OTEL_EXPORTER_OTLP_LOGS_PROTOCOL": "http/protobuf",
+                "OTEL_EXPORTER_OTLP_PROTOCOL": "x",
+            },
             (),
             (),
             OTLP,
         ),
     ],
 )
-def test_asked(variables: dict[str, str], traces: tuple[str, ...], metrics: tuple[str, ...], logs: tuple[str, ...]) -> None:
+def test_asked(
+    variables: dict[str, str], traces: tuple[str, ...], metrics: tuple[str, ...], logs: tuple[str, ...]
+) -> None:
     assert asked(variables) == {"traces": traces, "metrics": metrics, "logs": logs}
 
 
@@ -61,16 +66,23 @@ class Installed:
 def test_asked_for_grpc_without_it(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(exporters, "entry_points", lambda **_: [Installed("otlp_proto_http"), Installed("console")])
 
-    with pytest.raises(ConfigurationError, match=r"OTEL_EXPORTER_OTLP_PROTOCOL='grpc' needs .* pip install \"spanhook\[grpc\]\""):
+    with pytest.raises(
+        ConfigurationError, match=r"OTEL_EXPORTER_OTLP_PROTOCOL='grpc' needs .* pip install \"spanhook\[grpc\]\""
+    ):
         asked({"OTEL_TRACES_EXPORTER": "otlp", "OTEL_EXPORTER_OTLP_PROTOCOL": "grpc"})
-    with pytest.raises(ConfigurationError, match="OTEL_LOGS_EXPORTER='kafka': .* expected one of console, none, otlp"):
+    with pytest.raises(ConfigurationError, match=r"OTEL_LOGS_EXPORTER='kafka': .* expected one of console, none, otlp"):
         asked({"OTEL_LOGS_EXPORTER": "kafka"})
 
 
 def test_endpoints() -> None:
     assert endpoint("traces", "otlp_proto_http", {}) == "http://localhost:4318"
     assert endpoint("logs", "otlp_proto_grpc", {}) == "http://localhost:4317"
-    assert endpoint("logs", "otlp_proto_http", {"OTEL_EXPORTER_OTLP_ENDPOINT": "a", "OTEL_EXPORTER_OTLP_LOGS_ENDPOINT": "b"}) == "b"
+    assert (
+        endpoint(
+            "logs", "otlp_proto_http", {"OTEL_EXPORTER_OTLP_ENDPOINT": "a", "OTEL_EXPORTER_OTLP_LOGS_ENDPOINT": "b"}
+        )
+        == "b"
+    )
 
 
 # ----------------------------------------------------------------------------------- what is made
@@ -122,7 +134,9 @@ def test_a_sampler_drops_spans_and_no_gates(folder: Folder) -> None:
 
 
 def test_an_exporter_that_is_down_does_not_matter(folder: Folder) -> None:
-    ran = folder.agent().spanhook(*GATED, "app.py", OTEL_EXPORTER_OTLP_ENDPOINT="http://127.0.0.1:9", OTEL_EXPORTER_OTLP_TIMEOUT="1")
+    ran = folder.agent().spanhook(
+        *GATED, "app.py", OTEL_EXPORTER_OTLP_ENDPOINT="http://127.0.0.1:9", OTEL_EXPORTER_OTLP_TIMEOUT="1"
+    )
 
     assert (ran.returncode, ran.stdout.strip()) == (0, REJECTED)
 
@@ -145,7 +159,8 @@ _logs.set_logger_provider(LoggerProvider())
 """
 LOOK = """
 print(trace.get_tracer_provider() is provider, [span.name for span in kept.get_finished_spans()])
-print(sorted(m.name for r in reader.get_metrics_data().resource_metrics for s in r.scope_metrics for m in s.metrics)[-1])
+scopes = [scope for resource in reader.get_metrics_data().resource_metrics for scope in resource.scope_metrics]
+print(sorted(metric.name for scope in scopes for metric in scope.metrics)[-1])
 """
 
 
@@ -204,7 +219,8 @@ print(providers.flush(5))
 
 
 @pytest.mark.parametrize(
-    ("variables", "service"), [({}, "demo"), ({"OTEL_SERVICE_NAME": "mine"}, "mine"), ({"OTEL_RESOURCE_ATTRIBUTES": "service.name=his"}, "his")]
+    ("variables", "service"),
+    [({}, "demo"), ({"OTEL_SERVICE_NAME": "mine"}, "mine"), ({"OTEL_RESOURCE_ATTRIBUTES": "service.name=his"}, "his")],
 )
 def test_setup_and_flush(folder: Folder, variables: dict[str, str], service: str) -> None:
     folder.write(app=SET_UP + "import os, sys\nsys.stdout.flush()\nos._exit(0)\n")

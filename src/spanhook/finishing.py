@@ -90,13 +90,14 @@ async def afinish(op: Operation, run: Run | None) -> None:
         else:
             orphan(op, run, is_async=True)
         return
-    apart = op.status == "cancelled"  # cancelled in a gate: the chain waits for its error hooks to be run apart
-    try:
-        if not apart:
-            apart = run is not None and run.cr_frame is not None and await astep(run)
-    except Exception as error:
-        internal.report("chain", error)
-        apart = False
+    waiting = run is not None and run.cr_frame is not None
+    # Cancelled in a gate, the chain waits already for its error hooks to be run apart.
+    apart = waiting and op.status == "cancelled"
+    if waiting and not apart:
+        try:
+            apart = await astep(run)
+        except Exception as error:
+            internal.report("chain", error)
     if not apart or run is None:
         conclude(op)
         end(op)

@@ -39,7 +39,7 @@ def run(target: Target, wanted: Wanted) -> NoReturn:
     sys.stdout.flush()
     sys.stderr.flush()
     try:
-        os.execve(target.file, target.argv, environ)
+        os.execve(target.file, target.argv, environ)  # noqa: S606 - the user's own command line
     except OSError as error:
         raise ConfigurationError(f"{target.file} cannot be started: {error.strerror}") from None
 
@@ -70,7 +70,7 @@ def _ask(python: tuple[str, ...], environ: Mapping[str, str]) -> None:
     """Have ``python`` start, and answer from the start-up code alone."""
     asked = {**environ, environment.PROBE: "1"}
     try:
-        answer = subprocess.run(
+        answer = subprocess.run(  # noqa: S603 - the Python of the user's own command line
             [*python, "-c", _WHO_ELSE],
             env=asked,
             stdin=subprocess.DEVNULL,
@@ -95,7 +95,7 @@ def _ask(python: tuple[str, ...], environ: Mapping[str, str]) -> None:
 
 def _rehearse(python: tuple[str, ...], environ: Mapping[str, str]) -> None:
     """Let the start-up code run to its end, where the command does other things before its first Python starts."""
-    rehearsed = subprocess.run(
+    rehearsed = subprocess.run(  # noqa: S603 - as above
         [*python, "-c", ""], env=dict(environ), stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, check=False
     )
     if rehearsed.returncode:

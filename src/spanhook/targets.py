@@ -152,7 +152,9 @@ def _checked(words: Sequence[str]) -> tuple[str, ...]:
             continue
         for position, letter in enumerate(word[1:], 1):
             if letter in _DEFEATING:
-                raise ConfigurationError(f"{words[0]} {word}: -{letter} {_DEFEATING[letter]}, so nothing would be gated")
+                raise ConfigurationError(
+                    f"{words[0]} {word}: -{letter} {_DEFEATING[letter]}, so nothing would be gated"
+                )
             if letter in "cm":
                 return (*taken, word[:position]) if position > 1 else tuple(taken)
             if letter in "hV?":

@@ -5,7 +5,7 @@ from collections.abc import AsyncIterator, Callable
 from dataclasses import dataclass
 from typing import Any
 
-from openai import AsyncOpenAI, OpenAI
+from openai import AsyncOpenAI, DefaultAsyncHttpxClient, DefaultHttpxClient, OpenAI
 from pydantic import BaseModel
 
 from spanhook.semconv import Kind
@@ -41,6 +41,18 @@ async def collected(stream: AsyncIterator[Any]) -> list[Any]:
     return [chunk async for chunk in stream]
 
 
+def sync_client(url: str, **options: Any) -> OpenAI:
+    """A client that does not retry, and loads no certificates, which would take longer than a test."""
+    http = DefaultHttpxClient(verify=False)
+    return OpenAI(**{"base_url": url, "api_key": "test", "max_retries": 0, "http_client": http, **options})
+
+
+def async_client(url: str, **options: Any) -> AsyncOpenAI:
+    """The same for ``await``."""
+    http = DefaultAsyncHttpxClient(verify=False)
+    return AsyncOpenAI(**{"base_url": url, "api_key": "test", "max_retries": 0, "http_client": http, **options})
+
+
 @dataclass(frozen=True)
 class Way:
     """One way of asking.
@@ -67,13 +79,12 @@ class Way:
 
     def __call__(self, url: str, **options: Any) -> Any:
         """Ask once, with a client of its own."""
-        options = {"base_url": url, "api_key": "test", "max_retries": 0, **options}
         if not self.is_async:
-            with OpenAI(**options) as client:
+            with sync_client(url, **options) as client:
                 return self.ask(client)
 
         async def main() -> Any:
-            async with AsyncOpenAI(**options) as client:
+            async with async_client(url, **options) as client:
                 return await self.ask(client)
 
         return asyncio.run(main())

@@ -12,6 +12,7 @@ all of them get. Nothing here waits, unless ``Reply.gate`` is given to wait for.
 import base64
 import json
 import struct
+import sys
 import threading
 from collections import deque
 from collections.abc import Iterator
@@ -144,8 +145,7 @@ class OpenAIServer:
         self.requests: list[Seen] = []
         self.reply = reply or Reply()
         self._script: deque[Reply] = deque()
-        self._http = ThreadingHTTPServer(("127.0.0.1", 0), self._handler())
-        self._http.daemon_threads = True
+        self._http = _Server(("127.0.0.1", 0), self._handler())
         self._thread = threading.Thread(target=self._http.serve_forever, args=(0.01,), daemon=True)
 
     def __enter__(self) -> Self:
@@ -188,9 +188,19 @@ class OpenAIServer:
         return Handler
 
 
+class _Server(ThreadingHTTPServer):
+    daemon_threads = True
+
+    def handle_error(self, request: Any, client_address: Any) -> None:
+        """A client that goes away is none; everything else is printed."""
+        if not isinstance(sys.exception(), ConnectionError):
+            super().handle_error(request, client_address)
+
+
 class _Handler(BaseHTTPRequestHandler):
     owner: OpenAIServer
     protocol_version = "HTTP/1.1"
+    disable_nagle_algorithm = True
 
     def log_message(self, format: str, *args: Any) -> None:
         """Nothing: the requests are kept."""
@@ -198,6 +208,8 @@ class _Handler(BaseHTTPRequestHandler):
     def do_GET(self) -> None:
         self._take({})
         self._json(404, _error_body(404, "", ""), {})
+
+    do_DELETE = do_GET
 
     def do_POST(self) -> None:
         length = int(self.headers.get("content-length") or 0)

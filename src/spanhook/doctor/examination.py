@@ -7,9 +7,9 @@ from collections.abc import Iterable, Iterator, Mapping
 from importlib import metadata
 from typing import Any
 
+from spanhook.binding import AFTER, ERROR, Bound
 from spanhook.bootstrap import environment
 from spanhook.bootstrap.environment import Wanted
-from spanhook.binding import AFTER, ERROR, Bound
 from spanhook.config import instrument, load_hooks, require_bound, uninstrument
 from spanhook.doctor.loader import loader
 from spanhook.doctor.others import others
@@ -18,7 +18,7 @@ from spanhook.doctor.variables import examine, usable
 from spanhook.errors import ConfigurationError, RequirementError
 from spanhook.exporters import SIGNALS, asked, disabled, endpoint
 from spanhook.hook import Hook
-from spanhook.instrument import INSTRUMENTORS, instrumentor
+from spanhook.instrument import ALIASES, INSTRUMENTORS, instrumentor
 from spanhook.providers import existing
 from spanhook.registry import Hooks
 from spanhook.settings import CONTENT_VARIABLE, Settings
@@ -92,8 +92,9 @@ def _unmet(required: Iterable[str]) -> Iterator[Finding]:
 
 
 def _gaps(libraries: Iterable[Library], required: Iterable[str]) -> Iterator[Finding]:
+    checked = {ALIASES.get(name, name) for name in required}
     for library in libraries:
-        if not library.version or library.name in required:
+        if not library.version or library.name in checked:
             continue
         if not library.supported:
             text = f"version {library.version} is not supported ({library.requirement}); it is bound all the same"
@@ -122,7 +123,9 @@ def _telemetry(environ: Mapping[str, str]) -> tuple[Telemetry, list[Finding]]:
         variable, _, text = str(error).partition("=")
         wrong.append(Finding("configuration", variable, text))
     signals = tuple(
-        SignalFound(signal, _name_of(existing(signal)), tuple(_to(signal, one, environ) for one in exporters.get(signal, ())))
+        SignalFound(
+            signal, _name_of(existing(signal)), tuple(_to(signal, one, environ) for one in exporters.get(signal, ()))
+        )
         for signal in SIGNALS
     )
     return (

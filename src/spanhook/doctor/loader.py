@@ -11,7 +11,7 @@ from spanhook.doctor.report import Finding
 from spanhook.exporters import SIGNALS
 
 _LOADER = "opentelemetry-instrument"
-_SAFE = "`spanhook run -- opentelemetry-instrument ...` starts gated in any case"
+_SAFE = "`spanhook run -- opentelemetry-instrument ...` does not"
 _DISTRO, _CONFIGURATOR = "OTEL_PYTHON_DISTRO", "OTEL_PYTHON_CONFIGURATOR"
 _PROTOCOLS = {"grpc": "otlp_proto_grpc", "http/protobuf": "otlp_proto_http"}
 
@@ -20,8 +20,13 @@ def loader(environ: Mapping[str, str]) -> Iterator[Finding]:
     """What would go wrong under ``opentelemetry-instrument`` here."""
     if not _names("console_scripts") & {_LOADER}:
         return
-    if "spanhook" not in _names("opentelemetry_pre_instrument"):
+    first = _names("opentelemetry_pre_instrument")
+    if "spanhook" not in first:
         yield Finding("warning", _LOADER, "does not find spanhook's entry point; install spanhook anew")
+    for other in sorted(first - {"spanhook"}):
+        yield Finding(
+            "warning", _LOADER, f"may call {other} before spanhook, and goes on ungated if that fails; {_SAFE}"
+        )
     distros, configurators = _names("opentelemetry_distro"), _names("opentelemetry_configurator")
     for variable, known in ((_DISTRO, distros), (_CONFIGURATOR, configurators)):
         chosen = environ.get(variable)
@@ -31,8 +36,8 @@ def loader(environ: Mapping[str, str]) -> Iterator[Finding]:
             yield Finding("warning", variable, f"{chosen!r} is not installed, and the loader goes on without")
     if "distro" in distros and environ.get(_DISTRO, "distro") == "distro":
         for missing in _missing_exporters(environ):
-            yield Finding("warning", _LOADER, f"fails for {missing}, and then runs the application UNGATED; {_SAFE}")
-    yield Finding("note", _LOADER, f"runs the application ungated if a distro or configurator fails first; {_SAFE}")
+            yield Finding("warning", _LOADER, f"fails for {missing}, and then goes on UNGATED; {_SAFE}")
+    yield Finding("note", _LOADER, f"goes on ungated if a distro or configurator fails first; {_SAFE}")
 
 
 def _missing_exporters(environ: Mapping[str, str]) -> Iterator[str]:

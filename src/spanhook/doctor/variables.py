@@ -20,7 +20,7 @@ _GRPC_PORT = ":4317"
 
 
 def usable(environ: Mapping[str, str]) -> tuple[dict[str, str], list[Finding]]:
-    """The environment without the ``SPANHOOK_*`` variables whose values cannot be used, and what is wrong with those."""
+    """The environment without those ``SPANHOOK_*`` variables that cannot be used, and what is wrong with them."""
     kept, wrong = dict(environ), list[Finding]()
     for name in environment.SETTINGS:
         try:
@@ -42,7 +42,7 @@ def examine(environ: Mapping[str, str]) -> Iterator[Finding]:
         yield Finding(
             "note",
             _DISABLED,
-            "does not turn spanhook off, not even '*': its entry point is a pre_instrument one, which is not looked up there",
+            "does not turn spanhook off, not even '*': it is loaded from opentelemetry_pre_instrument",
         )
     for name in _CONFIGURATOR_ONLY:
         if environ.get(name):
@@ -66,7 +66,9 @@ def _telemetry_off(environ: Mapping[str, str]) -> Iterator[Finding]:
     sampler = environ.get(_SAMPLER, "").strip()
     plain = sampler.lower().removeprefix("parentbased_")
     if sampler and plain not in _SAMPLERS:
-        yield Finding("warning", _SAMPLER, f"{sampler!r} is unknown to the SDK, which takes parentbased_always_on instead")
+        yield Finding(
+            "warning", _SAMPLER, f"{sampler!r} is unknown to the SDK, which takes parentbased_always_on instead"
+        )
     elif plain == "always_off":
         yield Finding("note", _SAMPLER, "no spans; hooks gate, and usage and decisions are counted all the same")
 

@@ -5,7 +5,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterat
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from contextvars import ContextVar, copy_context
-from functools import cache, partial
+from functools import cache
 from itertools import islice
 from typing import Any, TypedDict
 
@@ -162,6 +162,12 @@ async def _aperform(run: Run) -> None:
             await agent.ainvoke(given, config)
 
 
+def _in_context(run: Run) -> Callable[[], None]:
+    """To be called in a thread, which would keep a context of its own from one run to the next."""
+    context = copy_context()
+    return lambda: context.run(_perform, run)
+
+
 async def _work(jobs: Iterator[Job], threads: ThreadPoolExecutor, done: Callable[[], None]) -> None:
     loop = asyncio.get_running_loop()
     for job in jobs:
@@ -169,7 +175,7 @@ async def _work(jobs: Iterator[Job], threads: ThreadPoolExecutor, done: Callable
             if run.is_async:
                 await asyncio.wait([loop.create_task(_aperform(run))])
             else:
-                await loop.run_in_executor(threads, partial(copy_context().run, _perform, run))
+                await loop.run_in_executor(threads, _in_context(run))
             done()
         if job[0].thread:
             SAVER.delete_thread(job[0].thread)

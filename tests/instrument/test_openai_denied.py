@@ -1,0 +1,210 @@
+"""Denied means denied, whichever way OpenAI is asked: the server sees no request, the caller gets the rejection."""
+
+import asyncio
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+from openai import AsyncAzureOpenAI, AzureOpenAI, OpenAI
+from opentelemetry.sdk.trace.sampling import ALWAYS_OFF
+from opentelemetry.trace import StatusCode
+
+import spanhook
+from spanhook import Hooks, Operation, Reject
+from spanhook.testing import is_gated, recorder
+from tests.instrument.openai_ways import (
+    CHAT,
+    EMBEDDINGS,
+    RESPONSES,
+    TEXT,
+    WAYS,
+    Way,
+    async_client,
+    collected,
+    named,
+    sync_client,
+)
+from tests.servers.openai_server import OpenAIServer
+
+
+@pytest.fixture
+def server() -> Iterator[OpenAIServer]:
+    with OpenAIServer() as running:
+        yield running
+
+
+def refusing(*kinds: str, form: str = "def") -> Hooks:
+    hooks = Hooks()
+    if form == "def":
+
+        @hooks.before(*kinds, name="refuse")
+        def refuse(op: Operation) -> None:
+            raise Reject("no", status_code=402)
+
+    else:
+
+        @hooks.before(*kinds, name="refuse", timeout=5.0)
+        async def refuse_later(op: Operation) -> None:
+            await asyncio.sleep(0)
+            raise Reject("no", status_code=402)
+
+    return hooks
+
+
+@pytest.mark.parametrize("way", WAYS, ids=named)
+@pytest.mark.parametrize("form", ["def", "async"])
+def test_every_way(way: Way, form: str, server: OpenAIServer) -> None:
+    with recorder(refusing(way.kind, form=form)) as seen:
+        with pytest.raises(Reject, match="no") as caught:
+            way(server.url)
+        [span] = seen.spans
+    assert caught.value.status_code == 402
+    assert server.requests == []
+    assert span.status.status_code is StatusCode.ERROR
+    assert span.attributes is not None
+    assert span.attributes["spanhook.status"] == "rejected"
+    assert span.attributes["spanhook.decision"] == "reject"
+    assert [op.called for op in seen.operations] == [False]
+
+
+@pytest.mark.parametrize("way", WAYS, ids=named)
+def test_every_way_unsampled_and_with_other_kinds_refused(way: Way, server: OpenAIServer) -> None:
+    with recorder(refusing(way.kind), sampler=ALWAYS_OFF), pytest.raises(Reject):
+        way(server.url)
+    assert server.requests == []
+    other = "llm.call" if way.kind == "embeddings.create" else "embeddings.create"
+    server.script(way.text)
+    with recorder(refusing(other, "tool.execute")):
+        way(server.url)
+    assert len(server.requests) == 1
+
+
+SYNC_BOUND: dict[str, Callable[[OpenAI], Callable[[], Any]]] = {
+    "create": lambda client: lambda create=client.chat.completions.create: create(**CHAT),
+    "stream": lambda client: lambda create=client.chat.completions.create: list(create(**CHAT, stream=True)),
+    "raw": lambda client: lambda create=client.chat.completions.with_raw_response.create: create(**CHAT),
+    "streaming": lambda client: lambda create=client.responses.with_streaming_response.create: _enter(
+        create(**RESPONSES)
+    ),
+    "manager": lambda client: lambda manager=client.chat.completions.stream(**CHAT): _enter(manager),
+    "responses": lambda client: lambda create=client.responses.create: create(**RESPONSES),
+    "embeddings": lambda client: lambda create=client.embeddings.create: create(**EMBEDDINGS),
+    "text": lambda client: lambda create=client.completions.create: create(**TEXT),
+    "post": lambda client: lambda post=client.post: post("/chat/completions", cast_to=dict[str, Any], body=CHAT),
+    "options": lambda client: lambda copy=client.with_options(timeout=9): copy.chat.completions.create(**CHAT),
+}
+
+
+def _enter(manager: Any) -> None:
+    with manager:
+        pass
+
+
+@pytest.mark.parametrize("how", SYNC_BOUND)
+def test_clients_and_bound_methods_made_before_instrument(how: str, server: OpenAIServer) -> None:
+    with sync_client(server.url) as client:
+        later = SYNC_BOUND[how](client)
+        with recorder(refusing("llm.call", "embeddings.create")), pytest.raises(Reject):
+            later()
+        assert server.requests == []
+        if how != "manager":  # one manager asks once
+            later()
+            assert len(server.requests) == 1
+
+
+def test_async_bound_methods_made_before_instrument(server: OpenAIServer) -> None:
+    async def main() -> None:
+        async with async_client(server.url) as client:
+            create, raw = client.chat.completions.create, client.chat.completions.with_raw_response.create
+            stream = client.chat.completions.stream(**CHAT)
+            embed = client.embeddings.create
+            with recorder(refusing("llm.call", "embeddings.create")):
+                for ask in (lambda: create(**CHAT), lambda: raw(**CHAT), lambda: embed(**EMBEDDINGS)):
+                    with pytest.raises(Reject):
+                        await ask()
+                with pytest.raises(Reject):
+                    async with stream:
+                        pass
+            assert server.requests == []
+            assert (await create(**CHAT)).choices[0].message.content == "hello there friend"
+            assert len(await collected(await create(**CHAT, stream=True))) == 5
+
+    asyncio.run(main())
+    assert len(server.requests) == 2
+
+
+AZURE: dict[str, Callable[[Any], Any]] = {
+    "chat": lambda client: client.chat.completions.create(**CHAT),
+    "stream": lambda client: client.chat.completions.create(**CHAT, stream=True),
+    "responses": lambda client: client.responses.create(**RESPONSES),
+    "embeddings": lambda client: client.embeddings.create(**EMBEDDINGS),
+    "text": lambda client: client.completions.create(**TEXT),
+    "by path": lambda client: client.post("/deployments/mine/chat/completions", cast_to=dict[str, Any], body=CHAT),
+}
+
+
+@pytest.mark.parametrize("how", AZURE)
+@pytest.mark.parametrize("deployment", [None, "mine"])
+def test_azure(how: str, deployment: str | None, server: OpenAIServer) -> None:
+    options: dict[str, Any] = {"azure_endpoint": server.origin, "api_key": "test", "api_version": "2025-03-01-preview"}
+    if deployment:
+        options["azure_deployment"] = deployment
+
+    async def main() -> None:
+        async with AsyncAzureOpenAI(**options) as client:
+            await AZURE[how](client)
+
+    hooks = refusing("llm.call", "embeddings.create")
+    with AzureOpenAI(**options) as client, recorder(hooks) as seen:
+        with pytest.raises(Reject):
+            AZURE[how](client)
+        with pytest.raises(Reject):
+            asyncio.run(main())
+    assert server.requests == []
+    assert {op.provider for op in seen.operations} == {"azure.ai.openai"}
+
+
+def test_an_absolute_url_is_gated(server: OpenAIServer) -> None:
+    with sync_client("http://127.0.0.1:1/v1") as client, recorder(refusing("llm.call")) as seen:
+        with pytest.raises(Reject):
+            client.post(f"{server.url}/chat/completions", cast_to=dict[str, Any], body=CHAT)
+    assert server.requests == []
+    assert seen.operations[0].attributes["server.port"] == server.port
+
+
+def test_what_asks_no_model_is_passed_through(server: OpenAIServer) -> None:
+    with sync_client(server.url) as client, recorder(refusing("*")) as seen:
+        calls: list[Callable[[], Any]] = [
+            lambda: client.models.list(),
+            lambda: client.responses.retrieve("resp_1"),
+            lambda: client.responses.cancel("resp_1"),
+            lambda: client.responses.delete("resp_1"),
+            lambda: client.responses.input_items.list("resp_1"),
+            lambda: client.chat.completions.retrieve("chatcmpl-1"),
+            lambda: client.chat.completions.update("chatcmpl-1", metadata={}),
+            lambda: client.chat.completions.list(),
+            lambda: client.files.list(),
+        ]
+        for call in calls:
+            with pytest.raises(Exception, match=r"404|does not exist"):
+                call()
+    assert len(server.requests) == len(calls)
+    assert seen.operations == []
+
+
+def test_the_probe_finds_it_gated(server: OpenAIServer) -> None:
+    with sync_client(server.url) as client:
+        assert is_gated("llm.call", lambda: client.chat.completions.create(**CHAT))
+        assert not is_gated("tool.execute", lambda: client.chat.completions.create(**CHAT))
+
+
+def test_required_and_restored() -> None:
+    from openai._base_client import AsyncAPIClient, SyncAPIClient
+
+    before = vars(SyncAPIClient)["request"], vars(AsyncAPIClient)["request"]
+    codes = [function.__code__ for function in before]
+    spanhook.instrument(require=["openai"], only=["openai"])
+    assert vars(SyncAPIClient)["request"] is not before[0]
+    spanhook.uninstrument()
+    assert (vars(SyncAPIClient)["request"], vars(AsyncAPIClient)["request"]) == before
+    assert [function.__code__ for function in before] == codes
