@@ -111,7 +111,8 @@ async def afinish(op: Operation, run: Run | None) -> None:
 
 async def _rest(op: Operation, run: Run) -> None:
     try:
-        await astep(run)
+        if run.cr_frame is not None:
+            await astep(run)
     except Exception as error:
         internal.report("chain", error)
     conclude(op)

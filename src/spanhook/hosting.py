@@ -171,7 +171,9 @@ class AsyncHost(Host):
         return task.cancelling() if task is not None else 0
 
     async def _worker(self, future: Any, limit_ns: int | None) -> Outcome:
-        return await asyncio.wait_for(asyncio.wrap_future(future), _seconds(limit_ns))
+        # Not `wait_for`: on Python 3.11 it loses a cancellation that comes as the future gets done.
+        async with asyncio.timeout(_seconds(limit_ns)):
+            return await asyncio.wrap_future(future)
 
     async def settle(self, view: Any, limit_ns: int | None, awaitable: Awaitable[Any]) -> Any:
         if isinstance(awaitable, Coroutine):
