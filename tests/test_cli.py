@@ -1,6 +1,5 @@
 """The command itself: what it parses, how it fails, and what it does not import."""
 
-import importlib.util
 import json
 import sys
 from pathlib import Path
@@ -88,9 +87,7 @@ def test_a_missing_dependency_names_the_extra(folder: Folder, command: str) -> N
     ran = folder.spanhook(command, "--json", PYTHONPATH="blocked")
 
     assert ran.returncode == 2, ran.stderr
-    assert ran.stderr.startswith(
-        f"spanhook {command}" if command == "load" else f"spanhook: spanhook {command} needs lang"
-    )
+    assert ran.stderr.startswith(f"spanhook {command}")
     assert ran.stderr.count("\n") == 1
     assert ran.stderr.endswith('pip install "spanhook[demo]"\n')
     assert not ran.stdout
@@ -99,8 +96,6 @@ def test_a_missing_dependency_names_the_extra(folder: Folder, command: str) -> N
 @pytest.mark.slow
 @pytest.mark.parametrize("arguments", [["demo", "--json"], ["load", "--runs", "3", "--json"]])
 def test_json_is_all_there_is_on_standard_output(folder: Folder, arguments: list[str]) -> None:
-    if importlib.util.find_spec(f"spanhook.{arguments[0]}") is None:
-        pytest.skip("the command is not there yet")
     ran = folder.spanhook(*arguments)
 
     assert ran.returncode == 0, ran.stderr

@@ -108,6 +108,7 @@ def test_wrong_configuration(
     assert report["verdict"].startswith("not ready: ")
 
 
+@pytest.mark.slow
 def test_an_unmet_requirement(folder: Folder) -> None:
     folder.file("stubs/langgraph-99.0.dist-info/METADATA", "Metadata-Version: 2.1\nName: langgraph\nVersion: 99.0\n")
 

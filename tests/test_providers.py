@@ -133,6 +133,7 @@ def test_a_sampler_drops_spans_and_no_gates(folder: Folder) -> None:
     assert "spanhook.decision" in seen.events
 
 
+@pytest.mark.slow
 def test_an_exporter_that_is_down_does_not_matter(folder: Folder) -> None:
     ran = folder.agent().spanhook(
         *GATED, "app.py", OTEL_EXPORTER_OTLP_ENDPOINT="http://127.0.0.1:9", OTEL_EXPORTER_OTLP_TIMEOUT="1"

@@ -37,7 +37,13 @@ TARGETS = {
 }
 
 
-@pytest.mark.parametrize("target", TARGETS.values(), ids=TARGETS.keys())
+OFTEN = ("script", "module", "command", "shell")
+
+
+@pytest.mark.parametrize(
+    "target",
+    [pytest.param(words, id=name, marks=[] if name in OFTEN else pytest.mark.slow) for name, words in TARGETS.items()],
+)
 def test_a_refused_tool_does_not_run(folder: Folder, target: list[str]) -> None:
     folder.agent().file("packed/__main__.py", f"import sys; sys.path.append({str(folder.path)!r})" + APP)
     folder.file("start.sh", f"#!/bin/sh\nexec {sys.executable} app.py\n", executable=True)
@@ -55,6 +61,7 @@ def test_without_hooks_the_tool_runs(folder: Folder) -> None:
     assert (ran.returncode, ran.stdout, ran.stderr) == (0, "paid\n", "")
 
 
+@pytest.mark.slow
 def test_mode_off_runs_no_hook(folder: Folder) -> None:
     folder.agent()
 
@@ -62,6 +69,7 @@ def test_mode_off_runs_no_hook(folder: Folder) -> None:
     assert folder.spanhook(*GATED, "app.py", SPANHOOK_MODE="off").stdout == "paid\n"
 
 
+@pytest.mark.slow
 def test_flags_stand_over_the_environment(folder: Folder) -> None:
     folder.agent().write(others="from spanhook import Hooks\nhooks = Hooks()\n")
 
@@ -181,6 +189,7 @@ def test_errors_of_the_application_are_its_own(folder: Folder) -> None:
     assert (ran.returncode, ran.stderr) == (1, plain.stderr)
 
 
+@pytest.mark.slow
 def test_console_prints_runs_on_standard_error(folder: Folder) -> None:
     folder.agent()
 

@@ -1,12 +1,11 @@
 """The command ``spanhook``: parses, calls, prints. What is called is imported by the command that needs it."""
 
 import sys
-from collections.abc import Callable
 from typing import Any, NoReturn
 
 import click
 
-from spanhook.errors import ConfigurationError, RequirementError, SpanhookError
+from spanhook.errors import RequirementError, SpanhookError
 from spanhook.version import __version__
 
 _HOOKS = click.option("--hooks", multiple=True, metavar="SPEC", help="./hooks.py:hooks or package.module:hooks.")
@@ -76,7 +75,9 @@ def doctor(hooks: tuple[str, ...], require: tuple[str, ...], as_json: bool) -> i
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")
 def demo(live: bool, as_json: bool) -> int:
     """Run a small agent under hooks and show what they did."""
-    return _optional("demo", lambda: _demo(live, as_json))
+    from spanhook.demo import run_demo
+
+    return run_demo(live, as_json)
 
 
 @cli.command()
@@ -86,28 +87,9 @@ def demo(live: bool, as_json: bool) -> int:
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")
 def load(runs: int, seed: int, concurrency: int, as_json: bool) -> int:
     """Make scripted agent runs and print their exact totals."""
-    return _optional("load", lambda: _load(runs, seed, concurrency, as_json))
-
-
-def _demo(live: bool, as_json: bool) -> int:
-    from spanhook.demo import run_demo
-
-    return run_demo(live, as_json)
-
-
-def _load(runs: int, seed: int, concurrency: int, as_json: bool) -> int:
     from spanhook.load import run_load
 
     return run_load(runs, seed, concurrency, as_json)
-
-
-def _optional(command: str, call: Callable[[], int]) -> int:
-    try:
-        return call()
-    except ModuleNotFoundError as error:
-        if (error.name or "").startswith("spanhook"):
-            raise
-        raise ConfigurationError(f'spanhook {command} needs {error.name}; pip install "spanhook[demo]"') from error
 
 
 def main() -> NoReturn:

@@ -190,6 +190,7 @@ class OpenAIServer:
 
 class _Server(ThreadingHTTPServer):
     daemon_threads = True
+    request_queue_size = 128
 
     def handle_error(self, request: Any, client_address: Any) -> None:
         """A client that goes away is none; everything else is printed."""

@@ -85,14 +85,18 @@ def _calls(step: Step) -> Iterator[Call]:
 
 
 def _asking(step: Ask) -> Call:
-    asked = "what is to be done?"
-    model: Any = OBJECTS[step.model].bind(reply=step)
-    if step.otherwise is not None:
-        model = model.with_fallbacks([OBJECTS[step.otherwise.model].bind(reply=step.otherwise)])
+    asked, model = "what is to be done?", OBJECTS[step.model]
     if step.how in ("stream", "stop", "break"):
+        # Straight from the model: what `bind` wraps around a stream leaves closing it to the garbage collector.
         chunks = 1 if step.how == "stop" else None
-        return (lambda: _read(model.stream(asked), chunks), lambda: _aread(model.astream(asked), chunks))
-    return (lambda: model.invoke(asked), lambda: model.ainvoke(asked))
+        return (
+            lambda: _read(model.stream(asked, reply=step), chunks),
+            lambda: _aread(model.astream(asked, reply=step), chunks),
+        )
+    bound: Any = model.bind(reply=step)
+    if step.otherwise is not None:
+        bound = bound.with_fallbacks([OBJECTS[step.otherwise.model].bind(reply=step.otherwise)])
+    return (lambda: bound.invoke(asked), lambda: bound.ainvoke(asked))
 
 
 def _using(step: Use) -> Call:

@@ -34,7 +34,7 @@ class BodyChunks:
 
     @property
     def complete(self) -> bool:
-        return self._reader is None and self._added_up().complete
+        return self._added_up().complete if self._reader is None else self._json() is not None
 
     def add(self, chunk: bytes) -> bool:
         self._pieces.append(chunk)
