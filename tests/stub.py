@@ -155,5 +155,3 @@ def stubbed(hooks: Hooks | None = None, settings: Settings | None = None) -> Ite
             yield Library(), seen
         finally:
             bindings.restore()
-
-

@@ -4,6 +4,7 @@ import asyncio
 import logging
 import threading
 from collections.abc import Awaitable, Callable, Iterator
+from contextlib import suppress
 from contextvars import ContextVar
 from typing import Any
 
@@ -167,9 +168,8 @@ def test_a_rejection_runs_error_hooks_and_no_after_hooks(mode: str) -> None:
     hooks.before("llm.call", priority=76)(lambda op: ran.append("later gate"))
     hooks.after("llm.call")(lambda op: ran.append("after"))
     hooks.on_error("llm.call")(lambda op: ran.append(f"error {op.status} {type(op.error).__name__}"))
-    with stubbed(hooks) as (library, seen):
-        with pytest.raises(Reject) as caught:
-            use(library, mode, "x")
+    with stubbed(hooks) as (library, seen), pytest.raises(Reject) as caught:
+        use(library, mode, "x")
     assert caught.value.status_code == 451
     assert library.calls == []
     assert ran == ["error rejected Reject"]
@@ -374,7 +374,7 @@ def test_a_gate_on_the_result_withholds_it(mode: str) -> None:
     assert seen.operations[1].usage.input_tokens == 10  # it was spent all the same
 
 
-# ------------------------------------------------------------------------------------------------ rewrite, answer, replace
+# ---------------------------------------------------------------------------------------- rewrite, answer, replace
 
 
 def test_rewriting_the_request_runs_earlier_gates_once_more(mode: str) -> None:
@@ -583,17 +583,13 @@ def test_swallowing_an_error_without_a_value_keeps_it(plain_mode: str) -> None:
 
     @hooks.around("llm.call", priority=10)
     def swallow(op: Operation) -> Any:
-        try:
+        with suppress(KeyError):
             yield
-        except KeyError:
-            pass
 
     @hooks.around("llm.call", priority=11, timeout=5.0)
     async def aswallow(op: Operation, call_next: Next) -> Any:
-        try:
+        with suppress(KeyError):
             await call_next()
-        except KeyError:
-            pass
 
     with stubbed(hooks) as (library, _), pytest.raises(KeyError, match="mine"):
         use(library, plain_mode, KeyError("mine"))
@@ -670,27 +666,26 @@ def test_what_is_no_exception_is_raised_whatever_the_hook_did(plain_mode: str) -
     def swallow(op: Operation) -> Any:
         try:
             yield
-        except BaseException:  # noqa: BLE001 - that is the point
+        except BaseException:
             return "swallowed"
 
     @hooks.around("llm.call", priority=11)
     def exchange(op: Operation) -> Any:
         try:
             yield
-        except BaseException:  # noqa: BLE001
+        except BaseException:
             raise ValueError("exchanged") from None
 
     @hooks.around("llm.call", priority=12, timeout=5.0)
     async def aswallow(op: Operation, call_next: Next) -> Any:
         try:
             return await call_next()
-        except BaseException:  # noqa: BLE001
+        except BaseException:
             return "swallowed"
 
     mine = Serious("mine")
-    with stubbed(hooks) as (library, _):
-        with pytest.raises(Serious) as caught:
-            use(library, plain_mode, mine)
+    with stubbed(hooks) as (library, _), pytest.raises(Serious) as caught:
+        use(library, plain_mode, mine)
     assert caught.value is mine
 
 
@@ -702,10 +697,8 @@ def test_a_second_yield_is_an_error_and_keeps_the_outcome(failing: bool, mode: s
     @hooks.around("llm.call", priority=10)
     def twice(op: Operation) -> Any:
         try:
-            try:
+            with suppress(KeyError):
                 yield
-            except KeyError:
-                pass
             yield
         finally:
             left.append("left")
@@ -783,7 +776,7 @@ def test_a_hook_may_pause(mode: str) -> None:
     assert decisions(seen.operations[0]) == [("approval", "pause")]
 
 
-# ------------------------------------------------------------------------------------------------ hooks off inside hooks
+# ------------------------------------------------------------------------------------------- hooks off inside hooks
 
 
 def test_hook_code_runs_with_hooks_off(mode: str) -> None:

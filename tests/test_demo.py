@@ -1,14 +1,12 @@
 """The demo: what it prints, as text and as JSON, in this process and in one of its own."""
 
-import gzip
 import importlib.util
 import json
 import os
 import subprocess
 import sys
-import threading
+from collections import Counter
 from collections.abc import Iterator
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
 import pytest
@@ -16,6 +14,8 @@ from inline_snapshot import snapshot
 
 from spanhook.demo import NEXT, model, run_demo
 from spanhook.lifecycle import listeners, registry
+from tests.servers.collector import collector
+from tests.servers.openai_server import Call, OpenAIServer, Reply, Tokens, error
 
 
 @pytest.fixture(autouse=True)
@@ -336,14 +336,67 @@ def test_an_unknown_exporter_is_a_mistake_in_the_configuration(
     assert captured.err.count("\n") == 1
 
 
-# ----------------------------------------------------------------------------------------------- a process of its own
+# ----------------------------------------------------------------------------------------------- live
 
 
-def play(variables: dict[str, str]) -> "subprocess.CompletedProcess[str]":
+def test_live_asks_a_real_provider(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    refund = Reply(calls=(Call("refund", {"order_id": "1001", "amount": 42}),), tokens=Tokens(900, 20, cached=512))
+    with OpenAIServer() as server:
+        monkeypatch.setenv("OPENAI_API_KEY", "test")
+        monkeypatch.setenv("OPENAI_BASE_URL", server.url)
+        server.script("Your order is late.", refund, "That was refused, I am sorry.")
+        assert run_demo(live=True, as_json=True) == 0
+    captured = capsys.readouterr()
+    assert captured.err == ""
+    runs = {run["name"]: run for run in json.loads(captured.out)["runs"]}
+    assert [one["decision"] for one in runs["tool_rejected"]["decisions"]] == ["reject"]
+    assert runs["tool_rejected"]["usage"]["gpt-4o-mini-2024-07-18"]["input_tokens"] == 920
+    assert [span["name"] for span in runs["tool_rejected"]["spans"]] == snapshot(
+        ["invoke_agent support-desk", "chat gpt-4o-mini", "execute_tool refund", "chat gpt-4o-mini"]
+    )
+    assert runs["over_budget"]["status"] == "rejected"
+    told = [message.get("content") for message in server.requests[2].body["messages"]]
+    assert told[-1] == "Tool call rejected: An active subscription is required"
+
+
+def test_a_provider_that_refuses_is_told_in_a_line(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with OpenAIServer(error(401)) as server:
+        monkeypatch.setenv("OPENAI_API_KEY", "test")
+        monkeypatch.setenv("OPENAI_BASE_URL", server.url)
+        assert run_demo(live=True, as_json=True) == 1
+    captured = capsys.readouterr()
+    assert captured.out == ""
+    assert captured.err.endswith("Incorrect API key provided: test.\n")
+    assert captured.err.count("\n") == 1
+
+
+# ----------------------------------------------------------------------------------------------- where it runs
+
+
+@pytest.mark.parametrize("variable", [("OTEL_SDK_DISABLED", "true"), ("OTEL_TRACES_SAMPLER", "always_off")])
+def test_it_says_the_same_with_the_sdk_off_and_with_nothing_sampled(
+    variable: tuple[str, str],
+    document: dict[str, Any],
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.setenv(*variable)
+    assert run_demo(live=False, as_json=True) == 0
+    runs = json.loads(capsys.readouterr().out)["runs"]
+    assert [(run["status"], run["usage"]) for run in runs] == [
+        (run["status"], run["usage"]) for run in document["runs"]
+    ]
+    assert all(len(run["trace_id"]) == 32 for run in runs)
+    assert bool(runs[0]["spans"]) is (variable[0] != "OTEL_SDK_DISABLED")
+
+
+def play(**variables: str) -> "subprocess.CompletedProcess[str]":
+    """The command in a process of its own, without any ``OTEL_*`` variables but these."""
     environment = {name: value for name, value in os.environ.items() if not name.startswith("OTEL_")}
-    program = "import sys; from spanhook.demo import run_demo; sys.exit(run_demo(live=False, as_json=True))"
     return subprocess.run(
-        [sys.executable, "-W", "error", "-c", program],
+        [sys.executable, "-W", "error", "-m", "spanhook", "demo", "--json"],
         capture_output=True,
         text=True,
         env={**environment, "LANGSMITH_TRACING": "true", **variables},
@@ -351,50 +404,19 @@ def play(variables: dict[str, str]) -> "subprocess.CompletedProcess[str]":
     )
 
 
-@pytest.mark.parametrize("variables", [{}, {"OTEL_SDK_DISABLED": "true"}, {"OTEL_TRACES_SAMPLER": "always_off"}])
-def test_nothing_else_is_printed(variables: dict[str, str]) -> None:
-    done = play(variables)
-    runs = json.loads(done.stdout)["runs"]
+def test_nothing_else_is_printed() -> None:
+    done = play()
     assert done.stderr == ""
-    assert [run["status"] for run in runs] == snapshot(
-        ["success", "success", "rejected", "interrupted", "success", "success"]
-    )
-    assert bool(runs[0]["spans"]) is ("OTEL_SDK_DISABLED" not in variables)
-    assert len(runs[0]["trace_id"]) == 32
-
-
-class Collector(BaseHTTPRequestHandler):
-    """Takes whatever is exported."""
-
-    taken: dict[str, bytes]
-
-    def do_POST(self) -> None:
-        body = self.rfile.read(int(self.headers["Content-Length"]))
-        encoding = self.headers.get("Content-Encoding")
-        self.taken[self.path] = self.taken.get(self.path, b"") + (gzip.decompress(body) if encoding == "gzip" else body)
-        self.send_response(200)
-        self.send_header("Content-Type", "application/x-protobuf")
-        self.end_headers()
-
-    def log_message(self, format: str, *args: Any) -> None:
-        pass
+    assert len(json.loads(done.stdout)["runs"]) == 6
 
 
 def test_with_an_endpoint_set_all_three_signals_go_there() -> None:
-    taken: dict[str, bytes] = {}
-    server = ThreadingHTTPServer(("127.0.0.1", 0), type("TakesAll", (Collector,), {"taken": taken}))
-    thread = threading.Thread(target=server.serve_forever)
-    thread.start()
-    try:
-        done = play({"OTEL_EXPORTER_OTLP_ENDPOINT": f"http://127.0.0.1:{server.server_port}"})
-    finally:
-        server.shutdown()
-        thread.join()
-        server.server_close()
+    with collector() as seen:
+        done = play(OTEL_EXPORTER_OTLP_ENDPOINT=seen.url)
     assert done.stderr == ""
     runs = json.loads(done.stdout)["runs"]
-    assert set(taken) == {"/v1/traces", "/v1/metrics", "/v1/logs"}
-    assert all(bytes.fromhex(run["trace_id"]) in taken["/v1/traces"] for run in runs)
-    assert all(bytes.fromhex(span["span_id"]) in taken["/v1/traces"] for run in runs for span in run["spans"])
-    assert b"spanhook.usage.cost" in taken["/v1/metrics"]
-    assert taken["/v1/logs"].count(b"spanhook.run") >= len(runs)
+    assert Counter(seen.spans) == Counter(span["name"] for run in runs for span in run["spans"])
+    assert seen.events.count("spanhook.run") == len(runs)
+    assert seen.events.count("spanhook.decision") == 3
+    assert "spanhook.usage.cost" in seen.metrics
+    assert seen.services == {"spanhook-demo"}

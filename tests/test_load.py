@@ -5,11 +5,13 @@ import os
 import subprocess
 import sys
 from collections import Counter
-from typing import Any, get_args
+from collections.abc import Generator
+from contextlib import contextmanager
+from typing import get_args
 
 import pytest
 from inline_snapshot import snapshot
-from opentelemetry.sdk.trace.sampling import ALWAYS_OFF, TraceIdRatioBased
+from opentelemetry.sdk.trace.sampling import ALWAYS_OFF, Sampler, TraceIdRatioBased
 
 import spanhook
 from spanhook import semconv
@@ -17,34 +19,40 @@ from spanhook.errors import log
 from spanhook.lifecycle import listeners, registry
 from spanhook.load import measure, run_load
 from spanhook.load.counted import Counted
-from spanhook.load.document import Document, Difference
+from spanhook.load.document import Difference, Document, totals
 from spanhook.load.draw import Draw
 from spanhook.load.hooks import hooks
 from spanhook.load.printing import complaints
 from spanhook.load.scenarios import script
+from spanhook.load.tables import expected
 from spanhook.testing import Recorder
+from tests.servers.collector import collector
 
 ENOUGH = 45
 """Runs in which every scenario comes once."""
 
 
-def load(runs: int = ENOUGH, seed: int = 1, concurrency: int = 1, seen: Recorder | None = None) -> Document:
-    """Make the runs, with a recorder's providers or without any."""
+@contextmanager
+def instrumented(seen: Recorder | None = None) -> Generator[None, None, None]:
+    """The load's hooks in force, with a recorder's providers or without any."""
     level = log.level
     log.setLevel("CRITICAL")
-    providers: dict[str, Any] = {}
-    if seen is not None:
-        providers = {
-            "tracer_provider": seen.tracer_provider,
-            "meter_provider": seen.meter_provider,
-            "logger_provider": seen.logger_provider,
-        }
-    spanhook.instrument(hooks, **providers)
+    spanhook.instrument(
+        hooks,
+        tracer_provider=seen.tracer_provider if seen is not None else None,
+        meter_provider=seen.meter_provider if seen is not None else None,
+        logger_provider=seen.logger_provider if seen is not None else None,
+    )
     try:
-        return measure(runs, seed, concurrency)
+        yield
     finally:
         spanhook.uninstrument()
         log.setLevel(level)
+
+
+def load(runs: int = ENOUGH, seed: int = 1, concurrency: int = 1) -> Document:
+    with instrumented():
+        return measure(runs, seed, concurrency)
 
 
 @pytest.fixture(scope="module")
@@ -80,8 +88,142 @@ def series(document: Document, name: str) -> list[dict[str, str]]:
     return [one["attributes"] for one in document["metrics"][name]]
 
 
+@pytest.mark.parametrize("seed", range(20))
+def test_all_there_is_comes_of_every_seed(seed: int) -> None:
+    runs = [(run.tenant, run.user, run.fact) for job in script(40, seed) for run in job]
+    told = totals(expected(runs))
+    assert set(told["runs_by_status"]) == set(get_args(semconv.Status))
+    assert {one for events in told["decisions"].values() for found in events.values() for one in found} == set(
+        get_args(semconv.Decision)
+    )
+    assert set(told["coverage"]) == set(get_args(semconv.Coverage))
+
+
 def test_the_totals_of_a_seed_are_always_the_same(document: Document) -> None:
-    assert document["totals"] == snapshot({'runs': 45, 'runs_by_status': {'abandoned': 1, 'cancelled': 1, 'error': 3, 'interrupted': 4, 'rejected': 6, 'success': 30}, 'runs_by_agent': {'analyst': {'error': 1, 'rejected': 1, 'success': 7}, 'planner': {'abandoned': 1, 'cancelled': 1, 'error': 2, 'interrupted': 3, 'rejected': 3, 'success': 15}, 'support': {'interrupted': 1, 'rejected': 2, 'success': 8}}, 'llm_calls': 72, 'tool_calls': 18, 'tokens': {'claude-sonnet-4-5': {'input': 31568, 'cache_read': 13312, 'cache_write': 4864, 'output': 4877, 'reasoning': 0}, 'foreign-model-1': {'input': 1513, 'cache_read': 1024, 'cache_write': 0, 'output': 186, 'reasoning': 0}, 'gpt-4o-mini': {'input': 94081, 'cache_read': 41472, 'cache_write': 0, 'output': 16910, 'reasoning': 0}, 'house-model-1': {'input': 688, 'cache_read': 0, 'cache_write': 0, 'output': 542, 'reasoning': 0}, 'o4-mini-2025-04-16': {'input': 3396, 'cache_read': 1024, 'cache_write': 0, 'output': 185, 'reasoning': 512}}, 'cost': {'claude-sonnet-4-5': {'usd': '0.190092600', 'usd_float': 0.1900926}, 'gpt-4o-mini': {'usd': '0.027368550', 'usd_float': 0.02736855}, 'o4-mini-2025-04-16': {'usd': '0.007084000', 'usd_float': 0.007084}}, 'total_cost': {'usd': '0.224545150', 'usd_float': 0.22454515}, 'unpriced_tokens': {'foreign-model-1': 2723, 'house-model-1': 1230}, 'by_agent': {'analyst': {'runs': 9, 'llm_calls': 19, 'tool_calls': 5, 'tokens': {'input': 34435, 'cache_read': 19456, 'cache_write': 768, 'output': 5423, 'reasoning': 0}, 'total_tokens': 60082, 'cost': {'usd': '0.041436600', 'usd_float': 0.0414366}}, 'planner': {'runs': 25, 'llm_calls': 40, 'tool_calls': 11, 'tokens': {'input': 78220, 'cache_read': 27136, 'cache_write': 3584, 'output': 12664, 'reasoning': 512}, 'total_tokens': 122116, 'cost': {'usd': '0.163563850', 'usd_float': 0.16356385}}, 'support': {'runs': 11, 'llm_calls': 13, 'tool_calls': 2, 'tokens': {'input': 18591, 'cache_read': 10240, 'cache_write': 512, 'output': 4613, 'reasoning': 0}, 'total_tokens': 33956, 'cost': {'usd': '0.019544700', 'usd_float': 0.0195447}}}, 'by_tenant': {'acme': {'runs': 23, 'llm_calls': 40, 'tool_calls': 10, 'tokens': {'input': 75105, 'cache_read': 29696, 'cache_write': 2816, 'output': 12993, 'reasoning': 0}, 'total_tokens': 120610, 'cost': {'usd': '0.122100750', 'usd_float': 0.12210075}}, 'globex': {'runs': 16, 'llm_calls': 24, 'tool_calls': 6, 'tokens': {'input': 48360, 'cache_read': 22016, 'cache_write': 1536, 'output': 6987, 'reasoning': 512}, 'total_tokens': 79411, 'cost': {'usd': '0.080975950', 'usd_float': 0.08097595}}, 'initech': {'runs': 6, 'llm_calls': 8, 'tool_calls': 2, 'tokens': {'input': 7781, 'cache_read': 5120, 'cache_write': 512, 'output': 2720, 'reasoning': 0}, 'total_tokens': 16133, 'cost': {'usd': '0.021468450', 'usd_float': 0.02146845}}}, 'by_user': {'ann': {'runs': 7, 'llm_calls': 10, 'tool_calls': 3, 'tokens': {'input': 18784, 'cache_read': 7168, 'cache_write': 768, 'output': 3597, 'reasoning': 0}, 'total_tokens': 30317, 'cost': {'usd': '0.038658300', 'usd_float': 0.0386583}}, 'bob': {'runs': 6, 'llm_calls': 11, 'tool_calls': 3, 'tokens': {'input': 19730, 'cache_read': 7680, 'cache_write': 1280, 'output': 2907, 'reasoning': 0}, 'total_tokens': 31597, 'cost': {'usd': '0.039858450', 'usd_float': 0.03985845}}, 'cyd': {'runs': 10, 'llm_calls': 19, 'tool_calls': 4, 'tokens': {'input': 36591, 'cache_read': 14848, 'cache_write': 768, 'output': 6489, 'reasoning': 0}, 'total_tokens': 58696, 'cost': {'usd': '0.043584000', 'usd_float': 0.043584}}, 'gil': {'runs': 9, 'llm_calls': 13, 'tool_calls': 4, 'tokens': {'input': 25449, 'cache_read': 13312, 'cache_write': 1280, 'output': 4023, 'reasoning': 0}, 'total_tokens': 44064, 'cost': {'usd': '0.059233350', 'usd_float': 0.05923335}}, 'gus': {'runs': 7, 'llm_calls': 11, 'tool_calls': 2, 'tokens': {'input': 22911, 'cache_read': 8704, 'cache_write': 256, 'output': 2964, 'reasoning': 512}, 'total_tokens': 35347, 'cost': {'usd': '0.021742600', 'usd_float': 0.0217426}}, 'ida': {'runs': 4, 'llm_calls': 8, 'tool_calls': 2, 'tokens': {'input': 7781, 'cache_read': 5120, 'cache_write': 512, 'output': 2720, 'reasoning': 0}, 'total_tokens': 16133, 'cost': {'usd': '0.021468450', 'usd_float': 0.02146845}}, 'ivan': {'runs': 2, 'llm_calls': 0, 'tool_calls': 0, 'tokens': {'input': 0, 'cache_read': 0, 'cache_write': 0, 'output': 0, 'reasoning': 0}, 'total_tokens': 0, 'cost': {'usd': '0.000000000', 'usd_float': 0.0}}}, 'agents': {'analyst': {'error': 1, 'rejected': 1, 'success': 7}, 'planner': {'abandoned': 1, 'cancelled': 1, 'error': 2, 'interrupted': 3, 'rejected': 3, 'success': 15}, 'researcher': {'success': 1}, 'support': {'interrupted': 1, 'rejected': 2, 'success': 8}}, 'tools': {'break_down': {'error': 1}, 'charge': {'rejected': 1}, 'close_account': {'interrupted': 4, 'success': 3}, 'delegate': {'success': 1}, 'export': {'rejected': 1}, 'fetch': {'success': 1}, 'look_up': {'success': 1}, 'publish': {'success': 1}, 'read_file': {'success': 1}, 'refund': {'rejected': 1}, 'rotate_key': {'rejected': 1}, 'search': {'success': 5}, 'send_mail': {'success': 3}, 'sign': {'success': 1}, 'wire_money': {'rejected': 1}}, 'model_calls': {'': {'': 1}, 'claude-sonnet-4-5': {'': 16, 'asyncio.exceptions.CancelledError': 1, 'spanhook.load.models.RateLimitError': 1}, 'forbidden-1': {'spanhook.Reject': 2}, 'gpt-4o-mini': {'': 47, 'spanhook.load.models.RateLimitError': 3}, 'house-model-1': {'': 2}, 'o4-mini': {'': 1}}, 'decisions': {'alerted': {'agent.invoke.error': {'allow': 10}}, 'archived': {'tool.execute.post': {'skipped': 1}}, 'ask_a_person': {'tool.execute.pre': {'allow': 3, 'pause': 4}}, 'audit': {'tool.execute.pre': {'allow': 30}}, 'billed': {'agent.invoke.post': {'allow': 36}}, 'cached': {'tool.execute.post': {'allow': 4}, 'tool.execute.pre': {'replace': 1}}, 'directory': {'tool.execute.pre': {'timeout': 1}}, 'fraud_check': {'tool.execute.pre': {'timeout': 1}}, 'judged': {'tool.execute.pre': {'allow': 1}}, 'masked': {'tool.execute.pre': {'modify': 3}}, 'not_allowed': {'llm.call.pre': {'reject': 3}}, 'noted': {'tool.execute.pre': {'skipped': 1}}, 'noticed': {'llm.call.post': {'allow': 1}}, 'paying_customers_only': {'tool.execute.pre': {'reject': 1}}, 'redacted': {'tool.execute.post': {'replace': 1}}, 'reviewed': {'tool.execute.pre': {'allow': 1}}, 'scanned': {'tool.execute.pre': {'allow': 1}}, 'scored': {'llm.call.pre': {'error': 2}}, 'screened': {'llm.call.pre': {'allow': 1}}, 'stop_the_run': {'tool.execute.pre': {'reject': 1}}, 'traced': {'llm.call.post': {'allow': 1}}, 'vault': {'tool.execute.pre': {'error': 1}}, 'withheld': {'tool.execute.post': {'reject': 1}}, 'within_budget': {'agent.invoke.pre': {'allow': 4, 'reject': 2}}}, 'coverage': {'best_effort': 2, 'enforced': 114, 'observed': 1}, 'errors': {'ValueError': {'agent.invoke': 1, 'tool.execute': 1}, 'asyncio.exceptions.CancelledError': {'agent.invoke': 1, 'llm.call': 1}, 'spanhook.Reject': {'agent.invoke': 6, 'llm.call': 3, 'tool.execute': 5}, 'spanhook.load.models.RateLimitError': {'agent.invoke': 2, 'llm.call': 4}}, 'streams': {'abandoned': 1, 'error': 1, 'success': 2}, 'first_chunks': 4, 'spans': {'agent.invoke': 46, 'embeddings.create': 1, 'llm.call': 73, 'memory.store': 1, 'retrieval.query': 1, 'tool.execute': 27}, 'foreign_spans': {'llm.call': 2}, 'events': {'spanhook.decision': 24, 'spanhook.run': 45}})
+    lasting = {
+        name: value
+        for name, value in document["totals"].items()
+        if "cost" not in name and not name.startswith(("by_", "unpriced"))  # these depend on the price list
+    }
+    assert lasting == snapshot(
+        {
+            "runs": 45,
+            "runs_by_status": {
+                "abandoned": 1,
+                "cancelled": 1,
+                "error": 3,
+                "interrupted": 4,
+                "rejected": 6,
+                "success": 30,
+            },
+            "runs_by_agent": {
+                "analyst": {"error": 1, "rejected": 1, "success": 7},
+                "planner": {"abandoned": 1, "cancelled": 1, "error": 2, "interrupted": 3, "rejected": 3, "success": 15},
+                "support": {"interrupted": 1, "rejected": 2, "success": 8},
+            },
+            "llm_calls": 72,
+            "tool_calls": 18,
+            "tokens": {
+                "claude-sonnet-4-5": {
+                    "input": 31568,
+                    "cache_read": 13312,
+                    "cache_write": 4864,
+                    "output": 4877,
+                    "reasoning": 0,
+                },
+                "foreign-model-1": {"input": 1513, "cache_read": 1024, "cache_write": 0, "output": 186, "reasoning": 0},
+                "gpt-4o-mini": {"input": 94081, "cache_read": 41472, "cache_write": 0, "output": 16910, "reasoning": 0},
+                "house-model-1": {"input": 688, "cache_read": 0, "cache_write": 0, "output": 542, "reasoning": 0},
+                "o4-mini-2025-04-16": {
+                    "input": 3396,
+                    "cache_read": 1024,
+                    "cache_write": 0,
+                    "output": 185,
+                    "reasoning": 512,
+                },
+            },
+            "agents": {
+                "analyst": {"error": 1, "rejected": 1, "success": 7},
+                "planner": {"abandoned": 1, "cancelled": 1, "error": 2, "interrupted": 3, "rejected": 3, "success": 15},
+                "researcher": {"success": 1},
+                "support": {"interrupted": 1, "rejected": 2, "success": 8},
+            },
+            "tools": {
+                "break_down": {"error": 1},
+                "charge": {"rejected": 1},
+                "close_account": {"interrupted": 4, "success": 3},
+                "delegate": {"success": 1},
+                "export": {"rejected": 1},
+                "fetch": {"success": 1},
+                "look_up": {"success": 1},
+                "publish": {"success": 1},
+                "read_file": {"success": 1},
+                "refund": {"rejected": 1},
+                "rotate_key": {"rejected": 1},
+                "search": {"success": 5},
+                "send_mail": {"success": 3},
+                "sign": {"success": 1},
+                "wire_money": {"rejected": 1},
+            },
+            "model_calls": {
+                "": {"": 1},
+                "claude-sonnet-4-5": {
+                    "": 16,
+                    "asyncio.exceptions.CancelledError": 1,
+                    "spanhook.load.models.RateLimitError": 1,
+                },
+                "forbidden-1": {"spanhook.Reject": 2},
+                "gpt-4o-mini": {"": 47, "spanhook.load.models.RateLimitError": 3},
+                "house-model-1": {"": 2},
+                "o4-mini": {"": 1},
+            },
+            "decisions": {
+                "alerted": {"agent.invoke.error": {"allow": 10}},
+                "archived": {"tool.execute.post": {"skipped": 1}},
+                "ask_a_person": {"tool.execute.pre": {"allow": 3, "pause": 4}},
+                "audit": {"tool.execute.pre": {"allow": 30}},
+                "billed": {"agent.invoke.post": {"allow": 36}},
+                "cached": {"tool.execute.post": {"allow": 4}, "tool.execute.pre": {"replace": 1}},
+                "directory": {"tool.execute.pre": {"timeout": 1}},
+                "fraud_check": {"tool.execute.pre": {"timeout": 1}},
+                "judged": {"tool.execute.pre": {"allow": 1}},
+                "masked": {"tool.execute.pre": {"modify": 3}},
+                "not_allowed": {"llm.call.pre": {"reject": 3}},
+                "noted": {"tool.execute.pre": {"skipped": 1}},
+                "noticed": {"llm.call.post": {"allow": 1}},
+                "paying_customers_only": {"tool.execute.pre": {"reject": 1}},
+                "redacted": {"tool.execute.post": {"replace": 1}},
+                "reviewed": {"tool.execute.pre": {"allow": 1}},
+                "scanned": {"tool.execute.pre": {"allow": 1}},
+                "scored": {"llm.call.pre": {"error": 2}},
+                "screened": {"llm.call.pre": {"allow": 1}},
+                "stop_the_run": {"tool.execute.pre": {"reject": 1}},
+                "traced": {"llm.call.post": {"allow": 1}},
+                "vault": {"tool.execute.pre": {"error": 1}},
+                "withheld": {"tool.execute.post": {"reject": 1}},
+                "within_budget": {"agent.invoke.pre": {"allow": 4, "reject": 2}},
+            },
+            "coverage": {"best_effort": 2, "enforced": 114, "observed": 1},
+            "errors": {
+                "ValueError": {"agent.invoke": 1, "tool.execute": 1},
+                "asyncio.exceptions.CancelledError": {"agent.invoke": 1, "llm.call": 1},
+                "spanhook.Reject": {"agent.invoke": 6, "llm.call": 3, "tool.execute": 5},
+                "spanhook.load.models.RateLimitError": {"agent.invoke": 2, "llm.call": 4},
+            },
+            "streams": {"abandoned": 1, "error": 1, "success": 2},
+            "first_chunks": 4,
+            "spans": {
+                "agent.invoke": 46,
+                "embeddings.create": 1,
+                "llm.call": 73,
+                "memory.store": 1,
+                "retrieval.query": 1,
+                "tool.execute": 27,
+            },
+            "foreign_spans": {"llm.call": 2},
+            "events": {"spanhook.decision": 24, "spanhook.run": 45},
+        }
+    )
 
 
 def test_dimensions_add_up_to_each_other(document: Document) -> None:
@@ -94,7 +236,9 @@ def test_dimensions_add_up_to_each_other(document: Document) -> None:
         assert sum(one["total_tokens"] for one in spent.values()) == sum(
             sum(buckets.values()) for buckets in totals["tokens"].values()
         )
-        assert sum(one["cost"]["usd_float"] for one in spent.values()) == pytest.approx(totals["total_cost"]["usd_float"])
+        assert sum(one["cost"]["usd_float"] for one in spent.values()) == pytest.approx(
+            totals["total_cost"]["usd_float"]
+        )
     decided = Counter[str]()
     for events in totals["decisions"].values():
         for found in events.values():
@@ -107,9 +251,8 @@ def test_it_is_json(document: Document) -> None:
     assert json.loads(json.dumps(document)) == document
 
 
-@pytest.mark.parametrize("concurrency", [2, 16])
-def test_concurrency_changes_nothing(document: Document, concurrency: int) -> None:
-    other = load(concurrency=concurrency)
+def test_concurrency_changes_nothing(document: Document) -> None:
+    other = load(concurrency=16)
     assert other["differences"] == []
     assert other["totals"] == document["totals"]
     assert other["metrics"] == document["metrics"]
@@ -129,42 +272,26 @@ def test_exactly_so_many_runs_are_made(runs: int) -> None:
 def test_choices_are_those_of_every_machine() -> None:
     draw = Draw(1, "x")
     assert [draw.below(1000) for _ in range(5)] == snapshot([515, 180, 597, 553, 854])
-    assert draw.shuffled("abcdef") == snapshot(['d', 'f', 'a', 'e', 'c', 'b'])
-    assert draw.weighted({"a": 1, "b": 5, "c": 0}) == snapshot('b')
+    assert draw.shuffled("abcdef") == snapshot(["d", "f", "a", "e", "c", "b"])
+    assert draw.weighted({"a": 1, "b": 5, "c": 0}) == snapshot("b")
 
 
 # ----------------------------------------------------------------------------------------------- what is exported
 
 
 @pytest.mark.parametrize("sampler", [None, ALWAYS_OFF, TraceIdRatioBased(0.01)], ids=["all", "none", "some"])
-def test_metrics_and_events_are_exported_exactly_so_at_every_sampling_ratio(sampler: Any, document: Document) -> None:
+def test_every_series_and_every_event_is_exported_so_at_every_sampling_ratio(sampler: Sampler | None) -> None:
     seen = Recorder(sampler)
-    told = load(concurrency=4, seen=seen)
-    assert told["totals"] == document["totals"]
-    events = Counter(event["name"] for event in seen.events)
-    assert events == told["totals"]["events"]
-    spans = Counter(str((span.attributes or {})["spanhook.kind"]) for span in seen.spans)
-    if sampler is None:
-        assert spans == told["totals"]["spans"]
-    elif sampler is ALWAYS_OFF:
-        assert not spans
-
-
-def test_every_series_of_every_instrument_is_as_the_document_says() -> None:
-    seen = Recorder()
-    spanhook.instrument(
-        hooks,
-        tracer_provider=seen.tracer_provider,
-        meter_provider=seen.meter_provider,
-        logger_provider=seen.logger_provider,
-    )
-    log.setLevel("CRITICAL")
-    try:
+    with instrumented(seen):
         document = measure(ENOUGH, 3, 4)
         exported = seen.metrics()
-    finally:
-        log.setLevel("NOTSET")
     assert document["differences"] == []
+    assert Counter(event["name"] for event in seen.events) == document["totals"]["events"]
+    spans = Counter(str((span.attributes or {})["spanhook.kind"]) for span in seen.spans)
+    if sampler is None:
+        assert spans == document["totals"]["spans"]
+    elif sampler is ALWAYS_OFF:
+        assert not spans
     assert set(document["metrics"]) == set(exported) - {
         semconv.METRIC_HOOK_TIME,  # depends on the machine
         semconv.METRIC_INFO,
@@ -193,7 +320,65 @@ def test_as_text(capsys: pytest.CaptureFixture[str]) -> None:
     assert captured.err == ""
     first, *rest = captured.out.splitlines()
     assert first.startswith("3 runs in ")
-    assert rest == snapshot(['', 'runs by agent and status', '  agent    rejected  success', '  analyst         0        1', '  planner         1        1', '', 'tokens and cost by model', '  model        input  cache_read  cache_write  output  reasoning  cost in USD', '  gpt-4o-mini  6,575       3,072            0   1,283          0  0.001986450', '', 'by agent', '  agent    runs  model calls  tool calls  tokens  cost in USD', '  analyst     1            2           0   5,806  0.000943350', '  planner     2            2           1   5,124  0.001043100', '', 'by tenant', '  tenant  runs  model calls  tool calls  tokens  cost in USD', '  acme       2            2           1   5,124  0.001043100', '  globex     1            2           0   5,806  0.000943350', '', 'by user', '  user  runs  model calls  tool calls  tokens  cost in USD', '  ann      1            1           0   1,625  0.000502950', '  cyd      1            1           1   3,499  0.000540150', '  gil      1            2           0   5,806  0.000943350', '', 'decisions', '  hook          event               decision', '  alerted       agent.invoke.error  allow     1', '  archived      tool.execute.post   skipped   1', '  audit         tool.execute.pre    allow     2', '  billed        agent.invoke.post   allow     2', '  noted         tool.execute.pre    skipped   1', '  reviewed      tool.execute.pre    allow     1', '  stop_the_run  tool.execute.pre    reject    1', '', 'errors', '  type             kind', '  spanhook.Reject  agent.invoke  1', '  spanhook.Reject  tool.execute  1', '', 'decisions by coverage', '  enforced  9', '', 'streamed model calls by status', '  success  2', '', 'spans by kind', '  agent.invoke  3', '  llm.call      4', '  tool.execute  2', '', 'log events', '  spanhook.decision  3', '  spanhook.run       3'])
+    assert rest == snapshot(
+        [
+            "",
+            "runs by agent and status",
+            "  agent    rejected  success",
+            "  analyst         0        1",
+            "  planner         1        1",
+            "",
+            "tokens and cost by model",
+            "  model        input  cache_read  cache_write  output  reasoning  cost in USD",
+            "  gpt-4o-mini  6,575       3,072            0   1,283          0  0.001986450",
+            "",
+            "by agent",
+            "  agent    runs  model calls  tool calls  tokens  cost in USD",
+            "  analyst     1            2           0   5,806  0.000943350",
+            "  planner     2            2           1   5,124  0.001043100",
+            "",
+            "by tenant",
+            "  tenant  runs  model calls  tool calls  tokens  cost in USD",
+            "  acme       2            2           1   5,124  0.001043100",
+            "  globex     1            2           0   5,806  0.000943350",
+            "",
+            "by user",
+            "  user  runs  model calls  tool calls  tokens  cost in USD",
+            "  ann      1            1           0   1,625  0.000502950",
+            "  cyd      1            1           1   3,499  0.000540150",
+            "  gil      1            2           0   5,806  0.000943350",
+            "",
+            "decisions",
+            "  hook          event               decision",
+            "  alerted       agent.invoke.error  allow     1",
+            "  archived      tool.execute.post   skipped   1",
+            "  audit         tool.execute.pre    allow     2",
+            "  billed        agent.invoke.post   allow     2",
+            "  noted         tool.execute.pre    skipped   1",
+            "  reviewed      tool.execute.pre    allow     1",
+            "  stop_the_run  tool.execute.pre    reject    1",
+            "",
+            "errors",
+            "  type             kind",
+            "  spanhook.Reject  agent.invoke  1",
+            "  spanhook.Reject  tool.execute  1",
+            "",
+            "decisions by coverage",
+            "  enforced  9",
+            "",
+            "streamed model calls by status",
+            "  success  2",
+            "",
+            "spans by kind",
+            "  agent.invoke  3",
+            "  llm.call      4",
+            "  tool.execute  2",
+            "",
+            "log events",
+            "  spanhook.decision  3",
+            "  spanhook.run       3",
+        ]
+    )
 
 
 def test_nothing_is_left_in_force(capsys: pytest.CaptureFixture[str]) -> None:
@@ -205,21 +390,26 @@ def test_nothing_is_left_in_force(capsys: pytest.CaptureFixture[str]) -> None:
     assert registry.hooks == []
 
 
-def test_what_was_counted_otherwise_is_said(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_was_counted_otherwise_is_said(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
     finish = Counted.finish
 
     def forgetful(self: Counted) -> None:
         finish(self)
-        self.tables.add("tokens", "chat", "openai", "gpt-4o-mini", "support", "input", amount=-5)
+        self.tables.add("events", "spanhook.run", amount=5)
         self.errors["extract.response"] = 2
 
     monkeypatch.setattr(Counted, "finish", forgetful)
     assert run_load(runs=3, seed=1, concurrency=1, as_json=True) == 1
     captured = capsys.readouterr()
-    assert captured.err.splitlines() == snapshot(["spanhook load: tokens: operation='chat' provider='openai' model='gpt-4o-mini' agent='support' bucket='input': expected 0, counted -5", "spanhook load: 2 errors in spanhook's own code, in 'extract.response'"])
+    assert captured.err.splitlines() == [
+        "spanhook load: events: event='spanhook.run': expected 3, counted 8",
+        "spanhook load: 2 errors in spanhook's own code, in 'extract.response'",
+    ]
     document: Document = json.loads(captured.out)
     wrong: list[Difference] = document["differences"]
-    assert [one["expected"] - one["counted"] for one in wrong] == [5]
+    assert wrong == [{"table": "events", "row": {"event": "spanhook.run"}, "expected": 3, "counted": 8}]
     assert document["internal_errors"] == {"extract.response": 2}
 
 
@@ -236,15 +426,17 @@ def test_a_missing_library_is_named_with_its_remedy(
 ) -> None:
     monkeypatch.setattr("spanhook.load.find_spec", lambda _name: None)
     assert run_load(runs=1, seed=1, concurrency=1, as_json=True) == 2
-    assert capsys.readouterr().err == snapshot('spanhook load: needs langchain_core, langgraph: pip install "spanhook[demo]"\n')
+    assert capsys.readouterr().err == snapshot(
+        'spanhook load: needs langchain_core, langgraph: pip install "spanhook[demo]"\n'
+    )
 
 
 def command(runs: int, seed: int, concurrency: int, **variables: str) -> Document:
     """The command in a process of its own, without any ``OTEL_*`` variables but these."""
     environment = {name: value for name, value in os.environ.items() if not name.startswith("OTEL_")}
-    program = f"import sys; from spanhook.load import run_load; sys.exit(run_load({runs}, {seed}, {concurrency}, True))"
+    arguments = ("load", "--runs", str(runs), "--seed", str(seed), "--concurrency", str(concurrency), "--json")
     done = subprocess.run(
-        [sys.executable, "-W", "error", "-c", program],
+        [sys.executable, "-W", "error", "-m", "spanhook", *arguments],
         capture_output=True,
         text=True,
         env={**environment, "LANGSMITH_TRACING": "true", **variables},
@@ -254,10 +446,15 @@ def command(runs: int, seed: int, concurrency: int, **variables: str) -> Documen
     return json.loads(done.stdout)
 
 
-def test_in_a_process_of_its_own_it_says_the_same(document: Document) -> None:
-    told = command(ENOUGH, 1, 4)
+def test_in_a_process_of_its_own_it_says_the_same_and_exports_it(document: Document) -> None:
+    with collector() as seen:
+        told = command(ENOUGH, 1, 4, OTEL_EXPORTER_OTLP_ENDPOINT=seen.url)
     assert told["totals"] == document["totals"]
     assert told["metrics"] == document["metrics"]
+    assert set(told["metrics"]) <= seen.metrics
+    assert Counter(seen.events) == told["totals"]["events"]
+    assert len(seen.spans) == sum(told["totals"]["spans"].values())
+    assert seen.services == {"spanhook-load"}
 
 
 def test_without_an_sdk_there_are_no_foreign_spans_and_all_else_is_as_it_should() -> None:
@@ -268,8 +465,8 @@ def test_without_an_sdk_there_are_no_foreign_spans_and_all_else_is_as_it_should(
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("seed", [1, 2, 3])
+@pytest.mark.parametrize("seed", [1, 2])
 def test_many_runs_at_every_concurrency(seed: int) -> None:
-    documents = [load(2000, seed, concurrency) for concurrency in (1, 8, 64)]
+    documents = [load(1000, seed, concurrency) for concurrency in (1, 8, 64)]
     assert all(one["differences"] == [] and one["internal_errors"] == {} for one in documents)
     assert documents[0]["totals"] == documents[1]["totals"] == documents[2]["totals"]

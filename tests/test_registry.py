@@ -72,7 +72,7 @@ def test_mistakes_are_named(name: str) -> None:
 
 def test_instrument_refuses_what_is_no_hook() -> None:
     for wrong in (noop, [noop], "hooks.py:hooks"):
-        with pytest.raises(ConfigurationError, match="neither a spanhook.Hooks nor a spanhook.Hook"):
+        with pytest.raises(ConfigurationError, match=r"neither a spanhook\.Hooks nor a spanhook\.Hook"):
             spanhook.instrument(wrong)  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
     with pytest.raises(ConfigurationError, match="unknown library 'langchian'"):
         spanhook.instrument(only=("langchian",))

@@ -340,7 +340,7 @@ def test_cancelling_runs_error_hooks_and_ends_cancelled(where: str, backend: str
                     group.start_soon(work)
                     await reached.wait()
                     group.cancel_scope.cancel()
-                while not seen.operations:  # cancelled again, the error hooks finish by themselves
+                while not seen.operations:  # noqa: ASYNC110 - cancelled again, the error hooks finish by themselves
                     await asyncio.sleep(0)
             assert [op.status for op in seen.operations] == ["cancelled"]
             assert seen.spans[0].status.status_code.name == "UNSET"
@@ -378,7 +378,7 @@ def test_cancelled_again_while_error_hooks_run() -> None:
                 await task
             assert seen.operations == []
             go.set()
-            while not seen.operations:
+            while not seen.operations:  # noqa: ASYNC110 - it finishes in a task of spanhook's
                 await asyncio.sleep(0)
             assert [op.status for op in seen.operations] == ["cancelled"]
 
@@ -454,7 +454,7 @@ def test_a_timeout_around_the_call_belongs_to_its_owner() -> None:
     asyncio.run(main())
 
 
-# ------------------------------------------------------------------------------------------------ async hooks on sync calls
+# ---------------------------------------------------------------------------------------- async hooks on sync calls
 
 
 def test_from_a_running_loops_thread() -> None:

@@ -72,12 +72,10 @@ class Cells:
         self._live = live
 
     def _add(self, into: dict[Key, Vector], cells: Mapping[Key, Vector]) -> None:
-        for key, vector in list(cells.items()):
-            if key not in self._admitted:
-                if len(self._admitted) >= MAX_KEYS:
-                    key = OVERFLOW
-                else:
-                    self._admitted[key] = None
+        for name, vector in list(cells.items()):
+            if name not in self._admitted and len(self._admitted) < MAX_KEYS:
+                self._admitted[name] = None
+            key = name if name in self._admitted else OVERFLOW
             held = into.get(key)
             if held is None:
                 into[key] = list(vector)

@@ -83,23 +83,25 @@ class Chain:
                 if told is not None:
                     await self._settle(gates[index - 1], *told)
                 if op.error is not None:
-                    return None
+                    return
                 continue
             index += 1
             if bound.selective and not self._wanted(bound):
                 if op.error is not None:
-                    return None
+                    return
                 continue
             if bound.form == AROUND:
-                return await self._around(bound, index, foreign)
+                await self._around(bound, index, foreign)
+                return
             if bound.form == WRAP:
-                return await self._wrap(bound, index, foreign)
+                await self._wrap(bound, index, foreign)
+                return
             await self._before(bound)
             if op.error is not None:
-                return None
+                return
             self._ran.append(bound)
         if op.short_circuited:
-            return None
+            return
         if not foreign:
             await park()
         elif self._direct is not None:
@@ -259,11 +261,11 @@ class Chain:
             error = raised
         current.set(op)
         spent = clock.now() - started - inside
-        if isinstance(op.error, asyncio.CancelledError) and not isinstance(error, asyncio.CancelledError):
-            if host.moves_async is False and host.cancelling() == cancelling:
-                # The hook itself cancelled the call, as `asyncio.timeout` does, and has taken it back.
-                op.error = error or TimeoutError(f"hook {bound.name!r} gave up on the call")
-                self._conclude(op)
+        left_alive = isinstance(op.error, asyncio.CancelledError) and not isinstance(error, asyncio.CancelledError)
+        if left_alive and not host.moves_async and host.cancelling() == cancelling:
+            # The hook itself cancelled the call, as `asyncio.timeout` does, and has taken it back.
+            op.error = error or TimeoutError(f"hook {bound.name!r} gave up on the call")
+            self._conclude(op)
         if called:
             if error is None and not finished:
                 error = HookError("it returned while call_next() was still running; await it")
@@ -322,7 +324,8 @@ class Chain:
                 await self._after(bound)
             if op.phase == "post" and op.error is not before:
                 self._conclude(op)
-                return await self._observe()
+                await self._observe()
+                return
 
     async def _after(self, bound: Bound) -> None:
         op = self._op

@@ -149,7 +149,7 @@ def _info() -> Iterable[Mapping[str, Any]]:
         semconv.VERSION: __version__,
         semconv.HOOKS_DIGEST: registry.digest,
         semconv.MODE: telemetry.settings.mode,
-        "process.runtime.version": platform.python_version(),
+        semconv.RUNTIME_VERSION: platform.python_version(),
     }
 
 

@@ -116,7 +116,7 @@ class Hook(SpanProcessor):
     def on_error(self, op: Operation) -> Any:
         """Runs after a call that failed, was refused or cancelled. What it raises is logged and recorded."""
 
-    def around(self, op: Operation) -> Generator[Any, Any, Any]:
+    def around(self, op: Operation) -> Generator[Any, Any, Any]:  # noqa: ARG002
         """Runs around the call; what stands before its one ``yield`` runs before.
 
         Raises:
@@ -142,7 +142,7 @@ class Hook(SpanProcessor):
     def shutdown(self) -> None:
         """Nothing: a provider that shuts down must not turn gating off."""
 
-    def force_flush(self, timeout_millis: int = 30000) -> bool:
+    def force_flush(self, timeout_millis: int = 30000) -> bool:  # noqa: ARG002
         """Nothing to flush."""
         return True
 

@@ -175,7 +175,7 @@ class AsyncHost(Host):
         async with asyncio.timeout(_seconds(limit_ns)):
             return await asyncio.wrap_future(future)
 
-    async def settle(self, view: Any, limit_ns: int | None, awaitable: Awaitable[Any]) -> Any:
+    async def settle(self, view: Any, limit_ns: int | None, awaitable: Awaitable[Any]) -> Any:  # noqa: ARG002
         if isinstance(awaitable, Coroutine):
             # Most hooks do not suspend; those need no timer.
             try:

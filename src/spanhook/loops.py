@@ -180,7 +180,9 @@ class PerLoop(Generic[T]):
 
 
 def per_loop(factory: Callable[[], T]) -> PerLoop[T]:
-    """One resource per event loop, such as ``clients = per_loop(httpx.AsyncClient)``, used as ``clients()``.
+    """Keep one resource per event loop.
+
+    Write ``clients = spanhook.per_loop(httpx.AsyncClient)`` beside your hooks, and ``clients()`` inside them.
 
     An async hook runs on the application's loop for async calls and on spanhook's own loop for sync ones; clients and
     pools are bound to the loop that first used them, so one shared between the two would fail.

@@ -7,7 +7,7 @@ those only where a meter provider exists. Money is counted in nano-dollars.
 import os
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from typing import Any
+from typing import Any, ClassVar
 
 from opentelemetry.metrics import CallbackOptions, MeterProvider, Observation
 
@@ -73,7 +73,7 @@ class Label:
     """A key of ``counts.decisions`` that is hashed by identity, for a hook that lets pass."""
 
     __slots__ = ("key",)
-    _known: "dict[tuple[Any, ...], Label]" = {}
+    _known: ClassVar["dict[tuple[Any, ...], Label]"] = {}
 
     def __init__(self, key: tuple[Any, ...]) -> None:
         self.key = key

@@ -153,7 +153,7 @@ class Hooks:
 
 
 class Registry:
-    """The hooks in force in this process: those of every ``Hooks`` given to ``instrument``, and lone ``Hook`` objects."""
+    """The hooks in force in this process: those of every ``Hooks`` given to ``instrument``, and lone ``Hook``s."""
 
     def __init__(self) -> None:
         self._lone = Hooks()

@@ -160,6 +160,7 @@ VERSION: Final = "spanhook.version"
 HOOKS_DIGEST: Final = "spanhook.hooks.digest"
 METRIC_OVERFLOW: Final = "otel.metric.overflow"
 FORKED_PID: Final = "process.pid"
+RUNTIME_VERSION: Final = "process.runtime.version"
 
 # --------------------------------------------------------------------------- events
 

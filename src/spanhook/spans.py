@@ -81,7 +81,13 @@ class LeanSpan(_Span):
     _links: Any = ()
 
     def __init__(
-        self, opener: "Opener", name: str, context: SpanContext, parent: SpanContext | None, kind: SpanKind, attributes: Any
+        self,
+        opener: "Opener",
+        name: str,
+        context: SpanContext,
+        parent: SpanContext | None,
+        kind: SpanKind,
+        attributes: dict[str, Any],
     ) -> None:
         self._opener = opener
         self._name = name
@@ -164,13 +170,15 @@ class Opener:
             not metered
             and limits.max_span_attribute_length is None
             and (limits.max_span_attributes or 0) >= _FEWEST_ATTRIBUTES
-            and _EXPORTED <= fields
+            and fields >= _EXPORTED
         )
 
     def _root_decision(self) -> tuple[TraceFlags, bool | None]:
         """Flags of a sampled root, and what the sampler says of every root if it says it always."""
         random = getattr(self.tracer.id_generator, "is_trace_id_random", None)
-        flags = TraceFlags.SAMPLED | (getattr(TraceFlags, "RANDOM_TRACE_ID", 0) if random is not None and random() else 0)
+        flags = TraceFlags.SAMPLED
+        if random is not None and random():
+            flags |= getattr(TraceFlags, "RANDOM_TRACE_ID", 0)
         sampler = self._sampler
         if type(sampler) is ParentBased:
             sampler = getattr(sampler, "_root", None)

@@ -30,7 +30,7 @@ def outcome(use: Callable[[], Any]) -> Any:
     """What a caller can tell of a call: the value with its types, or the exception."""
     try:
         return plain(settle(use()))
-    except BaseException as error:  # noqa: BLE001 - whatever it is, it must be the same
+    except BaseException as error:
         return type(error), error.args, type(error.__cause__)
 
 
@@ -178,7 +178,9 @@ def test_interrupts_and_resume(is_async: bool) -> None:
     assert [one.value for one in first["__interrupt__"]] == ["sure?"]
     assert first.keys() == expected[0].keys()
     assert second == expected[1] == {"value": "yes"}
-    assert [(op.status, op.identity.session_id, op.identity.user_id) for op in seen.operations if op.parent is None] == [
+    assert [
+        (op.status, op.identity.session_id, op.identity.user_id) for op in seen.operations if op.parent is None
+    ] == [
         ("interrupted", "t1", "ann"),
         ("success", "t1", "ann"),
     ]
@@ -257,7 +259,11 @@ def test_every_extractor_may_raise(module: str, attribute: str, part: str, monke
 
     def everything() -> list[Any]:
         found = [outcome(lambda s=subject, w=way: s.ways[w](s.make(Body()))) for subject, way in cases]
-        return [*found, outcome(lambda: consume(agent(Calls()), "invoke")), outcome(lambda: consume(agent(Calls()), "ainvoke"))]
+        return [
+            *found,
+            outcome(lambda: consume(agent(Calls()), "invoke")),
+            outcome(lambda: consume(agent(Calls()), "ainvoke")),
+        ]
 
     loaded = importlib.import_module(module)
     expected = everything()

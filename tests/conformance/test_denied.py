@@ -40,7 +40,13 @@ async def refuse_wrapping(op: Operation, call_next: Callable[[], Any]) -> Any:
     raise Reject("no", status_code=402)
 
 
-REFUSALS = {"def": refuse_sync, "async": refuse_async, "blocking": refuse_sync, "generator": refuse_around, "wrapping": refuse_wrapping}
+REFUSALS = {
+    "def": refuse_sync,
+    "async": refuse_async,
+    "blocking": refuse_sync,
+    "generator": refuse_around,
+    "wrapping": refuse_wrapping,
+}
 
 
 def refusing(kind: str, form: str = "def") -> Hooks:

@@ -49,7 +49,9 @@ def test_every_way_is_as_many_operations_as_calls(subject: Any) -> None:
         expected = 1 if subject.name == "text" else MANY.get(way, 1)
         mine = [op for op in seen.operations if op.kind == subject.kind]
         assert len(mine) == expected, way
-        assert sum(n for (kind, _, phase), n in passes.items() if kind == subject.kind and phase == "before") == expected
+        assert (
+            sum(n for (kind, _, phase), n in passes.items() if kind == subject.kind and phase == "before") == expected
+        )
         assert sum(n for (kind, _, phase), n in passes.items() if kind == subject.kind and phase == "after") == expected
         assert {op.status for op in seen.operations} == {"success"}
 
@@ -153,7 +155,9 @@ def test_a_sub_agent_in_a_tool(way: str) -> None:
 
         from tests.conformance.agents import Turns
 
-        turns = [[("ask_expert", {"question": "x"})], "done"] if extra else [[("search", {"query": "x"})], "expert says"]
+        turns = (
+            [[("ask_expert", {"question": "x"})], "done"] if extra else [[("search", {"query": "x"})], "expert says"]
+        )
         return create_agent(Turns(turns=turns, asked=[]), tools=[*calls.tools(), *extra], name=name_of)
 
     with recorder() as seen:
@@ -320,7 +324,9 @@ class Chatty(ScriptedChat):
 
     def _stream(self, messages: list[BaseMessage], *args: Any, **kwargs: Any) -> Iterator[ChatGenerationChunk]:
         message = self.invoke(messages)
-        yield ChatGenerationChunk(message=AIMessageChunk(content=message.content, usage_metadata=message.usage_metadata))
+        yield ChatGenerationChunk(
+            message=AIMessageChunk(content=message.content, usage_metadata=message.usage_metadata)
+        )
 
 
 def test_a_stream_that_is_answered_by_the_model_itself() -> None:

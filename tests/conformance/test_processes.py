@@ -94,7 +94,10 @@ from tests.conformance.test_processes import hooks, in_fork, refused
 
 slow, inside, go = Hooks(), threading.Event(), threading.Event()
 
-@slow.before("llm.call", timeout=30.0, blocking=True, priority=0, when=lambda op: threading.current_thread().name == "other")
+def of_other(op):
+    return threading.current_thread().name == "other"
+
+@slow.before("llm.call", timeout=30.0, blocking=True, priority=0, when=of_other)
 def wait(op):
     inside.set()
     go.wait(30)

@@ -4,6 +4,7 @@ import asyncio
 import copy
 import gc
 import inspect
+import itertools
 import logging
 import threading
 from collections.abc import AsyncIterator, Callable, Iterator
@@ -33,7 +34,7 @@ def long_graph(_body: Body) -> Any:
     for name in names:
         builder.add_node(name, lambda state, name=name: {"value": name})
     builder.add_edge(START, "one")
-    for before, after in zip(names, names[1:], strict=False):
+    for before, after in itertools.pairwise(names):
         builder.add_edge(before, after)
     return builder.compile(name="long")
 
@@ -100,7 +101,11 @@ def expect_one(seen: Recorder, status: str, hooks: Hooks, kind_of: str) -> Opera
     if len(hooks):
         failed = status in ("error", "rejected", "cancelled")
         expected = {"before": True, "around": True, "wrapping": True, "error" if failed else "after": status}
-        assert {key: value for key, value in mine[0].state.items() if key in ("before", "around", "wrapping", "after", "error")} == expected
+        assert {
+            key: value
+            for key, value in mine[0].state.items()
+            if key in ("before", "around", "wrapping", "after", "error")
+        } == expected
     return mine[0]
 
 
@@ -291,7 +296,9 @@ def test_failing_in_the_middle(is_async: bool, hooks: Hooks) -> None:
 class Hanging(ScriptedChat):
     """A chat model whose stream never gives a second chunk."""
 
-    async def _astream(self, messages: list[BaseMessage], *args: Any, **kwargs: Any) -> AsyncIterator[ChatGenerationChunk]:
+    async def _astream(
+        self, messages: list[BaseMessage], *args: Any, **kwargs: Any
+    ) -> AsyncIterator[ChatGenerationChunk]:
         yield next(super()._stream(messages))
         await asyncio.Event().wait()
 
@@ -496,7 +503,9 @@ def test_a_stream_that_a_hook_answers(is_async: bool) -> None:
 
 @pytest.mark.parametrize("is_async", [False, True])
 @pytest.mark.parametrize("buffer", [False, True])
-def test_replacing_what_a_stream_said_needs_buffering(is_async: bool, buffer: bool, caplog: pytest.LogCaptureFixture) -> None:
+def test_replacing_what_a_stream_said_needs_buffering(
+    is_async: bool, buffer: bool, caplog: pytest.LogCaptureFixture
+) -> None:
     hooks = Hooks()
 
     @hooks.after("llm.call", buffer=buffer)
@@ -535,15 +544,14 @@ def test_a_gate_on_results_holds_streams_back(is_async: bool) -> None:
 
     async def main() -> None:
         async for chunk in model.astream("hi"):
-            got.append(chunk)
+            got.append(chunk)  # noqa: PERF401 - what has come before the error counts
 
-    with recorder(hooks) as seen:
-        with pytest.raises(Reject, match="too friendly"):
-            if is_async:
-                asyncio.run(main())
-            else:
-                for chunk in model.stream("hi"):
-                    got.append(chunk)
+    with recorder(hooks) as seen, pytest.raises(Reject, match="too friendly"):
+        if is_async:
+            asyncio.run(main())
+        else:
+            for chunk in model.stream("hi"):
+                got.append(chunk)
     assert got == []
     assert [op.status for op in seen.operations] == ["rejected"]
 

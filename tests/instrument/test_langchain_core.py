@@ -185,7 +185,11 @@ def test_content_goes_where_it_was_asked_for(mode: Any) -> None:
         refund.invoke({"amount": 5})
         ScriptedRetriever(body=Body()).invoke("what?")
     on_spans = [
-        {key: value for key, value in (span.attributes or {}).items() if "messages" in key or "call." in key or "query" in key}
+        {
+            key: value
+            for key, value in (span.attributes or {}).items()
+            if "messages" in key or "call." in key or "query" in key
+        }
         for span in seen.spans
     ]
     bodies = [event["body"] for event in seen.events if event["name"] == "gen_ai.client.inference.operation.details"]
@@ -256,7 +260,9 @@ def test_the_request_as_a_hook_sees_it() -> None:
     hooks = Hooks()
     seen_requests: list[Any] = []
     hooks.before("llm.call")(lambda op: seen_requests.append(op.request))
-    model = ScriptedChat(body=Body()).bind(tools=[{"type": "function", "function": {"name": "search"}}, {"name": "calc"}])
+    model = ScriptedChat(body=Body()).bind(
+        tools=[{"type": "function", "function": {"name": "search"}}, {"name": "calc"}]
+    )
     with recorder(hooks):
         model.invoke([SystemMessage("be kind"), HumanMessage("hi")])
     (request,) = seen_requests
@@ -264,7 +270,9 @@ def test_the_request_as_a_hook_sees_it() -> None:
     assert [message["role"] for message in request.messages] == ["system", "user"]
 
 
-@pytest.mark.parametrize("answer", ["text", AIMessage("text"), {"role": "assistant", "parts": [{"type": "text", "content": "text"}]}])
+@pytest.mark.parametrize(
+    "answer", ["text", AIMessage("text"), {"role": "assistant", "parts": [{"type": "text", "content": "text"}]}]
+)
 def test_answering_for_a_chat_model(answer: Any) -> None:
     hooks = Hooks()
     hooks.before("llm.call")(lambda op: op.respond(answer))
@@ -388,7 +396,9 @@ def test_a_cached_result_gets_the_id_of_the_call_it_answers() -> None:
     assert [[one.decision for one in op.decisions] for op in seen.operations] == [[], ["replace"], ["replace"]]
 
 
-@pytest.mark.parametrize("value", ["text", {"a": 1}, [{"type": "text", "text": "x"}], 7, ToolMessage("x", tool_call_id="old")])
+@pytest.mark.parametrize(
+    "value", ["text", {"a": 1}, [{"type": "text", "text": "x"}], 7, ToolMessage("x", tool_call_id="old")]
+)
 def test_answers_in_an_agents_loop_are_tool_messages(value: Any) -> None:
     hooks = Hooks()
     hooks.before("tool.execute")(lambda op: op.respond(value))

@@ -267,7 +267,10 @@ def test_a_tool_that_asks_first() -> None:
     from tests.conformance.agents import Turns
 
     graph = create_agent(
-        Turns(turns=[[("wire", {"amount": 5})], "done"], asked=[]), tools=[wire], checkpointer=InMemorySaver(), name="bank"
+        Turns(turns=[[("wire", {"amount": 5})], "done"], asked=[]),
+        tools=[wire],
+        checkpointer=InMemorySaver(),
+        name="bank",
     )
     config: Any = {"configurable": {"thread_id": "t1"}}
     hooks = Hooks()

@@ -102,7 +102,7 @@ class Family:
         before = vars(base).get("__init_subclass__")
         self._before = before
 
-        def __init_subclass__(cls: type, **kwargs: Any) -> None:
+        def made(cls: type, **kwargs: Any) -> None:
             if before is not None:
                 before.__get__(None, cls)(**kwargs)
             else:
@@ -110,7 +110,7 @@ class Family:
             if self._on:
                 bind(cls)
 
-        hook = classmethod(__init_subclass__)
+        hook = classmethod(made)
         setattr(base, "__init_subclass__", hook)  # noqa: B010
         return hook
 

@@ -16,7 +16,7 @@ from spanhook.usage import Usage
 LAYER, STREAM_LAYER = "langchain.chat", "langchain.chat.stream"
 
 
-def chat_start(instance: Any, args: Args, kwargs: Kwargs) -> Attributes:
+def chat_start(instance: Any, _args: Args, kwargs: Kwargs) -> Attributes:
     attributes = describe(instance, kwargs)
     attributes[semconv.GEN_AI_OPERATION_NAME] = "chat"
     return attributes

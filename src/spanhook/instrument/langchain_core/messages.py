@@ -120,12 +120,16 @@ def as_content(value: Any) -> Any:
     """A value as the content of a message: text and lists of content blocks as they are, all else as JSON."""
     if isinstance(value, str):
         return value
-    if isinstance(value, list) and all(isinstance(one, str) or (isinstance(one, dict) and "type" in one) for one in value):
+    if isinstance(value, list) and all(_is_block(one) for one in value):
         return value
     try:
         return json.dumps(value, ensure_ascii=False)
     except (TypeError, ValueError):
         return str(value)
+
+
+def _is_block(value: Any) -> bool:
+    return isinstance(value, str) or (isinstance(value, dict) and "type" in value)
 
 
 def rewrite(natives: Sequence[BaseMessage], new: Sequence[Message]) -> list[BaseMessage]:

@@ -66,13 +66,13 @@ def _input_messages(given: Any) -> Sequence[BaseMessage] | None:
     return convert_to_messages(messages if isinstance(messages, list) else [messages])
 
 
-def graph_request(instance: Any, args: Args, kwargs: Kwargs) -> Request:
+def graph_request(_instance: Any, args: Args, kwargs: Kwargs) -> Request:
     given = first(args, kwargs, "input")
     messages = _input_messages(given)
     return Request(messages=[to_message(message) for message in messages or ()], inputs=given)
 
 
-def graph_rewrite(instance: Any, args: Args, kwargs: Kwargs, change: Change) -> tuple[Args, Kwargs]:
+def graph_rewrite(_instance: Any, args: Args, kwargs: Kwargs, change: Change) -> tuple[Args, Kwargs]:
     given = first(args, kwargs, "input")
     if change.inputs is not None:
         given = change.inputs
