@@ -98,7 +98,7 @@ def test_every_run_has_its_status_usage_and_decisions(document: dict[str, Any]) 
                 "name": "over_budget",
                 "status": "rejected",
                 "usage": {},
-                "cost_usd": None,
+                "cost_usd": 0.0,
                 "decisions": [
                     {
                         "hook": "within_budget",

@@ -5,6 +5,7 @@ import os
 import signal
 import subprocess
 import sys
+import zipfile
 from pathlib import Path
 
 import pytest
@@ -94,15 +95,19 @@ print(json.dumps([
 """
 
 
+CHAINED = ["", "other = 1", "raise RuntimeError('broken')", "raise ImportError('x', name='y')"]
+SEEN_BY = [["seen.py", "a", "-b"], ["link/seen.py"], ["-m", "seen", "a"], ["-m", "package"], ["zipped.pyz"]]
+
+
 @pytest.mark.parametrize(
-    "chained", ["", "other = 1", "raise RuntimeError('broken')", "raise ImportError('x', name='y')"]
-)
-@pytest.mark.parametrize(
-    "target", [["seen.py", "a", "-b"], ["link/seen.py"], ["-m", "seen", "a"], ["-m", "package"], ["zipped.pyz"]]
+    ("target", "chained"),
+    [
+        pytest.param(target, chained, marks=pytest.mark.slow if chained and target is not SEEN_BY[0] else [])
+        for target in SEEN_BY
+        for chained in CHAINED
+    ],
 )
 def test_the_application_sees_what_it_would_see_without_us(folder: Folder, target: list[str], chained: str) -> None:
-    import zipfile
-
     folder.agent().write(seen=WHAT_IT_SEES).file("package/__main__.py", WHAT_IT_SEES)
     (folder.path / "link").symlink_to(folder.path)
     with zipfile.ZipFile(folder.path / "zipped.pyz", "w") as archive:

@@ -11,7 +11,7 @@ from typing import Any
 
 from spanhook import semconv
 from spanhook.errors import ConfigurationError
-from spanhook.hook import UNSET, FailMode, FunctionHook, Hook, Seconds
+from spanhook.hook import UNSET, FailMode, FunctionHook, Hook
 from spanhook.operation import Operation
 
 MAX_PER_EVENT = 20
@@ -187,17 +187,17 @@ def parse_event(event: str) -> tuple[str, tuple[str, ...]]:
     raise ConfigurationError(f"unknown event {event!r}; expected '*', a kind, or a kind with .pre, .post or .error")
 
 
-def _timeout(name: str, given: Seconds | None, kinds: frozenset[str]) -> int | None:
+def _timeout(name: str, given: Any, kinds: frozenset[str]) -> int | None:
     if given is None:
         return None
     if given is UNSET:
-        given = RUN_TIMEOUT if kinds == {"run"} else TIMEOUT
+        given = RUN_TIMEOUT if kinds == frozenset(("run",)) else TIMEOUT
     if isinstance(given, bool) or not isinstance(given, int | float) or not given > 0:
         raise ConfigurationError(f"hook {name!r}: timeout={given!r}, expected seconds above 0, or None for no limit")
     return int(given * 1e9)
 
 
-def _filter(name: str, label: str, given: Collection[str] | None) -> frozenset[str] | None:
+def _filter(name: str, label: str, given: Any) -> frozenset[str] | None:
     if given is None:
         return None
     if isinstance(given, str) or not all(isinstance(one, str) for one in given):

@@ -140,7 +140,7 @@ class Chain:
                 self._ran.append(bound)
                 if error is not None or value is not None or op.modified is not modified or op.answered:
                     return index, (value, error, spent, modified)
-                if spent > bound.timeout_ns:
+                if spent > (bound.timeout_ns or 0):
                     verdicts.allow(bound, spent)
                     continue
                 cell = cells.get(passes[index - 1]) or counts.decisions.cell(passes[index - 1])

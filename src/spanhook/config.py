@@ -56,7 +56,7 @@ def instrument(
         RequirementError: A required library is not installed, not supported, or not bound completely.
     """
     several = isinstance(hooks, Iterable) and not isinstance(hooks, Hooks | str)
-    given: list[Any] = list(hooks) if several else [] if hooks is None else [hooks]
+    given: list[Any] = list(hooks) if several else [] if hooks is None else [hooks]  # pyright: ignore[reportArgumentType]
     for one in given:
         if not isinstance(one, Hooks | Hook):
             raise ConfigurationError(f"{one!r} is neither a spanhook.Hooks nor a spanhook.Hook")

@@ -4,11 +4,11 @@ Knows nothing of operations or hooks. With ``baggage=True`` the identity also tr
 baggage (https://www.w3.org/TR/baggage/), in whatever the application already propagates.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Generator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
 from types import MappingProxyType
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from opentelemetry import baggage as otel_baggage
 from opentelemetry import context as otel_context
@@ -52,7 +52,7 @@ def context(
     session_id: str | None = None,
     baggage: bool = False,
     **attributes: str | bool | float,
-) -> Iterator[Identity]:
+) -> Generator[Identity]:
     """Say whose work is done inside the ``with`` block (or the decorated function).
 
     Blocks nest: what an inner one leaves out is kept from the outer one.
@@ -95,5 +95,5 @@ def context(
 def from_baggage(carrier: otel_context.Context) -> Identity:
     """The identity in the baggage of an OpenTelemetry context, for services that trust their callers."""
     entries = otel_baggage.get_all(carrier)
-    found = {name: str(entries[key]) for name, key in _BAGGAGE_KEYS.items() if key in entries}
+    found: dict[str, Any] = {name: str(entries[key]) for name, key in _BAGGAGE_KEYS.items() if key in entries}
     return Identity(**found) if found else NOBODY

@@ -5,6 +5,7 @@ from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from contextvars import copy_context
 from types import CoroutineType
+from typing import TYPE_CHECKING, Any
 
 from spanhook.chain import Chain
 from spanhook.driving import astep, step
@@ -15,7 +16,10 @@ from spanhook.loops import private_loop
 from spanhook.operation import Operation
 from spanhook.threads import Reaper
 
-Run = CoroutineType  # of Any, Any, None: not subscriptable before Python 3.13
+if TYPE_CHECKING:
+    Run = CoroutineType[Any, Any, None]
+else:
+    Run = CoroutineType  # not subscriptable before Python 3.13
 
 reaper = Reaper()
 _apart: set["asyncio.Task[None]"] = set()
@@ -90,12 +94,11 @@ async def afinish(op: Operation, run: Run | None) -> None:
         else:
             orphan(op, run, is_async=True)
         return
-    waiting = run is not None and run.cr_frame is not None
-    # Cancelled in a gate, the chain waits already for its error hooks to be run apart.
-    apart = waiting and op.status == "cancelled"
-    if waiting and not apart:
+    apart = False
+    if run is not None and run.cr_frame is not None:
         try:
-            apart = await astep(run)
+            # Cancelled in a gate, the chain waits already for its error hooks to be run apart.
+            apart = op.status == "cancelled" or await astep(run)
         except Exception as error:
             internal.report("chain", error)
     if not apart or run is None:

@@ -27,7 +27,7 @@ class TimedOut(Exception):
     """A hook used up its own time and was stopped, or can no longer be waited for."""
 
 
-class Handle(wrapt.ObjectProxy):
+class Handle(wrapt.ObjectProxy):  # pyright: ignore[reportMissingTypeArgument]
     """The operation as given to a hook that runs elsewhere: once sealed, a hook that timed out changes nothing."""
 
     _self_sealed = False

@@ -87,10 +87,10 @@ def begin(shape: Shape, instance: Any, args: Args, kwargs: Kwargs) -> Operation 
     parent: Operation | None
     if held is None:
         parent, in_hook = None, False
-    elif type(held) is Operation:
-        parent, in_hook = held, held.in_hook
-    else:
+    elif isinstance(held, InHook):
         parent, in_hook = held.op, True
+    else:
+        parent, in_hook = held, held.in_hook
     if in_hook:
         plan = None
     if shape.on_demand and plan is None and not telemetry.settings.steps:

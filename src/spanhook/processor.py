@@ -136,7 +136,8 @@ class Live:
 
     def end(self, span: ReadableSpan) -> None:
         """The span has ended: run what comes after the call."""
-        span_id = span.context.span_id
+        context = span.get_span_context()
+        span_id = context.span_id if context is not None else 0
         op = foreign.pop(span_id, None)
         run = self._runs.pop(span_id, None)
         if op is None or op.ended:
@@ -226,7 +227,7 @@ class ForeignSpans(SpanProcessor):
         return processors[processors.index(self) + 1 :] if self in processors else []
 
     def on_end(self, span: ReadableSpan) -> None:
-        if foreign and span.context.span_id in foreign:
+        if foreign and (context := span.get_span_context()) is not None and context.span_id in foreign:
             try:
                 live.end(span)
             except Exception as error:

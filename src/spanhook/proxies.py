@@ -31,7 +31,7 @@ def drive(step: Coroutine[Any, Any, Any]) -> Any:
     raise RuntimeError("a sync stream tried to wait")
 
 
-class Transparent(wrapt.ObjectProxy):
+class Transparent(wrapt.ObjectProxy):  # pyright: ignore[reportMissingTypeArgument]
     """A proxy whose copies are the wrapped object."""
 
     def __copy__(self) -> Any:

@@ -58,7 +58,7 @@ def report(op: Operation, telemetry: Telemetry) -> None:
 def _end_attributes(op: Operation) -> dict[str, Any]:
     """The one dict of attributes known at the end."""
     identity = op.identity
-    attributes = {semconv.KIND: op.kind, semconv.STATUS: op.status, semconv.RUN_ID: identity.run_id}
+    attributes: dict[str, Any] = {semconv.KIND: op.kind, semconv.STATUS: op.status, semconv.RUN_ID: identity.run_id}
     if op.end_attributes:
         attributes.update(op.end_attributes)
     if identity.tenant_id or identity.user_id or identity.session_id or identity.attributes:

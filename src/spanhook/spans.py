@@ -94,7 +94,7 @@ class LeanSpan(_Span):
         self._context = context
         self._parent = parent
         self._kind = kind
-        self._attributes = attributes
+        self._attributes: Any = attributes
         self._resource = opener.tracer.resource
         self._instrumentation_scope = opener.scope
         self._start_time = clock.wall()
@@ -117,8 +117,8 @@ class LeanSpan(_Span):
         )
         state = dict(whole.__dict__)
         state["_start_time"], state["_end_time"] = self._start_time, self._end_time
-        self.__dict__.update(state)
-        self.__class__ = _Span
+        vars(self).update(state)
+        self.__class__ = _Span  # pyright: ignore[reportAttributeAccessIssue]
 
     def __getattr__(self, name: str) -> Any:
         if name not in _WHOLE:
@@ -150,7 +150,7 @@ class Opener:
     def __init__(self, tracer: Any) -> None:
         self.tracer = tracer
         self.scope = getattr(tracer, "_instrumentation_scope", None)
-        self.limits = getattr(tracer, "_span_limits", None)
+        self.limits: Any = getattr(tracer, "_span_limits", None)
         self._lean = type(tracer) is Tracer and self.limits is not None and self._familiar()
         self._sampler: Any = getattr(tracer, "sampler", None)
         self._processors: Any = None
@@ -216,7 +216,7 @@ class Opener:
             result = self._sampler.should_sample(before, trace_id, name, kind, attributes, ())
             sampled, recording = result.decision.is_sampled(), result.decision.is_recording()
             trace_state = _NO_STATE if result.trace_state is None else result.trace_state
-            if recording and result.attributes is not None and len(result.attributes) != len(attributes):
+            if recording and result.attributes is not None and result.attributes != attributes:
                 attributes = dict(result.attributes)
         flags = self._root_flags if sampled else self._dropped_flags
         if _TUPLE:
@@ -231,7 +231,8 @@ class Opener:
         if processors is not self._processors:
             self._processors = processors
             self._heard = processors is None or any(
-                type(one).on_start not in _QUIET or type(one)._on_ending not in _QUIET_ENDINGS for one in processors
+                type(one).on_start not in _QUIET or getattr(type(one), "_on_ending", None) not in _QUIET_ENDINGS
+                for one in processors
             )
         return not self._heard and processors is not None
 
@@ -245,8 +246,9 @@ def _inherits(sampler: Any) -> bool:
     )
 
 
-_QUIET_ENDINGS = {SpanProcessor._on_ending} | {
-    one._on_ending for one in (BatchSpanProcessor, SimpleSpanProcessor) if hasattr(one, "_on_ending")
+_QUIET_ENDINGS = {
+    getattr(one, "_on_ending", None)  # SDK 1.39 has none
+    for one in (SpanProcessor, BatchSpanProcessor, SimpleSpanProcessor)
 }
 _EXPORTED = frozenset(vars(ReadableSpan("")))
 """What the SDK's own readable span keeps."""

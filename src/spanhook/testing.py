@@ -9,7 +9,7 @@ assert [op.status for op in seen.operations if op.name == "refund"] == ["rejecte
 """
 
 import itertools
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Generator, Iterable
 from contextlib import contextmanager, suppress
 from typing import Any
 
@@ -17,9 +17,10 @@ from opentelemetry.sdk._logs import LoggerProvider
 from opentelemetry.sdk._logs.export import InMemoryLogRecordExporter, SimpleLogRecordProcessor
 from opentelemetry.sdk.metrics import MeterProvider
 from opentelemetry.sdk.metrics.export import InMemoryMetricReader
-from opentelemetry.sdk.trace import IdGenerator, ReadableSpan, TracerProvider
+from opentelemetry.sdk.trace import ReadableSpan, TracerProvider
 from opentelemetry.sdk.trace.export import SimpleSpanProcessor
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
+from opentelemetry.sdk.trace.id_generator import IdGenerator
 from opentelemetry.sdk.trace.sampling import Sampler
 
 from spanhook.clock import clock
@@ -93,33 +94,40 @@ class Recorder:
             for scope in resource.scope_metrics:
                 for metric in scope.metrics:
                     series = found.setdefault(metric.name, [])
-                    for point in metric.data.data_points:
+                    points: Any = metric.data.data_points
+                    for point in points:
                         value = point.value if hasattr(point, "value") else (point.sum, point.count)
                         series.append((dict(point.attributes or {}), value))
         return found
 
     def tree(self) -> list[dict[str, Any]]:
         """The spans as nested plain data: name, status, attributes, events and children, in starting order."""
-        nodes = {
-            span.context.span_id: {
+        spans = sorted(self.spans, key=_span_id)
+        nodes: dict[int, dict[str, Any]] = {
+            _span_id(span): {
                 "name": span.name,
                 "status": span.status.status_code.name,
                 "attributes": dict(span.attributes or {}),
                 "events": [{"name": event.name, **dict(event.attributes or {})} for event in span.events],
                 "children": [],
             }
-            for span in sorted(self.spans, key=lambda span: span.context.span_id)
+            for span in spans
         }
         roots: list[dict[str, Any]] = []
-        for span in sorted(self.spans, key=lambda span: span.context.span_id):
-            node = nodes[span.context.span_id]
+        for span in spans:
+            node = nodes[_span_id(span)]
             parent = nodes.get(span.parent.span_id) if span.parent is not None else None
             (parent["children"] if parent is not None else roots).append(node)
         return roots
 
 
+def _span_id(span: ReadableSpan) -> int:
+    context = span.get_span_context()
+    return context.span_id if context is not None else 0
+
+
 @contextmanager
-def fixed_clock(step_ns: int = 1_000_000) -> Iterator[None]:
+def fixed_clock(step_ns: int = 1_000_000) -> Generator[None, None, None]:
     """A clock that goes on by ``step_ns`` nanoseconds each time it is looked at, and run ids 1, 2, 3 ..."""
     held = clock.now, clock.wall, clock.run_id
     forward, epoch, runs = itertools.count(step_ns, step_ns), itertools.count(step_ns, step_ns), itertools.count(1)
@@ -139,7 +147,7 @@ def recorder(
     only: Iterable[str] | None = None,
     require: Iterable[str] = (),
     settings: Settings | None = None,
-) -> Iterator[Recorder]:
+) -> Generator[Recorder, None, None]:
     """Instrument for the length of the block and record everything; errors of spanhook's own code are raised.
 
     Args are those of ``spanhook.instrument``, and a sampler.

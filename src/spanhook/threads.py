@@ -122,9 +122,16 @@ class Reaper:
 
     def drain(self) -> None:
         """End what has been found so far before returning; for the interpreter's exit and for tests."""
-        done = threading.Event()
+        found, done = self._found, threading.Event()
+
+        def last() -> None:
+            if found.empty():
+                done.set()
+            else:  # what was found has handed over more
+                found.put(last)
+
         self.start()
-        self._found.put(done.set)
+        found.put(last)
         done.wait(5.0)
 
     def _run(self) -> None:

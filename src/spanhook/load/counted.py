@@ -13,7 +13,7 @@ from spanhook import semconv
 from spanhook.cells import Key, Vector
 from spanhook.finishing import reaper
 from spanhook.lifecycle import listeners
-from spanhook.load.tables import Tables
+from spanhook.load.tables import Tables, amount_of
 from spanhook.metrics import BUCKETS, COST, UNPRICED, Label, Snapshot
 from spanhook.operation import Operation
 
@@ -73,6 +73,7 @@ class Counted:
         whose = (identity.tenant_id, identity.user_id)
         add("runs", op.name, op.status, error_type, *whose)
         add("events", semconv.EVENT_RUN)
+        add("run_costs", amount_of(used.cost_nano or 0), op.name, op.status, *whose)
         add("calls", op.name, op.status, "llm.call", *whose, amount=used.llm_calls)
         add("calls", op.name, op.status, "tool.execute", *whose, amount=used.tool_calls)
         for model, one in op.usage_by_model.items():

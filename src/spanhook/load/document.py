@@ -14,6 +14,9 @@ from spanhook.load.tables import COLUMNS, Tables
 from spanhook.metrics import BUCKETS
 from spanhook.usage import NANO
 
+DEAREST = 10
+"""How many of the dearest runs are told."""
+
 # ----------------------------------------------------------------------------------------------- types
 
 
@@ -39,6 +42,16 @@ class Spent(TypedDict):
     cost: Money
 
 
+class Dear(TypedDict):
+    """One of the runs that cost most."""
+
+    agent: str
+    status: str
+    tenant: str
+    user: str
+    cost: Money
+
+
 class Totals(TypedDict):
     """Everything by dimension.
 
@@ -51,9 +64,11 @@ class Totals(TypedDict):
         cost, total_cost: By model that answered, and of all. Models without a price are not in it.
         unpriced_tokens: Tokens of models without a known price, by model.
         by_agent, by_tenant, by_user: What runs used; those of an agent are the runs it was outermost in.
+        dearest: The runs that cost most, the dearest first.
         agents: Agent operations, nested ones included, by name, then by status.
         tools: Tool operations by name, then by status.
-        model_calls: Model operations by model asked for, then by ``error.type``, empty for those that did not fail.
+        model_calls: Model operations, without foreign ones, by model asked for, then by ``error.type``; that is empty
+            for those that did not fail.
         decisions: By hook, event and decision, ``allow`` included.
         coverage: Decisions by coverage.
         errors: Operations that failed, were refused or cancelled: by ``error.type``, then by kind.
@@ -76,6 +91,7 @@ class Totals(TypedDict):
     by_agent: dict[str, Spent]
     by_tenant: dict[str, Spent]
     by_user: dict[str, Spent]
+    dearest: list[Dear]
     agents: dict[str, dict[str, int]]
     tools: dict[str, dict[str, int]]
     model_calls: dict[str, dict[str, int]]
@@ -141,6 +157,7 @@ def totals(tables: Tables) -> Totals:
         by_agent=_spent(tables, "agent"),
         by_tenant=_spent(tables, "tenant"),
         by_user=_spent(tables, "user"),
+        dearest=_dearest(tables),
         agents=_nested(tables.by_all("agents", "agent", "status")),
         tools=_nested(tables.by_all("tools", "tool", "status")),
         model_calls=_nested(tables.by_all("model_calls", "requested", "error_type")),
@@ -190,6 +207,20 @@ def _spent(tables: Tables, column: str) -> dict[str, Spent]:
         )
         for one, count in runs.items()
     }
+
+
+def _dearest(tables: Tables) -> list[Dear]:
+    rows = [row for row, count in tables.rows("run_costs") for _ in range(count)]
+    return [
+        Dear(
+            agent=row["agent"],
+            status=row["status"],
+            tenant=row["tenant"],
+            user=row["user"],
+            cost=money(int(row["nano"])),
+        )
+        for row in reversed(rows[-DEAREST:])
+    ]
 
 
 def differences(wanted: Tables, counted: Tables) -> Iterator[Difference]:

@@ -30,13 +30,14 @@ COLUMNS: Mapping[str, Row] = {
     "unpriced": ("operation", "provider", "model", "agent"),
     "spent_tokens": ("tenant", "user", "agent", "model", "bucket"),
     "spent_cost": ("tenant", "user", "agent", "model"),
+    "run_costs": ("nano", "agent", "status", "tenant", "user"),
     "decisions": ("hook", "event", "decision", "coverage", "fail_mode"),
     "hook_durations": ("hook", "event"),
     "coverage": ("coverage",),
     "errors": ("kind", "error_type"),
     "events": ("event",),
 }
-"""The columns of each table. Cost is in nano-dollars; ``calls`` are those inside of an outermost operation."""
+"""The columns of each table. Costs are in nano-dollars; ``calls`` are those inside of an outermost operation."""
 
 
 class Tables:
@@ -77,6 +78,8 @@ def expected(runs: Iterable[tuple[str, str, Fact]]) -> Tables:
     for tenant, user, fact in runs:
         tables.add("runs", fact.name, fact.status, fact.error_type, tenant, user)
         tables.add("events", "spanhook.run")
+        nano = sum(_cost(one) or 0 for one in _flat(fact))
+        tables.add("run_costs", amount_of(nano), fact.name, fact.status, tenant, user)
         for one in _flat(fact):
             _add_operation(tables, one)
             calls = int(one.called)
@@ -85,6 +88,11 @@ def expected(runs: Iterable[tuple[str, str, Fact]]) -> Tables:
             if one.tokens is not None:
                 _add_tokens(tables, one, one.tokens, (tenant, user, fact.name))
     return tables
+
+
+def amount_of(nano: int) -> str:
+    """Nano-dollars as a column, whose order is that of the amounts."""
+    return f"{nano:018}"
 
 
 def _flat(fact: Fact) -> Iterator[Fact]:
@@ -120,12 +128,16 @@ def _add_tokens(tables: Tables, fact: Fact, tokens: Tokens, whose: Row) -> None:
     for bucket, amount in tokens.buckets().items():
         tables.add("tokens", *model, bucket, amount=amount)
         tables.add("spent_tokens", *whose, fact.answered, bucket, amount=amount)
-    nano = price(tokens, fact.provider, fact.answered)
+    nano = _cost(fact)
     if nano is None:
         tables.add("unpriced", *model, amount=tokens.total)
     else:
         tables.add("cost", *model, SOURCE, amount=nano)
         tables.add("spent_cost", *whose, fact.answered, amount=nano)
+
+
+def _cost(fact: Fact) -> int | None:
+    return price(fact.tokens, fact.provider, fact.answered) if fact.tokens is not None else None
 
 
 def _add_decision(tables: Tables, decided: Decided) -> None:

@@ -26,6 +26,7 @@ def to_message(message: BaseMessage) -> Message:
     """One message in role/parts form."""
     kind = message.type
     role = getattr(message, "role", None) if kind == "chat" else _ROLES.get(kind, kind)
+    parts: list[dict[str, Any]]
     if isinstance(message, ToolMessage):
         parts = [{"type": "tool_call_response", "id": message.tool_call_id, "response": message.content}]
     else:

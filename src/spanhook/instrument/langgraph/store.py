@@ -1,7 +1,7 @@
 """What is written to LangGraph's memory store; reading it is no operation."""
 
 import asyncio
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from langgraph.store.base import PutOp
@@ -45,8 +45,10 @@ def put_rewrite(_instance: Any, args: Args, kwargs: Kwargs, change: Change) -> t
     return (*by_position, *args[len(_PUT) :]), {**kwargs, **by_name}
 
 
-def _ops(args: Args, kwargs: Kwargs) -> list[Any]:
-    return args[0] if args else kwargs["ops"]
+def _ops(args: Args, kwargs: Kwargs) -> Sequence[Any] | None:
+    """What a batch consists of; ``None`` for an iterator, which must be left to the store."""
+    ops = args[0] if args else kwargs["ops"]
+    return ops if isinstance(ops, list | tuple) else None
 
 
 def writes(instance: Any, args: Args, kwargs: Kwargs) -> Shape | None:
@@ -55,9 +57,7 @@ def writes(instance: Any, args: Args, kwargs: Kwargs) -> Shape | None:
     if task is not None and _current_task() is task:
         return None
     ops = _ops(args, kwargs)
-    if not isinstance(ops, list | tuple):  # an iterator must be left to the store
-        return BATCH
-    return BATCH if any(isinstance(op, PutOp) for op in ops) else None
+    return BATCH if ops is None or any(isinstance(op, PutOp) for op in ops) else None
 
 
 def _current_task() -> Any:
@@ -69,20 +69,20 @@ def _current_task() -> Any:
 
 def batch_start(_instance: Any, args: Args, kwargs: Kwargs) -> Attributes:
     ops = _ops(args, kwargs)
-    namespaces = {_where(op.namespace) for op in ops if isinstance(op, PutOp)} if isinstance(ops, list | tuple) else ()
+    namespaces = {_where(op.namespace) for op in ops or () if isinstance(op, PutOp)}
     return {semconv.MEMORY_NAMESPACE: ",".join(sorted(namespaces))}
 
 
 def batch_request(_instance: Any, args: Args, kwargs: Kwargs) -> Request:
     ops = _ops(args, kwargs)
-    puts = [op for op in ops if isinstance(op, PutOp)] if isinstance(ops, list | tuple) else []
+    puts = [op for op in ops or () if isinstance(op, PutOp)]
     items = [{"namespace": op.namespace, "key": op.key, "value": op.value} for op in puts]
     return Request(arguments={"items": items}, inputs=items)
 
 
 def batch_rewrite(_instance: Any, args: Args, kwargs: Kwargs, change: Change) -> tuple[Args, Kwargs]:
     items: Any = change.inputs if change.inputs is not None else (change.arguments or {}).get("items")
-    ops = list(_ops(args, kwargs))
+    ops = list(_ops(args, kwargs) or ())
     puts = [index for index, op in enumerate(ops) if isinstance(op, PutOp)]
     if not isinstance(items, list | tuple) or len(items) != len(puts):
         raise ValueError(f"the batch writes {len(puts)} items; op.replace(inputs=[...]) needs as many")
