@@ -233,6 +233,15 @@ def test_what_a_model_wrote_cannot_command_the_terminal() -> None:
     assert harmless(reason) == snapshot("sure\\x1b[2J \\u202egnp\\x07 👩\u200d🚀 \\ud800")
 
 
+def test_an_operation_that_ended_late_says_whose_it_was() -> None:
+    late = Node("tool.execute", "slow", "abandoned", within="support", left_out=3)
+    assert render(late, Style(80)) == snapshot("""\
+tool.execute slow  0.00 ms  abandoned
+   3 more inside
+ended after its run support
+""")
+
+
 def test_children_stand_in_the_order_they_started() -> None:
     nodes = [Node("tool.execute", name, "success", start) for name, start in (("b", 2), ("c", 3), ("a", 1))]
     lines = render(tree(*nodes), Style(80)).splitlines()

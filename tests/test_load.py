@@ -1,5 +1,6 @@
 """The load: its totals, that they are the same wherever and however it runs, and that they are what is exported."""
 
+import io
 import json
 import os
 import subprocess
@@ -23,7 +24,7 @@ from spanhook.load.counted import Counted
 from spanhook.load.document import Difference, Document, totals
 from spanhook.load.draw import Draw
 from spanhook.load.hooks import hooks
-from spanhook.load.printing import complaints
+from spanhook.load.printing import Progress, complaints
 from spanhook.load.scenarios import script
 from spanhook.load.tables import expected
 from spanhook.testing import Recorder
@@ -385,6 +386,31 @@ def test_as_text(capsys: pytest.CaptureFixture[str]) -> None:
     )
 
 
+class Terminal(io.StringIO):
+    def isatty(self) -> bool:
+        return True
+
+
+@pytest.mark.parametrize(
+    ("stream", "shown"),
+    [
+        (Terminal(), snapshot("\rspanhook load: 2 of 4,000 runs\rspanhook load: 4 of 4,000 runs\r\x1b[2K")),
+        (io.StringIO(), ""),
+    ],
+)
+def test_progress_is_shown_on_a_terminal_once_it_has_taken_a_while(
+    stream: io.StringIO, shown: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    seconds = iter((0.0, 1.9, 2.0, 2.0, 2.1, 2.3, 2.3))
+    monkeypatch.setattr("spanhook.load.printing.time.monotonic", lambda: next(seconds))
+    monkeypatch.setattr(sys, "stderr", stream)
+    progress = Progress(4000)
+    for _ in range(4):
+        progress.step()
+    progress.end()
+    assert stream.getvalue() == shown
+
+
 def test_nothing_is_left_in_force(capsys: pytest.CaptureFixture[str]) -> None:
     level = log.level
     assert run_load(runs=1, seed=1, concurrency=1, as_json=True) == 0
@@ -466,6 +492,20 @@ def test_without_an_sdk_there_are_no_foreign_spans_and_all_else_is_as_it_should(
     assert told["foreign_spans"] is False
     assert told["totals"]["foreign_spans"] == {}
     assert set(told["totals"]["coverage"]) == {"enforced"}
+
+
+@pytest.mark.slow
+def test_without_a_price_list_every_model_is_unpriced(document: Document) -> None:
+    program = (
+        "import sys; sys.modules['genai_prices'] = None; from spanhook.load import run_load; "
+        f"sys.exit(run_load({ENOUGH}, 1, 1, True))"
+    )
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    told: Document = json.loads(done.stdout)
+    assert told["price_list"] is None
+    assert told["totals"]["cost"] == {}
+    assert told["totals"]["tokens"] == document["totals"]["tokens"]
+    assert set(told["totals"]["unpriced_tokens"]) == set(told["totals"]["tokens"])
 
 
 @pytest.mark.slow

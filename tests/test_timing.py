@@ -1,9 +1,11 @@
 """Timeouts, budgets, blocking hooks, cancellation: where hooks meet the clock and the event loop."""
 
 import asyncio
+import gc
 import logging
 import os
 import threading
+import time
 from collections.abc import Awaitable, Callable, Iterator
 from typing import Any
 
@@ -13,7 +15,7 @@ import pytest
 import spanhook
 from spanhook import Hooks, Operation, Reject, SealedError
 from spanhook.clock import clock
-from spanhook.errors import internal
+from spanhook.errors import Repeats, internal
 from spanhook.hosting import workers
 from tests.stub import MODES, stubbed, use
 
@@ -139,6 +141,7 @@ def test_a_sync_hook_that_overran_is_recorded_and_its_decision_stands() -> None:
     op = seen.operations[0]
     assert decisions(op) == [("slow", "timeout"), ("slow_and_refusing", "reject")]
     assert op.decisions[0].reason == "ran 300 ms of 200 ms; what it decided stands"
+    assert op.decisions[1].reason == "no (ran 300 ms of 200 ms)"
 
 
 def test_a_spent_budget_skips_observers_and_never_gates() -> None:
@@ -588,3 +591,38 @@ def test_outside_of_asyncio_async_calls_are_hosted_like_sync_ones() -> None:
     with stubbed(hooks) as (library, _):
         trio.run(Trio().awork, library)
     assert library.calls == []
+
+
+def test_a_limit_too_short_to_begin_leaves_nothing_behind() -> None:
+    """The caller neither waits for ever nor leaves a coroutine that nobody awaited."""
+    hooks = Hooks()
+
+    @hooks.before("llm.call", timeout=1e-9)
+    async def hopeless(op: Operation) -> None:
+        await asyncio.Event().wait()
+
+    with stubbed(hooks) as (library, _seen):
+        for _ in range(300):
+            with pytest.raises(Reject, match="timed out"):
+                library.work("x")
+    gc.collect()
+
+
+def test_what_fails_over_and_over_is_logged_once_a_minute(
+    caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    hooks = Hooks()
+
+    @hooks.before("llm.call", fail_mode="open")
+    def broken(op: Operation) -> None:
+        raise ValueError("oops")
+
+    with stubbed(hooks) as (library, seen):
+        for _ in range(5):
+            library.work("x")
+        assert caplog.text.count("hook 'broken' on llm.call.pre failed: ValueError: oops") == 1
+        later = time.monotonic() + Repeats.EVERY_S
+        monkeypatch.setattr("spanhook.errors.time.monotonic", lambda: later)
+        library.work("x")
+    assert len(seen.operations) == 6
+    assert caplog.text.count("(and 4 times more in the last minute)") == 1

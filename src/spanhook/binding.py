@@ -6,11 +6,11 @@ All mistakes in a hook are found here, at registration, and named together with 
 import inspect
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from spanhook import semconv
-from spanhook.errors import ConfigurationError
+from spanhook.errors import ConfigurationError, Repeats
 from spanhook.hook import UNSET, FailMode, FunctionHook, Hook
 from spanhook.operation import Operation
 
@@ -48,6 +48,7 @@ class Bound:
     """A gate that is a plain function with a time limit: the chain runs those without ceremony."""
     watch: bool
     """A subscription: whatever it raises, even a rejection, is only recorded."""
+    repeats: Repeats = field(default_factory=Repeats, compare=False, repr=False)
 
     @property
     def fail_mode(self) -> FailMode:

@@ -1,12 +1,13 @@
 """The exception tree, and what happens to an error in our own code.
 
-An extractor or a metric that breaks must never reach the application: ``guard`` logs it once per place and counts
-it. A decision to reject is not such an error and never passes through here.
+An extractor or a metric that breaks must never reach the application: ``internal`` logs it once per place and
+counts it. A decision to reject is not such an error and never passes through here.
 """
 
 import logging
 import os
 import threading
+import time
 from collections import Counter
 from types import TracebackType
 
@@ -73,6 +74,25 @@ def _where(trace: TracebackType | None) -> str:
     while trace is not None and trace.tb_next is not None:
         trace = trace.tb_next
     return f"{trace.tb_frame.f_code.co_filename}:{trace.tb_lineno}" if trace is not None else "?"
+
+
+class Repeats:
+    """Says when something that comes over and over is to be logged again: at first, then once a minute."""
+
+    EVERY_S = 60.0
+
+    def __init__(self) -> None:
+        self._known: dict[str, tuple[float, int]] = {}
+
+    def due(self, what: str) -> int | None:
+        """How often ``what`` came unsaid since it was said last; ``None`` if it is not to be said now."""
+        now = time.monotonic()
+        again, unsaid = self._known.get(what, (0.0, 0))
+        if now < again:
+            self._known[what] = (again, unsaid + 1)
+            return None
+        self._known[what] = (now + self.EVERY_S, 0)
+        return unsaid
 
 
 internal = InternalErrors()

@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Awaitable, Callable
+from concurrent.futures import wait
 from contextlib import suppress
 from contextvars import copy_context
 from types import CoroutineType
@@ -138,8 +139,25 @@ def _finish_alone(op: Operation, run: Run | None, is_async: bool, loop: asyncio.
             finish(op, run)
             return
         account(op)
-        if loop is None or not loop.is_running():
-            loop = private_loop.get()
-        asyncio.run_coroutine_threadsafe(_rest(op, run), loop).result(30.0)
+        if loop is None or not loop.is_running() or not _rested_on(loop, op, run):
+            asyncio.run_coroutine_threadsafe(_rest(op, run), private_loop.get()).result(30.0)
     finally:
         restore(held)
+
+
+def _rested_on(loop: asyncio.AbstractEventLoop, op: Operation, run: Run) -> bool:
+    """Run what is left on the application's loop; false if that was left before it got to it."""
+    rest = _rest(op, run)
+    try:
+        future = asyncio.run_coroutine_threadsafe(rest, loop)
+        for _ in range(600):
+            if future.done() or loop.is_closed():
+                break
+            wait([future], 0.05)
+        else:
+            return True  # the loop is busy; it will get to it
+    except RuntimeError:  # closed meanwhile
+        pass
+    if not op.ended:
+        rest.close()
+    return op.ended

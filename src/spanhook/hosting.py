@@ -113,7 +113,11 @@ class Host:
         async def call(_remote: Remote) -> Any:
             return await awaitable
 
-        remote = Remote(call, copy_context(), getattr(awaitable, "close", lambda: None))
+        def discard() -> None:
+            if isinstance(awaitable, Coroutine):
+                awaitable.close()
+
+        remote = Remote(call, copy_context(), discard)
         self._wait(remote, view, limit_ns, starting=True)
         if remote.error is not None:
             raise remote.error

@@ -3,7 +3,6 @@
 import asyncio
 import contextvars
 import os
-import queue
 import threading
 import weakref
 from collections.abc import Callable, Coroutine
@@ -70,7 +69,7 @@ class Remote:
     Args:
         make: Makes the coroutine.
         context: What it runs in.
-        discard: Called instead if it is cancelled before it began.
+        discard: Called if it is cancelled, to close what it may not have begun to await.
 
     Raises:
         HookError: Made on the private loop's own thread, where waiting would be a deadlock.
@@ -87,7 +86,10 @@ class Remote:
             discard()
             raise HookError("an async hook cannot run for a sync call made on spanhook's own event loop")
         self._loop = private_loop.get()
-        self._messages: queue.SimpleQueue[str] = queue.SimpleQueue()
+        # Not a queue: those of CPython 3.11 to 3.13 may wait for ever if the time is over before they begin to wait.
+        self._news = threading.Lock()
+        self._news.acquire()
+        self._message = NEXT
         self._task: asyncio.Task[Any] | None = None
         self._paused: asyncio.Future[Any] | None = None
         self._cancelled = False
@@ -108,11 +110,12 @@ class Remote:
 
     def _finished(self, task: "asyncio.Task[Any]") -> None:
         if task.cancelled():
+            self._discard()  # it may have been cancelled before its first step
             self.error = asyncio.CancelledError()
         else:
             self.error = task.exception()
             self.result = None if self.error is not None else task.result()
-        self._messages.put(DONE)
+        self._say(DONE)
 
     def wait(self, seconds: float | None) -> str:
         """Wait until the coroutine is ``DONE`` or wants the ``NEXT`` one to run.
@@ -120,15 +123,20 @@ class Remote:
         Raises:
             TimeoutError: Neither came in time.
         """
-        try:
-            return self._messages.get(timeout=seconds)
-        except queue.Empty:
-            raise TimeoutError from None
+        if not self._news.acquire(timeout=-1 if seconds is None else min(seconds, threading.TIMEOUT_MAX)):
+            raise TimeoutError
+        return self._message
+
+    def _say(self, message: str) -> None:
+        """Wake the waiting thread; only the loop's thread says anything."""
+        self._message = message
+        if self._news.locked():
+            self._news.release()
 
     async def call_next(self) -> Any:
         """Let the waiting thread go on; returns or raises what ``resume`` is given."""
         self._paused = self._loop.create_future()
-        self._messages.put(NEXT)
+        self._say(NEXT)
         return await self._paused
 
     def resume(self, result: Any, error: BaseException | None) -> None:

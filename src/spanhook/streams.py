@@ -25,6 +25,10 @@ from spanhook.telemetry import telemetry
 END: Any = object()
 """What a step returns when there is nothing more; ``Track.value`` is then the generator's return value."""
 
+_unfinished: set[Run] = set()
+"""Strong references to the hooks of streams under way. Of a stream in a reference cycle the garbage collector would
+close them before it lets anybody know."""
+
 
 class Track:
     """One stream and its operation.
@@ -77,7 +81,7 @@ class Track:
 
     def adopt(self, op: Operation, run: Run | None, body: Body | None = None) -> None:
         """Go on with an operation whose call has returned the stream; its context is current."""
-        self._run = run
+        self._hold(run)
         op.result = None
         if body is not None:
             self._chunks, self._answer = body.chunks, body.answer
@@ -99,6 +103,12 @@ class Track:
         except Exception as error:
             internal.report("extract.chunks", error)
 
+    def _hold(self, run: Run | None) -> Run | None:
+        self._run = run
+        if run is not None:
+            _unfinished.add(run)
+        return run
+
     def begins(self, body: Any, steps: Any) -> bool:
         """Whether ``steps`` are the first that are taken of ``body``, and so those of this track."""
         if self.plain or self.source is not body:
@@ -119,7 +129,7 @@ class Track:
         self._prepare(op)
         held = self._enter()
         try:
-            run = self._run = start(op, is_async=self.is_async)
+            run = self._hold(start(op, is_async=self.is_async))
             if await apasses(op, run) if self.is_async else passes(op, run):
                 op.called = True
                 if op.modified:
@@ -259,6 +269,8 @@ class Track:
 
     async def _finish(self, op: Operation) -> None:
         self.plain = not self.dead
+        if self._run is not None:
+            _unfinished.discard(self._run)
         self._read(op)
         held = None
         if self._context is None and self._run is not None:  # hooks need the context that steps went without
@@ -303,5 +315,7 @@ class Track:
         reaper.put(lambda: self._reap(op))
 
     def _reap(self, op: Operation) -> None:
+        if self._run is not None:
+            _unfinished.discard(self._run)
         self._read(op)
         orphan(op, self._run, is_async=self.is_async, loop=self._loop)

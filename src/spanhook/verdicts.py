@@ -40,7 +40,8 @@ class Verdicts:
         if limit is not None:
             self.spent += spent
             if spent > limit and not bound.slow:
-                self._overran(bound, spent)
+                self._keep(bound, "timeout", f"{_overrun(bound, spent)}; what it decided stands", spent, 0)
+                self._tally(self._op, bound, "timeout", spent)
                 return
         self._tally(self._op, bound, "allow", spent)
 
@@ -51,13 +52,6 @@ class Verdicts:
         said = f"hooks have used {self.spent / 1e6:.0f} ms of {BUDGET_NS / 1e6:.0f} ms"
         self.record(bound, "skipped", said, 0)
         return True
-
-    def _overran(self, bound: Bound, spent: int) -> None:
-        """A hook that cannot be interrupted took longer than it may."""
-        limit = (bound.timeout_ns or 0) / 1e6
-        said = f"ran {spent / 1e6:.0f} ms of {limit:.0f} ms; what it decided stands"
-        self._keep(bound, "timeout", said, spent, 0)
-        self._tally(self._op, bound, "timeout", spent)
 
     def answer(self, bound: Bound, value: Any, spent: int) -> None:
         """Answer with ``value`` instead of the call; the gates that follow still run."""
@@ -108,13 +102,16 @@ class Verdicts:
         decision: Decision = "timeout" if timed_out else "error"
         hint = cross_loop_hint(error)
         what = (
-            f"timed out after {(bound.timeout_ns or 0) / 1e6:.0f} ms"
+            f"timed out after {(bound.timeout_ns or 0) / 1e6:.4g} ms"
             if timed_out
             else f"failed: {type(error).__name__}"
         )
         said = what if timed_out else f"{what}: {error}{hint}"
-        trace = None if timed_out else error
-        log.warning("spanhook: hook %r on %s %s", bound.name, op.event, said, exc_info=trace)
+        unsaid = bound.repeats.due(what)
+        if unsaid is not None:
+            more = f" (and {unsaid} times more in the last minute)" if unsaid else ""
+            trace = None if timed_out else error
+            log.warning("spanhook: hook %r on %s %s%s", bound.name, op.event, said, more, exc_info=trace)
         if bound.closed and not observes:
             # The exception's own words may tell too much: the caller and the model see its class alone.
             reject = Reject(f"hook {bound.name!r} {what}", status_code=504 if timed_out else 500)
@@ -127,7 +124,8 @@ class Verdicts:
         op = self._op
         if op.phase == "post" and op.streamed and not op.buffered:
             said = f"{reject.reason}: too late, the stream has been handed on; set buffer=True on the hook"
-            log.warning("spanhook: hook %r on %s: %s", bound.name, op.event, said)
+            if bound.repeats.due("too late") is not None:
+                log.warning("spanhook: hook %r on %s: %s", bound.name, op.event, said)
             self.record(bound, "error", said, spent)
             return
         op.error, op.decided = reject, True
@@ -137,8 +135,11 @@ class Verdicts:
 
     def record(self, bound: Bound, decision: Decision, reason: str, spent: int, status_code: int = 0) -> None:
         """Keep a decision other than ``allow`` with the operation."""
-        if bound.timeout_ns is not None:  # a hook without a limit waits for people, not for itself
+        limit = bound.timeout_ns
+        if limit is not None:  # a hook without a limit waits for people, not for itself
             self.spent += spent
+            if spent > limit and not bound.slow and decision != "timeout":
+                reason = f"{reason} ({_overrun(bound, spent)})"
         self._keep(bound, decision, reason, spent, status_code)
         self._tally(self._op, bound, decision, spent)
 
@@ -146,3 +147,8 @@ class Verdicts:
         op = self._op
         record = DecisionRecord(bound.name, op.event, decision, reason, spent, bound.fail_mode, status_code)
         op.decisions = (*op.decisions, record)
+
+
+def _overrun(bound: Bound, spent: int) -> str:
+    """A hook that cannot be interrupted took longer than it may."""
+    return f"ran {spent / 1e6:.4g} ms of {(bound.timeout_ns or 0) / 1e6:.4g} ms"

@@ -43,14 +43,14 @@ async def collected(stream: AsyncIterator[Any]) -> list[Any]:
 
 def sync_client(url: str, **options: Any) -> OpenAI:
     """A client that does not retry, and loads no certificates, which would take longer than a test."""
-    http = DefaultHttpxClient(verify=False)
-    return OpenAI(**{"base_url": url, "api_key": "test", "max_retries": 0, "http_client": http, **options})
+    given: dict[str, Any] = {"http_client": DefaultHttpxClient(verify=False), "max_retries": 0, **options}
+    return OpenAI(base_url=url, api_key="test", **given)
 
 
 def async_client(url: str, **options: Any) -> AsyncOpenAI:
     """The same for ``await``."""
-    http = DefaultAsyncHttpxClient(verify=False)
-    return AsyncOpenAI(**{"base_url": url, "api_key": "test", "max_retries": 0, "http_client": http, **options})
+    given: dict[str, Any] = {"http_client": DefaultAsyncHttpxClient(verify=False), "max_retries": 0, **options}
+    return AsyncOpenAI(base_url=url, api_key="test", **given)
 
 
 @dataclass(frozen=True)
@@ -246,7 +246,9 @@ def _of(name: str, api: Callable[[Any], Any], given: dict[str, Any], final: str)
     said = '{"greeting": "hello"}'
     add("parse", lambda client: facts(api(client).parse(**given, **shape)), text=said)
     add("a parse", lambda client: asked(api(client).parse(**given, **shape)), text=said)
-    add("parsed manager", lambda client: _managed(api(client).stream(**given, **shape), final), streamed=True, text=said)
+    add(
+        "parsed manager", lambda client: _managed(api(client).stream(**given, **shape), final), streamed=True, text=said
+    )
     add("raw parse", lambda client: _raw(api(client).with_raw_response.parse(**given, **shape)), raw=True, text=said)
     return found
 

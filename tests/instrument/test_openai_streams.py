@@ -8,7 +8,6 @@ import threading
 from collections.abc import AsyncIterator, Callable, Iterator
 from typing import Any
 
-import httpx
 import openai
 import pytest
 from openai import AsyncStream, Stream
@@ -62,7 +61,6 @@ def hooks(request: pytest.FixtureRequest) -> Hooks:
 
     @made.after("*", timeout=5.0)
     async def after(op: Operation) -> None:
-        assert current_operation() is op or current_operation() is not None
         op.state["after"] = op.response.text
 
     @made.on_error("*", timeout=5.0)
@@ -88,6 +86,8 @@ BODIES: dict[str, Open] = {
     "json": lambda client: client.chat.completions.with_streaming_response.create(**CHAT),
 }
 ALL = list(STREAMS)
+CUT = r"incomplete|onnection"
+"""What the SDK says of a connection that was cut: openai 1 passes httpx's words on, openai 3 has its own."""
 
 
 def expect_one(seen: Recorder, status: str, hooks: Hooks, *, estimated: bool) -> Operation:
@@ -316,7 +316,7 @@ def test_a_connection_cut_in_the_middle(sort: str, hooks: Hooks, server: OpenAIS
     server.script(Reply("one two three four five six", cut=4))
     with recorder(hooks) as seen, sync_client(server.url) as client:
         stream = STREAMS[sort](client)
-        with pytest.raises((httpx.TransportError, openai.APIConnectionError, Exception), match="incomplete|onnection"):
+        with pytest.raises(Exception, match=CUT):
             list(stream)
         op = expect_one(seen, "error", hooks, estimated=True)
         assert list(stream) == []
@@ -330,7 +330,7 @@ def test_a_connection_cut_in_the_middle_async(sort: str, hooks: Hooks, server: O
 
     server.script(Reply(cut=2))
     with recorder(hooks) as seen:
-        with pytest.raises(Exception, match="incomplete|onnection"):
+        with pytest.raises(Exception, match=CUT):
             run(server, main)
         expect_one(seen, "error", hooks, estimated=True)
 
@@ -339,7 +339,7 @@ def test_a_connection_cut_in_the_middle_async(sort: str, hooks: Hooks, server: O
 def test_a_body_cut_in_the_middle(sort: str, hooks: Hooks, server: OpenAIServer) -> None:
     server.script(Reply(cut=2))
     with recorder(hooks) as seen, sync_client(server.url) as client:
-        with pytest.raises(Exception, match="incomplete|onnection"), BODIES[sort](client) as response:
+        with pytest.raises(Exception, match=CUT), BODIES[sort](client) as response:
             response.read()
         expect_one(seen, "error", hooks, estimated=True)
 
@@ -393,11 +393,10 @@ def test_whoever_stops_after_the_last_word_has_not_stopped_early(sort: str, serv
             return chunk.type == "response.completed"
         return bool(chunk.choices and chunk.choices[0].finish_reason)
 
-    with recorder() as seen, sync_client(server.url) as client:
-        with STREAMS[sort](client) as stream:
-            for chunk in stream:
-                if is_last(chunk):
-                    break
+    with recorder() as seen, sync_client(server.url) as client, STREAMS[sort](client) as stream:
+        for chunk in stream:
+            if is_last(chunk):
+                break
     assert [op.status for op in seen.operations] == ["success"]
 
 
@@ -449,14 +448,11 @@ def test_a_rejection_after_a_stream_that_is_held_back(is_async: bool, raw: bool,
 
     chunks: list[Any] = []
 
-    def read(stream: Iterator[Any]) -> None:
-        chunks.extend(stream)
-
     async def main(client: Any) -> None:
         api = client.chat.completions.with_raw_response if raw else client.chat.completions
         stream = await api.create(**CHAT, stream=True)
         async for chunk in stream.parse() if raw else stream:
-            chunks.append(chunk)
+            chunks.append(chunk)  # noqa: PERF401 - as far as it comes
 
     with recorder(hooks) as seen, pytest.raises(Reject, match="no friends"):
         if is_async:
@@ -465,7 +461,7 @@ def test_a_rejection_after_a_stream_that_is_held_back(is_async: bool, raw: bool,
             with sync_client(server.url) as client:
                 api = client.chat.completions.with_raw_response if raw else client.chat.completions
                 stream: Any = api.create(**CHAT, stream=True)
-                read(stream.parse() if raw else stream)
+                chunks.extend(stream.parse() if raw else stream)
     assert chunks == []
     assert [op.status for op in seen.operations] == ["rejected"]
 

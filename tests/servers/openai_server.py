@@ -6,7 +6,7 @@
         assert server.requests[0].body["model"] == "gpt-4o-mini"
 
 It answers every request alike until it is told otherwise: ``script`` says what the next requests get, ``reply`` what
-all of them get. Nothing here waits, unless ``Reply.gate`` is given to wait for.
+all of them get. Nothing here waits, unless ``Reply.gate`` or ``Reply.hold`` is given to wait for.
 """
 
 import base64
@@ -14,6 +14,7 @@ import json
 import struct
 import sys
 import threading
+import zlib
 from collections import deque
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -69,7 +70,7 @@ class Tokens:
         }
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Reply:
     """What a request gets.
 
@@ -82,8 +83,10 @@ class Reply:
         code, message: Of an error's body, in OpenAI's form.
         cut: Close the connection after so many events of a stream, or in the middle of a JSON body.
         gate: Wait for it before each event of a stream but the first.
+        hold: Wait for it before answering at all.
         usage: Whether a stream reports usage: when it is asked to, always, or never.
         body: Sent as it is instead of all this.
+        encoding: ``gzip`` or ``deflate`` the body.
         headers: More of them.
     """
 
@@ -96,8 +99,10 @@ class Reply:
     message: str = ""
     cut: int | None = None
     gate: threading.Event | None = None
+    hold: threading.Event | None = None
     usage: str = "asked"
     body: Json | None = None
+    encoding: str = ""
     headers: dict[str, str] = field(default_factory=dict[str, str])
 
     @property
@@ -217,12 +222,14 @@ class _Handler(BaseHTTPRequestHandler):
         body = json.loads(self.rfile.read(length) or b"{}")
         path = self._take(body)
         reply = self.owner.next()
+        if reply.hold is not None:
+            reply.hold.wait(10.0)
         if reply.status != 200:
             self._json(reply.status, _error_body(reply.status, reply.code, reply.message), reply.headers)
         elif reply.body is not None:
-            self._json(200, reply.body, reply.headers, reply.cut)
+            self._json(200, reply.body, reply.headers, reply)
         elif path.endswith("/embeddings"):
-            self._json(200, _embeddings(body, reply), reply.headers, reply.cut)
+            self._json(200, _embeddings(body, reply), reply.headers, reply)
         elif path.endswith("/chat/completions"):
             self._answer(body, reply, _chat(body, reply), _chat_events(body, reply))
         elif path.endswith("/completions"):
@@ -242,17 +249,23 @@ class _Handler(BaseHTTPRequestHandler):
         if body.get("stream"):
             self._stream(reply, events)
         else:
-            self._json(200, whole, reply.headers, reply.cut)
+            self._json(200, whole, reply.headers, reply)
 
-    def _json(self, status: int, body: Json, headers: dict[str, str], cut: int | None = None) -> None:
-        content = json.dumps(body).encode()
-        self._head(status, "application/json", {**headers, "content-length": str(len(content))})
-        self.wfile.write(content if cut is None else content[: len(content) // 2])
-        if cut is not None:
+    def _json(self, status: int, body: Json, headers: dict[str, str], reply: Reply | None = None) -> None:
+        content, pack = json.dumps(body).encode(), _packer(reply)
+        if pack is not None:
+            content = pack.compress(content) + pack.flush()
+        headers = {**headers, **_encoding(reply), "content-length": str(len(content))}
+        self._head(status, "application/json", headers)
+        is_cut = reply is not None and reply.cut is not None
+        self.wfile.write(content[: len(content) // 2] if is_cut else content)
+        if is_cut:
             self._hang_up()
 
     def _stream(self, reply: Reply, events: Iterator[tuple[str, Json | str]]) -> None:
-        self._head(200, "text/event-stream", {**reply.headers, "transfer-encoding": "chunked"})
+        pack = _packer(reply)
+        headers = {**reply.headers, **_encoding(reply), "transfer-encoding": "chunked"}
+        self._head(200, "text/event-stream", headers)
         try:
             for index, (name, data) in enumerate(events):
                 if index == reply.cut:
@@ -262,7 +275,10 @@ class _Handler(BaseHTTPRequestHandler):
                     reply.gate.wait(10.0)
                 text = data if isinstance(data, str) else json.dumps(data)
                 head = f"event: {name}\n" if name else ""
-                self._chunk(f"{head}data: {text}\n\n".encode())
+                content = f"{head}data: {text}\n\n".encode()
+                self._chunk(content if pack is None else pack.compress(content) + pack.flush(zlib.Z_SYNC_FLUSH))
+            if pack is not None:
+                self._chunk(pack.flush())
             self._chunk(b"")
         except (BrokenPipeError, ConnectionResetError):  # the client has seen enough
             self.close_connection = True
@@ -282,6 +298,16 @@ class _Handler(BaseHTTPRequestHandler):
     def _hang_up(self) -> None:
         self.wfile.flush()
         self.close_connection = True
+
+
+def _encoding(reply: Reply | None) -> dict[str, str]:
+    return {"content-encoding": reply.encoding} if reply is not None and reply.encoding else {}
+
+
+def _packer(reply: Reply | None) -> Any:
+    if reply is None or not reply.encoding:
+        return None
+    return zlib.compressobj(wbits=31 if reply.encoding == "gzip" else 15)
 
 
 def _error_body(status: int, code: str, message: str) -> Json:

@@ -6,7 +6,7 @@ Nothing is imported here that may be missing before it is known to be there.
 import json
 import os
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from importlib.util import find_spec
 from typing import TYPE_CHECKING
 
@@ -64,7 +64,7 @@ def run_demo(live: bool, as_json: bool) -> int:
         runs = [run_document(scene.name, tree, seen.spans) for scene, tree in zip(SCENES, seen.trees, strict=True)]
         print(json.dumps(Document(runs=runs), indent=2))  # noqa: T201
     else:
-        _print([*_ending(seen.trees, style)])
+        _print(_ending(seen.trees, style))
     return 0
 
 
@@ -98,5 +98,5 @@ def _ending(trees: list[Node], style: Style) -> Iterator[str]:
     yield from NEXT
 
 
-def _print(lines: Iterator[str] | list[str]) -> None:
+def _print(lines: Iterable[str]) -> None:
     print(encodable("\n".join(lines), sys.stdout), flush=True)  # noqa: T201

@@ -22,7 +22,7 @@ class Recording(SpanProcessor):
     """What has ended so far.
 
     Attributes:
-        trees: Each run.
+        trees: Each run, in the order they ended.
         spans: Each span.
     """
 
@@ -33,12 +33,17 @@ class Recording(SpanProcessor):
     def on_end(self, span: ReadableSpan) -> None:
         self.spans.append(span)
 
+    def take(self, tree: Node) -> None:
+        """Keep a run; what ended after its run is none of its own."""
+        if not tree.within:
+            self.trees.append(tree)
+
 
 @contextmanager
 def recorded() -> Generator[Recording, None, None]:
     """Instrument for the length of the block, and export as the ``OTEL_*`` variables ask."""
     seen = Recording()
-    listener = Trees(seen.trees.append)
+    listener = Trees(seen.take)
     providers.setup(SERVICE)
     provider = trace.get_tracer_provider()
     if not isinstance(provider, TracerProvider):

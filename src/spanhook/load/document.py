@@ -75,7 +75,7 @@ class Totals(TypedDict):
         streams: Streamed model calls by status.
         first_chunks: Streamed model calls whose first chunk came.
         spans: Spans that spanhook opens, by kind.
-        foreign_spans: Operations whose span another instrumentation opened, by kind.
+        foreign_spans: Operations whose span another instrumentation opened, by kind; these spans are not exported.
         events: Log events by name.
     """
 

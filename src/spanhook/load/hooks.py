@@ -18,7 +18,7 @@ from spanhook.load.steps import CAREFUL
 hooks = Hooks()
 
 AMPLE = 60.0
-AT_ONCE = 0.01
+AT_ONCE = 0.001
 ALL_OF_THE_BUDGET = 0.51
 
 # ----------------------------------------------------------------------------------------------- agents
