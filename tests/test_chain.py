@@ -983,3 +983,16 @@ def test_call_next_in_a_task_of_the_hooks_own() -> None:
             use(library, "async", KeyError("x"))
     assert ran == ["inner", "inner"]
     assert [op.status for op in seen.operations] == ["success", "error"]
+
+
+def test_an_exception_that_cannot_be_printed_still_ends_the_span_and_tells_of_the_run() -> None:
+    class Unspeakable(Exception):
+        def __str__(self) -> str:
+            raise RuntimeError("no words")
+
+    with stubbed(None) as (library, seen), pytest.raises(Unspeakable):
+        library.work(Unspeakable())
+    assert [(span.name, span.status.description) for span in seen.spans] == [
+        ("chat stub", "Unspeakable: (it cannot be printed)")
+    ]
+    assert [event["name"] for event in seen.events] == ["spanhook.run"]

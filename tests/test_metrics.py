@@ -200,7 +200,23 @@ def test_a_second_provider_reports_what_happened_since() -> None:
     spanhook.instrument(meter_provider=MeterProvider([second], shutdown_on_exit=False))
     model.invoke("hi")
     assert tokens(second) == 28
-    assert tokens(first) == 0  # it is told no more
+    assert tokens(first) == 28  # it is told no more
+
+
+@pytest.mark.parametrize("delta", [False, True])
+def test_nothing_is_lost_or_told_twice_over_uninstrumenting(delta: bool) -> None:
+    """What was counted since the last collection is still collected, and the next instrumentation counts on."""
+    one = InMemoryMetricReader(preferred_temporality=DELTA if delta else None)
+    provider = MeterProvider([one], shutdown_on_exit=False)
+    model = ScriptedChat(body=Body())
+    told: list[int] = []
+    for _ in range(3):
+        spanhook.instrument(meter_provider=provider)
+        model.invoke("hi")
+        spanhook.uninstrument()
+        model.invoke("hi")
+        told.append(tokens(one))
+    assert told == ([28, 28, 28] if delta else [28, 56, 84])
 
 
 def run_apart(body: str) -> Any:

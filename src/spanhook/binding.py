@@ -142,7 +142,7 @@ def bind(hook: Hook, form: str, function: Callable[..., Any], *, watch: bool = F
         raise ConfigurationError(f"hook {name!r}: blocking=True is for plain functions; an async one needs no thread")
     kinds = _kinds(name, hook.kinds)
     closed = hook.fail_mode == "closed" if hook.fail_mode else priority < OPEN_FROM
-    filters = {label: _filter(name, label, getattr(hook, label)) for label in ("names", "models", "agents")}
+    names, models, agents = (_filter(name, label, getattr(hook, label)) for label in ("names", "models", "agents"))
     if hook.when is not None and not callable(hook.when):
         raise ConfigurationError(f"hook {name!r}: when={hook.when!r}, expected a function of the operation")
     if not isinstance(hook.tenant_id, str):  # pyright: ignore[reportUnnecessaryIsInstance]
@@ -163,8 +163,10 @@ def bind(hook: Hook, form: str, function: Callable[..., Any], *, watch: bool = F
         when=hook.when,
         plain=form == BEFORE and not hook.blocking and not is_async and hook.timeout is not None,
         watch=watch or form == WATCH,
-        selective=bool(hook.tenant_id or hook.when or any(one is not None for one in filters.values())),
-        **filters,
+        selective=bool(hook.tenant_id or hook.when or any(one is not None for one in (names, models, agents))),
+        names=names,
+        models=models,
+        agents=agents,
     )
 
 

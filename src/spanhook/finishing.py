@@ -15,14 +15,13 @@ from spanhook.hook import Reject
 from spanhook.lifecycle import account, conclude, end, enter, restore, tally
 from spanhook.loops import private_loop
 from spanhook.operation import Operation
-from spanhook.threads import Reaper
+from spanhook.threads import reaper
 
 if TYPE_CHECKING:
     Run = CoroutineType[Any, Any, None]
 else:
     Run = CoroutineType  # not subscriptable before Python 3.13
 
-reaper = Reaper()
 _apart: set["asyncio.Task[None]"] = set()
 """Strong references to tasks that end cancelled operations; the event loop keeps only weak ones."""
 
@@ -31,6 +30,8 @@ def start(op: Operation, *, is_async: bool, direct: Callable[[], Awaitable[None]
     """The chain of ``op``, not yet run; ``None`` where it has no hooks."""
     if op.plan is None:
         return None
+    if is_async:
+        reaper.start()  # a coroutine may be closed by the garbage collector, where no thread can be started
     return Chain(op, op.plan, is_async, tally, conclude, direct).run()
 
 
@@ -128,8 +129,12 @@ def orphan(op: Operation, run: Run | None, *, is_async: bool, loop: asyncio.Abst
 
     Async hooks of an async call run on its ``loop`` if that is still running, else on spanhook's own.
     """
+    op.root.loose = True
     context = copy_context()
-    reaper.put(lambda: context.run(_finish_alone, op, run, is_async, loop))
+    if reaper.here():
+        context.run(_finish_alone, op, run, is_async, loop)
+    else:
+        reaper.put(lambda: context.run(_finish_alone, op, run, is_async, loop))
 
 
 def _finish_alone(op: Operation, run: Run | None, is_async: bool, loop: asyncio.AbstractEventLoop | None) -> None:

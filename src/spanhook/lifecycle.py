@@ -5,6 +5,7 @@ Who makes the call, and how it is waited for, is not known here; see ``calls`` a
 
 import asyncio
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 from opentelemetry import context as otel_context
@@ -26,7 +27,8 @@ from spanhook.semconv import Decision
 from spanhook.shape import OPERATION_NAMES, Args, Kwargs, Shape
 from spanhook.spans import context_with
 from spanhook.telemetry import telemetry
-from spanhook.usage import Usage
+from spanhook.threads import reaper
+from spanhook.usage import Leaves, Usage
 
 registry = Registry()
 listeners: list[Callable[[Operation], None]] = []
@@ -271,8 +273,10 @@ def _roll_up(op: Operation, model: str, used: Usage | None) -> None:
     if around is not None and op.kind == around.kind == "llm.call" and not op.in_hook:
         around.routed = True
     while around is not None:
-        # setdefault and append are atomic: parallel branches of a run end at the same time
-        around.__dict__.setdefault("leaves", []).append((model, used))
+        leaves = around.leaves
+        if leaves is None:  # setdefault is atomic: parallel branches of a run end at the same time
+            leaves = around.__dict__.setdefault("leaves", Leaves())
+        leaves.add(model, used)
         around = around.parent
 
 
@@ -334,6 +338,15 @@ def end(op: Operation) -> None:
     op.ended = True
     if op.decisions:
         op.root.__dict__.setdefault("run_decisions", []).extend(one.decision for one in op.decisions)
+    if op.loose and op.parent is None and not reaper.here():
+        # What was dropped inside of the run is told of first, and so is counted in it.
+        op.end_time_ns = clock.wall()
+        reaper.put(partial(_tell, op))
+    else:
+        _tell(op)
+
+
+def _tell(op: Operation) -> None:
     try:
         report(op, telemetry)
     except Exception as error:

@@ -102,8 +102,9 @@ class Instruments:
         *,
         forked: bool = False,
     ) -> None:
-        self.provider, self.since, self.gauges = provider, since, gauges
+        self.since, self.gauges = since, gauges
         self.stale = False
+        self._until: Snapshot | None = None
         scope = {semconv.FORKED_PID: os.getpid()} if forked else None
         meter = provider.get_meter(SCOPE, __version__, attributes=scope)
 
@@ -139,6 +140,14 @@ class Instruments:
         ):
             meter.create_observable_gauge(name, [self._callback(self._gauge(name))], "1", about)
 
+    def retire(self) -> None:
+        """Count no more; what no reader has collected yet is still there for it."""
+        self._until = Snapshot(taken=True)
+
+    def resume(self, gauges: Mapping[str, Gauge]) -> None:
+        """Count on: this provider is in use again, and its SDK remembers what these instruments last read."""
+        self._until, self.gauges = None, gauges
+
     def _callback(
         self, read: Callable[[], Iterator[Observation]]
     ) -> Callable[[CallbackOptions], Iterable[Observation]]:
@@ -165,32 +174,36 @@ class Instruments:
                 yield Observation(vector[UNPRICED], _named(USAGE_KEY[:-1], key))
 
     def _decisions(self) -> Iterator[Observation]:
-        for key, (count, _) in _since(counts.decisions.sums(), self.since.decisions).items():
+        for key, (count, _) in _since(self._now().decisions, self.since.decisions).items():
             if count:
                 yield Observation(count, _decision(key))
 
     def _hook_time(self) -> Iterator[Observation]:
-        for key, (_, nanoseconds) in _since(counts.decisions.sums(), self.since.decisions).items():
+        for key, (_, nanoseconds) in _since(self._now().decisions, self.since.decisions).items():
             if nanoseconds:
                 attributes = _decision(key)
                 kept = (semconv.HOOK, semconv.EVENT, semconv.METRIC_OVERFLOW)
                 yield Observation(nanoseconds / 1e9, {name: attributes[name] for name in kept if name in attributes})
 
     def _errors(self) -> Iterator[Observation]:
-        yield from _by_component(internal.counts, self.since.errors)
+        yield from _by_component(self._now().errors, self.since.errors)
 
     def _dropped(self) -> Iterator[Observation]:
-        yield from _by_component(counts.dropped, self.since.dropped)
+        yield from _by_component(self._now().dropped, self.since.dropped)
 
     def _gauge(self, name: str) -> Callable[[], Iterator[Observation]]:
         def read() -> Iterator[Observation]:
-            for attributes in self.gauges[name]():
-                yield Observation(1, attributes)
+            if self._until is None:
+                for attributes in self.gauges[name]():
+                    yield Observation(1, attributes)
 
         return read
 
     def _usage(self) -> dict[Key, Vector]:
-        return _since(counts.usage.sums(), self.since.usage)
+        return _since(self._now().usage, self.since.usage)
+
+    def _now(self) -> "Snapshot":
+        return self._until or Snapshot(taken=True)
 
 
 class Snapshot:
@@ -203,11 +216,12 @@ class Snapshot:
         self.dropped = Counter(counts.dropped) if taken else Counter[str]()
 
 
-def _since(sums: dict[Key, Vector], before: Mapping[Key, Vector]) -> dict[Key, Vector]:
+def _since(sums: Mapping[Key, Vector], before: Mapping[Key, Vector]) -> dict[Key, Vector]:
+    changed = dict(sums)
     for key, vector in before.items():
-        if key in sums:
-            sums[key] = [now - then for now, then in zip(sums[key], vector, strict=True)]
-    return sums
+        if key in changed:
+            changed[key] = [now - then for now, then in zip(changed[key], vector, strict=True)]
+    return changed
 
 
 def _named(names: tuple[str, ...], key: Key) -> dict[str, Any]:

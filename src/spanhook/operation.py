@@ -14,7 +14,7 @@ from spanhook.context import NOBODY, Identity, from_baggage
 from spanhook.errors import HookError
 from spanhook.semconv import Coverage, Kind, Phase, Status
 from spanhook.shape import REPLACEABLE, REWRITABLE, Args, Attributes, Change, Chunks, Kwargs, Message, Request, Shape
-from spanhook.usage import Usage, total
+from spanhook.usage import Leaves, Usage
 
 _UNSET: Any = object()
 
@@ -107,18 +107,20 @@ class Operation:
     abandoned = False
     decided = False
     ended = False
+    loose = False
+    """Something inside was left for the reaper to end, which it does before it tells of the run."""
     foreign = False
     routed = False
     streamed = False
     buffered = False
     first_chunk_ns = 0
     end_ns = 0
-    start_time_ns = 0
+    end_time_ns: int | None = None
     modified: tuple[str, ...] = ()
     own_usage: Usage | None = None
     overheard: list[Chunks] | None = None
     latch: Any = None
-    leaves: list[tuple[str, Usage | None]] | None = None
+    leaves: Leaves | None = None
     run_decisions: list[semconv.Decision] | None = None
     end_attributes: Attributes | None = None
     _identity: Identity | None = None
@@ -250,12 +252,12 @@ class Operation:
     def usage(self) -> Usage:
         """Tokens and cost: a model call's own, or the sum of the model calls inside. Zero before the call."""
         made = self.called and not self.in_hook
-        if self.leaves:
-            leaves = list(self.leaves)
+        if self.leaves is not None:
+            used = self.leaves.total()
             if self.own_usage is not None:
-                leaves.append((self._answered_by, self.own_usage))
-            tools = sum(used is None for _, used in leaves) + (made and self.kind == "tool.execute")
-            return total(((model, used) for model, used in leaves if used is not None), tools)
+                used.add_call(self._answered_by, self.own_usage)
+            used.tool_calls += int(made and self.kind == "tool.execute")
+            return used
         if self.own_usage is not None:
             return self.own_usage
         used = Usage()

@@ -7,7 +7,7 @@ the prompt: some models cost more per token beyond a threshold, and some cost le
 import os
 import threading
 import time
-from decimal import Decimal
+from decimal import ROUND_HALF_UP, Decimal
 from typing import Any
 
 from spanhook.errors import internal
@@ -114,7 +114,7 @@ class Prices:
 
     def _look_up(self, used: Usage, provider: str, model: str) -> int | None:
         dollars = self._calculate(used, provider, model)
-        return None if dollars is None else int((dollars * 10**9).to_integral_value())
+        return None if dollars is None else int((dollars * 10**9).to_integral_value(ROUND_HALF_UP))
 
     def _calculate(self, used: Usage, provider: str, model: str) -> Decimal | None:
         library = self._library

@@ -8,7 +8,7 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from importlib.metadata import entry_points
-from typing import Any
+from typing import Any, TextIO
 
 import wrapt
 from opentelemetry import _logs, metrics, trace
@@ -25,6 +25,7 @@ from opentelemetry.sdk.trace.export import BatchSpanProcessor
 from spanhook.errors import ConfigurationError, internal
 from spanhook.exporters import SIGNALS, asked, disabled
 from spanhook.telemetry import telemetry
+from spanhook.threads import reaper
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,7 +89,7 @@ def existing(signal: str) -> Any:
     return None if type(provider).__name__.lstrip("_").startswith("Proxy") else provider
 
 
-def setup(service_name: str | None = None) -> bool:
+def setup(service_name: str | None = None, console: TextIO | None = None) -> bool:
     """Make global providers for the signals that ``OTEL_*`` asks to export and that have none.
 
     Nothing is made, and no network is touched, unless asked for. An application that sets a provider of its own
@@ -96,6 +97,7 @@ def setup(service_name: str | None = None) -> bool:
 
     Args:
         service_name: The service's name where neither ``OTEL_SERVICE_NAME`` nor ``OTEL_RESOURCE_ATTRIBUTES`` has one.
+        console: Where exporters called ``console`` write, if not to standard output.
 
     Returns:
         Whether a provider was made.
@@ -108,7 +110,7 @@ def setup(service_name: str | None = None) -> bool:
     wanted = {signal: names for signal, names in asked().items() if names and existing(signal) is None}
     if not wanted:
         return False
-    made = {signal: [_export(signal, name) for name in names] for signal, names in wanted.items()}
+    made = {signal: [_export(signal, name, console) for name in names] for signal, names in wanted.items()}
     resource = Resource.create()
     if service_name and str(resource.attributes.get(SERVICE_NAME, "unknown_service")).startswith("unknown_service"):
         resource = resource.merge(Resource({SERVICE_NAME: service_name}))
@@ -124,6 +126,7 @@ def flush(timeout: float = 5.0) -> bool:
     """Export what is waiting; returns whether that was done within ``timeout`` seconds."""
     deadline = time.monotonic() + timeout
     done = True
+    reaper.drain(timeout)
     for signal in SIGNALS:
         force_flush = getattr(existing(signal), "force_flush", None)
         if force_flush is not None:
@@ -136,10 +139,11 @@ def flush(timeout: float = 5.0) -> bool:
     return done
 
 
-def _export(signal: str, name: str) -> Any:
+def _export(signal: str, name: str, console: TextIO | None) -> Any:
     found = next(iter(entry_points(group=f"opentelemetry_{signal}_exporter", name=name)))
     try:
-        return found.load()()
+        make = found.load()
+        return make(out=console) if name == "console" and console is not None else make()
     except Exception as error:
         raise ConfigurationError(
             f"the {name} exporter for {signal} cannot be made: {type(error).__name__}: {error}"

@@ -258,6 +258,9 @@ class Overheard(Transparent):
         await self.__wrapped__.__aenter__()
         return self
 
+    async def __aexit__(self, *error: object) -> Any:  # wrapt 1 has none
+        return await self.__wrapped__.__aexit__(*error)
+
 
 def overhear(absorbed: Absorbed, instance: Any, args: Args, kwargs: Kwargs, result: Any) -> Any:
     """The result of an absorbed call: what it tells goes to the operation around, from a stream as it passes."""

@@ -1,6 +1,7 @@
 """What is told about an operation that has ended: the end of its span, the histograms, the log events."""
 
 from collections import Counter
+from contextlib import suppress
 from typing import Any
 
 from opentelemetry._logs import Logger, LogRecord, SeverityNumber
@@ -29,6 +30,14 @@ _CLIENT_ATTRIBUTES = (
 
 def report(op: Operation, telemetry: Telemetry) -> None:
     """End the span of ``op``, record its histograms and emit its events."""
+    try:
+        _report(op, telemetry)
+    finally:
+        if not op.foreign:
+            op.span.end(op.end_time_ns)
+
+
+def _report(op: Operation, telemetry: Telemetry) -> None:
     span, logger, instruments = op.span, telemetry.logger, telemetry.live()
     kept = None
     if telemetry.span_content or (telemetry.event_content and logger is not None):
@@ -51,8 +60,6 @@ def report(op: Operation, telemetry: Telemetry) -> None:
             _tell(op, logger, context)
             if kept and telemetry.event_content:
                 _emit(logger, context, semconv.EVENT_INFERENCE_DETAILS, _client(op, None), content.as_body(kept))
-    if not op.foreign:
-        span.end()
 
 
 def _end_attributes(op: Operation) -> dict[str, Any]:
@@ -70,7 +77,7 @@ def _end_attributes(op: Operation) -> dict[str, Any]:
     used = op.own_usage
     if used is not None:
         _own(attributes, used)
-    elif op.leaves:
+    elif op.leaves is not None:
         _totals(attributes, op.usage)
     if op.in_hook:
         attributes[semconv.IN_HOOK] = True
@@ -147,8 +154,16 @@ def _fail(op: Operation) -> None:
     if isinstance(error, Reject):
         span.set_status(Status(StatusCode.ERROR, error.reason))
     else:
-        span.record_exception(error)
-        span.set_status(Status(StatusCode.ERROR, f"{type(error).__name__}: {error}"))
+        with suppress(Exception):  # some exceptions cannot be printed
+            span.record_exception(error)
+        span.set_status(Status(StatusCode.ERROR, f"{type(error).__name__}: {_words(error)}"))
+
+
+def _words(error: BaseException) -> str:
+    try:
+        return str(error)
+    except Exception:
+        return "(it cannot be printed)"
 
 
 def _error_type(op: Operation) -> str:
@@ -181,7 +196,8 @@ def _measure(op: Operation, instruments: Instruments, context: Context) -> None:
             instruments.first_chunk.record((op.first_chunk_ns - op.start_ns) / 1e9, attributes, context)
         used = op.own_usage
         if used is not None:
-            attributes.pop(semconv.ERROR_TYPE, None)
+            # not popped: the SDK may keep the dict it was given
+            attributes = {key: value for key, value in attributes.items() if key != semconv.ERROR_TYPE}
             instruments.tokens.record(used.input_tokens, {**attributes, semconv.GEN_AI_TOKEN_TYPE: "input"}, context)
             if op.kind == "llm.call":
                 output = {**attributes, semconv.GEN_AI_TOKEN_TYPE: "output"}

@@ -15,12 +15,13 @@ from opentelemetry import context as otel_context
 from spanhook.clock import clock
 from spanhook.current import current
 from spanhook.errors import internal
-from spanhook.finishing import Run, afinish, apasses, finish, orphan, passes, reaper, start
+from spanhook.finishing import Run, afinish, apasses, finish, orphan, passes, start
 from spanhook.lifecycle import Absorbed, Held, begin, enter, outcome, restore, told
 from spanhook.operation import Operation
 from spanhook.shape import REPLACEABLE, Args, Body, Chunks, Kwargs, Shape
 from spanhook.spans import context_with
 from spanhook.telemetry import telemetry
+from spanhook.threads import reaper
 
 END: Any = object()
 """What a step returns when there is nothing more; ``Track.value`` is then the generator's return value."""
@@ -310,7 +311,7 @@ class Track:
         op = self.op
         if op is None or op.ended or self.plain or self.dead:
             return
-        self.plain = True
+        self.plain = op.root.loose = True
         op.abandoned = self._early()
         reaper.put(lambda: self._reap(op))
 

@@ -4,6 +4,7 @@ A global provider is never replaced. What the application has not configured cos
 """
 
 import os
+import weakref
 from collections.abc import Mapping
 from typing import Any
 
@@ -32,6 +33,7 @@ class Telemetry:
         self.logger: Logger | None = None
         self._meter_provider: MeterProvider | None = None
         self._logger_provider: LoggerProvider | None = None
+        self._known: weakref.WeakKeyDictionary[MeterProvider, Instruments] = weakref.WeakKeyDictionary()
         self._since = Snapshot(taken=False)
         self._forked = False
 
@@ -59,12 +61,17 @@ class Telemetry:
         meters = self._meter_provider or metrics.get_meter_provider()
         if not _is_real(meters):
             self._retire()
-        elif self.instruments is None or self.instruments.provider is not meters:
+        elif self.instruments is None or self.instruments is not self._known.get(meters):
             # The first provider reports everything since instrument(), even if it was made late; one that
             # replaces another reports what happened since.
             since = self._since if self.instruments is None else Snapshot(taken=True)
             self._retire()
-            self.instruments = Instruments(meters, since, self.gauges, forked=self._forked)
+            self.instruments = self._known.get(meters)
+            if self.instruments is None:
+                self.instruments = Instruments(meters, since, self.gauges, forked=self._forked)
+                self._known[meters] = self.instruments
+            else:
+                self.instruments.resume(self.gauges)
         loggers = self._logger_provider or _logs.get_logger_provider()
         self.logger = loggers.get_logger(SCOPE, __version__) if _is_real(loggers) else None
 
@@ -86,8 +93,9 @@ class Telemetry:
         counts.renew()
         self._since = Snapshot(taken=False)
         self._forked = True
-        if self.instruments is not None:
-            self.instruments.stale = True
+        for instruments in list(self._known.values()):
+            instruments.stale = True
+        self._known = weakref.WeakKeyDictionary()
 
     def live(self) -> Instruments | None:
         """The instruments to record on now."""
@@ -100,7 +108,7 @@ class Telemetry:
 
     def _retire(self) -> None:
         if self.instruments is not None:
-            self.instruments.stale = True
+            self.instruments.retire()
             self.instruments = None
 
 

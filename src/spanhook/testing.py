@@ -26,12 +26,12 @@ from opentelemetry.sdk.trace.sampling import Sampler
 from spanhook.clock import clock
 from spanhook.config import instrument, uninstrument
 from spanhook.errors import internal
-from spanhook.finishing import reaper
 from spanhook.hook import Hook, Reject
 from spanhook.lifecycle import listeners
 from spanhook.operation import Operation
 from spanhook.registry import Hooks
 from spanhook.settings import Settings
+from spanhook.threads import reaper
 
 
 class FixedIds(IdGenerator):

@@ -4,6 +4,7 @@ All are daemons: a hung hook must not keep the process from ending, and they sta
 handler has run, which the pools of ``concurrent.futures`` do not.
 """
 
+import atexit
 import os
 import queue
 import threading
@@ -114,15 +115,25 @@ class Reaper:
         if self._thread is None:
             with self._starting:
                 if self._thread is None:
-                    self._thread = threading.Thread(target=self._run, name="spanhook-reaper", daemon=True)
-                    self._thread.start()
+                    thread = threading.Thread(target=self._run, name="spanhook-reaper", daemon=True)
+                    thread.start()
+                    self._thread = thread
+                    # Registered late, so that it runs before the exit handlers of providers made before.
+                    atexit.unregister(self.drain)
+                    atexit.register(self.drain)
+
+    def here(self) -> bool:
+        """Whether the caller is what is being reaped."""
+        return self._thread is threading.current_thread()
 
     def put(self, end: Callable[[], None]) -> None:
         self._found.put(end)
 
-    def drain(self) -> None:
+    def drain(self, seconds: float = 5.0) -> None:
         """End what has been found so far before returning; for the interpreter's exit and for tests."""
         found, done = self._found, threading.Event()
+        if self._thread is None and found.empty():
+            return
 
         def last() -> None:
             if found.empty():
@@ -132,7 +143,7 @@ class Reaper:
 
         self.start()
         found.put(last)
-        done.wait(5.0)
+        done.wait(seconds)
 
     def _run(self) -> None:
         found = self._found
@@ -143,6 +154,9 @@ class Reaper:
             except Exception as error:
                 internal.report("reaper", error)
             del end
+
+
+reaper = Reaper()
 
 
 def _renew() -> None:

@@ -4,7 +4,10 @@ Terms are those of the GenAI conventions: input tokens include the cached ones, 
 Money is an integer of nano-dollars, so that sums are exact. A model without a known price is *unpriced*, never free.
 """
 
-from collections.abc import Iterable, Iterator, Mapping
+import os
+import threading
+from collections.abc import Iterator, Mapping
+from copy import copy
 from types import MappingProxyType
 
 NANO = 1_000_000_000
@@ -84,6 +87,19 @@ class Usage:
             self.cost_nano = (self.cost_nano or 0) + other.cost_nano
             self.cost_source = self.cost_source or other.cost_source
 
+    def add_call(self, model: str, other: "Usage") -> None:
+        """Add a call answered by ``model``, in sum and in ``by_model``."""
+        self.add(other)
+        self.llm_calls += other.llm_calls
+        models = self.by_model
+        if not isinstance(models, dict):
+            models = self.by_model = {}
+        per_model = models.get(model)
+        if per_model is None:
+            per_model = models[model] = Usage()
+        per_model.add(other)
+        per_model.llm_calls += other.llm_calls
+
     def as_metadata(self) -> dict[str, object]:
         """The shape that LangChain gives usage of one model, with cost beside it."""
         return {
@@ -99,18 +115,45 @@ class Usage:
         return f"Usage(input_tokens={self.input_tokens}, output_tokens={self.output_tokens}, cost_usd={self.cost_usd})"
 
 
-def total(leaves: Iterable[tuple[str, Usage]], tool_calls: int = 0) -> Usage:
-    """Sum the usage of model calls, given as ``(model, usage)``, into one ``Usage`` with ``by_model`` filled."""
-    result = Usage()
-    models: dict[str, Usage] = {}
-    for model, used in leaves:
-        result.add(used)
-        result.llm_calls += used.llm_calls
-        per_model = models.get(model)
-        if per_model is None:
-            per_model = models[model] = Usage()
-        per_model.add(used)
-        per_model.llm_calls += used.llm_calls
-    result.by_model = models
-    result.tool_calls = tool_calls
-    return result
+class Leaves:
+    """What the calls inside of an operation used, as they end, from any thread; an agent may run for days."""
+
+    __slots__ = ("_new", "_sum")
+    _lock = threading.RLock()
+    _FOLD_AT = 256
+
+    def __init__(self) -> None:
+        self._new: list[tuple[str, Usage | None]] = []
+        self._sum = Usage()
+
+    def add(self, model: str, used: Usage | None) -> None:
+        """Add a call: a model's with what it used, or a tool's with ``None``."""
+        self._new.append((model, used))
+        if len(self._new) >= self._FOLD_AT:
+            with self._lock:
+                self._fold()
+
+    def total(self) -> Usage:
+        """The sum, with ``by_model`` filled; the caller's own."""
+        with self._lock:
+            self._fold()
+            result = copy(self._sum)
+            result.by_model = {model: copy(used) for model, used in self._sum.by_model.items()}
+            return result
+
+    def _fold(self) -> None:
+        count = len(self._new)
+        new = self._new[:count]
+        del self._new[:count]
+        for model, used in new:
+            if used is None:
+                self._sum.tool_calls += 1
+            else:
+                self._sum.add_call(model, used)
+
+    @classmethod
+    def renew(cls) -> None:
+        cls._lock = threading.RLock()
+
+
+os.register_at_fork(after_in_child=Leaves.renew)

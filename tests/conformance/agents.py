@@ -31,11 +31,7 @@ class Turns(BaseChatModel):
 
     def _message(self, messages: list[BaseMessage]) -> AIMessage:
         self.asked.append(messages)
-        done = 0
-        last = None
-        for message in messages:
-            if isinstance(message, ToolMessage) and last is not message:
-                done += 1
+        done = sum(isinstance(message, ToolMessage) for message in messages)
         index = 0
         while done > 0 and index < len(self.turns):
             turn = self.turns[index]

@@ -196,7 +196,7 @@ def test_breakpoints(where: str) -> None:
         builder.add_node("two", lambda state: {"value": "two"})
         builder.add_edge(START, "one")
         builder.add_edge("one", "two")
-        at = {"interrupt_before": ["two"], "interrupt_after": ["one"]}[where]
+        at: Any = {"interrupt_before": ["two"], "interrupt_after": ["one"]}[where]
         return builder.compile(checkpointer=InMemorySaver(), **{where: at})
 
     config: Any = {"configurable": {"thread_id": "t1"}}

@@ -15,6 +15,7 @@ from opentelemetry.trace import NoOpTracerProvider, StatusCode
 
 import spanhook
 from spanhook import Hook, Hooks, Operation, Reject
+from spanhook.errors import internal
 from spanhook.testing import recorder
 from tests.conformance.subjects import BOUND_CASES, CASES, SUBJECTS, Body, Subject, named, settle
 from tests.conformance.tracing import ForeignProvider
@@ -230,7 +231,7 @@ def test_a_processor_that_raises_lets_nothing_through_and_breaks_nothing() -> No
     thing = SUBJECTS[0].make(body)
     provider = TracerProvider(shutdown_on_exit=False)
     provider.add_span_processor(BrokenProcessor())
-    spanhook.errors.internal.fatal = False
+    internal.fatal = False
     hooks = refusing("llm.call")
     spanhook.instrument(hooks, tracer_provider=provider)
     expect_refused(lambda: thing.invoke("hi"))
@@ -238,7 +239,7 @@ def test_a_processor_that_raises_lets_nothing_through_and_breaks_nothing() -> No
     for hook in hooks:
         hooks.remove(hook)
     assert thing.invoke("hi").content == "hello there friend"
-    spanhook.errors.internal.counts.clear()
+    internal.counts.clear()
 
 
 def test_in_64_threads() -> None:

@@ -127,7 +127,7 @@ def child(queue: Any) -> None:
 
 @pytest.mark.parametrize("method", ["spawn", "forkserver"])
 def test_in_spawned_children(method: str) -> None:
-    context = multiprocessing.get_context(method)
+    context: Any = multiprocessing.get_context(method)
     queue = context.Queue()
     process = context.Process(target=child, args=(queue,))
     process.start()

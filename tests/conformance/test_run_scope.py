@@ -189,7 +189,7 @@ SWALLOWING = [
 @pytest.mark.parametrize("retries", [False, True], ids=["", "retry policy"])
 def test_graphs_that_swallow(node: str, way: str, retries: bool) -> None:
     body = Body()
-    policy = {"retry_policy": RetryPolicy(max_attempts=3, initial_interval=0.0, jitter=False, retry_on=Exception)}
+    policy: Any = {"retry_policy": RetryPolicy(max_attempts=3, initial_interval=0.0, jitter=False, retry_on=Exception)}
     graph = _graph(_nodes(ScriptedChat(body=body))[node], **(policy if retries else {}))
     with recorder(stopping("llm.call")) as seen:
         expect_stopped(lambda: consume(graph, way, {"value": "x"}))
@@ -238,7 +238,8 @@ def test_no_later_call_of_the_run_is_made(way: str) -> None:
 def test_error_handlers_of_tool_nodes() -> None:
     calls = Calls()
     node = ToolNode(calls.tools(), handle_tool_errors=lambda error: f"handled {error}")
-    builder = StateGraph(dict)
+    state_schema: Any = dict
+    builder: Any = StateGraph(state_schema)
     builder.add_node("tools", node)
     model = Turns(turns=[[("refund", {"amount": 5})], "done"], asked=[])
 

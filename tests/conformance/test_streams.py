@@ -13,14 +13,15 @@ from typing import Any, TypedDict
 import pytest
 from langchain_core.messages import BaseMessage
 from langchain_core.outputs import ChatGenerationChunk
-from langgraph.graph import START, StateGraph
+from langgraph.graph import END, START, StateGraph
 from opentelemetry import context as otel_context
 from opentelemetry import trace
 
 from spanhook import Hooks, Operation, Reject, current_operation
-from spanhook.finishing import reaper
 from spanhook.testing import Recorder, recorder
+from spanhook.threads import reaper
 from tests.conformance.subjects import Body, ScriptedChat, ScriptedText, make_graph
+from tests.conformance.tracing import parent_id, span_id
 
 
 class State(TypedDict, total=False):
@@ -331,7 +332,7 @@ def test_an_error_thrown_in_by_the_consumer(is_async: bool, hooks: Hooks) -> Non
     model = ScriptedChat(body=Body())
 
     async def main() -> None:
-        stream = model.astream("hi")
+        stream: Any = model.astream("hi")
         await anext(stream)
         await stream.athrow(KeyError("mine"))
 
@@ -354,7 +355,7 @@ def test_spans_that_the_consumer_opens_between_two_items_have_their_own_parents(
                 with tracer.start_as_current_span("between"):
                     pass
         spans = {span.name: span for span in seen.spans}
-        outer = spans["application"].context.span_id
+        outer = span_id(spans["application"])
         between = [span.parent.span_id for span in seen.spans if span.name == "between" and span.parent]
         assert len(between) >= 4
         assert set(between) == {outer}
@@ -401,11 +402,11 @@ def test_spans_inside_a_stream_are_children_of_its_operation(hooks: Hooks) -> No
             with tracer.start_as_current_span("between"):
                 pass
         spans = {span.name: span for span in seen.spans}
-        operation = spans["chat gpt-4o-mini"].context.span_id
+        operation = span_id(spans["chat gpt-4o-mini"])
         assert spans["inside"].parent is not None
         assert spans["inside"].parent.span_id == operation
         assert spans["deeper"].parent is not None
-        assert spans["deeper"].parent.span_id == spans["inside"].context.span_id
+        assert parent_id(spans["deeper"]) == span_id(spans["inside"])
         assert {span.parent for span in seen.spans if span.name == "between"} == {None}
 
 
@@ -423,7 +424,7 @@ def test_a_span_opened_in_a_tool_is_a_child_of_the_tools_span() -> None:
 
         look.invoke({"query": "x"})
         asyncio.run(look.ainvoke({"query": "x"}))
-        by_id = {span.context.span_id: span.name for span in seen.spans}
+        by_id = {span_id(span): span.name for span in seen.spans}
         mine = [by_id[span.parent.span_id] for span in seen.spans if span.name == "mine" and span.parent]
         assert mine == ["execute_tool look"] * 2
 
@@ -432,11 +433,12 @@ def test_what_is_handed_back_behaves_as_the_librarys_own(hooks: Hooks) -> None:
     model = ScriptedChat(body=Body())
     with recorder(hooks):
         stream: Any = model.stream("hi")
+        wrapped = stream.__wrapped__
         assert inspect.isgenerator(stream)
         assert isinstance(stream, Iterator)
         assert iter(stream) is stream
         assert stream.gi_running is False
-        assert copy.copy(stream) is stream.__wrapped__
+        assert copy.copy(stream) is wrapped
         list(stream)
         astream: Any = model.astream("hi")
         assert inspect.isasyncgen(astream)
@@ -493,7 +495,7 @@ def test_a_stream_that_a_hook_answers(is_async: bool) -> None:
         return [chunk async for chunk in model.astream("hi")]
 
     with recorder(hooks) as seen:
-        chunks = asyncio.run(main()) if is_async else list(model.stream("hi"))
+        chunks: list[Any] = asyncio.run(main()) if is_async else list(model.stream("hi"))
     assert body.runs == 0
     assert [type(chunk).__name__ for chunk in chunks] == ["AIMessageChunk"]
     assert chunks[0].content == "from the cache"
@@ -519,7 +521,7 @@ def test_replacing_what_a_stream_said_needs_buffering(
         return [chunk async for chunk in model.astream("hi")]
 
     with recorder(hooks) as seen:
-        chunks = asyncio.run(main()) if is_async else list(model.stream("hi"))
+        chunks: list[Any] = asyncio.run(main()) if is_async else list(model.stream("hi"))
     said = "".join(chunk.content for chunk in chunks)
     assert said == ("redacted" if buffer else "hellotherefriend")
     decisions = [decision.decision for decision in seen.operations[0].decisions]
@@ -546,12 +548,12 @@ def test_a_gate_on_results_holds_streams_back(is_async: bool) -> None:
         async for chunk in model.astream("hi"):
             got.append(chunk)  # noqa: PERF401 - what has come before the error counts
 
+    def sync() -> None:
+        for chunk in model.stream("hi"):
+            got.append(chunk)  # noqa: PERF402 - what came before the rejection counts
+
     with recorder(hooks) as seen, pytest.raises(Reject, match="too friendly"):
-        if is_async:
-            asyncio.run(main())
-        else:
-            for chunk in model.stream("hi"):
-                got.append(chunk)
+        asyncio.run(main()) if is_async else sync()
     assert got == []
     assert [op.status for op in seen.operations] == ["rejected"]
 
@@ -570,3 +572,34 @@ def test_a_graph_used_as_a_stream_is_one_run(hooks: Hooks) -> None:
         list(make_graph(Body()).stream({"value": "x"}))
         expect_one(seen, "success", hooks, "graph")
         assert [event["name"] for event in seen.events].count("spanhook.run") == 1
+
+
+def test_what_a_dropped_stream_used_is_in_its_run() -> None:
+    """`bind` leaves closing the stream it wraps to the garbage collector; the run is told of after that."""
+    model = ScriptedChat(body=Body()).bind(stop=["x"])
+
+    async def act(state: dict[str, Any]) -> dict[str, Any]:
+        stream: Any = model.astream("hi")
+        async for _ in stream:
+            break
+        await stream.aclose()
+        return {}
+
+    state: Any = dict
+    builder: Any = StateGraph(state)
+    builder.add_node("act", act)
+    builder.add_edge(START, "act")
+    builder.add_edge("act", END)
+    graph = builder.compile()
+
+    async def main() -> None:
+        for _ in range(50):
+            await graph.ainvoke({})
+
+    with recorder() as seen:
+        asyncio.run(main())
+    runs = [event for event in seen.events if event["name"] == "spanhook.run"]
+    assert [run["attributes"]["spanhook.llm_calls"] for run in runs] == [1] * 50
+    assert [op.status for op in seen.operations if op.kind == "llm.call"] == ["abandoned"] * 50
+    ends = {span_id(span): span.end_time for span in seen.spans}
+    assert len(ends) == 100

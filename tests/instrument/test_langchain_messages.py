@@ -17,7 +17,7 @@ blocks = st.one_of(
     st.just(IMAGE),
     text.map(lambda said: {"type": "reasoning", "reasoning": said}),
 )
-content = st.one_of(text, st.lists(blocks, max_size=3))
+content: st.SearchStrategy[Any] = st.one_of(text, st.lists(blocks, max_size=3))
 calls = st.lists(
     st.builds(
         lambda name, args, number: {"name": name, "args": args, "id": f"c{number}", "type": "tool_call"},

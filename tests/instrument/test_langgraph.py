@@ -28,12 +28,12 @@ class State(TypedDict, total=False):
 def two_steps(seen: list[str]) -> Any:
     def note(name: str) -> Callable[[State], State]:
         def node(state: State) -> State:
-            seen.append(f"{name} {state['value']}")
+            seen.append(f"{name} {state.get('value')}")
             return {"value": name}
 
         return node
 
-    builder = StateGraph(State)
+    builder: Any = StateGraph(State)
     builder.add_node("first", note("first"))
     builder.add_node("second", note("second"))
     builder.add_edge(START, "first")
@@ -353,10 +353,10 @@ def test_the_memory_store_is_gated() -> None:
 
 def test_a_graph_that_remembers() -> None:
     def remember(state: State) -> State:
-        get_store().put(("notes",), "a", {"what": state["value"]})
+        get_store().put(("notes",), "a", {"what": state.get("value")})
         return {}
 
-    builder = StateGraph(State)
+    builder: Any = StateGraph(State)
     builder.add_node("remember", remember)
     builder.add_edge(START, "remember")
     with recorder() as seen:

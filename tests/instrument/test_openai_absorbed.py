@@ -1,7 +1,7 @@
 """LangChain's models over OpenAI's client: one operation, counted once, whichever way."""
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import AsyncIterator, Callable, Generator, Iterator
 from contextlib import contextmanager
 from typing import Any
 
@@ -67,7 +67,7 @@ Case = tuple[str, Make, str, Callable[[Any], Any]]
 
 
 @contextmanager
-def made(make: Make, url: str) -> Iterator[Any]:
+def made(make: Make, url: str) -> Generator[Any]:
     """A model with an HTTP client that is closed; those that LangChain makes itself never are."""
     with DefaultHttpxClient(verify=False) as http:
         yield make(base_url=url, api_key="test", max_retries=0, http_client=http)

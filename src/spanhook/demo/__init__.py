@@ -14,7 +14,7 @@ from spanhook.console.rendering import GAP, render, usage_table
 from spanhook.console.terminal import Style, encodable, harmless, style_of, wrap
 from spanhook.console.tree import Node
 from spanhook.errors import ConfigurationError
-from spanhook.usage import Usage, total
+from spanhook.usage import Usage
 
 if TYPE_CHECKING:
     from spanhook.demo.scenes import Scene
@@ -91,9 +91,11 @@ def _scene(place: str, scene: "Scene", speaker: str, said: str, tree: Node, styl
 
 
 def _ending(trees: list[Node], style: Style) -> Iterator[str]:
-    used = total((model, used) for tree in trees for model, used in tree.by_model.items())
-    by_model: dict[str, Usage] = dict(used.by_model)
-    yield from usage_table(by_model, style, f"usage by model, all {len(trees)} runs")
+    used = Usage()
+    for tree in trees:
+        for model, one in tree.by_model.items():
+            used.add_call(model, one)
+    yield from usage_table(dict(used.by_model), style, f"usage by model, all {len(trees)} runs")
     yield ""
     yield from NEXT
 

@@ -1,5 +1,6 @@
 """The demo's own view of what happens: the tree of each run, and its spans as a provider exports them."""
 
+import sys
 from collections.abc import Generator
 from contextlib import contextmanager
 
@@ -44,7 +45,7 @@ def recorded() -> Generator[Recording, None, None]:
     """Instrument for the length of the block, and export as the ``OTEL_*`` variables ask."""
     seen = Recording()
     listener = Trees(seen.take)
-    providers.setup(SERVICE)
+    providers.setup(SERVICE, console=sys.stderr)
     provider = trace.get_tracer_provider()
     if not isinstance(provider, TracerProvider):
         provider = TracerProvider(ALWAYS_ON, shutdown_on_exit=False)

@@ -39,7 +39,7 @@ def run_load(runs: int, seed: int, concurrency: int, as_json: bool) -> int:
     """
     try:
         _check(runs, concurrency)
-        providers.setup(SERVICE)
+        providers.setup(SERVICE, console=sys.stderr)
     except ConfigurationError as error:
         print(f"spanhook load: {error}", file=sys.stderr)  # noqa: T201
         return 2

@@ -11,11 +11,11 @@ from typing import Any
 
 from spanhook import semconv
 from spanhook.cells import Key, Vector
-from spanhook.finishing import reaper
 from spanhook.lifecycle import listeners
 from spanhook.load.tables import Tables, amount_of
 from spanhook.metrics import BUCKETS, COST, UNPRICED, Label, Snapshot
 from spanhook.operation import Operation
+from spanhook.threads import reaper
 
 
 class Counted:

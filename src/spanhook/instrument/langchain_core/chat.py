@@ -10,10 +10,9 @@ from opentelemetry.trace import SpanKind
 from spanhook import semconv
 from spanhook.instrument.langchain_core.messages import from_message, rewrite, to_message, with_system
 from spanhook.instrument.langchain_core.model import describe, model_of
+from spanhook.instrument.layers import LANGCHAIN_CHAT, LANGCHAIN_CHAT_STREAM
 from spanhook.shape import Args, Attributes, Change, Kwargs, Message, Request, Shape, first, with_first
 from spanhook.usage import Usage
-
-LAYER, STREAM_LAYER = "langchain.chat", "langchain.chat.stream"
 
 
 def chat_start(instance: Any, _args: Args, kwargs: Kwargs) -> Attributes:
@@ -313,7 +312,7 @@ def answer_events(_instance: Any, _args: Args, kwargs: Kwargs, value: Any) -> It
 
 GENERATE = Shape(
     kind="llm.call",
-    layer=LAYER,
+    layer=LANGCHAIN_CHAT,
     span_kind=SpanKind.CLIENT,
     start=chat_start,
     response=result_response,
@@ -321,12 +320,12 @@ GENERATE = Shape(
     output=result_output,
     rewrite=_rewrite(generate_prompts, "messages", many=True),
     answer=generate_answer,
-    transport_of=frozenset((STREAM_LAYER,)),  # a model that cannot stream answers `stream` with `invoke`
+    transport_of=frozenset((LANGCHAIN_CHAT_STREAM,)),  # a model that cannot stream answers `stream` with `invoke`
     same_instance=True,
 )
 STREAM = Shape(
     kind="llm.call",
-    layer=STREAM_LAYER,
+    layer=LANGCHAIN_CHAT_STREAM,
     span_kind=SpanKind.CLIENT,
     start=stream_start,
     response=result_response,
@@ -339,7 +338,7 @@ STREAM = Shape(
 )
 EVENTS = Shape(
     kind="llm.call",
-    layer=STREAM_LAYER,
+    layer=LANGCHAIN_CHAT_STREAM,
     span_kind=SpanKind.CLIENT,
     start=stream_start,
     response=result_response,
@@ -349,6 +348,6 @@ EVENTS = Shape(
     answer=stream_answer,
     chunks=ChatChunks,
     answer_chunks=answer_events,
-    transport_of=frozenset((LAYER,)),  # `generate` reads the events itself where a handler asks for them
+    transport_of=frozenset((LANGCHAIN_CHAT,)),  # `generate` reads the events itself where a handler asks for them
     same_instance=True,
 )

@@ -33,17 +33,21 @@ _PARAMETERS = (
     ("seed", semconv.GEN_AI_REQUEST_SEED),
 )
 
-_providers: dict[type, str] = {}
+_providers: dict[tuple[type, str], str] = {}
+MAX_KNOWN = 1000
 _servers: dict[str, tuple[str, int] | None] = {}
 
 
-def provider_of(instance: Any) -> str:
-    """The provider of a model's class, asked of LangChain once per class."""
+def provider_of(instance: Any, model: str) -> str:
+    """The provider of a model object, asked of LangChain once per class and model name."""
     kind = type(instance)
-    found = _providers.get(kind)
+    key = kind, model
+    found = _providers.get(key)
     if found is None:
         named = instance._get_ls_params().get("ls_provider") or kind.__name__.lower()
-        found = _providers[kind] = PROVIDERS.get(named, named)
+        if len(_providers) >= MAX_KNOWN:
+            _providers.clear()
+        found = _providers[key] = PROVIDERS.get(named, named)
     return found
 
 
@@ -62,8 +66,8 @@ def model_of(instance: Any, kwargs: Kwargs) -> str:
 
 def describe(instance: Any, kwargs: Kwargs) -> Attributes:
     """Start attributes that chat models and LLMs share."""
-    attributes: Attributes = {semconv.GEN_AI_PROVIDER_NAME: provider_of(instance)}
     model = model_of(instance, kwargs)
+    attributes: Attributes = {semconv.GEN_AI_PROVIDER_NAME: provider_of(instance, model)}
     if model:
         attributes[semconv.GEN_AI_REQUEST_MODEL] = model
     fields = instance.__dict__
@@ -88,6 +92,8 @@ def describe(instance: Any, kwargs: Kwargs) -> Attributes:
 
 def _server(url: str) -> tuple[str, int] | None:
     if url not in _servers:
+        if len(_servers) >= MAX_KNOWN:
+            _servers.clear()
         parts = urlsplit(url)
         port = parts.port or (80 if parts.scheme == "http" else 443)
         _servers[url] = (parts.hostname, port) if parts.hostname else None

@@ -8,9 +8,8 @@ from opentelemetry.trace import SpanKind
 from spanhook import semconv
 from spanhook.instrument.langchain_core.model import PROVIDERS, model_of
 from spanhook.instrument.langchain_core.tools import is_interrupt
+from spanhook.instrument.layers import LANGCHAIN_EMBEDDINGS
 from spanhook.shape import Args, Attributes, Kwargs, Message, Request, Shape, first
-
-EMBEDDINGS_LAYER = "langchain.embeddings"
 
 
 def retrieval_start(instance: Any, _args: Args, _kwargs: Kwargs) -> Attributes:
@@ -63,19 +62,19 @@ RETRIEVAL = Shape(
 )
 DOCUMENTS = Shape(
     kind="embeddings.create",
-    layer=EMBEDDINGS_LAYER,
+    layer=LANGCHAIN_EMBEDDINGS,
     span_kind=SpanKind.CLIENT,
     start=embeddings_start,
     request=documents_request,
-    transport_of=frozenset((EMBEDDINGS_LAYER,)),  # `embed_query` and the async methods call the others
+    transport_of=frozenset((LANGCHAIN_EMBEDDINGS,)),  # `embed_query` and the async methods call the others
     same_instance=True,
 )
 QUERY = Shape(
     kind="embeddings.create",
-    layer=EMBEDDINGS_LAYER,
+    layer=LANGCHAIN_EMBEDDINGS,
     span_kind=SpanKind.CLIENT,
     start=embeddings_start,
     request=query_request,
-    transport_of=frozenset((EMBEDDINGS_LAYER,)),
+    transport_of=frozenset((LANGCHAIN_EMBEDDINGS,)),
     same_instance=True,
 )

@@ -9,10 +9,9 @@ from opentelemetry.trace import SpanKind
 from spanhook import semconv
 from spanhook.instrument.langchain_core.chat import result_output, result_response
 from spanhook.instrument.langchain_core.model import describe, model_of
+from spanhook.instrument.layers import LANGCHAIN_LLM, LANGCHAIN_LLM_STREAM
 from spanhook.shape import Args, Attributes, Change, Kwargs, Message, Request, Shape, first, with_first
 from spanhook.usage import Usage
-
-LAYER, STREAM_LAYER = "langchain.llm", "langchain.llm.stream"
 
 
 def text_start(instance: Any, _args: Args, kwargs: Kwargs) -> Attributes:
@@ -114,7 +113,7 @@ def text_answer_chunks(_instance: Any, _args: Args, _kwargs: Kwargs, value: Any)
 
 GENERATE = Shape(
     kind="llm.call",
-    layer=LAYER,
+    layer=LANGCHAIN_LLM,
     span_kind=SpanKind.CLIENT,
     start=text_start,
     response=result_response,
@@ -122,12 +121,12 @@ GENERATE = Shape(
     output=result_output,
     rewrite=text_rewrite,
     answer=text_answer,
-    transport_of=frozenset((STREAM_LAYER,)),
+    transport_of=frozenset((LANGCHAIN_LLM_STREAM,)),
     same_instance=True,
 )
 STREAM = Shape(
     kind="llm.call",
-    layer=STREAM_LAYER,
+    layer=LANGCHAIN_LLM_STREAM,
     span_kind=SpanKind.CLIENT,
     start=text_stream_start,
     response=result_response,

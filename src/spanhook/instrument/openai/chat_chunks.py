@@ -32,7 +32,7 @@ class ChatChunks(Deltas):
             for call in calls:
                 function = fields_of(fields_of(call).get("function"))
                 self.characters += len(function.get("name") or "") + len(function.get("arguments") or "")
-        more = told if type(delta) is dict else delta.__pydantic_extra__
+        more = told if type(delta) is dict else getattr(delta, "__pydantic_extra__", None)
         if more:
             thought = more.get("reasoning_content") or more.get("reasoning")  # of compatible providers
             if isinstance(thought, str):
