@@ -1,11 +1,11 @@
 """A library of four functions that does as it is told, bound like any other: the engine's tests run on it."""
 
 import asyncio
-from collections.abc import AsyncIterator, Iterable, Iterator
+from collections.abc import AsyncIterator, Generator, Iterable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from spanhook import semconv
+from spanhook import Operation, semconv
 from spanhook.instrument.engine import Bindings
 from spanhook.registry import Hooks
 from spanhook.settings import Settings
@@ -104,6 +104,11 @@ def is_interrupt(error: BaseException) -> bool:
     return isinstance(error, Paused)
 
 
+def passing(_op: Operation) -> Iterator[None]:
+    """An around hook that does nothing."""
+    yield
+
+
 PARTS: dict[str, Any] = {
     "kind": "llm.call",
     "layer": "stub",
@@ -146,7 +151,9 @@ def use(library: Library, mode: str, given: Any) -> Any:
 
 
 @contextmanager
-def stubbed(hooks: Hooks | None = None, settings: Settings | None = None) -> Iterator[tuple[Library, Recorder]]:
+def stubbed(
+    hooks: Hooks | None = None, settings: Settings | None = None
+) -> Generator[tuple[Library, Recorder], None, None]:
     """The library bound, with hooks in force and everything recorded."""
     bindings = Bindings(TABLE)
     with recorder(hooks, only=(), settings=settings) as seen:

@@ -12,7 +12,7 @@ import pytest
 
 import spanhook
 from spanhook import HookError, Hooks, Operation, Reject
-from tests.stub import MODES, Library, Paused, stubbed, use
+from tests.stub import MODES, Library, Paused, passing, stubbed, use
 
 Next = Callable[[], Awaitable[Any]]
 
@@ -636,7 +636,7 @@ def test_what_an_operation_refuses_to_do() -> None:
 def test_stop_iteration_keeps_its_identity(plain_mode: str) -> None:
     """PEP 479 makes a RuntimeError of a StopIteration that passes through a generator or a coroutine."""
     hooks = Hooks()
-    hooks.around("llm.call", priority=10)(lambda op: (yield))
+    hooks.around("llm.call", priority=10)(passing)
 
     @hooks.around("llm.call", timeout=5.0)
     async def wrapping(op: Operation, call_next: Next) -> Any:
@@ -731,7 +731,7 @@ def test_a_second_call_next_is_an_error(plain_mode: str) -> None:
 @pytest.mark.parametrize("plain_mode", ["sync", "async"])
 def test_the_application_sees_its_own_exception_untouched(plain_mode: str) -> None:
     hooks = Hooks()
-    hooks.around("llm.call")(lambda op: (yield))
+    hooks.around("llm.call")(passing)
     mine = KeyError("mine")
     inner = OSError("inner")
     mine.__context__ = inner

@@ -8,8 +8,8 @@ from opentelemetry import baggage
 from opentelemetry import context as otel_context
 from opentelemetry.baggage.propagation import W3CBaggagePropagator
 
-import spanhook
 from spanhook import Settings, context
+from spanhook.testing import recorder
 from tests.conformance.subjects import Body, make_graph
 from tests.stub import stubbed
 
@@ -72,7 +72,7 @@ def test_what_the_application_says_comes_before_what_the_framework_knows() -> No
         "metadata": {"user_id": "from metadata", "plan": "pro"},
         "run_id": "11111111-2222-3333-4444-555555555555",
     }
-    with spanhook.testing.recorder() as seen:
+    with recorder() as seen:
         graph.invoke({"value": "x"}, config)
         with context(user_id="ann"):
             graph.invoke({"value": "x"}, config)
@@ -91,7 +91,7 @@ def test_what_the_application_says_comes_before_what_the_framework_knows() -> No
 def test_operations_inside_inherit() -> None:
     from tests.conformance.agents import Calls, agent, consume
 
-    with spanhook.testing.recorder() as seen:
+    with recorder() as seen:
         consume(agent(Calls()), "invoke", None, {"configurable": {"thread_id": "t1", "user_id": "ann"}})
     assert {op.identity.session_id for op in seen.operations} == {"t1"}
     assert {op.identity.user_id for op in seen.operations} == {"ann"}

@@ -17,6 +17,7 @@ import spanhook
 from spanhook import Hooks, Operation
 from spanhook.cells import MAX_KEYS, OVERFLOW, Cells
 from spanhook.metrics import counts
+from spanhook.testing import recorder
 from tests.conformance.subjects import Body, ScriptedChat
 from tests.stub import stubbed
 
@@ -143,7 +144,7 @@ def test_every_instrument() -> None:
 
 
 def test_priced_usage_is_exact_money() -> None:
-    with spanhook.testing.recorder() as seen:
+    with recorder() as seen:
         model = ScriptedChat(body=Body())
         for _ in range(1000):
             model.invoke("hi")

@@ -37,7 +37,7 @@ def refused(register: Callable[[Hooks], Any]) -> str:
     return str(caught.value)
 
 
-BAD: dict[str, tuple[Callable[[Hooks], Any], str]] = {
+BAD: dict[str, tuple[Callable[[Any], Any], str]] = {
     "kind": (lambda h: h.before("tool.exec")(noop), "hook 'noop': unknown kind 'tool.exec'"),
     "priority": (lambda h: h.before("run", priority=1001)(noop), "priority=1001, expected a whole number"),
     "priority type": (lambda h: h.before("run", priority=True)(noop), "priority=True, expected a whole number"),

@@ -8,10 +8,11 @@ import pytest
 from opentelemetry import context as otel_context
 from opentelemetry import trace
 from opentelemetry.context import Context
-from opentelemetry.sdk.trace import IdGenerator, ReadableSpan, SpanLimits, SpanProcessor, Tracer, TracerProvider
+from opentelemetry.sdk.trace import ReadableSpan, SpanLimits, SpanProcessor, Tracer, TracerProvider
 from opentelemetry.sdk.trace import Span as SDKSpan
 from opentelemetry.sdk.trace.export import BatchSpanProcessor, SimpleSpanProcessor
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
+from opentelemetry.sdk.trace.id_generator import IdGenerator
 from opentelemetry.sdk.trace.sampling import (
     ALWAYS_OFF,
     ALWAYS_ON,
@@ -105,7 +106,7 @@ def test_the_first_deed_that_needs_more_completes_the_span() -> None:
     assert type(span) is LeanSpan
     span.add_event("mine")
     assert type(span) is not LeanSpan
-    assert dict(span.attributes) == {**START, **END}
+    assert dict(span.attributes or {}) == {**START, **END}
     with pytest.raises(AttributeError):
         _ = span.no_such_thing
 

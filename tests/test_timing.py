@@ -17,7 +17,7 @@ from spanhook import Hooks, Operation, Reject, SealedError
 from spanhook.clock import clock
 from spanhook.errors import Repeats, internal
 from spanhook.hosting import workers
-from tests.stub import MODES, stubbed, use
+from tests.stub import MODES, passing, stubbed, use
 
 Next = Callable[[], Awaitable[Any]]
 SHORT = 0.02
@@ -442,7 +442,7 @@ def test_a_hooks_own_timeout_around_the_call() -> None:
 
 def test_a_timeout_around_the_call_belongs_to_its_owner() -> None:
     hooks = Hooks()
-    hooks.around("llm.call", priority=10)(lambda op: (yield))
+    hooks.around("llm.call", priority=10)(passing)
 
     async def main() -> None:
         with stubbed(hooks) as (library, seen):

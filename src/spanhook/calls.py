@@ -8,7 +8,7 @@ from typing import Any
 
 from spanhook.errors import internal
 from spanhook.finishing import Run, afinish, apasses, finish, passes, start
-from spanhook.lifecycle import Absorbed, begin, enter, outcome, restore, settle
+from spanhook.lifecycle import Absorbed, begin, enter, fail, outcome, restore, settle
 from spanhook.operation import Operation
 from spanhook.proxies import hand_over, overhear, stream_sort
 from spanhook.shape import Args, Kwargs, Shape
@@ -31,7 +31,7 @@ def call(shape: Shape, wrapped: Callable[..., Any], instance: Any, args: Args, k
             try:
                 result = wrapped(*op.args, **op.kwargs)
             except BaseException as error:
-                op.error = error
+                fail(op, error)
             else:
                 if shape.stream_of is not None and (stream := hand_over(op, run, result)) is not None:
                     return stream
@@ -92,7 +92,7 @@ async def _make(op: Operation, wrapped: Callable[..., Awaitable[Any]]) -> None:
     try:
         result = await wrapped(*op.args, **op.kwargs)
     except BaseException as error:
-        op.error = error
+        fail(op, error)
     else:
         if op.shape.stream_of is not None and stream_sort(op.shape, result):
             op.result = result

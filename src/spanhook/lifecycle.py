@@ -191,6 +191,18 @@ def settle(op: Operation, result: Any) -> None:
     told(op, attributes, used)
 
 
+def fail(op: Operation, error: BaseException) -> None:
+    """The call raised ``error``: read what it tells all the same."""
+    op.error = error
+    if op.shape.failure is not None:
+        try:
+            attributes, used = op.shape.failure(op.instance, op.args, op.kwargs, error)
+        except Exception as failure:
+            internal.report("extract.failure", failure)
+            return
+        told(op, attributes, used)
+
+
 def told(op: Operation, attributes: dict[str, Any], used: Usage | None) -> None:
     """Keep end attributes and usage, whether of a result or of a stream."""
     if attributes or op.end_attributes is None:

@@ -195,6 +195,7 @@ class Shape:
         answer_chunks: The library's own chunks for a value that a hook gave instead of a stream.
         body: The body of a result that ``stream_of`` names a stream, if it is one that holds unread content.
         prepare: Last changes of our own to a call that is about to be made, such as asking for a stream's usage.
+        failure: What a call that failed tells all the same, such as the usage of an answer that could not be parsed.
         opaque: Steps of the stream run none of the application's code, so no context is attached around them.
         transport_of: Layers whose operation absorbs this call if it stands directly around it.
         same_instance: Absorb only within a call on the very same instance.
@@ -220,6 +221,7 @@ class Shape:
     answer_chunks: Callable[[Any, Args, Kwargs, Any], Iterable[Any]] | None = None
     body: Callable[[Any, Args, Kwargs, Any], Body | None] | None = None
     prepare: Callable[[Any, Args, Kwargs], tuple[Args, Kwargs]] | None = None
+    failure: Callable[[Any, Args, Kwargs, BaseException], tuple[Attributes, Usage | None]] | None = None
     opaque: bool = False
     transport_of: frozenset[str] = frozenset()
     same_instance: bool = False

@@ -277,7 +277,7 @@ def test_a_tool_that_asks_first() -> None:
     statuses: list[tuple[str, str]] = []
     hooks.after("*")(lambda op: statuses.append((op.kind, op.status)))
     with recorder(hooks) as seen:
-        first = graph.invoke(ASK, config)
+        first: Any = graph.invoke(ASK, config)
         assert first["__interrupt__"][0].value == "wire 5?"
         assert statuses[-1] == ("agent.invoke", "interrupted")
         assert ("tool.execute", "interrupted") in statuses

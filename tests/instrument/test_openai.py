@@ -468,6 +468,17 @@ def test_reasoning_that_a_provider_counts_apart(server: OpenAIServer) -> None:
     assert used(seen.operations[0]) == (10, 25, 0, 0, 20)
 
 
+@pytest.mark.parametrize("way", [way for way in WAYS if way.name.endswith(" parse")], ids=named)
+def test_usage_of_an_answer_that_cannot_be_parsed(way: Way, server: OpenAIServer) -> None:
+    server.script(Reply("no JSON", tokens=Tokens(input=1000, output=500, cached=200)))
+    with recorder() as seen, pytest.raises(ValueError, match="JSON"):
+        way(server.url)
+    [op] = seen.operations
+    assert op.status == ("success" if way.raw else "error")
+    assert used(op) == (1000, 500, 200, 0, 0)
+    assert list(op.usage_by_model) == ["gpt-4o-mini-2024-07-18"]
+
+
 def test_a_bare_answer_is_no_error(server: OpenAIServer) -> None:
     server.script(Reply(body={}), Reply(body={"usage": None, "choices": None}), Reply(body={"output": None}))
     with recorder() as seen, sync_client(server.url) as client:

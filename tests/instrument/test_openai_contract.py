@@ -188,6 +188,7 @@ def test_every_extractor_is_known() -> None:
         "body",
         "chunks",
         "error_type",
+        "failure",
         "output",
         "prepare",
         "request",
@@ -199,7 +200,13 @@ def test_every_extractor_is_known() -> None:
 
 
 #: What a fault is tried with, beside an answer that comes whole.
-ALSO = {"error_type": Reply(status=429), "response": Reply(cut=2), "chunks": Reply(cut=2), "body": Reply(cut=2)}
+ALSO = {
+    "error_type": Reply(status=429),
+    "failure": Reply("no JSON"),
+    "response": Reply(cut=2),
+    "chunks": Reply(cut=2),
+    "body": Reply(cut=2),
+}
 
 
 @pytest.mark.parametrize("way", most_of(WAYS), ids=named)

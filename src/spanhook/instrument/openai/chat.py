@@ -14,7 +14,8 @@ from spanhook.instrument.openai.chat_chunks import ChatChunks
 from spanhook.instrument.openai.delivery import Event, Payload
 from spanhook.instrument.openai.describing import describe, output_type
 from spanhook.instrument.openai.messages import from_message, rewrite, system_of, to_message, tool_name, with_system
-from spanhook.instrument.openai.options import body_of, one_prompt, with_body
+from spanhook.instrument.openai.options import body_of, is_streamed, one_prompt, with_body
+from spanhook.instrument.openai.parsing import keep_what_is_parsed, parsing_failed
 from spanhook.instrument.openai.reading import CHAT_USAGE, fields_of, note, result_of, usage_of
 from spanhook.shape import Args, Attributes, Change, Kwargs, Message, Request, Shape
 from spanhook.usage import Usage
@@ -56,6 +57,10 @@ def chat_rewrite(_instance: Any, args: Args, kwargs: Kwargs, change: Change) -> 
     if change.model is not None:
         body["model"] = change.model
     return with_body(args, kwargs, body)
+
+
+def chat_prepare(instance: Any, args: Args, kwargs: Kwargs) -> tuple[Args, Kwargs]:
+    return (ask_for_usage if is_streamed(kwargs) else keep_what_is_parsed)(instance, args, kwargs)
 
 
 def chat_response(result: Any) -> tuple[Attributes, Usage | None]:
@@ -153,7 +158,8 @@ CHAT = Shape(
     request=chat_request,
     output=chat_output,
     rewrite=chat_rewrite,
-    prepare=ask_for_usage,
+    prepare=chat_prepare,
+    failure=parsing_failed(chat_response),
     answer=_API.answer,
     stream_of=stream_of,
     chunks=ChatChunks,

@@ -39,12 +39,20 @@ def body_of(args: Args, kwargs: Kwargs) -> Body:
 
 def with_body(args: Args, kwargs: Kwargs, body: Body) -> tuple[Args, Kwargs]:
     """The arguments with a copy of the options that sends ``body`` instead."""
-    options = model_copy(options_of(args, kwargs))
-    options.json_data = dict(body)
+    options = options_of(args, kwargs)
+    changes: dict[str, Any] = {"json_data": dict(body)}
     if options.extra_json is not None:
-        options.extra_json = {}  # merged already, and an empty one still has what is to be left out taken out
+        changes["extra_json"] = {}  # merged already; an empty one still has what is to be left out taken out
     if getattr(options, "content", None) is not None:
-        options.content = None
+        changes["content"] = None
+    return with_options(args, kwargs, **changes)
+
+
+def with_options(args: Args, kwargs: Kwargs, **changes: Any) -> tuple[Args, Kwargs]:
+    """The arguments with a copy of the options that differs in this."""
+    options = model_copy(options_of(args, kwargs))
+    for name, value in changes.items():
+        setattr(options, name, value)
     if len(args) > 1:
         return (args[0], options, *args[2:]), kwargs
     return args, {**kwargs, "options": options}

@@ -14,6 +14,7 @@ from spanhook.instrument.openai.describing import describe, output_type
 from spanhook.instrument.openai.items import from_message, output_part, rewrite, to_messages
 from spanhook.instrument.openai.messages import parts_of, tool_name
 from spanhook.instrument.openai.options import body_of, one_prompt, options_of, with_body
+from spanhook.instrument.openai.parsing import keep_what_is_parsed, parsing_failed
 from spanhook.instrument.openai.reading import RESPONSES_USAGE, Fields, fields_of, note, result_of, usage_of
 from spanhook.instrument.openai.response_events import response_events
 from spanhook.instrument.openai.responses_chunks import ResponsesChunks
@@ -179,6 +180,8 @@ RESPONSES = Shape(
     request=responses_request,
     output=responses_output,
     rewrite=responses_rewrite,
+    prepare=keep_what_is_parsed,
+    failure=parsing_failed(responses_response),
     answer=_API.answer,
     stream_of=stream_of,
     chunks=_chunks,
