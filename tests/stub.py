@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import AsyncIterator, Generator, Iterable, Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from typing import Any
 
 from spanhook import Operation, semconv
@@ -122,7 +123,7 @@ PARTS: dict[str, Any] = {
 }
 WHOLE = Shape(**PARTS)
 STREAM = Shape(**PARTS, chunks=Letters, answer_chunks=answer_chunks)
-READ_ONLY = Shape(**{**PARTS, "kind": "agent.invoke"})
+READ_ONLY = replace(WHOLE, kind="agent.invoke")
 
 TABLE = (
     Point(module="tests.stub", name="Library.work", shape="tests.stub:WHOLE"),

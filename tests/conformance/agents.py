@@ -97,7 +97,7 @@ def agent(calls: Calls, turns: Sequence[Any] = SCRIPT, **options: Any) -> Any:
     return create_agent(Turns(turns=turns, asked=[]), tools=calls.tools(), name="helper", **options)
 
 
-ASK: dict[str, Any] = {"messages": [{"role": "user", "content": "refund me"}]}
+ASK: Any = {"messages": [{"role": "user", "content": "refund me"}]}
 
 
 def consume(graph: Any, way: str, given: Any = None, config: Any = None) -> Any:
