@@ -8,6 +8,7 @@ from langchain_core.language_models import BaseChatModel
 from langchain_core.messages import AIMessage, AIMessageChunk, BaseMessage, ToolMessage
 from langchain_core.outputs import ChatGeneration, ChatGenerationChunk, ChatResult
 from langchain_core.tools import BaseTool, tool
+from langgraph.graph.state import CompiledStateGraph
 
 USED = {"input_tokens": 23, "output_tokens": 11, "total_tokens": 34}
 
@@ -129,4 +130,6 @@ def consume(graph: Any, way: str, given: Any = None, config: Any = None) -> Any:
     return ways[way]()
 
 
-WAYS = ("invoke", "ainvoke", "stream", "stream messages", "astream", "events", "v3", "av3", "batch", "abatch")
+WAYS = ["invoke", "ainvoke", "stream", "stream messages", "astream", "events", "batch", "abatch"]
+if hasattr(CompiledStateGraph, "stream_events"):  # LangGraph 1.0 has no third version of them
+    WAYS += ["v3", "av3"]

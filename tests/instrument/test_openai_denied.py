@@ -6,12 +6,14 @@ from typing import Any
 
 import pytest
 from openai import AsyncAzureOpenAI, AzureOpenAI, OpenAI
+from opentelemetry.sdk.trace import TracerProvider
 from opentelemetry.sdk.trace.sampling import ALWAYS_OFF
-from opentelemetry.trace import StatusCode
+from opentelemetry.trace import NoOpTracerProvider, StatusCode
 
 import spanhook
 from spanhook import Hooks, Operation, Reject
 from spanhook.testing import is_gated, recorder
+from tests.conformance.tracing import ForeignProvider
 from tests.instrument.openai_ways import (
     CHAT,
     EMBEDDINGS,
@@ -93,7 +95,7 @@ def _bound(client: OpenAI) -> dict[str, Callable[[], Any]]:
     create, raw = chat.create, chat.with_raw_response.create
     streaming, manager = responses.with_streaming_response.create, chat.stream(**CHAT)
     respond, embed, complete, post = responses.create, client.embeddings.create, client.completions.create, client.post
-    copied = client.with_options(timeout=9)
+    copied, beta = client.with_options(timeout=9), client.beta.chat.completions.stream
     return {
         "create": lambda: create(**CHAT),
         "stream": lambda: list(create(**CHAT, stream=True)),
@@ -105,6 +107,7 @@ def _bound(client: OpenAI) -> dict[str, Callable[[], Any]]:
         "text": lambda: complete(**TEXT),
         "post": lambda: post("/chat/completions", cast_to=dict[str, Any], body=CHAT),
         "options": lambda: copied.chat.completions.create(**CHAT),
+        "beta": lambda: _enter(beta(**CHAT)),
     }
 
 
@@ -185,6 +188,40 @@ def test_an_absolute_url_is_gated(server: OpenAIServer) -> None:
         client.post(f"{server.url}/chat/completions", cast_to=dict[str, Any], body=CHAT)
     assert server.requests == []
     assert seen.operations[0].attributes["server.port"] == server.port
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        "chat/completions",
+        "/chat/completions/",
+        "/chat/completions?x=1",
+        "responses",
+        "/responses?beta=true",
+        "embeddings",
+    ],
+)
+def test_other_spellings_of_a_path(path: str, server: OpenAIServer) -> None:
+    with sync_client(server.url) as client, recorder(refusing("*")) as seen, pytest.raises(Reject):
+        client.post(path, cast_to=dict[str, Any], body=CHAT)
+    assert server.requests == []
+    kind = "embeddings" if "embeddings" in path else "chat"
+    assert seen.operations[0].attributes["gen_ai.operation.name"] == kind
+
+
+@pytest.mark.parametrize("way", ["disabled", "none", "no-op", "foreign"])
+def test_without_an_sdk(way: str, server: OpenAIServer, monkeypatch: pytest.MonkeyPatch) -> None:
+    provider: Any = None
+    if way == "disabled":
+        monkeypatch.setenv("OTEL_SDK_DISABLED", "true")
+        provider = TracerProvider(shutdown_on_exit=False)
+    elif way != "none":
+        provider = NoOpTracerProvider() if way == "no-op" else ForeignProvider()
+    spanhook.instrument(refusing("llm.call", "embeddings.create"), tracer_provider=provider)
+    for ask in WAYS:
+        with pytest.raises(Reject, match="no"):
+            ask(server.url)
+    assert server.requests == []
 
 
 def test_what_asks_no_model_is_passed_through(server: OpenAIServer) -> None:

@@ -25,7 +25,10 @@ def _arguments(instance: Any, given: Any) -> dict[str, Any]:
     if isinstance(given, str):
         return {next(iter(instance.args), "input"): given}
     hide = getattr(instance, "_filter_injected_args", None)
-    return dict(hide(given) if hide is not None else given)
+    if hide is not None:
+        return dict(hide(given))
+    injected = getattr(instance.get_input_schema(), "model_fields", {}).keys() - instance.args.keys()
+    return {name: value for name, value in given.items() if name not in injected}
 
 
 def tool_request(instance: Any, args: Args, kwargs: Kwargs) -> Request:

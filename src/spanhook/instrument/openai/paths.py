@@ -28,7 +28,7 @@ def choose(_instance: Any, args: Args, kwargs: Kwargs) -> Shape | None:
 
 
 def _by_ending(url: str) -> Shape | None:
-    path = url.partition("?")[0].rstrip("/")
+    path = f"/{url.partition('?')[0].strip('/')}"
     for ending, shape in SHAPES.items():  # the longer of two endings stands first
         if path.endswith(ending):
             return shape
