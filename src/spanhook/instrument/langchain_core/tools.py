@@ -27,7 +27,8 @@ def _arguments(instance: Any, given: Any) -> dict[str, Any]:
     hide = getattr(instance, "_filter_injected_args", None)
     if hide is not None:
         return dict(hide(given))
-    injected = getattr(instance.get_input_schema(), "model_fields", {}).keys() - instance.args.keys()
+    shown, whole = instance.tool_call_schema, instance.get_input_schema()
+    injected = getattr(whole, "model_fields", {}).keys() - getattr(shown, "model_fields", given).keys()
     return {name: value for name, value in given.items() if name not in injected}
 
 
