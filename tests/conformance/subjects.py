@@ -352,11 +352,3 @@ SUBJECTS: tuple[Subject, ...] = (
     ),
     Subject("graph", "agent.invoke", make_graph, GRAPH_WAYS, GRAPH_BIND),
 )
-
-CASES = [(subject, way) for subject in SUBJECTS for way in subject.ways]
-BOUND_CASES = [(subject, way) for subject in SUBJECTS for way in subject.bind]
-
-
-def named(case: tuple[Subject, str]) -> str:
-    """The name of a case in test ids."""
-    return f"{case[0].name}-{case[1]}".replace(" ", "_")

@@ -23,7 +23,8 @@ from spanhook.instrument import INSTRUMENTORS, instrumentor
 from spanhook.shape import Point, Shape
 from spanhook.testing import recorder
 from tests.conformance.agents import WAYS, Calls, agent, consume
-from tests.conformance.subjects import CASES, SUBJECTS, Body, ScriptedChat, State, Subject, named, settle
+from tests.conformance.everything import CASES, named
+from tests.conformance.subjects import SUBJECTS, Body, ScriptedChat, State, Subject, settle
 
 
 def outcome(use: Callable[[], Any]) -> Any:

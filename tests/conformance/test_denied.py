@@ -17,7 +17,8 @@ import spanhook
 from spanhook import Hook, Hooks, Operation, Reject
 from spanhook.errors import internal
 from spanhook.testing import recorder
-from tests.conformance.subjects import BOUND_CASES, CASES, SUBJECTS, Body, Subject, named, settle
+from tests.conformance.everything import BOUND_CASES, CASES, SUBJECTS, named
+from tests.conformance.subjects import Body, Subject, settle
 from tests.conformance.tracing import ForeignProvider
 
 Case = tuple[Subject, str]
