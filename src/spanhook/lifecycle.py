@@ -8,10 +8,11 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any
 
-from opentelemetry import context as otel_context
+from opentelemetry.context import Context
 from opentelemetry.trace import INVALID_SPAN, get_current_span
 
 from spanhook import semconv
+from spanhook.attached import get_context, set_context
 from spanhook.binding import Bound
 from spanhook.clock import clock
 from spanhook.context import ambient
@@ -37,7 +38,7 @@ listeners: list[Callable[[Operation], None]] = []
 foreign: dict[int, Operation] = {}
 """Operations that spans of other instrumentations stand for, by span id; see ``processor``."""
 
-Held = tuple[otel_context.Context, Operation | InHook | None]
+Held = tuple[Context, Operation | InHook | None]
 
 
 class RunStopped(BaseException):
@@ -109,7 +110,7 @@ def begin(shape: Shape, instance: Any, args: Args, kwargs: Kwargs) -> Operation 
             return Absorbed(parent, shape)
         while parent is not None and parent.ended:
             parent = parent.parent
-    before = otel_context.get_current()
+    before = get_context()
     if parent is None and foreign:
         parent = foreign.get(get_current_span(before).get_span_context().span_id)
     op = Operation(shape, attributes, instance, args, kwargs, parent, ambient.get(), before, clock.now())
@@ -166,14 +167,14 @@ def _absorbs(parent: Operation, shape: Shape, instance: Any, attributes: dict[st
 def enter(op: Operation) -> Held:
     """Make ``op`` and its span current; returns what ``restore`` needs."""
     held = current.get()
-    otel_context.attach(context_with(op.span, op.before))
+    set_context(context_with(op.span, op.before))
     current.set(op)
     return op.before, held
 
 
 def restore(held: Held) -> None:
     """Put back what was current. Values are set rather than reset by token, so it never fails and never logs."""
-    otel_context.attach(held[0])
+    set_context(held[0])
     current.set(held[1])
 
 

@@ -10,8 +10,9 @@ from collections import deque
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from opentelemetry import context as otel_context
+from opentelemetry.context import Context
 
+from spanhook.attached import get_context, set_context
 from spanhook.clock import clock
 from spanhook.current import current
 from spanhook.errors import internal
@@ -70,7 +71,7 @@ class Track:
         self._run: Run | None = None
         self._answer: Callable[[Any], Iterable[Any]] | None = None
         self._chunks: Chunks | None = None
-        self._context: otel_context.Context | None = None
+        self._context: Context | None = None
         self._buffer: deque[Any] | None = None
         self._loop: asyncio.AbstractEventLoop | None = None
 
@@ -87,7 +88,7 @@ class Track:
         if body is not None:
             self._chunks, self._answer = body.chunks, body.answer
         if not self.shape.opaque:
-            self._context = otel_context.get_current()
+            self._context = get_context()
         self._prepare(op)
 
     def _prepare(self, op: Operation) -> None:
@@ -232,14 +233,14 @@ class Track:
         context = self._context
         if context is None:
             return None
-        held = (otel_context.get_current(), current.get())
-        otel_context.attach(context)
+        held = (get_context(), current.get())
+        set_context(context)
         current.set(self.op)
         return held
 
     def _leave(self, held: Held | None) -> None:
         if held is not None:
-            self._context = otel_context.get_current()
+            self._context = get_context()
             restore(held)
 
     # ------------------------------------------------------------------------------------------- end
@@ -275,7 +276,7 @@ class Track:
         self._read(op)
         held = None
         if self._context is None and self._run is not None:  # hooks need the context that steps went without
-            held = (otel_context.get_current(), current.get())
+            held = (get_context(), current.get())
             enter(op)
         try:
             if self.is_async:
