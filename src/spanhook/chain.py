@@ -6,6 +6,7 @@ A chain is one coroutine that parks where the call belongs (see ``driving``). Wh
 
 import asyncio
 from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
 from typing import Any
 
 from spanhook.binding import AROUND, WRAP, Bound
@@ -23,6 +24,71 @@ Outcome = tuple[Any, BaseException | None, int]
 """What a piece of hook code returned, what it raised, and its nanoseconds."""
 Told = tuple[Any, BaseException | None, int, tuple[str, ...]]
 """The same, and what had been modified before it."""
+
+
+@dataclass(slots=True)
+class Passed:
+    """How far an operation got through its gates without a chain.
+
+    Attributes:
+        index: The gate to go on from.
+        ran: Those that ran.
+        spent: The nanoseconds of those that let pass.
+        told: What the last of them did, if it did more than that.
+    """
+
+    index: int
+    ran: list[Bound]
+    spent: int
+    told: Told | None
+
+
+def pass_plain(op: Operation, plan: Plan) -> Passed | None:
+    """Run the gates that are plain functions, up to the first that does more than let pass.
+
+    Most hooks are such, so nothing is made or awaited for them. ``None`` if that was all there is to do, now and after
+    the call; else a chain has to go on.
+    """
+    gates, now, modified = plan.pre, clock.now, op.modified
+    cells = counts.decisions.mine()
+    index = spent = 0
+    ran: list[Bound] = []
+    told: Told | None = None
+    current.set(InHook(op))
+    try:
+        for label in plan.passes:
+            bound = gates[index]
+            if not bound.plain:
+                break
+            index += 1
+            value = error = None
+            started = now()
+            try:
+                if bound.selective and not bound.matches(op):
+                    continue
+                ran.append(bound)
+                value = bound.function(op)
+            except BaseException as raised:
+                error = raised
+            taken = now() - started
+            if (
+                value is not None
+                or error is not None
+                or op.answered
+                or op.modified is not modified
+                or taken > (bound.timeout_ns or 0)
+            ):
+                told = value, error, taken, modified
+                break
+            cell = cells.get(label) or counts.decisions.cell(label)
+            cell[0] += 1
+            cell[1] += taken
+            spent += taken
+    finally:
+        current.set(op)
+    if told is None and index == len(gates) and not plan.post and not plan.error:
+        return None
+    return Passed(index, ran, spent, told)
 
 
 class Chain:
@@ -61,11 +127,15 @@ class Chain:
             self._host = host_for(self._op, is_async=self._is_async)
         return self._host
 
-    async def run(self) -> None:
-        """Run the gates, park while the call is made, then run what comes after it."""
+    async def run(self, passed: Passed | None = None) -> None:
+        """Run the gates from where ``passed`` got to, park while the call is made, then run what comes after it."""
         op = self._op
+        if passed is not None:
+            self._ran, self._verdicts.spent = passed.ran, passed.spent
+            if passed.told is not None:
+                await self._settle(self._plan.pre[passed.index - 1], *passed.told)
         if op.error is None:
-            await self._enter(0)
+            await self._enter(passed.index if passed is not None else 0)
         self._conclude(op)
         if op.status == "cancelled" and any(bound.slow for bound in self._plan.error):
             await park()  # async drivers let the rest run in a task of its own
@@ -78,13 +148,6 @@ class Chain:
         op, gates = self._op, self._plan.pre
         while index < len(gates):
             bound = gates[index]
-            if bound.plain and self._plan.passes:
-                index, told = self._plain_ones(index)
-                if told is not None:
-                    await self._settle(gates[index - 1], *told)
-                if op.error is not None:
-                    return
-                continue
             index += 1
             if bound.selective and not self._wanted(bound):
                 if op.error is not None:
@@ -109,47 +172,6 @@ class Chain:
         else:
             raise HookError("on a stream, call_next() must be awaited in the hook's own task")
         self._conclude(op)
-
-    def _plain_ones(self, index: int) -> tuple[int, Told | None]:
-        """Run gates that are plain functions, from ``index`` up to the first that does more than let pass.
-
-        Most hooks are such, so nothing is made or awaited for them. Returns the index to go on from, and what the
-        gate before it did, if it did more.
-        """
-        op, plan, verdicts = self._op, self._plan, self._verdicts
-        gates, passes, cells = plan.pre, plan.passes, counts.decisions.mine()
-        modified = op.modified
-        current.set(self._marker)
-        try:
-            while index < len(gates):
-                bound = gates[index]
-                if not bound.plain:
-                    break
-                index += 1
-                if bound.selective and not self._wanted(bound):
-                    if op.error is not None:
-                        break
-                    continue
-                value = error = None
-                started = clock.now()
-                try:
-                    value = bound.function(op)
-                except BaseException as raised:
-                    error = raised
-                spent = clock.now() - started
-                self._ran.append(bound)
-                if error is not None or value is not None or op.modified is not modified or op.answered:
-                    return index, (value, error, spent, modified)
-                if spent > (bound.timeout_ns or 0):
-                    verdicts.allow(bound, spent)
-                    continue
-                cell = cells.get(passes[index - 1]) or counts.decisions.cell(passes[index - 1])
-                verdicts.spent += spent
-                cell[0] += 1
-                cell[1] += spent
-        finally:
-            current.set(op)
-        return index, None
 
     async def _before(self, bound: Bound, *, again: bool = False) -> None:
         """Run a gate of any sort."""

@@ -344,8 +344,7 @@ def tally(op: Operation, bound: Bound, decision: Decision, spent_ns: int) -> Non
 
 def end(op: Operation) -> None:
     """End the span and report the operation, exactly once."""
-    token = object()
-    if op.__dict__.setdefault("ending", token) is not token:
+    if not op.ends():
         return
     op.end_ns = clock.now()
     op.ended = True

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import count
 from types import MappingProxyType
 from typing import Any
 
@@ -15,8 +16,6 @@ from spanhook.errors import HookError
 from spanhook.semconv import Coverage, Kind, Phase, Status
 from spanhook.shape import REPLACEABLE, REWRITABLE, Args, Attributes, Change, Chunks, Kwargs, Message, Request, Shape
 from spanhook.usage import Leaves, Usage
-
-_UNSET: Any = object()
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,7 +126,8 @@ class Operation:
     _request: Request | None = None
     _state: dict[str, Any] | None = None
     _extras: dict[str, Any] | None = None
-    _answer: Any = _UNSET
+    answered = False
+    _answer: Any = None
 
     def __init__(
         self,
@@ -151,6 +151,7 @@ class Operation:
         self.ambient = ambient
         self.before = before
         self.start_ns = start_ns
+        self._ends = count()
 
     # ----------------------------------------------------------------- what it is about
 
@@ -330,17 +331,17 @@ class Operation:
                 f"op.respond() was called in {self.event!r}, whose result is read-only; "
                 f"results of {', '.join(sorted(REPLACEABLE))} can be replaced"
             )
-        self._answer = value
+        self._answer, self.answered = value, True
 
     # ----------------------------------------------------------------- the engine's side of it
 
-    @property
-    def answered(self) -> bool:
-        return self._answer is not _UNSET
+    def ends(self) -> bool:
+        """Whether this is the first time that it is asked, whichever threads ask."""
+        return next(self._ends) == 0
 
     def take_answer(self) -> Any:
         """The value given to ``respond``, once."""
-        value, self._answer = self._answer, _UNSET
+        value, self._answer, self.answered = self._answer, None, False
         return value
 
     def __repr__(self) -> str:
