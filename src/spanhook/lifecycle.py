@@ -24,7 +24,7 @@ from spanhook.operation import Operation
 from spanhook.pricing import prices
 from spanhook.registry import Registry
 from spanhook.reporting import report
-from spanhook.semconv import Decision
+from spanhook.semconv import Decision, Kind
 from spanhook.shape import OPERATION_NAMES, Args, Kwargs, Shape
 from spanhook.spans import context_with
 from spanhook.telemetry import telemetry
@@ -77,6 +77,11 @@ class Absorbed:
 
 
 # ----------------------------------------------------------------------------------------------- start
+
+
+def wanted(kind: Kind) -> bool:
+    """Whether operations of a kind that are only made on demand are asked for, by a hook or a setting."""
+    return kind in registry.plans or telemetry.settings.steps
 
 
 def begin(shape: Shape, instance: Any, args: Args, kwargs: Kwargs) -> Operation | Absorbed | None:

@@ -3,32 +3,19 @@
 Copying and pickling give the wrapped object.
 """
 
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable
 from types import TracebackType
 from typing import Any
 
 import wrapt
 
+from spanhook.driving import drive
 from spanhook.errors import internal
 from spanhook.finishing import Run
 from spanhook.lifecycle import Absorbed
 from spanhook.operation import Operation
 from spanhook.shape import Args, Chunks, Kwargs, Shape
 from spanhook.streams import END, Track
-
-
-def drive(step: Coroutine[Any, Any, Any]) -> Any:
-    """Run a step of a sync stream, in which nothing ever suspends.
-
-    Raises:
-        RuntimeError: It suspended after all.
-    """
-    try:
-        step.send(None)
-    except StopIteration as stop:
-        return stop.value
-    step.close()
-    raise RuntimeError("a sync stream tried to wait")
 
 
 class Transparent(wrapt.ObjectProxy):  # pyright: ignore[reportMissingTypeArgument]
@@ -76,7 +63,7 @@ class SyncIterator(Proxy):
         track = self._self_track
         if track.plain:
             return track.source.__next__()
-        chunk = drive(track.step("__next__"))
+        chunk = track.take()
         if chunk is END:
             raise StopIteration(track.value)
         return chunk
@@ -133,7 +120,10 @@ class AsyncIterator(Proxy):
         return self
 
     async def __anext__(self) -> Any:
-        return await self._self_step("__anext__")
+        chunk = await self._self_track.step("__anext__")
+        if chunk is END:
+            raise StopAsyncIteration
+        return chunk
 
     async def _self_step(self, method: str, *args: Any) -> Any:
         track = self._self_track

@@ -15,6 +15,7 @@ from opentelemetry.context import Context
 from spanhook.attached import get_context, set_context
 from spanhook.clock import clock
 from spanhook.current import current
+from spanhook.driving import drive
 from spanhook.errors import internal
 from spanhook.finishing import Run, afinish, apasses, finish, orphan, passes, start
 from spanhook.lifecycle import Absorbed, Held, begin, enter, outcome, restore, told
@@ -166,7 +167,7 @@ class Track:
         op = self.op
         if self.plain or op is None:
             return await self._pass(method, args)
-        if op.plan is not None and op.streamed and op.plan.buffers:
+        if self._held_back(op):
             return await self._buffered(op)
         return await self._next(op, method, args)
 
@@ -174,25 +175,44 @@ class Track:
         while True:
             held = self._enter()
             try:
-                try:
-                    chunk = getattr(self.source, method)(*args)
-                    if self.is_async:
-                        chunk = await chunk
-                except (StopIteration, StopAsyncIteration) as stop:
-                    self.value = getattr(stop, "value", None)
-                    return await self._exhausted(op)
-                except BaseException as error:
-                    op.error = error
-                    await self._finish(op)
-                    outcome(op)
-                    return END
+                chunk = getattr(self.source, method)(*args)
+                if self.is_async:
+                    chunk = await chunk
+            except BaseException as error:
+                return await self._stopped(op, error)
             finally:
                 self._leave(held)
             if self._took(op, chunk):
                 return chunk
             method, args = ("__anext__", ()) if self.is_async else ("__next__", ())
 
-    async def _exhausted(self, op: Operation) -> Any:
+    def take(self) -> Any:
+        """``step("__next__")`` of a sync stream, without a coroutine once it is under way."""
+        op = self.op
+        if op is None or self.dead or self._buffer is not None or self._held_back(op):
+            return drive(self.step("__next__"))
+        while True:
+            held = self._enter()
+            try:
+                chunk = self.source.__next__()
+            except BaseException as error:
+                return drive(self._stopped(op, error))
+            finally:
+                self._leave(held)
+            if self._chunks is None or self._took(op, chunk):
+                return chunk
+
+    @staticmethod
+    def _held_back(op: Operation) -> bool:
+        """Whether hooks are to see the whole stream before the consumer sees any of it."""
+        return op.streamed and op.plan is not None and op.plan.buffers
+
+    async def _stopped(self, op: Operation, error: BaseException) -> Any:
+        """The source is exhausted or has failed. The stream's context is current."""
+        if isinstance(error, StopIteration | StopAsyncIteration):
+            self.value = getattr(error, "value", None)
+        else:
+            op.error = error
         await self._finish(op)
         outcome(op)
         return END

@@ -19,6 +19,7 @@ from spanhook.calls import acall, call
 from spanhook.current import current
 from spanhook.errors import internal, log
 from spanhook.instrument.redirect import copy_of, redirect
+from spanhook.lifecycle import wanted
 from spanhook.operation import Operation
 from spanhook.proxies import lazy
 from spanhook.shape import Point, Shape, Signal
@@ -147,6 +148,7 @@ def _operation(point: Point) -> Callable[[Binding], Callable[..., Any]]:
     """The wrapper of a point that is an operation."""
     mode, given = point.mode, _load(point.shape)
     choose = _load(point.choose) if point.choose else None
+    on_demand = choose is None and given.on_demand
 
     def chosen(instance: Any, args: Any, kwargs: Any) -> Shape | None:
         try:
@@ -157,7 +159,7 @@ def _operation(point: Point) -> Callable[[Binding], Callable[..., Any]]:
 
     def make(binding: Binding) -> Callable[..., Any]:
         def wrapper(wrapped: Any, instance: Any, args: Any, kwargs: Any) -> Any:
-            if not binding.on:
+            if not binding.on or (on_demand and not wanted(given.kind)):
                 return wrapped(*args, **kwargs)
             held = current.get()
             if type(held) is Operation and held.instance is instance and binding.is_super_call(held, given):
