@@ -370,6 +370,7 @@ class Chain:
         """Run one piece of hook code, marked as such, and wait for it as long as it may take."""
         value = error = None
         current.set(self._marker)
+        self._op.watched = bound.watch
         started = clock.now()
         try:
             if bound.blocking:
@@ -381,6 +382,7 @@ class Chain:
         except BaseException as raised:
             value, error = None, raised
         spent = clock.now() - started
+        self._op.watched = False
         current.set(self._op)
         return value, error, spent
 

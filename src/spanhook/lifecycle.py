@@ -103,11 +103,12 @@ def begin(shape: Shape, instance: Any, args: Args, kwargs: Kwargs) -> Operation 
         plan = None
     if shape.on_demand and plan is None and not telemetry.settings.steps:
         return None
+    described = True
     try:
         attributes = shape.start(instance, args, kwargs)
     except Exception as error:
         internal.report("extract.start", error)
-        attributes = {}  # still an operation: what cannot be described is gated all the same
+        attributes, described = {}, False  # still an operation: what cannot be described is gated all the same
     if attributes is None:
         return None
     if parent is not None:
@@ -123,6 +124,8 @@ def begin(shape: Shape, instance: Any, args: Args, kwargs: Kwargs) -> Operation 
     if operation is None:
         operation = attributes[semconv.GEN_AI_OPERATION_NAME] = OPERATION_NAMES.get(kind, kind)
     target = attributes.get(shape.target_key)
+    if not described:
+        op.undescribed = True
     if plan is not None:
         op.plan = plan
         op.coverage = "enforced"

@@ -43,13 +43,16 @@ class DecisionRecord:
     time_ns: int = field(default_factory=lambda: clock.wall())  # noqa: PLW0108 - which tests may exchange
 
 
+_TEXTS = {"text": "content", "tool_call_response": "response"}
+
+
 @dataclass(frozen=True, slots=True)
 class Response:
     """A result in terms that do not depend on the library.
 
     Attributes:
         messages: Output messages in role/parts form, one per choice.
-        text: Their text parts joined.
+        text: Their text joined, which is what a model said or a tool returned.
     """
 
     messages: Sequence[Message]
@@ -57,10 +60,10 @@ class Response:
     @property
     def text(self) -> str:
         return "".join(
-            str(part.get("content", ""))
+            str(part.get(_TEXTS[part["type"]], ""))
             for message in self.messages
             for part in message.get("parts", ())
-            if part.get("type") == "text"
+            if part.get("type") in _TEXTS
         )
 
 
@@ -109,6 +112,10 @@ class Operation:
     loose = False
     """Something inside was left for the reaper to end, which it does before it tells of the run."""
     foreign = False
+    watched = False
+    """A subscription is running, which must not change anything."""
+    undescribed = False
+    """What it is about could not be read."""
     routed = False
     streamed = False
     buffered = False
@@ -300,9 +307,11 @@ class Operation:
             model: Another model of the same provider.
 
         Raises:
-            HookError: The call has been made already, or operations of this kind cannot be rewritten.
+            HookError: The call has been made already, operations of this kind or this field of them cannot be
+                rewritten, or the hook is a subscription, which only watches.
         """
         change = Change(messages=messages, system=system, arguments=arguments, inputs=inputs, model=model)
+        self._check_watcher("op.replace()")
         if self.phase != "pre":
             raise HookError(
                 f"op.replace() was called in {self.event!r}; a request can only be rewritten before the call"
@@ -311,11 +320,21 @@ class Operation:
             raise HookError(
                 f"op.replace() cannot rewrite {self.kind!r}; it can rewrite {', '.join(sorted(REWRITABLE))}"
             )
-        if not change.fields():
-            raise HookError("op.replace() was given nothing to replace; pass messages=, arguments=, inputs=, ...")
+        fields = change.fields()
+        foreign = [name for name in fields if name not in self.shape.takes]
+        if foreign or not fields:
+            takes = ", ".join(f"{name}=" for name in sorted(self.shape.takes))
+            given = f"{', '.join(foreign)}, which this call has not got" if foreign else "nothing to replace"
+            raise HookError(f"op.replace() was given {given}; for {self.kind} of {self.shape.layer} it takes {takes}")
         self.args, self.kwargs = self.shape.rewrite(self.instance, self.args, self.kwargs, change)
         self._request = None
-        self.modified = tuple(dict.fromkeys((*self.modified, *change.fields())))
+        self.modified = tuple(dict.fromkeys((*self.modified, *fields)))
+
+    def _check_watcher(self, what: str) -> None:
+        if self.watched:
+            raise HookError(
+                f"{what} was called in a subscription, which only watches; use @hooks.before or @hooks.after"
+            )
 
     def respond(self, value: Any) -> None:
         """Answer instead of the call (in a ``before`` hook), or replace its result (in an ``after`` hook).
@@ -324,8 +343,14 @@ class Operation:
         Answering skips the call, never the gates that follow.
 
         Raises:
-            HookError: Results of this kind are read-only after the call.
+            HookError: Results of this kind are read-only after the call, the call has failed, or the hook is a
+                subscription, which only watches.
         """
+        self._check_watcher("op.respond()")
+        if self.phase == "error":
+            raise HookError(
+                f"op.respond() was called in {self.event!r}; to answer a call that failed, use an around hook"
+            )
         if self.phase != "pre" and self.kind not in REPLACEABLE:
             raise HookError(
                 f"op.respond() was called in {self.event!r}, whose result is read-only; "

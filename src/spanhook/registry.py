@@ -36,7 +36,8 @@ class Plan:
     pre: tuple[Bound, ...] = ()
     post: tuple[Bound, ...] = ()
     error: tuple[Bound, ...] = ()
-    buffers: bool = False
+    buffers: tuple[Bound, ...] = ()
+    """Those for which streams are held back."""
     passes: tuple[Label, ...] = ()
     """What ``allow`` of each of ``pre`` is counted under."""
 
@@ -211,7 +212,7 @@ def _plan(kind: str, ordered: Iterable[Bound], *, labelled: bool) -> Plan:
     post = tuple(one for one in mine if one.form == AFTER)
     error = tuple(one for one in mine if one.form == ERROR)
     passes = tuple(_passes(kind, one) for one in pre) if labelled else ()
-    return Plan(pre, post, error, any(one.buffers for one in (*pre, *post)), passes)
+    return Plan(pre, post, error, tuple(one for one in (*pre, *post) if one.buffers), passes)
 
 
 def _passes(kind: str, bound: Bound) -> Label:

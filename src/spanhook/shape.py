@@ -185,6 +185,7 @@ class Shape:
         request: The normalized request; only called when a hook or content capture looks at it.
         output: A result's messages in role/parts form.
         rewrite: New ``(args, kwargs)`` for a ``Change``; ``None`` where the library's call cannot be rewritten.
+        takes: The fields of a ``Change`` that ``rewrite`` knows what to do with; it is never given others.
         answer: The library's own result for a value that a hook gave instead.
         rejected: The library's own error *result* for a rejection, or ``None`` to have the rejection raised.
         identity: Ids the library knows: keys of ``Identity``.
@@ -210,6 +211,7 @@ class Shape:
     request: Callable[[Any, Args, Kwargs], Request] = empty_request
     output: Callable[[Any], list[Message]] = no_messages
     rewrite: Callable[[Any, Args, Kwargs, Change], tuple[Args, Kwargs]] | None = None
+    takes: frozenset[str] = frozenset()
     answer: Callable[[Any, Args, Kwargs, Any], Any] = plain_answer
     rejected: Callable[[Any, Args, Kwargs, str], Any] | None = None
     identity: Callable[[Any, Args, Kwargs], Mapping[str, str]] | None = None

@@ -9,7 +9,7 @@ result on every supported version.
 
 import os
 from random import getrandbits
-from typing import Any
+from typing import Any, cast
 
 from opentelemetry.context import Context
 from opentelemetry.sdk.trace import ReadableSpan, SpanLimits, SpanProcessor, Tracer, _Span
@@ -89,7 +89,7 @@ class LeanSpan(_Span):
         opener = self._opener
         whole = _Span(
             name=self._name,
-            context=self._context,
+            context=cast(SpanContext, self._context),
             parent=self._parent,
             sampler=opener.tracer.sampler,
             resource=opener.resource,
@@ -201,7 +201,7 @@ class Opener:
         if around is None:
             return self._root_span(name, before, kind, attributes)
         if type(around) is LeanSpan:
-            parent: SpanContext = around._context  # valid, and of this process
+            parent = cast(SpanContext, around._context)  # valid, and of this process
         else:
             parent = get_current_span(before).get_span_context()
             if not parent.is_valid:

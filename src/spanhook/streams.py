@@ -18,6 +18,7 @@ from spanhook.current import current
 from spanhook.driving import drive
 from spanhook.errors import internal
 from spanhook.finishing import Run, afinish, apasses, finish, orphan, passes, start
+from spanhook.hook import Reject
 from spanhook.lifecycle import Absorbed, Held, begin, enter, outcome, restore, told
 from spanhook.operation import Operation
 from spanhook.shape import REPLACEABLE, Args, Body, Chunks, Kwargs, Shape
@@ -147,12 +148,19 @@ class Track:
         outcome(op)
 
     def _answer_chunks(self, op: Operation) -> deque[Any]:
-        """The chunks of an answer that a hook gave, in the library's own type."""
-        if self._answer is not None:
-            return deque(self._answer(op.answer))
-        if self.shape.answer_chunks is None:
-            return deque([op.result])
-        return deque(self.shape.answer_chunks(op.instance, op.args, op.kwargs, op.answer))
+        """The chunks of an answer that a hook gave, in the library's own type.
+
+        Raises:
+            Reject: It cannot be said in chunks; the stream that it stands for is not to be seen either.
+        """
+        try:
+            if self._answer is not None:
+                return deque(self._answer(op.answer))
+            if self.shape.answer_chunks is None:
+                return deque([op.result])
+            return deque(self.shape.answer_chunks(op.instance, op.args, op.kwargs, op.answer))
+        except Exception as error:
+            raise Reject(f"a hook's answer could not be given: {error}", status_code=500) from error
 
     # ------------------------------------------------------------------------------------------- steps
 
@@ -205,7 +213,9 @@ class Track:
     @staticmethod
     def _held_back(op: Operation) -> bool:
         """Whether hooks are to see the whole stream before the consumer sees any of it."""
-        return op.streamed and op.plan is not None and op.plan.buffers
+        if not op.streamed or op.plan is None or not op.plan.buffers:
+            return False
+        return any(bound.concerns(op) for bound in op.plan.buffers)
 
     async def _stopped(self, op: Operation, error: BaseException) -> Any:
         """The source is exhausted or has failed. The stream's context is current."""

@@ -310,6 +310,7 @@ def answer_events(_instance: Any, _args: Args, kwargs: Kwargs, value: Any) -> It
         yield event
 
 
+TAKES = frozenset(("messages", "system", "model"))
 GENERATE = Shape(
     kind="llm.call",
     layer=LANGCHAIN_CHAT,
@@ -319,6 +320,7 @@ GENERATE = Shape(
     request=_request(generate_prompts),
     output=result_output,
     rewrite=_rewrite(generate_prompts, "messages", many=True),
+    takes=TAKES,
     answer=generate_answer,
     transport_of=frozenset((LANGCHAIN_CHAT_STREAM,)),  # a model that cannot stream answers `stream` with `invoke`
     same_instance=True,
@@ -332,6 +334,7 @@ STREAM = Shape(
     request=_request(stream_prompts),
     output=result_output,
     rewrite=_rewrite(stream_prompts, "input", many=False),
+    takes=TAKES,
     answer=stream_answer,
     chunks=ChatChunks,
     answer_chunks=answer_chunks,
@@ -345,6 +348,7 @@ EVENTS = Shape(
     request=_request(event_prompts),
     output=result_output,
     rewrite=_rewrite(event_prompts, "messages", many=False),
+    takes=TAKES,
     answer=stream_answer,
     chunks=ChatChunks,
     answer_chunks=answer_events,

@@ -46,8 +46,6 @@ def chat_request(_instance: Any, args: Args, kwargs: Kwargs) -> Request:
 
 def chat_rewrite(_instance: Any, args: Args, kwargs: Kwargs, change: Change) -> tuple[Args, Kwargs]:
     body = dict(body_of(args, kwargs))
-    if change.arguments is not None:
-        raise ValueError("a chat completion has no arguments; use op.replace(messages=..., system=..., model=...)")
     if change.inputs is not None:
         body["messages"] = list(change.inputs)
     if change.messages is not None:
@@ -158,6 +156,7 @@ CHAT = Shape(
     request=chat_request,
     output=chat_output,
     rewrite=chat_rewrite,
+    takes=frozenset(("messages", "system", "inputs", "model")),
     prepare=chat_prepare,
     failure=parsing_failed(chat_response),
     answer=_API.answer,

@@ -48,8 +48,6 @@ def completions_request(_instance: Any, args: Args, kwargs: Kwargs) -> Request:
 
 def completions_rewrite(_instance: Any, args: Args, kwargs: Kwargs, change: Change) -> tuple[Args, Kwargs]:
     body = dict(body_of(args, kwargs))
-    if change.arguments is not None or change.system is not None:
-        raise ValueError("a text completion has no arguments and no system; use op.replace(messages=..., model=...)")
     if change.inputs is not None:
         body["prompt"] = change.inputs
     if change.messages is not None:
@@ -160,6 +158,7 @@ COMPLETIONS = Shape(
     request=completions_request,
     output=completions_output,
     rewrite=completions_rewrite,
+    takes=frozenset(("messages", "inputs", "model")),
     prepare=ask_for_usage,
     answer=_API.answer,
     stream_of=stream_of,
