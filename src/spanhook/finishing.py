@@ -8,13 +8,15 @@ from contextvars import copy_context
 from types import CoroutineType
 from typing import TYPE_CHECKING, Any
 
-from spanhook.chain import Chain, pass_plain
+from spanhook.accounting import account, tally
+from spanhook.chain import Chain
 from spanhook.driving import astep, step
 from spanhook.errors import internal
 from spanhook.hook import Reject
-from spanhook.lifecycle import account, conclude, end, enter, restore, tally
+from spanhook.lifecycle import conclude, end, enter, restore
 from spanhook.loops import private_loop
 from spanhook.operation import Operation
+from spanhook.plain import pass_plain
 from spanhook.threads import reaper
 
 if TYPE_CHECKING:

@@ -13,7 +13,8 @@ from spanhook.context import Identity
 from spanhook.errors import internal
 from spanhook.hook import Reject
 from spanhook.metrics import Instruments
-from spanhook.operation import DecisionRecord, Operation
+from spanhook.operation import Operation
+from spanhook.records import DecisionRecord
 from spanhook.spans import fill
 from spanhook.telemetry import Telemetry
 from spanhook.usage import Usage

@@ -11,7 +11,8 @@ from spanhook.errors import HookError, log
 from spanhook.hook import Reject
 from spanhook.hosting import TimedOut
 from spanhook.loops import cross_loop_hint
-from spanhook.operation import DecisionRecord, Operation
+from spanhook.operation import Operation
+from spanhook.records import DecisionRecord
 from spanhook.semconv import Decision
 from spanhook.shape import REPLACEABLE
 
