@@ -6,7 +6,7 @@ the span and to the SDK. Hence ``best_effort``.
 
 import threading
 import weakref
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from opentelemetry import context as otel_context
@@ -258,6 +258,17 @@ def attach(provider: Any = None) -> None:
             return
         _attached[provider] = ForeignSpans(provider, registry)
     provider.add_span_processor(_attached[provider])
+
+
+def listening() -> Callable[[], None]:
+    """Remember which providers are listened to now; the function returned goes back to them."""
+    before = [processor for processor in _attached.values() if processor.on]
+
+    def back() -> None:
+        for processor in list(_attached.values()):
+            processor.on = processor in before
+
+    return back
 
 
 def detach() -> None:
