@@ -41,7 +41,12 @@ class Use(NamedTuple):
         """What is asked for now, and what that leaves open as it was before."""
         if before is None:
             return self
-        return Use(*(now if now is not None else then for now, then in zip(self, before, strict=True)))
+        return Use(
+            self.settings or before.settings,
+            before.tracer_provider if self.tracer_provider is None else self.tracer_provider,
+            before.meter_provider if self.meter_provider is None else self.meter_provider,
+            before.logger_provider if self.logger_provider is None else self.logger_provider,
+        )
 
 
 _use: Use | None = None
