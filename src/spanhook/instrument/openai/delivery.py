@@ -17,8 +17,8 @@ from openai._models import construct_type
 from openai._streaming import extract_stream_chunk_type
 
 from spanhook.instrument.openai.options import is_streamed, options_of
-from spanhook.proxies import drive
 from spanhook.shape import Args, Kwargs
+from spanhook.tracked import drive
 
 Payload = dict[str, Any]
 Event = tuple[str, Payload]

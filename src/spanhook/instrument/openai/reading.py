@@ -8,8 +8,8 @@ from openai._models import BaseModel
 from openai._response import BaseAPIResponse
 
 from spanhook import semconv
-from spanhook.proxies import drive
 from spanhook.shape import Attributes
+from spanhook.tracked import drive
 from spanhook.usage import NANO, Usage
 
 Fields = Mapping[str, Any]
