@@ -195,12 +195,24 @@ def test_a_spent_budget_skips_observers_and_never_gates() -> None:
 
     hooks.on("llm.call.pre", lambda op: ran.append("watcher"), name="watcher", priority=20)
     hooks.before("llm.call", priority=900)(lambda op: ran.append("late gate"))
+
+    @hooks.before("llm.call", priority=901, timeout=10.0)
+    async def late_async_gate(op: Operation) -> None:
+        ran.append("late async gate")
+
+    hooks.before("llm.call", priority=902, timeout=10.0, blocking=True)(lambda op: ran.append("late blocking gate"))
+
+    @hooks.around("llm.call", priority=903)
+    def late_around(op: Operation) -> Iterator[None]:
+        ran.append("late around")
+        yield
+
     hooks.after("llm.call", name="observer")(lambda op: ran.append("observer"))
     hooks.after("llm.call", priority=20)(lambda op: ran.append("closed after"))
     with stubbed(hooks) as (library, seen):
         clock.now = lambda: now[0]
         library.work("x")
-    assert ran == ["late gate", "closed after"]
+    assert ran == ["late gate", "late async gate", "late blocking gate", "late around", "closed after"]
     assert decisions(seen.operations[0]) == [("watcher", "skipped"), ("observer", "skipped")]
 
 

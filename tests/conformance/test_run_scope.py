@@ -258,6 +258,13 @@ def test_no_later_call_of_the_run_is_made(way: str) -> None:
         if body.runs >= 2:
             raise Reject("run stopped", status_code=429, scope="run")
 
+    told: list[tuple[str, int]] = []
+
+    @hooks.on_error("llm.call")
+    def tell(op: Operation) -> None:
+        assert isinstance(op.error, Reject)
+        told.append((op.error.reason, op.error.status_code))
+
     def stubborn(state: State) -> State:
         for _ in range(6):
             try:
@@ -269,6 +276,7 @@ def test_no_later_call_of_the_run_is_made(way: str) -> None:
     with recorder(hooks) as seen:
         expect_stopped(lambda: consume(_graph(stubborn), way, {"value": "x"}))
     assert body.runs == 2
+    assert told == [("run stopped", 429)] * 4
     expect_one_decision(seen)
     assert [op.status for op in seen.operations if op.kind == "llm.call"] == ["success"] * 2 + ["rejected"] * 4
 
