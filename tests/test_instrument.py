@@ -14,11 +14,12 @@ from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanE
 import spanhook
 from spanhook import ConfigurationError, Hook, Hooks, Operation, Reject, RequirementError
 from spanhook.config import _active
+from spanhook.foreign import bound_libraries
 from spanhook.instrument import INSTRUMENTORS
 from spanhook.instrument.engine import Instrumentor
 from spanhook.instrument.providers import providers
 from spanhook.lifecycle import registry
-from spanhook.processor import _attached, bound_libraries
+from spanhook.processor import _attached
 from spanhook.shape import Point
 from spanhook.telemetry import telemetry
 from tests.conformance.subjects import Body, ScriptedChat, ScriptedEmbeddings

@@ -11,6 +11,7 @@ from opentelemetry.trace import TracerProvider
 
 from spanhook import semconv
 from spanhook.errors import ConfigurationError, RequirementError, log
+from spanhook.foreign import bound_libraries
 from spanhook.hook import Hook
 from spanhook.instrument import installed, instrumentor, names
 from spanhook.instrument.engine import BOUND, Instrumentor
@@ -18,7 +19,7 @@ from spanhook.instrument.providers import providers
 from spanhook.lifecycle import registry
 from spanhook.loading import load_hooks
 from spanhook.pricing import prices
-from spanhook.processor import attach, bound_libraries, detach, listening
+from spanhook.processor import attach, detach, listening
 from spanhook.registry import Hooks
 from spanhook.settings import Settings
 from spanhook.telemetry import telemetry

@@ -1,7 +1,6 @@
 """What OpenAI's calls look like: whole spans, usage, providers, requests and responses as hooks see them."""
 
 import asyncio
-from collections.abc import Iterator
 from types import SimpleNamespace
 from typing import Any
 
@@ -17,12 +16,6 @@ from spanhook.instrument.openai.providers import server_of
 from spanhook.testing import Recorder, recorder
 from tests.instrument.openai_ways import CHAT, EMBEDDINGS, RESPONSES, TEXT, WAYS, Answer, Way, named, sync_client
 from tests.servers.openai_server import Call, OpenAIServer, Reply, Tokens
-
-
-@pytest.fixture
-def server() -> Iterator[OpenAIServer]:
-    with OpenAIServer() as running:
-        yield running
 
 
 def span_of(seen: Recorder, server: OpenAIServer) -> dict[str, Any]:

@@ -1,7 +1,6 @@
 """Decisions, where OpenAI's SDK has them: a model asked to classify and to score is a model called."""
 
 import json
-from collections.abc import Iterator
 from typing import Any
 
 import openai
@@ -14,12 +13,6 @@ from tests.instrument.openai_ways import DECISIONS, sync_client
 from tests.servers.openai_server import OpenAIServer, Reply, Tokens
 
 pytestmark = pytest.mark.skipif(not hasattr(openai.OpenAI, "decisions"), reason="this version of openai has none")
-
-
-@pytest.fixture
-def server() -> Iterator[OpenAIServer]:
-    with OpenAIServer() as running:
-        yield running
 
 
 def test_a_span(server: OpenAIServer) -> None:

@@ -3,7 +3,7 @@
 import asyncio
 import copy
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from inspect import signature
 from typing import Any
 
@@ -31,12 +31,6 @@ from tests.instrument.openai_ways import (
     sync_client,
 )
 from tests.servers.openai_server import Call, OpenAIServer, Reply
-
-
-@pytest.fixture
-def server() -> Iterator[OpenAIServer]:
-    with OpenAIServer() as running:
-        yield running
 
 
 def text(content: str, role: str = "user") -> dict[str, Any]:
