@@ -676,3 +676,18 @@ def test_what_a_dropped_stream_used_is_in_its_run() -> None:
     assert [op.status for op in seen.operations if op.kind == "llm.call"] == ["abandoned"] * 50
     ends = {span_id(span): span.end_time for span in seen.spans}
     assert len(ends) == 100
+
+
+@pytest.mark.skipif(not hasattr(ScriptedChat, "stream_events"), reason="LangChain 1.0 has no third version of events")
+@pytest.mark.parametrize("how", ["events", "output", "text"])
+def test_events_of_the_third_version_end_with_the_last_of_them(how: str, hooks: Hooks) -> None:
+    """LangChain asks for no step after the last event, and keeps the generator in a reference cycle."""
+    gc.disable()
+    try:
+        with recorder(hooks) as seen:
+            stream: Any = ScriptedChat(body=Body()).stream_events("hi", version="v3")
+            assert list(stream) if how == "events" else stream.output if how == "output" else list(stream.text)
+            op = expect_one(seen, "success", hooks, "chat")
+            assert op.usage.total_tokens == 28
+    finally:
+        gc.enable()
