@@ -180,6 +180,21 @@ class Registry:
             if not any(bound.hook is hook for source in self._sources for bound in source.bound):
                 self._lone.add(hook)
 
+    def mark(self) -> Callable[[], None]:
+        """Remember what is in force now; the function returned goes back to it."""
+        with _registering:
+            sources, lone = list(self._sources), list(self._lone)
+
+        def back() -> None:
+            with _registering:
+                self._sources = sources
+                for hook in self._lone:
+                    if hook not in lone:
+                        self._lone.remove(hook)
+                self.rebuild()
+
+        return back
+
     def clear(self) -> None:
         """Put nothing in force."""
         with _registering:

@@ -45,14 +45,13 @@ class Telemetry:
         logger_provider: LoggerProvider | None,
         gauges: Mapping[str, Gauge],
     ) -> None:
-        """Use these providers; where they are ``None``, those given earlier, or else the global ones."""
+        """Use these providers, or the global ones where they are ``None``."""
         captured = settings.captured()
         self.settings, self.gauges = settings, gauges
         self.span_content = captured in ("SPAN_ONLY", "SPAN_AND_EVENT")
         self.event_content = captured in ("EVENT_ONLY", "SPAN_AND_EVENT")
-        self._tracer_provider = tracer_provider or self._tracer_provider
-        self._meter_provider = meter_provider or self._meter_provider
-        self._logger_provider = logger_provider or self._logger_provider
+        self._tracer_provider = tracer_provider
+        self._meter_provider, self._logger_provider = meter_provider, logger_provider
         self._since = Snapshot(taken=True)
         self.refresh()
 

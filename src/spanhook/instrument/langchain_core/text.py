@@ -7,8 +7,8 @@ from langchain_core.outputs import Generation, LLMResult
 from opentelemetry.trace import SpanKind
 
 from spanhook import semconv
-from spanhook.instrument.langchain_core.chat import result_output, result_response
 from spanhook.instrument.langchain_core.model import describe, model_of
+from spanhook.instrument.langchain_core.results import result_output, result_response
 from spanhook.instrument.layers import LANGCHAIN_LLM, LANGCHAIN_LLM_STREAM
 from spanhook.shape import Args, Attributes, Change, Kwargs, Message, Request, Shape, first, with_first
 from spanhook.usage import Usage

@@ -15,9 +15,8 @@ from spanhook.instrument.openai.delivery import Event, Payload
 from spanhook.instrument.openai.deltas import Deltas
 from spanhook.instrument.openai.describing import describe
 from spanhook.instrument.openai.options import body_of, with_body
-from spanhook.instrument.openai.reading import CHAT_USAGE, Fields, fields_of, note, result_of, usage_of
+from spanhook.instrument.openai.reading import Fields, completion_response, fields_of, result_of
 from spanhook.shape import Args, Attributes, Change, Kwargs, Message, Request, Shape
-from spanhook.usage import Usage
 
 
 def completions_start(instance: Any, args: Args, kwargs: Kwargs) -> Attributes:
@@ -63,16 +62,6 @@ def _prompt(message: Any, before: list[Any], index: int) -> Any:
     if index < len(before) and _text("user", before[index]) == message:
         return before[index]
     return "".join(str(part.get("content", "")) for part in message["parts"] if part.get("type") == "text")
-
-
-def completions_response(result: Any) -> tuple[Attributes, Usage | None]:
-    told = fields_of(result_of(result))
-    attributes: Attributes = {}
-    note(attributes, told)
-    reasons = tuple(fields_of(choice).get("finish_reason") or "" for choice in told.get("choices") or ())
-    if any(reasons):
-        attributes[semconv.GEN_AI_RESPONSE_FINISH_REASONS] = reasons
-    return attributes, usage_of(told.get("usage"), CHAT_USAGE)
 
 
 def completions_output(result: Any) -> list[Message]:
@@ -144,7 +133,7 @@ class TextChunks(Deltas):
 _API = Api(
     payload=completions_payload,
     events=completions_events,
-    response=completions_response,
+    response=completion_response,
     chunks=TextChunks,
     last="[DONE]",
 )
@@ -154,7 +143,7 @@ COMPLETIONS = Shape(
     layer=OPENAI,
     span_kind=SpanKind.CLIENT,
     start=completions_start,
-    response=completions_response,
+    response=completion_response,
     request=completions_request,
     output=completions_output,
     rewrite=completions_rewrite,
