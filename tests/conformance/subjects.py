@@ -1,6 +1,5 @@
 """What is gated, and every way there is of calling it. Each subject counts how often its body ran."""
 
-import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from dataclasses import dataclass, field
 from typing import Any, TypedDict
@@ -24,6 +23,7 @@ from langchain_core.tools import StructuredTool
 from langgraph.graph import END, START, StateGraph
 
 from spanhook.semconv import Kind
+from tests.loops import run
 
 
 @dataclass
@@ -68,7 +68,7 @@ def settle(made: Any) -> Any:
         async def wait() -> Any:
             return await made
 
-        return asyncio.run(wait())
+        return run(wait())
     return made
 
 
