@@ -13,7 +13,8 @@ from tests.conformance.subjects import CHAT_BIND, CHAT_WAYS, EMBEDDINGS_WAYS, TE
 from tests.instrument.openai_ways import CHAT, EMBEDDINGS, RESPONSES, WAYS, Way
 from tests.servers.openai_server import OpenAIServer, Seen
 
-_ONCE = httpx.Limits(max_keepalive_connections=0)  # a connection is not used again on another event loop
+#: A connection is not used again on another event loop. The SDK's httpx may be another, which takes these too.
+_ONCE: Any = httpx.Limits(max_keepalive_connections=0)
 
 
 class Heard(list[Seen]):
