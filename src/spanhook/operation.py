@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from types import MappingProxyType
-from typing import Any
+from typing import Any, Literal
 
 from opentelemetry.context import Context
 from opentelemetry.trace import INVALID_SPAN, Span
@@ -87,7 +87,7 @@ class Operation:
     phase: Phase = "pre"
     result: Any = None
     error: BaseException | None = None
-    status: Status | str = ""
+    status: Status | Literal[""] = ""
     span: Span = INVALID_SPAN
     agent: str = ""
     in_hook: bool = False

@@ -299,3 +299,7 @@ hooks.before("tool.execute", prio=1)  # pyright: ignore[reportCallIssue]
 hooks.before("tool.execute", fail_mode="maybe")  # pyright: ignore[reportArgumentType]
 spanhook.instrument("hooks.py:hooks")  # pyright: ignore[reportArgumentType]
 spanhook.context(tenant_id=1)  # pyright: ignore[reportArgumentType]
+
+
+def misread(op: Operation) -> bool:
+    return op.status == "refused" or op.kind == "tool"  # pyright: ignore[reportUnnecessaryComparison]
