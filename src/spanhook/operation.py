@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from itertools import count
 from types import MappingProxyType
-from typing import Any
+from typing import Any, Literal
 
 from opentelemetry.context import Context
 from opentelemetry.trace import INVALID_SPAN, Span
@@ -40,7 +40,7 @@ class Operation:
     phase: Phase = "pre"
     result: Any = None
     error: BaseException | None = None
-    status: Status | str = ""
+    status: Status | Literal[""] = ""
     span: Span = INVALID_SPAN
     agent: str = ""
     in_hook: bool = False

@@ -16,6 +16,7 @@ from spanhook.metrics import Label
 from spanhook.operation import Operation
 
 F = TypeVar("F", bound=Callable[..., Any])
+H = TypeVar("H", bound=Hook)
 
 _registering = threading.RLock()
 
@@ -92,7 +93,7 @@ class Hooks:
         self._register(bound)
         return lambda: self.remove(added)
 
-    def add(self, hook: Hook) -> Hook:
+    def add(self, hook: H) -> H:
         """Add a ``Hook``; one that is already here is left alone.
 
         Raises:

@@ -191,6 +191,9 @@ class Track:
             finally:
                 self._leave(held)
             if self._took(op, chunk):
+                if self._ends_here():
+                    await self._finish(op)
+                    outcome(op)
                 return chunk
             method, args = ("__anext__", ()) if self.is_async else ("__next__", ())
 
@@ -208,7 +211,14 @@ class Track:
             finally:
                 self._leave(held)
             if self._chunks is None or self._took(op, chunk):
+                if self._ends_here():
+                    drive(self._finish(op))
+                    outcome(op)
                 return chunk
+
+    def _ends_here(self) -> bool:
+        """Whether the chunk that has come is the last, and its consumer may never ask whether there is another."""
+        return self.shape.ends_complete and self._chunks is not None and self._chunks.complete
 
     @staticmethod
     def _held_back(op: Operation) -> bool:
@@ -232,7 +242,7 @@ class Track:
         op.buffered = True
         chunks: deque[Any] = deque()
         method = "__anext__" if self.is_async else "__next__"
-        while (chunk := await self._next(op, method, ())) is not END:
+        while not op.ended and (chunk := await self._next(op, method, ())) is not END:
             chunks.append(chunk)
         self._buffer = self._answer_chunks(op) if op.replaced else chunks
         self.plain, self.dead = False, True  # from here on the buffer is the stream

@@ -1,6 +1,5 @@
 """What is gated, and every way there is of calling it. Each subject counts how often its body ran."""
 
-import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from dataclasses import dataclass, field
 from typing import Any, TypedDict
@@ -25,6 +24,7 @@ from langgraph.graph import END, START, StateGraph
 from langgraph.graph.state import CompiledStateGraph
 
 from spanhook.semconv import Kind
+from tests.loops import run
 
 
 @dataclass
@@ -69,7 +69,7 @@ def settle(made: Any) -> Any:
         async def wait() -> Any:
             return await made
 
-        return asyncio.run(wait())
+        return run(wait())
     return made
 
 

@@ -1,6 +1,5 @@
 """Every way of asking OpenAI for something through its SDK, each reduced to facts that can be compared."""
 
-import asyncio
 from collections.abc import AsyncIterator, Callable
 from dataclasses import dataclass
 from typing import Any
@@ -9,6 +8,7 @@ from openai import AsyncOpenAI, DefaultAsyncHttpxClient, DefaultHttpxClient, Ope
 from pydantic import BaseModel
 
 from spanhook.semconv import Kind
+from tests.loops import run
 
 MESSAGES: Any = [{"role": "system", "content": "Be brief."}, {"role": "user", "content": "Say hello."}]
 CHAT: dict[str, Any] = {"model": "gpt-4o-mini", "messages": MESSAGES}
@@ -92,7 +92,7 @@ class Way:
             async with async_client(url, **options) as client:
                 return await self.ask(client)
 
-        return asyncio.run(main())
+        return run(main())
 
 
 def _raw(raw: Any) -> Any:

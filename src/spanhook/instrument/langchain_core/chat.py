@@ -199,6 +199,7 @@ EVENTS = Shape(
     answer=stream_answer,
     chunks=ChatChunks,
     answer_chunks=answer_events,
+    ends_complete=True,
     transport_of=frozenset((LANGCHAIN_CHAT,)),  # `generate` reads the events itself where a handler asks for them
     same_instance=True,
 )
