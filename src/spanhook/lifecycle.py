@@ -160,6 +160,15 @@ def _identify(op: Operation) -> None:
         internal.report("extract.identity", error)
 
 
+def opens(shape: Shape, instance: Any) -> bool:
+    """Whether this is the stream that the call of the operation around begins with."""
+    op = current.get()
+    if type(op) is not Operation or op.shape.layer != shape.opening_of or op.instance is not instance or op.opened:
+        return False
+    op.opened = True
+    return op.called and not op.ended
+
+
 def _absorbs(parent: Operation, shape: Shape, instance: Any, attributes: dict[str, Any]) -> bool:
     if parent.shape.layer not in shape.transport_of or not parent.called or parent.ended:
         return False

@@ -53,6 +53,8 @@ class Operation:
     coverage: Coverage | None = None
     answer: Any = None
     called = False
+    opened = False
+    """The stream that its call begins with has been made."""
     accounted = False
     short_circuited = False
     replaced = False

@@ -5,7 +5,7 @@ from typing import Any
 
 from spanhook.errors import internal
 from spanhook.finishing import Run
-from spanhook.lifecycle import Absorbed
+from spanhook.lifecycle import Absorbed, opens
 from spanhook.operation import Operation
 from spanhook.shape import Args, Chunks, Kwargs, Shape
 from spanhook.streams import Track
@@ -77,6 +77,8 @@ def lazy(
     shape: Shape, wrapped: Callable[..., Any], instance: Any, args: Args, kwargs: Kwargs, *, is_async: bool
 ) -> Any:
     """Call a generator function as an operation that starts at the first step."""
+    if shape.opening_of and opens(shape, instance):
+        return wrapped(*args, **kwargs)
     source = wrapped(*args, **kwargs)
     track = Track(shape, source, is_async=is_async)
     track.lazy(wrapped, instance, args, kwargs)

@@ -200,6 +200,7 @@ class Shape:
         ends_complete: A stream's operation ends with the chunk that completes it, for consumers that ask for no other.
         opaque: Steps of the stream run none of the application's code, so no context is attached around them.
         transport_of: Layers whose operation absorbs this call if it stands directly around it.
+        opening_of: A layer whose calls begin with this one on the same instance, which is then none of its own.
         same_instance: Absorb only within a call on the very same instance.
         on_demand: An operation only where a hook is for its kind, or the settings ask for every step.
     """
@@ -228,6 +229,7 @@ class Shape:
     ends_complete: bool = False
     opaque: bool = False
     transport_of: frozenset[str] = frozenset()
+    opening_of: str = ""
     same_instance: bool = False
     on_demand: bool = False
     target_key: str = field(init=False)
