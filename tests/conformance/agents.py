@@ -130,5 +130,5 @@ def consume(graph: Any, way: str, given: Any = None, config: Any = None) -> Any:
     return ways[way]()
 
 
-_THIRD = ("v3", "av3") if hasattr(CompiledStateGraph, "stream_events") else ()  # LangGraph 1.0 has only two versions
-WAYS = ["invoke", "ainvoke", "stream", "stream messages", "astream", "events", "batch", "abatch", *_THIRD]
+_V3 = ("v3", "av3") if hasattr(CompiledStateGraph, "stream_events") else ()  # LangGraph 1.0 has no third version
+WAYS = ["invoke", "ainvoke", "stream", "stream messages", "astream", "events", "batch", "abatch", *_V3]

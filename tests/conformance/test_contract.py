@@ -42,7 +42,7 @@ def plain(value: Any) -> Any:
     if isinstance(value, BaseMessage):
         return type(value).__name__, value.model_dump(exclude={"id"})
     if isinstance(value, dict):
-        hidden = {"run_id", "id", "parent_ids", "checkpoint_ns", "langgraph_checkpoint_ns"}
+        hidden = {"run_id", "id", "parent_ids", "checkpoint_ns", "langgraph_checkpoint_ns", "timestamp"}
         return {key: plain(one) for key, one in value.items() if key not in hidden}
     if isinstance(value, list | tuple):
         return type(value).__name__, [plain(one) for one in value]

@@ -14,6 +14,11 @@ MESSAGES: Any = [{"role": "system", "content": "Be brief."}, {"role": "user", "c
 CHAT: dict[str, Any] = {"model": "gpt-4o-mini", "messages": MESSAGES}
 RESPONSES: dict[str, Any] = {"model": "gpt-4o-mini", "input": "Say hello.", "instructions": "Be brief."}
 EMBEDDINGS: dict[str, Any] = {"model": "text-embedding-3-small", "input": ["one", "two"]}
+DECISIONS: dict[str, Any] = {
+    "model": "gpt-6-luna",
+    "input": "Say hello.",
+    "questions": [{"type": "predicate", "name": "polite", "instructions": "It is polite."}],
+}
 TEXT: dict[str, Any] = {"model": "gpt-3.5-turbo-instruct", "prompt": "Say hello."}
 
 
@@ -142,6 +147,8 @@ def _ways() -> list[Way]:
     )
     for name, api, given, final in apis:
         found.extend(_of(name, api, given, final))
+    if hasattr(OpenAI, "decisions"):  # version 1 has none
+        found.extend(_of("decisions", lambda client: client.decisions, DECISIONS, ""))
     return found
 
 
@@ -182,7 +189,7 @@ def _of(name: str, api: Callable[[Any], Any], given: dict[str, Any], final: str)
             lambda client, later=later: _astreaming(api(client).with_streaming_response.create(**given), later),
             raw=True,
         )
-    if name == "embeddings":
+    if name in ("decisions", "embeddings"):
         return found
 
     streamed: Any = {**given, "stream": True}

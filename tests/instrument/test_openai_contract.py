@@ -1,7 +1,7 @@
 """The application sees no difference: the same calls with and without spanhook, also where spanhook itself breaks."""
 
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import fields, replace
 from typing import Any
 
@@ -17,12 +17,6 @@ from spanhook.shape import Shape
 from spanhook.testing import recorder
 from tests.instrument.openai_ways import CHAT, WAYS, Way, named, sync_client
 from tests.servers.openai_server import Call, OpenAIServer, Reply, Tokens
-
-
-@pytest.fixture
-def server() -> Iterator[OpenAIServer]:
-    with OpenAIServer() as running:
-        yield running
 
 
 def looking() -> Hooks:

@@ -21,12 +21,6 @@ from tests.instrument.openai_ways import CHAT, RESPONSES, TEXT, async_client, co
 from tests.servers.openai_server import OpenAIServer, Reply
 
 
-@pytest.fixture
-def server() -> Iterator[OpenAIServer]:
-    with OpenAIServer() as running:
-        yield running
-
-
 @pytest.fixture(autouse=True)
 def quiet(caplog: pytest.LogCaptureFixture) -> Iterator[None]:
     """Nothing is logged, whatever becomes of a stream."""

@@ -229,6 +229,8 @@ class _Handler(BaseHTTPRequestHandler):
             self._json(200, reply.body, reply.headers, reply)
         elif path.endswith("/embeddings"):
             self._json(200, _embeddings(body, reply), reply.headers, reply)
+        elif path.endswith("/decisions"):
+            self._json(200, _decision(body, reply), reply.headers, reply)
         elif path.endswith("/chat/completions"):
             self._answer(body, reply, _chat(body, reply), _chat_events(body, reply))
         elif path.endswith("/completions"):
@@ -510,3 +512,14 @@ def _embeddings(body: Json, reply: Reply) -> Json:
         "model": body.get("model"),
         "usage": {"prompt_tokens": used.input, "total_tokens": used.input},
     }
+
+
+# ----------------------------------------------------------------------------------------------- decisions
+
+
+def _decision(body: Json, reply: Reply) -> Json:
+    answers = [
+        {"name": question.get("name"), "type": "predicate", "probability": 0.9}
+        for question in body.get("questions") or ()
+    ]
+    return {"answers": answers, "model": _model(body), "usage": reply.tokens.responses()}
