@@ -123,6 +123,15 @@ class Operation:
     def model(self) -> str:
         return str(self.attributes.get(semconv.GEN_AI_REQUEST_MODEL, ""))
 
+    def works_on(self, names: frozenset[str]) -> bool:
+        """Whether one of ``names`` is what it works on, among others or alone, or may be."""
+        if self.name in names:
+            return True
+        if self.shape.names is None:
+            return False
+        several = self.shape.names(self.instance, self.args, self.kwargs)
+        return several is None or not names.isdisjoint(several)
+
     @property
     def provider(self) -> str:
         return str(self.attributes.get(semconv.GEN_AI_PROVIDER_NAME, ""))
