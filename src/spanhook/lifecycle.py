@@ -168,7 +168,7 @@ def _absorbs(parent: Operation, shape: Shape, instance: Any, attributes: dict[st
     if shape.same_instance:
         return parent.instance is instance
     model = attributes.get(semconv.GEN_AI_REQUEST_MODEL)
-    return not model or not parent.model or model == parent.model
+    return not model or model == parent.model
 
 
 def enter(op: Operation) -> Held:
