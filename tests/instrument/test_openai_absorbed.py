@@ -203,8 +203,8 @@ def test_a_model_without_a_name_absorbs_none_of_those_it_asks(server: OpenAIServ
     def refuse(op: Operation) -> None:
         raise Reject("no")
 
-    with recorder(hooks) as seen, pytest.raises(Reject):
-        Router(client=sync_client(server.url)).invoke("hi")
+    with recorder(hooks) as seen, sync_client(server.url) as client, pytest.raises(Reject):
+        Router(client=client).invoke("hi")
     assert len(server.requests) == 1
     assert [op.model for op in seen.operations] == ["gpt-4o-mini", "gpt-4o", ""]
     assert seen.operations[-1].usage.input_tokens == 1000
