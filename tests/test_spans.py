@@ -341,3 +341,19 @@ def test_threads_that_complete_a_span_lose_nothing() -> None:
             assert len(opened.exporter.get_finished_spans()[0].attributes or {}) == 4
     finally:
         sys.setswitchinterval(before)
+
+
+def test_a_processor_that_edits_what_has_ended_is_given_the_sdks_own_span() -> None:
+    class Masking(SpanProcessor):
+        def on_end(self, span: ReadableSpan) -> None:
+            attributes: Any = span._attributes
+            attributes._dict["gen_ai.operation.name"] = "***"
+
+    masked = Opened(True)
+    masked.provider._active_span_processor._span_processors = (
+        Masking(),
+        *masked.provider._active_span_processor._span_processors,
+    )
+    masked.open("one", Context(), SpanKind.CLIENT, dict(START)).end()
+    [span] = masked.exporter.get_finished_spans()
+    assert (span.attributes or {})["gen_ai.operation.name"] == "***"

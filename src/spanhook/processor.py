@@ -243,7 +243,7 @@ def _lone_start(hook: Hook, span: Span, parent_context: otel_context.Context | N
     alone.on_start(span, parent_context)
 
 
-quiet(ForeignSpans.on_start)
-quiet(Hook.on_start)
+quiet(ForeignSpans)
+quiet(Hook)
 bridge.start = _lone_start
 bridge.end = live.end

@@ -2,9 +2,9 @@
 
 The SDK spends most of a span's cost on what our spans rarely need: it validates every attribute again and prepares for
 events and links. A ``LeanSpan`` is an SDK span without all that, which becomes a complete one the moment somebody asks
-it for more. It is used only where nobody listens to the start of spans, no limit on attributes is in force, and the SDK
-looks as it is known to look; everywhere else the tracer opens the span. ``tests/test_spans.py`` holds both to the same
-result on every supported version.
+it for more. It is used only where nobody listens to the start of spans or does more at the end than export them, no
+limit on attributes is in force, and the SDK looks as it is known to look; everywhere else the tracer opens the span.
+``tests/test_spans.py`` holds both to the same result on every supported version.
 """
 
 import os
@@ -50,9 +50,14 @@ _QUIET = {SpanProcessor.on_start, BatchSpanProcessor.on_start, SimpleSpanProcess
 """What processors do at the start of a span that is known to be nothing."""
 
 
-def quiet(on_start: Any) -> None:
-    """Say that this ``on_start`` does nothing for spans that spanhook opens."""
-    _QUIET.add(on_start)
+_READERS = {BatchSpanProcessor.on_end, SimpleSpanProcessor.on_end, SpanProcessor.on_end}
+"""What processors do at the end of a span that is known to be reading it; others may reach for the SDK's own parts."""
+
+
+def quiet(processor: type[SpanProcessor]) -> None:
+    """Say that such a processor does nothing at the start of spanhook's spans, and only reads them at the end."""
+    _QUIET.add(processor.on_start)
+    _READERS.add(processor.on_end)
 
 
 def context_with(span: Span, before: Context) -> Context:
@@ -276,12 +281,14 @@ class Opener:
         return span
 
     def _unheard(self, tracer: Tracer) -> bool:
-        """Whether no processor does anything at the start of a span; looked at again whenever one was added."""
+        """Whether no processor does more than read what has ended; looked at again whenever one was added."""
         processors = getattr(tracer.span_processor, "_span_processors", None)
         if processors is not self._processors:
             self._processors = processors
             self._heard = (processors is None or type(tracer.span_processor) not in _FORWARDING) or any(
-                type(one).on_start not in _QUIET or getattr(type(one), "_on_ending", None) not in _QUIET_ENDINGS
+                type(one).on_start not in _QUIET
+                or type(one).on_end not in _READERS
+                or getattr(type(one), "_on_ending", None) not in _QUIET_ENDINGS
                 for one in processors
             )
         return not self._heard and processors is not None
