@@ -4,6 +4,7 @@ A rejection is raised out of ``on_start``; whether the call is then not made is 
 the span and to the SDK. Hence ``best_effort``.
 """
 
+import os
 import threading
 import weakref
 from collections.abc import Callable, Mapping
@@ -184,6 +185,15 @@ def processors_of(provider: Any) -> list[SpanProcessor]:
 
 _attached: "weakref.WeakKeyDictionary[TracerProvider, ForeignSpans]" = weakref.WeakKeyDictionary()
 _attaching = threading.Lock()
+
+
+def _renew() -> None:
+    """A fork may have copied the lock while another thread held it."""
+    global _attaching
+    _attaching = threading.Lock()
+
+
+os.register_at_fork(after_in_child=_renew)
 
 
 def attach(provider: Any = None) -> None:
