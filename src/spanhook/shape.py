@@ -182,6 +182,7 @@ class Shape:
         layer: Which library's view of the operation this is, e.g. ``langchain``; see ``transport_of``.
         start: Attributes known before the call; ``None`` means "this is no operation, pass through".
         response: End attributes and usage of a result.
+        names: Everything that one call works on, where that may be several; ``None`` where it is not to be known.
         request: The normalized request; only called when a hook or content capture looks at it.
         output: A result's messages in role/parts form.
         rewrite: New ``(args, kwargs)`` for a ``Change``; ``None`` where the library's call cannot be rewritten.
@@ -210,6 +211,7 @@ class Shape:
     layer: str = ""
     span_kind: SpanKind = SpanKind.INTERNAL
     response: Callable[[Any], tuple[Attributes, Usage | None]] = nothing
+    names: Callable[[Any, Args, Kwargs], frozenset[str] | None] | None = None
     request: Callable[[Any, Args, Kwargs], Request] = empty_request
     output: Callable[[Any], list[Message]] = no_messages
     rewrite: Callable[[Any, Args, Kwargs, Change], tuple[Args, Kwargs]] | None = None

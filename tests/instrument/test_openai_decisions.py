@@ -12,7 +12,9 @@ from spanhook.testing import recorder
 from tests.instrument.openai_ways import DECISIONS, sync_client
 from tests.servers.openai_server import OpenAIServer, Reply, Tokens
 
-pytestmark = pytest.mark.skipif(not hasattr(openai.OpenAI, "decisions"), reason="this version of openai has no decisions")
+pytestmark = pytest.mark.skipif(
+    not hasattr(openai.OpenAI, "decisions"), reason="this version of openai has no decisions"
+)
 
 
 def test_a_span(server: OpenAIServer) -> None:
