@@ -656,7 +656,7 @@ def test_what_an_operation_refuses_to_do() -> None:
 
     @hooks.before("llm.call", priority=200)
     def before(op: Operation) -> None:
-        with pytest.raises(HookError, match="nothing to replace"):
+        with pytest.raises(HookError, match="was given nothing"):
             op.replace()
         said.append("before")
 

@@ -11,7 +11,7 @@ from opentelemetry.sdk.trace import TracerProvider
 import spanhook
 from spanhook import Hooks, Operation, Reject
 from spanhook.errors import internal
-from spanhook.testing import recorder
+from spanhook.testing import is_gated, recorder
 from tests.stub import MODES, WHOLE, stubbed, use
 
 STREAMS = ("stream", "astream")
@@ -70,7 +70,7 @@ def test_a_field_that_a_call_has_not_got_is_an_error_of_the_hook(mode: str) -> N
     assert caught.value.status_code == 500
     assert library.calls == []
     assert not seen.operations[0].modified
-    assert "system, which this call has not got; for llm.call of stub it takes inputs=" in str(caught.value.__cause__)
+    assert "system=; llm.call of stub takes inputs=" in str(caught.value.__cause__)
 
 
 @pytest.mark.parametrize("field", ["messages", "system", "model"])
@@ -189,3 +189,72 @@ def test_what_a_tool_returned_is_the_text_of_its_response() -> None:
     with recorder(hooks):
         search.invoke({"query": "x"})
     assert said == ["about x"]
+
+
+@pytest.mark.parametrize("asynchronous", [False, True])
+@pytest.mark.parametrize(("returned", "status_code"), [(Reject("no", status_code=402), 402), (False, 500), ("x", 500)])
+def test_what_a_gate_returns_does_not_let_pass(returned: Any, status_code: int, asynchronous: bool, mode: str) -> None:
+    hooks = Hooks()
+
+    @hooks.before("llm.call")
+    def gate(op: Operation) -> Any:
+        async def later() -> Any:
+            return returned
+
+        return later() if asynchronous else returned
+
+    with stubbed(hooks) as (library, _), pytest.raises(Reject) as caught:
+        use(library, mode, "x")
+    assert caught.value.status_code == status_code
+    assert library.calls == []
+
+
+def test_a_misspelt_setting_of_a_class_is_named() -> None:
+    class Wide(spanhook.Hook):
+        kind = "tool.execute"
+
+        def before(self, op: Operation) -> None:
+            raise Reject("no")
+
+    with pytest.raises(spanhook.ConfigurationError, match="'kind' is no setting of a hook; did you mean 'kinds'"):
+        Hooks(Wide())
+
+
+def test_an_event_given_for_a_kind_is_named() -> None:
+    with pytest.raises(spanhook.ConfigurationError, match=r"an event; write 'tool.execute'"):
+        Hooks().before("tool.execute.pre")(lambda op: None)
+
+
+@pytest.mark.parametrize("mode", ["ENFORCE", "dry", ""])
+def test_a_mode_that_is_none(mode: Any) -> None:
+    with pytest.raises(spanhook.ConfigurationError, match="expected one of enforce, off"):
+        spanhook.Settings(mode=mode)
+
+
+@pytest.mark.parametrize("name", ["user", "tenant", "session", "thread_id"])
+def test_an_identity_by_another_name(name: str) -> None:
+    with pytest.raises(TypeError, match="unknown; write"), spanhook.context(**{name: "x"}):  # pyright: ignore[reportArgumentType]
+        pass
+
+
+def test_a_status_code_is_a_number() -> None:
+    with pytest.raises(ValueError, match="HTTP status"):
+        Reject("no", status_code="402")  # pyright: ignore[reportArgumentType]
+
+
+def test_instrument_takes_one_name_for_a_list_and_says_what_it_does_not_take() -> None:
+    with pytest.raises(spanhook.ConfigurationError, match="unknown library 'langgrph'"):
+        spanhook.instrument(require="langgrph")
+    with pytest.raises(spanhook.ConfigurationError, match="import it"):
+        spanhook.instrument("hooks:hooks")  # pyright: ignore[reportArgumentType]
+    with pytest.raises(spanhook.ConfigurationError, match=r"pass spanhook.Settings"):
+        spanhook.instrument(settings={"steps": True})  # pyright: ignore[reportArgumentType]
+
+
+def test_a_coroutine_can_be_probed() -> None:
+    @tool
+    async def search(query: str) -> str:
+        """Search."""
+        raise AssertionError("must not run")
+
+    assert is_gated("tool.execute", lambda: search.ainvoke({"query": "x"}))

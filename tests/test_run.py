@@ -203,3 +203,11 @@ def test_console_prints_runs_on_standard_error(folder: Folder) -> None:
         assert ran.stdout.strip() == REJECTED
         assert "refund" in ran.stderr
     assert "refund" in folder.spanhook(*GATED, "app.py", SPANHOOK_CONSOLE="1").stderr
+
+
+def test_standard_streams_that_are_closed(folder: Folder) -> None:
+    folder.write(app="open('ran', 'w').close()")
+    command = ["sh", "-c", f"exec {sys.executable} -m spanhook run app.py >&- 2>&-"]
+    done = subprocess.run(command, cwd=folder.path, env=environment({}), check=False)
+    assert done.returncode == 0
+    assert (folder.path / "ran").exists()

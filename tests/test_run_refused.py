@@ -38,6 +38,14 @@ def python_with(path: Path, **lines: str) -> str:
 
 NOT_STARTED = {
     "no path": (["app.py"], {"SPANHOOK_HOOKS": "nope.py:hooks"}, 2, "there is no file"),
+    "misspelt": (
+        ["app.py"],
+        {"SPANHOOK_HOKS": "hooks.py:hooks"},
+        2,
+        "SPANHOOK_HOKS is unknown; did you mean SPANHOOK_HOOKS?",
+    ),
+    "empty hooks": (["--hooks", "", "app.py"], {}, 2, "--hooks was given nothing"),
+    "empty require": (["--require", "", "app.py"], {}, 2, "--require was given nothing"),
     "no script": (["nope.py"], {}, 2, "there is no script 'nope.py'"),
     "no command": (["--", "no-such-command"], {}, 2, "there is no command 'no-such-command'"),
     "nothing": ([], {}, 2, "nothing to run"),
@@ -89,6 +97,8 @@ NOT_STARTED = {
 
 OFTEN = (
     "no path",
+    "misspelt",
+    "empty hooks",
     "no script",
     "mode variable",
     "library",

@@ -7,11 +7,12 @@ import inspect
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator
 from dataclasses import dataclass, field
+from difflib import get_close_matches
 from typing import Any
 
 from spanhook import semconv
 from spanhook.errors import ConfigurationError, Repeats
-from spanhook.hook import UNSET, FailMode, FunctionHook, Hook
+from spanhook.hook import UNSET, FailMode, FunctionHook, Hook, HookSettings
 from spanhook.operation import Operation
 
 MAX_PER_EVENT = 20
@@ -106,6 +107,7 @@ def bindings(hook: Hook) -> Iterator[Bound]:
     if isinstance(hook, FunctionHook):
         yield bind(hook, hook.form, hook.function)
         return
+    _check_attributes(hook)
     found = False
     for method, form in (("before", BEFORE), ("around", AROUND), ("after", AFTER), ("on_error", ERROR)):
         if getattr(type(hook), method) is not getattr(Hook, method):
@@ -115,6 +117,21 @@ def bindings(hook: Hook) -> Iterator[Bound]:
         raise ConfigurationError(
             f"{type(hook).__qualname__} overrides none of before, after, on_error, around; it would never do anything"
         )
+
+
+def _check_attributes(hook: Hook) -> None:
+    """Refuse a misspelt setting of a class, which would widen the hook in silence."""
+    settings = {"kinds", *HookSettings.__annotations__}
+    for kind in type(hook).__mro__:
+        if kind is Hook:
+            return
+        for name, value in vars(kind).items():
+            close = () if name.startswith("_") or callable(value) else get_close_matches(name, settings, 1, 0.75)
+            for meant in close:
+                if name not in settings:
+                    raise ConfigurationError(
+                        f"hook {kind.__qualname__}: {name!r} is no setting of a hook; did you mean {meant!r}?"
+                    )
 
 
 def bind(hook: Hook, form: str, function: Callable[..., Any], *, watch: bool = False) -> Bound:
@@ -183,8 +200,10 @@ def _kinds(name: str, given: Collection[str]) -> frozenset[str]:
         given = (given,)
     for kind in given:
         if kind != "*" and kind not in semconv.KINDS:
+            start, _, phase = kind.rpartition(".")
+            meant = f" (an event; write {start!r})" if phase in semconv.PHASES and start in semconv.KINDS else ""
             raise ConfigurationError(
-                f"hook {name!r}: unknown kind {kind!r}; expected '*' or one of {', '.join(semconv.KINDS)}"
+                f"hook {name!r}: unknown kind {kind!r}{meant}; expected '*' or one of {', '.join(semconv.KINDS)}"
             )
     return frozenset(given) or frozenset("*")
 

@@ -13,6 +13,7 @@ from spanhook.clock import clock
 from spanhook.current import InHook, current
 from spanhook.driving import park
 from spanhook.errors import HookError
+from spanhook.hook import Reject
 from spanhook.hosting import Host, host_for
 from spanhook.operation import Operation
 from spanhook.plain import Passed
@@ -131,6 +132,8 @@ class Chain:
         op = self._op
         if value is not None and hasattr(value, "__await__"):
             value, error, spent = await self._piece(bound, op, _given, value)
+        if error is None and value is not None and not bound.watch:
+            error = value if isinstance(value, Reject) else HookError(_RETURNED.format(type(value).__name__))
         if error is not None:
             self._verdicts.failed(bound, error, spent)
         elif op.modified is not modified or op.answered:
@@ -334,6 +337,9 @@ class Chain:
             return False
         finally:
             current.set(held)
+
+
+_RETURNED = "it returned a {}, which says nothing; raise Reject(...) to refuse, op.respond(...) to answer"
 
 
 def _given(value: Any) -> Any:

@@ -83,11 +83,14 @@ def instrument(
         ConfigurationError: Something given cannot be used.
         RequirementError: A required library is not installed, not supported, or not bound completely.
     """
+    if settings is not None and not isinstance(settings, Settings):  # pyright: ignore[reportUnnecessaryIsInstance]
+        raise ConfigurationError(f"settings={settings!r}; pass spanhook.Settings(...)")
     several = isinstance(hooks, Iterable) and not isinstance(hooks, Hooks | str)
     given: list[Any] = list(hooks) if several else [] if hooks is None else [hooks]  # pyright: ignore[reportArgumentType]
     for one in given:
         if not isinstance(one, Hooks | Hook):
-            raise ConfigurationError(f"{one!r} is neither a spanhook.Hooks nor a spanhook.Hook")
+            hint = "; import it, or name it with spanhook run --hooks" if isinstance(one, str) else ""
+            raise ConfigurationError(f"{one!r} is neither a spanhook.Hooks nor a spanhook.Hook{hint}")
     wanted = list(installed(only))
     required = names(require)
     with ExitStack() as undo:

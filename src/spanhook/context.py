@@ -44,6 +44,9 @@ ambient: ContextVar[Identity] = ContextVar("spanhook.identity", default=NOBODY)
 """The identity that ``context`` has set here."""
 
 
+_MISTAKEN = {"tenant": "tenant_id", "user": "user_id", "session": "session_id", "thread_id": "session_id"}
+
+
 @contextmanager
 def context(
     *,
@@ -65,8 +68,10 @@ def context(
         **attributes: Written as they are on every span inside.
 
     Raises:
-        TypeError: An id is not a string.
+        TypeError: An id is not a string, or goes by a name that is none of these.
     """
+    for name in _MISTAKEN.keys() & attributes.keys():
+        raise TypeError(f"spanhook.context({name}=...) is unknown; write {_MISTAKEN[name]}=")
     given = {"tenant_id": tenant_id, "user_id": user_id, "session_id": session_id}
     changes = {name: value for name, value in given.items() if value is not None}
     for name, value in changes.items():

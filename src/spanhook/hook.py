@@ -32,10 +32,12 @@ class Reject(SpanhookError):
             and the run itself ends with this exception whatever the framework does.
 
     Raises:
-        ValueError: ``scope`` is neither.
+        ValueError: ``scope`` is neither, or ``status_code`` is no number.
     """
 
     def __init__(self, reason: str = "Rejected", *, status_code: int = 403, scope: Scope = "operation") -> None:
+        if not isinstance(status_code, int):  # pyright: ignore[reportUnnecessaryIsInstance]
+            raise ValueError(f"Reject(status_code={status_code!r}): expected an HTTP status such as 403")
         if scope not in ("operation", "run"):
             raise ValueError(f"Reject(scope={scope!r}): expected 'operation' or 'run'")
         super().__init__(reason)

@@ -288,8 +288,8 @@ class Operation:
         foreign = [name for name in fields if name not in self.shape.takes]
         if foreign or not fields:
             takes = ", ".join(f"{name}=" for name in sorted(self.shape.takes))
-            given = f"{', '.join(foreign)}, which this call has not got" if foreign else "nothing to replace"
-            raise HookError(f"op.replace() was given {given}; for {self.kind} of {self.shape.layer} it takes {takes}")
+            given = ", ".join(f"{name}=" for name in foreign) or "nothing"
+            raise HookError(f"op.replace() was given {given}; {self.kind} of {self.shape.layer} takes {takes}")
         args, kwargs = self.shape.rewrite(self.instance, self.args, self.kwargs, change)
         if self._undo is None:
             self._undo = self.args, self.kwargs, self.modified, self.model

@@ -54,6 +54,8 @@ class Prices:
                 self._missing = True
             else:
                 self._library = genai_prices
+                # The first look-up unpacks the lists; it must not be counted as part of a model call.
+                self._calculate(Usage(1, 1), "openai", "gpt-4o-mini")
         return self._library is not None
 
     def price(self, used: Usage, provider: str, model: str) -> None:

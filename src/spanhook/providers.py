@@ -9,6 +9,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from importlib.metadata import entry_points
 from typing import Any, TextIO
+from uuid import uuid4
 
 import wrapt
 from opentelemetry import _logs, metrics, trace
@@ -18,7 +19,7 @@ from opentelemetry.sdk._logs import LoggerProvider
 from opentelemetry.sdk._logs.export import BatchLogRecordProcessor
 from opentelemetry.sdk.metrics import MeterProvider
 from opentelemetry.sdk.metrics.export import MetricReader, PeriodicExportingMetricReader
-from opentelemetry.sdk.resources import SERVICE_NAME, Resource
+from opentelemetry.sdk.resources import SERVICE_INSTANCE_ID, SERVICE_NAME, Resource
 from opentelemetry.sdk.trace import TracerProvider
 from opentelemetry.sdk.trace.export import BatchSpanProcessor
 
@@ -114,6 +115,8 @@ def setup(service_name: str | None = None, console: TextIO | None = None) -> boo
     resource = Resource.create()
     if service_name and str(resource.attributes.get(SERVICE_NAME, "unknown_service")).startswith("unknown_service"):
         resource = resource.merge(Resource({SERVICE_NAME: service_name}))
+    if SERVICE_INSTANCE_ID not in resource.attributes:  # older SDKs set none, and processes would share their series
+        resource = resource.merge(Resource({SERVICE_INSTANCE_ID: str(uuid4())}))
     for signal, exporters in made.items():
         one = _GLOBALS[signal]
         one.set(one.make(resource, exporters))

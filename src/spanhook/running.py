@@ -36,8 +36,9 @@ def run(target: Target, wanted: Wanted) -> NoReturn:
         _ask(target.python, environ)
     if not target.direct:
         _rehearse(target.python or (sys.executable,), environ)
-    sys.stdout.flush()
-    sys.stderr.flush()
+    for stream in (sys.stdout, sys.stderr):
+        if stream is not None:  # closed before we were started
+            stream.flush()
     try:
         os.execve(target.file, target.argv, environ)  # noqa: S606 - the user's own command line
     except OSError as error:

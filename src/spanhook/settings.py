@@ -2,10 +2,11 @@
 
 import os
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, get_args
 
 from spanhook.errors import ConfigurationError
 
+Mode = Literal["enforce", "off"]
 Content = Literal["NO_CONTENT", "SPAN_ONLY", "EVENT_ONLY", "SPAN_AND_EVENT"]
 CONTENT_VARIABLE = "OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT"
 _CONTENT = ("NO_CONTENT", "SPAN_ONLY", "EVENT_ONLY", "SPAN_AND_EVENT")
@@ -25,12 +26,21 @@ class Settings:
             ``OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT`` unless given.
     """
 
-    mode: Literal["enforce", "off"] = "enforce"
+    mode: Mode = "enforce"
     steps: bool = False
     stream_usage: bool = False
     trust_baggage: bool = False
     tenant_metrics: bool = False
     content: Content | None = None
+
+    def __post_init__(self) -> None:
+        """Refuse what the types do not allow.
+
+        Raises:
+            ConfigurationError: ``mode`` is unknown.
+        """
+        if self.mode not in get_args(Mode):
+            raise ConfigurationError(f"mode {self.mode!r} is unknown; expected one of {', '.join(get_args(Mode))}")
 
     def captured(self) -> Content:
         """What content is recorded.
@@ -46,4 +56,5 @@ class Settings:
         for known in _CONTENT:
             if value == known:
                 return known  # pyright: ignore[reportReturnType]
-        raise ConfigurationError(f"{CONTENT_VARIABLE}={value!r}; expected one of {', '.join(_CONTENT)}")
+        said = f"content={self.content!r}" if self.content else f"{CONTENT_VARIABLE}={value!r}"
+        raise ConfigurationError(f"{said}; expected one of {', '.join(_CONTENT)}")

@@ -8,8 +8,10 @@ agent.invoke(...)
 assert [op.status for op in seen.operations if op.name == "refund"] == ["rejected"]
 """
 
+import asyncio
+import inspect
 import itertools
-from collections.abc import Callable, Generator, Iterable
+from collections.abc import Awaitable, Callable, Generator, Iterable
 from contextlib import contextmanager, suppress
 from typing import Any
 
@@ -183,7 +185,7 @@ def is_gated(kind: str, call: Callable[[], Any]) -> bool:
 
     Args:
         kind: Such as ``tool.execute``.
-        call: Makes the call; run once, with everything of that kind refused.
+        call: Makes the call, or returns the awaitable that does; run once, with everything of that kind refused.
 
     Returns:
         True if at least one operation of the kind was refused before its body ran.
@@ -197,5 +199,11 @@ def is_gated(kind: str, call: Callable[[], Any]) -> bool:
         raise Reject("refused by spanhook.testing.is_gated", scope="run")
 
     with recorder(probe), suppress(Reject):
-        call()
+        made = call()
+        if inspect.isawaitable(made):
+            asyncio.run(_await(made))
     return bool(refused) and all(not op.called for op in refused)
+
+
+async def _await(made: Awaitable[Any]) -> Any:
+    return await made

@@ -1,15 +1,14 @@
 """What the ``SPANHOOK_*`` variables say, which spanhook's commands and loaders read, and nothing else does."""
 
+import difflib
 import os
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
-from typing import Literal, get_args
+from typing import get_args
 
 from spanhook.errors import ConfigurationError
 from spanhook.loading import is_path
-from spanhook.settings import Settings
-
-Mode = Literal["enforce", "off"]
+from spanhook.settings import Mode, Settings
 
 HOOKS = "SPANHOOK_HOOKS"
 REQUIRE = "SPANHOOK_REQUIRE"
@@ -81,16 +80,33 @@ def read(
     """What is wanted by the arguments, and by the environment where they say nothing.
 
     Raises:
-        ConfigurationError: A variable holds a value that cannot be used.
+        ConfigurationError: A variable or an argument holds a value that cannot be used, or a variable is misspelt.
     """
+    hooks, require = tuple(hooks), tuple(require)
+    for option, values in (("--hooks", hooks), ("--require", require)):
+        if not all(value.strip() for value in values):
+            raise ConfigurationError(
+                f"{option} was given nothing; leave it out, or check the variable it was taken from"
+            )
+    for name in environ:
+        meant = misspelt(name)
+        if meant:
+            raise ConfigurationError(f"{name} is unknown; did you mean {meant}?")
     return Wanted(
-        hooks=tuple(hooks) or tuple(split_specs(environ.get(HOOKS, ""))),
+        hooks=hooks or tuple(split_specs(environ.get(HOOKS, ""))),
         require=tuple(split_names(require)) or tuple(split_names([environ.get(REQUIRE, "")])),
         mode=_mode(mode or environ.get(MODE, "")),
         console=console or _switch(environ, CONSOLE),
         steps=steps or _switch(environ, STEPS),
         stream_usage=stream_usage or _switch(environ, STREAM_USAGE),
     )
+
+
+def misspelt(name: str) -> str:
+    """The variable of ours that ``name`` is too close to for a name of somebody else's; empty if none."""
+    if not name.startswith("SPANHOOK") or name in SETTINGS or name in INTERNAL:
+        return ""
+    return next(iter(difflib.get_close_matches(name, SETTINGS, 1, 0.88)), "")
 
 
 def split_specs(value: str) -> list[str]:

@@ -73,7 +73,9 @@ def _shallow(hanging: str, style: Style) -> str:
 def _values(node: Node, style: Style) -> tuple[str, ...]:
     """Duration, tokens in, tokens out, cost, status."""
     used = node.usage
-    tokens = (f"{used.input_tokens:,} in", f"{used.output_tokens:,} out") if used.total_tokens else ("", "")
+    about, tokens = "~" if used.estimated else "", ("", "")
+    if used.total_tokens:
+        tokens = f"{about}{used.input_tokens:,} in", f"{about}{used.output_tokens:,} out"
     return duration(node.duration_ns), *tokens, cost(used, style), node.status
 
 
@@ -167,7 +169,8 @@ def _table(rows: Sequence[tuple[str, ...]]) -> list[str]:
 def _spent(used: Usage, style: Style, *, whole: bool) -> tuple[str, str, str]:
     cached = f" ({used.cache_read_tokens:,} cached)" if used.cache_read_tokens and whole else ""
     thought = f" ({used.reasoning_tokens:,} reasoning)" if used.reasoning_tokens and whole else ""
-    return f"{used.input_tokens:,} in{cached}", f"{used.output_tokens:,} out{thought}", cost(used, style)
+    about = "~" if used.estimated else ""
+    return f"{about}{used.input_tokens:,} in{cached}", f"{about}{used.output_tokens:,} out{thought}", cost(used, style)
 
 
 def duration(nanoseconds: int) -> str:
@@ -186,7 +189,7 @@ def cost(used: Usage, style: Style) -> str:
     """A cost in dollars; ``unpriced`` where no price is known, and at least so much where some are not."""
     if used.cost_usd is None:
         return "unpriced" if used.total_tokens else ""
-    sign = ("≥" if style.unicode else ">=") if used.unpriced_tokens else ""
+    sign = ("≥" if style.unicode else ">=") if used.unpriced_tokens else "~" if used.estimated else ""
     return f"{sign}${used.cost_usd:.6f}"
 
 

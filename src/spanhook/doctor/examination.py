@@ -1,5 +1,6 @@
 """Looking at everything: imports the libraries, loads the hooks, and leaves nothing installed."""
 
+import importlib.util
 import os
 import platform
 import sys
@@ -42,7 +43,7 @@ def examination(hooks: Iterable[str], require: Iterable[str], environ: Mapping[s
     telemetry, wrong = _telemetry(environ)
     findings += wrong
     installed = [library.name for library in libraries if library.version]
-    findings += [*_gaps(libraries, wanted.require), *examine(environ), *loader(environ)]
+    findings += [*_gaps(libraries, wanted.require), *examine(environ), *loader(environ), *_prices()]
     return Report(
         spanhook=__version__,
         python=platform.python_version(),
@@ -146,3 +147,8 @@ def _name_of(provider: Any) -> str:
 
 def _to(signal: str, exporter: str, environ: Mapping[str, str]) -> str:
     return f"{exporter} to {endpoint(signal, exporter, environ)}" if exporter.startswith("otlp") else exporter
+
+
+def _prices() -> Iterator[Finding]:
+    if importlib.util.find_spec("genai_prices") is None:
+        yield Finding("note", "prices", "genai-prices is not installed, so no model has a price and no cost is counted")

@@ -22,7 +22,7 @@ def names(given: Iterable[str]) -> list[str]:
         ConfigurationError: There is no instrumentor for one of them.
     """
     found: list[str] = []
-    for name in given:
+    for name in [given] if isinstance(given, str) else given:
         known = ALIASES.get(name.strip(), name.strip())
         if known not in INSTRUMENTORS:
             raise ConfigurationError(f"unknown library {name!r}; spanhook knows {', '.join(INSTRUMENTORS)}")
