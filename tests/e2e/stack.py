@@ -38,18 +38,14 @@ def needed(name: str) -> Path:
 
 
 @dataclass(frozen=True, slots=True)
-class Stack:
-    """What runs, and where."""
+class Pipe:
+    """A collector, and what stands in for the backends behind it."""
 
     endpoint: str
     grpc_endpoint: str
     collector: Server
-    prometheus: Prometheus
-    prometheus_server: Server
-    alertmanager: str
     sink: Sink
     sink_server: Server
-    loki: Loki | None
 
     def environ(self) -> dict[str, str]:
         """What an application is given to send here."""
@@ -60,62 +56,103 @@ class Stack:
         }
 
 
+@dataclass(frozen=True, slots=True)
+class Stack(Pipe):
+    """The same with real backends, but for Tempo."""
+
+    prometheus: Prometheus
+    prometheus_server: Server
+    alertmanager: str
+    loki: Loki | None
+
+
+@contextmanager
+def pipe(
+    folder: Path, environ: Mapping[str, str] | None = None, configuration: str = "standalone.yaml"
+) -> Generator[Pipe, None, None]:
+    """Run one collector with everything behind it in the sink.
+
+    Args:
+        folder: Where everything is kept.
+        environ: More variables for the collector.
+        configuration: Which of the committed configurations.
+    """
+    with ExitStack() as running:
+        sink, sink_ports = _started_sink(running, folder / "sink")
+        collector, ports = _started_collector(
+            running,
+            folder / "collector",
+            {**_backends(sink_ports[0], sink_ports[1], sink_ports[1]), **(environ or {})},
+            configuration,
+        )
+        yield Pipe(_url(ports[1]), _url(ports[0]), collector, Sink(folder / "sink"), sink)
+
+
 @contextmanager
 def stack(
-    folder: Path,
-    environ: Mapping[str, str] | None = None,
-    webhook: str = "http://127.0.0.1:9/",
-    *,
-    with_loki: bool = True,
+    folder: Path, environ: Mapping[str, str] | None = None, webhook: str = "http://127.0.0.1:9/"
 ) -> Generator[Stack, None, None]:
-    """Run all of it.
+    """Run all of it; logs go to Loki if it was built, else to the sink.
 
     Args:
         folder: Where everything is kept.
         environ: More variables for the collector.
         webhook: Where alerts go.
-        with_loki: Send logs to Loki if it was built, not to the sink.
     """
-    ports = free_ports(12)
     with ExitStack() as running:
-
-        def run(server: Server) -> Server:
-            server.start()
-            running.callback(server.stop)
-            return server
-
-        run(_alertmanager(folder / "alertmanager", ports[0], webhook))
-        prometheus = run(_prometheus(folder / "prometheus", ports[1], ports[0]))
-        sink = run(_sink(folder / "sink", *ports[2:5]))
-        loki_path = program("loki") if with_loki else None
-        loki_url = f"http://127.0.0.1:{ports[3]}"
-        if loki_path is not None:
-            loki_url = f"http://127.0.0.1:{ports[5]}"
-            run(_loki(loki_path, folder / "loki", ports[5], ports[6]))
-        collector = run(
-            _collector(
-                folder / "collector",
-                ports[7:10],
-                {
-                    "SPANHOOK_TEMPO_ENDPOINT": f"127.0.0.1:{ports[2]}",
-                    "SPANHOOK_PROMETHEUS_URL": f"http://127.0.0.1:{ports[1]}",
-                    "SPANHOOK_LOKI_URL": loki_url,
-                    **QUICK,
-                    **(environ or {}),
-                },
-            )
+        sink, sink_ports = _started_sink(running, folder / "sink")
+        alertmanager, at, loki, loki_internal = free_ports(4)
+        _start(running, _alertmanager(folder / "alertmanager", alertmanager, webhook))
+        prometheus = _start(running, _prometheus(folder / "prometheus", at, alertmanager))
+        loki_path = program("loki")
+        if loki_path is None:
+            loki = sink_ports[1]
+        else:
+            _start(running, _loki(loki_path, folder / "loki", loki, loki_internal))
+        collector, ports = _started_collector(
+            running, folder / "collector", {**_backends(sink_ports[0], at, loki), **(environ or {})}, "standalone.yaml"
         )
         yield Stack(
-            endpoint=f"http://127.0.0.1:{ports[8]}",
-            grpc_endpoint=f"http://127.0.0.1:{ports[7]}",
-            collector=collector,
-            prometheus=Prometheus(f"http://127.0.0.1:{ports[1]}"),
-            prometheus_server=prometheus,
-            alertmanager=f"http://127.0.0.1:{ports[0]}",
-            sink=Sink(folder / "sink"),
-            sink_server=sink,
-            loki=Loki(loki_url) if loki_path is not None else None,
+            _url(ports[1]),
+            _url(ports[0]),
+            collector,
+            Sink(folder / "sink"),
+            sink,
+            Prometheus(_url(at)),
+            prometheus,
+            _url(alertmanager),
+            Loki(_url(loki)) if loki_path is not None else None,
         )
+
+
+def _url(port: int) -> str:
+    return f"http://127.0.0.1:{port}"
+
+
+def _backends(tempo: int, prometheus: int, loki: int) -> dict[str, str]:
+    return {
+        "SPANHOOK_TEMPO_ENDPOINT": f"127.0.0.1:{tempo}",
+        "SPANHOOK_PROMETHEUS_URL": _url(prometheus),
+        "SPANHOOK_LOKI_URL": _url(loki),
+    }
+
+
+def _start(running: ExitStack, server: Server) -> Server:
+    server.start()
+    running.callback(server.stop)
+    return server
+
+
+def _started_sink(running: ExitStack, folder: Path) -> tuple[Server, list[int]]:
+    ports = free_ports(3)
+    return _start(running, _sink(folder, *ports)), ports
+
+
+def _started_collector(
+    running: ExitStack, folder: Path, environ: Mapping[str, str], configuration: str
+) -> tuple[Server, list[int]]:
+    ports = free_ports(3)
+    return _start(running, _collector(folder, ports, {**QUICK, **environ}, configuration)), ports
 
 
 def _alertmanager(folder: Path, port: int, webhook: str) -> Server:
@@ -128,7 +165,7 @@ def _alertmanager(folder: Path, port: int, webhook: str) -> Server:
         "--cluster.listen-address=",
         f"--web.listen-address=127.0.0.1:{port}",
     ]
-    return Server(needed("alertmanager"), arguments, folder, f"http://127.0.0.1:{port}/-/ready")
+    return Server(needed("alertmanager"), arguments, folder, f"{_url(port)}/-/ready")
 
 
 def _prometheus(folder: Path, port: int, alertmanager: int) -> Server:
@@ -141,7 +178,7 @@ def _prometheus(folder: Path, port: int, alertmanager: int) -> Server:
         f"--web.listen-address=127.0.0.1:{port}",
         *PROMETHEUS_FLAGS,
     ]
-    return Server(needed("prometheus"), arguments, folder, f"http://127.0.0.1:{port}/-/ready")
+    return Server(needed("prometheus"), arguments, folder, f"{_url(port)}/-/ready")
 
 
 def _sink(folder: Path, grpc: int, http: int, health: int) -> Server:
@@ -153,7 +190,7 @@ def _sink(folder: Path, grpc: int, http: int, health: int) -> Server:
         "SINK_DATA": str(folder),
     }
     arguments = ["--config", str(Path(__file__).with_name("sink.yaml"))]
-    return Server(needed("otelcol"), arguments, folder, f"http://127.0.0.1:{health}/", environ)
+    return Server(needed("otelcol"), arguments, folder, f"{_url(health)}/", environ)
 
 
 def _loki(path: Path, folder: Path, port: int, internal: int) -> Server:
@@ -165,10 +202,10 @@ def _loki(path: Path, folder: Path, port: int, internal: int) -> Server:
         "SPANHOOK_LOKI_DATA": str(folder / "data"),
     }
     arguments = [f"-config.file={BACKENDS / 'loki.yaml'}", "-config.expand-env=true"]
-    return Server(path, arguments, folder, f"http://127.0.0.1:{port}/ready", environ)
+    return Server(path, arguments, folder, f"{_url(port)}/ready", environ)
 
 
-def _collector(folder: Path, ports: list[int], environ: Mapping[str, str]) -> Server:
+def _collector(folder: Path, ports: list[int], environ: Mapping[str, str], configuration: str) -> Server:
     folder.mkdir(parents=True)
     own = {
         "SPANHOOK_COLLECTOR_GRPC_PORT": str(ports[0]),
@@ -177,5 +214,5 @@ def _collector(folder: Path, ports: list[int], environ: Mapping[str, str]) -> Se
         "SPANHOOK_COLLECTOR_DATA": str(folder / "data"),
         **environ,
     }
-    arguments = ["--config", str(COLLECTOR / "standalone.yaml")]
-    return Server(needed("otelcol"), arguments, folder, f"http://127.0.0.1:{ports[2]}/", own)
+    arguments = ["--config", str(COLLECTOR / configuration)]
+    return Server(needed("otelcol"), arguments, folder, f"{_url(ports[2])}/", own)
