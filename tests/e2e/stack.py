@@ -79,13 +79,13 @@ def pipe(
     """
     with ExitStack() as running:
         sink, sink_ports = _started_sink(running, folder / "sink")
-        collector, ports = _started_collector(
+        started, ports = _started_collector(
             running,
             folder / "collector",
             {**_backends(sink_ports[0], sink_ports[1], sink_ports[1]), **(environ or {})},
             configuration,
         )
-        yield Pipe(_url(ports[1]), _url(ports[0]), collector, Sink(folder / "sink"), sink)
+        yield Pipe(_url(ports[1]), _url(ports[0]), started, Sink(folder / "sink"), sink)
 
 
 @contextmanager
@@ -109,13 +109,13 @@ def stack(
             loki = sink_ports[1]
         else:
             _start(running, _loki(loki_path, folder / "loki", loki, loki_internal))
-        collector, ports = _started_collector(
+        started, ports = _started_collector(
             running, folder / "collector", {**_backends(sink_ports[0], at, loki), **(environ or {})}, "standalone.yaml"
         )
         yield Stack(
             _url(ports[1]),
             _url(ports[0]),
-            collector,
+            started,
             Sink(folder / "sink"),
             sink,
             Prometheus(_url(at)),
@@ -152,7 +152,7 @@ def _started_collector(
     running: ExitStack, folder: Path, environ: Mapping[str, str], configuration: str
 ) -> tuple[Server, list[int]]:
     ports = free_ports(3)
-    return _start(running, _collector(folder, ports, {**QUICK, **environ}, configuration)), ports
+    return _start(running, collector(folder, ports, {**QUICK, **environ}, configuration)), ports
 
 
 def _alertmanager(folder: Path, port: int, webhook: str) -> Server:
@@ -205,7 +205,8 @@ def _loki(path: Path, folder: Path, port: int, internal: int) -> Server:
     return Server(path, arguments, folder, f"{_url(port)}/ready", environ)
 
 
-def _collector(folder: Path, ports: list[int], environ: Mapping[str, str], configuration: str) -> Server:
+def collector(folder: Path, ports: list[int], environ: Mapping[str, str], configuration: str) -> Server:
+    """A collector with one of the committed configurations, on these ports: gRPC, HTTP, health."""
     folder.mkdir(parents=True)
     own = {
         "SPANHOOK_COLLECTOR_GRPC_PORT": str(ports[0]),
@@ -215,4 +216,7 @@ def _collector(folder: Path, ports: list[int], environ: Mapping[str, str], confi
         **environ,
     }
     arguments = ["--config", str(COLLECTOR / configuration)]
-    return Server(needed("otelcol"), arguments, folder, f"{_url(ports[2])}/", own)
+    ready = f"{_url(ports[2])}/"
+    if configuration == "gateway.yaml":
+        ready = ready.replace("http:", "https:")
+    return Server(needed("otelcol"), arguments, folder, ready, own)
