@@ -66,7 +66,7 @@ def _read(name: str) -> Any:
 def _same(left: Any, right: Any, name: str) -> None:
     """Components of one name are configured alike, but for what the tiers are called."""
     for section in ("processors", "connectors"):
-        for component in left[section].keys() & right[section].keys():
+        for component in left[section].keys() & right.get(section, {}).keys():
             if component != "transform/derived":
                 assert left[section][component] == right[section][component], f"{component} of {name}"
 
