@@ -18,7 +18,6 @@ from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTrace
 from opentelemetry.proto.common.v1.common_pb2 import AnyValue, KeyValue
 from opentelemetry.proto.logs.v1.logs_pb2 import LogRecord
 from opentelemetry.proto.trace.v1.trace_pb2 import Span
-
 from tests.e2e.programs import until
 from tests.e2e.stack import Pipe, pipe
 
@@ -27,7 +26,7 @@ SPANS_PER_RUN = 6
 TICKS = os.sysconf("SC_CLK_TCK")
 
 
-def _attribute(key: str, value: str | int | float) -> KeyValue:
+def _attribute(key: str, value: str | float) -> KeyValue:
     match value:
         case str():
             return KeyValue(key=key, value=AnyValue(string_value=value))

@@ -73,7 +73,9 @@ def _text(value: object) -> str:
 def stored(prometheus: Prometheus, names: set[str], instance: str) -> Series:
     """What Prometheus has of one process, by name and attributes."""
     found: Series = {}
-    for sample in prometheus.query(f'last_over_time({{__name__=~"{"|".join(sorted(names))}", instance="{instance}"}}[1h])'):
+    for sample in prometheus.query(
+        f'last_over_time({{__name__=~"{"|".join(sorted(names))}", instance="{instance}"}}[1h])'
+    ):
         key = (sample.labels["__name__"], _which(sample))
         assert key not in found, f"two series where the attributes tell of one: {sample.labels}"
         found[key] = sample.value

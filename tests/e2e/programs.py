@@ -53,7 +53,7 @@ def until(look: Callable[[], Found | None], about: str, seconds: float = 60.0) -
 
 def get(url: str, timeout: float = 10.0) -> str | None:
     """What is at ``url``, or ``None`` if nobody answers with success. Whoever answers is believed."""
-    unverified = ssl._create_unverified_context() if url.startswith("https:") else None  # noqa: SLF001
+    unverified = ssl._create_unverified_context() if url.startswith("https:") else None
     try:
         with urllib.request.urlopen(url, timeout=timeout, context=unverified) as answer:
             return answer.read().decode()

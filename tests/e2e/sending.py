@@ -58,13 +58,13 @@ class Application:
         """
         end = int((ended or time.time()) * SECOND)
         start = end - int(seconds * SECOND)
-        root = self.tracer.start_span(name, start_time=start, attributes={"spanhook.status": status, **(attributes or {})})
+        root = self.tracer.start_span(
+            name, start_time=start, attributes={"spanhook.status": status, **(attributes or {})}
+        )
         context = set_span_in_context(root)
         step = int(seconds * SECOND) // (len(children) + 1)
         for at, (child, child_status) in zip(itertools.count(start, step), children, strict=False):
-            span = self.tracer.start_span(
-                child, context, start_time=at, attributes={"spanhook.status": child_status}
-            )
+            span = self.tracer.start_span(child, context, start_time=at, attributes={"spanhook.status": child_status})
             if child_status in ("error", "rejected"):
                 span.set_status(Status(StatusCode.ERROR, child_status))
             span.end(at + step)

@@ -14,9 +14,7 @@ pytestmark = pytest.mark.e2e
 
 
 def _events(one: Pipe, mark: str) -> set[int]:
-    return {
-        int(record.attributes["number"]) for record in one.sink.records() if record.attributes.get("mark") == mark
-    }
+    return {int(record.attributes["number"]) for record in one.sink.records() if record.attributes.get("mark") == mark}
 
 
 def test_no_log_event_is_lost_while_backends_are_down_and_the_collector_is_killed(tmp_path: Path) -> None:
@@ -76,8 +74,8 @@ def test_an_application_neither_waits_nor_fails_without_a_collector() -> None:
         app.tracer_provider.shutdown()
 
 
-def test_what_the_disk_has_no_room_for_is_refused_not_lost(tmp_path: Path) -> None:
-    """The collector says so, and the SDK sends again once there is room."""
+def test_what_a_queue_has_no_room_for_is_refused(tmp_path: Path) -> None:
+    """The collector says so, the SDK tries again, and what was taken is not lost."""
     mark = uuid.uuid4().hex
     full = {"SPANHOOK_COLLECTOR_QUEUE_BYTES": "600000"}
     with pipe(tmp_path, full) as one:

@@ -37,8 +37,20 @@ SECRETS = {
     "shell": "login --password={} --verbose",
     "private key": PEM,
 }
-KEYS = ("password", "db.password", "apiKey", "api_key", "x-api-key", "client_secret", "http.request.header.authorization",
-        "set-cookie", "accessToken", "session_token", "aws.access_key_id", "user.credentials")  # fmt: skip
+KEYS = (
+    "password",
+    "db.password",
+    "apiKey",
+    "api_key",
+    "x-api-key",
+    "client_secret",
+    "http.request.header.authorization",
+    "set-cookie",
+    "accessToken",
+    "session_token",
+    "aws.access_key_id",
+    "user.credentials",
+)
 
 #: What stays as it is.
 HARMLESS: dict[str, Any] = {
@@ -90,7 +102,9 @@ def test_spans(piped: Pipe) -> None:
             span.set_attribute(f"value.{name}", secret)
         span.set_attributes(keyed)
         span.set_attribute("list", [secrets["github"], "harmless"])
-        span.add_event(f"event {secrets['slack']}", {"note": everything, "exception.stacktrace": f"at f\n{everything}\n"})
+        span.add_event(
+            f"event {secrets['slack']}", {"note": everything, "exception.stacktrace": f"at f\n{everything}\n"}
+        )
         span.record_exception(ValueError(everything))
         span.set_status(Status(StatusCode.ERROR, everything))
         span.end()
@@ -132,7 +146,9 @@ def test_log_events(piped: Pipe) -> None:
 def test_content_is_cut_on_spans_and_whole_in_log_events(piped: Pipe) -> None:
     mark, long = uuid.uuid4().hex, "é" * 500_000
     with application(piped.endpoint) as app:
-        span = app.tracer.start_span("chat", attributes={"mark": mark, "gen_ai.input.messages": long, "short": "x" * 2048})
+        span = app.tracer.start_span(
+            "chat", attributes={"mark": mark, "gen_ai.input.messages": long, "short": "x" * 2048}
+        )
         span.end()
         app.log("gen_ai.client.inference.operation.details", {"gen_ai.input.messages": long}, {"mark": mark})
     span, record = found_span(piped, mark), found_record(piped, mark)

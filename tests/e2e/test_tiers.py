@@ -86,9 +86,7 @@ def test_a_load_comes_through(tiers: Tiers) -> None:
 
 @pytest.mark.parametrize("headers", [{}, {"Authorization": "Bearer wrong"}])
 def test_an_agent_takes_nothing_without_its_token(tiers: Tiers, headers: dict[str, str]) -> None:
-    request = urllib.request.Request(
-        f"{tiers.agent}/v1/logs", b"{}", {"Content-Type": "application/json", **headers}
-    )
+    request = urllib.request.Request(f"{tiers.agent}/v1/logs", b"{}", {"Content-Type": "application/json", **headers})
     with pytest.raises(urllib.error.HTTPError) as refused:
         urllib.request.urlopen(request, timeout=10)
     assert refused.value.code == 401

@@ -36,7 +36,9 @@ def test_prometheus_has_what_the_load_counted(running: Stack) -> None:
     assert total("sum(last_over_time(spanhook_run_llm_calls_sum{$own}[1h]))") == totals["llm_calls"]
     assert total("sum(last_over_time(spanhook_run_tool_calls_sum{$own}[1h]))") == totals["tool_calls"]
     for status, runs in totals["runs_by_status"].items():
-        assert total(f'sum(last_over_time(spanhook_run_llm_calls_count{{$own,spanhook_status="{status}"}}[1h]))') == runs
+        assert (
+            total(f'sum(last_over_time(spanhook_run_llm_calls_count{{$own,spanhook_status="{status}"}}[1h]))') == runs
+        )
     for model, buckets in totals["tokens"].items():
         for bucket, tokens in buckets.items():
             labels = f'$own,gen_ai_response_model="{model}",spanhook_token_bucket="{bucket}"'
