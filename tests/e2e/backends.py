@@ -60,6 +60,10 @@ class Loki:
             {"labels": stream["stream"], "line": line} for stream in data["result"] for _, line, *_ in stream["values"]
         ]
 
+    def labels(self) -> list[str]:
+        """The names of all labels of streams."""
+        return _json(f"{self.url}/loki/api/v1/labels", {}) or []
+
 
 @dataclass(frozen=True, slots=True)
 class Span:
