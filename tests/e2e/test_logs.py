@@ -2,7 +2,7 @@
 
 import time
 import uuid
-from collections import Counter
+from collections import Counter, defaultdict
 from typing import Any
 
 import pytest
@@ -44,14 +44,14 @@ def test_every_run_is_told_with_its_user_and_cost(told: tuple[Loki, str, Any, fl
     runs = events(loki, selector, "spanhook.run", totals["events"]["spanhook.run"], started)
     assert Counter(run["labels"]["spanhook_status"] for run in runs) == totals["runs_by_status"]
     by_user: Counter[str] = Counter()
-    cost: Counter[str] = Counter()
+    cost: defaultdict[str, float] = defaultdict(float)
     for run in runs:
         user = run["labels"].get("user_id", "")
         by_user[user] += 1
         cost[user] += float(run["labels"].get("spanhook_cost_usd", 0))
         assert len(run["labels"]["trace_id"]) == 32
     assert by_user == {user: one["runs"] for user, one in totals["by_user"].items()}
-    assert cost == pytest.approx({user: one["cost"]["usd_float"] for user, one in totals["by_user"].items()}, abs=1e-9)
+    assert dict(cost) == pytest.approx({user: one["cost"]["usd_float"] for user, one in totals["by_user"].items()}, abs=1e-9)
 
 
 def test_every_decision_but_to_allow_is_told(told: tuple[Loki, str, Any, float]) -> None:
