@@ -1,6 +1,7 @@
 """Running the real command in real processes, in a folder of files written for one test."""
 
 import http.client
+import io
 import os
 import signal
 import socket
@@ -9,8 +10,12 @@ import sys
 import textwrap
 import time
 from collections.abc import Generator
-from contextlib import contextmanager
+from contextlib import contextmanager, redirect_stderr, redirect_stdout
 from pathlib import Path
+
+import pytest
+
+from spanhook.cli import main
 
 SPANHOOK = (sys.executable, "-m", "spanhook")
 
@@ -91,6 +96,23 @@ class Folder:
 
     def spanhook(self, *arguments: str, stdin: str = "", **env: str) -> subprocess.CompletedProcess[str]:
         return self.run(*SPANHOOK, *arguments, stdin=stdin, **env)
+
+    def here(self, *arguments: str, **env: str) -> subprocess.CompletedProcess[str]:
+        """The command without a process of its own, which costs a second; for those that start no application."""
+        assert arguments[:1] != ("run",)
+        out, err = io.StringIO(), io.StringIO()
+        with pytest.MonkeyPatch.context() as patch, redirect_stdout(out), redirect_stderr(err):
+            patch.chdir(self.path)
+            patch.setattr(sys, "argv", [*SPANHOOK[-1:], *arguments])
+            patch.setattr(sys, "path", list(sys.path))
+            for name in os.environ.keys() - environment({}).keys():
+                patch.delenv(name)
+            for name, value in env.items():
+                patch.setenv(name, value)
+            with pytest.raises(SystemExit) as left:
+                main()
+        assert isinstance(left.value.code, int)
+        return subprocess.CompletedProcess([*SPANHOOK, *arguments], left.value.code, out.getvalue(), err.getvalue())
 
     @contextmanager
     def server(self, *command: str, port: int, **env: str) -> Generator[subprocess.Popen[bytes]]:

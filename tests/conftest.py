@@ -1,12 +1,88 @@
 """Shared fixtures: every test starts and ends uninstrumented, and errors of spanhook's own code are errors."""
 
+import functools
+import gc
+import sys
 from collections.abc import Iterator
+from importlib import metadata
 
 import pytest
 
 import spanhook
 from spanhook.errors import internal
 from spanhook.finishing import reaper
+
+
+class Skips:
+    """Makes skipping a failure, where everything is installed that a test may need.
+
+    Args:
+        allowed: Reasons for which tests may be skipped, in full; each must come up.
+    """
+
+    def __init__(self, allowed: list[str]) -> None:
+        self._allowed = allowed
+        self._found: dict[str, str] = {}
+
+    def _look(self, report: pytest.CollectReport | pytest.TestReport) -> None:
+        if report.skipped and not hasattr(report, "wasxfail"):
+            *_, reason = report.longrepr if isinstance(report.longrepr, tuple) else (str(report.longrepr),)
+            self._found[report.nodeid] = reason.removeprefix("Skipped: ")
+
+    pytest_runtest_logreport = pytest_collectreport = _look
+
+    @property
+    def _complaints(self) -> list[str]:
+        skipped = [f"{test}: {reason}" for test, reason in self._found.items() if reason not in self._allowed]
+        return skipped + [f"nothing: {reason}" for reason in self._allowed if reason not in self._found.values()]
+
+    def pytest_sessionfinish(self, session: pytest.Session, exitstatus: int) -> None:
+        if self._complaints and exitstatus == pytest.ExitCode.OK:
+            session.exitstatus = pytest.ExitCode.TESTS_FAILED
+
+    def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
+        if self._complaints:
+            terminalreporter.section("not skipped as it should be")
+            for line in self._complaints:
+                terminalreporter.line(line)
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--no-skips", action="store_true", help="fail if a test is skipped")
+    parser.addoption(
+        "--may-skip", action="append", default=[], metavar="REASON", help="but not for this reason; it must come up"
+    )
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    if config.getoption("--no-skips"):
+        config.pluginmanager.register(Skips(config.getoption("--may-skip") or []))
+
+
+def pytest_sessionfinish() -> None:
+    """What comes now may ask the collector who refers to something: Hypothesis does, when it is imported."""
+    gc.unfreeze()
+
+
+@pytest.fixture(scope="session", autouse=True)
+def versions() -> Iterator[None]:
+    """Versions are looked up once, not six times a test; what is installed may only change with ``sys.path``."""
+    look_up = metadata.version
+
+    @functools.cache
+    def known(name: str, _path: tuple[str, ...]) -> str:
+        return look_up(name)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(metadata, "version", lambda name: known(name, tuple(sys.path)))
+        yield
+
+
+@pytest.fixture(scope="module", autouse=True)
+def frozen() -> None:
+    """What is there by now is there for good: collecting garbage, as many tests do, need not look at it again."""
+    gc.collect()
+    gc.freeze()
 
 
 @pytest.fixture(autouse=True)

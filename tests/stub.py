@@ -118,6 +118,7 @@ PARTS: dict[str, Any] = {
     "request": request,
     "output": output,
     "rewrite": rewrite,
+    "takes": frozenset(("inputs",)),
     "answer": answer,
     "is_interrupt": is_interrupt,
 }

@@ -239,16 +239,59 @@ def test_an_around_hook_cannot_turn_a_rejection_into_an_answer(mode: str) -> Non
     assert library.calls == []
 
 
-def test_reject_inside_a_fail_open_hook_still_rejects(mode: str) -> None:
+async def _areject(op: Operation) -> None:
+    await asyncio.sleep(0)
+    raise Reject("no")
+
+
+def _reject(op: Operation) -> None:
+    raise Reject("no")
+
+
+def _reject_first(op: Operation) -> Any:
+    raise Reject("no")
+    yield
+
+
+def _reject_then(op: Operation) -> Any:
+    yield
+    raise Reject("no")
+
+
+async def _wrap_and_reject(op: Operation, call_next: Next) -> Any:
+    raise Reject("no")
+
+
+async def _wrap_then_reject(op: Operation, call_next: Next) -> Any:
+    await call_next()
+    raise Reject("no")
+
+
+REJECTING: dict[str, tuple[str, Any, dict[str, Any]]] = {
+    "before": ("before", _reject, {}),
+    "async before": ("before", _areject, {}),
+    "blocking before": ("before", _reject, {"blocking": True}),
+    "around": ("around", _reject_first, {}),
+    "blocking around": ("around", _reject_first, {"blocking": True}),
+    "wrapping": ("around", _wrap_and_reject, {}),
+    "around, after the call": ("around", _reject_then, {"buffer": True}),
+    "wrapping, after the call": ("around", _wrap_then_reject, {"buffer": True}),
+    "after": ("after", _reject, {"buffer": True}),
+    "async after": ("after", _areject, {"buffer": True}),
+}
+
+
+@pytest.mark.parametrize("form", REJECTING)
+def test_reject_inside_a_fail_open_hook_still_rejects(form: str, mode: str) -> None:
+    """That a hook may fail does not make a decision of a failure."""
+    method, function, settings = REJECTING[form]
     hooks = Hooks()
-
-    @hooks.before("llm.call", priority=900, fail_mode="open")
-    def refuse(op: Operation) -> None:
-        raise Reject("no")
-
-    with stubbed(hooks) as (library, _), pytest.raises(Reject, match="no"):
+    getattr(hooks, method)("llm.call", priority=900, fail_mode="open", timeout=5.0, name="refuse", **settings)(function)
+    with stubbed(hooks) as (library, seen), pytest.raises(Reject, match="no"):
         use(library, mode, "x")
-    assert library.calls == []
+    assert library.calls == (["x"] if "after" in form else [])
+    assert [op.status for op in seen.operations] == ["rejected"]
+    assert decisions(seen.operations[0]) == [("refuse", "reject")]
 
 
 # ------------------------------------------------------------------------------------------------ failures
@@ -577,8 +620,7 @@ def test_an_around_hook_may_put_a_value_in_place_of_an_error(plain_mode: str) ->
     assert seen.operations[0].status == "success"
 
 
-@pytest.mark.parametrize("plain_mode", ["sync", "async"])
-def test_swallowing_an_error_without_a_value_keeps_it(plain_mode: str) -> None:
+def test_swallowing_an_error_without_a_value_keeps_it(mode: str) -> None:
     hooks = Hooks()
 
     @hooks.around("llm.call", priority=10)
@@ -592,7 +634,7 @@ def test_swallowing_an_error_without_a_value_keeps_it(plain_mode: str) -> None:
             await call_next()
 
     with stubbed(hooks) as (library, _), pytest.raises(KeyError, match="mine"):
-        use(library, plain_mode, KeyError("mine"))
+        use(library, mode, KeyError("mine"))
 
 
 def test_an_unusable_answer_is_a_failure_of_the_hook(mode: str, caplog: pytest.LogCaptureFixture) -> None:
@@ -654,12 +696,31 @@ def test_stop_iteration_keeps_its_identity(plain_mode: str) -> None:
             assert stopped.value is stop
 
 
+@pytest.mark.parametrize("stream_mode", ["stream", "astream"])
+def test_what_python_makes_of_a_stop_iteration_in_a_stream_is_what_its_consumer_sees(stream_mode: str) -> None:
+    hooks = Hooks()
+    hooks.around("llm.call", priority=10)(passing)
+
+    @hooks.around("llm.call", timeout=5.0)
+    async def wrapping(op: Operation, call_next: Next) -> Any:
+        return await call_next()
+
+    mine = StopIteration("mine")
+    with pytest.raises(RuntimeError) as expected:
+        use(Library(), stream_mode, mine)
+    with stubbed(hooks) as (library, seen), pytest.raises(RuntimeError) as caught:
+        use(library, stream_mode, mine)
+    assert str(caught.value) == str(expected.value)
+    assert caught.value.__cause__ is mine
+    assert [op.status for op in seen.operations] == ["error"]
+    assert seen.operations[0].decisions == ()
+
+
 class Serious(BaseException):
     """Not an ``Exception``."""
 
 
-@pytest.mark.parametrize("plain_mode", ["sync", "async"])
-def test_what_is_no_exception_is_raised_whatever_the_hook_did(plain_mode: str) -> None:
+def test_what_is_no_exception_is_raised_whatever_the_hook_did(mode: str) -> None:
     hooks = Hooks()
 
     @hooks.around("llm.call", priority=10)
@@ -685,7 +746,7 @@ def test_what_is_no_exception_is_raised_whatever_the_hook_did(plain_mode: str) -
 
     mine = Serious("mine")
     with stubbed(hooks) as (library, _), pytest.raises(Serious) as caught:
-        use(library, plain_mode, mine)
+        use(library, mode, mine)
     assert caught.value is mine
 
 
@@ -713,8 +774,7 @@ def test_a_second_yield_is_an_error_and_keeps_the_outcome(failing: bool, mode: s
     assert decisions(seen.operations[0]) == [("twice", "error")]
 
 
-@pytest.mark.parametrize("plain_mode", ["sync", "async"])
-def test_a_second_call_next_is_an_error(plain_mode: str) -> None:
+def test_a_second_call_next_is_an_error(mode: str) -> None:
     hooks = Hooks()
 
     @hooks.around("llm.call", priority=200, timeout=5.0)
@@ -724,7 +784,7 @@ def test_a_second_call_next_is_an_error(plain_mode: str) -> None:
             await call_next()
 
     with stubbed(hooks) as (library, _):
-        assert use(library, plain_mode, "x") == "x"
+        assert use(library, mode, "x") == "x"
     assert library.calls == ["x"]
 
 

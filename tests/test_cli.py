@@ -44,8 +44,9 @@ def test_the_console_script_is_the_same_command(folder: Folder) -> None:
         (["doctor", "extra"], "spanhook: Got unexpected extra argument"),
     ],
 )
-def test_a_mistake_is_one_line(folder: Folder, arguments: list[str], message: str) -> None:
-    ran = folder.spanhook(*arguments)
+@pytest.mark.parametrize("apart", [False, pytest.param(True, marks=pytest.mark.slow, id="in a process of its own")])
+def test_a_mistake_is_one_line(folder: Folder, arguments: list[str], message: str, apart: bool) -> None:
+    ran = (folder.spanhook if apart else folder.here)(*arguments)
 
     assert (ran.returncode, ran.stdout) == (2, "")
     assert ran.stderr.startswith(message)

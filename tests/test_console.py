@@ -22,7 +22,7 @@ from spanhook.console.rendering import duration, render
 from spanhook.console.terminal import Style, encodable, harmless, style_of, width
 from spanhook.console.tree import MAX_NODES, Node, Trees
 from spanhook.lifecycle import begin, end, listeners
-from spanhook.operation import DecisionRecord
+from spanhook.records import DecisionRecord
 from spanhook.semconv import GEN_AI_AGENT_NAME, GEN_AI_PROVIDER_NAME, GEN_AI_REQUEST_MODEL, GEN_AI_TOOL_NAME
 from spanhook.shape import Shape
 from spanhook.testing import fixed_clock, recorder

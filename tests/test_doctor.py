@@ -33,8 +33,8 @@ def installed(folder: Folder, monkeypatch: pytest.MonkeyPatch) -> Any:
     return install
 
 
-def diagnosed(folder: Folder, *arguments: str, **env: str) -> tuple[int, dict[str, Any]]:
-    ran = folder.spanhook("doctor", "--json", *arguments, **env)
+def diagnosed(folder: Folder, *arguments: str, apart: bool = True, **env: str) -> tuple[int, dict[str, Any]]:
+    ran = (folder.spanhook if apart else folder.here)("doctor", "--json", *arguments, **env)
     return ran.returncode, json.loads(ran.stdout)
 
 
@@ -93,12 +93,13 @@ def test_for_people(folder: Folder) -> None:
         ),
     ],
 )
+@pytest.mark.parametrize("apart", [False, pytest.param(True, marks=pytest.mark.slow, id="in a process of its own")])
 def test_wrong_configuration(
-    folder: Folder, arguments: list[str], variables: dict[str, str], code: int, about: str, text: str
+    folder: Folder, arguments: list[str], variables: dict[str, str], code: int, about: str, text: str, apart: bool
 ) -> None:
     folder.write(hooks=HOOKS)
 
-    got, report = diagnosed(folder, *arguments, **variables)
+    got, report = diagnosed(folder, *arguments, apart=apart, **variables)
 
     wrong = [finding for finding in report["findings"] if finding["level"] == "configuration"]
     assert got == report["exit_code"] == code
@@ -118,6 +119,12 @@ def test_an_unmet_requirement(folder: Folder) -> None:
     code, report = diagnosed(folder, PYTHONPATH="stubs")
     assert (code, report["findings"][0]["level"]) == (0, "warning")
     assert report["findings"][0]["text"].startswith("version 99.0 is not supported")
+
+
+def test_wrong_configuration_ends_the_process_so(folder: Folder) -> None:
+    code, report = diagnosed(folder, "--hooks", "nope.py:x")
+
+    assert code == report["exit_code"] == 2
 
 
 def test_a_provider_that_hooks_set(folder: Folder) -> None:

@@ -8,6 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import pytest
+from langgraph.graph import START, StateGraph
 from opentelemetry.sdk.metrics import Counter, Histogram, MeterProvider, ObservableCounter
 from opentelemetry.sdk.metrics.export import AggregationTemporality, InMemoryMetricReader
 from opentelemetry.sdk.trace import TracerProvider
@@ -339,3 +340,133 @@ def test_2000_runs_leave_no_registry_larger() -> None:
                 list(pool.map(operate, range(200)))
         after = sizes()
     assert [now for now, then in zip(after, before, strict=True) if now > then] == []
+
+
+def test_2000_runs_of_a_graph_leave_nothing_anywhere() -> None:
+    """Neither in spanhook's own registries nor in those of the libraries: nothing is registered for a run."""
+    import gc
+
+    from langchain_core.tracers import context as tracers
+
+    from spanhook import streams
+    from spanhook.lifecycle import listeners, registry
+    from spanhook.operation import Operation as Made
+
+    model = ScriptedChat(body=Body())
+    told: list[int] = []
+
+    def work(state: dict[str, Any]) -> dict[str, Any]:
+        model.invoke("hi")
+        return {}
+
+    state: Any = dict
+    builder: Any = StateGraph(state)
+    builder.add_node("work", work)
+    builder.add_edge(START, "work")
+    graph = builder.compile(name="worker")
+    hooks = Hooks()
+
+    @hooks.before("*")
+    def before(op: Operation) -> None:
+        op.state["seen"] = op.identity.run_id
+
+    @hooks.after("agent.invoke")
+    def bill(op: Operation) -> None:
+        told.append(op.extras["usage_metadata"]["gpt-4o-mini-2024-07-18"]["total_tokens"])
+
+    def sizes() -> dict[str, int]:
+        gc.collect()
+        return {
+            "operations": sum(isinstance(one, Made) for one in gc.get_objects()),
+            "hooks": len(registry.hooks),
+            "bound": sum(len(plan.pre) + len(plan.post) + len(plan.error) for plan in registry.plans.values()),
+            "listeners": len(listeners),
+            "unfinished": len(streams._unfinished),
+            "usage": len(counts.usage.sums()),
+            "decisions": len(counts.decisions.sums()),
+            "langchain": len(tracers._configure_hooks),
+            "threads": threading.active_count(),
+        }
+
+    provider = TracerProvider(shutdown_on_exit=False)
+    metrics = reader()
+    spanhook.instrument(
+        hooks, tracer_provider=provider, meter_provider=MeterProvider([metrics], shutdown_on_exit=False)
+    )
+    for _ in range(20):
+        graph.invoke({})
+    before_them = sizes()
+    for _ in range(2000):
+        graph.invoke({})
+    after_them = sizes()
+    assert after_them == before_them
+    assert told == [28] * 2020
+    assert tokens(metrics) == 2020 * 28
+
+
+WITH_HOOK = """
+import json
+import spanhook
+from opentelemetry import trace
+from opentelemetry.sdk.trace import TracerProvider
+from tests.conformance.subjects import Body, ScriptedChat
+
+class Refuse(spanhook.Hook):
+    def before(self, op):
+        raise spanhook.Reject("no")
+
+def refused():
+    try:
+        ScriptedChat(body=body).invoke("hi")
+    except spanhook.Reject:
+        return True
+    return False
+
+body, told = Body(), []
+provider = TracerProvider()
+if WHEN == "added first":
+    provider.add_span_processor(Refuse())
+if WHEN == "set first":
+    trace.set_tracer_provider(provider)
+    provider.add_span_processor(Refuse())
+spanhook.instrument()
+told.append(refused())
+if WHEN == "added late":
+    provider.add_span_processor(Refuse())
+if WHEN != "set first":
+    trace.set_tracer_provider(provider)
+told.append(refused())
+print(json.dumps([told, body.runs]))
+"""
+
+
+@pytest.mark.parametrize(
+    ("when", "expected"),
+    [("set first", [[True, True], 0]), ("added first", [[False, True], 1]), ("added late", [[False, True], 1])],
+)
+def test_a_hook_on_a_global_provider_gates_as_soon_as_it_is_known(when: str, expected: Any) -> None:
+    assert run_apart(WITH_HOOK.replace("WHEN", repr(when))) == expected
+
+
+LATE_LOGGER = """
+import json
+import spanhook
+from opentelemetry import _logs
+from opentelemetry.sdk._logs import LoggerProvider
+from opentelemetry.sdk._logs.export import InMemoryLogRecordExporter, SimpleLogRecordProcessor
+from tests.conformance.subjects import Body, ScriptedChat
+
+spanhook.instrument()
+model = ScriptedChat(body=Body())
+model.invoke("hi")
+logs = InMemoryLogRecordExporter()
+provider = LoggerProvider()
+provider.add_log_record_processor(SimpleLogRecordProcessor(logs))
+_logs.set_logger_provider(provider)
+model.invoke("hi")
+print(json.dumps([one.log_record.event_name for one in logs.get_finished_logs()]))
+"""
+
+
+def test_a_logger_provider_made_late_hears_of_runs_from_then_on() -> None:
+    assert run_apart(LATE_LOGGER) == ["spanhook.run"]

@@ -87,7 +87,27 @@ NOT_STARTED = {
 }
 
 
-@pytest.mark.parametrize(("arguments", "variables", "code", "message"), NOT_STARTED.values(), ids=NOT_STARTED.keys())
+OFTEN = (
+    "no path",
+    "no script",
+    "mode variable",
+    "library",
+    "protocol",
+    "-E",
+    "shebang -E",
+    "env -i",
+    "own script",
+    "broken hooks before a shell",
+)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "variables", "code", "message"),
+    [
+        pytest.param(*case, id=name, marks=[] if name in OFTEN else pytest.mark.slow)
+        for name, case in NOT_STARTED.items()
+    ],
+)
 def test_it_does_not_start(
     folder: Folder, arguments: list[str], variables: dict[str, str], code: int, message: str
 ) -> None:

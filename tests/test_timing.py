@@ -10,6 +10,7 @@ from collections.abc import Awaitable, Callable, Iterator
 from typing import Any
 
 import anyio
+import httpx
 import pytest
 
 import spanhook
@@ -17,7 +18,9 @@ from spanhook import Hooks, Operation, Reject, SealedError
 from spanhook.clock import clock
 from spanhook.errors import Repeats, internal
 from spanhook.hosting import workers
-from tests.stub import MODES, passing, stubbed, use
+from spanhook.loops import private_loop
+from tests.servers.openai_server import OpenAIServer
+from tests.stub import MODES, Library, passing, stubbed, use
 
 Next = Callable[[], Awaitable[Any]]
 SHORT = 0.02
@@ -80,6 +83,43 @@ def test_an_async_hook_that_takes_too_long(form: str, closed: bool, mode: str) -
     assert len(library.calls) == (0 if closed and form != "wrapping after" else 1)
     assert decisions(seen.operations[0])[0] in (("slow", "timeout"), ("slow", "error"))
     assert cancelled.wait(5.0)
+
+
+@pytest.mark.parametrize("closed", [True, False])
+@pytest.mark.parametrize("sort", ["class", "instance", "decorator"])
+def test_a_hooks_own_timeout_and_fail_mode_are_obeyed(sort: str, closed: bool, mode: str) -> None:
+    """Against what its band says, wherever they were given."""
+    given: dict[str, Any] = {
+        "timeout": SHORT,
+        "fail_mode": "closed" if closed else "open",
+        "priority": 900 if closed else 10,
+    }
+
+    class Slow(spanhook.Hook):
+        kinds = ("llm.call",)
+
+        async def before(self, op: Operation) -> None:
+            await forever()
+
+    hooks = Hooks()
+    if sort == "class":
+        hooks.add(type("Slow", (Slow,), given)())
+    elif sort == "instance":
+        slow = Slow()
+        for name, value in given.items():
+            setattr(slow, name, value)
+        hooks.add(slow)
+    else:
+        hooks.before("llm.call", name="Slow", **given)(Slow().before)
+    with stubbed(hooks) as (library, seen):
+        if closed:
+            with pytest.raises(Reject, match="hook 'Slow' timed out after 20 ms"):
+                use(library, mode, "x")
+        else:
+            assert use(library, mode, "x") == "x"
+    assert len(library.calls) == (0 if closed else 1)
+    [decision] = seen.operations[0].decisions
+    assert (decision.decision, decision.fail_mode) == ("timeout", given["fail_mode"])
 
 
 def test_a_hook_that_swallows_its_timeout_has_timed_out_all_the_same(mode: str) -> None:
@@ -155,12 +195,24 @@ def test_a_spent_budget_skips_observers_and_never_gates() -> None:
 
     hooks.on("llm.call.pre", lambda op: ran.append("watcher"), name="watcher", priority=20)
     hooks.before("llm.call", priority=900)(lambda op: ran.append("late gate"))
+
+    @hooks.before("llm.call", priority=901, timeout=10.0)
+    async def late_async_gate(op: Operation) -> None:
+        ran.append("late async gate")
+
+    hooks.before("llm.call", priority=902, timeout=10.0, blocking=True)(lambda op: ran.append("late blocking gate"))
+
+    @hooks.around("llm.call", priority=903)
+    def late_around(op: Operation) -> Iterator[None]:
+        ran.append("late around")
+        yield
+
     hooks.after("llm.call", name="observer")(lambda op: ran.append("observer"))
     hooks.after("llm.call", priority=20)(lambda op: ran.append("closed after"))
     with stubbed(hooks) as (library, seen):
         clock.now = lambda: now[0]
         library.work("x")
-    assert ran == ["late gate", "closed after"]
+    assert ran == ["late gate", "late async gate", "late blocking gate", "late around", "closed after"]
     assert decisions(seen.operations[0]) == [("watcher", "skipped"), ("observer", "skipped")]
 
 
@@ -476,8 +528,6 @@ def test_from_a_running_loops_thread() -> None:
 
 
 def test_on_the_private_loop_itself_the_gate_fails_closed_instead_of_deadlocking() -> None:
-    from spanhook.loops import private_loop
-
     hooks = Hooks()
 
     @hooks.before("llm.call", timeout=5.0)
@@ -571,6 +621,36 @@ def test_per_loop() -> None:
     assert used == [made[0], made[1], made[0]]
     with pytest.raises(RuntimeError):
         resource()
+
+
+def test_one_http_client_used_from_both_worlds() -> None:
+    """Its connections are kept open and used again, each by the loop that made it."""
+    clients = spanhook.per_loop(lambda: httpx.AsyncClient(verify=False))
+    hooks = Hooks()
+    answers: list[int] = []
+
+    @hooks.before("llm.call", timeout=10.0)
+    async def ask(op: Operation) -> None:
+        answers.append((await clients().get(server.url)).status_code)
+
+    async def close() -> None:
+        await clients().aclose()
+
+    async def main(library: Library) -> None:
+        for _ in range(3):
+            await library.awork("x")
+            library.work("x")
+            assert [letter async for letter in library.awords("x")] == ["x"]
+            assert list(library.words("x")) == ["x"]
+        await close()
+
+    with OpenAIServer() as server, stubbed(hooks) as (library, seen):
+        asyncio.run(main(library))
+        for _ in range(3):
+            library.work("x")
+        asyncio.run_coroutine_threadsafe(close(), private_loop.get()).result(10.0)
+    assert answers == [404] * 15
+    assert [op.decisions for op in seen.operations] == [()] * 15
 
 
 def test_outside_of_asyncio_async_calls_are_hosted_like_sync_ones() -> None:

@@ -6,7 +6,8 @@ from spanhook.current import current_operation
 from spanhook.errors import ConfigurationError, HookError, RequirementError, SealedError, SpanhookError
 from spanhook.hook import Hook, Reject
 from spanhook.loops import per_loop
-from spanhook.operation import DecisionRecord, Operation, Response
+from spanhook.operation import Operation
+from spanhook.records import DecisionRecord, Response
 from spanhook.registry import Hooks
 from spanhook.settings import Settings
 from spanhook.shape import Request

@@ -66,12 +66,20 @@ class Bound:
 
     def matches(self, op: Operation) -> bool:
         """Whether its filters let ``op`` through. What ``when`` raises is the caller's to handle."""
-        return (
-            (not self.tenant_id or self.tenant_id == op.identity.tenant_id)
-            and (self.names is None or op.name in self.names)
-            and (self.models is None or op.model in self.models)
-            and (self.agents is None or op.agent in self.agents)
-            and (self.when is None or bool(self.when(op)))
+        return self.concerns(op) and (self.when is None or bool(self.when(op)))
+
+    def concerns(self, op: Operation) -> bool:
+        """``matches``, as far as it can be said without asking ``when``.
+
+        An operation that could not be described concerns every hook that fails closed, whatever it is named.
+        """
+        return (not self.tenant_id or self.tenant_id == op.identity.tenant_id) and (
+            (
+                (self.names is None or op.name in self.names)
+                and (self.models is None or op.model in self.models)
+                and (self.agents is None or op.agent in self.agents)
+            )
+            or (op.undescribed and self.closed)
         )
 
 

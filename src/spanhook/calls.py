@@ -4,6 +4,7 @@ What comes back is settled by what it is: a value, an awaitable, or a stream.
 """
 
 from collections.abc import Awaitable, Callable
+from functools import partial
 from typing import Any
 
 from spanhook.errors import internal
@@ -24,10 +25,11 @@ def call(shape: Shape, wrapped: Callable[..., Any], instance: Any, args: Args, k
         return overhear(op, instance, args, kwargs, wrapped(*args, **kwargs))
     held = enter(op)
     try:
-        run = start(op, is_async=False)
-        if passes(op, run):
+        run = start(op, is_async=False) if op.plan is not None else None
+        if op.error is None and (run is None or passes(op, run)):
             op.called = True
-            op.args, op.kwargs = _prepared(shape, instance, op.args, op.kwargs)
+            if shape.prepare is not None:
+                op.args, op.kwargs = _prepared(shape, instance, op.args, op.kwargs)
             try:
                 result = wrapped(*op.args, **op.kwargs)
             except BaseException as error:
@@ -35,7 +37,7 @@ def call(shape: Shape, wrapped: Callable[..., Any], instance: Any, args: Args, k
             else:
                 if shape.stream_of is not None and (stream := hand_over(op, run, result)) is not None:
                     return stream
-                if hasattr(type(result), "__await__"):
+                if issubclass(type(result), Awaitable):
                     return _awaited(op, run, result)
                 settle(op, result)
         finish(op, run)
@@ -54,24 +56,19 @@ async def acall(shape: Shape, wrapped: Callable[..., Awaitable[Any]], instance: 
         return overhear(op, instance, args, kwargs, await wrapped(*args, **kwargs))
     held = enter(op)
     try:
-        if op.plan is None:
-            run = None
-        else:
-            made = op
-
-            async def direct() -> None:
-                await _make(made, wrapped)
-
-            run = start(op, is_async=True, direct=direct)
-        if await apasses(op, run):
+        run = start(op, is_async=True, direct=partial(_make, op, wrapped)) if op.plan is not None else None
+        if op.error is None and (run is None or await apasses(op, run)):
             await _make(op, wrapped)
             if shape.stream_of is not None and (stream := hand_over(op, run, op.result)) is not None:
                 return stream
-        await afinish(op, run)
+        if run is None:
+            finish(op, run)
+        else:
+            await afinish(op, run)
     finally:
         restore(held)
     result = outcome(op)
-    if op.short_circuited and hasattr(type(result), "__await__"):
+    if op.short_circuited and issubclass(type(result), Awaitable):
         return await result
     return result
 
@@ -88,7 +85,8 @@ def _prepared(shape: Shape, instance: Any, args: Args, kwargs: Kwargs) -> tuple[
 
 async def _make(op: Operation, wrapped: Callable[..., Awaitable[Any]]) -> None:
     op.called = True
-    op.args, op.kwargs = _prepared(op.shape, op.instance, op.args, op.kwargs)
+    if op.shape.prepare is not None:
+        op.args, op.kwargs = _prepared(op.shape, op.instance, op.args, op.kwargs)
     try:
         result = await wrapped(*op.args, **op.kwargs)
     except BaseException as error:

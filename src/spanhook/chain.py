@@ -14,15 +14,13 @@ from spanhook.current import InHook, current
 from spanhook.driving import park
 from spanhook.errors import HookError
 from spanhook.hosting import Host, host_for
-from spanhook.metrics import counts
 from spanhook.operation import Operation
+from spanhook.plain import Passed
 from spanhook.registry import Plan
 from spanhook.verdicts import Tally, Verdicts
 
 Outcome = tuple[Any, BaseException | None, int]
 """What a piece of hook code returned, what it raised, and its nanoseconds."""
-Told = tuple[Any, BaseException | None, int, tuple[str, ...]]
-"""The same, and what had been modified before it."""
 
 
 class Chain:
@@ -61,11 +59,15 @@ class Chain:
             self._host = host_for(self._op, is_async=self._is_async)
         return self._host
 
-    async def run(self) -> None:
-        """Run the gates, park while the call is made, then run what comes after it."""
+    async def run(self, passed: Passed | None = None) -> None:
+        """Run the gates from where ``passed`` got to, park while the call is made, then run what comes after it."""
         op = self._op
+        if passed is not None:
+            self._ran, self._verdicts.spent = passed.ran, passed.spent
+            if passed.told is not None:
+                await self._settle(self._plan.pre[passed.index - 1], *passed.told)
         if op.error is None:
-            await self._enter(0)
+            await self._enter(passed.index if passed is not None else 0)
         self._conclude(op)
         if op.status == "cancelled" and any(bound.slow for bound in self._plan.error):
             await park()  # async drivers let the rest run in a task of its own
@@ -78,13 +80,6 @@ class Chain:
         op, gates = self._op, self._plan.pre
         while index < len(gates):
             bound = gates[index]
-            if bound.plain and self._plan.passes:
-                index, told = self._plain_ones(index)
-                if told is not None:
-                    await self._settle(gates[index - 1], *told)
-                if op.error is not None:
-                    return
-                continue
             index += 1
             if bound.selective and not self._wanted(bound):
                 if op.error is not None:
@@ -109,47 +104,6 @@ class Chain:
         else:
             raise HookError("on a stream, call_next() must be awaited in the hook's own task")
         self._conclude(op)
-
-    def _plain_ones(self, index: int) -> tuple[int, Told | None]:
-        """Run gates that are plain functions, from ``index`` up to the first that does more than let pass.
-
-        Most hooks are such, so nothing is made or awaited for them. Returns the index to go on from, and what the
-        gate before it did, if it did more.
-        """
-        op, plan, verdicts = self._op, self._plan, self._verdicts
-        gates, passes, cells = plan.pre, plan.passes, counts.decisions.mine()
-        modified = op.modified
-        current.set(self._marker)
-        try:
-            while index < len(gates):
-                bound = gates[index]
-                if not bound.plain:
-                    break
-                index += 1
-                if bound.selective and not self._wanted(bound):
-                    if op.error is not None:
-                        break
-                    continue
-                value = error = None
-                started = clock.now()
-                try:
-                    value = bound.function(op)
-                except BaseException as raised:
-                    error = raised
-                spent = clock.now() - started
-                self._ran.append(bound)
-                if error is not None or value is not None or op.modified is not modified or op.answered:
-                    return index, (value, error, spent, modified)
-                if spent > (bound.timeout_ns or 0):
-                    verdicts.allow(bound, spent)
-                    continue
-                cell = cells.get(passes[index - 1]) or counts.decisions.cell(passes[index - 1])
-                verdicts.spent += spent
-                cell[0] += 1
-                cell[1] += spent
-        finally:
-            current.set(op)
-        return index, None
 
     async def _before(self, bound: Bound, *, again: bool = False) -> None:
         """Run a gate of any sort."""
@@ -348,6 +302,7 @@ class Chain:
         """Run one piece of hook code, marked as such, and wait for it as long as it may take."""
         value = error = None
         current.set(self._marker)
+        self._op.watched = bound.watch
         started = clock.now()
         try:
             if bound.blocking:
@@ -359,6 +314,7 @@ class Chain:
         except BaseException as raised:
             value, error = None, raised
         spent = clock.now() - started
+        self._op.watched = False
         current.set(self._op)
         return value, error, spent
 

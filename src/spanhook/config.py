@@ -2,7 +2,8 @@
 
 import platform
 from collections.abc import Iterable, Mapping
-from typing import Any
+from contextlib import ExitStack
+from typing import Any, NamedTuple
 
 from opentelemetry._logs import LoggerProvider
 from opentelemetry.metrics import MeterProvider
@@ -10,6 +11,7 @@ from opentelemetry.trace import TracerProvider
 
 from spanhook import semconv
 from spanhook.errors import ConfigurationError, RequirementError, log
+from spanhook.foreign import bound_libraries
 from spanhook.hook import Hook
 from spanhook.instrument import installed, instrumentor, names
 from spanhook.instrument.engine import BOUND, Instrumentor
@@ -17,7 +19,7 @@ from spanhook.instrument.providers import providers
 from spanhook.lifecycle import registry
 from spanhook.loading import load_hooks
 from spanhook.pricing import prices
-from spanhook.processor import attach, bound_libraries, detach
+from spanhook.processor import attach, detach, listening
 from spanhook.registry import Hooks
 from spanhook.settings import Settings
 from spanhook.telemetry import telemetry
@@ -26,6 +28,30 @@ from spanhook.version import __version__
 __all__ = ["instrument", "load_hooks", "uninstrument"]
 
 _active: list[Instrumentor] = []
+
+
+class Use(NamedTuple):
+    """How telemetry is reported, as the application asked."""
+
+    settings: Settings | None
+    tracer_provider: TracerProvider | None
+    meter_provider: MeterProvider | None
+    logger_provider: LoggerProvider | None
+
+    def over(self, before: "Use | None") -> "Use":
+        """What is asked for now, and what that leaves open as it was before."""
+        if before is None:
+            return self
+        return Use(
+            self.settings or before.settings,
+            before.tracer_provider if self.tracer_provider is None else self.tracer_provider,
+            before.meter_provider if self.meter_provider is None else self.meter_provider,
+            before.logger_provider if self.logger_provider is None else self.logger_provider,
+        )
+
+
+_use: Use | None = None
+"""``None`` while nothing is instrumented."""
 
 
 def instrument(
@@ -41,7 +67,8 @@ def instrument(
     """Trace, gate and count every operation of the libraries that are installed.
 
     Libraries are bound when they are imported, whether that has happened or is still to come; nothing is imported
-    for it. Called again, it adds hooks and libraries and replaces the providers that are given.
+    for it. Called again, it adds hooks and libraries and replaces the providers that are given. If it raises,
+    everything is as it was before.
 
     Args:
         hooks: Registries or single hooks to put in force.
@@ -62,53 +89,96 @@ def instrument(
             raise ConfigurationError(f"{one!r} is neither a spanhook.Hooks nor a spanhook.Hook")
     wanted = list(installed(only))
     required = names(require)
+    with ExitStack() as undo:
+        use = _report(Use(settings, tracer_provider, meter_provider, logger_provider), undo)
+        undo.callback(registry.mark())
+        for one in given:
+            if isinstance(one, Hooks):
+                registry.include(one)
+            else:
+                registry.join(one)
+        undo.callback(listening())
+        attach(use.tracer_provider)
+        added = [library for library in wanted if library not in _active]
+        for library in added:
+            _bind(library, undo)
+        require_bound(required)
+        prices.load()
+        undo.pop_all()
+    for library in added:
+        if not library.supported:
+            log.warning(
+                "spanhook: %s %s is outside of what is supported (%s); it is bound all the same",
+                library.library,
+                library.version,
+                library.requirement,
+            )
+
+
+def _report(asked: Use, undo: ExitStack) -> Use:
+    """Report as asked, and hear of providers that are made later."""
+    before, since = _use, telemetry._since
+    use = asked.over(before)
+    if before is None:
+        undo.callback(_stop)
+        providers.bind()
+    elif use != before:
+
+        def back() -> None:
+            _apply(before)
+            telemetry._since = since
+
+        undo.callback(back)
+    if use != before:
+        _apply(use)
+    return use
+
+
+def _apply(use: Use) -> None:
+    global _use
     telemetry.configure(
-        settings or telemetry.settings,
-        tracer_provider,
-        meter_provider,
-        logger_provider,
+        use.settings or Settings(),
+        use.tracer_provider,
+        use.meter_provider,
+        use.logger_provider,
         {semconv.METRIC_INFO: _info, semconv.METRIC_POINTS: _points},
     )
+    _use = use
     registry.enforcing = telemetry.settings.mode == "enforce"
     registry.tenant_metrics = telemetry.settings.tenant_metrics
     registry.rebuild()
-    for one in given:
-        if isinstance(one, Hooks):
-            registry.include(one)
-        else:
-            registry.join(one)
-    providers.bind()
-    attach(tracer_provider)
-    for library in wanted:
-        if library not in _active:
-            _bind(library)
-    bound_libraries.update(library.library for library in _active)
-    require_bound(required)
-    prices.load()
 
 
-def _bind(library: Instrumentor) -> None:
-    library.instrument(skip_dep_check=True)
+def _stop() -> None:
+    global _use
+    _use = None
+    providers.restore()
+    telemetry.stop()
+
+
+def _bind(library: Instrumentor, undo: ExitStack) -> None:
+    undo.callback(_unbind, library)
     _active.append(library)
-    if not library.supported:
-        log.warning(
-            "spanhook: %s %s is outside of what is supported (%s); it is bound all the same",
-            library.library,
-            library.version,
-            library.requirement,
-        )
+    bound_libraries.add(library.library)
+    library.instrument(skip_dep_check=True)
+
+
+def _unbind(library: Instrumentor) -> None:
+    if library.is_instrumented_by_opentelemetry:
+        library.uninstrument()
+    else:  # it broke half way
+        library.bindings.restore()
+    _active.remove(library)
+    bound_libraries.discard(library.library)
 
 
 def uninstrument() -> None:
     """Take every wrapper off and every hook out. Operations under way end as they would have."""
-    for library in reversed(_active):
-        library.uninstrument()
-    _active.clear()
-    bound_libraries.clear()
-    providers.restore()
+    for library in reversed(list(_active)):
+        _unbind(library)
     detach()
     registry.clear()
-    telemetry.stop()
+    _stop()
 
 
 def check_installed(required: Iterable[str]) -> None:

@@ -64,3 +64,17 @@ def rest(coroutine: Coroutine[Any, Any, Any], yielded: Any) -> Generator[Any, An
                 yielded = coroutine.send(sent)
     except StopIteration as stop:
         return stop.value
+
+
+def drive(step: Coroutine[Any, Any, Any]) -> Any:
+    """Run a step of a sync stream, in which nothing ever suspends.
+
+    Raises:
+        RuntimeError: It suspended after all.
+    """
+    try:
+        step.send(None)
+    except StopIteration as stop:
+        return stop.value
+    step.close()
+    raise RuntimeError("a sync stream tried to wait")

@@ -8,13 +8,15 @@ from contextvars import copy_context
 from types import CoroutineType
 from typing import TYPE_CHECKING, Any
 
+from spanhook.accounting import account, tally
 from spanhook.chain import Chain
 from spanhook.driving import astep, step
 from spanhook.errors import internal
 from spanhook.hook import Reject
-from spanhook.lifecycle import account, conclude, end, enter, restore, tally
+from spanhook.lifecycle import conclude, end, enter, restore
 from spanhook.loops import private_loop
 from spanhook.operation import Operation
+from spanhook.plain import pass_plain
 from spanhook.threads import reaper
 
 if TYPE_CHECKING:
@@ -27,12 +29,24 @@ _apart: set["asyncio.Task[None]"] = set()
 
 
 def start(op: Operation, *, is_async: bool, direct: Callable[[], Awaitable[None]] | None = None) -> Run | None:
-    """The chain of ``op``, not yet run; ``None`` where it has no hooks."""
-    if op.plan is None:
+    """The chain of ``op``; ``None`` where it has no hooks, or only such as have run already.
+
+    The operation's context is current.
+    """
+    plan, passed = op.plan, None
+    if plan is None:
         return None
+    if plan.passes and op.error is None and not op.foreign:
+        try:
+            passed = pass_plain(op, plan)
+        except BaseException as error:
+            _broken(op, error)
+            return None
+        if passed is None:
+            return None
     if is_async:
         reaper.start()  # a coroutine may be closed by the garbage collector, where no thread can be started
-    return Chain(op, op.plan, is_async, tally, conclude, direct).run()
+    return Chain(op, plan, is_async, tally, conclude, direct).run(passed)
 
 
 def passes(op: Operation, run: Run | None) -> bool:

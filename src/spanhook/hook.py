@@ -4,7 +4,7 @@ A ``Hook`` *is* a ``SpanProcessor``: it may be given to ``spanhook.instrument`` 
 ``add_span_processor``. It knows nothing of how chains run.
 """
 
-from collections.abc import Callable, Collection, Generator
+from collections.abc import Callable, Collection
 from typing import Any, Literal, TypedDict
 
 from opentelemetry.context import Context
@@ -116,7 +116,7 @@ class Hook(SpanProcessor):
     def on_error(self, op: Operation) -> Any:
         """Runs after a call that failed, was refused or cancelled. What it raises is logged and recorded."""
 
-    def around(self, op: Operation) -> Generator[Any, Any, Any]:  # noqa: ARG002
+    def around(self, op: Operation, *args: Any, **kwargs: Any) -> Any:  # noqa: ARG002 - types allow both forms so
         """Runs around the call; what stands before its one ``yield`` runs before.
 
         Raises:

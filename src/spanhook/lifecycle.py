@@ -8,27 +8,25 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any
 
-from opentelemetry import context as otel_context
+from opentelemetry.context import Context
 from opentelemetry.trace import INVALID_SPAN, get_current_span
 
 from spanhook import semconv
-from spanhook.binding import Bound
+from spanhook.attached import get_context, set_context
 from spanhook.clock import clock
 from spanhook.context import ambient
 from spanhook.current import InHook, current
 from spanhook.errors import internal
 from spanhook.hook import Reject
-from spanhook.metrics import COST, UNPRICED, counts
 from spanhook.operation import Operation
-from spanhook.pricing import prices
 from spanhook.registry import Registry
 from spanhook.reporting import report
-from spanhook.semconv import Decision
+from spanhook.semconv import Kind
 from spanhook.shape import OPERATION_NAMES, Args, Kwargs, Shape
 from spanhook.spans import context_with
 from spanhook.telemetry import telemetry
 from spanhook.threads import reaper
-from spanhook.usage import Leaves, Usage
+from spanhook.usage import Usage
 
 registry = Registry()
 listeners: list[Callable[[Operation], None]] = []
@@ -37,7 +35,7 @@ listeners: list[Callable[[Operation], None]] = []
 foreign: dict[int, Operation] = {}
 """Operations that spans of other instrumentations stand for, by span id; see ``processor``."""
 
-Held = tuple[otel_context.Context, Operation | InHook | None]
+Held = tuple[Context, Operation | InHook | None]
 
 
 class RunStopped(BaseException):
@@ -78,6 +76,11 @@ class Absorbed:
 # ----------------------------------------------------------------------------------------------- start
 
 
+def wanted(kind: Kind) -> bool:
+    """Whether operations of a kind that are only made on demand are asked for, by a hook or a setting."""
+    return kind in registry.plans or telemetry.settings.steps
+
+
 def begin(shape: Shape, instance: Any, args: Args, kwargs: Kwargs) -> Operation | Absorbed | None:
     """Start an operation; ``None`` where the call is none.
 
@@ -97,11 +100,12 @@ def begin(shape: Shape, instance: Any, args: Args, kwargs: Kwargs) -> Operation 
         plan = None
     if shape.on_demand and plan is None and not telemetry.settings.steps:
         return None
+    described = True
     try:
         attributes = shape.start(instance, args, kwargs)
     except Exception as error:
         internal.report("extract.start", error)
-        attributes = {}  # still an operation: what cannot be described is gated all the same
+        attributes, described = {}, False  # still an operation: what cannot be described is gated all the same
     if attributes is None:
         return None
     if parent is not None:
@@ -109,7 +113,7 @@ def begin(shape: Shape, instance: Any, args: Args, kwargs: Kwargs) -> Operation 
             return Absorbed(parent, shape)
         while parent is not None and parent.ended:
             parent = parent.parent
-    before = otel_context.get_current()
+    before = get_context()
     if parent is None and foreign:
         parent = foreign.get(get_current_span(before).get_span_context().span_id)
     op = Operation(shape, attributes, instance, args, kwargs, parent, ambient.get(), before, clock.now())
@@ -117,6 +121,8 @@ def begin(shape: Shape, instance: Any, args: Args, kwargs: Kwargs) -> Operation 
     if operation is None:
         operation = attributes[semconv.GEN_AI_OPERATION_NAME] = OPERATION_NAMES.get(kind, kind)
     target = attributes.get(shape.target_key)
+    if not described:
+        op.undescribed = True
     if plan is not None:
         op.plan = plan
         op.coverage = "enforced"
@@ -166,14 +172,14 @@ def _absorbs(parent: Operation, shape: Shape, instance: Any, attributes: dict[st
 def enter(op: Operation) -> Held:
     """Make ``op`` and its span current; returns what ``restore`` needs."""
     held = current.get()
-    otel_context.attach(context_with(op.span, op.before))
+    set_context(context_with(op.span, op.before))
     current.set(op)
     return op.before, held
 
 
 def restore(held: Held) -> None:
     """Put back what was current. Values are set rather than reset by token, so it never fails and never logs."""
-    otel_context.attach(held[0])
+    set_context(held[0])
     current.set(held[1])
 
 
@@ -211,87 +217,6 @@ def told(op: Operation, attributes: dict[str, Any], used: Usage | None) -> None:
         op.own_usage = used
 
 
-def account(op: Operation) -> None:
-    """Count a call that was made, once: its usage into the counters, and both into every operation around it."""
-    if op.accounted or not op.called:
-        return
-    op.accounted = True
-    kind = op.kind
-    if kind == "tool.execute":
-        _roll_up(op, "", None)
-        return
-    if kind not in ("llm.call", "embeddings.create"):
-        return
-    if op.routed:
-        op.own_usage = None  # the models it called have been counted
-        return
-    if op.own_usage is None and op.overheard:
-        _overheard(op)
-    used = op.own_usage
-    if used is None:
-        if kind == "llm.call":
-            used = Usage()
-            used.llm_calls = 1
-            _roll_up(op, op.model, used)
-        return
-    model = (op.end_attributes or {}).get(semconv.GEN_AI_RESPONSE_MODEL) or op.model
-    prices.price(used, op.provider, model)
-    settings = telemetry.settings
-    vector = counts.usage.cell(
-        (
-            op.attributes[semconv.GEN_AI_OPERATION_NAME],
-            op.provider,
-            model,
-            op.agent,
-            op.identity.tenant_id if settings.tenant_metrics else "",
-            used.estimated,
-            used.cost_source,
-        )
-    )
-    read, write, reasoning = used.cache_read_tokens, used.cache_write_tokens, used.reasoning_tokens
-    vector[0] += used.input_tokens - read - write
-    vector[3] += used.output_tokens - reasoning
-    if read or write or reasoning:
-        vector[1] += read
-        vector[2] += write
-        vector[4] += reasoning
-    if used.cost_nano is not None:
-        vector[COST] += used.cost_nano
-    else:
-        vector[UNPRICED] += used.unpriced_tokens
-    if kind == "llm.call":
-        used.llm_calls = 1
-    if op.parent is not None:
-        _roll_up(op, model, used)
-
-
-def _overheard(op: Operation) -> None:
-    """Take what the transport's streams told, for an operation whose own result told no usage."""
-    for chunks in op.overheard or ():
-        try:
-            attributes, used = chunks.response()
-        except Exception as error:
-            internal.report("extract.response", error)
-            continue
-        op.end_attributes = {**attributes, **(op.end_attributes or {})}
-        if used is not None:
-            if op.own_usage is None:
-                op.own_usage = Usage()
-            op.own_usage.add(used)
-
-
-def _roll_up(op: Operation, model: str, used: Usage | None) -> None:
-    around = op.parent
-    if around is not None and op.kind == around.kind == "llm.call" and not op.in_hook:
-        around.routed = True
-    while around is not None:
-        leaves = around.leaves
-        if leaves is None:  # setdefault is atomic: parallel branches of a run end at the same time
-            leaves = around.__dict__.setdefault("leaves", Leaves())
-        leaves.add(model, used)
-        around = around.parent
-
-
 def conclude(op: Operation) -> None:
     """Work out status and phase from what stands in ``op.error``."""
     error = op.error
@@ -318,33 +243,9 @@ _NOT_OURS = (asyncio.CancelledError, KeyboardInterrupt, SystemExit, GeneratorExi
 """Ends that come from outside of the run; a rejection does not hide them."""
 
 
-def tally(op: Operation, bound: Bound, decision: Decision, spent_ns: int) -> None:
-    """Count a decision of a hook and its time."""
-    settings = telemetry.settings
-    cell = counts.decisions.cell(
-        (
-            bound.name,
-            op.kind,
-            op.phase,
-            decision,
-            settings.mode,
-            op.coverage,
-            bound.closed,
-            op.identity.tenant_id if settings.tenant_metrics else "",
-        )
-    )
-    cell[0] += 1
-    cell[1] += spent_ns
-    if bound.slow:
-        instruments = telemetry.live()
-        if instruments is not None:
-            instruments.hook.record(spent_ns / 1e9, {semconv.HOOK: bound.name, semconv.EVENT: op.event})
-
-
 def end(op: Operation) -> None:
     """End the span and report the operation, exactly once."""
-    token = object()
-    if op.__dict__.setdefault("ending", token) is not token:
+    if not op.ends():
         return
     op.end_ns = clock.now()
     op.ended = True

@@ -1,9 +1,9 @@
 """What a hook sees: one unit of agent work, from its request to its outcome."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from itertools import count
 from types import MappingProxyType
-from typing import Any
+from typing import Any, Literal
 
 from opentelemetry.context import Context
 from opentelemetry.trace import INVALID_SPAN, Span
@@ -12,57 +12,10 @@ from spanhook import semconv
 from spanhook.clock import clock
 from spanhook.context import NOBODY, Identity, from_baggage
 from spanhook.errors import HookError
+from spanhook.records import DecisionRecord, Response
 from spanhook.semconv import Coverage, Kind, Phase, Status
 from spanhook.shape import REPLACEABLE, REWRITABLE, Args, Attributes, Change, Chunks, Kwargs, Message, Request, Shape
 from spanhook.usage import Leaves, Usage
-
-_UNSET: Any = object()
-
-
-@dataclass(frozen=True, slots=True)
-class DecisionRecord:
-    """What one hook did to one operation.
-
-    Attributes:
-        hook: The hook's name.
-        event: Kind and phase, such as ``tool.execute.pre``.
-        decision: ``reject``, ``modify``, ``replace``, ``pause``, ``error``, ``timeout`` or ``skipped``.
-        reason: The hook's own words, or what went wrong.
-        duration_ns: The hook's own time in nanoseconds, without what it called next.
-        fail_mode: ``open`` or ``closed``: what a failure of this hook means.
-        status_code: The HTTP status of a rejection, else 0.
-        time_ns: When, in nanoseconds since the epoch.
-    """
-
-    hook: str
-    event: str
-    decision: semconv.Decision
-    reason: str = ""
-    duration_ns: int = 0
-    fail_mode: str = "open"
-    status_code: int = 0
-    time_ns: int = field(default_factory=lambda: clock.wall())  # noqa: PLW0108 - which tests may exchange
-
-
-@dataclass(frozen=True, slots=True)
-class Response:
-    """A result in terms that do not depend on the library.
-
-    Attributes:
-        messages: Output messages in role/parts form, one per choice.
-        text: Their text parts joined.
-    """
-
-    messages: Sequence[Message]
-
-    @property
-    def text(self) -> str:
-        return "".join(
-            str(part.get("content", ""))
-            for message in self.messages
-            for part in message.get("parts", ())
-            if part.get("type") == "text"
-        )
 
 
 class Operation:
@@ -87,7 +40,7 @@ class Operation:
     phase: Phase = "pre"
     result: Any = None
     error: BaseException | None = None
-    status: Status | str = ""
+    status: Status | Literal[""] = ""
     span: Span = INVALID_SPAN
     agent: str = ""
     in_hook: bool = False
@@ -110,6 +63,10 @@ class Operation:
     loose = False
     """Something inside was left for the reaper to end, which it does before it tells of the run."""
     foreign = False
+    watched = False
+    """A subscription is running, which must not change anything."""
+    undescribed = False
+    """What it is about could not be read."""
     routed = False
     streamed = False
     buffered = False
@@ -127,7 +84,8 @@ class Operation:
     _request: Request | None = None
     _state: dict[str, Any] | None = None
     _extras: dict[str, Any] | None = None
-    _answer: Any = _UNSET
+    answered = False
+    _answer: Any = None
 
     def __init__(
         self,
@@ -151,6 +109,7 @@ class Operation:
         self.ambient = ambient
         self.before = before
         self.start_ns = start_ns
+        self._ends = count()
 
     # ----------------------------------------------------------------- what it is about
 
@@ -299,9 +258,11 @@ class Operation:
             model: Another model of the same provider.
 
         Raises:
-            HookError: The call has been made already, or operations of this kind cannot be rewritten.
+            HookError: The call has been made already, operations of this kind or this field of them cannot be
+                rewritten, or the hook is a subscription, which only watches.
         """
         change = Change(messages=messages, system=system, arguments=arguments, inputs=inputs, model=model)
+        self._check_watcher("op.replace()")
         if self.phase != "pre":
             raise HookError(
                 f"op.replace() was called in {self.event!r}; a request can only be rewritten before the call"
@@ -310,11 +271,21 @@ class Operation:
             raise HookError(
                 f"op.replace() cannot rewrite {self.kind!r}; it can rewrite {', '.join(sorted(REWRITABLE))}"
             )
-        if not change.fields():
-            raise HookError("op.replace() was given nothing to replace; pass messages=, arguments=, inputs=, ...")
+        fields = change.fields()
+        foreign = [name for name in fields if name not in self.shape.takes]
+        if foreign or not fields:
+            takes = ", ".join(f"{name}=" for name in sorted(self.shape.takes))
+            given = f"{', '.join(foreign)}, which this call has not got" if foreign else "nothing to replace"
+            raise HookError(f"op.replace() was given {given}; for {self.kind} of {self.shape.layer} it takes {takes}")
         self.args, self.kwargs = self.shape.rewrite(self.instance, self.args, self.kwargs, change)
         self._request = None
-        self.modified = tuple(dict.fromkeys((*self.modified, *change.fields())))
+        self.modified = tuple(dict.fromkeys((*self.modified, *fields)))
+
+    def _check_watcher(self, what: str) -> None:
+        if self.watched:
+            raise HookError(
+                f"{what} was called in a subscription, which only watches; use @hooks.before or @hooks.after"
+            )
 
     def respond(self, value: Any) -> None:
         """Answer instead of the call (in a ``before`` hook), or replace its result (in an ``after`` hook).
@@ -323,24 +294,30 @@ class Operation:
         Answering skips the call, never the gates that follow.
 
         Raises:
-            HookError: Results of this kind are read-only after the call.
+            HookError: Results of this kind are read-only after the call, the call has failed, or the hook is a
+                subscription, which only watches.
         """
+        self._check_watcher("op.respond()")
+        if self.phase == "error":
+            raise HookError(
+                f"op.respond() was called in {self.event!r}; to answer a call that failed, use an around hook"
+            )
         if self.phase != "pre" and self.kind not in REPLACEABLE:
             raise HookError(
                 f"op.respond() was called in {self.event!r}, whose result is read-only; "
                 f"results of {', '.join(sorted(REPLACEABLE))} can be replaced"
             )
-        self._answer = value
+        self._answer, self.answered = value, True
 
     # ----------------------------------------------------------------- the engine's side of it
 
-    @property
-    def answered(self) -> bool:
-        return self._answer is not _UNSET
+    def ends(self) -> bool:
+        """Whether this is the first time that it is asked, whichever threads ask."""
+        return next(self._ends) == 0
 
     def take_answer(self) -> Any:
         """The value given to ``respond``, once."""
-        value, self._answer = self._answer, _UNSET
+        value, self._answer, self.answered = self._answer, None, False
         return value
 
     def __repr__(self) -> str:

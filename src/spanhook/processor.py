@@ -6,7 +6,7 @@ the span and to the SDK. Hence ``best_effort``.
 
 import threading
 import weakref
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from opentelemetry import context as otel_context
@@ -20,6 +20,7 @@ from spanhook.context import ambient
 from spanhook.current import InHook, current
 from spanhook.errors import internal
 from spanhook.finishing import Run, finish, passes, start
+from spanhook.foreign import is_double, kind_of, usage_of
 from spanhook.hook import Hook, Reject, bridge
 from spanhook.lifecycle import enter, foreign, outcome, registry, restore
 from spanhook.metrics import SCOPE
@@ -28,48 +29,6 @@ from spanhook.registry import Plan, Registry
 from spanhook.semconv import Kind
 from spanhook.shape import Args, Kwargs, Shape
 from spanhook.spans import quiet
-from spanhook.usage import Usage
-
-_BY_OPERATION: Mapping[str, Kind] = {
-    "chat": "llm.call",
-    "text_completion": "llm.call",
-    "generate_content": "llm.call",
-    "execute_tool": "tool.execute",
-    "invoke_agent": "agent.invoke",
-    "invoke_workflow": "run",
-    "create_agent": "agent.lifecycle",
-    "embeddings": "embeddings.create",
-    "retrieval": "retrieval.query",
-}
-_BY_SPAN_KIND: Mapping[str, Kind] = {
-    "LLM": "llm.call",
-    "TOOL": "tool.execute",
-    "AGENT": "agent.invoke",
-    "EMBEDDING": "embeddings.create",
-    "RETRIEVER": "retrieval.query",
-    "WORKFLOW": "run",
-}
-
-#: Libraries whose calls are operations already, so that spans of others for the same call are not: set by ``config``.
-bound_libraries: set[str] = set()
-_SCOPE_WORDS: Mapping[str, str] = {"openai": "openai", "langchain": "langchain_core", "langgraph": "langgraph"}
-
-
-def kind_of(attributes: Mapping[str, Any]) -> Kind | None:
-    """The kind of operation a span of another instrumentation stands for, if any."""
-    found = _BY_OPERATION.get(str(attributes.get(semconv.GEN_AI_OPERATION_NAME, "")))
-    if found is not None:
-        return found
-    named = attributes.get(semconv.OPENINFERENCE_SPAN_KIND) or attributes.get(semconv.TRACELOOP_SPAN_KIND) or ""
-    return _BY_SPAN_KIND.get(str(named).upper())
-
-
-def _is_double(scope: str) -> bool:
-    """Whether another instrumentation's span is for a call that spanhook has as an operation of its own."""
-    words = scope.lower().replace("-", "_").replace(".", "_")
-    if "openai_agents" in words:
-        return "openai_agents" in bound_libraries
-    return any(word in words and library in bound_libraries for word, library in _SCOPE_WORDS.items())
 
 
 def _known(_instance: Any, _args: Args, _kwargs: Kwargs) -> dict[str, Any]:
@@ -147,7 +106,7 @@ class Live:
         op.end_attributes = attributes
         if span.status.status_code is StatusCode.ERROR and op.error is None:
             op.error = ForeignError(span.status.description or "")
-        op.own_usage = _usage(attributes)
+        op.own_usage = usage_of(attributes)
         if op.coverage is not None:
             op.coverage = "observed"
         held = enter(op)
@@ -159,22 +118,6 @@ class Live:
 
 class ForeignError(Exception):
     """Stands for what a call of another instrumentation raised, of which its span tells the words alone."""
-
-
-def _usage(attributes: Mapping[str, Any]) -> Usage | None:
-    inputs = attributes.get(semconv.GEN_AI_USAGE_INPUT_TOKENS)
-    outputs = attributes.get(semconv.GEN_AI_USAGE_OUTPUT_TOKENS)
-    if not isinstance(inputs, int) and not isinstance(outputs, int):
-        return None
-    read, write, reasoning = (
-        attributes.get(name)
-        for name in (
-            semconv.GEN_AI_USAGE_CACHE_READ_INPUT_TOKENS,
-            semconv.GEN_AI_USAGE_CACHE_WRITE_INPUT_TOKENS,
-            semconv.GEN_AI_USAGE_REASONING_OUTPUT_TOKENS,
-        )
-    )
-    return Usage(inputs or 0, outputs or 0, read or 0, write or 0, reasoning or 0)
 
 
 live = Live()
@@ -203,7 +146,7 @@ class ForeignSpans(SpanProcessor):
         op = None
         try:
             kind = kind_of(span.attributes or {})
-            if kind is not None and not _is_double(name):
+            if kind is not None and not is_double(name):
                 op = live.begin(span, self._hooks.plans.get(kind, Plan()), kind)
                 live.gate(op)
         except Exception as error:
@@ -258,6 +201,17 @@ def attach(provider: Any = None) -> None:
             return
         _attached[provider] = ForeignSpans(provider, registry)
     provider.add_span_processor(_attached[provider])
+
+
+def listening() -> Callable[[], None]:
+    """Remember which providers are listened to now; the function returned goes back to them."""
+    before = [processor for processor in _attached.values() if processor.on]
+
+    def back() -> None:
+        for processor in list(_attached.values()):
+            processor.on = processor in before
+
+    return back
 
 
 def detach() -> None:

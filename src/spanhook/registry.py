@@ -16,6 +16,7 @@ from spanhook.metrics import Label
 from spanhook.operation import Operation
 
 F = TypeVar("F", bound=Callable[..., Any])
+H = TypeVar("H", bound=Hook)
 
 _registering = threading.RLock()
 
@@ -36,7 +37,8 @@ class Plan:
     pre: tuple[Bound, ...] = ()
     post: tuple[Bound, ...] = ()
     error: tuple[Bound, ...] = ()
-    buffers: bool = False
+    buffers: tuple[Bound, ...] = ()
+    """Those for which streams are held back."""
     passes: tuple[Label, ...] = ()
     """What ``allow`` of each of ``pre`` is counted under."""
 
@@ -91,7 +93,7 @@ class Hooks:
         self._register(bound)
         return lambda: self.remove(added)
 
-    def add(self, hook: Hook) -> Hook:
+    def add(self, hook: H) -> H:
         """Add a ``Hook``; one that is already here is left alone.
 
         Raises:
@@ -179,6 +181,21 @@ class Registry:
             if not any(bound.hook is hook for source in self._sources for bound in source.bound):
                 self._lone.add(hook)
 
+    def mark(self) -> Callable[[], None]:
+        """Remember what is in force now; the function returned goes back to it."""
+        with _registering:
+            sources, lone = list(self._sources), list(self._lone)
+
+        def back() -> None:
+            with _registering:
+                self._sources = sources
+                for hook in self._lone:
+                    if hook not in lone:
+                        self._lone.remove(hook)
+                self.rebuild()
+
+        return back
+
     def clear(self) -> None:
         """Put nothing in force."""
         with _registering:
@@ -211,7 +228,7 @@ def _plan(kind: str, ordered: Iterable[Bound], *, labelled: bool) -> Plan:
     post = tuple(one for one in mine if one.form == AFTER)
     error = tuple(one for one in mine if one.form == ERROR)
     passes = tuple(_passes(kind, one) for one in pre) if labelled else ()
-    return Plan(pre, post, error, any(one.buffers for one in (*pre, *post)), passes)
+    return Plan(pre, post, error, tuple(one for one in (*pre, *post) if one.buffers), passes)
 
 
 def _passes(kind: str, bound: Bound) -> Label:

@@ -13,7 +13,8 @@ from spanhook.context import Identity
 from spanhook.errors import internal
 from spanhook.hook import Reject
 from spanhook.metrics import Instruments
-from spanhook.operation import DecisionRecord, Operation
+from spanhook.operation import Operation
+from spanhook.records import DecisionRecord
 from spanhook.spans import fill
 from spanhook.telemetry import Telemetry
 from spanhook.usage import Usage
@@ -57,7 +58,7 @@ def _report(op: Operation, telemetry: Telemetry) -> None:
         if instruments is not None and not op.foreign:
             _measure(op, instruments, context)
         if logger is not None:
-            _tell(op, logger, context)
+            _tell(op, logger, context, telemetry.settings.mode)
             if kept and telemetry.event_content:
                 _emit(logger, context, semconv.EVENT_INFERENCE_DETAILS, _client(op, None), content.as_body(kept))
 
@@ -76,7 +77,7 @@ def _end_attributes(op: Operation) -> dict[str, Any]:
         attributes[semconv.GEN_AI_RESPONSE_TIME_TO_FIRST_CHUNK] = (op.first_chunk_ns - op.start_ns) / 1e9
     used = op.own_usage
     if used is not None:
-        _own(attributes, used)
+        _own(attributes, used, generates=op.kind == "llm.call")
     elif op.leaves is not None:
         _totals(attributes, op.usage)
     if op.in_hook:
@@ -102,10 +103,11 @@ def _identified(attributes: dict[str, Any], identity: Identity) -> None:
         attributes.update(identity.attributes)
 
 
-def _own(attributes: dict[str, Any], used: Usage) -> None:
+def _own(attributes: dict[str, Any], used: Usage, *, generates: bool) -> None:
     """A model call's own usage, under the conventions' names."""
     attributes[semconv.GEN_AI_USAGE_INPUT_TOKENS] = used.input_tokens
-    attributes[semconv.GEN_AI_USAGE_OUTPUT_TOKENS] = used.output_tokens
+    if generates:
+        attributes[semconv.GEN_AI_USAGE_OUTPUT_TOKENS] = used.output_tokens
     if used.cache_read_tokens:
         attributes[semconv.GEN_AI_USAGE_CACHE_READ_INPUT_TOKENS] = used.cache_read_tokens
     if used.cache_write_tokens:
@@ -262,21 +264,21 @@ def _who(op: Operation) -> dict[str, Any]:
     return {key: value for key, value in known.items() if value}
 
 
-def _tell(op: Operation, logger: Logger, context: Context) -> None:
+def _tell(op: Operation, logger: Logger, context: Context, mode: str) -> None:
     """The two log events that no sampler touches."""
     for decision in op.decisions:
-        _emit_decision(op, decision, logger, context)
+        _emit_decision(op, decision, logger, context, mode)
     if op.parent is None:
         _emit_run(op, logger, context)
 
 
-def _emit_decision(op: Operation, decision: DecisionRecord, logger: Logger, context: Context) -> None:
+def _emit_decision(op: Operation, decision: DecisionRecord, logger: Logger, context: Context, mode: str) -> None:
     attributes = {
         **_decision_attributes(decision),
         **_who(op),
         semconv.KIND: op.kind,
         semconv.TARGET: op.name,
-        semconv.MODE: "enforce",
+        semconv.MODE: mode,
         semconv.COVERAGE: op.coverage or "enforced",
     }
     _emit(logger, context, semconv.EVENT_DECISION, attributes)

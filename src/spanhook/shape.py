@@ -185,6 +185,7 @@ class Shape:
         request: The normalized request; only called when a hook or content capture looks at it.
         output: A result's messages in role/parts form.
         rewrite: New ``(args, kwargs)`` for a ``Change``; ``None`` where the library's call cannot be rewritten.
+        takes: The fields of a ``Change`` that ``rewrite`` knows what to do with; it is never given others.
         answer: The library's own result for a value that a hook gave instead.
         rejected: The library's own error *result* for a rejection, or ``None`` to have the rejection raised.
         identity: Ids the library knows: keys of ``Identity``.
@@ -196,6 +197,7 @@ class Shape:
         body: The body of a result that ``stream_of`` names a stream, if it is one that holds unread content.
         prepare: Last changes of our own to a call that is about to be made, such as asking for a stream's usage.
         failure: What a call that failed tells all the same, such as the usage of an answer that could not be parsed.
+        ends_complete: A stream's operation ends with the chunk that completes it, for consumers that ask for no other.
         opaque: Steps of the stream run none of the application's code, so no context is attached around them.
         transport_of: Layers whose operation absorbs this call if it stands directly around it.
         same_instance: Absorb only within a call on the very same instance.
@@ -210,6 +212,7 @@ class Shape:
     request: Callable[[Any, Args, Kwargs], Request] = empty_request
     output: Callable[[Any], list[Message]] = no_messages
     rewrite: Callable[[Any, Args, Kwargs, Change], tuple[Args, Kwargs]] | None = None
+    takes: frozenset[str] = frozenset()
     answer: Callable[[Any, Args, Kwargs, Any], Any] = plain_answer
     rejected: Callable[[Any, Args, Kwargs, str], Any] | None = None
     identity: Callable[[Any, Args, Kwargs], Mapping[str, str]] | None = None
@@ -222,6 +225,7 @@ class Shape:
     body: Callable[[Any, Args, Kwargs, Any], Body | None] | None = None
     prepare: Callable[[Any, Args, Kwargs], tuple[Args, Kwargs]] | None = None
     failure: Callable[[Any, Args, Kwargs, BaseException], tuple[Attributes, Usage | None]] | None = None
+    ends_complete: bool = False
     opaque: bool = False
     transport_of: frozenset[str] = frozenset()
     same_instance: bool = False

@@ -9,7 +9,7 @@ result on every supported version.
 
 import os
 from random import getrandbits
-from typing import Any
+from typing import Any, cast
 
 from opentelemetry.context import Context
 from opentelemetry.sdk.trace import ReadableSpan, SpanLimits, SpanProcessor, Tracer, _Span
@@ -32,6 +32,7 @@ from opentelemetry.trace import (
 from spanhook.clock import clock
 
 _PLAIN = frozenset((str, int, float, bool))
+_STRINGS = frozenset((str,))
 _KEY = next(iter(set_span_in_context(INVALID_SPAN, Context())))
 _INTERNAL_METRICS = "OTEL_PYTHON_SDK_INTERNAL_METRICS_ENABLED"
 _FEWEST_ATTRIBUTES = 64
@@ -63,7 +64,7 @@ def _plain(attributes: dict[str, Any]) -> bool:
     """Whether every value is one that the SDK would take as it is."""
     for value in attributes.values():
         kind = type(value)
-        if kind not in _PLAIN and not (kind is tuple and all(type(one) is str for one in value)):
+        if kind not in _PLAIN and not (kind is tuple and _STRINGS.issuperset(map(type, value))):
             return False
     return True
 
@@ -80,34 +81,18 @@ class LeanSpan(_Span):
     _events: Any = ()
     _links: Any = ()
 
-    def __init__(
-        self,
-        opener: "Opener",
-        name: str,
-        context: SpanContext,
-        parent: SpanContext | None,
-        kind: SpanKind,
-        attributes: dict[str, Any],
-    ) -> None:
-        self._opener = opener
-        self._name = name
-        self._context = context
-        self._parent = parent
-        self._kind = kind
-        self._attributes: Any = attributes
-        self._resource = opener.tracer.resource
-        self._instrumentation_scope = opener.scope
-        self._start_time = clock.wall()
+    _opener: "Opener"
+    _attributes: Any
 
     def complete(self) -> None:
         """Become an ordinary span of the SDK, with everything so far kept."""
         opener = self._opener
         whole = _Span(
             name=self._name,
-            context=self._context,
+            context=cast(SpanContext, self._context),
             parent=self._parent,
             sampler=opener.tracer.sampler,
-            resource=self._resource,
+            resource=opener.resource,
             attributes=self._attributes,
             kind=self._kind,
             span_processor=opener.tracer.span_processor,
@@ -132,6 +117,28 @@ class LeanSpan(_Span):
             self._opener.tracer.span_processor.on_end(self)
 
 
+def _lean(
+    opener: "Opener",
+    name: str,
+    context: SpanContext,
+    parent: SpanContext | None,
+    kind: SpanKind,
+    attributes: dict[str, Any],
+) -> LeanSpan:
+    """A lean span that starts now. Neither ``__new__`` nor ``__init__`` of the SDK's span is run."""
+    span = object.__new__(LeanSpan)
+    span._opener = opener
+    span._name = name
+    span._context = context
+    span._parent = parent
+    span._kind = kind
+    span._attributes = attributes
+    span._resource = opener.resource
+    span._instrumentation_scope = opener.scope
+    span._start_time = clock.wall()
+    return span
+
+
 _NO_STATE = SpanContext(1, 2, is_remote=False).trace_state
 _TUPLE = tuple(SpanContext(1, 2, False, TraceFlags(1))) == (1, 2, False, TraceFlags(1), _NO_STATE, True)
 """Whether a span context is the tuple it is known to be; making one of checked parts needs no checks then."""
@@ -150,6 +157,7 @@ class Opener:
     def __init__(self, tracer: Any) -> None:
         self.tracer = tracer
         self.scope = getattr(tracer, "_instrumentation_scope", None)
+        self.resource: Any = getattr(tracer, "resource", None)
         self.limits: Any = getattr(tracer, "_span_limits", None)
         self._lean = type(tracer) is Tracer and self.limits is not None and self._familiar()
         self._sampler: Any = getattr(tracer, "sampler", None)
@@ -165,7 +173,7 @@ class Opener:
         """Whether the SDK is one whose spans are built as they are here, with no limit or metric in the way."""
         limits = self.limits
         metered = os.environ.get(_INTERNAL_METRICS, "").strip().lower() == "true"
-        fields = {name for name in vars(LeanSpan) if name.startswith("_")} | set(LeanSpan.__init__.__code__.co_names)
+        fields = {name for name in vars(LeanSpan) if name.startswith("_")} | set(_lean.__code__.co_names)
         return (
             not metered
             and limits.max_span_attribute_length is None
@@ -189,17 +197,23 @@ class Opener:
         tracer = self.tracer
         if not self._lean or not self._unheard(tracer) or not _plain(attributes):
             return tracer.start_span(name, before, kind, attributes)
-        around: Any = get_current_span(before)
-        parent: SpanContext = around.get_span_context()
-        if not parent.is_valid:
+        around: Any = before.get(_KEY)
+        if around is None:
             return self._root_span(name, before, kind, attributes)
-        if parent.is_remote or not self._inherits:
+        if type(around) is LeanSpan:
+            parent = cast(SpanContext, around._context)  # valid, and of this process
+        else:
+            parent = get_current_span(before).get_span_context()
+            if not parent.is_valid:
+                return self._root_span(name, before, kind, attributes)
+            if parent.is_remote:
+                return tracer.start_span(name, before, kind, attributes)
+        if not self._inherits:
             return tracer.start_span(name, before, kind, attributes)
         if not parent.trace_flags & TraceFlags.SAMPLED:
             # What is inside of a trace that is not sampled is not sampled, and needs no span of its own.
             return around if type(around) is NonRecordingSpan else NonRecordingSpan(parent)
-        context = self._child_of(parent)
-        return LeanSpan(self, name, context, parent, kind, attributes)
+        return _lean(self, name, self._child_of(parent), parent, kind, attributes)
 
     def _child_of(self, parent: SpanContext) -> SpanContext:
         span_id = getrandbits(64) if self._random else self.tracer.id_generator.generate_span_id()
@@ -223,7 +237,7 @@ class Opener:
             context = tuple.__new__(SpanContext, (trace_id, span_id, False, flags, trace_state, True))
         else:
             context = SpanContext(trace_id, span_id, False, flags, trace_state)
-        return LeanSpan(self, name, context, None, kind, attributes) if recording else NonRecordingSpan(context)
+        return _lean(self, name, context, None, kind, attributes) if recording else NonRecordingSpan(context)
 
     def _unheard(self, tracer: Tracer) -> bool:
         """Whether no processor does anything at the start of a span; looked at again whenever one was added."""

@@ -10,12 +10,15 @@ from collections import deque
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from opentelemetry import context as otel_context
+from opentelemetry.context import Context
 
+from spanhook.attached import get_context, set_context
 from spanhook.clock import clock
 from spanhook.current import current
+from spanhook.driving import drive
 from spanhook.errors import internal
 from spanhook.finishing import Run, afinish, apasses, finish, orphan, passes, start
+from spanhook.hook import Reject
 from spanhook.lifecycle import Absorbed, Held, begin, enter, outcome, restore, told
 from spanhook.operation import Operation
 from spanhook.shape import REPLACEABLE, Args, Body, Chunks, Kwargs, Shape
@@ -70,7 +73,7 @@ class Track:
         self._run: Run | None = None
         self._answer: Callable[[Any], Iterable[Any]] | None = None
         self._chunks: Chunks | None = None
-        self._context: otel_context.Context | None = None
+        self._context: Context | None = None
         self._buffer: deque[Any] | None = None
         self._loop: asyncio.AbstractEventLoop | None = None
 
@@ -87,7 +90,7 @@ class Track:
         if body is not None:
             self._chunks, self._answer = body.chunks, body.answer
         if not self.shape.opaque:
-            self._context = otel_context.get_current()
+            self._context = get_context()
         self._prepare(op)
 
     def _prepare(self, op: Operation) -> None:
@@ -145,12 +148,19 @@ class Track:
         outcome(op)
 
     def _answer_chunks(self, op: Operation) -> deque[Any]:
-        """The chunks of an answer that a hook gave, in the library's own type."""
-        if self._answer is not None:
-            return deque(self._answer(op.answer))
-        if self.shape.answer_chunks is None:
-            return deque([op.result])
-        return deque(self.shape.answer_chunks(op.instance, op.args, op.kwargs, op.answer))
+        """The chunks of an answer that a hook gave, in the library's own type.
+
+        Raises:
+            Reject: It cannot be said in chunks; the stream that it stands for is not to be seen either.
+        """
+        try:
+            if self._answer is not None:
+                return deque(self._answer(op.answer))
+            if self.shape.answer_chunks is None:
+                return deque([op.result])
+            return deque(self.shape.answer_chunks(op.instance, op.args, op.kwargs, op.answer))
+        except Exception as error:
+            raise Reject(f"a hook's answer could not be given: {error}", status_code=500) from error
 
     # ------------------------------------------------------------------------------------------- steps
 
@@ -165,7 +175,7 @@ class Track:
         op = self.op
         if self.plain or op is None:
             return await self._pass(method, args)
-        if op.plan is not None and op.streamed and op.plan.buffers:
+        if self._held_back(op):
             return await self._buffered(op)
         return await self._next(op, method, args)
 
@@ -173,25 +183,56 @@ class Track:
         while True:
             held = self._enter()
             try:
-                try:
-                    chunk = getattr(self.source, method)(*args)
-                    if self.is_async:
-                        chunk = await chunk
-                except (StopIteration, StopAsyncIteration) as stop:
-                    self.value = getattr(stop, "value", None)
-                    return await self._exhausted(op)
-                except BaseException as error:
-                    op.error = error
-                    await self._finish(op)
-                    outcome(op)
-                    return END
+                chunk = getattr(self.source, method)(*args)
+                if self.is_async:
+                    chunk = await chunk
+            except BaseException as error:
+                return await self._stopped(op, error)
             finally:
                 self._leave(held)
             if self._took(op, chunk):
+                if self._ends_here():
+                    await self._finish(op)
+                    outcome(op)
                 return chunk
             method, args = ("__anext__", ()) if self.is_async else ("__next__", ())
 
-    async def _exhausted(self, op: Operation) -> Any:
+    def take(self) -> Any:
+        """``step("__next__")`` of a sync stream, without a coroutine once it is under way."""
+        op = self.op
+        if op is None or self.dead or self._buffer is not None or self._held_back(op):
+            return drive(self.step("__next__"))
+        while True:
+            held = self._enter()
+            try:
+                chunk = self.source.__next__()
+            except BaseException as error:
+                return drive(self._stopped(op, error))
+            finally:
+                self._leave(held)
+            if self._chunks is None or self._took(op, chunk):
+                if self._ends_here():
+                    drive(self._finish(op))
+                    outcome(op)
+                return chunk
+
+    def _ends_here(self) -> bool:
+        """Whether the chunk that has come is the last, and its consumer may never ask whether there is another."""
+        return self.shape.ends_complete and self._chunks is not None and self._chunks.complete
+
+    @staticmethod
+    def _held_back(op: Operation) -> bool:
+        """Whether hooks are to see the whole stream before the consumer sees any of it."""
+        if not op.streamed or op.plan is None or not op.plan.buffers:
+            return False
+        return any(bound.concerns(op) for bound in op.plan.buffers)
+
+    async def _stopped(self, op: Operation, error: BaseException) -> Any:
+        """The source is exhausted or has failed. The stream's context is current."""
+        if isinstance(error, StopIteration | StopAsyncIteration):
+            self.value = getattr(error, "value", None)
+        else:
+            op.error = error
         await self._finish(op)
         outcome(op)
         return END
@@ -201,7 +242,7 @@ class Track:
         op.buffered = True
         chunks: deque[Any] = deque()
         method = "__anext__" if self.is_async else "__next__"
-        while (chunk := await self._next(op, method, ())) is not END:
+        while not op.ended and (chunk := await self._next(op, method, ())) is not END:
             chunks.append(chunk)
         self._buffer = self._answer_chunks(op) if op.replaced else chunks
         self.plain, self.dead = False, True  # from here on the buffer is the stream
@@ -232,14 +273,14 @@ class Track:
         context = self._context
         if context is None:
             return None
-        held = (otel_context.get_current(), current.get())
-        otel_context.attach(context)
+        held = (get_context(), current.get())
+        set_context(context)
         current.set(self.op)
         return held
 
     def _leave(self, held: Held | None) -> None:
         if held is not None:
-            self._context = otel_context.get_current()
+            self._context = get_context()
             restore(held)
 
     # ------------------------------------------------------------------------------------------- end
@@ -275,7 +316,7 @@ class Track:
         self._read(op)
         held = None
         if self._context is None and self._run is not None:  # hooks need the context that steps went without
-            held = (otel_context.get_current(), current.get())
+            held = (get_context(), current.get())
             enter(op)
         try:
             if self.is_async:

@@ -17,6 +17,7 @@ from opentelemetry.sdk._logs import LoggerProvider
 from opentelemetry.sdk._logs.export import InMemoryLogRecordExporter, SimpleLogRecordProcessor
 from opentelemetry.sdk.metrics import MeterProvider
 from opentelemetry.sdk.metrics.export import InMemoryMetricReader
+from opentelemetry.sdk.resources import Resource
 from opentelemetry.sdk.trace import ReadableSpan, TracerProvider
 from opentelemetry.sdk.trace.export import SimpleSpanProcessor
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
@@ -60,11 +61,12 @@ class Recorder:
         self._spans = InMemorySpanExporter()
         self._logs = InMemoryLogRecordExporter()
         self._reader = InMemoryMetricReader()
-        self.tracer_provider = TracerProvider(sampler=sampler, id_generator=FixedIds(), shutdown_on_exit=False)
+        resource = Resource.create()
+        self.tracer_provider = TracerProvider(sampler, resource, shutdown_on_exit=False, id_generator=FixedIds())
         self.tracer_provider.add_span_processor(SimpleSpanProcessor(self._spans))
-        self.logger_provider = LoggerProvider(shutdown_on_exit=False)
+        self.logger_provider = LoggerProvider(resource, shutdown_on_exit=False)
         self.logger_provider.add_log_record_processor(SimpleLogRecordProcessor(self._logs))
-        self.meter_provider = MeterProvider([self._reader], shutdown_on_exit=False)
+        self.meter_provider = MeterProvider([self._reader], resource, shutdown_on_exit=False)
 
     @property
     def spans(self) -> list[ReadableSpan]:

@@ -11,7 +11,8 @@ from spanhook.errors import HookError, log
 from spanhook.hook import Reject
 from spanhook.hosting import TimedOut
 from spanhook.loops import cross_loop_hint
-from spanhook.operation import DecisionRecord, Operation
+from spanhook.operation import Operation
+from spanhook.records import DecisionRecord
 from spanhook.semconv import Decision
 from spanhook.shape import REPLACEABLE
 
@@ -122,6 +123,8 @@ class Verdicts:
 
     def _reject(self, bound: Bound, reject: Reject, decision: Decision, spent: int) -> None:
         op = self._op
+        if reject.scope == "run":
+            op.root.latch = reject
         if op.phase == "post" and op.streamed and not op.buffered:
             said = f"{reject.reason}: too late, the stream has been handed on; set buffer=True on the hook"
             if bound.repeats.due("too late") is not None:
@@ -129,8 +132,6 @@ class Verdicts:
             self.record(bound, "error", said, spent)
             return
         op.error, op.decided = reject, True
-        if reject.scope == "run":
-            op.root.latch = reject
         self.record(bound, decision, reject.reason, spent, reject.status_code)
 
     def record(self, bound: Bound, decision: Decision, reason: str, spent: int, status_code: int = 0) -> None:

@@ -130,6 +130,5 @@ def consume(graph: Any, way: str, given: Any = None, config: Any = None) -> Any:
     return ways[way]()
 
 
-WAYS = ["invoke", "ainvoke", "stream", "stream messages", "astream", "events", "batch", "abatch"]
-if hasattr(CompiledStateGraph, "stream_events"):  # LangGraph 1.0 has no third version of them
-    WAYS += ["v3", "av3"]
+_V3 = ("v3", "av3") if hasattr(CompiledStateGraph, "stream_events") else ()  # LangGraph 1.0 has no third version
+WAYS = ["invoke", "ainvoke", "stream", "stream messages", "astream", "events", "batch", "abatch", *_V3]

@@ -4,16 +4,17 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
-import httpx
 from langchain_openai import ChatOpenAI, OpenAI, OpenAIEmbeddings
-from openai import AsyncOpenAI, DefaultAsyncHttpxClient, DefaultHttpxClient
+from openai import DEFAULT_CONNECTION_LIMITS, AsyncOpenAI, DefaultAsyncHttpxClient, DefaultHttpxClient
 from openai import OpenAI as Client
 
 from tests.conformance.subjects import CHAT_BIND, CHAT_WAYS, EMBEDDINGS_WAYS, TEXT_WAYS, Body, Subject, Use
 from tests.instrument.openai_ways import CHAT, EMBEDDINGS, RESPONSES, WAYS, Way
 from tests.servers.openai_server import OpenAIServer, Seen
 
-_ONCE = httpx.Limits(max_keepalive_connections=0)  # a connection is not used again on another event loop
+_ONCE = type(DEFAULT_CONNECTION_LIMITS)(
+    max_keepalive_connections=0
+)  # a connection is not used again on another event loop
 
 
 class Heard(list[Seen]):

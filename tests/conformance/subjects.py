@@ -1,6 +1,5 @@
 """What is gated, and every way there is of calling it. Each subject counts how often its body ran."""
 
-import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from dataclasses import dataclass, field
 from typing import Any, TypedDict
@@ -22,8 +21,10 @@ from langchain_core.outputs import (
 from langchain_core.retrievers import BaseRetriever
 from langchain_core.tools import StructuredTool
 from langgraph.graph import END, START, StateGraph
+from langgraph.graph.state import CompiledStateGraph
 
 from spanhook.semconv import Kind
+from tests.loops import run
 
 
 @dataclass
@@ -68,12 +69,50 @@ def settle(made: Any) -> Any:
         async def wait() -> Any:
             return await made
 
-        return asyncio.run(wait())
+        return run(wait())
     return made
 
 
 async def _collect(stream: AsyncIterator[Any]) -> list[Any]:
     return [chunk async for chunk in stream]
+
+
+def _completed(thing: Any, given: list[Any]) -> list[Any]:
+    """Results as they come, in the order of what was given."""
+    return [result for _, result in sorted(thing.batch_as_completed(given), key=lambda pair: pair[0])]
+
+
+async def _acompleted(thing: Any, given: list[Any]) -> list[Any]:
+    pairs = [pair async for pair in thing.abatch_as_completed(given)]
+    return [result for _, result in sorted(pairs, key=lambda pair: pair[0])]
+
+
+async def _one_by_one(given: Any) -> AsyncIterator[Any]:
+    yield given
+
+
+def _more_ways(given: Any, other: Any) -> dict[str, Use]:
+    """Ways that every Runnable has beside those one thinks of."""
+    return {
+        "transform": lambda thing: list(thing.transform(iter([given]))),
+        "atransform": lambda thing: _collect(thing.atransform(_one_by_one(given))),
+        "batch as completed": lambda thing: _completed(thing, [given, other]),
+        "abatch as completed": lambda thing: _acompleted(thing, [given, other]),
+    }
+
+
+async def _av3(thing: Any, given: Any) -> list[Any]:
+    return await _collect(await thing.astream_events(given, version="v3"))
+
+
+def _v3_ways(kind: type, given: Any) -> dict[str, Use]:
+    """The third version of events, where LangChain and LangGraph have it."""
+    if not hasattr(kind, "stream_events"):
+        return {}
+    return {
+        "v3": lambda thing: list(thing.stream_events(given, version="v3")),
+        "av3": lambda thing: _av3(thing, given),
+    }
 
 
 # ----------------------------------------------------------------------------------------------- chat
@@ -134,7 +173,10 @@ CHAT_WAYS: dict[str, Use] = {
     "events": lambda model: _collect(model.astream_events("hi", version="v2")),
     "bound": lambda model: model.bind(stop=["x"]).invoke("hi"),
     "piped": lambda model: (model | (lambda message: message)).invoke("hi"),
+    **_more_ways("hi", "ho"),
+    **{name: way for name, way in _v3_ways(BaseChatModel, "hi").items() if name == "av3"},
 }
+SILENT_WAYS = {name: way for name, way in CHAT_WAYS.items() if "v3" not in name}
 CHAT_BIND: dict[str, Callable[[Any], Callable[[], Any]]] = {
     "invoke": lambda model: _later(model.invoke, "hi"),
     "ainvoke": lambda model: _later(model.ainvoke, "hi"),
@@ -189,6 +231,7 @@ TEXT_WAYS: dict[str, Use] = {
     "batch": lambda model: model.batch(["hi", "ho"]),
     "abatch": lambda model: model.abatch(["hi", "ho"]),
     "events": lambda model: _collect(model.astream_events("hi", version="v2")),
+    **_more_ways("hi", "ho"),
 }
 TEXT_BIND: dict[str, Callable[[Any], Callable[[], Any]]] = {
     "invoke": lambda model: _later(model.invoke, "hi"),
@@ -228,6 +271,7 @@ TOOL_WAYS: dict[str, Use] = {
     "batch": lambda tool: tool.batch([{"query": "x"}, {"query": "y"}]),
     "abatch": lambda tool: tool.abatch([{"query": "x"}, {"query": "y"}]),
     "events": lambda tool: _collect(tool.astream_events({"query": "x"}, version="v2")),
+    **_more_ways({"query": "x"}, {"query": "y"}),
 }
 ASYNC_TOOL_WAYS = {name: way for name, way in TOOL_WAYS.items() if name.startswith("a") or name == "events"}
 TOOL_BIND: dict[str, Callable[[Any], Callable[[], Any]]] = {
@@ -274,6 +318,7 @@ RETRIEVER_WAYS: dict[str, Use] = {
     "batch": lambda retriever: retriever.batch(["x", "y"]),
     "abatch": lambda retriever: retriever.abatch(["x", "y"]),
     "events": lambda retriever: _collect(retriever.astream_events("x", version="v2")),
+    **_more_ways("x", "y"),
 }
 EMBEDDINGS_WAYS: dict[str, Use] = {
     "documents": lambda embeddings: embeddings.embed_documents(["x", "y"]),
@@ -315,6 +360,8 @@ GRAPH_WAYS: dict[str, Use] = {
     "batch": lambda graph: graph.batch([GIVEN, GIVEN]),
     "abatch": lambda graph: graph.abatch([GIVEN, GIVEN]),
     "events": lambda graph: _collect(graph.astream_events(GIVEN, version="v2")),
+    **_more_ways(GIVEN, GIVEN),
+    **_v3_ways(CompiledStateGraph, GIVEN),
 }
 GRAPH_BIND: dict[str, Callable[[Any], Callable[[], Any]]] = {
     "invoke": lambda graph: _later(graph.invoke, GIVEN),
@@ -326,7 +373,7 @@ GRAPH_BIND: dict[str, Callable[[Any], Callable[[], Any]]] = {
 
 SUBJECTS: tuple[Subject, ...] = (
     Subject("chat", "llm.call", lambda body: ScriptedChat(body=body), CHAT_WAYS, CHAT_BIND),
-    Subject("silent chat", "llm.call", lambda body: SilentChat(body=body), CHAT_WAYS, CHAT_BIND),
+    Subject("silent chat", "llm.call", lambda body: SilentChat(body=body), SILENT_WAYS, CHAT_BIND),
     Subject("text", "llm.call", lambda body: ScriptedText(body=body), TEXT_WAYS, TEXT_BIND),
     Subject("tool", "tool.execute", _tool, TOOL_WAYS, TOOL_BIND),
     Subject(

@@ -2,6 +2,7 @@
 
 import asyncio
 import dataclasses
+import functools
 import importlib
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -22,6 +23,7 @@ from spanhook.errors import internal
 from spanhook.instrument import INSTRUMENTORS, instrumentor
 from spanhook.shape import Point, Shape
 from spanhook.testing import recorder
+from tests.conformance import over_http
 from tests.conformance.agents import WAYS, Calls, agent, consume
 from tests.conformance.everything import CASES, named
 from tests.conformance.subjects import SUBJECTS, Body, ScriptedChat, State, Subject, settle
@@ -40,7 +42,7 @@ def plain(value: Any) -> Any:
     if isinstance(value, BaseMessage):
         return type(value).__name__, value.model_dump(exclude={"id"})
     if isinstance(value, dict):
-        hidden = {"run_id", "id", "parent_ids", "checkpoint_ns", "langgraph_checkpoint_ns"}
+        hidden = {"run_id", "id", "parent_ids", "checkpoint_ns", "langgraph_checkpoint_ns", "timestamp"}
         return {key: plain(one) for key, one in value.items() if key not in hidden}
     if isinstance(value, list | tuple):
         return type(value).__name__, [plain(one) for one in value]
@@ -241,42 +243,52 @@ def _shapes() -> Iterator[tuple[str, str]]:
 
 
 EXTRACTORS = [
-    (module, attribute, part.name)
+    pytest.param(module, attribute, part.name, id=f"{attribute}-{part.name}")
     for module, attribute in dict.fromkeys(_shapes())
     for part in dataclasses.fields(Shape)
     if callable(getattr(getattr(importlib.import_module(module), attribute), part.name))
     and part.name not in ("kind", "is_interrupt")
 ]
+#: What each is tried with: subjects in this process always, those over HTTP where slow tests are run.
+WHERE = {"here": SUBJECTS, "over HTTP": over_http.SUBJECTS}
 
 
 def _raise(*_args: Any, **_kwargs: Any) -> Any:
     raise ZeroDivisionError("injected")
 
 
-@pytest.mark.parametrize(("module", "attribute", "part"), EXTRACTORS, ids="-".join)
-def test_every_extractor_may_raise(module: str, attribute: str, part: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    kind = getattr(importlib.import_module(module), attribute).kind
-    cases = [(subject, way) for subject, way in CASES if subject.kind == kind]
+def _everything(kind: str, where: str) -> list[Any]:
+    """What comes of every way of calling every subject of a kind, and of agents."""
+    subjects = [subject for subject in WHERE[where] if subject.kind == kind]
+    found = [outcome(lambda s=one, w=way: w(s.make(Body()))) for one in subjects for way in one.ways.values()]
+    if where == "here":
+        found += [outcome(lambda w=way: consume(agent(Calls()), w)) for way in ("invoke", "ainvoke")]
+    return found
 
-    def everything() -> list[Any]:
-        found = [outcome(lambda s=subject, w=way: s.ways[w](s.make(Body()))) for subject, way in cases]
-        return [
-            *found,
-            outcome(lambda: consume(agent(Calls()), "invoke")),
-            outcome(lambda: consume(agent(Calls()), "ainvoke")),
-        ]
 
+#: The same without spanhook; it is the same for all extractors.
+_expected = functools.cache(_everything)
+
+
+@pytest.mark.parametrize("where", ["here", pytest.param("over HTTP", marks=pytest.mark.slow)])
+@pytest.mark.parametrize(("module", "attribute", "part"), EXTRACTORS)
+def test_every_extractor_may_raise(
+    module: str, attribute: str, part: str, where: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     loaded = importlib.import_module(module)
-    expected = everything()
+    kind = getattr(loaded, attribute).kind
+    expected = _expected(kind, where)
     monkeypatch.setattr(loaded, attribute, dataclasses.replace(getattr(loaded, attribute), **{part: _raise}))
     monkeypatch.setenv("OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT", "SPAN_AND_EVENT")
     with recorder(settings=spanhook.Settings(steps=True)):
         internal.fatal = False
-        assert everything() == expected
+        assert _everything(kind, where) == expected
         internal.counts.clear()
 
 
-@pytest.mark.parametrize(("module", "attribute"), list(dict.fromkeys(_shapes())), ids="-".join)
+@pytest.mark.parametrize(
+    ("module", "attribute"), [pytest.param(*shape, id=shape[1]) for shape in dict.fromkeys(_shapes())]
+)
 def test_what_cannot_be_described_is_gated_all_the_same(
     module: str, attribute: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -2,11 +2,13 @@
 
 import asyncio
 import gc
+import threading
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import pytest
+from langchain_core.language_models import BaseChatModel
 from opentelemetry.sdk.trace import SpanProcessor, TracerProvider
 from opentelemetry.sdk.trace.export import BatchSpanProcessor, SimpleSpanProcessor, SpanExporter, SpanExportResult
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
@@ -18,7 +20,7 @@ from spanhook import Hook, Hooks, Operation, Reject
 from spanhook.errors import internal
 from spanhook.testing import recorder
 from tests.conformance.everything import BOUND_CASES, CASES, SUBJECTS, named
-from tests.conformance.subjects import Body, Subject, settle
+from tests.conformance.subjects import Body, ScriptedChat, Subject, settle
 from tests.conformance.tracing import ForeignProvider
 
 Case = tuple[Subject, str]
@@ -241,6 +243,40 @@ def test_a_processor_that_raises_lets_nothing_through_and_breaks_nothing() -> No
         hooks.remove(hook)
     assert thing.invoke("hi").content == "hello there friend"
     internal.counts.clear()
+
+
+@pytest.mark.skipif(not hasattr(BaseChatModel, "stream_events"), reason="LangChain 1.0 has no third version of events")
+@pytest.mark.parametrize("form", REFUSALS)
+def test_events_of_the_third_version(form: str) -> None:
+    body = Body()
+    model: Any = ScriptedChat(body=body)
+    with recorder(refusing("llm.call", form)) as seen:
+        expect_refused(lambda: list(model.stream_events("hi", version="v3")))
+        expect_refused(lambda: model.stream_events("hi", version="v3").output)
+        expect_refused(lambda: list(model.stream_events("hi", version="v3").text))
+    assert body.runs == 0
+    assert [op.status for op in seen.operations] == ["rejected"] * 3
+
+
+@pytest.mark.parametrize("subject", SUBJECTS, ids=lambda subject: subject.name)
+def test_every_subject_in_64_threads(subject: Subject) -> None:
+    body = Body()
+    thing = subject.make(body)
+    ways = list(subject.ways.values())
+    start = threading.Barrier(64)
+
+    def try_it(index: int) -> str:
+        start.wait(60.0)
+        try:
+            return settle(ways[index % len(ways)](thing))
+        except Reject as reject:
+            return reject.reason
+
+    with recorder(refusing(subject.kind)) as seen, ThreadPoolExecutor(64) as pool:
+        assert set(pool.map(try_it, range(64))) == {"no"}
+        refused = len([op for op in seen.operations if op.kind == subject.kind])
+        assert sum(value for _, value in seen.metrics()["spanhook.hook.decisions"]) == refused >= 64
+    assert body.runs == 0
 
 
 def test_in_64_threads() -> None:

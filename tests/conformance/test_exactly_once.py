@@ -37,7 +37,7 @@ def counting() -> tuple[Hooks, Counter[tuple[str, str, str]]]:
 
 
 #: How many operations of its own kind one use of a subject is, where that is not one.
-MANY = {"batch": 2, "abatch": 2}
+MANY = {"batch": 2, "abatch": 2, "batch as completed": 2, "abatch as completed": 2}
 
 
 @pytest.mark.parametrize("subject", SUBJECTS, ids=lambda subject: subject.name)
@@ -48,7 +48,8 @@ def test_every_way_is_as_many_operations_as_calls(subject: Any) -> None:
         with recorder(hooks) as seen:
             settle(use(subject.make(body)))
         # a batch of a text model is one call with all its prompts
-        expected = 1 if subject.name in ("text", "langchain OpenAI") else MANY.get(way, 1)
+        whole = subject.name in ("text", "langchain OpenAI") and "completed" not in way
+        expected = 1 if whole else MANY.get(way, 1)
         mine = [op for op in seen.operations if op.kind == subject.kind]
         assert len(mine) == expected, way
         assert (
@@ -162,8 +163,18 @@ def test_a_sub_agent_in_a_tool(way: str) -> None:
         )
         return create_agent(Turns(turns=turns, asked=[]), tools=[*calls.tools(), *extra], name=name_of)
 
-    with recorder() as seen:
+    hooks, passes = counting()
+    with recorder(hooks) as seen:
         settle(consume(agent(Calls(), extra=[ask_expert]), way))
+    for phase in ("before", "after"):
+        found = {(kind, name): n for (kind, name, at), n in passes.items() if at == phase and kind != "workflow.step"}
+        assert found == {
+            ("agent.invoke", "helper"): 1,
+            ("agent.invoke", "expert"): 1,
+            ("llm.call", "gpt-4o-mini"): 4,
+            ("tool.execute", "ask_expert"): 1,
+            ("tool.execute", "search"): 1,
+        }
     kinds = Counter((op.kind, op.name) for op in seen.operations)
     assert kinds["agent.invoke", "helper"] == 1
     assert kinds["agent.invoke", "expert"] == 1
@@ -222,8 +233,14 @@ class Failing(ScriptedChat):
 def test_fallback_models() -> None:
     body = Body()
     model = Failing(body=body, model_name="gpt-4o").with_fallbacks([ScriptedChat(body=body)])
-    with recorder() as seen:
+    hooks, passes = counting()
+    with recorder(hooks) as seen:
         assert model.invoke("hi").content == "hello there friend"
+    assert passes == {
+        ("llm.call", "gpt-4o", "before"): 1,
+        ("llm.call", "gpt-4o-mini", "before"): 1,
+        ("llm.call", "gpt-4o-mini", "after"): 1,
+    }
     assert [(op.model, op.status) for op in seen.operations] == [("gpt-4o", "error"), ("gpt-4o-mini", "success")]
 
 

@@ -1,13 +1,17 @@
 """A rejection of the whole run gets through everything that frameworks put in the way of exceptions."""
 
 import asyncio
+import inspect
+import threading
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any, TypedDict
 
+import anyio
 import pytest
 from langchain.agents import middleware as middlewares
 from langchain_core.runnables import RunnableLambda
+from langchain_core.tools import tool
 from langgraph.graph import END, START, StateGraph
 from langgraph.prebuilt import ToolNode
 from langgraph.types import RetryPolicy
@@ -94,6 +98,17 @@ def test_retry_middleware(way: str, middleware: str) -> None:
     assert [op.kind for op in seen.operations].count(kind) == 1
 
 
+@pytest.mark.parametrize("way", WAYS)
+def test_fallback_middleware(way: str) -> None:
+    calls, others = Calls(), [Turns(turns=["other"], model_name=name, asked=[]) for name in ("o3", "gpt-4o")]
+    fallback = middlewares.ModelFallbackMiddleware(others[0], others[1])
+    with recorder(stopping("llm.call", models={"gpt-4o-mini"})) as seen:
+        expect_stopped(lambda: consume(agent(calls, middleware=[fallback]), way))
+    assert [model.asked for model in others] == [[], []]
+    expect_one_decision(seen)
+    assert {op.status for op in seen.operations if op.kind == "llm.call"} == {"rejected"}
+
+
 class State(TypedDict, total=False):
     value: str
 
@@ -151,6 +166,25 @@ def _nodes(model: Any) -> dict[str, Any]:
             pass
         return {}
 
+    async def nursery(state: State) -> State:
+        try:
+            async with anyio.create_task_group() as tasks:
+                for _ in range(3):
+                    tasks.start_soon(model.ainvoke, "hi")
+        except* Exception:
+            pass
+        return {}
+
+    async def nested(state: State) -> State:
+        try:
+            async with asyncio.TaskGroup() as tasks:
+                tasks.create_task(nursery(state))
+                tasks.create_task(group(state))
+        except* Exception:
+            pass
+        await model.ainvoke("hi")
+        return {}
+
     def retried(state: State) -> State:
         model.with_retry(stop_after_attempt=4, wait_exponential_jitter=False).invoke("hi")
         return {}
@@ -171,17 +205,20 @@ def _nodes(model: Any) -> dict[str, Any]:
         "pool": pool,
         "gathering": gathering,
         "group": group,
+        "nursery": nursery,
+        "nested": nested,
         "retried": retried,
         "fallback": fallback,
         "batched": batched,
     }
 
 
-ASYNC_NODES = {"aplain", "gathering", "group"}  # LangGraph runs these from its async methods alone
+ASYNC_NODES = {"aplain", "gathering", "group", "nursery", "nested"}  # LangGraph runs these from its async methods alone
+EVERY_WAY = [way for way in WAYS if way in ("invoke", "ainvoke", "stream", "astream", "events", "v3", "av3")]
 SWALLOWING = [
     (node, way)
     for node in _nodes(None)
-    for way in ("invoke", "ainvoke", "stream", "astream", "events")
+    for way in EVERY_WAY
     if node not in ASYNC_NODES or way.startswith("a") or way == "events"
 ]
 
@@ -199,7 +236,7 @@ def test_graphs_that_swallow(node: str, way: str, retries: bool) -> None:
     assert all(op.status == "rejected" for op in seen.operations if op.kind == "llm.call")
 
 
-@pytest.mark.parametrize("way", ["invoke", "ainvoke", "stream", "astream"])
+@pytest.mark.parametrize("way", EVERY_WAY)
 def test_parallel_nodes(way: str) -> None:
     body = Body()
     graph = _graph(_nodes(ScriptedChat(body=body))["plain"], parallel=4)
@@ -209,7 +246,7 @@ def test_parallel_nodes(way: str) -> None:
     assert sum("spanhook.decision" in (span.attributes or {}) for span in seen.spans) >= 1
 
 
-@pytest.mark.parametrize("way", ["invoke", "ainvoke", "stream", "astream", "events"])
+@pytest.mark.parametrize("way", EVERY_WAY)
 def test_no_later_call_of_the_run_is_made(way: str) -> None:
     """A node that catches everything, BaseException included, gets no further."""
     body = Body()
@@ -220,6 +257,13 @@ def test_no_later_call_of_the_run_is_made(way: str) -> None:
     def third(op: Operation) -> None:
         if body.runs >= 2:
             raise Reject("run stopped", status_code=429, scope="run")
+
+    told: list[tuple[str, int]] = []
+
+    @hooks.on_error("llm.call")
+    def tell(op: Operation) -> None:
+        assert isinstance(op.error, Reject)
+        told.append((op.error.reason, op.error.status_code))
 
     def stubborn(state: State) -> State:
         for _ in range(6):
@@ -232,8 +276,32 @@ def test_no_later_call_of_the_run_is_made(way: str) -> None:
     with recorder(hooks) as seen:
         expect_stopped(lambda: consume(_graph(stubborn), way, {"value": "x"}))
     assert body.runs == 2
+    assert told == [("run stopped", 429)] * 4
     expect_one_decision(seen)
     assert [op.status for op in seen.operations if op.kind == "llm.call"] == ["success"] * 2 + ["rejected"] * 4
+
+
+@pytest.mark.skipif(
+    "error_handler" not in inspect.signature(StateGraph.add_node).parameters,
+    reason="this version of LangGraph has no error handlers of nodes",
+)
+@pytest.mark.parametrize("way", EVERY_WAY)
+@pytest.mark.parametrize("retries", [False, True], ids=["", "retry policy"])
+def test_error_handlers_of_nodes(way: str, retries: bool) -> None:
+    """LangGraph may hand them what stops a run; they get no further with it."""
+    body = Body()
+    model = ScriptedChat(body=body)
+
+    def handler(state: State) -> State:
+        model.invoke("hi")
+        return {"value": "recovered"}
+
+    policy: Any = {"retry_policy": RetryPolicy(max_attempts=3, initial_interval=0.0, jitter=False, retry_on=Exception)}
+    graph = _graph(_nodes(model)["plain"], error_handler=handler, **(policy if retries else {}))
+    with recorder(stopping("llm.call")) as seen:
+        expect_stopped(lambda: consume(graph, way, {"value": "x"}))
+    assert body.runs == 0
+    expect_one_decision(seen)
 
 
 def test_error_handlers_of_tool_nodes() -> None:
@@ -298,6 +366,65 @@ def test_a_call_that_outlives_its_run_raises_the_plain_rejection() -> None:
     with recorder(stopping("llm.call")):
         asyncio.run(main())
     assert body.runs == 0
+
+
+def test_what_goes_on_after_a_cancelled_run_changes_nothing_of_it() -> None:
+    """A thread cannot be cancelled: what it does later is gated and told of, and the run stays cancelled."""
+    body = Body()
+    model = ScriptedChat(body=body)
+    go, done = threading.Event(), threading.Event()
+    refused: list[str] = []
+
+    @tool
+    def slow(query: str) -> str:
+        """Take long, then ask the model."""
+        reached.set()
+        go.wait(20.0)
+        try:
+            model.invoke("hi")
+        except Reject as reject:
+            refused.append(reject.reason)
+        done.set()
+        return "completed"
+
+    async def act(state: State) -> State:
+        return {"value": await slow.ainvoke({"query": "x"})}
+
+    async def main() -> None:
+        task = asyncio.create_task(_graph(act).ainvoke({"value": "x"}))
+        assert await asyncio.to_thread(reached.wait, 20.0)
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+        assert [op.status for op in seen.operations if op.kind == "agent.invoke"] == ["cancelled"]
+        go.set()
+        assert await asyncio.to_thread(done.wait, 20.0)
+
+    reached = threading.Event()
+    hooks = Hooks()
+
+    @hooks.before("llm.call")
+    def refuse(op: Operation) -> None:
+        raise Reject("no")
+
+    with recorder(hooks) as seen:
+        asyncio.run(main())
+        spans = [(span.name, (span.attributes or {})["spanhook.status"]) for span in seen.spans]
+        runs = [
+            e["attributes"]["spanhook.status"]
+            for e in seen.events
+            if e["attributes"]["spanhook.target"] == "made by hand"
+        ]
+    assert refused == ["no"]
+    assert body.runs == 0
+    assert spans.count(("invoke_agent made by hand", "cancelled")) == 1
+    assert [status for name, status in spans if name.startswith("invoke_agent")] == ["cancelled"]
+    assert sorted(name for name, _ in spans) == [
+        "chat gpt-4o-mini",
+        "execute_tool slow",
+        "invoke_agent made by hand",
+    ]
+    assert runs == ["cancelled"]
 
 
 def test_cancellation_is_not_hidden_by_a_rejected_run() -> None:

@@ -10,6 +10,7 @@ import threading
 from collections.abc import AsyncIterator, Callable, Iterator
 from typing import Any, TypedDict
 
+import anyio
 import pytest
 from langchain_core.messages import BaseMessage
 from langchain_core.outputs import ChatGenerationChunk
@@ -227,6 +228,34 @@ def test_dropped_early_async(sort: str, loop: str, hooks: Hooks) -> None:
 
 
 @pytest.mark.parametrize("sort", ALL)
+@pytest.mark.parametrize("is_async", [False, True])
+def test_dropped_in_a_reference_cycle(sort: str, is_async: bool, hooks: Hooks) -> None:
+    make, given = STREAMS[sort]
+
+    class Holder:
+        stream: Any
+
+    def hold() -> Holder:
+        holder = Holder()
+        holder.stream = make(Body()).astream(given) if is_async else make(Body()).stream(given)
+        holder.itself = holder  # pyright: ignore[reportAttributeAccessIssue]
+        return holder
+
+    async def main() -> None:
+        await anext(hold().stream)
+        gc.collect()
+        await asyncio.get_running_loop().run_in_executor(None, reaper.drain)
+
+    with recorder(hooks) as seen:
+        if is_async:
+            asyncio.run(main())
+        else:
+            next(hold().stream)
+            gc.collect()
+        expect_one(seen, "abandoned", hooks, sort)
+
+
+@pytest.mark.parametrize("sort", ALL)
 def test_closed_from_another_task(sort: str, hooks: Hooks) -> None:
     make, given = STREAMS[sort]
 
@@ -304,12 +333,56 @@ class Hanging(ScriptedChat):
         await asyncio.Event().wait()
 
 
-def test_cancelled(hooks: Hooks) -> None:
-    model = Hanging(body=Body())
+def hanging(sort: str) -> Any:
+    """A stream that gives one item, or some, and then nothing more."""
+    if sort == "chat":
+        return Hanging(body=Body()).astream("hi")
+
+    async def hang(state: State) -> State:
+        await asyncio.Event().wait()
+        return {}
+
+    builder = StateGraph(State)
+    builder.add_node("one", lambda state: {"value": "one"})
+    builder.add_node("two", hang)
+    builder.add_edge(START, "one")
+    builder.add_edge("one", "two")
+    return builder.compile(name="hanging").astream({"value": "x"})
+
+
+@pytest.mark.parametrize("sort", ["chat", "graph"])
+@pytest.mark.parametrize("how", ["task group", "deadline"])
+def test_cancelled_by_anyio(sort: str, how: str, hooks: Hooks) -> None:
     started = asyncio.Event()
 
     async def read() -> None:
-        async for _ in model.astream("hi"):
+        async for _ in hanging(sort):
+            started.set()
+
+    async def main() -> None:
+        if how == "deadline":
+            with anyio.move_on_after(0.05) as scope:
+                await read()
+            assert scope.cancelled_caught
+        else:
+            async with anyio.create_task_group() as tasks:
+                tasks.start_soon(read)
+                await started.wait()
+                tasks.cancel_scope.cancel()
+        while not seen.operations:  # noqa: ASYNC110 - cancelled again, the error hooks finish by themselves
+            await asyncio.sleep(0)
+
+    with recorder(hooks) as seen:
+        asyncio.run(main())
+        expect_one(seen, "cancelled", hooks, sort)
+
+
+@pytest.mark.parametrize("sort", ["chat", "graph"])
+def test_cancelled(sort: str, hooks: Hooks) -> None:
+    started = asyncio.Event()
+
+    async def read() -> None:
+        async for _ in hanging(sort):
             started.set()
 
     async def main() -> None:
@@ -323,8 +396,8 @@ def test_cancelled(hooks: Hooks) -> None:
 
     with recorder(hooks) as seen:
         asyncio.run(main())
-        expect_one(seen, "cancelled", hooks, "chat")
-        assert seen.spans[0].status.status_code.name == "UNSET"
+        expect_one(seen, "cancelled", hooks, sort)
+        assert {span.status.status_code.name for span in seen.spans} == {"UNSET"}
 
 
 @pytest.mark.parametrize("is_async", [False, True])
@@ -603,3 +676,18 @@ def test_what_a_dropped_stream_used_is_in_its_run() -> None:
     assert [op.status for op in seen.operations if op.kind == "llm.call"] == ["abandoned"] * 50
     ends = {span_id(span): span.end_time for span in seen.spans}
     assert len(ends) == 100
+
+
+@pytest.mark.skipif(not hasattr(ScriptedChat, "stream_events"), reason="LangChain 1.0 has no third version of events")
+@pytest.mark.parametrize("how", ["events", "output", "text"])
+def test_events_of_the_third_version_end_with_the_last_of_them(how: str, hooks: Hooks) -> None:
+    """LangChain asks for no step after the last event, and keeps the generator in a reference cycle."""
+    gc.disable()
+    try:
+        with recorder(hooks) as seen:
+            stream: Any = ScriptedChat(body=Body()).stream_events("hi", version="v3")
+            assert list(stream) if how == "events" else stream.output if how == "output" else list(stream.text)
+            op = expect_one(seen, "success", hooks, "chat")
+            assert op.usage.total_tokens == 28
+    finally:
+        gc.enable()

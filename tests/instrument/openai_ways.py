@@ -1,6 +1,5 @@
 """Every way of asking OpenAI for something through its SDK, each reduced to facts that can be compared."""
 
-import asyncio
 from collections.abc import AsyncIterator, Callable
 from dataclasses import dataclass
 from typing import Any
@@ -9,11 +8,17 @@ from openai import AsyncOpenAI, DefaultAsyncHttpxClient, DefaultHttpxClient, Ope
 from pydantic import BaseModel
 
 from spanhook.semconv import Kind
+from tests.loops import run
 
 MESSAGES: Any = [{"role": "system", "content": "Be brief."}, {"role": "user", "content": "Say hello."}]
 CHAT: dict[str, Any] = {"model": "gpt-4o-mini", "messages": MESSAGES}
 RESPONSES: dict[str, Any] = {"model": "gpt-4o-mini", "input": "Say hello.", "instructions": "Be brief."}
 EMBEDDINGS: dict[str, Any] = {"model": "text-embedding-3-small", "input": ["one", "two"]}
+DECISIONS: dict[str, Any] = {
+    "model": "gpt-6-luna",
+    "input": "Say hello.",
+    "questions": [{"type": "predicate", "name": "polite", "instructions": "It is polite."}],
+}
 TEXT: dict[str, Any] = {"model": "gpt-3.5-turbo-instruct", "prompt": "Say hello."}
 
 
@@ -87,7 +92,7 @@ class Way:
             async with async_client(url, **options) as client:
                 return await self.ask(client)
 
-        return asyncio.run(main())
+        return run(main())
 
 
 def _raw(raw: Any) -> Any:
@@ -142,6 +147,8 @@ def _ways() -> list[Way]:
     )
     for name, api, given, final in apis:
         found.extend(_of(name, api, given, final))
+    if hasattr(OpenAI, "decisions"):  # version 1 has none
+        found.extend(_of("decisions", lambda client: client.decisions, DECISIONS, ""))
     return found
 
 
@@ -182,7 +189,7 @@ def _of(name: str, api: Callable[[Any], Any], given: dict[str, Any], final: str)
             lambda client, later=later: _astreaming(api(client).with_streaming_response.create(**given), later),
             raw=True,
         )
-    if name == "embeddings":
+    if name in ("decisions", "embeddings"):
         return found
 
     streamed: Any = {**given, "stream": True}

@@ -1,28 +1,21 @@
 """What OpenAI's calls look like: whole spans, usage, providers, requests and responses as hooks see them."""
 
 import asyncio
-from collections.abc import Iterator
 from types import SimpleNamespace
 from typing import Any
 
 import httpx
 import pytest
 from inline_snapshot import snapshot
-from openai import AzureOpenAI
+from openai import AzureOpenAI, OpenAI
 from openai.types.responses import Response
 
 from spanhook import Hooks, Operation, Reject, Settings
 from spanhook.instrument.openai.estimate import estimate
 from spanhook.instrument.openai.providers import server_of
 from spanhook.testing import Recorder, recorder
-from tests.instrument.openai_ways import CHAT, EMBEDDINGS, RESPONSES, TEXT, WAYS, Way, named, sync_client
+from tests.instrument.openai_ways import CHAT, EMBEDDINGS, RESPONSES, TEXT, WAYS, Answer, Way, named, sync_client
 from tests.servers.openai_server import Call, OpenAIServer, Reply, Tokens
-
-
-@pytest.fixture
-def server() -> Iterator[OpenAIServer]:
-    with OpenAIServer() as running:
-        yield running
 
 
 def span_of(seen: Recorder, server: OpenAIServer) -> dict[str, Any]:
@@ -215,7 +208,6 @@ def test_embeddings(server: OpenAIServer) -> None:
                     "spanhook.run.id": "00000000000000000000000000000001",
                     "gen_ai.response.model": "text-embedding-3-small",
                     "gen_ai.usage.input_tokens": 20,
-                    "gen_ai.usage.output_tokens": 0,
                     "spanhook.cost.usd": 4e-07,
                 },
                 "events": [],
@@ -572,6 +564,62 @@ def test_azure(server: OpenAIServer) -> None:
         "/openai/deployments/text-embedding-3-small/embeddings",
         "/openai/responses",
     ]
+
+
+def test_names_of_openais_own_are_for_openai(server: OpenAIServer) -> None:
+    """Those who speak its protocol report a service tier and a fingerprint too, which are not OpenAI's."""
+    transport = httpx_of(OpenAI).HTTPTransport(verify=False)
+
+    class Redirected(type(transport)):  # pyright: ignore[reportUntypedBaseClass]
+        """Takes requests for whichever host to the server on loopback."""
+
+        def handle_request(self, request: Any) -> Any:
+            request.url = request.url.copy_with(scheme="http", host="127.0.0.1", port=server.port)
+            return super().handle_request(request)
+
+    def use(url: str) -> list[set[str]]:
+        library = httpx_of(OpenAI)
+        server.script(*[Reply(tokens=Tokens(input=30))] * 8)
+        with (
+            library.Client(transport=Redirected(verify=False)) as http,
+            recorder() as seen,
+            OpenAI(base_url=url, api_key="test", http_client=http, max_retries=0) as client,
+        ):
+            client.chat.completions.create(**CHAT, service_tier="flex")
+            client.chat.completions.with_raw_response.create(**CHAT)
+            list(client.chat.completions.create(**CHAT, stream=True))
+            with client.chat.completions.with_streaming_response.create(**CHAT, stream=True) as response:
+                list(response.iter_lines())
+            client.responses.create(**RESPONSES)
+            list(client.responses.create(**RESPONSES, stream=True))
+            client.embeddings.create(**EMBEDDINGS)
+            client.completions.create(**TEXT)
+            server.script("no JSON")
+            with pytest.raises(ValueError, match="JSON"):
+                client.chat.completions.parse(**CHAT, response_format=Answer)
+            spans: list[dict[str, Any]] = [dict(span.attributes or {}) for span in seen.spans]
+        assert [op.status for op in seen.operations] == ["success"] * 8 + ["error"]
+        assert [op.usage.input_tokens for op in seen.operations if not op.usage.estimated] == [30] * 6 + [20]
+        assert len({attributes["gen_ai.provider.name"] for attributes in spans}) == 1
+        return [{name for name in attributes if name.startswith("openai.")} for attributes in spans]
+
+    told = {"openai.api.type", "openai.response.service_tier", "openai.response.system_fingerprint"}
+    for url in ("https://api.openai.com/v1", "https://mine.openai.azure.com/openai/v1"):
+        names = use(url)
+        assert names[0] == told | {"openai.request.service_tier"}
+        assert names[1] == names[2] == names[3] == names[8] == told
+        assert names[4] == names[5] == {"openai.api.type", "openai.response.service_tier"}
+    for url in ("https://api.groq.com/v1", "https://api.deepseek.com/v1", "https://models.inference.ai.azure.com/v1"):
+        assert use(url) == [set()] * 9
+
+
+def httpx_of(client: type[OpenAI]) -> Any:
+    """The HTTP library under the SDK: httpx, or httpx2 from version 3 on."""
+    import importlib
+    import inspect
+
+    http = inspect.signature(client).parameters["http_client"].annotation
+    return importlib.import_module("httpx2" if "httpx2" in str(http) else "httpx")
 
 
 def test_a_base_url_that_changes(server: OpenAIServer) -> None:

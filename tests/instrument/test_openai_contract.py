@@ -1,7 +1,7 @@
 """The application sees no difference: the same calls with and without spanhook, also where spanhook itself breaks."""
 
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import fields, replace
 from typing import Any
 
@@ -17,12 +17,6 @@ from spanhook.shape import Shape
 from spanhook.testing import recorder
 from tests.instrument.openai_ways import CHAT, WAYS, Way, named, sync_client
 from tests.servers.openai_server import Call, OpenAIServer, Reply, Tokens
-
-
-@pytest.fixture
-def server() -> Iterator[OpenAIServer]:
-    with OpenAIServer() as running:
-        yield running
 
 
 def looking() -> Hooks:
@@ -45,9 +39,12 @@ def looking() -> Hooks:
     return hooks
 
 
-def most_of(ways: list[Way]) -> list[Any]:
-    """Chat's ways always; the others, whose code is mostly the same, where slow tests are run."""
-    return [way if "chat" in way.name else pytest.param(way, marks=pytest.mark.slow) for way in ways]
+OFTEN = ("chat create", "async chat stream", "chat raw stream", "async chat streaming lines", "chat manager")
+
+
+def some_of(ways: list[Way]) -> list[Any]:
+    """A way of each sort always; all the others, whose code is mostly the same, where slow tests are run."""
+    return [way if way.name in OFTEN else pytest.param(way, marks=pytest.mark.slow) for way in ways]
 
 
 def outcome(way: Way, url: str, **options: Any) -> Any:
@@ -84,16 +81,17 @@ REPLIES: dict[str, Callable[[str], Reply]] = {
 
 @pytest.mark.parametrize("way", WAYS, ids=named)
 def test_same_results_types_and_errors(way: Way, server: OpenAIServer) -> None:
-    _compare(way, looking(), server)
+    _compare(way, looking(), server, ("answered", "429", "cut"))
 
 
-@pytest.mark.parametrize("way", most_of(WAYS), ids=named)
-def test_same_results_types_and_errors_without_hooks(way: Way, server: OpenAIServer) -> None:
-    _compare(way, Hooks(), server)
+@pytest.mark.parametrize("way", some_of(WAYS), ids=named)
+@pytest.mark.parametrize("hooks", [looking(), Hooks()], ids=["hooks", "no hooks"])
+def test_same_whatever_the_reply(way: Way, hooks: Hooks, server: OpenAIServer) -> None:
+    _compare(way, hooks, server, tuple(REPLIES))
 
 
-def _compare(way: Way, hooks: Hooks, server: OpenAIServer) -> None:
-    replies = [reply(way.text) for reply in REPLIES.values()]
+def _compare(way: Way, hooks: Hooks, server: OpenAIServer, sorts: tuple[str, ...]) -> None:
+    replies = [REPLIES[sort](way.text) for sort in sorts]
     server.script(*replies, *replies)
     expected = [outcome(way, server.url) for _ in replies]
     with recorder(hooks) as seen:
@@ -209,7 +207,7 @@ ALSO = {
 }
 
 
-@pytest.mark.parametrize("way", most_of(WAYS), ids=named)
+@pytest.mark.parametrize("way", some_of(WAYS), ids=named)
 def test_every_extractor_made_to_raise(way: Way, server: OpenAIServer, monkeypatch: pytest.MonkeyPatch) -> None:
     whole = Reply(way.text)
     server.script(whole, *ALSO.values())
@@ -229,7 +227,7 @@ def test_every_extractor_made_to_raise(way: Way, server: OpenAIServer, monkeypat
     internal.counts.clear()
 
 
-@pytest.mark.parametrize("way", most_of([way for way in WAYS if way.streamed or way.raw]), ids=named)
+@pytest.mark.parametrize("way", some_of([way for way in WAYS if way.streamed or way.raw]), ids=named)
 @pytest.mark.parametrize("method", ["add", "response", "result", "complete"])
 def test_every_adder_made_to_raise(
     way: Way, method: str, server: OpenAIServer, monkeypatch: pytest.MonkeyPatch
@@ -249,7 +247,7 @@ def test_every_adder_made_to_raise(
     internal.counts.clear()
 
 
-@pytest.mark.parametrize("way", most_of(WAYS), ids=named)
+@pytest.mark.parametrize("way", some_of(WAYS), ids=named)
 def test_a_call_that_cannot_be_told_apart_is_gated_all_the_same(
     way: Way, server: OpenAIServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:

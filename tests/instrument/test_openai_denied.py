@@ -1,7 +1,7 @@
 """Denied means denied, whichever way OpenAI is asked: the server sees no request, the caller gets the rejection."""
 
 import asyncio
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -27,12 +27,6 @@ from tests.instrument.openai_ways import (
     sync_client,
 )
 from tests.servers.openai_server import OpenAIServer
-
-
-@pytest.fixture
-def server() -> Iterator[OpenAIServer]:
-    with OpenAIServer() as running:
-        yield running
 
 
 def refusing(*kinds: str, form: str = "def") -> Hooks:

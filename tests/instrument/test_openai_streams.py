@@ -16,14 +16,9 @@ from opentelemetry import context as otel_context
 from spanhook import Hooks, Operation, Reject, current_operation
 from spanhook.finishing import reaper
 from spanhook.testing import Recorder, recorder
+from tests import loops
 from tests.instrument.openai_ways import CHAT, RESPONSES, TEXT, async_client, collected, sync_client
 from tests.servers.openai_server import OpenAIServer, Reply
-
-
-@pytest.fixture
-def server() -> Iterator[OpenAIServer]:
-    with OpenAIServer() as running:
-        yield running
 
 
 @pytest.fixture(autouse=True)
@@ -137,7 +132,7 @@ def run(server: OpenAIServer, main: Callable[[Any], Any]) -> Any:
         async with async_client(server.url) as client:
             return await main(client)
 
-    return asyncio.run(whole())
+    return loops.run(whole())
 
 
 @pytest.mark.parametrize("sort", ALL)

@@ -2,13 +2,15 @@
 
 from collections.abc import Generator
 from contextlib import contextmanager
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http.server import BaseHTTPRequestHandler
 from threading import Thread
 from typing import Any
 
 from opentelemetry.proto.collector.logs.v1.logs_service_pb2 import ExportLogsServiceRequest
 from opentelemetry.proto.collector.metrics.v1.metrics_service_pb2 import ExportMetricsServiceRequest
 from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
+
+from tests.servers.loopback import Server
 
 
 class Collector:
@@ -78,13 +80,13 @@ def collector() -> Generator[Collector]:
         def log_message(self, format: str, *args: Any) -> None:
             """Says nothing."""
 
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    server = Server(("127.0.0.1", 0), Handler)
     seen = Collector(f"http://127.0.0.1:{server.server_address[1]}")
-    thread = Thread(target=server.serve_forever, daemon=True)
+    thread = Thread(target=server.serve, daemon=True)
     thread.start()
     try:
         yield seen
     finally:
-        server.shutdown()
-        server.server_close()
+        server.stop()
         thread.join()
+        server.server_close()

@@ -18,8 +18,10 @@ import zlib
 from collections import deque
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http.server import BaseHTTPRequestHandler
 from typing import Any, Self
+
+from tests.servers.loopback import Server
 
 Json = dict[str, Any]
 
@@ -151,16 +153,16 @@ class OpenAIServer:
         self.reply = reply or Reply()
         self._script: deque[Reply] = deque()
         self._http = _Server(("127.0.0.1", 0), self._handler())
-        self._thread = threading.Thread(target=self._http.serve_forever, args=(0.01,), daemon=True)
+        self._thread = threading.Thread(target=self._http.serve, daemon=True)
 
     def __enter__(self) -> Self:
         self._thread.start()
         return self
 
     def __exit__(self, *_error: object) -> None:
-        self._http.shutdown()
-        self._http.server_close()
+        self._http.stop()
         self._thread.join()
+        self._http.server_close()
 
     @property
     def port(self) -> int:
@@ -193,10 +195,7 @@ class OpenAIServer:
         return Handler
 
 
-class _Server(ThreadingHTTPServer):
-    daemon_threads = True
-    request_queue_size = 128
-
+class _Server(Server):
     def handle_error(self, request: Any, client_address: Any) -> None:
         """A client that goes away is none; everything else is printed."""
         if not isinstance(sys.exception(), ConnectionError):
@@ -230,6 +229,8 @@ class _Handler(BaseHTTPRequestHandler):
             self._json(200, reply.body, reply.headers, reply)
         elif path.endswith("/embeddings"):
             self._json(200, _embeddings(body, reply), reply.headers, reply)
+        elif path.endswith("/decisions"):
+            self._json(200, _decision(body, reply), reply.headers, reply)
         elif path.endswith("/chat/completions"):
             self._answer(body, reply, _chat(body, reply), _chat_events(body, reply))
         elif path.endswith("/completions"):
@@ -511,3 +512,14 @@ def _embeddings(body: Json, reply: Reply) -> Json:
         "model": body.get("model"),
         "usage": {"prompt_tokens": used.input, "total_tokens": used.input},
     }
+
+
+# ----------------------------------------------------------------------------------------------- decisions
+
+
+def _decision(body: Json, reply: Reply) -> Json:
+    answers = [
+        {"name": question.get("name"), "type": "predicate", "probability": 0.9}
+        for question in body.get("questions") or ()
+    ]
+    return {"answers": answers, "model": _model(body), "usage": reply.tokens.responses()}

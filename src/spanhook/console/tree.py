@@ -9,7 +9,8 @@ import weakref
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
-from spanhook.operation import DecisionRecord, Operation
+from spanhook.operation import Operation
+from spanhook.records import DecisionRecord
 from spanhook.usage import Usage
 
 MAX_NODES = 2000

@@ -33,8 +33,10 @@ _PARAMETERS = (
     ("seed", semconv.GEN_AI_REQUEST_SEED),
 )
 
-_providers: dict[tuple[type, str], str] = {}
 MAX_KNOWN = 1000
+_PARAMETER_KEYS = dict(_PARAMETERS)
+_providers: dict[tuple[type, str], str] = {}
+_fields: dict[type, tuple[tuple[str, ...], tuple[tuple[str, str], ...], tuple[str, ...]]] = {}
 _servers: dict[str, tuple[str, int] | None] = {}
 
 
@@ -57,7 +59,7 @@ def model_of(instance: Any, kwargs: Kwargs) -> str:
     if isinstance(model, str):
         return model
     fields = instance.__dict__
-    for name in _MODEL_NAMES:
+    for name in _fields_of(type(instance))[0]:
         model = fields.get(name)
         if isinstance(model, str) and model:
             return model
@@ -71,16 +73,14 @@ def describe(instance: Any, kwargs: Kwargs) -> Attributes:
     if model:
         attributes[semconv.GEN_AI_REQUEST_MODEL] = model
     fields = instance.__dict__
-    for name, key in _PARAMETERS:
-        value = kwargs.get(name)
-        if value is None:
-            value = fields.get(name)
+    _, parameters, urls = _fields_of(type(instance))
+    for name, key in parameters:
+        value = fields.get(name)
         if value is not None and isinstance(value, int | float):
             attributes[key] = value
-    stop = kwargs.get("stop")
-    if stop:
-        attributes[semconv.GEN_AI_REQUEST_STOP_SEQUENCES] = (stop,) if isinstance(stop, str) else tuple(stop)
-    for name in _BASE_URLS:
+    if kwargs:
+        _given(attributes, kwargs)
+    for name in urls:
         url = fields.get(name)
         if isinstance(url, str) and url:
             server = _server(url)
@@ -88,6 +88,34 @@ def describe(instance: Any, kwargs: Kwargs) -> Attributes:
                 attributes[semconv.SERVER_ADDRESS], attributes[semconv.SERVER_PORT] = server
             break
     return attributes
+
+
+def _given(attributes: Attributes, kwargs: Kwargs) -> None:
+    """Parameters of this one call, which come before those of the instance."""
+    for name, value in kwargs.items():
+        key = _PARAMETER_KEYS.get(name)
+        if key is not None and isinstance(value, int | float):
+            attributes[key] = value
+    stop = kwargs.get("stop")
+    if stop:
+        attributes[semconv.GEN_AI_REQUEST_STOP_SEQUENCES] = (stop,) if isinstance(stop, str) else tuple(stop)
+
+
+def _fields_of(kind: type) -> tuple[tuple[str, ...], tuple[tuple[str, str], ...], tuple[str, ...]]:
+    """Which of the fields looked for a class has: model names, parameters, URLs."""
+    found = _fields.get(kind)
+    if found is None:
+        there: Any = getattr(kind, "model_fields", None)
+        if there is None:
+            return _MODEL_NAMES, _PARAMETERS, _BASE_URLS
+        if len(_fields) >= MAX_KNOWN:
+            _fields.clear()
+        found = _fields[kind] = (
+            tuple(name for name in _MODEL_NAMES if name in there),
+            tuple((name, key) for name, key in _PARAMETERS if name in there),
+            tuple(name for name in _BASE_URLS if name in there),
+        )
+    return found
 
 
 def _server(url: str) -> tuple[str, int] | None:

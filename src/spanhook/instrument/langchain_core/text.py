@@ -7,8 +7,8 @@ from langchain_core.outputs import Generation, LLMResult
 from opentelemetry.trace import SpanKind
 
 from spanhook import semconv
-from spanhook.instrument.langchain_core.chat import result_output, result_response
 from spanhook.instrument.langchain_core.model import describe, model_of
+from spanhook.instrument.langchain_core.results import result_output, result_response
 from spanhook.instrument.layers import LANGCHAIN_LLM, LANGCHAIN_LLM_STREAM
 from spanhook.shape import Args, Attributes, Change, Kwargs, Message, Request, Shape, first, with_first
 from spanhook.usage import Usage
@@ -53,6 +53,9 @@ def _model(kwargs: Kwargs, change: Change) -> Kwargs:
 
 def text_rewrite(_instance: Any, args: Args, kwargs: Kwargs, change: Change) -> tuple[Args, Kwargs]:
     if change.messages is not None:
+        count = len(first(args, kwargs, "prompts"))
+        if len(change.messages) != count:
+            raise ValueError(f"the batch has {count} prompts; messages= needs one message for each")
         args, kwargs = with_first(args, kwargs, "prompts", [_as_prompt(one) for one in change.messages])
     return args, _model(kwargs, change)
 
@@ -111,6 +114,7 @@ def text_answer_chunks(_instance: Any, _args: Args, _kwargs: Kwargs, value: Any)
     yield text_of(value)
 
 
+TAKES = frozenset(("messages", "model"))
 GENERATE = Shape(
     kind="llm.call",
     layer=LANGCHAIN_LLM,
@@ -120,6 +124,7 @@ GENERATE = Shape(
     request=text_request,
     output=result_output,
     rewrite=text_rewrite,
+    takes=TAKES,
     answer=text_answer,
     transport_of=frozenset((LANGCHAIN_LLM_STREAM,)),
     same_instance=True,
@@ -133,6 +138,7 @@ STREAM = Shape(
     request=text_stream_request,
     output=result_output,
     rewrite=text_stream_rewrite,
+    takes=TAKES,
     answer=text_stream_answer,
     chunks=TextChunks,
     answer_chunks=text_answer_chunks,

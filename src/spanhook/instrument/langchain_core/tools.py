@@ -91,6 +91,7 @@ TOOL = Shape(
     request=tool_request,
     output=tool_output,
     rewrite=tool_rewrite,
+    takes=frozenset(("arguments", "inputs")),
     answer=tool_answer,
     rejected=tool_rejected,
     is_interrupt=is_interrupt,

@@ -149,6 +149,7 @@ GRAPH = Shape(
     request=graph_request,
     output=graph_output,
     rewrite=graph_rewrite,
+    takes=frozenset(("inputs", "messages", "system")),
     answer=graph_answer,
     answer_chunks=graph_chunks,
     is_interrupt=is_interrupt,

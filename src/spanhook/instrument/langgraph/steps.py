@@ -34,6 +34,7 @@ STEP = Shape(
     start=step_start,
     request=step_request,
     rewrite=step_rewrite,
+    takes=frozenset(("inputs",)),
     answer=step_answer,
     is_interrupt=is_interrupt,
     on_demand=True,

@@ -102,6 +102,7 @@ def _shape(**parts: Any) -> Shape:
     )
 
 
-PUT = _shape(start=put_start, request=put_request, rewrite=put_rewrite)
-DELETE = _shape(start=delete_start, request=put_request, rewrite=put_rewrite)
-BATCH = _shape(start=batch_start, request=batch_request, rewrite=batch_rewrite)
+_WRITES = frozenset(("arguments", "inputs"))
+PUT = _shape(start=put_start, request=put_request, rewrite=put_rewrite, takes=_WRITES)
+DELETE = _shape(start=delete_start, request=put_request, rewrite=put_rewrite, takes=frozenset(("arguments",)))
+BATCH = _shape(start=batch_start, request=batch_request, rewrite=batch_rewrite, takes=_WRITES)

@@ -1,4 +1,4 @@
-"""OpenAI's SDK, and whatever speaks its protocol through it: chat, responses, completions and embeddings.
+"""OpenAI's SDK, and whatever speaks its protocol through it: chat, responses, completions, decisions, embeddings.
 
 The points stand at the transport methods that every path ends in, so bound methods, raw-response wrappers, helpers and
 clients made earlier are gated too; what a call is, is told by its path.

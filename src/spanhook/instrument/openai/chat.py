@@ -16,9 +16,8 @@ from spanhook.instrument.openai.describing import describe, output_type
 from spanhook.instrument.openai.messages import from_message, rewrite, system_of, to_message, tool_name, with_system
 from spanhook.instrument.openai.options import body_of, is_streamed, one_prompt, with_body
 from spanhook.instrument.openai.parsing import keep_what_is_parsed, parsing_failed
-from spanhook.instrument.openai.reading import CHAT_USAGE, fields_of, note, result_of, usage_of
+from spanhook.instrument.openai.reading import completion_response, fields_of, result_of
 from spanhook.shape import Args, Attributes, Change, Kwargs, Message, Request, Shape
-from spanhook.usage import Usage
 
 
 def chat_start(instance: Any, args: Args, kwargs: Kwargs) -> Attributes:
@@ -46,8 +45,6 @@ def chat_request(_instance: Any, args: Args, kwargs: Kwargs) -> Request:
 
 def chat_rewrite(_instance: Any, args: Args, kwargs: Kwargs, change: Change) -> tuple[Args, Kwargs]:
     body = dict(body_of(args, kwargs))
-    if change.arguments is not None:
-        raise ValueError("a chat completion has no arguments; use op.replace(messages=..., system=..., model=...)")
     if change.inputs is not None:
         body["messages"] = list(change.inputs)
     if change.messages is not None:
@@ -61,16 +58,6 @@ def chat_rewrite(_instance: Any, args: Args, kwargs: Kwargs, change: Change) -> 
 
 def chat_prepare(instance: Any, args: Args, kwargs: Kwargs) -> tuple[Args, Kwargs]:
     return (ask_for_usage if is_streamed(kwargs) else keep_what_is_parsed)(instance, args, kwargs)
-
-
-def chat_response(result: Any) -> tuple[Attributes, Usage | None]:
-    told = fields_of(result_of(result))
-    attributes: Attributes = {}
-    note(attributes, told)
-    reasons = tuple(fields_of(choice).get("finish_reason") or "" for choice in told.get("choices") or ())
-    if any(reasons):
-        attributes[semconv.GEN_AI_RESPONSE_FINISH_REASONS] = reasons
-    return attributes, usage_of(told.get("usage"), CHAT_USAGE)
 
 
 def chat_output(result: Any) -> list[Message]:
@@ -147,19 +134,20 @@ def chat_events(args: Args, kwargs: Kwargs, payload: Payload) -> Iterator[Event]
         yield "", {**base, "choices": [], "usage": usage}
 
 
-_API = Api(payload=chat_payload, events=chat_events, response=chat_response, chunks=ChatChunks, last="[DONE]")
+_API = Api(payload=chat_payload, events=chat_events, response=completion_response, chunks=ChatChunks, last="[DONE]")
 
 CHAT = Shape(
     kind="llm.call",
     layer=OPENAI,
     span_kind=SpanKind.CLIENT,
     start=chat_start,
-    response=chat_response,
+    response=completion_response,
     request=chat_request,
     output=chat_output,
     rewrite=chat_rewrite,
+    takes=frozenset(("messages", "system", "inputs", "model")),
     prepare=chat_prepare,
-    failure=parsing_failed(chat_response),
+    failure=parsing_failed(completion_response),
     answer=_API.answer,
     stream_of=stream_of,
     chunks=ChatChunks,

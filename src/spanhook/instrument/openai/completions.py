@@ -15,9 +15,8 @@ from spanhook.instrument.openai.delivery import Event, Payload
 from spanhook.instrument.openai.deltas import Deltas
 from spanhook.instrument.openai.describing import describe
 from spanhook.instrument.openai.options import body_of, with_body
-from spanhook.instrument.openai.reading import CHAT_USAGE, Fields, fields_of, note, result_of, usage_of
+from spanhook.instrument.openai.reading import Fields, completion_response, fields_of, result_of
 from spanhook.shape import Args, Attributes, Change, Kwargs, Message, Request, Shape
-from spanhook.usage import Usage
 
 
 def completions_start(instance: Any, args: Args, kwargs: Kwargs) -> Attributes:
@@ -48,8 +47,6 @@ def completions_request(_instance: Any, args: Args, kwargs: Kwargs) -> Request:
 
 def completions_rewrite(_instance: Any, args: Args, kwargs: Kwargs, change: Change) -> tuple[Args, Kwargs]:
     body = dict(body_of(args, kwargs))
-    if change.arguments is not None or change.system is not None:
-        raise ValueError("a text completion has no arguments and no system; use op.replace(messages=..., model=...)")
     if change.inputs is not None:
         body["prompt"] = change.inputs
     if change.messages is not None:
@@ -65,16 +62,6 @@ def _prompt(message: Any, before: list[Any], index: int) -> Any:
     if index < len(before) and _text("user", before[index]) == message:
         return before[index]
     return "".join(str(part.get("content", "")) for part in message["parts"] if part.get("type") == "text")
-
-
-def completions_response(result: Any) -> tuple[Attributes, Usage | None]:
-    told = fields_of(result_of(result))
-    attributes: Attributes = {}
-    note(attributes, told)
-    reasons = tuple(fields_of(choice).get("finish_reason") or "" for choice in told.get("choices") or ())
-    if any(reasons):
-        attributes[semconv.GEN_AI_RESPONSE_FINISH_REASONS] = reasons
-    return attributes, usage_of(told.get("usage"), CHAT_USAGE)
 
 
 def completions_output(result: Any) -> list[Message]:
@@ -146,7 +133,7 @@ class TextChunks(Deltas):
 _API = Api(
     payload=completions_payload,
     events=completions_events,
-    response=completions_response,
+    response=completion_response,
     chunks=TextChunks,
     last="[DONE]",
 )
@@ -156,10 +143,11 @@ COMPLETIONS = Shape(
     layer=OPENAI,
     span_kind=SpanKind.CLIENT,
     start=completions_start,
-    response=completions_response,
+    response=completion_response,
     request=completions_request,
     output=completions_output,
     rewrite=completions_rewrite,
+    takes=frozenset(("messages", "inputs", "model")),
     prepare=ask_for_usage,
     answer=_API.answer,
     stream_of=stream_of,

@@ -16,8 +16,8 @@ from openai._compat import model_copy
 from openai._models import construct_type
 from openai._streaming import extract_stream_chunk_type
 
+from spanhook.driving import drive
 from spanhook.instrument.openai.options import is_streamed, options_of
-from spanhook.proxies import drive
 from spanhook.shape import Args, Kwargs
 
 Payload = dict[str, Any]

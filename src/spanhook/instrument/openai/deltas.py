@@ -1,5 +1,6 @@
 """Adding up the chunks of a stream of completions, as models or as JSON: what chat and text have in common."""
 
+from abc import ABC, abstractmethod
 from typing import Any
 
 from spanhook import semconv
@@ -11,7 +12,7 @@ from spanhook.shape import Args, Attributes, Kwargs
 from spanhook.usage import Usage
 
 
-class Deltas:
+class Deltas(ABC):
     """Counts the characters of a stream, and keeps its usage and finish reasons; the text only if ``keep``."""
 
     __slots__ = ("_args", "_head", "_hides", "_kwargs", "_usage", "_waits", "characters", "keep", "reasons")
@@ -57,9 +58,9 @@ class Deltas:
             self.hear(index, said)
         return True
 
+    @abstractmethod
     def hear(self, index: int, said: Fields) -> None:
         """Take what a chunk says for one choice."""
-        raise NotImplementedError
 
     def response(self) -> tuple[Attributes, Usage | None]:
         attributes: Attributes = {}

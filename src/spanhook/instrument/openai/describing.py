@@ -1,4 +1,4 @@
-"""Start attributes that all four APIs share."""
+"""Start attributes that all APIs share."""
 
 from typing import Any
 

@@ -2,7 +2,6 @@
 
 import base64
 import struct
-from collections.abc import Iterator
 from typing import Any
 
 from opentelemetry.trace import SpanKind
@@ -10,11 +9,11 @@ from opentelemetry.trace import SpanKind
 from spanhook import semconv
 from spanhook.instrument.layers import LANGCHAIN_EMBEDDINGS, OPENAI
 from spanhook.instrument.openai.api import Api, stream_of
-from spanhook.instrument.openai.delivery import Event, Payload
+from spanhook.instrument.openai.delivery import Payload
 from spanhook.instrument.openai.describing import describe
-from spanhook.instrument.openai.estimate import estimate
 from spanhook.instrument.openai.options import body_of
 from spanhook.instrument.openai.reading import CHAT_USAGE, fields_of, note, result_of, usage_of
+from spanhook.instrument.openai.unstreamed import NoChunks, no_events
 from spanhook.shape import Args, Attributes, Kwargs, Request, Shape
 from spanhook.usage import Usage
 
@@ -75,28 +74,7 @@ def _encoded(vector: Any, body: Any) -> Any:
     return base64.b64encode(struct.pack(f"<{len(vector)}f", *vector)).decode()
 
 
-def _no_events(_args: Args, _kwargs: Kwargs, _payload: Payload) -> Iterator[Event]:
-    return iter(())
-
-
-class NoChunks:
-    """Stands in for the adder of an API without streams: of a body cut off, only the request is known."""
-
-    def __init__(self, _instance: Any, args: Args, kwargs: Kwargs) -> None:
-        self.keep = self.complete = False
-        self._args, self._kwargs = args, kwargs
-
-    def add(self, chunk: Any) -> bool:  # noqa: ARG002
-        return True
-
-    def response(self) -> tuple[Attributes, Usage | None]:
-        return {}, estimate(body_of(self._args, self._kwargs), 0)
-
-    def result(self) -> Any:
-        return None
-
-
-_API = Api(payload=embeddings_payload, events=_no_events, response=embeddings_response, chunks=NoChunks)
+_API = Api(payload=embeddings_payload, events=no_events, response=embeddings_response, chunks=NoChunks)
 
 EMBEDDINGS = Shape(
     kind="embeddings.create",

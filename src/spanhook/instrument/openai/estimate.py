@@ -11,8 +11,8 @@ from spanhook.usage import Usage
 
 CHARACTERS_PER_TOKEN = 4
 
-#: What of a request the model reads, in all four APIs.
-_PROMPT = ("messages", "input", "instructions", "prompt", "suffix", "tools", "functions")
+#: What of a request the model reads, in all APIs.
+_PROMPT = ("messages", "input", "instructions", "prompt", "questions", "suffix", "tools", "functions")
 #: What stands in a message and is no text: files, pictures and sounds, ids, and words of the protocol.
 _NO_TEXT = {
     *("audio", "data", "encrypted_content", "file", "file_data", "file_url", "image_url", "input_audio"),

@@ -30,26 +30,31 @@ _MAX_KEPT = 1000
 Server = tuple[str, str, int]
 """Provider, address and port; no address and port 0 where the URL tells none."""
 
-_servers: dict[tuple[type, str], Server] = {}
+_servers: dict[int, tuple[type, Any, Server]] = {}
+"""By the id of a base URL, which is kept so that no other gets that id. To write a URL out takes far longer."""
 
 
 def server_of(client: Any, url: str) -> Server:
     """The server that ``client`` asks for ``url``: its own, unless the URL is an absolute one."""
-    base = url if url.startswith("http") else str(client._base_url)
-    key = (type(client), base)
-    found = _servers.get(key)
-    if found is None:
-        if len(_servers) >= _MAX_KEPT:
-            _servers.clear()
-        found = _servers[key] = _look_at(base, is_azure=hasattr(client, "_azure_deployment"))
+    if url.startswith("http"):
+        return _look_at(url, client)
+    base = client._base_url
+    known = _servers.get(id(base))
+    if known is not None and known[1] is base and known[0] is type(client):
+        return known[2]
+    if len(_servers) >= _MAX_KEPT:
+        _servers.clear()
+    found = _look_at(str(base), client)
+    _servers[id(base)] = type(client), base, found
     return found
 
 
-def _look_at(url: str, *, is_azure: bool) -> Server:
+def _look_at(url: str, client: Any) -> Server:
     parts = urlsplit(url)
     host = parts.hostname or ""
     port = parts.port or (80 if parts.scheme == "http" else 443)
-    return AZURE if is_azure else _provider(host), host, port if host else 0
+    provider = AZURE if hasattr(client, "_azure_deployment") else _provider(host)
+    return provider, host, port if host else 0
 
 
 def _provider(host: str) -> str:

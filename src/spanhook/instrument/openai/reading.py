@@ -8,7 +8,7 @@ from openai._models import BaseModel
 from openai._response import BaseAPIResponse
 
 from spanhook import semconv
-from spanhook.proxies import drive
+from spanhook.driving import drive
 from spanhook.shape import Attributes
 from spanhook.usage import NANO, Usage
 
@@ -105,3 +105,14 @@ def note(attributes: Attributes, told: Fields) -> None:
         value = told.get(name)
         if value and isinstance(value, str):
             attributes[key] = value
+
+
+def completion_response(result: Any) -> tuple[Attributes, Usage | None]:
+    """End attributes and usage of a completion, of a chat or of text."""
+    told = fields_of(result_of(result))
+    attributes: Attributes = {}
+    note(attributes, told)
+    reasons = tuple(fields_of(choice).get("finish_reason") or "" for choice in told.get("choices") or ())
+    if any(reasons):
+        attributes[semconv.GEN_AI_RESPONSE_FINISH_REASONS] = reasons
+    return attributes, usage_of(told.get("usage"), CHAT_USAGE)

@@ -56,8 +56,6 @@ def responses_request(_instance: Any, args: Args, kwargs: Kwargs) -> Request:
 
 def responses_rewrite(_instance: Any, args: Args, kwargs: Kwargs, change: Change) -> tuple[Args, Kwargs]:
     body = dict(body_of(args, kwargs))
-    if change.arguments is not None:
-        raise ValueError("a response has no arguments; use op.replace(messages=..., system=..., inputs=..., model=...)")
     if change.inputs is not None:
         body["input"] = change.inputs
     if change.messages is not None:
@@ -180,6 +178,7 @@ RESPONSES = Shape(
     request=responses_request,
     output=responses_output,
     rewrite=responses_rewrite,
+    takes=frozenset(("messages", "system", "inputs", "model")),
     prepare=keep_what_is_parsed,
     failure=parsing_failed(responses_response),
     answer=_API.answer,

@@ -1,0 +1,1 @@
+"""What spanhook costs: CPU per operation, memory over many calls, import time. Run ``python -m benchmarks``."""

@@ -1,0 +1,87 @@
+"""The tables for people."""
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from benchmarks.variants import BASE
+
+
+def tables(document: dict[str, Any]) -> str:
+    """Everything that was measured, as Markdown."""
+    parts = [_machine(document["machine"])]
+    parts += [_case(name, case) for name, case in document["cases"].items()]
+    if document["memory"]:
+        parts.append(_memory(document["memory"]))
+    if document["import"]:
+        parts.append(_import(document["import"]))
+    return "\n\n".join(parts)
+
+
+def _machine(machine: dict[str, Any]) -> str:
+    versions = ", ".join(f"{name} {version}" for name, version in machine["versions"].items())
+    return f"{machine['python']} on {machine['processor']}; {versions}"
+
+
+def _case(name: str, case: dict[str, Any]) -> str:
+    title = f"## {name}: {case['about']}"
+    if "skipped" in case:
+        return f"{title}\n\nskipped: {case['skipped']}"
+    base = case["variants"].get(BASE.name)
+    rows = [
+        (
+            variant,
+            f"{told['overhead_us']:.1f}",
+            f"{told['error_us']:.1f}",
+            f"{told['overhead_us'] - base['overhead_us']:+.1f}" if base is not None and told is not base else "",
+            f"{told['everything_us']:.1f}",
+            str(told["spans"]),
+            f"{told['floor_us']:.1f}",
+            f"{told['ratio']:.2f}",
+            told["about"],
+        )
+        for variant, told in case["variants"].items()
+    ]
+    heads = ("variant", "overhead us", "+-", "over base", "with GC, export", "spans", "bare spans us", "ratio", "")
+    taken = f"{case['repeats']} times {case['rounds']} rounds of {case['count']}"
+    about = f"Not instrumented: {case['control_us']:.1f} us per operation; {taken}."
+    return f"{title}\n\n{about}\n\n{_table(heads, rows)}"
+
+
+def _memory(memory: dict[str, Any]) -> str:
+    rows = [
+        (
+            name,
+            str(case["calls"]),
+            *(f"{case[who][what]:+.1f}" for what in ("bytes_per_call", "objects_per_call") for who in _WHO),
+            case["about"],
+        )
+        if "skipped" not in case
+        else (name, "", "", "", "", "", f"skipped: {case['skipped']}")
+        for name, case in memory.items()
+    ]
+    heads = ("work", "calls", "bytes/call", "control", "objects/call", "control", "")
+    return f"## Memory: growth per call\n\n{_table(heads, rows)}"
+
+
+_WHO = ("spanhook", "control")
+
+
+def _import(told: dict[str, Any]) -> str:
+    rows = [
+        (name, f"{told[f'{name}_ms']:.0f}", f"{told[f'{name}_cpu_ms']:.0f}") for name in ("opentelemetry", "spanhook")
+    ]
+    about = "What `import spanhook` adds once OpenTelemetry's own modules are imported; the least of several times."
+    return f"## Import\n\n{about}\n\n{_table(('import', 'wall ms', 'CPU ms'), rows)}"
+
+
+def _table(heads: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+    lines = [heads, *rows]
+    widths = [max(3, *(len(line[column]) for line in lines)) for column in range(len(heads))]
+    last = len(heads) - 1
+
+    def cell(text: str, column: int) -> str:
+        return text.ljust(widths[column]) if column in (0, last) else text.rjust(widths[column])
+
+    drawn = ["| " + " | ".join(cell(text, column) for column, text in enumerate(line)) + " |" for line in lines]
+    rule = ["-" * width + ("-" if column in (0, last) else ":") for column, width in enumerate(widths)]
+    return "\n".join([drawn[0], "|-" + "|-".join(rule) + "|", *drawn[1:]])

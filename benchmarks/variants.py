@@ -1,0 +1,70 @@
+"""What is varied: a base variant, one change at a time from it, and the variant that the targets are for."""
+
+from dataclasses import asdict, dataclass
+from typing import Any, Literal
+
+OPERATIONS = ("agent.invoke", "llm.call", "tool.execute")
+"""What hooks of most variants are for; hooks for ``*`` make an operation of every step of a graph too."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Variant:
+    """How a process is set up.
+
+    Attributes:
+        instrumented: False for the control, which never imports spanhook.
+        hooks: How many no-op ``before`` hooks there are.
+        asynchronous: Whether they are ``async def``.
+        kinds: Kinds of operation they are for.
+        sampling: ``off`` is a sampler that keeps nothing; ``parent_off`` a trace that was not sampled upstream.
+        content: Whether messages are recorded on spans.
+        metrics, logs: Whether there is a meter provider, a logger provider.
+    """
+
+    name: str
+    about: str
+    instrumented: bool = True
+    hooks: int = 0
+    asynchronous: bool = False
+    kinds: tuple[str, ...] = OPERATIONS
+    sampling: Literal["on", "off", "parent_off"] = "on"
+    content: bool = False
+    metrics: bool = False
+    logs: bool = False
+
+    def as_json(self) -> dict[str, Any]:
+        return asdict(self)
+
+    @classmethod
+    def from_json(cls, told: dict[str, Any]) -> "Variant":
+        told["kinds"] = tuple(told["kinds"])
+        return cls(**told)
+
+
+CONTROL = Variant(name="control", about="not instrumented", instrumented=False)
+BASE = Variant(name="base", about="sampled, no hooks, no content, no meter or logger provider")
+TARGET = Variant(name="3 hooks", about="what the targets are for", hooks=3)
+
+VARIANTS = (
+    CONTROL,
+    BASE,
+    TARGET,
+    Variant(name="10 hooks", about="", hooks=10),
+    Variant(name="3 async hooks", about="async def hooks, whatever the call is", hooks=3, asynchronous=True),
+    Variant(name="10 async hooks", about="", hooks=10, asynchronous=True),
+    Variant(name="3 hooks on *", about="every step of a graph is an operation too", hooks=3, kinds=("*",)),
+    Variant(name="sampler off", about="ALWAYS_OFF", sampling="off"),
+    Variant(name="parent not sampled", about="inside a trace that was not sampled upstream", sampling="parent_off"),
+    Variant(name="content", about="messages on spans", content=True),
+    Variant(name="meter", about="a meter provider", metrics=True),
+    Variant(name="logger", about="a logger provider", logs=True),
+)
+
+
+def named(name: str) -> Variant:
+    """The variant of that name.
+
+    Raises:
+        KeyError: There is none.
+    """
+    return {variant.name: variant for variant in VARIANTS}[name]

@@ -1,0 +1,123 @@
+"""What is measured: local, deterministic work with a model that answers at once.
+
+A workload is made after the process was set up, so its libraries are imported by then as an application would.
+"""
+
+import importlib
+import importlib.util
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+Operation = Callable[[], Any]
+"""One unit of work; a coroutine function where the case is async."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Case:
+    """One piece of work to be measured.
+
+    Attributes:
+        make: What makes the operation, as ``module:function`` in this package.
+        needs: The library it needs, by the name of its import.
+        count: How many operations make one round.
+        steps: Whether graphs with steps take part.
+        hooks: What makes further hooks where the process is instrumented, as ``module:function``.
+    """
+
+    name: str
+    about: str
+    make: str
+    needs: str
+    count: int
+    is_async: bool = False
+    steps: bool = False
+    hooks: str = ""
+
+    @property
+    def missing(self) -> str:
+        """Why the case cannot be run here; empty where it can."""
+        return "" if importlib.util.find_spec(self.needs) is not None else f"{self.needs} is not installed"
+
+    def operation(self) -> Operation:
+        return _call(self.make)
+
+    def further_hooks(self) -> list[Any]:
+        return [_call(self.hooks)] if self.hooks else []
+
+
+def _call(path: str) -> Any:
+    module, _, function = path.partition(":")
+    return getattr(importlib.import_module(f"benchmarks.workloads.{module}"), function)()
+
+
+_CASES = (
+    Case(name="llm", about="LangChain chat model, invoke", make="models:invoke", needs="langchain_core", count=80),
+    Case(
+        name="llm_async",
+        about="LangChain chat model, ainvoke",
+        make="models:ainvoke",
+        needs="langchain_core",
+        count=80,
+        is_async=True,
+    ),
+    Case(name="tool", about="LangChain tool, invoke", make="models:tool_invoke", needs="langchain_core", count=80),
+    Case(
+        name="agent",
+        about="LangGraph agent, 3 LLM and 2 tool calls",
+        make="agents:invoke",
+        needs="langgraph",
+        count=6,
+        steps=True,
+    ),
+    Case(
+        name="agent_async",
+        about="the same, async",
+        make="agents:ainvoke",
+        needs="langgraph",
+        count=6,
+        is_async=True,
+        steps=True,
+    ),
+    Case(name="chat", about="OpenAI chat completion", make="openai_chat:create", needs="openai", count=25),
+    Case(
+        name="chat_async",
+        about="OpenAI chat completion, async",
+        make="openai_chat:acreate",
+        needs="openai",
+        count=20,
+        is_async=True,
+    ),
+    Case(name="stream", about="OpenAI chat stream, 200 chunks", make="openai_chat:stream", needs="openai", count=2),
+    Case(
+        name="stream_async",
+        about="the same, async",
+        make="openai_chat:astream",
+        needs="openai",
+        count=2,
+        is_async=True,
+    ),
+)
+_ENDURANCE = (
+    Case(name="calls", about="model and tool calls", make="endurance:calls", needs="langchain_core", count=10_000),
+    Case(
+        name="streams",
+        about="streams; half of them dropped or closed early",
+        make="endurance:streams",
+        needs="langchain_core",
+        count=10_000,
+    ),
+    Case(
+        name="failures",
+        about="failed calls, cut streams, rejected tools",
+        make="endurance:failures",
+        needs="langchain_core",
+        count=10_000,
+        hooks="endurance:rejecting",
+    ),
+    Case(name="runs", about="agent runs", make="agents:invoke", needs="langgraph", count=1_500),
+)
+CASES = {case.name: case for case in _CASES}
+"""Cases whose CPU per operation is measured; ``count`` operations make one round."""
+ENDURANCE = {case.name: case for case in _ENDURANCE}
+"""Cases that are repeated ``count`` times to see whether memory grows."""

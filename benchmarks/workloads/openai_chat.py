@@ -1,0 +1,92 @@
+"""OpenAI's SDK over a transport that answers in the process: JSON, or server-sent events."""
+
+import importlib
+import json
+from typing import Any
+
+import openai
+
+from benchmarks.workloads import Operation
+from benchmarks.workloads.models import MODEL
+
+CHUNKS = 200
+MESSAGES: Any = [
+    {"role": "system", "content": "You are a helpful assistant."},
+    {"role": "user", "content": "What is six times seven?"},
+]
+REQUEST: dict[str, Any] = {"model": MODEL, "messages": MESSAGES, "temperature": 0.2, "max_tokens": 100}
+STREAM: dict[str, Any] = {**REQUEST, "stream": True, "stream_options": {"include_usage": True}}
+_ANSWERED_BY = {"id": "chatcmpl-1", "created": 1700000000, "model": f"{MODEL}-2024-07-18", "system_fingerprint": "fp_1"}
+ANSWER = {
+    **_ANSWERED_BY,
+    "object": "chat.completion",
+    "choices": [{"index": 0, "message": {"role": "assistant", "content": "It is 42."}, "finish_reason": "stop"}],
+    "usage": {"prompt_tokens": 23, "completion_tokens": 11, "total_tokens": 34},
+}
+
+
+def _events() -> bytes:
+    def event(choices: list[Any], usage: Any = None) -> str:
+        chunk = {**_ANSWERED_BY, "object": "chat.completion.chunk", "choices": choices, "usage": usage}
+        return f"data: {json.dumps(chunk)}\n\n"
+
+    def choice(delta: dict[str, str], reason: str | None = None) -> list[Any]:
+        return [{"index": 0, "delta": delta, "finish_reason": reason}]
+
+    events = [event(choice({"role": "assistant", "content": ""}))]
+    events += [event(choice({"content": f" word{index}"})) for index in range(CHUNKS - 3)]
+    events += [event(choice({}, "stop"))]
+    events += [event([], {"prompt_tokens": 23, "completion_tokens": CHUNKS - 3, "total_tokens": CHUNKS + 20})]
+    return "".join([*events, "data: [DONE]\n\n"]).encode()
+
+
+def _client(*, is_async: bool) -> Any:
+    http: Any = importlib.import_module(openai.DefaultHttpxClient.__bases__[0].__module__.partition(".")[0])
+    answer, events = json.dumps(ANSWER).encode(), _events()
+
+    def respond(request: Any) -> Any:
+        if json.loads(request.content).get("stream"):
+            return http.Response(200, headers={"content-type": "text/event-stream"}, content=events)
+        return http.Response(200, headers={"content-type": "application/json"}, content=answer)
+
+    transport = http.MockTransport(respond)
+    client, made = (http.AsyncClient, openai.AsyncOpenAI) if is_async else (http.Client, openai.OpenAI)
+    return made(
+        api_key="sk-none", base_url="http://mock.local/v1", max_retries=0, http_client=client(transport=transport)
+    )
+
+
+def create() -> Operation:
+    completions = _client(is_async=False).chat.completions
+    return lambda: completions.create(**REQUEST)
+
+
+def acreate() -> Operation:
+    completions = _client(is_async=True).chat.completions
+
+    async def operation() -> Any:
+        return await completions.create(**REQUEST)
+
+    return operation
+
+
+def stream() -> Operation:
+    completions = _client(is_async=False).chat.completions
+
+    def operation() -> None:
+        seen = sum(1 for _ in completions.create(**STREAM))
+        assert seen == CHUNKS, seen
+
+    return operation
+
+
+def astream() -> Operation:
+    completions = _client(is_async=True).chat.completions
+
+    async def operation() -> None:
+        seen = 0
+        async for _ in await completions.create(**STREAM):
+            seen += 1
+        assert seen == CHUNKS, seen
+
+    return operation

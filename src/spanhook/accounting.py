@@ -1,0 +1,115 @@
+"""Counting what operations use and what hooks decide, whether or not anybody reads it."""
+
+from spanhook import semconv
+from spanhook.binding import Bound
+from spanhook.errors import internal
+from spanhook.metrics import COST, UNPRICED, counts
+from spanhook.operation import Operation
+from spanhook.pricing import prices
+from spanhook.semconv import Decision
+from spanhook.telemetry import telemetry
+from spanhook.usage import Leaves, Usage
+
+
+def account(op: Operation) -> None:
+    """Count a call that was made, once: its usage into the counters, and both into every operation around it."""
+    if op.accounted or not op.called:
+        return
+    op.accounted = True
+    kind = op.kind
+    if kind == "tool.execute":
+        _roll_up(op, "", None)
+        return
+    if kind not in ("llm.call", "embeddings.create"):
+        return
+    if op.routed:
+        op.own_usage = None  # the models it called have been counted
+        return
+    if op.own_usage is None and op.overheard:
+        _overheard(op)
+    used = op.own_usage
+    if used is None:
+        if kind == "llm.call":
+            used = Usage()
+            used.llm_calls = 1
+            _roll_up(op, op.model, used)
+        return
+    model = (op.end_attributes or {}).get(semconv.GEN_AI_RESPONSE_MODEL) or op.model
+    prices.price(used, op.provider, model)
+    settings = telemetry.settings
+    vector = counts.usage.cell(
+        (
+            op.attributes[semconv.GEN_AI_OPERATION_NAME],
+            op.provider,
+            model,
+            op.agent,
+            op.identity.tenant_id if settings.tenant_metrics else "",
+            used.estimated,
+            used.cost_source,
+        )
+    )
+    read, write, reasoning = used.cache_read_tokens, used.cache_write_tokens, used.reasoning_tokens
+    vector[0] += used.input_tokens - read - write
+    vector[3] += used.output_tokens - reasoning
+    if read or write or reasoning:
+        vector[1] += read
+        vector[2] += write
+        vector[4] += reasoning
+    if used.cost_nano is not None:
+        vector[COST] += used.cost_nano
+    else:
+        vector[UNPRICED] += used.unpriced_tokens
+    if kind == "llm.call":
+        used.llm_calls = 1
+    if op.parent is not None:
+        _roll_up(op, model, used)
+
+
+def _overheard(op: Operation) -> None:
+    """Take what the transport's streams told, for an operation whose own result told no usage."""
+    for chunks in op.overheard or ():
+        try:
+            attributes, used = chunks.response()
+        except Exception as error:
+            internal.report("extract.response", error)
+            continue
+        op.end_attributes = {**attributes, **(op.end_attributes or {})}
+        if used is not None:
+            if op.own_usage is None:
+                op.own_usage = Usage()
+            op.own_usage.add(used)
+
+
+def _roll_up(op: Operation, model: str, used: Usage | None) -> None:
+    around = op.parent
+    if around is not None and op.kind == around.kind == "llm.call" and not op.in_hook:
+        around.routed = True
+    while around is not None:
+        leaves = around.leaves
+        if leaves is None:  # setdefault is atomic: parallel branches of a run end at the same time
+            leaves = around.__dict__.setdefault("leaves", Leaves())
+        leaves.add(model, used)
+        around = around.parent
+
+
+def tally(op: Operation, bound: Bound, decision: Decision, spent_ns: int) -> None:
+    """Count a decision of a hook and its time."""
+    settings = telemetry.settings
+    cell = counts.decisions.cell(
+        (
+            bound.name,
+            op.kind,
+            op.phase,
+            decision,
+            settings.mode,
+            op.coverage,
+            bound.closed,
+            op.identity.tenant_id if settings.tenant_metrics else "",
+        )
+    )
+    cell[0] += 1
+    cell[1] += spent_ns
+    if bound.slow:
+        instruments = telemetry.live()
+        if instruments is not None:
+            instruments.hook.record(spent_ns / 1e9, {semconv.HOOK: bound.name, semconv.EVENT: op.event})

@@ -1,0 +1,77 @@
+"""Adding up the stream of a chat model, in either of the forms it comes in."""
+
+from typing import Any
+
+from langchain_core.messages import BaseMessage
+from langchain_core.outputs import ChatGeneration, LLMResult
+
+from spanhook import semconv
+from spanhook.instrument.langchain_core.results import note, usage_of
+from spanhook.shape import Args, Attributes, Kwargs
+from spanhook.usage import Usage
+
+
+class ChatChunks:
+    """Adds up the ``AIMessageChunk``s of a stream, or the events of the v3 protocol."""
+
+    __slots__ = ("_attributes", "_reasons", "_used", "complete", "keep", "kept")
+
+    def __init__(self, _instance: Any, _args: Args, _kwargs: Kwargs) -> None:
+        self.keep = self.complete = False
+        self.kept: list[Any] = []
+        self._attributes: Attributes = {}
+        self._reasons: list[str] = []
+        self._used: Usage | None = None
+
+    def add(self, chunk: Any) -> bool:
+        if isinstance(chunk, dict):
+            self._event(chunk)
+        else:
+            self.complete = getattr(chunk, "chunk_position", "last") == "last"  # a whole message has no position
+            told = chunk.response_metadata
+            if told:
+                self._told(told)
+            if chunk.usage_metadata:
+                self._use(chunk.usage_metadata)
+        if self.keep:
+            self.kept.append(chunk)
+        return True
+
+    def _event(self, event: dict[str, Any]) -> None:
+        self.complete = event.get("event") == "message-finish"
+        for key in ("metadata", "response_metadata"):
+            told = event.get(key)
+            if isinstance(told, dict):
+                self._told(told)
+        if isinstance(event.get("usage"), dict):
+            self._use(event["usage"])
+
+    def _told(self, told: Any) -> None:
+        note(self._attributes, told)
+        reason = told.get("finish_reason") or told.get("stop_reason")
+        if reason:
+            self._reasons.append(reason)
+
+    def _use(self, reported: Any) -> None:
+        mine = usage_of(reported)
+        if mine is None:
+            return
+        if self._used is None:
+            self._used = mine
+        else:
+            self._used.add(mine)
+
+    def response(self) -> tuple[Attributes, Usage | None]:
+        if self._reasons:
+            self._attributes[semconv.GEN_AI_RESPONSE_FINISH_REASONS] = tuple(self._reasons)
+        return self._attributes, self._used
+
+    def result(self) -> LLMResult | None:
+        """The stream as ``generate`` would have returned it."""
+        messages = [chunk for chunk in self.kept if isinstance(chunk, BaseMessage)]
+        if not messages:
+            return None
+        whole: Any = messages[0]
+        for chunk in messages[1:]:
+            whole = whole + chunk
+        return LLMResult(generations=[[ChatGeneration(message=whole)]])

@@ -1,0 +1,94 @@
+"""What LangChain's results tell: usage, end attributes, output messages. Chat and text models share it."""
+
+from typing import Any
+
+from spanhook import semconv
+from spanhook.instrument.langchain_core.messages import to_message
+from spanhook.shape import Attributes, Message
+from spanhook.usage import Usage
+
+
+def usage_of(reported: Any) -> Usage | None:
+    """Usage as LangChain reports it on a message; none for an answer that came from a cache."""
+    if not reported or reported.get("total_cost") == 0:
+        return None
+    inputs, outputs = reported.get("input_token_details") or {}, reported.get("output_token_details") or {}
+    written = inputs.get("cache_creation") or 0
+    written += sum(amount or 0 for name, amount in inputs.items() if name.startswith("ephemeral_"))
+    return Usage(
+        reported.get("input_tokens") or 0,
+        reported.get("output_tokens") or 0,
+        inputs.get("cache_read") or 0,
+        written,
+        outputs.get("reasoning") or 0,
+    )
+
+
+def _legacy_usage(reported: Any) -> Usage | None:
+    """Usage in ``llm_output``, which older integrations and text models fill in OpenAI's terms."""
+    if not isinstance(reported, dict) or not reported:
+        return None
+    return Usage(
+        reported.get("prompt_tokens") or reported.get("input_tokens") or 0,
+        reported.get("completion_tokens") or reported.get("output_tokens") or 0,
+    )
+
+
+def result_response(result: Any) -> tuple[Attributes, Usage | None]:
+    """End attributes and usage of an ``LLMResult``, over all its prompts."""
+    attributes: Attributes = {}
+    used: Usage | None = None
+    reasons: list[str] = []
+    cached = False
+    for generations in result.generations:
+        for generation in generations:
+            message = getattr(generation, "message", None)
+            info = generation.generation_info or {}
+            told = getattr(message, "response_metadata", None) or info
+            note(attributes, told)
+            reason = told.get("finish_reason") or told.get("stop_reason") or info.get("finish_reason")
+            if reason:
+                reasons.append(reason)
+            reported = getattr(message, "usage_metadata", None)
+            if reported is not None:
+                mine = usage_of(reported)
+                cached = cached or mine is None
+                if mine is not None:
+                    if used is None:
+                        used = mine
+                    else:
+                        used.add(mine)
+    output = result.llm_output or {}
+    note(attributes, output)
+    if used is None and not cached:
+        used = _legacy_usage(output.get("token_usage") or output.get("usage"))
+    if reasons:
+        attributes[semconv.GEN_AI_RESPONSE_FINISH_REASONS] = tuple(reasons)
+    return attributes, used
+
+
+def note(attributes: Attributes, told: Any) -> None:
+    """Which model answered, and the id of its answer, of what is told first."""
+    model = told.get("model_name") or told.get("model")
+    if model and semconv.GEN_AI_RESPONSE_MODEL not in attributes:
+        attributes[semconv.GEN_AI_RESPONSE_MODEL] = model
+    identifier = told.get("id")
+    if identifier and semconv.GEN_AI_RESPONSE_ID not in attributes:
+        attributes[semconv.GEN_AI_RESPONSE_ID] = identifier
+
+
+def result_output(result: Any) -> list[Message]:
+    """Output messages of an ``LLMResult``."""
+    found: list[Message] = []
+    for generations in result.generations:
+        for generation in generations:
+            message = getattr(generation, "message", None)
+            converted = (
+                to_message(message)
+                if message is not None
+                else {"role": "assistant", "parts": [{"type": "text", "content": generation.text}]}
+            )
+            told = getattr(message, "response_metadata", None) or generation.generation_info or {}
+            converted["finish_reason"] = told.get("finish_reason") or told.get("stop_reason") or "stop"
+            found.append(converted)
+    return found

@@ -1,0 +1,79 @@
+"""Running gates that are plain functions and let pass, which most gates are, without anything made or awaited."""
+
+from dataclasses import dataclass
+from typing import Any
+
+from spanhook.binding import Bound
+from spanhook.clock import clock
+from spanhook.current import InHook, current
+from spanhook.metrics import counts
+from spanhook.operation import Operation
+from spanhook.registry import Plan
+
+Told = tuple[Any, BaseException | None, int, tuple[str, ...]]
+"""What a gate returned, what it raised, its nanoseconds, and what had been modified before it."""
+
+
+@dataclass(slots=True)
+class Passed:
+    """How far an operation got through its gates without a chain.
+
+    Attributes:
+        index: The gate to go on from.
+        ran: Those that ran.
+        spent: The nanoseconds of those that let pass.
+        told: What the last of them did, if it did more than that.
+    """
+
+    index: int
+    ran: list[Bound]
+    spent: int
+    told: Told | None
+
+
+def pass_plain(op: Operation, plan: Plan) -> Passed | None:
+    """Run the gates that are plain functions, up to the first that does more than let pass.
+
+    Most hooks are such, so nothing is made or awaited for them. ``None`` if that was all there is to do, now and after
+    the call; else a chain has to go on.
+    """
+    gates, now, modified = plan.pre, clock.now, op.modified
+    cells = counts.decisions.mine()
+    index = spent = 0
+    ran: list[Bound] = []
+    told: Told | None = None
+    current.set(InHook(op))
+    try:
+        for label in plan.passes:
+            bound = gates[index]
+            if not bound.plain:
+                break
+            index += 1
+            value = error = None
+            started = now()
+            try:
+                if bound.selective and not bound.matches(op):
+                    continue
+                ran.append(bound)
+                value = bound.function(op)
+            except BaseException as raised:
+                error = raised
+            taken = now() - started
+            if (
+                value is not None
+                or error is not None
+                or op.answered
+                or op.modified is not modified
+                or taken > (bound.timeout_ns or 0)
+            ):
+                told = value, error, taken, modified
+                break
+            cell = cells.get(label) or counts.decisions.cell(label)
+            cell[0] += 1
+            cell[1] += taken
+            spent += taken
+    finally:
+        current.set(op)
+    if told is None and index == len(gates) and not plan.post and not plan.error:
+        return None
+    return Passed(index, ran, spent, told)

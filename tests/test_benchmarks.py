@@ -1,0 +1,62 @@
+"""The benchmarks run and say what they measured; how fast anything was is not asserted anywhere."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+ROOT = Path(__file__).parent.parent
+
+
+def measured(*arguments: str) -> Any:
+    done = subprocess.run(
+        [sys.executable, "-m", "benchmarks", "--json", "--quick", "--core", "-1", *arguments],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    return json.loads(done.stdout)
+
+
+def test_an_unknown_case_is_named_with_those_there_are() -> None:
+    done = subprocess.run(
+        [sys.executable, "-m", "benchmarks", "--only", "nope"], cwd=ROOT, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 2
+    assert "'nope' is none of llm, " in done.stderr
+
+
+def test_a_case_is_measured_against_control_and_bare_spans() -> None:
+    case = measured("--only", "tool", "--variants", "3 hooks,sampler off", "--ops", "5", "--rounds", "2")["cases"][
+        "tool"
+    ]
+    assert case["control_us"] > 0
+    assert set(case["variants"]) == {"base", "3 hooks", "sampler off"}
+    for name, variant in case["variants"].items():
+        assert variant["spans"] == (0 if name == "sampler off" else 1)
+        assert variant["floor_us"] > 0
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("case", "spans"),
+    [("llm", 1), ("llm_async", 1), ("agent", 6), ("agent_async", 6), ("chat", 1), ("chat_async", 1), ("stream", 1)],
+)
+def test_every_case_makes_the_spans_it_is_about(case: str, spans: int) -> None:
+    found = measured("--only", case, "--variants", "content,meter,logger", "--ops", "2", "--rounds", "2")["cases"][case]
+    assert {variant["spans"] for variant in found["variants"].values()} == {spans}
+
+
+@pytest.mark.slow
+def test_memory_and_imports_are_measured() -> None:
+    found = measured("--only", "memory,import", "--ops", "40")
+    assert set(found["memory"]) == {"calls", "streams", "failures", "runs"}
+    for slopes in found["memory"].values():
+        for side in ("control", "spanhook"):
+            assert len(slopes[side]["looks"]) == 5
+    assert found["import"]["spanhook_ms"] > 0

@@ -1,0 +1,191 @@
+"""What hooks cannot do, and what cannot be done to them."""
+
+from typing import Any
+
+import pytest
+from langchain_core.language_models.fake_chat_models import GenericFakeChatModel
+from langchain_core.messages import AIMessage
+from langchain_core.tools import tool
+from opentelemetry.sdk.trace import TracerProvider
+
+import spanhook
+from spanhook import Hooks, Operation, Reject
+from spanhook.errors import internal
+from spanhook.testing import recorder
+from tests.stub import MODES, WHOLE, stubbed, use
+
+STREAMS = ("stream", "astream")
+
+
+@pytest.fixture(params=MODES)
+def mode(request: pytest.FixtureRequest) -> str:
+    return request.param
+
+
+@pytest.fixture
+def ran() -> list[str]:
+    return []
+
+
+def test_a_subscription_changes_nothing(mode: str) -> None:
+    hooks = Hooks()
+
+    def rewrite(op: Operation) -> None:
+        op.replace(inputs="rewritten")
+
+    def answer(op: Operation) -> None:
+        op.respond("answered")
+
+    async def async_answer(op: Operation) -> None:
+        op.respond("answered")
+
+    hooks.on("llm.call.pre", rewrite)
+    for phase in ("pre", "post", "error"):
+        hooks.on(f"llm.call.{phase}", answer)
+        hooks.on(f"llm.call.{phase}", async_answer)
+    with stubbed(hooks) as (library, seen):
+        assert use(library, mode, "x") == "x"
+        with pytest.raises(KeyError):
+            use(library, mode, KeyError("x"))
+    assert library.calls[0] == "x"
+    assert {one.decision for op in seen.operations for one in op.decisions} == {"error"}
+    assert all("only watches" in one.reason for op in seen.operations for one in op.decisions)
+
+
+def test_a_failed_call_stays_failed_for_error_hooks(mode: str) -> None:
+    hooks = Hooks()
+    hooks.on_error("llm.call")(lambda op: op.respond("fallback"))
+    with stubbed(hooks) as (library, seen), pytest.raises(KeyError):
+        use(library, mode, KeyError("x"))
+    [op] = seen.operations
+    assert op.status == "error"
+    assert "around hook" in op.decisions[0].reason
+
+
+def test_a_field_that_a_call_has_not_got_is_an_error_of_the_hook(mode: str) -> None:
+    hooks = Hooks()
+    hooks.before("llm.call")(lambda op: op.replace(system="be kind", inputs="rewritten"))
+    with stubbed(hooks) as (library, seen), pytest.raises(Reject, match="HookError") as caught:
+        use(library, mode, "x")
+    assert caught.value.status_code == 500
+    assert library.calls == []
+    assert not seen.operations[0].modified
+    assert "system, which this call has not got; for llm.call of stub it takes inputs=" in str(caught.value.__cause__)
+
+
+@pytest.mark.parametrize("field", ["messages", "system", "model"])
+def test_a_tool_takes_no_messages(field: str) -> None:
+    hooks = Hooks()
+    hooks.before("tool.execute")(lambda op: op.replace(**{field: "x"}))
+
+    @tool
+    def search(query: str) -> str:
+        """Search."""
+        raise AssertionError("must not run")
+
+    with recorder(hooks), pytest.raises(Reject, match="HookError"):
+        search.invoke({"query": "x"})
+
+
+@pytest.mark.parametrize("mode", STREAMS)
+def test_a_run_that_is_refused_too_late_for_its_stream_still_ends_refused(mode: str) -> None:
+    hooks = Hooks()
+
+    @hooks.after("llm.call")
+    def refuse(op: Operation) -> None:
+        raise Reject("enough", scope="run")
+
+    with stubbed(hooks) as (library, seen), pytest.raises(Reject, match="enough"):
+        use(library, mode, "xyz")
+    assert seen.operations[0].status == "rejected"
+
+
+def test_after_a_run_was_refused_too_late_no_later_call_of_it_is_made(ran: list[str]) -> None:
+    hooks = Hooks()
+
+    @hooks.after("llm.call")
+    def refuse(op: Operation) -> None:
+        raise Reject("enough", scope="run")
+
+    @tool
+    def search(query: str) -> str:
+        """Search."""
+        ran.append(query)
+        return query
+
+    @tool
+    def outer(query: str) -> str:
+        """Stream a model, then call a tool."""
+        model = GenericFakeChatModel(messages=iter([AIMessage("a b c")]))
+        ran.extend(str(chunk.content) for chunk in model.stream(query))
+        return search.invoke({"query": query})
+
+    with recorder(hooks), pytest.raises(Reject, match="enough"):
+        outer.invoke({"query": "x"})
+    assert "x" not in ran
+    assert "".join(ran) == "a b c"
+
+
+@pytest.mark.parametrize(("fail_mode", "made"), [("closed", False), ("open", True)])
+def test_a_gate_is_asked_where_its_filter_cannot_be(
+    fail_mode: Any, made: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    hooks = Hooks()
+
+    @hooks.before("llm.call", models={"secret"}, fail_mode=fail_mode)
+    def refuse(op: Operation) -> None:
+        raise Reject("no")
+
+    def broken(*_: Any) -> Any:
+        raise ValueError("no such field")
+
+    with stubbed(hooks) as (library, _):
+        assert library.work("x") == "x"
+        monkeypatch.setattr(internal, "fatal", False)
+        monkeypatch.setitem(vars(WHOLE), "start", broken)
+        if made:
+            assert library.work("y") == "y"
+        else:
+            with pytest.raises(Reject, match="no"):
+                library.work("y")
+    assert ("y" in library.calls) is made
+
+
+@pytest.mark.parametrize("mode", STREAMS)
+def test_streams_are_held_back_only_for_hooks_that_they_concern(mode: str) -> None:
+    hooks = Hooks()
+    hooks.after("llm.call", models={"another"}, priority=10)(lambda op: None)
+    with stubbed(hooks) as (library, seen):
+        use(library, mode, "xyz")
+    assert not seen.operations[0].buffered
+    hooks.after("llm.call", models={"stub"}, priority=10)(lambda op: None)
+    with stubbed(hooks) as (library, seen):
+        use(library, mode, "xyz")
+    assert seen.operations[0].buffered
+
+
+def test_instrumented_again_the_providers_given_stay() -> None:
+    mine = TracerProvider(shutdown_on_exit=False)
+    try:
+        spanhook.instrument(tracer_provider=mine, only=())
+        spanhook.instrument(Hooks(), only=())
+        from spanhook.telemetry import telemetry
+
+        assert telemetry.opener.tracer.resource is mine.resource
+    finally:
+        spanhook.uninstrument()
+
+
+def test_what_a_tool_returned_is_the_text_of_its_response() -> None:
+    hooks = Hooks()
+    said: list[str] = []
+    hooks.after("tool.execute")(lambda op: said.append(op.response.text))
+
+    @tool
+    def search(query: str) -> str:
+        """Search."""
+        return f"about {query}"
+
+    with recorder(hooks):
+        search.invoke({"query": "x"})
+    assert said == ["about x"]
