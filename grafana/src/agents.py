@@ -2,22 +2,9 @@
 
 from grafana_foundation_sdk.models.dashboard import Dashboard
 
-from grafana.src import frame, gates
+from grafana.src import frame, gates, slow
 from grafana.src.names import label
-from grafana.src.panels import (
-    GREEN,
-    RED,
-    STATUS_COLOURS,
-    YELLOW,
-    Column,
-    Line,
-    figure,
-    graph,
-    log_lines,
-    log_rows,
-    rows,
-    traces,
-)
+from grafana.src.panels import GREEN, RED, STATUS_COLOURS, YELLOW, Line, Panel, figure, graph, log_lines
 from grafana.src.queries import (
     AGENT,
     MODEL,
@@ -26,22 +13,20 @@ from grafana.src.queries import (
     chosen_url,
     dashboard_url,
     is_,
-    is_not,
     largest,
     mean,
     or_zero,
     ours,
     per_minute,
     quantile,
-    rate,
     runs,
-    share,
+    share_of_total,
     spans,
-    summed,
     top,
     total,
     trace_url,
 )
+from grafana.src.tables import Column, log_rows, rows, traces
 from spanhook import semconv
 
 RUNS = ours(semconv.METRIC_RUN_LLM_CALLS, AGENT, part="_count")
@@ -64,7 +49,7 @@ def run_columns(value: Column) -> dict[str, Column]:
     }
 
 
-def dearest(width: int = 12) -> object:
+def dearest(width: int = 12) -> Panel:
     """Runs by what they cost, from log events: no run is missing because its trace was not kept."""
     return log_rows(
         "Dearest runs",
@@ -93,7 +78,9 @@ def _now() -> frame.Row:
         figure(
             "Failed",
             "Share of runs that ended with an error. Rejections, interrupts and cancellations are none.",
-            share(ours(semconv.METRIC_RUN_LLM_CALLS, AGENT, is_(semconv.STATUS, "error"), part="_count"), RUNS),
+            share_of_total(
+                ours(semconv.METRIC_RUN_LLM_CALLS, AGENT, is_(semconv.STATUS, "error"), part="_count"), RUNS
+            ),
             unit="percentunit",
             empty=NO_RUNS,
             steps=((None, GREEN), (0.02, YELLOW), (0.05, RED)),
@@ -243,14 +230,16 @@ def _which() -> frame.Row:
     return "Which run, and why", [
         log_lines(
             "Runs that failed or were rejected",
-            "Status, agent, error, tenant, user and run, newest first. A line opens to all there is of the run, and to "
+            "Status, agent, error, tenant, user and run, newest first. A line opens to all there is of the run, and "
+            "to "
             "its trace.",
             f"{runs(failed)} | line_format `{line}`",
             empty="No run failed or was rejected in this time",
         ),
         log_rows(
             "Slowest runs",
-            "The ten runs that took longest, every run counted. Seconds from: leave out shorter ones where there are too "
+            "The ten runs that took longest, every run counted. Seconds from: leave out shorter ones where there are "
+            "too "
             "many runs to sort.",
             top(10, largest(runs(f"{label(semconv.DURATION)} >= $seconds_from"), semconv.DURATION, *RUN_KEYS)),
             columns=run_columns(Column("Duration", unit="s")),
@@ -260,7 +249,8 @@ def _which() -> frame.Row:
         dearest(),
         traces(
             "Where they broke",
-            "Spans that failed or were refused, of traces that were kept (all such traces are). The innermost of a trace "
+            "Spans that failed or were refused, of traces that were kept (all such traces are). The innermost of a "
+            "trace "
             "is the cause: its error, or the hook that decided and its reason.",
             spans(
                 f'{attribute(semconv.STATUS)} =~ "error|rejected"',
@@ -277,67 +267,13 @@ def _which() -> frame.Row:
     ]
 
 
-def _slow() -> frame.Row:
-    def model(over: str, offset: str = "") -> str:
-        buckets = ours(semconv.METRIC_CLIENT_DURATION, is_not(semconv.GEN_AI_RESPONSE_MODEL, ""), MODEL, part="_bucket")
-        return quantile(0.95, buckets, semconv.GEN_AI_RESPONSE_MODEL, over=over, offset=offset)
-
-    def tool(over: str, offset: str = "") -> str:
-        buckets = ours(semconv.METRIC_TOOL_DURATION, part="_bucket")
-        return quantile(0.95, buckets, semconv.GEN_AI_TOOL_NAME, over=over, offset=offset)
-
-    before = "The first figure is of the time shown, the second of as long a time before it."
-    values = {"Value #A": Column("p95 now", unit="s"), "Value #B": Column("p95 before", unit="s")}
-    return "What became slow: model, tool or hook", [
-        graph(
-            "Where time goes",
-            "Seconds spent per second: in model calls, in tools (with all they do), in hooks. Calls at the same time add "
-            "up.",
-            Line(summed(rate(ours(semconv.METRIC_CLIENT_DURATION, part="_sum"))), "models"),
-            Line(summed(rate(ours(semconv.METRIC_TOOL_DURATION, part="_sum"))), "tools"),
-            Line(gates.hook_seconds(), "hooks"),
-            unit="none",
-            empty="No model, tool or hook ran in this time",
-            width=8,
-        ),
-        rows(
-            "Models, now and before",
-            f"95th percentile of a call's duration. {before}",
-            model("$__range"),
-            model("$__range", "$__range"),
-            columns={
-                label(semconv.GEN_AI_RESPONSE_MODEL): Column(
-                    "Model", url=chosen_url(frame.USAGE, "model"), link="This model's usage and latency"
-                ),
-                **values,
-            },
-            empty="No model was called in this time",
-            width=8,
-            sort="p95 now",
-        ),
-        rows(
-            "Tools, now and before",
-            f"95th percentile of an execution's duration. {before}",
-            tool("$__range"),
-            tool("$__range", "$__range"),
-            columns={
-                label(semconv.GEN_AI_TOOL_NAME): Column("Tool", url=dashboard_url(frame.TOOLS), link="All tools"),
-                **values,
-            },
-            empty="No tool was executed in this time",
-            width=8,
-            sort="p95 now",
-        ),
-    ]
-
-
 def dashboard() -> Dashboard:
     """The dashboard to start from."""
     return frame.build(
         frame.AGENTS,
         "Agents",
         "What broke, which run and why, what became slow. Every other question is one click from here.",
-        [_now(), _runs(), _which(), _slow()],
+        [_now(), _runs(), _which(), slow.row()],
         [
             frame.floor("cost_from", "Cost from, USD", "Runs that cost less are not in the table of the dearest"),
             frame.floor("seconds_from", "Seconds from", "Runs that took less are not in the table of the slowest"),

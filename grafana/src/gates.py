@@ -2,7 +2,7 @@
 
 from grafana.src import outside
 from grafana.src.names import label
-from grafana.src.queries import SERVICE, TENANT, is_, is_not, or_zero, ours, series, summed, total
+from grafana.src.queries import SERVICE, TENANT, is_, is_not, latest, or_zero, ours, series, summed
 from spanhook import semconv
 
 DECISIONS = ours(semconv.METRIC_DECISIONS, TENANT)
@@ -20,11 +20,11 @@ FAILED_CLOSED = ours(semconv.METRIC_DECISIONS, *_FAILED_GATE, is_(semconv.FAIL_M
 """The same, and the call was refused."""
 
 _BOUND = ("bound", "waiting")
-UNBOUND = or_zero(f"count({ours(semconv.METRIC_POINTS, is_not(semconv.STATE, *_BOUND))})")
+UNBOUND = or_zero(f"count({latest(ours(semconv.METRIC_POINTS, is_not(semconv.STATE, *_BOUND)))})")
 """Libraries of which some function is not wrapped, or whose version is not supported."""
 
 LOST = " + ".join(
-    f"({or_zero(f'sum(increase({selector}[$__range]))')})"
+    or_zero(f"sum(increase({selector}[$__range]))")
     for selector in (
         *(series(name, SERVICE, is_not("error_type", "")) for name in (*outside.SDK_PROCESSED, *outside.SDK_EXPORTED)),
         ours(semconv.METRIC_DROPPED),
@@ -39,11 +39,6 @@ LOST = " + ".join(
 """Items that an SDK or a collector could not pass on, of all signals."""
 
 FIRING = or_zero(f"count({series(outside.ALERTS, is_('alertstate', 'firing'))})")
-
-
-def decisions_by(*attributes: str) -> str:
-    """Decisions but to allow, over the time shown."""
-    return total(ours(semconv.METRIC_DECISIONS, TENANT, is_not(semconv.DECISION, "allow")), *attributes)
 
 
 def hook_seconds(*by: str) -> str:

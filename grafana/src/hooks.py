@@ -4,19 +4,7 @@ from grafana_foundation_sdk.models.dashboard import Dashboard
 
 from grafana.src import frame, gates, outside
 from grafana.src.names import label
-from grafana.src.panels import (
-    GREEN,
-    RED,
-    YELLOW,
-    Column,
-    Line,
-    figure,
-    graph,
-    log_lines,
-    log_rows,
-    rows,
-    traces,
-)
+from grafana.src.panels import GREEN, RED, YELLOW, Line, figure, graph, log_lines
 from grafana.src.queries import (
     SERVICE,
     attribute,
@@ -24,16 +12,19 @@ from grafana.src.queries import (
     decisions,
     is_,
     is_not,
+    latest,
     or_zero,
     ours,
     per_minute,
     quantile,
     rate,
+    seen,
     series,
     spans,
     summed,
     total,
 )
+from grafana.src.tables import Column, log_rows, rows, traces
 from spanhook import semconv
 
 DECISION_COLOURS = {
@@ -44,6 +35,7 @@ STATE_COLOURS = {
     "bound": GREEN, "waiting": "#808080", "missing": RED, "bound_unsupported": YELLOW, "waiting_unsupported": YELLOW,
     "missing_unsupported": RED,
 }  # fmt: skip
+POINT = ("service.name", semconv.LIBRARY, semconv.LIBRARY_VERSION, semconv.STATE)
 NO_HOOKS = "No hook ran in this time: none is registered for what ran, or the mode is off"
 NO_LOGS = "No decision but to allow in this time"
 HOOK = f"{{{{{label(semconv.HOOK)}}}}}"
@@ -54,28 +46,31 @@ def _bound() -> frame.Row:
     return "What is gated", [
         rows(
             "Libraries by service",
-            "What each process found. bound: every function is wrapped. waiting: the application has not imported the library. "
-            "missing: a function to wrap is not there, calls through it pass no gate. _unsupported: the version is not one of "
+            "What each process of the time shown found. bound: every function is wrapped. waiting: the application "
+            "has not imported the library. "
+            "missing: a function to wrap is not there, calls through it pass no gate. _unsupported: the version is "
+            "not one of "
             "those tested. Not in this table: a service without spanhook.",
-            summed(
-                ours(semconv.METRIC_POINTS), "service.name", semconv.LIBRARY, semconv.LIBRARY_VERSION, semconv.STATE
-            ),
+            f"count by ({', '.join(label(one) for one in POINT)}) ({latest(ours(semconv.METRIC_POINTS))})",
+            seen(ours(semconv.METRIC_POINTS), *POINT),
             columns={
                 "service_name": Column("Service"),
                 label(semconv.LIBRARY): Column("Library"),
                 label(semconv.LIBRARY_VERSION): Column("Version"),
                 label(semconv.STATE): Column("State", colours=STATE_COLOURS),
-                "Value": Column("Processes", unit="short"),
+                "Value #A": Column("Processes", unit="short"),
+                "Value #B": Column("Last so", unit="dateTimeFromNow"),
             },
-            empty="No process has reported in the last five minutes",
+            empty="No process has reported in this time",
             width=10,
         ),
         rows(
             "Services",
-            "Which version of spanhook with which hooks. Two digests in one service: its processes run different hooks. "
+            "Which version of spanhook with which hooks. Two digests in one service: its processes run different "
+            "hooks. "
             "Mode off: no hook runs.",
             summed(
-                ours(semconv.METRIC_INFO),
+                latest(ours(semconv.METRIC_INFO)),
                 "service.name",
                 semconv.VERSION,
                 semconv.HOOKS_DIGEST,
@@ -88,7 +83,7 @@ def _bound() -> frame.Row:
                 label(semconv.MODE): Column("Mode", colours={"enforce": GREEN, "off": RED}),
                 "Value": Column("Processes", unit="short"),
             },
-            empty="No process has reported in the last five minutes",
+            empty="No process has reported in this time",
             width=8,
         ),
         figure(
@@ -103,7 +98,7 @@ def _bound() -> frame.Row:
         figure(
             "Processes with hooks off",
             "Processes whose mode is off.",
-            or_zero(f"count({ours(semconv.METRIC_INFO, is_(semconv.MODE, 'off'))})"),
+            or_zero(f"count({latest(ours(semconv.METRIC_INFO, is_(semconv.MODE, 'off')))})"),
             unit="short",
             empty="0",
             steps=((None, GREEN), (1, RED)),
@@ -130,7 +125,8 @@ def _decided() -> frame.Row:
         ),
         graph(
             "Rejections by hook",
-            "A minute. The alert SpanhookRejectionSurge fires where one rejects three times as often as an hour before.",
+            "A minute. The alert SpanhookRejectionSurge fires where one rejects three times as often as an hour "
+            "before.",
             Line(per_minute(gates.REJECTED, semconv.HOOK), HOOK),
             unit="cpm",
             empty="No hook rejected anything in this time",
@@ -138,7 +134,8 @@ def _decided() -> frame.Row:
         ),
         rows(
             "Decisions by hook and event",
-            "Over the time shown, those to allow included. enforced: the hook stands at the call. best_effort and observed: "
+            "Over the time shown, those to allow included. enforced: the hook stands at the call. best_effort and "
+            "observed: "
             "on spans of other instrumentations.",
             total(
                 gates.DECISIONS,
@@ -196,7 +193,8 @@ def _blocked() -> frame.Row:
         ),
         traces(
             "Blocked, in traces",
-            "Operations that a hook decided about but to allow, of traces that were kept: every one with a rejection, a "
+            "Operations that a hook decided about but to allow, of traces that were kept: every one with a "
+            "rejection, a "
             "failed or a timed-out hook is.",
             spans(
                 f'{attribute(semconv.DECISION)} =~ "reject|pause|error|timeout"',
@@ -207,7 +205,8 @@ def _blocked() -> frame.Row:
         ),
         log_lines(
             "Latest decisions",
-            "Decision, hook, event, target, tenant, user and reason, newest first. A line opens to all there is, and to its "
+            "Decision, hook, event, target, tenant, user and reason, newest first. A line opens to all there is, and "
+            "to its "
             "trace.",
             f"{decisions()} | line_format `{line}`",
             empty=NO_LOGS,
@@ -220,7 +219,8 @@ def _failing() -> frame.Row:
     return "Whether gates fail, and what they cost", [
         graph(
             "Failed open",
-            "Passes a minute of hooks before a call that failed or took too long, and the call was made. A hook below priority "
+            "Passes a minute of hooks before a call that failed or took too long, and the call was made. A hook "
+            "below priority "
             '100, or with fail_mode="closed", does not do this.',
             Line(
                 per_minute(gates.FAILED_OPEN, semconv.HOOK, semconv.DECISION),
@@ -289,7 +289,8 @@ def _failing() -> frame.Row:
         ),
         rows(
             "Operations that no hook saw",
-            "Spans over the time shown for which no hook is registered, by kind. That is as it should be where nothing is to be "
+            "Spans over the time shown for which no hook is registered, by kind. That is as it should be where "
+            "nothing is to be "
             "gated; a kind that should be gated and stands here is not.",
             total(series(outside.SPAN_CALLS, SERVICE, is_not(semconv.KIND, ""), hidden), "service.name", semconv.KIND),
             columns={

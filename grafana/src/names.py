@@ -1,12 +1,11 @@
 """Names as Prometheus, Loki and Tempo have them, of what spanhook calls by its OpenTelemetry name.
 
 The metric rules are those of Prometheus' OTLP receiver under ``UnderscoreEscapingWithSuffixes``
-(https://prometheus.io/docs/guides/opentelemetry/), which ``collector/backends/prometheus.yaml`` sets. Units and kinds are
-asked of the instruments, so that no name is written twice.
+(https://prometheus.io/docs/guides/opentelemetry/), which ``collector/backends/prometheus.yaml`` sets. Units and kinds
+are asked of the instruments, so that no name is written twice.
 """
 
 import re
-from collections.abc import Sequence
 from typing import Any, Literal
 
 from opentelemetry.metrics import Meter, NoOpMeter, NoOpMeterProvider
@@ -52,17 +51,13 @@ class _Catalogue(NoOpMeter):
         super().__init__("catalogue")
         self.made: dict[str, tuple[str, Sort]] = {}
 
-    def create_histogram(self, name: str, unit: str = "", *args: Any, **kwargs: Any) -> Any:
+    def create_histogram(self, name: str, unit: str = "", *_: Any, **__: Any) -> Any:
         self.made[name] = (unit, "histogram")
 
-    def create_observable_counter(
-        self, name: str, callbacks: Sequence[Any] | None = None, unit: str = "", description: str = ""
-    ) -> Any:
+    def create_observable_counter(self, name: str, callbacks: Any = None, unit: str = "", description: str = "") -> Any:  # noqa: ARG002
         self.made[name] = (unit, "counter")
 
-    def create_observable_gauge(
-        self, name: str, callbacks: Sequence[Any] | None = None, unit: str = "", description: str = ""
-    ) -> Any:
+    def create_observable_gauge(self, name: str, callbacks: Any = None, unit: str = "", description: str = "") -> Any:  # noqa: ARG002
         self.made[name] = (unit, "gauge")
 
 
@@ -70,7 +65,7 @@ class _Catalogued(NoOpMeterProvider):
     def __init__(self) -> None:
         self.catalogue = _Catalogue()
 
-    def get_meter(self, *args: Any, **kwargs: Any) -> Meter:
+    def get_meter(self, *_: Any, **__: Any) -> Meter:
         return self.catalogue
 
 

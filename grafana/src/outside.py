@@ -18,7 +18,6 @@ TRUNCATED: Final = "spanhook.truncated"
 # --------------------------------------------------------------------------- the SDK's own metrics
 
 SDK_STARTED: Final = "otel_sdk_span_started_total"
-SDK_LOGS: Final = "otel_sdk_log_created_total"
 SDK_QUEUE: Final = ("otel_sdk_processor_span_queue_size", "otel_sdk_processor_log_queue_size")
 SDK_PROCESSED: Final = ("otel_sdk_processor_span_processed_total", "otel_sdk_processor_log_processed_total")
 SDK_EXPORTED: Final = (
@@ -26,7 +25,6 @@ SDK_EXPORTED: Final = (
     "otel_sdk_exporter_metric_data_point_exported_total",
     "otel_sdk_exporter_log_exported_total",
 )
-SDK_EXPORT_TIME: Final = "otel_sdk_exporter_operation_duration_seconds"
 
 # --------------------------------------------------------------------------- the collector
 
@@ -52,13 +50,12 @@ BUDGET: Final = "spanhook:budget_usd:day"
 
 METRICS: Final = frozenset(
     {
-        SPAN_CALLS, GRAPH_REQUESTS, SDK_STARTED, SDK_LOGS, *SDK_QUEUE, *SDK_PROCESSED, *SDK_EXPORTED, EXPORT_QUEUE, EXPORT_CAPACITY,
-        SAMPLING_TRACES, SAMPLING_DECIDED, SAMPLING_BY_POLICY, SAMPLING_HELD, SAMPLING_EARLY, COLLECTOR_MEMORY,
-        COLLECTOR_CPU, ALERTS, UP, BUDGET, f"{SDK_EXPORT_TIME}_bucket", f"{SDK_EXPORT_TIME}_count",
-        f"{SDK_EXPORT_TIME}_sum",
+        SPAN_CALLS, GRAPH_REQUESTS, SDK_STARTED, *SDK_QUEUE, *SDK_PROCESSED, *SDK_EXPORTED, EXPORT_QUEUE,
+        EXPORT_CAPACITY, SAMPLING_TRACES, SAMPLING_DECIDED, SAMPLING_BY_POLICY, SAMPLING_HELD, SAMPLING_EARLY,
+        COLLECTOR_MEMORY, COLLECTOR_CPU, ALERTS, UP, BUDGET,
     }
-    | {RECEIVED.format(outcome=one, signal=signal) for one in ("accepted", "refused", "failed") for signal in SIGNALS}
-    | {SENT.format(outcome=one, signal=signal) for one in ("sent", "send_failed", "enqueue_failed") for signal in SIGNALS}
+    | {RECEIVED.format(outcome=how, signal=of) for how in ("accepted", "refused", "failed") for of in SIGNALS}
+    | {SENT.format(outcome=how, signal=of) for how in ("sent", "send_failed", "enqueue_failed") for of in SIGNALS}
 )  # fmt: skip
 """Every metric that is not spanhook's own."""
 
@@ -66,7 +63,7 @@ LABELS: Final = frozenset(
     {
         "service_name", "instance", "job", "exporter", "receiver", "processor", "policy", "decision", "sampled", "le",
         "otel_component_name", "otel_component_type", "alertname", "alertstate", "severity", "client", "server",
-        "event_name", "trace_id", "data_type", "__error__", "__name__", "spanhook_truncated",
+        "event_name", "trace_id", "otel_span_sampling_result", "data_type", "spanhook_truncated",
     }
 )  # fmt: skip
 """Every label that is not an attribute of spanhook's."""

@@ -6,8 +6,9 @@ from grafana_foundation_sdk.models.dashboard import Dashboard
 
 from grafana.src import frame, gates, outside
 from grafana.src.names import label
-from grafana.src.panels import GREEN, RED, Column, Line, Panel, figure, graph, rows
-from grafana.src.queries import SERVICE, is_, is_not, or_zero, ours, rate, series, summed, total
+from grafana.src.panels import GREEN, RED, Line, Panel, figure, graph
+from grafana.src.queries import SERVICE, is_, is_not, or_zero, ours, rate, seen, series, summed, total
+from grafana.src.tables import Column, rows
 from spanhook import semconv
 
 NO_SDK = "The SDK's own metrics are off: set OTEL_PYTHON_SDK_INTERNAL_METRICS_ENABLED=true where the application starts"
@@ -27,12 +28,12 @@ def _by_signal(name: str, outcome: str, *by: str) -> list[Line]:
 
 
 def _complete() -> frame.Row:
-    exported, started = (total(series(name, SERVICE)) for name in (outside.SDK_EXPORTED[0], outside.SDK_STARTED))
+    exported = total(series(outside.SDK_EXPORTED[0], SERVICE, is_(semconv.ERROR_TYPE, "")))
+    started = total(series(outside.SDK_STARTED, SERVICE, is_("otel_span_sampling_result", "RECORD_AND_SAMPLE")))
     kept = series(outside.SAMPLING_DECIDED, is_("sampled", "true"))
     waiting = (
         f"clamp_min({or_zero(total(series(outside.SAMPLING_TRACES)))} - "
-        f"({or_zero(total(series(outside.SAMPLING_DECIDED)))}) - "
-        f"({or_zero(summed(series(outside.SAMPLING_HELD)))}), 0)"
+        f"{or_zero(total(series(outside.SAMPLING_DECIDED)))} - {or_zero(summed(series(outside.SAMPLING_HELD)))}, 0)"
     )
     return "Is telemetry complete", [
         figure(
@@ -46,7 +47,8 @@ def _complete() -> frame.Row:
         ),
         figure(
             "Traces lost",
-            "Traces that reached a collector, less those decided and those still held: what a collector had in memory when it "
+            "Traces that reached a collector, less those decided and those still held: what a collector had in "
+            "memory when it "
             "was killed. Usage, decisions and log events are not among it.",
             waiting,
             unit="short",
@@ -64,7 +66,8 @@ def _complete() -> frame.Row:
         ),
         figure(
             "Traces kept",
-            "Share of the traces decided. Errors, rejections, dear and slow runs are always kept, of the rest a share. No figure "
+            "Share of the traces decided. Errors, rejections, dear and slow runs are always kept, of the rest a "
+            "share. No figure "
             "on other dashboards depends on it but those of tables of traces.",
             f"{total(kept)} / ({total(series(outside.SAMPLING_DECIDED))} > 0)",
             unit="percentunit",
@@ -101,7 +104,8 @@ def _sdk() -> frame.Row:
     return "In the application: the SDK", [
         graph(
             "Queue",
-            "Spans and log records that wait in the SDK. It holds 2,048 of each unless told otherwise, and drops what comes then.",
+            "Spans and log records that wait in the SDK. It holds 2,048 of each unless told otherwise, and drops "
+            "what comes then.",
             *of(outside.SDK_QUEUE, str),
             unit="short",
             empty=NO_SDK,
@@ -129,14 +133,14 @@ def _sdk() -> frame.Row:
         ),
         rows(
             "Services by last report",
-            "How long ago each service last reported. One that is silent is down, or its telemetry is.",
-            f"time() - max by (service_name) (max_over_time(timestamp({ours(semconv.METRIC_INFO)})[$__range:1m]))",
+            "When each service last reported. One that is silent is down, or its telemetry is.",
+            seen(ours(semconv.METRIC_INFO), "service.name"),
             columns={
                 "service_name": Column("Service", url=frame.service_url(), link="This service's agents"),
-                "Value": Column("Ago", unit="s"),
+                "Value": Column("Last report", unit="dateTimeFromNow"),
             },
             empty="No service has reported in this time: OTEL_EXPORTER_OTLP_ENDPOINT is not set, or leads elsewhere",
-            sort="Ago",
+            sort="Last report",
         ),
         rows(
             "Errors in spanhook, by place",
@@ -168,7 +172,8 @@ def _collector() -> frame.Row:
         ),
         graph(
             "Refused",
-            "Items per second that were not taken, for lack of memory or because a queue is full. SDKs try again for a while.",
+            "Items per second that were not taken, for lack of memory or because a queue is full. SDKs try again for "
+            "a while.",
             *_by_signal(outside.RECEIVED, "refused", "instance"),
             *_by_signal(outside.RECEIVED, "failed", "instance"),
             unit="cps",
@@ -177,7 +182,8 @@ def _collector() -> frame.Row:
         ),
         graph(
             "Cut at 2 KB",
-            "Spans a minute of which an attribute was cut, since Tempo keeps no more. The whole of it stands in the log event of "
+            "Spans a minute of which an attribute was cut, since Tempo keeps no more. The whole of it stands in the "
+            "log event of "
             "the same trace and span, where content is exported as events.",
             Line(f"{summed(rate(truncated), semconv.KIND)} * 60", f"{{{{{label(semconv.KIND)}}}}}"),
             unit="cpm",

@@ -60,8 +60,8 @@ def per_minute(selector: str, *by: str) -> str:
 def growth(selector: str) -> str:
     """What each counter has grown by over the time shown, to the unit.
 
-    ``increase`` extrapolates to the edges of the range: a process that counted 300 in eight seconds is told as 450. So it
-    is the last value less the one at the start, or the first there is (zero, which Prometheus puts in front of a new
+    ``increase`` extrapolates to the edges of the range: 300 that a process counted in eight seconds are told as 450. So
+    it is the last value less the one at the start, or the first there is (zero, which Prometheus puts in front of a new
     series). Where a counter was reset in between, ``increase`` has to do.
     """
     first = f"({selector} offset $__range or min_over_time({selector}[$__range]))"
@@ -80,6 +80,21 @@ def share(part: str, whole: str, *by: str) -> str:
     return f"({summed(rate(part), *by)} or 0 * {below}) / ({below} > 0)"
 
 
+def share_of_total(part: str, whole: str) -> str:
+    """How much of a whole is a part, over the time shown; 0 where there is a whole and no part of it."""
+    return f"{or_zero(total(part))} / ({total(whole)} > 0)"
+
+
+def latest(selector: str) -> str:
+    """The last value in the time shown, of processes that have ended too."""
+    return f"last_over_time({selector}[$__range])"
+
+
+def seen(selector: str, *by: str) -> str:
+    """When a gauge was last reported, in milliseconds as Grafana takes dates."""
+    return f"max{_by(by)} (max_over_time(timestamp({selector})[$__range:1m])) * 1000"
+
+
 def quantile(of: float, buckets: str, *by: str, over: str = "$__rate_interval", offset: str = "") -> str:
     """A quantile of a histogram, from a selector of its buckets."""
     ago = f" offset {offset}" if offset else ""
@@ -94,7 +109,7 @@ def mean(name: str, *by: str, matchers: Sequence[str] = ()) -> str:
 
 def or_zero(expression: str) -> str:
     """0 where there is nothing: for figures of which none is good news."""
-    return f"{expression} or vector(0)"
+    return f"({expression} or vector(0))"
 
 
 # --------------------------------------------------------------------------- LogQL

@@ -4,8 +4,21 @@ from grafana_foundation_sdk.models.dashboard import Dashboard
 
 from grafana.src import frame
 from grafana.src.names import label
-from grafana.src.panels import GREEN, RED, STATUS_COLOURS, YELLOW, Column, Line, figure, graph, matrix, rows, traces
-from grafana.src.queries import attribute, is_, is_not, or_zero, ours, per_minute, quantile, share, spans, total
+from grafana.src.panels import GREEN, RED, STATUS_COLOURS, YELLOW, Line, figure, graph
+from grafana.src.queries import (
+    attribute,
+    is_,
+    is_not,
+    or_zero,
+    ours,
+    per_minute,
+    quantile,
+    share,
+    share_of_total,
+    spans,
+    total,
+)
+from grafana.src.tables import Column, matrix, rows, traces
 from spanhook import semconv
 
 CALLS = ours(semconv.METRIC_TOOL_DURATION, part="_count")
@@ -22,7 +35,7 @@ def _figures() -> frame.Row:
         figure(
             "Failed",
             "Share of executions that ended with an error.",
-            share(FAILED, CALLS),
+            share_of_total(FAILED, CALLS),
             unit="percentunit",
             empty=NO_TOOLS,
             steps=((None, GREEN), (0.02, YELLOW), (0.1, RED)),
@@ -126,7 +139,8 @@ def dashboard() -> Dashboard:
     return frame.build(
         frame.TOOLS,
         "Tools",
-        "How often tools run, how long they take, how they fail. Metrics of tools carry neither agent nor tenant: those "
+        "How often tools run, how long they take, how they fail. Metrics of tools carry neither agent nor tenant: "
+        "those "
         "choices leave them as they are.",
         [_figures(), _time(), _failures()],
     )

@@ -5,7 +5,7 @@ from grafana_foundation_sdk.models.dashboard import Dashboard
 from grafana.src import frame, outside
 from grafana.src.agents import dearest
 from grafana.src.names import label
-from grafana.src.panels import GREEN, RED, Column, Line, figure, graph, log_bars, log_rows, matrix, rows
+from grafana.src.panels import GREEN, RED, Line, figure, graph, log_bars
 from grafana.src.queries import (
     AGENT,
     ASKED_MODEL,
@@ -24,11 +24,13 @@ from grafana.src.queries import (
     top,
     total,
 )
+from grafana.src.tables import Column, log_rows, matrix, rows
 from spanhook import semconv
 
 CHOSEN = (AGENT, MODEL, TENANT)
 TOKENS = ours(semconv.METRIC_TOKENS, *CHOSEN)
 COST = ours(semconv.METRIC_COST, *CHOSEN)
+RUNS = ours(semconv.METRIC_RUN_LLM_CALLS, AGENT, part="_count")
 UNPRICED = ours(semconv.METRIC_UNPRICED, *CHOSEN)
 NO_USAGE = (
     "No tokens in this time: no model was called. With a tenant chosen, metrics need Settings(tenant_metrics=True)"
@@ -80,7 +82,7 @@ def _figures() -> frame.Row:
         figure(
             "Cost per run",
             "Cost by the number of runs.",
-            f"{total(ours(semconv.METRIC_COST, AGENT))} / {total(ours(semconv.METRIC_RUN_LLM_CALLS, AGENT, part='_count'))}",
+            f"{total(ours(semconv.METRIC_COST, AGENT))} / ({total(RUNS)} > 0)",
             unit="currencyUSD",
             empty="No run in this time",
             decimals=4,
@@ -95,9 +97,10 @@ def _figures() -> frame.Row:
         ),
         figure(
             "Budget left of a day",
-            "What is left of a day's budget (collector/backends/rules/budget.yaml) after what the last 24 hours cost, all "
+            "What is left of a day's budget (collector/backends/rules/budget.yaml) after what the last 24 hours "
+            "cost, all "
             "services.",
-            f"{outside.BUDGET} - on () ({or_zero(f'sum(increase({ours(semconv.METRIC_COST)}[1d]))')})",
+            f"{outside.BUDGET} - on () {or_zero(f'sum(increase({ours(semconv.METRIC_COST)}[1d]))')}",
             unit="currencyUSD",
             empty="The rule spanhook:budget_usd:day is not loaded",
             steps=((None, RED), (0, GREEN)),
@@ -147,7 +150,8 @@ def _tokens() -> frame.Row:
         ),
         rows(
             "Unpriced models",
-            "Tokens of models for which no price is known. Update genai-prices (the extra prices), or have the provider "
+            "Tokens of models for which no price is known. Update genai-prices (the extra prices), or have the "
+            "provider "
             "report the cost.",
             total(UNPRICED, "service.name", semconv.GEN_AI_PROVIDER_NAME, semconv.GEN_AI_RESPONSE_MODEL),
             columns={
@@ -180,7 +184,8 @@ def _cost() -> frame.Row:
         ),
         graph(
             "Burn rate",
-            "What a day would cost at the pace of the last hour and of the last five minutes, beside the budget of a day. "
+            "What a day would cost at the pace of the last hour and of the last five minutes, beside the budget of a "
+            "day. "
             "The alert SpanhookCostBurnRate fires where both are over four times that.",
             Line(pace("1h"), "pace of 1 h"),
             Line(pace("5m"), "pace of 5 min"),
@@ -190,7 +195,8 @@ def _cost() -> frame.Row:
         ),
         rows(
             "Cost by agent and model",
-            "Over the time shown. The agent is the one that made the call: a sub-agent's cost stands under its own name.",
+            "Over the time shown. The agent is the one that made the call: a sub-agent's cost stands under its own "
+            "name.",
             total(COST, semconv.GEN_AI_AGENT_NAME, semconv.GEN_AI_RESPONSE_MODEL),
             columns={
                 label(semconv.GEN_AI_AGENT_NAME): Column(
