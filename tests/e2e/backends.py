@@ -60,6 +60,12 @@ class Loki:
             {"labels": stream["stream"], "line": line} for stream in data["result"] for _, line, *_ in stream["values"]
         ]
 
+    def vector(self, logql: str) -> list[Sample]:
+        """The answer to an instant query that counts."""
+        data = _json(f"{self.url}/loki/api/v1/query", {"query": logql})
+        assert data["resultType"] == "vector", f"{logql!r} gives {data['resultType']}"
+        return [Sample(one["metric"], float(one["value"][1])) for one in data["result"]]
+
     def labels(self) -> list[str]:
         """The names of all labels of streams."""
         return _json(f"{self.url}/loki/api/v1/labels", {}) or []
