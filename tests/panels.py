@@ -54,7 +54,9 @@ def panels(dashboard: Mapping[str, Any]) -> list[dict[str, Any]]:
 def queries() -> list[Query]:
     """Every query there is."""
     return [
-        Query(name, panel["title"], target["refId"], target["datasource"]["uid"], target.get("expr", target.get("query")))
+        Query(
+            name, panel["title"], target["refId"], target["datasource"]["uid"], target.get("expr", target.get("query"))
+        )
         for name, dashboard in dashboards().items()
         for panel in panels(dashboard)
         for target in panel["targets"]

@@ -1,4 +1,4 @@
-"""The dashboards are what their source makes, ask for what there is, and explain what they show and what they do not."""
+"""The dashboards are what their source makes, ask for what there is, and explain what they show and what not."""
 
 import re
 from collections.abc import Iterator
@@ -95,7 +95,7 @@ def test_ids_are_unique_and_places_do_not_overlap(name: str) -> None:
     ids = [panel["id"] for panel in all_panels]
     assert len(set(ids)) == len(ids)
     places = [panel["gridPos"] for panel in all_panels]
-    assert all(0 <= at["x"] and at["x"] + at["w"] <= 24 for at in places)
+    assert all(at["x"] >= 0 and at["x"] + at["w"] <= 24 for at in places)
     for one, other in combinations(places, 2):
         assert (
             one["x"] + one["w"] <= other["x"]

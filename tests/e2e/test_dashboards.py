@@ -59,7 +59,7 @@ class Shown:
         return [(one.labels, one.value) for one in self.stack.prometheus.query(self.text(query))]
 
     def metric(self, name: str, *by: str, field: str = "value", **wanted: str) -> Answer:
-        """What the load counted of a metric, summed by attributes; ``wanted`` by the last word of an attribute's name."""
+        """What the load counted of a metric, summed by attributes; ``wanted``: by an attribute's last word."""
         found: Answer = defaultdict(float)
         for row in self.document["metrics"][name]:
             attributes = row["attributes"]
