@@ -1056,3 +1056,68 @@ def test_an_exception_that_cannot_be_printed_still_ends_the_span_and_tells_of_th
         ("chat stub", "Unspeakable: (it cannot be printed)")
     ]
     assert [event["name"] for event in seen.events] == ["spanhook.run"]
+
+
+# ------------------------------------------------------------------------------------------------ half-done hooks
+
+
+def test_what_a_failing_open_hook_rewrote_never_reaches_the_call(mode: str) -> None:
+    hooks = Hooks()
+
+    @hooks.before("llm.call", priority=200)
+    def broken(op: Operation) -> None:
+        op.replace(inputs="forbidden")
+        raise KeyError("then it broke")
+
+    with stubbed(hooks) as (library, seen):
+        use(library, mode, "asked")
+    assert library.calls == ["asked"]
+    assert seen.operations[0].modified == ()
+    assert decisions(seen.operations[0]) == [("broken", "error")]
+
+
+@pytest.mark.parametrize("form", ["before", "after"])
+def test_what_a_failing_open_hook_answered_is_not_the_next_ones_answer(mode: str, form: str) -> None:
+    hooks = Hooks()
+
+    def broken(op: Operation) -> None:
+        op.respond("half an answer")
+        raise KeyError("then it broke")
+
+    getattr(hooks, form)("llm.call", priority=200)(broken)
+    getattr(hooks, form)("llm.call", priority=300, name="innocent")(lambda op: None)
+    with stubbed(hooks) as (library, seen):
+        use(library, mode, "asked")
+    assert library.calls == ["asked"]
+    assert decisions(seen.operations[0]) == [("broken", "error")]
+
+
+def test_a_hook_that_rewrites_and_answers_is_the_one_that_answered(mode: str) -> None:
+    hooks = Hooks()
+    hooks.before("llm.call", priority=10, name="gate")(lambda op: None)
+
+    @hooks.before("llm.call")
+    def both(op: Operation) -> None:
+        op.replace(inputs="other")
+        op.respond("answer")
+
+    with stubbed(hooks) as (library, seen):
+        use(library, mode, "asked")
+    assert library.calls == []
+    assert decisions(seen.operations[0]) == [("both", "modify"), ("both", "replace")]
+
+
+def test_a_rewrite_is_seen_by_gates_whose_filters_let_only_that_through(mode: str) -> None:
+    hooks = Hooks()
+
+    @hooks.before("llm.call", priority=10, when=lambda op: op.request.inputs == "big")
+    def no_big(op: Operation) -> None:
+        raise Reject("too big")
+
+    @hooks.before("llm.call")
+    def rewriter(op: Operation) -> None:
+        op.replace(inputs="big")
+
+    with stubbed(hooks) as (library, _), pytest.raises(Reject, match="too big"):
+        use(library, mode, "small")
+    assert library.calls == []

@@ -1,6 +1,7 @@
 """Whose work is done: nesting, inheritance, precedence, baggage."""
 
 import asyncio
+from contextvars import copy_context
 from typing import Any
 
 import pytest
@@ -128,3 +129,20 @@ def test_baggage_is_read_only_by_those_who_trust_it(trusted: bool) -> None:
             otel_context.detach(token)
     assert seen.operations[0].identity[:3] == (("acme", "ann", "s1") if trusted else ("", "", ""))
     assert seen.operations[1].identity.tenant_id == "own"
+
+
+def test_a_block_left_in_another_context_leaves_that_ones_identity_alone() -> None:
+    def serve() -> Any:
+        with context(tenant_id="acme"):
+            yield
+
+    served = serve()
+    copy_context().run(next, served)
+
+    def elsewhere() -> str:
+        with context(tenant_id="other"):
+            served.close()
+            with context() as now:
+                return now.tenant_id
+
+    assert copy_context().run(elsewhere) == "other"

@@ -140,3 +140,22 @@ def test_reject() -> None:
         Reject("no", scope="all")  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
     assert isinstance(reject, spanhook.SpanhookError)
     assert (Reject().status_code, Reject().scope) == (403, "operation")
+
+
+def test_the_limit_holds_for_all_registries_in_force_together() -> None:
+    first, second = Hooks(), Hooks()
+    for hooks in (first, second):
+        for _ in range(10):
+            hooks.before("llm.call")(lambda op: None)
+    registry = Registry()
+    registry.include(first)
+    registry.include(second)
+    for hooks in (first, second):
+        with pytest.raises(ConfigurationError, match="at most 20"):
+            hooks.before("llm.call")(lambda op: None)
+    assert len(registry.plans["llm.call"].pre) == 20
+    third = Hooks()
+    third.before("llm.call")(lambda op: None)
+    with pytest.raises(ConfigurationError, match="at most 20"):
+        registry.include(third)
+    assert len(registry.plans["llm.call"].pre) == 20

@@ -1,14 +1,25 @@
 """Lean spans are the SDK's spans: whatever is done to them, what is exported is the same."""
 
 import json
+import sys
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from threading import Barrier
 from typing import Any
 
 import pytest
 from opentelemetry import context as otel_context
 from opentelemetry import trace
 from opentelemetry.context import Context
-from opentelemetry.sdk.trace import ReadableSpan, SpanLimits, SpanProcessor, Tracer, TracerProvider
+from opentelemetry.sdk.resources import Resource
+from opentelemetry.sdk.trace import (
+    ReadableSpan,
+    SpanLimits,
+    SpanProcessor,
+    SynchronousMultiSpanProcessor,
+    Tracer,
+    TracerProvider,
+)
 from opentelemetry.sdk.trace import Span as SDKSpan
 from opentelemetry.sdk.trace.export import BatchSpanProcessor, SimpleSpanProcessor
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
@@ -22,7 +33,16 @@ from opentelemetry.sdk.trace.sampling import (
     SamplingResult,
     TraceIdRatioBased,
 )
-from opentelemetry.trace import NonRecordingSpan, SpanContext, SpanKind, Status, StatusCode, TraceFlags, TraceState
+from opentelemetry.trace import (
+    INVALID_SPAN,
+    NonRecordingSpan,
+    SpanContext,
+    SpanKind,
+    Status,
+    StatusCode,
+    TraceFlags,
+    TraceState,
+)
 
 from spanhook.spans import LeanSpan, Opener, context_with, fill
 from spanhook.testing import FixedIds, fixed_clock
@@ -254,3 +274,86 @@ def test_the_sdk_here_is_one_whose_spans_can_be_lean() -> None:
     provider = TracerProvider(shutdown_on_exit=False)
     assert type(provider.get_tracer("x")) is Tracer
     assert Opener(provider.get_tracer("x"))._lean
+
+
+def test_a_forked_child_has_the_resource_that_the_sdk_gives_it() -> None:
+    opened = Opened(True)
+    fresh = opened.provider.resource.merge(Resource({"service.instance.id": "child"}))
+    tracer: Any = opened.provider.get_tracer("spanhook", "1")
+    tracer.resource = fresh  # as the SDK does after a fork, from 1.40 on
+    for complete in (False, True):
+        span = opened.open("one", Context(), SpanKind.CLIENT, dict(START))
+        if complete:
+            span.add_event("more")
+        span.end()
+    assert [span.resource for span in opened.exporter.get_finished_spans()] == [fresh, fresh]
+
+
+def test_a_tracer_that_is_turned_off_opens_no_spans() -> None:
+    opened = Opened(True)
+    opener = Opener(opened.provider.get_tracer("spanhook", "1"))
+    opener._enabled = lambda: False
+    opener.tracer.start_span = lambda *_args: INVALID_SPAN
+    assert opener.open("one", Context(), SpanKind.CLIENT, {}) is INVALID_SPAN
+
+
+def test_a_processor_in_place_of_the_sdks_own_hears_of_starts() -> None:
+    class Heard(SynchronousMultiSpanProcessor):
+        starts = 0
+
+        def on_start(self, span: SDKSpan, parent_context: Context | None = None) -> None:
+            self.starts += 1
+
+    heard = Heard()
+    Opened(True, active_span_processor=heard).open("one", Context(), SpanKind.CLIENT, {})
+    assert heard.starts == 1
+
+
+def test_what_a_sampler_adds_is_cleaned() -> None:
+    class Adding(Sampler):
+        def should_sample(self, *args: Any, **kwargs: Any) -> SamplingResult:
+            return SamplingResult(Decision.RECORD_AND_SAMPLE, {"a": ["b"]})
+
+        def get_description(self) -> str:
+            return "adding"
+
+    opened = Opened(True, sampler=Adding())
+    opened.open("one", Context(), SpanKind.CLIENT, {}).end()
+    assert dict(opened.exporter.get_finished_spans()[0].attributes or {}) == {"a": ("b",)}
+
+
+def test_threads_that_complete_a_span_lose_nothing() -> None:
+    before = sys.getswitchinterval()
+    sys.setswitchinterval(1e-6)
+    try:
+        for _ in range(200):
+            opened = Opened(True)
+            span = opened.open("one", Context(), SpanKind.CLIENT, {})
+            together = Barrier(4)
+
+            def work(number: int, span: Any = span, together: Barrier = together) -> None:
+                together.wait()
+                span.set_attribute(f"thread {number}", True)
+
+            with ThreadPoolExecutor(4) as pool:
+                list(pool.map(work, range(4)))
+            span.end()
+            assert len(opened.exporter.get_finished_spans()[0].attributes or {}) == 4
+    finally:
+        sys.setswitchinterval(before)
+
+
+def test_a_processor_that_edits_what_has_ended_is_given_the_sdks_own_span() -> None:
+    class Masking(SpanProcessor):
+        def on_end(self, span: ReadableSpan) -> None:
+            attributes: Any = span._attributes
+            attributes._dict["gen_ai.operation.name"] = "***"
+
+    masked = Opened(True)
+    masked.provider._active_span_processor._span_processors = (
+        Masking(),
+        *masked.provider._active_span_processor._span_processors,
+    )
+    masked.open("one", Context(), SpanKind.CLIENT, dict(START)).end()
+    [span] = masked.exporter.get_finished_spans()
+    assert (span.attributes or {})["gen_ai.operation.name"] == "***"

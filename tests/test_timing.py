@@ -4,6 +4,7 @@ import asyncio
 import gc
 import logging
 import os
+import signal
 import threading
 import time
 from collections.abc import Awaitable, Callable, Iterator
@@ -545,7 +546,7 @@ def test_on_the_private_loop_itself_the_gate_fails_closed_instead_of_deadlocking
 
 
 def test_an_interrupted_caller_cancels_the_hook() -> None:
-    import signal
+    signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell has its background jobs ignore it
 
     hooks = Hooks()
     cancelled = threading.Event()

@@ -52,22 +52,22 @@ def _call(path: str) -> Any:
 
 
 _CASES = (
-    Case(name="llm", about="LangChain chat model, invoke", make="models:invoke", needs="langchain_core", count=80),
+    Case(name="llm", about="LangChain chat model, invoke", make="models:invoke", needs="langchain_core", count=400),
     Case(
         name="llm_async",
         about="LangChain chat model, ainvoke",
         make="models:ainvoke",
         needs="langchain_core",
-        count=80,
+        count=400,
         is_async=True,
     ),
-    Case(name="tool", about="LangChain tool, invoke", make="models:tool_invoke", needs="langchain_core", count=80),
+    Case(name="tool", about="LangChain tool, invoke", make="models:tool_invoke", needs="langchain_core", count=400),
     Case(
         name="agent",
         about="LangGraph agent, 3 LLM and 2 tool calls",
         make="agents:invoke",
         needs="langgraph",
-        count=6,
+        count=40,
         steps=True,
     ),
     Case(
@@ -75,26 +75,26 @@ _CASES = (
         about="the same, async",
         make="agents:ainvoke",
         needs="langgraph",
-        count=6,
+        count=40,
         is_async=True,
         steps=True,
     ),
-    Case(name="chat", about="OpenAI chat completion", make="openai_chat:create", needs="openai", count=25),
+    Case(name="chat", about="OpenAI chat completion", make="openai_chat:create", needs="openai", count=100),
     Case(
         name="chat_async",
         about="OpenAI chat completion, async",
         make="openai_chat:acreate",
         needs="openai",
-        count=20,
+        count=100,
         is_async=True,
     ),
-    Case(name="stream", about="OpenAI chat stream, 200 chunks", make="openai_chat:stream", needs="openai", count=2),
+    Case(name="stream", about="OpenAI chat stream, 200 chunks", make="openai_chat:stream", needs="openai", count=10),
     Case(
         name="stream_async",
         about="the same, async",
         make="openai_chat:astream",
         needs="openai",
-        count=2,
+        count=10,
         is_async=True,
     ),
 )

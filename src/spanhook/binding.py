@@ -75,7 +75,7 @@ class Bound:
         """
         return (not self.tenant_id or self.tenant_id == op.identity.tenant_id) and (
             (
-                (self.names is None or op.name in self.names)
+                (self.names is None or op.works_on(self.names))
                 and (self.models is None or op.model in self.models)
                 and (self.agents is None or op.agent in self.agents)
             )

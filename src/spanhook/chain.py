@@ -8,7 +8,7 @@ import asyncio
 from collections.abc import Awaitable, Callable
 from typing import Any
 
-from spanhook.binding import AROUND, WRAP, Bound
+from spanhook.binding import AROUND, BEFORE, WRAP, Bound
 from spanhook.clock import clock
 from spanhook.current import InHook, current
 from spanhook.driving import park
@@ -141,20 +141,25 @@ class Chain:
     async def _judge(self, bound: Bound, spent: int, modified: tuple[str, ...], *, again: bool = False) -> None:
         """Act on what a hook did before the call, beyond letting it pass."""
         op = self._op
+        op.keep_changes()
+        answered, answer = op.answered, op.take_answer()  # taken first, as the gates that run again may answer too
         if op.modified is not modified:
             self._verdicts.record(bound, "modify", ", ".join(op.modified), spent)
+            spent = 0  # counted
             if not again:
                 await self._run_again(bound)
-        if op.answered and op.error is None:
-            self._verdicts.answer(bound, op.take_answer(), spent)
+        if answered and op.error is None:
+            self._verdicts.answer(bound, answer, spent)
 
     async def _run_again(self, rewriter: Bound) -> None:
-        """Gates that ran before a rewrite look at what it made, once."""
-        for bound in self._ran:
-            if bound is not rewriter and not bound.watch:
+        """Gates before a rewrite look at what it made, once; those too whose filters let only that through."""
+        for bound in self._plan.pre:
+            if bound is rewriter:
+                return
+            if bound.form == BEFORE and (any(bound is one for one in self._ran) or self._wanted(bound)):
                 await self._before(bound, again=True)
-                if self._op.error is not None:
-                    return
+            if self._op.error is not None:
+                return
 
     # ------------------------------------------------------------------------------------ around the call
 

@@ -18,6 +18,7 @@ from spanhook.instrument.engine import BOUND, Instrumentor
 from spanhook.instrument.providers import providers
 from spanhook.lifecycle import registry
 from spanhook.loading import load_hooks
+from spanhook.loops import ready_for_exit
 from spanhook.pricing import prices
 from spanhook.processor import attach, detach, listening
 from spanhook.registry import Hooks
@@ -104,6 +105,7 @@ def instrument(
             _bind(library, undo)
         require_bound(required)
         prices.load()
+        ready_for_exit()
         undo.pop_all()
     for library in added:
         if not library.supported:

@@ -75,7 +75,7 @@ def context(
     before = ambient.get()
     merged = MappingProxyType({**before.attributes, **attributes}) if attributes else before.attributes
     inside = before._replace(attributes=merged, **changes)
-    ambient.set(inside)
+    token = ambient.set(inside)
     otel_before = otel_context.get_current() if baggage else None
     if otel_before is not None:
         carried = otel_before
@@ -86,10 +86,13 @@ def context(
     try:
         yield inside
     finally:
-        # Values are put back rather than reset by token, so that a block left in another context cannot fail.
-        ambient.set(before)
-        if otel_before is not None:
-            otel_context.attach(otel_before)
+        try:
+            ambient.reset(token)
+        except ValueError:
+            pass  # left in another context, whose identity is its own
+        else:
+            if otel_before is not None:
+                otel_context.attach(otel_before)
 
 
 def from_baggage(carrier: otel_context.Context) -> Identity:

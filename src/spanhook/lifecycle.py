@@ -108,10 +108,12 @@ def begin(shape: Shape, instance: Any, args: Args, kwargs: Kwargs) -> Operation 
         attributes, described = {}, False  # still an operation: what cannot be described is gated all the same
     if attributes is None:
         return None
+    latch = None
     if parent is not None:
         if shape.transport_of and not in_hook and _absorbs(parent, shape, instance, attributes):
             return Absorbed(parent, shape)
         while parent is not None and parent.ended:
+            latch = latch or parent.latch
             parent = parent.parent
     before = get_context()
     if parent is None and foreign:
@@ -143,8 +145,8 @@ def begin(shape: Shape, instance: Any, args: Args, kwargs: Kwargs) -> Operation 
     except Exception as error:
         internal.report("span.start", error)
         op.span = INVALID_SPAN
-    if parent is not None and not in_hook:
-        latch = op.root.latch
+    if not in_hook:
+        latch = latch or op.root.latch  # of a run that has ended, too: what it started may outlive it
         if latch is not None:
             op.error = Reject(latch.reason, status_code=latch.status_code, scope="run")
     return op
@@ -160,13 +162,22 @@ def _identify(op: Operation) -> None:
         internal.report("extract.identity", error)
 
 
+def opens(shape: Shape, instance: Any) -> bool:
+    """Whether this is the stream that the call of the operation around begins with."""
+    op = current.get()
+    if type(op) is not Operation or op.shape.layer != shape.opening_of or op.instance is not instance or op.opened:
+        return False
+    op.opened = True
+    return op.called and not op.ended
+
+
 def _absorbs(parent: Operation, shape: Shape, instance: Any, attributes: dict[str, Any]) -> bool:
     if parent.shape.layer not in shape.transport_of or not parent.called or parent.ended:
         return False
     if shape.same_instance:
         return parent.instance is instance
     model = attributes.get(semconv.GEN_AI_REQUEST_MODEL)
-    return not model or not parent.model or model == parent.model
+    return not model or model == parent.model
 
 
 def enter(op: Operation) -> Held:

@@ -6,14 +6,17 @@ import os
 import threading
 import weakref
 from collections.abc import Callable, Coroutine
+from time import monotonic
 from typing import Any, Generic, TypeVar
 
 from spanhook.errors import HookError
-from spanhook.threads import DaemonExecutor
+from spanhook.threads import NONE_AT_EXIT, DaemonExecutor, reaper
 
 T = TypeVar("T")
 
 NEXT, DONE = "next", "done"
+_SLICE = 0.25
+"""Seconds."""
 
 _CROSS_LOOP = ("different loop", "different event loop", "Event loop is closed")
 
@@ -46,6 +49,8 @@ class PrivateLoop:
         self._thread = threading.Thread(target=self._run, args=(loop,), name="spanhook-loop", daemon=True)
         self._thread.start()
         self._loop = loop
+        if NONE_AT_EXIT:
+            loop.call_soon_threadsafe(loop.run_in_executor, None, int)
 
     def _run(self, loop: asyncio.AbstractEventLoop) -> None:
         asyncio.set_event_loop(loop)
@@ -57,6 +62,15 @@ class PrivateLoop:
 
 
 private_loop = PrivateLoop()
+
+
+def ready_for_exit() -> None:
+    """Start what hooks may need in the last ``atexit`` handler, where it cannot be started then."""
+    if NONE_AT_EXIT:
+        reaper.start()
+        private_loop.get()
+
+
 os.register_at_fork(after_in_child=private_loop.renew)
 
 
@@ -123,8 +137,13 @@ class Remote:
         Raises:
             TimeoutError: Neither came in time.
         """
-        if not self._news.acquire(timeout=-1 if seconds is None else min(seconds, threading.TIMEOUT_MAX)):
-            raise TimeoutError
+        left = float("inf") if seconds is None else seconds
+        until = monotonic() + left
+        # In slices: a signal that comes just before the wait begins would be seen only at its end.
+        while not self._news.acquire(timeout=max(0.0, min(left, _SLICE))):
+            left = until - monotonic()
+            if left <= 0:
+                raise TimeoutError
         return self._message
 
     def _say(self, message: str) -> None:

@@ -53,6 +53,8 @@ class Operation:
     coverage: Coverage | None = None
     answer: Any = None
     called = False
+    opened = False
+    """The stream that its call begins with has been made."""
     accounted = False
     short_circuited = False
     replaced = False
@@ -86,6 +88,8 @@ class Operation:
     _extras: dict[str, Any] | None = None
     answered = False
     _answer: Any = None
+    _undo: tuple[Args, Kwargs, tuple[str, ...], str] | None = None
+    """The request before the hook that is running changed it."""
 
     def __init__(
         self,
@@ -120,6 +124,15 @@ class Operation:
     @property
     def model(self) -> str:
         return str(self.attributes.get(semconv.GEN_AI_REQUEST_MODEL, ""))
+
+    def works_on(self, names: frozenset[str]) -> bool:
+        """Whether one of ``names`` is what it works on, among others or alone, or may be."""
+        if self.name in names:
+            return True
+        if self.shape.names is None:
+            return False
+        several = self.shape.names(self.instance, self.args, self.kwargs)
+        return several is None or not names.isdisjoint(several)
 
     @property
     def provider(self) -> str:
@@ -277,9 +290,17 @@ class Operation:
             takes = ", ".join(f"{name}=" for name in sorted(self.shape.takes))
             given = f"{', '.join(foreign)}, which this call has not got" if foreign else "nothing to replace"
             raise HookError(f"op.replace() was given {given}; for {self.kind} of {self.shape.layer} it takes {takes}")
-        self.args, self.kwargs = self.shape.rewrite(self.instance, self.args, self.kwargs, change)
+        args, kwargs = self.shape.rewrite(self.instance, self.args, self.kwargs, change)
+        if self._undo is None:
+            self._undo = self.args, self.kwargs, self.modified, self.model
+        self._rewrite(args, kwargs, tuple(dict.fromkeys((*self.modified, *fields))), model or self.model)
+
+    def _rewrite(self, args: Args, kwargs: Kwargs, modified: tuple[str, ...], model: str) -> None:
+        self.args, self.kwargs, self.modified = args, kwargs, modified
         self._request = None
-        self.modified = tuple(dict.fromkeys((*self.modified, *fields)))
+        if model != self.model:
+            self.attributes[semconv.GEN_AI_REQUEST_MODEL] = model
+            self.span.set_attribute(semconv.GEN_AI_REQUEST_MODEL, model)
 
     def _check_watcher(self, what: str) -> None:
         if self.watched:
@@ -319,6 +340,17 @@ class Operation:
         """The value given to ``respond``, once."""
         value, self._answer, self.answered = self._answer, None, False
         return value
+
+    def keep_changes(self) -> None:
+        """The hook that is running meant what it changed."""
+        self._undo = None
+
+    def undo_changes(self) -> None:
+        """The hook that is running has failed: what it changed or answered is as if it had not been."""
+        self.take_answer()
+        if self._undo is not None:
+            self._rewrite(*self._undo)
+            self._undo = None
 
     def __repr__(self) -> str:
         return f"<Operation {self.kind} {self.name!r} {self.status or self.phase}>"

@@ -5,7 +5,6 @@ the prompt: some models cost more per token beyond a threshold, and some cost le
 """
 
 import os
-import threading
 import time
 from decimal import ROUND_HALF_UP, Decimal
 from typing import Any
@@ -44,7 +43,6 @@ class Prices:
         self._missing = False
 
     def renew(self) -> None:
-        self._lock = threading.Lock()
         self._rates: dict[tuple[str, str, int], tuple[float, Rates | None]] = {}
 
     def load(self) -> bool:

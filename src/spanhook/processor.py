@@ -4,6 +4,7 @@ A rejection is raised out of ``on_start``; whether the call is then not made is 
 the span and to the SDK. Hence ``best_effort``.
 """
 
+import os
 import threading
 import weakref
 from collections.abc import Callable, Mapping
@@ -186,6 +187,15 @@ _attached: "weakref.WeakKeyDictionary[TracerProvider, ForeignSpans]" = weakref.W
 _attaching = threading.Lock()
 
 
+def _renew() -> None:
+    """A fork may have copied the lock while another thread held it."""
+    global _attaching
+    _attaching = threading.Lock()
+
+
+os.register_at_fork(after_in_child=_renew)
+
+
 def attach(provider: Any = None) -> None:
     """Bring a provider's hooks and foreign spans in; the global provider unless one is given."""
     provider = provider or trace.get_tracer_provider()
@@ -243,7 +253,7 @@ def _lone_start(hook: Hook, span: Span, parent_context: otel_context.Context | N
     alone.on_start(span, parent_context)
 
 
-quiet(ForeignSpans.on_start)
-quiet(Hook.on_start)
+quiet(ForeignSpans)
+quiet(Hook)
 bridge.start = _lone_start
 bridge.end = live.end

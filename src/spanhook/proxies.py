@@ -1,11 +1,13 @@
 """Which proxy a consumer is handed for a stream, and overhearing the streams of calls that are none of their own."""
 
-from collections.abc import Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Generator
+from functools import partial
+from inspect import CO_ASYNC_GENERATOR, CO_GENERATOR
 from typing import Any
 
 from spanhook.errors import internal
 from spanhook.finishing import Run
-from spanhook.lifecycle import Absorbed
+from spanhook.lifecycle import Absorbed, opens
 from spanhook.operation import Operation
 from spanhook.shape import Args, Chunks, Kwargs, Shape
 from spanhook.streams import Track
@@ -77,10 +79,40 @@ def lazy(
     shape: Shape, wrapped: Callable[..., Any], instance: Any, args: Args, kwargs: Kwargs, *, is_async: bool
 ) -> Any:
     """Call a generator function as an operation that starts at the first step."""
+    if shape.opening_of and opens(shape, instance):
+        return wrapped(*args, **kwargs)
+    if not _is_generator_function(wrapped):
+        wrapped = partial(_adeferred if is_async else _deferred, wrapped)
     source = wrapped(*args, **kwargs)
     track = Track(shape, source, is_async=is_async)
     track.lazy(wrapped, instance, args, kwargs)
     return AsyncGenerator(source, track) if is_async else SyncGenerator(source, track)
+
+
+_GENERATORS = CO_GENERATOR | CO_ASYNC_GENERATOR
+
+
+def _is_generator_function(function: Any) -> bool:
+    """Whether a call of ``function``, or of a method, runs none of its code yet."""
+    code = getattr(function, "__code__", None)
+    return code is not None and bool(code.co_flags & _GENERATORS)
+
+
+def _deferred(make: Callable[..., Any], *args: Any, **kwargs: Any) -> Generator[Any, Any, Any]:
+    """The stream of a plain function that returns one, and may have asked for it by then: called at the first step."""
+    return (yield from make(*args, **kwargs))
+
+
+async def _adeferred(make: Callable[..., Any], *args: Any, **kwargs: Any) -> AsyncIterator[Any]:
+    made = make(*args, **kwargs)
+    source = await made if isinstance(made, Awaitable) else made
+    try:
+        async for chunk in source:
+            yield chunk
+    finally:
+        close = getattr(source, "aclose", None)
+        if close is not None:
+            await close()
 
 
 def stream_sort(shape: Shape, result: Any) -> str:

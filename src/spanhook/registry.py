@@ -146,6 +146,8 @@ class Hooks:
         with _registering:
             bound = [*self._bound, *added]
             check_limit(bound)
+            for registry in list(self._watchers):
+                registry.check(self, bound)
             self._bound = bound
         self._changed()
 
@@ -168,12 +170,27 @@ class Registry:
         self.include(self._lone)
 
     def include(self, hooks: Hooks) -> None:
-        """Put the hooks of ``hooks`` in force, now and as they change."""
+        """Put the hooks of ``hooks`` in force, now and as they change.
+
+        Raises:
+            ConfigurationError: With those already in force, an event would have too many.
+        """
         with _registering:
             if not any(source is hooks for source in self._sources):
+                check_limit(one for source in (*self._sources, hooks) for one in source.bound)
                 self._sources.append(hooks)
                 hooks.watch(self)
         self.rebuild()
+
+    def check(self, hooks: Hooks, bound: list[Bound]) -> None:
+        """Find out whether ``hooks`` may become ``bound``, if they are in force here.
+
+        Raises:
+            ConfigurationError: An event would have too many.
+        """
+        if any(source is hooks for source in self._sources):
+            others = [one for source in self._sources if source is not hooks for one in source.bound]
+            check_limit([*others, *bound])
 
     def join(self, hook: Hook) -> None:
         """Put one hook in force, unless it is already, by identity."""

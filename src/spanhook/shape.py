@@ -182,6 +182,7 @@ class Shape:
         layer: Which library's view of the operation this is, e.g. ``langchain``; see ``transport_of``.
         start: Attributes known before the call; ``None`` means "this is no operation, pass through".
         response: End attributes and usage of a result.
+        names: Everything that one call works on, where that may be several; ``None`` where it is not to be known.
         request: The normalized request; only called when a hook or content capture looks at it.
         output: A result's messages in role/parts form.
         rewrite: New ``(args, kwargs)`` for a ``Change``; ``None`` where the library's call cannot be rewritten.
@@ -200,6 +201,7 @@ class Shape:
         ends_complete: A stream's operation ends with the chunk that completes it, for consumers that ask for no other.
         opaque: Steps of the stream run none of the application's code, so no context is attached around them.
         transport_of: Layers whose operation absorbs this call if it stands directly around it.
+        opening_of: A layer whose calls begin with this one on the same instance, which is then none of its own.
         same_instance: Absorb only within a call on the very same instance.
         on_demand: An operation only where a hook is for its kind, or the settings ask for every step.
     """
@@ -209,6 +211,7 @@ class Shape:
     layer: str = ""
     span_kind: SpanKind = SpanKind.INTERNAL
     response: Callable[[Any], tuple[Attributes, Usage | None]] = nothing
+    names: Callable[[Any, Args, Kwargs], frozenset[str] | None] | None = None
     request: Callable[[Any, Args, Kwargs], Request] = empty_request
     output: Callable[[Any], list[Message]] = no_messages
     rewrite: Callable[[Any, Args, Kwargs, Change], tuple[Args, Kwargs]] | None = None
@@ -228,6 +231,7 @@ class Shape:
     ends_complete: bool = False
     opaque: bool = False
     transport_of: frozenset[str] = frozenset()
+    opening_of: str = ""
     same_instance: bool = False
     on_demand: bool = False
     target_key: str = field(init=False)

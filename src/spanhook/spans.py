@@ -2,17 +2,27 @@
 
 The SDK spends most of a span's cost on what our spans rarely need: it validates every attribute again and prepares for
 events and links. A ``LeanSpan`` is an SDK span without all that, which becomes a complete one the moment somebody asks
-it for more. It is used only where nobody listens to the start of spans, no limit on attributes is in force, and the SDK
-looks as it is known to look; everywhere else the tracer opens the span. ``tests/test_spans.py`` holds both to the same
-result on every supported version.
+it for more. It is used only where nobody listens to the start of spans or does more at the end than export them, no
+limit on attributes is in force, and the SDK looks as it is known to look; everywhere else the tracer opens the span.
+``tests/test_spans.py`` holds both to the same result on every supported version.
 """
 
 import os
+import threading
+from collections.abc import Callable
 from random import getrandbits
 from typing import Any, cast
 
 from opentelemetry.context import Context
-from opentelemetry.sdk.trace import ReadableSpan, SpanLimits, SpanProcessor, Tracer, _Span
+from opentelemetry.sdk.trace import (
+    ConcurrentMultiSpanProcessor,
+    ReadableSpan,
+    SpanLimits,
+    SpanProcessor,
+    SynchronousMultiSpanProcessor,
+    Tracer,
+    _Span,
+)
 from opentelemetry.sdk.trace.export import BatchSpanProcessor, SimpleSpanProcessor
 from opentelemetry.sdk.trace.id_generator import RandomIdGenerator
 from opentelemetry.sdk.trace.sampling import ALWAYS_OFF, ALWAYS_ON, ParentBased
@@ -40,9 +50,14 @@ _QUIET = {SpanProcessor.on_start, BatchSpanProcessor.on_start, SimpleSpanProcess
 """What processors do at the start of a span that is known to be nothing."""
 
 
-def quiet(on_start: Any) -> None:
-    """Say that this ``on_start`` does nothing for spans that spanhook opens."""
-    _QUIET.add(on_start)
+_READERS = {BatchSpanProcessor.on_end, SimpleSpanProcessor.on_end, SpanProcessor.on_end}
+"""What processors do at the end of a span that is known to be reading it; others may reach for the SDK's own parts."""
+
+
+def quiet(processor: type[SpanProcessor]) -> None:
+    """Say that such a processor does nothing at the start of spanhook's spans, and only reads them at the end."""
+    _QUIET.add(processor.on_start)
+    _READERS.add(processor.on_end)
 
 
 def context_with(span: Span, before: Context) -> Context:
@@ -86,35 +101,55 @@ class LeanSpan(_Span):
 
     def complete(self) -> None:
         """Become an ordinary span of the SDK, with everything so far kept."""
-        opener = self._opener
-        whole = _Span(
-            name=self._name,
-            context=cast(SpanContext, self._context),
-            parent=self._parent,
-            sampler=opener.tracer.sampler,
-            resource=opener.resource,
-            attributes=self._attributes,
-            kind=self._kind,
-            span_processor=opener.tracer.span_processor,
-            instrumentation_info=opener.tracer.instrumentation_info,
-            limits=opener.limits,
-            instrumentation_scope=opener.scope,
-        )
-        state = dict(whole.__dict__)
-        state["_start_time"], state["_end_time"] = self._start_time, self._end_time
-        vars(self).update(state)
-        self.__class__ = _Span  # pyright: ignore[reportAttributeAccessIssue]
+        _complete(self)
 
     def __getattr__(self, name: str) -> Any:
         if name not in _WHOLE:
             raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
-        self.complete()
+        _complete(self)  # no method: another thread may have completed it meanwhile
         return getattr(self, name)
 
     def end(self, end_time: int | None = None) -> None:
         if self._end_time is None:
             self._end_time = end_time if end_time is not None else clock.wall()
             self._opener.tracer.span_processor.on_end(self)
+
+
+_completing = threading.RLock()
+"""Of two threads that complete a span, the second would take away what the first has done to it since."""
+
+
+def _renew() -> None:
+    """A fork may have copied the lock while another thread held it."""
+    global _completing
+    _completing = threading.RLock()
+
+
+os.register_at_fork(after_in_child=_renew)
+
+
+def _complete(span: LeanSpan) -> None:
+    with _completing:
+        if type(span) is not LeanSpan:
+            return
+        opener = span._opener
+        whole = _Span(
+            name=span._name,
+            context=cast(SpanContext, span._context),
+            parent=span._parent,
+            sampler=opener.tracer.sampler,
+            resource=span._resource,
+            attributes=span._attributes,
+            kind=span._kind,
+            span_processor=opener.tracer.span_processor,
+            instrumentation_info=opener.tracer.instrumentation_info,
+            limits=opener.limits,
+            instrumentation_scope=opener.scope,
+        )
+        state = dict(whole.__dict__)
+        state["_start_time"], state["_end_time"] = span._start_time, span._end_time
+        vars(span).update(state)
+        span.__class__ = _Span  # pyright: ignore[reportAttributeAccessIssue]
 
 
 def _lean(
@@ -133,7 +168,7 @@ def _lean(
     span._parent = parent
     span._kind = kind
     span._attributes = attributes
-    span._resource = opener.resource
+    span._resource = opener.tracer.resource  # the SDK exchanges it in forked children
     span._instrumentation_scope = opener.scope
     span._start_time = clock.wall()
     return span
@@ -157,10 +192,10 @@ class Opener:
     def __init__(self, tracer: Any) -> None:
         self.tracer = tracer
         self.scope = getattr(tracer, "_instrumentation_scope", None)
-        self.resource: Any = getattr(tracer, "resource", None)
         self.limits: Any = getattr(tracer, "_span_limits", None)
         self._lean = type(tracer) is Tracer and self.limits is not None and self._familiar()
         self._sampler: Any = getattr(tracer, "sampler", None)
+        self._enabled: Callable[[], bool] = getattr(tracer, "_is_enabled", _always)  # SDK 1.39 has none
         self._processors: Any = None
         self._heard = True
         if self._lean:
@@ -195,7 +230,7 @@ class Opener:
     def open(self, name: str, before: Context, kind: SpanKind, attributes: dict[str, Any]) -> Span:
         """Start a span whose parent is that of ``before``. A lean one keeps ``attributes`` itself, not a copy."""
         tracer = self.tracer
-        if not self._lean or not self._unheard(tracer) or not _plain(attributes):
+        if not self._lean or not self._unheard(tracer) or not self._enabled() or not _plain(attributes):
             return tracer.start_span(name, before, kind, attributes)
         around: Any = before.get(_KEY)
         if around is None:
@@ -225,30 +260,42 @@ class Opener:
         ids, sampled, trace_state = self.tracer.id_generator, self._root, _NO_STATE
         trace_id = (getrandbits(128) if self._random else 0) or ids.generate_trace_id()
         span_id = (getrandbits(64) if self._random else 0) or ids.generate_span_id()
-        recording = sampled
+        recording, whole = sampled, False
         if sampled is None:
             result = self._sampler.should_sample(before, trace_id, name, kind, attributes, ())
             sampled, recording = result.decision.is_sampled(), result.decision.is_recording()
             trace_state = _NO_STATE if result.trace_state is None else result.trace_state
             if recording and result.attributes is not None and result.attributes != attributes:
                 attributes = dict(result.attributes)
+                whole = not _plain(attributes)
         flags = self._root_flags if sampled else self._dropped_flags
         if _TUPLE:
             context = tuple.__new__(SpanContext, (trace_id, span_id, False, flags, trace_state, True))
         else:
             context = SpanContext(trace_id, span_id, False, flags, trace_state)
-        return _lean(self, name, context, None, kind, attributes) if recording else NonRecordingSpan(context)
+        if not recording:
+            return NonRecordingSpan(context)
+        span = _lean(self, name, context, None, kind, attributes)
+        if whole:
+            span.complete()
+        return span
 
     def _unheard(self, tracer: Tracer) -> bool:
-        """Whether no processor does anything at the start of a span; looked at again whenever one was added."""
+        """Whether no processor does more than read what has ended; looked at again whenever one was added."""
         processors = getattr(tracer.span_processor, "_span_processors", None)
         if processors is not self._processors:
             self._processors = processors
-            self._heard = processors is None or any(
-                type(one).on_start not in _QUIET or getattr(type(one), "_on_ending", None) not in _QUIET_ENDINGS
+            self._heard = (processors is None or type(tracer.span_processor) not in _FORWARDING) or any(
+                type(one).on_start not in _QUIET
+                or type(one).on_end not in _READERS
+                or getattr(type(one), "_on_ending", None) not in _QUIET_ENDINGS
                 for one in processors
             )
         return not self._heard and processors is not None
+
+
+def _always() -> bool:
+    return True
 
 
 def _inherits(sampler: Any) -> bool:
@@ -259,6 +306,9 @@ def _inherits(sampler: Any) -> bool:
         and getattr(sampler, "_local_parent_not_sampled", None) is ALWAYS_OFF
     )
 
+
+_FORWARDING = (SynchronousMultiSpanProcessor, ConcurrentMultiSpanProcessor)
+"""Processors that do nothing but ask others."""
 
 _QUIET_ENDINGS = {
     getattr(one, "_on_ending", None)  # SDK 1.39 has none

@@ -1,5 +1,7 @@
 """Threads of our own: workers for blocking hooks, and the one that ends what the garbage collector found.
 
+CPython 3.12 starts no thread once the interpreter is leaving, so there those that may be needed then are started early.
+
 All are daemons: a hung hook must not keep the process from ending, and they stay usable until the last ``atexit``
 handler has run, which the pools of ``concurrent.futures`` do not.
 """
@@ -7,6 +9,7 @@ handler has run, which the pools of ``concurrent.futures`` do not.
 import atexit
 import os
 import queue
+import sys
 import threading
 import weakref
 from collections.abc import Callable
@@ -19,6 +22,8 @@ P = ParamSpec("P")
 T = TypeVar("T")
 
 MAX_WORKERS = 32
+NONE_AT_EXIT = sys.version_info[:2] == (3, 12)
+"""Whether no thread can be started while ``atexit`` handlers run."""
 
 _renewed: "weakref.WeakSet[Workers | Reaper]" = weakref.WeakSet()
 
@@ -47,9 +52,18 @@ class Workers:
         future: Future[T] = Future()
         with self._lock:
             if self._idle <= self._tasks.qsize() and self._threads < self._limit:
-                self._threads += 1
-                threading.Thread(target=self._work, name=f"{self._name}-{self._threads}", daemon=True).start()
-            self._tasks.put((future, lambda: function(*args, **kwargs)))
+                thread = threading.Thread(target=self._work, name=f"{self._name}-{self._threads + 1}", daemon=True)
+                try:
+                    thread.start()
+                except RuntimeError:  # the interpreter is leaving, and starts none any more
+                    pass
+                else:
+                    self._threads += 1
+            alone = self._threads == 0
+            if not alone:
+                self._tasks.put((future, lambda: function(*args, **kwargs)))
+        if alone:  # there is nobody but the caller to do it
+            _done(future, lambda: function(*args, **kwargs))
         return future
 
     def abandon(self, future: "Future[Any]") -> None:
@@ -72,15 +86,19 @@ class Workers:
             future, task = tasks.get()
             with self._lock:
                 self._idle -= 1
-            if not future.set_running_or_notify_cancel():
-                continue
-            try:
-                result = task()
-            except BaseException as error:
-                future.set_exception(error)
-            else:
-                future.set_result(result)
+            _done(future, task)
             del future, task
+
+
+def _done(future: "Future[Any]", task: Callable[[], Any]) -> None:
+    if not future.set_running_or_notify_cancel():
+        return
+    try:
+        result = task()
+    except BaseException as error:
+        future.set_exception(error)
+    else:
+        future.set_result(result)
 
 
 class DaemonExecutor(ThreadPoolExecutor):
@@ -116,7 +134,10 @@ class Reaper:
             with self._starting:
                 if self._thread is None:
                     thread = threading.Thread(target=self._run, name="spanhook-reaper", daemon=True)
-                    thread.start()
+                    try:
+                        thread.start()
+                    except RuntimeError:  # the interpreter is leaving; `drain` does what is to be done
+                        return
                     self._thread = thread
                     # Registered late, so that it runs before the exit handlers of providers made before.
                     atexit.unregister(self.drain)
@@ -143,17 +164,21 @@ class Reaper:
 
         self.start()
         found.put(last)
+        if self._thread is None:
+            while not done.is_set():
+                self._end(found.get())
         done.wait(seconds)
 
     def _run(self) -> None:
         found = self._found
         while True:
-            end = found.get()
-            try:
-                end()
-            except Exception as error:
-                internal.report("reaper", error)
-            del end
+            self._end(found.get())
+
+    def _end(self, end: Callable[[], None]) -> None:
+        try:
+            end()
+        except Exception as error:
+            internal.report("reaper", error)
 
 
 reaper = Reaper()

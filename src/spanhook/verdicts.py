@@ -85,6 +85,7 @@ class Verdicts:
     def failed(self, bound: Bound, error: BaseException, spent: int, *, keep: bool = False) -> None:
         """Act on an exception that left a hook; ``keep`` says that it must not change the outcome."""
         op = self._op
+        op.undo_changes()
         observes = bound.watch or op.phase == "error" or keep
         if isinstance(error, Reject) and not observes:
             self._reject(bound, error, "reject", spent)

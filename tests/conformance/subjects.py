@@ -174,7 +174,7 @@ CHAT_WAYS: dict[str, Use] = {
     "bound": lambda model: model.bind(stop=["x"]).invoke("hi"),
     "piped": lambda model: (model | (lambda message: message)).invoke("hi"),
     **_more_ways("hi", "ho"),
-    **{name: way for name, way in _v3_ways(BaseChatModel, "hi").items() if name == "av3"},
+    **_v3_ways(BaseChatModel, "hi"),
 }
 SILENT_WAYS = {name: way for name, way in CHAT_WAYS.items() if "v3" not in name}
 CHAT_BIND: dict[str, Callable[[Any], Callable[[], Any]]] = {

@@ -288,6 +288,7 @@ import asyncio, os, signal, sys
 import spanhook
 from spanhook.instrument.engine import Bindings
 from tests.stub import TABLE, Library
+signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell has its background jobs ignore it
 hooks = spanhook.Hooks()
 
 @hooks.before("llm.call", timeout=60.0)

@@ -451,3 +451,43 @@ def test_cancellation_is_not_hidden_by_a_rejected_run() -> None:
     with recorder(stopping("llm.call")) as seen:
         asyncio.run(main())
     assert [op.status for op in seen.operations if op.parent is None] == ["cancelled"]
+
+
+def test_what_outlives_the_run_is_refused_too() -> None:
+    """``gather`` does not wait for the others when one fails."""
+    ran: list[str] = []
+
+    @tool
+    async def refused() -> str:
+        """Refused."""
+        return ""
+
+    @tool
+    async def later() -> str:
+        """Called after the run has ended."""
+        ran.append("later")
+        return ""
+
+    async def main() -> None:
+        ended, late = asyncio.Event(), list[asyncio.Task[Any]]()
+
+        async def slow() -> Any:
+            await ended.wait()
+            return await later.ainvoke({})
+
+        async def node(state: Any) -> Any:
+            late.append(asyncio.create_task(slow()))
+            await asyncio.gather(refused.ainvoke({}), late[0])
+
+        graph: Any = StateGraph(State)
+        graph.add_node("node", node)
+        graph.add_edge(START, "node")
+        with pytest.raises(Reject, match="run stopped"):
+            await graph.compile().ainvoke({})
+        ended.set()
+        with pytest.raises(Reject, match="run stopped"):
+            await late[0]
+
+    with recorder(stopping("tool.execute", names={"refused"})):
+        asyncio.run(main())
+    assert ran == []

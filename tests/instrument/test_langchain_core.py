@@ -1,16 +1,21 @@
 """LangChain: what spans say, and what hooks may read, rewrite, answer and replace."""
 
 import asyncio
-from collections.abc import Iterator
+import copy
+import pickle
+from collections.abc import AsyncIterator, Iterator
 from typing import Annotated, Any
 
 import pytest
 from inline_snapshot import snapshot
 from langchain_core.documents import Document
-from langchain_core.messages import AIMessage, HumanMessage, SystemMessage, ToolMessage
+from langchain_core.embeddings import Embeddings
+from langchain_core.messages import AIMessage, AIMessageChunk, HumanMessage, SystemMessage, ToolMessage
 from langchain_core.tools import InjectedToolArg, InjectedToolCallId, Tool, tool
 
+import spanhook
 from spanhook import Hooks, Operation, Reject, Settings
+from spanhook.instrument.langchain_core.results import usage_of
 from spanhook.testing import recorder
 from tests.conformance.subjects import SUBJECTS, Body, ScriptedChat, ScriptedRetriever, ScriptedText
 
@@ -456,3 +461,118 @@ def test_read_only_kinds_say_so() -> None:
 
     with recorder(hooks), pytest.raises(Reject, match="HookError"):
         ScriptedRetriever(body=Body()).invoke("x")
+
+
+# ------------------------------------------------------------------------------------------------ ways around
+
+
+def refusing() -> Hooks:
+    hooks = Hooks()
+
+    @hooks.before("*")
+    def refuse(op: Operation) -> None:
+        raise Reject("no")
+
+    return hooks
+
+
+class Client:
+    """Has the methods of embeddings without being any."""
+
+    asked = 0
+
+    def embed_documents(self, texts: list[str]) -> list[list[float]]:
+        self.asked += 1
+        return [[0.5] for _ in texts]
+
+    def embed_query(self, text: str) -> list[float]:
+        self.asked += 1
+        return [0.5]
+
+
+class MixedIn(Client, Embeddings):
+    pass
+
+
+def test_methods_from_a_mixin_are_gated_in_the_class_that_inherits_them() -> None:
+    client = MixedIn()
+    with recorder(refusing()):
+        with pytest.raises(Reject):
+            client.embed_query("x")
+        with pytest.raises(Reject):
+            client.embed_documents(["x"])
+        assert Client().embed_query("x") == [0.5]
+    assert client.asked == 0
+    assert "embed_query" not in vars(MixedIn)
+
+
+class Eager(ScriptedChat):
+    """Asks at the call, and returns an iterator of what came."""
+
+    def stream(self, input: Any, *args: Any, **kwargs: Any) -> Iterator[Any]:
+        self.body.run("hi")
+        return iter([AIMessageChunk(content="eager")])
+
+    def astream(self, input: Any, *args: Any, **kwargs: Any) -> AsyncIterator[Any]:
+        self.body.run("hi")
+
+        async def steps() -> AsyncIterator[Any]:
+            yield AIMessageChunk(content="eager")
+
+        return steps()
+
+
+async def _said(model: Any) -> list[str]:
+    return [chunk.content async for chunk in model.astream("hi")]
+
+
+def test_streams_of_plain_functions_are_gated_before_they_are_called() -> None:
+    body = Body()
+    with recorder(refusing()):
+        with pytest.raises(Reject):
+            list(Eager(body=body).stream("hi"))
+        with pytest.raises(Reject):
+            asyncio.run(_said(Eager(body=body)))
+    assert body.runs == 0
+    with recorder() as seen:
+        assert [chunk.content for chunk in Eager(body=body).stream("hi")] == ["eager"]
+        assert asyncio.run(_said(Eager(body=body))) == ["eager"]
+    assert [op.status for op in seen.operations] == ["success", "success"]
+
+
+def test_methods_taken_while_instrumented_are_gated_when_it_is_again() -> None:
+    body = Body()
+    spanhook.instrument()
+    invoke = ScriptedRetriever(body=body).invoke
+    spanhook.uninstrument()
+    with recorder(refusing()), pytest.raises(Reject):
+        invoke("x")
+    assert body.runs == 0
+    invoke("x")
+    assert body.runs == 1
+
+
+def test_methods_are_copied_and_pickled_as_without() -> None:
+    with recorder(refusing()):
+        client = MixedIn()
+        kept: dict[str, Any] = {"client": client, "query": client.embed_query}
+        copied = copy.deepcopy(kept)
+        assert copied["query"].__self__ is copied["client"]
+        again = pickle.loads(pickle.dumps(client.embed_query))
+        unbound = pickle.loads(pickle.dumps(MixedIn.embed_documents))
+        for function in (copied["query"], copy.copy(client.embed_query), again):
+            with pytest.raises(Reject):
+                function("x")
+        with pytest.raises(Reject):
+            unbound(client, ["x"])
+
+
+def test_tokens_that_an_integration_counts_apart_make_nothing_negative() -> None:
+    read = usage_of({"input_tokens": 10, "output_tokens": 5, "input_token_details": {"cache_read": 100}})
+    assert read is not None
+    assert dict(read.buckets()) == {"input": 10, "cache_read": 100, "output": 5}
+    thought = usage_of(
+        {"input_tokens": 10, "output_tokens": 12, "total_tokens": 322, "output_token_details": {"reasoning": 300}}
+    )
+    assert thought is not None
+    assert dict(thought.buckets()) == {"input": 10, "output": 12, "reasoning": 300}

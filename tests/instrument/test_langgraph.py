@@ -363,3 +363,21 @@ def test_a_graph_that_remembers() -> None:
         builder.compile(store=InMemoryStore(), name="remembering").invoke({"value": "x"})
     (memory, run) = seen.operations
     assert (memory.kind, memory.name, memory.parent) == ("memory.store", "notes", run)
+
+
+@pytest.mark.parametrize("as_iterator", [False, True])
+def test_a_batch_is_asked_about_by_every_namespace_in_it(as_iterator: bool) -> None:
+    hooks = Hooks()
+
+    @hooks.before("memory.store", names={"secrets"})
+    def refuse(op: Operation) -> None:
+        raise Reject("no")
+
+    store = InMemoryStore()
+    ops = [PutOp(("notes",), "a", {"what": "x"}), PutOp(("secrets",), "a", {"what": "x"})]
+    with recorder(hooks):
+        with pytest.raises(Reject):
+            store.batch(iter(ops) if as_iterator else ops)
+        assert store.get(("secrets",), "a") is None
+        store.batch(ops[:1])
+        assert store.get(("notes",), "a") is not None

@@ -6,6 +6,9 @@ from contextlib import contextmanager
 from typing import Any
 
 import pytest
+from langchain_core.language_models.chat_models import BaseChatModel
+from langchain_core.messages import AIMessage
+from langchain_core.outputs import ChatGeneration, ChatResult
 from langchain_openai import AzureChatOpenAI, ChatOpenAI, OpenAIEmbeddings
 from langchain_openai import OpenAI as TextOpenAI
 from openai import DefaultAsyncHttpxClient, DefaultHttpxClient
@@ -176,3 +179,32 @@ def test_another_model_is_an_operation_of_its_own(server: OpenAIServer) -> None:
         model.invoke("hi")
     assert [op.model for op in seen.operations] == ["gpt-4o", "gpt-4o-mini"]
     assert len(server.requests) == 2
+
+
+class Router(BaseChatModel):
+    """A model without a name of its own that asks others."""
+
+    client: Any
+
+    @property
+    def _llm_type(self) -> str:
+        return "router"
+
+    def _generate(self, messages: Any, *args: Any, **kwargs: Any) -> ChatResult:
+        for model in ("gpt-4o-mini", "gpt-4o"):
+            self.client.chat.completions.create(**{**CHAT, "model": model})
+        return ChatResult(generations=[ChatGeneration(message=AIMessage("done"))])
+
+
+def test_a_model_without_a_name_absorbs_none_of_those_it_asks(server: OpenAIServer) -> None:
+    hooks = Hooks()
+
+    @hooks.before("llm.call", models={"gpt-4o"})
+    def refuse(op: Operation) -> None:
+        raise Reject("no")
+
+    with recorder(hooks) as seen, sync_client(server.url) as client, pytest.raises(Reject):
+        Router(client=client).invoke("hi")
+    assert len(server.requests) == 1
+    assert [op.model for op in seen.operations] == ["gpt-4o-mini", "gpt-4o", ""]
+    assert seen.operations[-1].usage.input_tokens == 1000

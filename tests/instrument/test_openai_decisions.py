@@ -7,12 +7,14 @@ import openai
 import pytest
 from inline_snapshot import snapshot
 
-from spanhook import Hooks, Operation
+from spanhook import HookError, Hooks, Operation
 from spanhook.testing import recorder
 from tests.instrument.openai_ways import DECISIONS, sync_client
 from tests.servers.openai_server import OpenAIServer, Reply, Tokens
 
-pytestmark = pytest.mark.skipif(not hasattr(openai.OpenAI, "decisions"), reason="this version of openai has none")
+pytestmark = pytest.mark.skipif(
+    not hasattr(openai.OpenAI, "decisions"), reason="this version of openai has no decisions"
+)
 
 
 def test_a_span(server: OpenAIServer) -> None:
@@ -77,7 +79,7 @@ def test_rewriting(change: dict[str, Any], server: OpenAIServer) -> None:
 
     @hooks.before("llm.call")
     def rewrite(op: Operation) -> None:
-        with pytest.raises(ValueError, match="no system"):
+        with pytest.raises(HookError, match="system, which this call has not got"):
             op.replace(system="Be harsh.")
         op.replace(**change)
 

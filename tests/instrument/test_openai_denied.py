@@ -254,3 +254,19 @@ def test_required_and_restored() -> None:
     spanhook.uninstrument()
     assert (vars(SyncAPIClient)["request"], vars(AsyncAPIClient)["request"]) == before
     assert [function.__code__ for function in before] == codes
+
+
+def test_a_client_with_a_transport_of_its_own(server: OpenAIServer) -> None:
+    class Own(OpenAI):
+        def request(self, cast_to: Any, options: Any, **kwargs: Any) -> Any:
+            if options.url == "/embeddings":
+                return super().request(cast_to, options, **kwargs)
+            return self._client.post(f"{server.url}{options.url}", json=options.json_data).json()
+
+    with Own(base_url=server.url, api_key="x", max_retries=0) as client:
+        with recorder(refusing("llm.call")), pytest.raises(Reject):
+            client.chat.completions.create(**CHAT)
+        assert server.requests == []
+        with recorder() as seen:
+            client.embeddings.create(**EMBEDDINGS)
+    assert len(seen.operations) == 1

@@ -48,13 +48,15 @@ def _operation(point: Point) -> Callable[[Binding], Callable[..., Any]]:
 
     def make(binding: Binding) -> Callable[..., Any]:
         def wrapper(wrapped: Any, instance: Any, args: Any, kwargs: Any) -> Any:
-            if not binding.on or (on_demand and not wanted(given.kind)):
-                return wrapped(*args, **kwargs)
-            held = current.get()
-            if type(held) is Operation and held.instance is instance and binding.is_super_call(held, given):
+            if not binding.on:
+                return binding.beyond(wrapped, instance)(*args, **kwargs)
+            if on_demand and not wanted(given.kind):
                 return wrapped(*args, **kwargs)
             shape = given if choose is None else chosen(instance, args, kwargs)
             if shape is None:
+                return wrapped(*args, **kwargs)
+            held = current.get()
+            if type(held) is Operation and held.instance is instance and binding.is_super_call(held, shape):
                 return wrapped(*args, **kwargs)
             if mode == "sync":
                 return call(shape, wrapped, instance, args, kwargs)

@@ -5,8 +5,9 @@ function object itself, and replacing the attribute does not touch it. A gate th
 the function's own code is exchanged for a jump to the wrapper, and the wrapper calls a copy that has the code.
 """
 
+import warnings
 from collections.abc import Callable
-from types import FunctionType
+from types import CodeType, FunctionType
 from typing import Any
 
 _TARGET = "spanhook.redirect.target"
@@ -42,7 +43,7 @@ def redirect(function: FunctionType, target: Callable[..., Any]) -> Callable[[],
     code = function.__code__
     jump = _jump.__code__
     consts = tuple(target if const == _TARGET else const for const in jump.co_consts)
-    function.__code__ = jump.replace(
+    changed = jump.replace(
         co_consts=consts,
         # A function with free variables, such as one that uses super(), only takes code that has as many.
         co_freevars=code.co_freevars,
@@ -50,8 +51,12 @@ def redirect(function: FunctionType, target: Callable[..., Any]) -> Callable[[],
         co_filename=code.co_filename,
         co_firstlineno=code.co_firstlineno,
     )
+    _give(function, changed)
+    return lambda: _give(function, code)
 
-    def restore() -> None:
+
+def _give(function: FunctionType, code: CodeType) -> None:
+    with warnings.catch_warnings():
+        # CPython warns from 3.13 on where one is the code of a coroutine function and the other is not.
+        warnings.simplefilter("ignore", DeprecationWarning)
         function.__code__ = code
-
-    return restore

@@ -1,5 +1,6 @@
 """Replacing one function, or one method in a family of classes, by a wrapper, and taking it off again."""
 
+import copy
 import functools
 from collections.abc import Callable, Iterator
 from types import FunctionType
@@ -10,6 +11,49 @@ import wrapt
 from spanhook.instrument.redirect import copy_of, redirect
 from spanhook.operation import Operation
 from spanhook.shape import Shape
+
+
+class BoundWrapper(wrapt.BoundFunctionWrapper):  # pyright: ignore[reportMissingTypeArgument]
+    """A method, which is copied and pickled as methods are: by its instance, or class, and its name."""
+
+    def __copy__(self) -> Any:
+        return self
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Any:
+        instance, name = self._self_found()
+        return getattr(instance if isinstance(instance, type) else copy.deepcopy(instance, memo), name)
+
+    def __reduce__(self) -> Any:
+        return getattr, self._self_found()
+
+    def __reduce_ex__(self, protocol: Any) -> Any:
+        return self.__reduce__()
+
+    def _self_found(self) -> tuple[Any, str]:
+        owner, name = self._self_parent._self_place
+        return getattr(self.__wrapped__, "__self__", owner), name
+
+
+class Wrapper(wrapt.FunctionWrapper):  # pyright: ignore[reportMissingTypeArgument]
+    """A function, which is copied and pickled as functions are: by its name."""
+
+    __bound_function_wrapper__ = BoundWrapper
+
+    def __init__(self, wrapped: Any, wrapper: Any, place: tuple[Any, str]) -> None:
+        super().__init__(wrapped, wrapper)
+        self._self_place = place
+
+    def __copy__(self) -> Any:
+        return self
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Any:
+        return self
+
+    def __reduce__(self) -> Any:
+        return self.__qualname__
+
+    def __reduce_ex__(self, protocol: Any) -> Any:
+        return self.__reduce__()
 
 
 class Binding:
@@ -30,8 +74,8 @@ class Binding:
         inner, self._unredirect = self._original, None
         if type(inner) is FunctionType:
             inner = copy_of(inner)
-        self._wrapper: Any = _as_method(inner, make(self)) if plain else wrapt.FunctionWrapper(inner, make(self))
-        if type(self._original) is FunctionType:
+        self._wrapper: Any = _as_method(inner, make(self)) if plain else Wrapper(inner, make(self), (owner, attribute))
+        if type(self._original) is FunctionType and (self._own or not isinstance(owner, type)):
             self._unredirect = redirect(self._original, self._reach(isinstance(owner, type)))
         setattr(owner, attribute, self._wrapper)
 
@@ -44,6 +88,13 @@ class Binding:
             return wrapper.__get__(instance, type(instance))(*args, **kwargs)
 
         return method
+
+    def beyond(self, wrapped: Callable[..., Any], instance: Any) -> Callable[..., Any]:
+        """What a wrapper that was taken off leads to: the function that was there, whose code may lead to a new one."""
+        original: Any = self._original
+        if type(original) is not FunctionType:
+            return wrapped
+        return original.__get__(instance) if isinstance(self._owner, type) else original
 
     def is_super_call(self, op: Operation, shape: Shape) -> bool:
         """Whether a method that was overridden is called from within the overriding one, whose operation ``op`` is."""
@@ -78,8 +129,11 @@ class Family:
         self._hook = self._watch()
 
     def _bind(self, cls: type) -> None:
-        method = vars(cls).get(self._attribute)
-        if method is not None and not getattr(method, "__isabstractmethod__", False):
+        owner = next((one for one in cls.__mro__ if self._attribute in vars(one)), None)
+        if owner is None or (owner is not cls and issubclass(owner, self._base)):
+            return  # it is bound there
+        if not getattr(vars(owner)[self._attribute], "__isabstractmethod__", False):
+            # One that comes from a class beside the family, such as a mixin, is bound in the class that inherits it.
             self._bindings.append(Binding(cls, self._attribute, self._make))
 
     def _watch(self) -> Any:

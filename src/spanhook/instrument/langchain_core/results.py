@@ -15,13 +15,13 @@ def usage_of(reported: Any) -> Usage | None:
     inputs, outputs = reported.get("input_token_details") or {}, reported.get("output_token_details") or {}
     written = inputs.get("cache_creation") or 0
     written += sum(amount or 0 for name, amount in inputs.items() if name.startswith("ephemeral_"))
-    return Usage(
-        reported.get("input_tokens") or 0,
-        reported.get("output_tokens") or 0,
-        inputs.get("cache_read") or 0,
-        written,
-        outputs.get("reasoning") or 0,
-    )
+    read, reasoning = inputs.get("cache_read") or 0, outputs.get("reasoning") or 0
+    given, made = reported.get("input_tokens") or 0, reported.get("output_tokens") or 0
+    if read + written > given:
+        given += read + written  # some integrations count cached tokens apart
+    if reasoning and (reasoning > made or reported.get("total_tokens") == given + made + reasoning):
+        made += reasoning  # and some, such as xAI's, those spent on reasoning
+    return Usage(given, made, read, written, reasoning)
 
 
 def _legacy_usage(reported: Any) -> Usage | None:

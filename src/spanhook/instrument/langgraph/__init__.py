@@ -1,6 +1,8 @@
 """LangGraph: graphs made by hand and by ``create_agent``, their nodes where asked for, and the memory store.
 
-``invoke``, ``batch`` and every events API end in ``Pregel.stream`` or its async twin, so the points stand there.
+Everything ends in ``Pregel.stream`` or its async twin: streams and every events API by themselves, ``batch`` through
+``invoke``. ``invoke`` has a point of its own all the same, since a call costs a fraction of a stream that is stepped
+through; the stream that it reads is then none of its own.
 """
 
 from spanhook.instrument.engine import Instrumentor
@@ -30,6 +32,8 @@ class LangGraphInstrumentor(Instrumentor):
     library = "langgraph"
     requirement = "langgraph >= 1.0, < 2"
     table = (
+        _point(_MAIN, "Pregel.invoke", "graph:INVOKE"),
+        _point(_MAIN, "Pregel.ainvoke", "graph:INVOKE", "async"),
         _point(_MAIN, "Pregel.stream", "graph:GRAPH", "stream"),
         _point(_MAIN, "Pregel.astream", "graph:GRAPH", "astream"),
         _point(_RETRY, "run_with_retry", "steps:STEP"),

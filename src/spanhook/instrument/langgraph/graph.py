@@ -1,6 +1,7 @@
 """Graphs: one invocation is one ``agent.invoke``, whichever way it was started."""
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from langchain_core.messages import AIMessage, BaseMessage, convert_to_messages
@@ -140,9 +141,24 @@ def graph_chunks(instance: Any, args: Args, kwargs: Kwargs, value: Any) -> Itera
             yield ((), payloads[one]) if subgraphs else payloads[one]
 
 
+def invoke_answer(instance: Any, args: Args, kwargs: Kwargs, value: Any) -> Any:
+    """What ``invoke`` would have returned: the final state, or the chunks of another stream mode."""
+    mode = kwargs.get("stream_mode", "values")
+    if mode != "values":
+        return list(graph_chunks(instance, args, {**kwargs, "stream_mode": mode}, value))
+    state = graph_answer(instance, args, kwargs, value)
+    if kwargs.get("version") == "v2":
+        from langgraph.types import GraphOutput
+
+        return GraphOutput(value=state)
+    return state
+
+
+LAYER, INVOKE_LAYER = "langgraph", "langgraph.invoke"
 GRAPH = Shape(
     kind="agent.invoke",
-    layer="langgraph",
+    layer=LAYER,
+    opening_of=INVOKE_LAYER,
     start=graph_start,
     identity=graph_identity,
     metadata=metadata,
@@ -154,3 +170,4 @@ GRAPH = Shape(
     answer_chunks=graph_chunks,
     is_interrupt=is_interrupt,
 )
+INVOKE = replace(GRAPH, layer=INVOKE_LAYER, opening_of="", answer=invoke_answer, answer_chunks=None)

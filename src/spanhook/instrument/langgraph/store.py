@@ -67,10 +67,16 @@ def _current_task() -> Any:
         return None
 
 
-def batch_start(_instance: Any, args: Args, kwargs: Kwargs) -> Attributes:
+def batch_start(instance: Any, args: Args, kwargs: Kwargs) -> Attributes:
+    return {semconv.MEMORY_NAMESPACE: ",".join(sorted(batch_names(instance, args, kwargs) or ()))}
+
+
+def batch_names(_instance: Any, args: Args, kwargs: Kwargs) -> frozenset[str] | None:
+    """The namespaces written to; those in an iterator are not to be known."""
     ops = _ops(args, kwargs)
-    namespaces = {_where(op.namespace) for op in ops or () if isinstance(op, PutOp)}
-    return {semconv.MEMORY_NAMESPACE: ",".join(sorted(namespaces))}
+    if ops is None:
+        return None
+    return frozenset(_where(op.namespace) for op in ops if isinstance(op, PutOp))
 
 
 def batch_request(_instance: Any, args: Args, kwargs: Kwargs) -> Request:
@@ -105,4 +111,4 @@ def _shape(**parts: Any) -> Shape:
 _WRITES = frozenset(("arguments", "inputs"))
 PUT = _shape(start=put_start, request=put_request, rewrite=put_rewrite, takes=_WRITES)
 DELETE = _shape(start=delete_start, request=put_request, rewrite=put_rewrite, takes=frozenset(("arguments",)))
-BATCH = _shape(start=batch_start, request=batch_request, rewrite=batch_rewrite, takes=_WRITES)
+BATCH = _shape(start=batch_start, names=batch_names, request=batch_request, rewrite=batch_rewrite, takes=_WRITES)

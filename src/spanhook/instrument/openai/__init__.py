@@ -12,7 +12,14 @@ _CLIENT = "openai._base_client"
 
 
 def _point(name: str, mode: str) -> Point:
-    return Point(module=_CLIENT, name=name, shape=f"{_HERE}.chat:CHAT", choose=f"{_HERE}.paths:choose", mode=mode)
+    return Point(
+        module=_CLIENT,
+        name=name,
+        shape=f"{_HERE}.chat:CHAT",
+        choose=f"{_HERE}.paths:choose",
+        mode=mode,
+        overrides=True,
+    )
 
 
 class OpenAIInstrumentor(Instrumentor):

@@ -41,5 +41,5 @@ def choose(instance: Any, args: Args, kwargs: Kwargs) -> Shape | None:
 
 def _ending(url: str) -> str:
     """The one of the known paths that a URL ends in, or empty."""
-    path = f"/{url.partition('?')[0].strip('/')}"
+    path = f"/{url.partition('#')[0].partition('?')[0].strip('/')}"
     return next((ending for ending in SHAPES if path.endswith(ending)), "")  # the longer of two stands first
