@@ -1,5 +1,6 @@
 """What is asked of the two log events, in Loki: who spent, who was blocked, by figures that the load has printed."""
 
+import json
 import time
 import uuid
 from collections import Counter, defaultdict
@@ -10,6 +11,7 @@ import pytest
 from tests.e2e.backends import Loki
 from tests.e2e.loads import load
 from tests.e2e.programs import until
+from tests.e2e.sending import application
 from tests.e2e.stack import Stack
 
 pytestmark = pytest.mark.e2e
@@ -51,7 +53,9 @@ def test_every_run_is_told_with_its_user_and_cost(told: tuple[Loki, str, Any, fl
         cost[user] += float(run["labels"].get("spanhook_cost_usd", 0))
         assert len(run["labels"]["trace_id"]) == 32
     assert by_user == {user: one["runs"] for user, one in totals["by_user"].items()}
-    assert dict(cost) == pytest.approx({user: one["cost"]["usd_float"] for user, one in totals["by_user"].items()}, abs=1e-9)
+    assert dict(cost) == pytest.approx(
+        {user: one["cost"]["usd_float"] for user, one in totals["by_user"].items()}, abs=1e-9
+    )
 
 
 def test_every_decision_but_to_allow_is_told(told: tuple[Loki, str, Any, float]) -> None:
@@ -78,3 +82,16 @@ def test_users_and_runs_are_no_labels(told: tuple[Loki, str, Any, float]) -> Non
         "service_instance_id",
         "deployment_environment_name",
     }
+
+
+def test_a_message_of_a_megabyte_round_trips(running: Stack) -> None:
+    if running.loki is None:
+        pytest.skip("no Loki: .ci/tools loki")
+    loki, mark, message = running.loki, uuid.uuid4().hex, "é" * 500_000
+    with application(running.endpoint) as app:
+        body = {"gen_ai.input.messages": [{"role": "user", "parts": [{"type": "text", "content": message}]}]}
+        app.log("gen_ai.client.inference.operation.details", body, {"mark": mark})
+    now = time.time()
+    lines = until(lambda: loki.query(f'{{service_name="made-up"}} | mark="{mark}"', now - 60, now + 60), "the message")
+    assert len(lines) == 1
+    assert json.loads(lines[0]["line"]) == body
