@@ -97,7 +97,7 @@ def answering(codes: Sequence[int] = (200,)) -> Generator[str, None, None]:
             self.send_header("Content-Length", "0")
             self.end_headers()
 
-        def log_message(self, *_: Any) -> None:
+        def log_message(self, format: str, *args: Any) -> None:
             pass
 
     with _serving(Handler) as url:
