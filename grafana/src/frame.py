@@ -112,9 +112,12 @@ def build(
 
 def as_json(built: model.Dashboard) -> str:
     """The text of its file."""
-    return json.dumps(built, cls=JSONEncoder, indent=2, sort_keys=True, ensure_ascii=False) + "\n"
-
-
-def as_dict(built: model.Dashboard) -> dict[str, Any]:
-    """What its file holds."""
-    return json.loads(as_json(built))
+    held: dict[str, Any] = json.loads(json.dumps(built, cls=JSONEncoder))
+    # what the builders give to all, and Grafana 13 has no more, or not there
+    for variable in held["templating"]["list"]:
+        for option in ("auto", "auto_count", "auto_min"):
+            variable.pop(option, None)
+    for panel in held["panels"]:
+        if panel["type"] == "table":
+            panel["options"].pop("footer", None)
+    return json.dumps(held, indent=2, sort_keys=True, ensure_ascii=False) + "\n"

@@ -40,6 +40,10 @@ class Prometheus:
         assert len(found) <= 1, f"{promql!r} gives {len(found)} series"
         return found[0].value if found else 0.0
 
+    def rules(self) -> list[dict[str, Any]]:
+        """Groups of rules, with how their last evaluation went."""
+        return _json(f"{self.url}/api/v1/rules", {})["groups"]
+
     def exemplars(self, promql: str, start: float, end: float) -> list[dict[str, Any]]:
         """Exemplars of the series in an expression."""
         data = _json(f"{self.url}/api/v1/query_exemplars", {"query": promql, "start": str(start), "end": str(end)})

@@ -8,6 +8,7 @@ import uuid
 from collections import Counter, defaultdict
 from collections.abc import Callable, Generator
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -17,7 +18,7 @@ from tests.e2e.backends import Loki
 from tests.e2e.loads import foretold, load, stored
 from tests.e2e.programs import program, until
 from tests.e2e.stack import Stack, stack
-from tests.panels import Query, queries
+from tests.panels import Query, dashboards, panels, queries
 
 pytestmark = pytest.mark.e2e
 
@@ -146,6 +147,43 @@ def test_queries_parse_as_in_the_editors_of_grafana() -> None:
     assert all(answers[len(asked) :])
 
 
+TYPES = """
+import type { Dashboard } from "@grafana/schema/dist/types/raw/dashboard/x/types.gen";
+import type * as bargauge from "@grafana/schema/dist/types/raw/composable/bargauge/panelcfg/x/types.gen";
+import type * as logs from "@grafana/schema/dist/types/raw/composable/logs/panelcfg/x/types.gen";
+import type * as stat from "@grafana/schema/dist/types/raw/composable/stat/panelcfg/x/types.gen";
+import type * as table from "@grafana/schema/dist/types/raw/composable/table/panelcfg/x/types.gen";
+import type * as timeseries from "@grafana/schema/dist/types/raw/composable/timeseries/panelcfg/x/types.gen";
+
+// what JSON has of a type: the values of enumerations, not their names
+type Plain<T> = T extends string ? `${T}` : T extends Array<infer U> ? Plain<U>[]
+    : T extends object ? { [K in keyof T]: Plain<T[K]> } : T;
+"""
+
+
+def test_dashboards_are_of_the_types_of_grafana_13(tmp_path: Path) -> None:
+    packages = program("grammars")
+    node = shutil.which("node")
+    if packages is None or node is None:
+        pytest.skip("no Node or no types: .ci/tools grammars")
+
+    def checked(dashboards: dict[str, Any]) -> str:
+        lines = [TYPES]
+        for name, dashboard in dashboards.items():
+            lines.append(f"export const {name.replace('-', '_')}: Plain<Dashboard> = {json.dumps(dashboard)};")
+            for panel in panels(dashboard):
+                kind, place = panel["type"], f"{name}_{panel['id']}".replace("-", "_")
+                lines.append(f"export const {place}: Plain<Partial<{kind}.Options>> = {json.dumps(panel['options'])};")
+        (tmp_path / "check.ts").write_text("\n".join(lines))
+        compiler = tmp_path / "node_modules" / "typescript" / "bin" / "tsc"
+        command = [node, compiler, "--noEmit", "--skipLibCheck", "--strict", "check.ts"]
+        return subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False, timeout=120).stdout
+
+    (tmp_path / "node_modules").symlink_to(packages / "node_modules")
+    assert checked(dashboards()) == ""
+    assert "error" in checked({"wrong": {**dashboards()["spanhook-tools"], "refresh": 5}})
+
+
 # --------------------------------------------------------------------------- they tell what the load has printed
 
 
@@ -271,6 +309,18 @@ def test_traces_are_decided_and_none_is_lost(shown: Shown) -> None:
     until(lambda: value("pipeline/Traces lost/A") == 0, "decisions about all traces")
     assert value("pipeline/Traces kept/A") == 1
     assert 0.9 < value("pipeline/Spans exported/A") <= 1
+
+
+def test_every_rule_is_evaluated(shown: Shown) -> None:
+    """Their figures have tests of their own; here they meet all the series that there are."""
+
+    def broken() -> list[str] | None:
+        rules = [rule for group in shown.stack.prometheus.rules() for rule in group["rules"]]
+        if any(rule["health"] == "unknown" for rule in rules):
+            return None
+        return ["none", *(f"{rule['name']}: {rule['lastError']}" for rule in rules if rule["health"] != "ok")]
+
+    assert until(broken, "evaluation of all rules", 90) == ["none"]
 
 
 def _answer(shown: Shown, name: str) -> list[tuple[dict[str, str], float]]:
