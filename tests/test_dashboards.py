@@ -288,3 +288,9 @@ def test_usage_decisions_and_latency_are_asked_of_the_sdk() -> None:
 def test_the_documentation_names_every_panel() -> None:
     text = " ".join((ROOT / "docs" / "stack.md").read_text().split())
     assert {title for name in DASHBOARDS for title in _titles(name) if f"**{title}**" not in text} == set()
+
+
+def test_the_documentation_says_how_many_runs_are_sorted() -> None:
+    loki = yaml.safe_load((ROOT / "collector" / "backends" / "loki.yaml").read_text())
+    most = loki["limits_config"]["max_query_series"]
+    assert f"Loki sorts {most:,} runs at a time" in (ROOT / "docs" / "stack.md").read_text()
