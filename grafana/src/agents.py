@@ -129,7 +129,7 @@ def _now() -> frame.Row:
         ),
         figure(
             "Telemetry lost",
-            "Items of any signal that an SDK or a collector could not pass on. A click leads to where.",
+            "Items of any signal that an SDK or a collector has given up. A click leads to where.",
             gates.LOST,
             unit="short",
             empty="0",

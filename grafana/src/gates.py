@@ -20,23 +20,30 @@ FAILED_CLOSED = ours(semconv.METRIC_DECISIONS, *_FAILED_GATE, is_(semconv.FAIL_M
 """The same, and the call was refused."""
 
 _BOUND = ("bound", "waiting")
-UNBOUND = or_zero(f"count({latest(ours(semconv.METRIC_POINTS, is_not(semconv.STATE, *_BOUND)))})")
-"""Libraries of which some function is not wrapped, or whose version is not supported."""
+_LIBRARY = ", ".join(label(one) for one in ("service.name", semconv.LIBRARY, semconv.LIBRARY_VERSION))
+_UNBOUND = latest(ours(semconv.METRIC_POINTS, is_not(semconv.STATE, *_BOUND)))
+UNBOUND = or_zero(f"count(count by ({_LIBRARY}) ({_UNBOUND}))")
+"""Libraries of a service of which some function is not wrapped, or whose version is not supported."""
 
 LOST = " + ".join(
     or_zero(f"sum(increase({selector}[$__range]))")
     for selector in (
-        *(series(name, SERVICE, is_not("error_type", "")) for name in (*outside.SDK_PROCESSED, *outside.SDK_EXPORTED)),
+        *(
+            series(name, SERVICE, is_not(semconv.ERROR_TYPE, ""))
+            for name in (*outside.SDK_PROCESSED, *outside.SDK_EXPORTED)
+        ),
         ours(semconv.METRIC_DROPPED),
         *(
             series(outside.SENT.format(outcome=outcome, signal=signal))
             for outcome in ("send_failed", "enqueue_failed")
             for signal in outside.SIGNALS
         ),
-        *(series(outside.RECEIVED.format(outcome="refused", signal=signal)) for signal in outside.SIGNALS),
     )
 )
-"""Items that an SDK or a collector could not pass on, of all signals."""
+"""Items of all signals that an SDK or a collector has given up.
+
+What a collector refuses is not among them: an SDK sends it again, or gives it up.
+"""
 
 FIRING = or_zero(f"count({series(outside.ALERTS, is_('alertstate', 'firing'))})")
 

@@ -88,7 +88,7 @@ def _bound() -> frame.Row:
         ),
         figure(
             "Ungated libraries",
-            "Libraries in a state but bound or waiting, over all processes.",
+            "Libraries in a state but bound or waiting, by service and version.",
             gates.UNBOUND,
             unit="short",
             empty="0",

@@ -38,7 +38,7 @@ def _complete() -> frame.Row:
     return "Is telemetry complete", [
         figure(
             "Items lost",
-            "Of any signal, that an SDK or a collector could not pass on.",
+            "Of any signal, that an SDK or a collector has given up.",
             gates.LOST,
             unit="short",
             empty="0",
