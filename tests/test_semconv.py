@@ -64,8 +64,8 @@ METRICS: dict[str, tuple[str, str, tuple[float, ...] | None]] = {
     "spanhook.hook.decisions": ("{decision}", "Sum", None),
     "spanhook.hook.time": ("s", "Sum", None),
     "spanhook.hook.duration": ("s", "Histogram", None),
-    "spanhook.info": ("1", "Gauge", None),
-    "spanhook.points": ("1", "Gauge", None),
+    "spanhook.info": ("{process}", "Gauge", None),
+    "spanhook.points": ("{point}", "Gauge", None),
 }
 
 #: What a metric may be told apart by. User, session and run ids are none of it.

@@ -1,6 +1,7 @@
 """The command ``spanhook``: parses, calls, prints. What is called is imported by the command that needs it."""
 
 import sys
+from pathlib import Path
 from typing import Any, NoReturn
 
 import click
@@ -90,6 +91,46 @@ def load(runs: int, seed: int, concurrency: int, as_json: bool) -> int:
     from spanhook.load import run_load
 
     return run_load(runs, seed, concurrency, as_json)
+
+
+_FILE = click.option(
+    "--file", type=click.Path(path_type=Path), help="The compose file; else one above the working directory, or ours."
+)
+_ADDRESS = click.option(
+    "--address", "addresses", multiple=True, metavar="NAME=URL", help="Where a service is, if not where it should be."
+)
+
+
+@cli.command()
+@_FILE
+@click.option("--profile", "profiles", multiple=True, metavar="NAME", help="demo, scale or state; may be repeated.")
+@_ADDRESS
+@click.option("--timeout", default=180.0, show_default=True, type=click.FloatRange(0), help="Seconds to wait.")
+def up(file: Path | None, profiles: tuple[str, ...], addresses: tuple[str, ...], timeout: float) -> int:
+    """Start collector, Tempo, Prometheus, Loki and Grafana, and tell where they are."""
+    from spanhook.stack import run_up
+
+    return run_up(file, profiles, addresses, timeout)
+
+
+@cli.command()
+@_FILE
+@click.option("--volumes", is_flag=True, help="Delete what was stored, too.")
+def down(file: Path | None, volumes: bool) -> int:
+    """Stop what `spanhook up` has started."""
+    from spanhook.stack import run_down
+
+    return run_down(file, volumes=volumes)
+
+
+@cli.command()
+@_ADDRESS
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")
+def status(addresses: tuple[str, ...], as_json: bool) -> int:
+    """Tell which services of the stack answer."""
+    from spanhook.stack import run_status
+
+    return run_status(addresses, as_json)
 
 
 def main() -> NoReturn:

@@ -134,11 +134,12 @@ class Instruments:
         counter(semconv.METRIC_HOOK_TIME, "s", "Time spent in hooks", self._hook_time)
         counter(semconv.METRIC_INTERNAL_ERRORS, "{error}", "Errors in spanhook's own code", self._errors)
         counter(semconv.METRIC_DROPPED, "{item}", "Telemetry that could not be kept", self._dropped)
-        for name, about in (
-            (semconv.METRIC_INFO, "Version, hooks and mode of this process"),
-            (semconv.METRIC_POINTS, "Functions wrapped, by library and state"),
+        for name, unit, about in (
+            (semconv.METRIC_INFO, "{process}", "Version, hooks and mode of this process"),
+            (semconv.METRIC_POINTS, "{point}", "Functions wrapped, by library and state"),
         ):
-            meter.create_observable_gauge(name, [self._callback(self._gauge(name))], "1", about)
+            # not the unit "1", which Prometheus takes for a ratio and says so in the name
+            meter.create_observable_gauge(name, [self._callback(self._gauge(name))], unit, about)
 
     def retire(self) -> None:
         """Count no more; what no reader has collected yet is still there for it."""

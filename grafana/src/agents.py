@@ -1,0 +1,281 @@
+"""Agents: what runs there are, what broke, which run and why, what became slow. Where everybody starts."""
+
+from grafana_foundation_sdk.models.dashboard import Dashboard
+
+from grafana.src import frame, gates, slow
+from grafana.src.names import label
+from grafana.src.panels import GREEN, RED, STATUS_COLOURS, YELLOW, Line, Panel, figure, graph, log_lines
+from grafana.src.queries import (
+    AGENT,
+    MODEL,
+    TENANT,
+    attribute,
+    chosen_url,
+    dashboard_url,
+    is_,
+    largest,
+    mean,
+    or_zero,
+    ours,
+    per_minute,
+    quantile,
+    runs,
+    share_of_total,
+    spans,
+    top,
+    total,
+    trace_url,
+)
+from grafana.src.tables import Column, log_rows, rows, traces
+from spanhook import semconv
+
+RUNS = ours(semconv.METRIC_RUN_LLM_CALLS, AGENT, part="_count")
+DURATION = ours(semconv.METRIC_AGENT_DURATION, AGENT, part="_bucket")
+NO_RUNS = "No run ended in this time. Choose a longer time, or send one: spanhook load --runs 20"
+NO_LOGS = "No log event spanhook.run in this time: no run ended, or logs are not exported (OTEL_EXPORTER_OTLP_ENDPOINT)"
+TRACE = Column("Trace", url=trace_url(), link="Show the trace", width=280)
+RUN_KEYS = ("trace_id", semconv.GEN_AI_AGENT_NAME, semconv.STATUS, semconv.TENANT_ID, semconv.USER_ID)
+
+
+def run_columns(value: Column) -> dict[str, Column]:
+    """Columns of a table of runs, the last with what it is sorted by."""
+    return {
+        "trace_id": TRACE,
+        label(semconv.GEN_AI_AGENT_NAME): Column("Agent"),
+        label(semconv.STATUS): Column("Status", colours=STATUS_COLOURS),
+        label(semconv.TENANT_ID): Column("Tenant"),
+        label(semconv.USER_ID): Column("User"),
+        "Value #A": value,
+    }
+
+
+def dearest(width: int = 12) -> Panel:
+    """Runs by what they cost, from log events: no run is missing because its trace was not kept."""
+    return log_rows(
+        "Dearest runs",
+        "The ten runs that cost most, every run counted. Cost from: leave out cheaper ones where there are too many "
+        "runs to sort. A click on the trace id shows the run, if its trace was kept.",
+        top(10, largest(runs(f"{label(semconv.COST_USD)} >= $cost_from"), semconv.COST_USD, *RUN_KEYS)),
+        columns=run_columns(Column("Cost", unit="currencyUSD")),
+        empty="No run with a known cost in this time. Models without a price: dashboard Usage, Unpriced models",
+        width=width,
+        sort="Cost",
+    )
+
+
+def _now() -> frame.Row:
+    bad = ((None, GREEN), (1, RED))
+    return "What broke", [
+        figure(
+            "Runs",
+            "Outermost operations that ended in the time shown, sampled or not.",
+            total(RUNS),
+            unit="short",
+            empty=NO_RUNS,
+            decimals=0,
+            width=3,
+        ),
+        figure(
+            "Failed",
+            "Share of runs that ended with an error. Rejections, interrupts and cancellations are none.",
+            share_of_total(
+                ours(semconv.METRIC_RUN_LLM_CALLS, AGENT, is_(semconv.STATUS, "error"), part="_count"), RUNS
+            ),
+            unit="percentunit",
+            empty=NO_RUNS,
+            steps=((None, GREEN), (0.02, YELLOW), (0.05, RED)),
+            width=3,
+        ),
+        figure(
+            "Rejected",
+            "Operations that a hook refused: runs, model calls and tool calls. A click leads to which hook and whom.",
+            or_zero(total(gates.REJECTED)),
+            unit="short",
+            empty="0",
+            decimals=0,
+            links={"Which gate blocked whom": dashboard_url(frame.HOOKS)},
+            width=3,
+        ),
+        figure(
+            "Spent",
+            "Cost of all model calls with a known price. A click leads to who spends it.",
+            total(ours(semconv.METRIC_COST, AGENT, MODEL, TENANT)),
+            unit="currencyUSD",
+            empty="No call of a priced model in this time",
+            links={"Who is spending": dashboard_url(frame.USAGE)},
+            width=3,
+        ),
+        figure(
+            "Ungated libraries",
+            "Libraries of which some function is not wrapped, or whose version is not supported: calls through them "
+            "pass no gate. A click leads to which.",
+            gates.UNBOUND,
+            unit="short",
+            empty="0",
+            steps=bad,
+            links={"What is ungated": dashboard_url(frame.HOOKS)},
+            width=3,
+        ),
+        figure(
+            "Gates failed open",
+            "Hooks before a call that failed or took too long, and the call was made.",
+            or_zero(total(gates.FAILED_OPEN)),
+            unit="short",
+            empty="0",
+            decimals=0,
+            steps=bad,
+            links={"Which gates fail": dashboard_url(frame.HOOKS)},
+            width=3,
+        ),
+        figure(
+            "Telemetry lost",
+            "Items of any signal that an SDK or a collector has given up. A click leads to where.",
+            gates.LOST,
+            unit="short",
+            empty="0",
+            decimals=0,
+            steps=bad,
+            links={"Is telemetry complete": dashboard_url(frame.PIPELINE)},
+            width=3,
+        ),
+        figure(
+            "Alerts firing",
+            "Of the rules in collector/backends/rules, for all services. A click leads to the list.",
+            gates.FIRING,
+            unit="short",
+            empty="0",
+            steps=bad,
+            links={"The list": "/alerting/list"},
+            width=3,
+        ),
+    ]
+
+
+def _runs() -> frame.Row:
+    unfinished = ("interrupted", "abandoned", "cancelled")
+    return "Runs", [
+        graph(
+            "Runs by status",
+            "Runs a minute. Interrupted: waits for a person. Abandoned: whoever read the stream stopped.",
+            Line(per_minute(RUNS, semconv.STATUS), f"{{{{{label(semconv.STATUS)}}}}}"),
+            unit="cpm",
+            empty=NO_RUNS,
+            stacked=True,
+            colours=STATUS_COLOURS,
+        ),
+        graph(
+            "Duration",
+            "How long agents take, sub-agents included, all statuses. Points on the graph lead to traces.",
+            *(Line(quantile(of, DURATION), f"p{of * 100:.0f}") for of in (0.5, 0.95, 0.99)),
+            unit="s",
+            empty=NO_RUNS,
+        ),
+        graph(
+            "Duration by agent, p95",
+            "Which agent is slow.",
+            Line(quantile(0.95, DURATION, semconv.GEN_AI_AGENT_NAME), f"{{{{{label(semconv.GEN_AI_AGENT_NAME)}}}}}"),
+            unit="s",
+            empty=NO_RUNS,
+        ),
+        graph(
+            "Calls per run",
+            "Model and tool calls of an average run. One that grows is an agent that loops.",
+            Line(mean(semconv.METRIC_RUN_LLM_CALLS, matchers=[AGENT]), "model calls"),
+            Line(mean(semconv.METRIC_RUN_TOOL_CALLS, matchers=[AGENT]), "tool calls"),
+            unit="short",
+            empty=NO_RUNS,
+        ),
+        graph(
+            "Interrupted, abandoned, cancelled",
+            "Runs a minute that ended without an answer and without an error.",
+            Line(
+                per_minute(
+                    ours(semconv.METRIC_RUN_LLM_CALLS, AGENT, is_(semconv.STATUS, *unfinished), part="_count"),
+                    semconv.STATUS,
+                ),
+                f"{{{{{label(semconv.STATUS)}}}}}",
+            ),
+            unit="cpm",
+            empty="Every run in this time ended with an answer, an error or a rejection",
+            colours=STATUS_COLOURS,
+        ),
+        rows(
+            "By agent",
+            "Runs over the time shown. A click on an agent shows it alone.",
+            total(RUNS, semconv.GEN_AI_AGENT_NAME, semconv.STATUS),
+            columns={
+                label(semconv.GEN_AI_AGENT_NAME): Column(
+                    "Agent", url=chosen_url(frame.AGENTS, "agent"), link="This agent alone"
+                ),
+                label(semconv.STATUS): Column("Status", colours=STATUS_COLOURS),
+                "Value": Column("Runs", unit="short"),
+            },
+            empty=NO_RUNS,
+            sort="Runs",
+        ),
+    ]
+
+
+def _which() -> frame.Row:
+    failed = f'{label(semconv.STATUS)}=~"error|rejected"'
+    fields = (
+        semconv.STATUS,
+        semconv.GEN_AI_AGENT_NAME,
+        semconv.ERROR_TYPE,
+        semconv.TENANT_ID,
+        semconv.USER_ID,
+        semconv.RUN_ID,
+    )
+    line = " ".join(f"{{{{.{label(name)}}}}}" for name in fields)
+    return "Which run, and why", [
+        log_lines(
+            "Runs that failed or were rejected",
+            "Status, agent, error, tenant, user and run, newest first. A line opens to all there is of the run, and "
+            "to "
+            "its trace.",
+            f"{runs(failed)} | line_format `{line}`",
+            empty="No run failed or was rejected in this time",
+        ),
+        log_rows(
+            "Slowest runs",
+            "The ten runs that took longest, every run counted. Seconds from: leave out shorter ones where there are "
+            "too "
+            "many runs to sort.",
+            top(10, largest(runs(f"{label(semconv.DURATION)} >= $seconds_from"), semconv.DURATION, *RUN_KEYS)),
+            columns=run_columns(Column("Duration", unit="s")),
+            empty=NO_LOGS,
+            sort="Duration",
+        ),
+        dearest(),
+        traces(
+            "Where they broke",
+            "Spans that failed or were refused, of traces that were kept (all such traces are). The innermost of a "
+            "trace "
+            "is the cause: its error, or the hook that decided and its reason.",
+            spans(
+                f'{attribute(semconv.STATUS)} =~ "error|rejected"',
+                show=(
+                    semconv.KIND,
+                    semconv.STATUS,
+                    semconv.ERROR_TYPE,
+                    semconv.DECISION_HOOK,
+                    semconv.DECISION_REASON,
+                ),
+            ),
+            empty="No span failed or was refused in this time, or traces are not exported",
+        ),
+    ]
+
+
+def dashboard() -> Dashboard:
+    """The dashboard to start from."""
+    return frame.build(
+        frame.AGENTS,
+        "Agents",
+        "What broke, which run and why, what became slow. Every other question is one click from here.",
+        [_now(), _runs(), _which(), slow.row()],
+        [
+            frame.floor("cost_from", "Cost from, USD", "Runs that cost less are not in the table of the dearest"),
+            frame.floor("seconds_from", "Seconds from", "Runs that took less are not in the table of the slowest"),
+        ],
+    )

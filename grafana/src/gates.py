@@ -1,0 +1,53 @@
+"""Selectors that several dashboards share: what is ungated, what failed open, what was lost."""
+
+from grafana.src import outside
+from grafana.src.names import label
+from grafana.src.queries import SERVICE, TENANT, is_, is_not, latest, or_zero, ours, series, summed
+from spanhook import semconv
+
+DECISIONS = ours(semconv.METRIC_DECISIONS, TENANT)
+REJECTED = ours(semconv.METRIC_DECISIONS, TENANT, is_(semconv.DECISION, "reject"))
+TIMED_OUT = ours(semconv.METRIC_DECISIONS, TENANT, is_(semconv.DECISION, "timeout"))
+
+_FAILED_GATE = (
+    TENANT,
+    f'{label(semconv.EVENT)}=~".+[.]pre"',
+    is_(semconv.DECISION, "error", "timeout"),
+)
+FAILED_OPEN = ours(semconv.METRIC_DECISIONS, *_FAILED_GATE, is_(semconv.FAIL_MODE, "open"))
+"""A hook before the call failed or took too long, and the call was made."""
+FAILED_CLOSED = ours(semconv.METRIC_DECISIONS, *_FAILED_GATE, is_(semconv.FAIL_MODE, "closed"))
+"""The same, and the call was refused."""
+
+_BOUND = ("bound", "waiting")
+_LIBRARY = ", ".join(label(one) for one in ("service.name", semconv.LIBRARY, semconv.LIBRARY_VERSION))
+_UNBOUND = latest(ours(semconv.METRIC_POINTS, is_not(semconv.STATE, *_BOUND)))
+UNBOUND = or_zero(f"count(count by ({_LIBRARY}) ({_UNBOUND}))")
+"""Libraries of a service of which some function is not wrapped, or whose version is not supported."""
+
+LOST = " + ".join(
+    or_zero(f"sum(increase({selector}[$__range]))")
+    for selector in (
+        *(
+            series(name, SERVICE, is_not(semconv.ERROR_TYPE, ""))
+            for name in (*outside.SDK_PROCESSED, *outside.SDK_EXPORTED)
+        ),
+        ours(semconv.METRIC_DROPPED),
+        *(
+            series(outside.SENT.format(outcome=outcome, signal=signal))
+            for outcome in ("send_failed", "enqueue_failed")
+            for signal in outside.SIGNALS
+        ),
+    )
+)
+"""Items of all signals that an SDK or a collector has given up.
+
+What a collector refuses is not among them: an SDK sends it again, or gives it up.
+"""
+
+FIRING = or_zero(f"count({series(outside.ALERTS, is_('alertstate', 'firing'))})")
+
+
+def hook_seconds(*by: str) -> str:
+    """Seconds that hooks take, per second."""
+    return summed(f"rate({ours(semconv.METRIC_HOOK_TIME)}[$__rate_interval])", *by)

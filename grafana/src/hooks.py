@@ -1,0 +1,314 @@
+"""Hooks and policy: what is bound and what is not, what hooks decide, whom they block, whether they fail."""
+
+from grafana_foundation_sdk.models.dashboard import Dashboard
+
+from grafana.src import frame, gates, outside
+from grafana.src.names import label
+from grafana.src.panels import GREEN, RED, YELLOW, Line, figure, graph, log_lines
+from grafana.src.queries import (
+    SERVICE,
+    attribute,
+    counted,
+    decisions,
+    is_,
+    is_not,
+    latest,
+    or_zero,
+    ours,
+    per_minute,
+    quantile,
+    rate,
+    seen,
+    series,
+    spans,
+    summed,
+    total,
+)
+from grafana.src.tables import Column, log_rows, rows, traces
+from spanhook import semconv
+
+DECISION_COLOURS = {
+    "allow": GREEN, "reject": "orange", "modify": "purple", "replace": "blue", "pause": "light-blue", "error": RED,
+    "timeout": "dark-red", "skipped": "#808080",
+}  # fmt: skip
+STATE_COLOURS = {
+    "bound": GREEN, "waiting": "#808080", "missing": RED, "bound_unsupported": YELLOW, "waiting_unsupported": YELLOW,
+    "missing_unsupported": RED,
+}  # fmt: skip
+POINT = ("service.name", semconv.LIBRARY, semconv.LIBRARY_VERSION, semconv.STATE)
+NO_HOOKS = "No hook ran in this time: none is registered for what ran, or the mode is off"
+NO_LOGS = "No decision but to allow in this time"
+HOOK = f"{{{{{label(semconv.HOOK)}}}}}"
+HOOK_EVENT = f"{HOOK} on {{{{{label(semconv.EVENT)}}}}}"
+
+
+def _bound() -> frame.Row:
+    return "What is gated", [
+        rows(
+            "Libraries by service",
+            "What each process of the time shown found. bound: every function is wrapped. waiting: the application "
+            "has not imported the library. "
+            "missing: a function to wrap is not there, calls through it pass no gate. _unsupported: the version is "
+            "not one of "
+            "those tested. Not in this table: a service without spanhook.",
+            f"count by ({', '.join(label(one) for one in POINT)}) ({latest(ours(semconv.METRIC_POINTS))})",
+            seen(ours(semconv.METRIC_POINTS), *POINT),
+            columns={
+                "service_name": Column("Service"),
+                label(semconv.LIBRARY): Column("Library"),
+                label(semconv.LIBRARY_VERSION): Column("Version"),
+                label(semconv.STATE): Column("State", colours=STATE_COLOURS),
+                "Value #A": Column("Processes", unit="short"),
+                "Value #B": Column("Last so", unit="dateTimeFromNow"),
+            },
+            empty="No process has reported in this time",
+            width=10,
+        ),
+        rows(
+            "Services",
+            "Which version of spanhook with which hooks. Two digests in one service: its processes run different "
+            "hooks. "
+            "Mode off: no hook runs.",
+            summed(
+                latest(ours(semconv.METRIC_INFO)),
+                "service.name",
+                semconv.VERSION,
+                semconv.HOOKS_DIGEST,
+                semconv.MODE,
+            ),
+            columns={
+                "service_name": Column("Service"),
+                label(semconv.VERSION): Column("Version"),
+                label(semconv.HOOKS_DIGEST): Column("Hooks"),
+                label(semconv.MODE): Column("Mode", colours={"enforce": GREEN, "off": RED}),
+                "Value": Column("Processes", unit="short"),
+            },
+            empty="No process has reported in this time",
+            width=8,
+        ),
+        figure(
+            "Ungated libraries",
+            "Libraries in a state but bound or waiting, by service and version.",
+            gates.UNBOUND,
+            unit="short",
+            empty="0",
+            steps=((None, GREEN), (1, RED)),
+            width=3,
+        ),
+        figure(
+            "Processes with hooks off",
+            "Processes whose mode is off.",
+            or_zero(f"count({latest(ours(semconv.METRIC_INFO, is_(semconv.MODE, 'off')))})"),
+            unit="short",
+            empty="0",
+            steps=((None, GREEN), (1, RED)),
+            width=3,
+        ),
+    ]
+
+
+def _decided() -> frame.Row:
+    return "What hooks decide", [
+        graph(
+            "Decisions",
+            "A minute, those to allow left out.",
+            Line(
+                per_minute(
+                    ours(semconv.METRIC_DECISIONS, gates.TENANT, is_not(semconv.DECISION, "allow")), semconv.DECISION
+                ),
+                f"{{{{{label(semconv.DECISION)}}}}}",
+            ),
+            unit="cpm",
+            empty=NO_LOGS,
+            stacked=True,
+            colours=DECISION_COLOURS,
+        ),
+        graph(
+            "Rejections by hook",
+            "A minute. The alert SpanhookRejectionSurge fires where one rejects three times as often as an hour "
+            "before.",
+            Line(per_minute(gates.REJECTED, semconv.HOOK), HOOK),
+            unit="cpm",
+            empty="No hook rejected anything in this time",
+            stacked=True,
+        ),
+        rows(
+            "Decisions by hook and event",
+            "Over the time shown, those to allow included. enforced: the hook stands at the call. best_effort and "
+            "observed: "
+            "on spans of other instrumentations.",
+            total(
+                gates.DECISIONS,
+                semconv.HOOK,
+                semconv.EVENT,
+                semconv.DECISION,
+                semconv.FAIL_MODE,
+                semconv.COVERAGE,
+                semconv.MODE,
+            ),
+            columns={
+                label(semconv.HOOK): Column("Hook"),
+                label(semconv.EVENT): Column("Event"),
+                label(semconv.DECISION): Column("Decision", colours=DECISION_COLOURS),
+                label(semconv.FAIL_MODE): Column("Fails"),
+                label(semconv.COVERAGE): Column("Coverage"),
+                label(semconv.MODE): Column("Mode"),
+                "Value": Column("Passes", unit="short"),
+            },
+            empty=NO_HOOKS,
+            width=24,
+            sort="Passes",
+        ),
+    ]
+
+
+def _blocked() -> frame.Row:
+    who = (semconv.TENANT_ID, semconv.USER_ID, semconv.HOOK, semconv.TARGET, semconv.DECISION_REASON)
+    fields = (
+        semconv.DECISION,
+        semconv.HOOK,
+        semconv.EVENT,
+        semconv.TARGET,
+        semconv.TENANT_ID,
+        semconv.USER_ID,
+        semconv.DECISION_REASON,
+    )
+    line = " ".join(f"{{{{.{label(name)}}}}}" for name in fields)
+    shown = (semconv.KIND, semconv.DECISION, semconv.DECISION_HOOK, semconv.DECISION_REASON, semconv.USER_ID)
+    return "Which gate blocked whom", [
+        log_rows(
+            "Who was blocked",
+            "Rejections over the time shown, from log events: none is missing because its trace was not kept.",
+            counted(decisions(is_(semconv.DECISION, "reject")), *who),
+            columns={
+                label(semconv.TENANT_ID): Column("Tenant"),
+                label(semconv.USER_ID): Column("User"),
+                label(semconv.HOOK): Column("Hook"),
+                label(semconv.TARGET): Column("Target"),
+                label(semconv.DECISION_REASON): Column("Reason"),
+                "Value #A": Column("Times", unit="short"),
+            },
+            empty="Nobody was blocked in this time",
+            sort="Times",
+        ),
+        traces(
+            "Blocked, in traces",
+            "Operations that a hook decided about but to allow, of traces that were kept: every one with a "
+            "rejection, a "
+            "failed or a timed-out hook is.",
+            spans(
+                f'{attribute(semconv.DECISION)} =~ "reject|pause|error|timeout"',
+                show=shown,
+            ),
+            empty="No operation was blocked in this time, or traces are not exported",
+            width=12,
+        ),
+        log_lines(
+            "Latest decisions",
+            "Decision, hook, event, target, tenant, user and reason, newest first. A line opens to all there is, and "
+            "to its "
+            "trace.",
+            f"{decisions()} | line_format `{line}`",
+            empty=NO_LOGS,
+        ),
+    ]
+
+
+def _failing() -> frame.Row:
+    hidden = is_(semconv.COVERAGE, "")
+    return "Whether gates fail, and what they cost", [
+        graph(
+            "Failed open",
+            "Passes a minute of hooks before a call that failed or took too long, and the call was made. A hook "
+            "below priority "
+            '100, or with fail_mode="closed", does not do this.',
+            Line(
+                per_minute(gates.FAILED_OPEN, semconv.HOOK, semconv.DECISION),
+                f"{HOOK} {{{{{label(semconv.DECISION)}}}}}",
+            ),
+            unit="cpm",
+            empty="No gate failed open in this time",
+            width=8,
+        ),
+        graph(
+            "Failed closed",
+            "The same, and the call was refused: callers see this as a rejection.",
+            Line(
+                per_minute(gates.FAILED_CLOSED, semconv.HOOK, semconv.DECISION),
+                f"{HOOK} {{{{{label(semconv.DECISION)}}}}}",
+            ),
+            unit="cpm",
+            empty="No gate failed closed in this time",
+            width=8,
+        ),
+        graph(
+            "Timeouts",
+            "Passes a minute that took longer than the hook may, all events.",
+            Line(per_minute(gates.TIMED_OUT, semconv.HOOK, semconv.EVENT), HOOK_EVENT),
+            unit="cpm",
+            empty="No hook took too long in this time",
+            width=8,
+        ),
+        graph(
+            "Time in hooks",
+            "Seconds per second that each hook takes.",
+            Line(gates.hook_seconds(semconv.HOOK), HOOK),
+            unit="none",
+            empty=NO_HOOKS,
+            stacked=True,
+            width=8,
+        ),
+        graph(
+            "Time of a pass",
+            "Mean over all passes of a hook.",
+            Line(
+                f"{gates.hook_seconds(semconv.HOOK, semconv.EVENT)} / "
+                f"({summed(rate(ours(semconv.METRIC_DECISIONS)), semconv.HOOK, semconv.EVENT)} > 0)",
+                HOOK_EVENT,
+            ),
+            unit="s",
+            empty=NO_HOOKS,
+            width=8,
+        ),
+        graph(
+            "Time of a pass, p95",
+            "Of async and blocking hooks: those that wait for something.",
+            Line(quantile(0.95, ours(semconv.METRIC_HOOK_DURATION, part="_bucket"), semconv.HOOK), HOOK),
+            unit="s",
+            empty="No async or blocking hook ran in this time",
+            width=8,
+        ),
+        graph(
+            "Coverage of decisions",
+            "A minute. enforced: the hook stands at the call and its rejection holds. best_effort: on another "
+            "instrumentation's span, as far as that lets exceptions out. observed: the hook is told, nothing more.",
+            Line(per_minute(gates.DECISIONS, semconv.COVERAGE), f"{{{{{label(semconv.COVERAGE)}}}}}"),
+            unit="cpm",
+            empty=NO_HOOKS,
+            stacked=True,
+        ),
+        rows(
+            "Operations that no hook saw",
+            "Spans over the time shown for which no hook is registered, by kind. That is as it should be where "
+            "nothing is to be "
+            "gated; a kind that should be gated and stands here is not.",
+            total(series(outside.SPAN_CALLS, SERVICE, is_not(semconv.KIND, ""), hidden), "service.name", semconv.KIND),
+            columns={
+                "service_name": Column("Service"),
+                label(semconv.KIND): Column("Kind"),
+                "Value": Column("Operations", unit="short"),
+            },
+            empty="Every operation in this time had a hook, or traces are not exported",
+            sort="Operations",
+        ),
+    ]
+
+
+def dashboard() -> Dashboard:
+    """What is gated, what was decided, who was blocked."""
+    return frame.build(
+        frame.HOOKS,
+        "Hooks and policy",
+        "What is gated and what is not, which gate blocked whom, whether a gate fails open or takes too long.",
+        [_bound(), _decided(), _blocked(), _failing()],
+    )

@@ -1,0 +1,96 @@
+"""Names as Prometheus, Loki and Tempo have them, of what spanhook calls by its OpenTelemetry name.
+
+The metric rules are those of Prometheus' OTLP receiver under ``UnderscoreEscapingWithSuffixes``
+(https://prometheus.io/docs/guides/opentelemetry/), which ``collector/backends/prometheus.yaml`` sets. Units and kinds
+are asked of the instruments, so that no name is written twice.
+"""
+
+import re
+from typing import Any, Literal
+
+from opentelemetry.metrics import Meter, NoOpMeter, NoOpMeterProvider
+
+from spanhook.metrics import Instruments, Snapshot
+
+Sort = Literal["counter", "gauge", "histogram"]
+Part = Literal["", "_bucket", "_count", "_sum"]
+
+_UNITS = {"s": "seconds", "ms": "milliseconds", "By": "bytes", "%": "percent", "1": "ratio"}
+
+
+def label(attribute: str) -> str:
+    """The label of an attribute, in Prometheus and in Loki."""
+    return re.sub(r"[^A-Za-z0-9_]", "_", attribute)
+
+
+def prometheus_name(metric: str, unit: str, sort: Sort) -> str:
+    """A metric's name behind Prometheus' OTLP receiver.
+
+    Args:
+        metric: Its OpenTelemetry name.
+        unit: Its unit in UCUM. What stands in braces is an annotation and leaves no trace.
+        sort: What it is; the unit ``1`` is told of gauges alone.
+
+    Raises:
+        ValueError: The unit is compound, which no instrument here has.
+    """
+    if "/" in unit:
+        raise ValueError(f"unit {unit!r} of {metric!r}: compound units are not translated here")
+    words = [word for word in re.split(r"[^A-Za-z0-9]+", metric) if word]
+    if unit and not unit.startswith("{") and (unit != "1" or sort == "gauge"):
+        words += [word for word in [_UNITS.get(unit, unit)] if word not in words]
+    if sort == "counter":
+        words = [word for word in words if word != "total"] + ["total"]
+    return "_".join(words)
+
+
+class _Catalogue(NoOpMeter):
+    """A meter that keeps what it is asked to make."""
+
+    def __init__(self) -> None:
+        super().__init__("catalogue")
+        self.made: dict[str, tuple[str, Sort]] = {}
+
+    def create_histogram(self, name: str, unit: str = "", *_: Any, **__: Any) -> Any:
+        self.made[name] = (unit, "histogram")
+
+    def create_observable_counter(self, name: str, callbacks: Any = None, unit: str = "", description: str = "") -> Any:  # noqa: ARG002
+        self.made[name] = (unit, "counter")
+
+    def create_observable_gauge(self, name: str, callbacks: Any = None, unit: str = "", description: str = "") -> Any:  # noqa: ARG002
+        self.made[name] = (unit, "gauge")
+
+
+class _Catalogued(NoOpMeterProvider):
+    def __init__(self) -> None:
+        self.catalogue = _Catalogue()
+
+    def get_meter(self, *_: Any, **__: Any) -> Meter:
+        return self.catalogue
+
+
+def _instruments() -> dict[str, tuple[str, Sort]]:
+    provider = _Catalogued()
+    Instruments(provider, Snapshot(taken=False), {})
+    return provider.catalogue.made
+
+
+INSTRUMENTS = _instruments()
+"""Unit and kind of every instrument of spanhook's, by its OpenTelemetry name."""
+
+
+def metric(name: str, part: Part = "") -> str:
+    """What Prometheus calls an instrument of spanhook's.
+
+    Args:
+        name: Its OpenTelemetry name, from ``semconv``.
+        part: Which series of a histogram.
+
+    Raises:
+        KeyError: There is no such instrument.
+        ValueError: A part was asked of what is no histogram, or none of a histogram.
+    """
+    unit, sort = INSTRUMENTS[name]
+    if (sort == "histogram") != bool(part):
+        raise ValueError(f"{name!r} is a {sort}, part {part!r} does not fit")
+    return prometheus_name(name, unit, sort) + part

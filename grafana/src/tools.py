@@ -1,0 +1,146 @@
+"""Tools: how often they run, how long they take, how they fail."""
+
+from grafana_foundation_sdk.models.dashboard import Dashboard
+
+from grafana.src import frame
+from grafana.src.names import label
+from grafana.src.panels import GREEN, RED, STATUS_COLOURS, YELLOW, Line, figure, graph
+from grafana.src.queries import (
+    attribute,
+    is_,
+    is_not,
+    or_zero,
+    ours,
+    per_minute,
+    quantile,
+    share,
+    share_of_total,
+    spans,
+    total,
+)
+from grafana.src.tables import Column, matrix, rows, traces
+from spanhook import semconv
+
+CALLS = ours(semconv.METRIC_TOOL_DURATION, part="_count")
+BUCKETS = ours(semconv.METRIC_TOOL_DURATION, part="_bucket")
+FAILED = ours(semconv.METRIC_TOOL_DURATION, is_(semconv.STATUS, "error"), part="_count")
+REFUSED = ours(semconv.METRIC_TOOL_DURATION, is_(semconv.STATUS, "rejected"), part="_count")
+TOOL = f"{{{{{label(semconv.GEN_AI_TOOL_NAME)}}}}}"
+NO_TOOLS = "No tool was executed in this time"
+
+
+def _figures() -> frame.Row:
+    return "In the time shown", [
+        figure("Executions", "Of tools, of any status.", total(CALLS), unit="short", empty=NO_TOOLS, decimals=0),
+        figure(
+            "Failed",
+            "Share of executions that ended with an error.",
+            share_of_total(FAILED, CALLS),
+            unit="percentunit",
+            empty=NO_TOOLS,
+            steps=((None, GREEN), (0.02, YELLOW), (0.1, RED)),
+        ),
+        figure(
+            "Refused",
+            "Executions that a hook refused; the tool's body did not run.",
+            or_zero(total(REFUSED)),
+            unit="short",
+            empty="0",
+            decimals=0,
+            links={"Which gate blocked whom": f"/d/{frame.HOOKS}?${{__url_time_range}}&${{__all_variables}}"},
+        ),
+        matrix(
+            "Executions by tool and status",
+            "Over the time shown.",
+            total(CALLS, semconv.GEN_AI_TOOL_NAME, semconv.STATUS),
+            down=label(semconv.GEN_AI_TOOL_NAME),
+            across=label(semconv.STATUS),
+            unit="short",
+            empty=NO_TOOLS,
+            heading="Tool",
+        ),
+    ]
+
+
+def _time() -> frame.Row:
+    return "Rate and latency", [
+        graph(
+            "Executions by tool",
+            "A minute. _other: tools without a name.",
+            Line(per_minute(CALLS, semconv.GEN_AI_TOOL_NAME), TOOL),
+            unit="cpm",
+            empty=NO_TOOLS,
+            stacked=True,
+        ),
+        graph(
+            "Duration",
+            "All tools. Points on the graph lead to traces.",
+            *(Line(quantile(of, BUCKETS), f"p{of * 100:.0f}") for of in (0.5, 0.95, 0.99)),
+            unit="s",
+            empty=NO_TOOLS,
+        ),
+        graph(
+            "Duration by tool, p95",
+            "Which tool is slow. One that calls an agent lasts as long as that agent.",
+            Line(quantile(0.95, BUCKETS, semconv.GEN_AI_TOOL_NAME), TOOL),
+            unit="s",
+            empty=NO_TOOLS,
+        ),
+        graph(
+            "Failure rate by tool",
+            "Share of executions that ended with an error.",
+            Line(share(FAILED, CALLS, semconv.GEN_AI_TOOL_NAME), TOOL),
+            unit="percentunit",
+            empty=NO_TOOLS,
+        ),
+    ]
+
+
+def _failures() -> frame.Row:
+    kind = f'{attribute(semconv.KIND)} = "tool.execute"'
+    shown = (semconv.GEN_AI_TOOL_NAME, semconv.STATUS, semconv.ERROR_TYPE, semconv.DECISION_REASON, semconv.USER_ID)
+    return "Failures", [
+        rows(
+            "Errors by tool and type",
+            "Over the time shown.",
+            total(
+                ours(semconv.METRIC_TOOL_DURATION, is_not(semconv.ERROR_TYPE, ""), part="_count"),
+                semconv.GEN_AI_TOOL_NAME,
+                semconv.STATUS,
+                semconv.ERROR_TYPE,
+            ),
+            columns={
+                label(semconv.GEN_AI_TOOL_NAME): Column("Tool"),
+                label(semconv.STATUS): Column("Status", colours=STATUS_COLOURS),
+                label(semconv.ERROR_TYPE): Column("Error"),
+                "Value": Column("Executions", unit="short"),
+            },
+            empty="No tool failed in this time",
+            sort="Executions",
+        ),
+        traces(
+            "Slow executions",
+            "Of traces that were kept: tools that took a second or more.",
+            spans(kind, "duration > 1s", show=(semconv.GEN_AI_TOOL_NAME, semconv.STATUS, semconv.USER_ID)),
+            empty="No tool took a second or more in this time, or traces are not exported",
+            width=12,
+        ),
+        traces(
+            "Executions that failed or were refused",
+            "Of traces that were kept (all such traces are).",
+            spans(kind, f'{attribute(semconv.STATUS)} =~ "error|rejected"', show=shown),
+            empty="No tool failed or was refused in this time, or traces are not exported",
+        ),
+    ]
+
+
+def dashboard() -> Dashboard:
+    """Rate, latency and failures of tools."""
+    return frame.build(
+        frame.TOOLS,
+        "Tools",
+        "How often tools run, how long they take, how they fail. Metrics of tools carry neither agent nor tenant: "
+        "those "
+        "choices leave them as they are.",
+        [_figures(), _time(), _failures()],
+    )

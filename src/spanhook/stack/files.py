@@ -1,0 +1,70 @@
+"""Which compose file: the one given, else one of the working directory or above it, else the one that came along."""
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from spanhook.errors import ConfigurationError
+
+NAME = "docker-compose.yml"
+PROFILES = ("demo", "scale", "state")
+
+_OURS = re.compile(r"^name: spanhook$", re.MULTILINE)
+_SHIPPED = Path(__file__).with_name("files")
+"""In an installed package; in a checkout, what it would hold stands at the checkout's top."""
+
+
+@dataclass(frozen=True, slots=True)
+class Stack:
+    """A compose file, and files with variables for it beside those it finds itself."""
+
+    path: Path
+    env_files: tuple[Path, ...] = ()
+
+
+def compose_file(given: Path | None, profiles: Sequence[str], start: Path | None = None) -> Stack:
+    """The compose file to use.
+
+    Args:
+        given: The one that was asked for.
+        profiles: Profiles to be started; ``demo`` installs spanhook from the folder of the compose file.
+        start: Where to look from; the working directory if ``None``.
+
+    Raises:
+        ConfigurationError: There is none, or it cannot serve a profile.
+    """
+    unknown = [profile for profile in profiles if profile not in PROFILES]
+    if unknown:
+        raise ConfigurationError(f"no profile {unknown[0]!r}; there are {', '.join(PROFILES)}")
+    here = start or Path.cwd()
+    stack = _given(given) if given else _above(here) or _along(here)
+    if "demo" in profiles and not (stack.path.parent / "pyproject.toml").exists():
+        raise ConfigurationError(
+            f"profile 'demo' needs a checkout of spanhook, and {str(stack.path)!r} is in none; start without it, then "
+            "run OTEL_EXPORTER_OTLP_ENDPOINT=http://127.0.0.1:4318 spanhook load"
+        )
+    return stack
+
+
+def _given(path: Path) -> Stack:
+    if not path.is_file():
+        raise ConfigurationError(f"no compose file {str(path)!r}")
+    return Stack(path.resolve())
+
+
+def _above(start: Path) -> Stack | None:
+    """A file of somebody else's is passed over: it says another name."""
+    for folder in (start, *start.parents):
+        path = folder / NAME
+        if path.is_file() and _OURS.search(path.read_text(encoding="utf-8", errors="replace")):
+            return Stack(path.resolve())
+    return None
+
+
+def _along(start: Path) -> Stack:
+    for folder in (_SHIPPED, Path(__file__).resolve().parents[3]):
+        if (folder / NAME).is_file():
+            own = start / ".env"  # compose looks beside its file, where nobody puts one
+            return Stack(folder / NAME, (own,) if own.is_file() else ())
+    raise ConfigurationError(f"no {NAME} of spanhook's here, above or in the package; name one with --file")

@@ -1,0 +1,169 @@
+"""Asking the backends: PromQL of Prometheus, LogQL of Loki, spans and log records of what stands in for them."""
+
+import json
+import urllib.parse
+import urllib.request
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+
+def _json(url: str, parameters: Mapping[str, str]) -> Any:
+    with urllib.request.urlopen(f"{url}?{urllib.parse.urlencode(parameters)}", timeout=30) as answer:
+        return json.load(answer)["data"]
+
+
+@dataclass(frozen=True, slots=True)
+class Sample:
+    """One series of an answer, at one moment."""
+
+    labels: dict[str, str]
+    value: float
+
+
+@dataclass(frozen=True, slots=True)
+class Prometheus:
+    """Prometheus at an address."""
+
+    url: str
+
+    def query(self, promql: str) -> list[Sample]:
+        """The answer to an instant query whose result is a vector."""
+        data = _json(f"{self.url}/api/v1/query", {"query": promql})
+        assert data["resultType"] == "vector", f"{promql!r} gives a {data['resultType']}"
+        return [Sample(one["metric"], float(one["value"][1])) for one in data["result"]]
+
+    def value(self, promql: str) -> float:
+        """The one value of an instant query, 0 if there is none."""
+        found = self.query(promql)
+        assert len(found) <= 1, f"{promql!r} gives {len(found)} series"
+        return found[0].value if found else 0.0
+
+    def rules(self) -> list[dict[str, Any]]:
+        """Groups of rules, with how their last evaluation went."""
+        return _json(f"{self.url}/api/v1/rules", {})["groups"]
+
+    def exemplars(self, promql: str, start: float, end: float) -> list[dict[str, Any]]:
+        """Exemplars of the series in an expression."""
+        data = _json(f"{self.url}/api/v1/query_exemplars", {"query": promql, "start": str(start), "end": str(end)})
+        return [one for series in data for one in series["exemplars"]]
+
+
+@dataclass(frozen=True, slots=True)
+class Loki:
+    """Loki at an address."""
+
+    url: str
+
+    def query(self, logql: str, start: float, end: float, limit: int = 5000) -> list[dict[str, Any]]:
+        """Log lines with their labels and structured metadata together, as ``labels``, and ``line``."""
+        parameters = {"query": logql, "start": f"{start:.0f}", "end": f"{end:.0f}", "limit": str(limit)}
+        data = _json(f"{self.url}/loki/api/v1/query_range", parameters)
+        return [
+            {"labels": stream["stream"], "line": line} for stream in data["result"] for _, line, *_ in stream["values"]
+        ]
+
+    def vector(self, logql: str) -> list[Sample]:
+        """The answer to an instant query that counts."""
+        data = _json(f"{self.url}/loki/api/v1/query", {"query": logql})
+        assert data["resultType"] == "vector", f"{logql!r} gives {data['resultType']}"
+        return [Sample(one["metric"], float(one["value"][1])) for one in data["result"]]
+
+    def labels(self) -> list[str]:
+        """The names of all labels of streams."""
+        return _json(f"{self.url}/loki/api/v1/labels", {}) or []
+
+
+@dataclass(frozen=True, slots=True)
+class Span:
+    """What of a span tests look at."""
+
+    trace_id: str
+    span_id: str
+    parent_id: str
+    name: str
+    status: Mapping[str, Any]
+    attributes: Mapping[str, Any]
+    events: tuple[tuple[str, Mapping[str, Any]], ...]
+    resource: Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Record:
+    """What of a log record tests look at."""
+
+    trace_id: str
+    attributes: Mapping[str, Any]
+    body: Any
+    resource: Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Sink:
+    """The files of the collector that stands in for Tempo and Loki."""
+
+    folder: Path
+
+    def spans(self) -> list[Span]:
+        """All spans received so far."""
+        return [
+            Span(
+                trace_id=span["traceId"],
+                span_id=span["spanId"],
+                parent_id=span.get("parentSpanId", ""),
+                name=span["name"],
+                status=span.get("status", {}),
+                attributes=_attributes(span),
+                events=tuple((one["name"], _attributes(one)) for one in span.get("events", ())),
+                resource=_attributes(resource["resource"]),
+            )
+            for request in self._requests("traces")
+            for resource in request["resourceSpans"]
+            for scope in resource["scopeSpans"]
+            for span in scope["spans"]
+        ]
+
+    def records(self) -> list[Record]:
+        """All log records received so far."""
+        return [
+            Record(
+                trace_id=record.get("traceId", ""),
+                attributes=_attributes(record),
+                body=_value(record.get("body", {})),
+                resource=_attributes(resource["resource"]),
+            )
+            for request in self._requests("logs")
+            for resource in request["resourceLogs"]
+            for scope in resource["scopeLogs"]
+            for record in scope["logRecords"]
+        ]
+
+    def text(self) -> str:
+        """Everything received so far, as it is in the files."""
+        return "".join(path.read_text() for path in sorted(self.folder.glob("*.jsonl")))
+
+    def _requests(self, signal: str) -> Iterator[Any]:
+        path = self.folder / f"{signal}.jsonl"
+        if path.exists():
+            for line in path.read_text().splitlines(keepends=True):
+                if line.endswith("\n"):  # the last one may still be being written
+                    yield json.loads(line)
+
+
+def _attributes(thing: Mapping[str, Any]) -> dict[str, Any]:
+    return {one["key"]: _value(one["value"]) for one in thing.get("attributes", ())}
+
+
+def _value(value: Mapping[str, Any]) -> Any:
+    for kind, held in value.items():
+        match kind:
+            case "intValue":
+                return int(held)
+            case "arrayValue":
+                return [_value(one) for one in held.get("values", ())]
+            case "kvlistValue":
+                return {one["key"]: _value(one["value"]) for one in held.get("values", ())}
+            case _:
+                return held
+    return None

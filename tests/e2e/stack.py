@@ -1,0 +1,222 @@
+"""The whole pipeline on loopback, with the committed configurations: only addresses and paths are set from outside."""
+
+import shutil
+from collections.abc import Generator, Mapping
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from tests.e2e.backends import Loki, Prometheus, Sink
+from tests.e2e.programs import CACHE, Server, free_ports, program
+
+ROOT = Path(__file__).resolve().parents[2]
+COLLECTOR = ROOT / "collector"
+BACKENDS = COLLECTOR / "backends"
+PROMETHEUS_FLAGS = (
+    "--web.enable-otlp-receiver",
+    "--enable-feature=exemplar-storage,created-timestamp-zero-ingestion",
+)
+"""What ``backends/prometheus.yaml`` asks to be started with; the compose file gives the same."""
+
+#: What would take minutes in a test takes seconds.
+QUICK = {
+    "SPANHOOK_SAMPLING_WAIT": "10s",
+    "SPANHOOK_SAMPLING_WAIT_AFTER_ROOT": "1s",
+    "SPANHOOK_COLLECTOR_FLUSH": "1s",
+    "SPANHOOK_COLLECTOR_OWN_MS": "1000",
+}
+
+
+def needed(name: str) -> Path:
+    """A program; the test is skipped where it was not built."""
+    path = program(name)
+    if path is None:
+        pytest.skip(f"no {name} in {CACHE}: .ci/tools {name}")
+    return path
+
+
+@dataclass(frozen=True, slots=True)
+class Pipe:
+    """A collector, and what stands in for the backends behind it."""
+
+    endpoint: str
+    grpc_endpoint: str
+    collector: Server
+    sink: Sink
+    sink_server: Server
+
+    def environ(self) -> dict[str, str]:
+        """What an application is given to send here."""
+        return {
+            "OTEL_EXPORTER_OTLP_ENDPOINT": self.endpoint,
+            "OTEL_METRIC_EXPORT_INTERVAL": "1000",
+            "OTEL_PYTHON_SDK_INTERNAL_METRICS_ENABLED": "true",
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class Stack(Pipe):
+    """The same with real backends, but for Tempo."""
+
+    prometheus: Prometheus
+    prometheus_server: Server
+    alertmanager: str
+    loki: Loki | None
+
+
+@contextmanager
+def pipe(
+    folder: Path, environ: Mapping[str, str] | None = None, configuration: str = "standalone.yaml"
+) -> Generator[Pipe, None, None]:
+    """Run one collector with everything behind it in the sink.
+
+    Args:
+        folder: Where everything is kept.
+        environ: More variables for the collector.
+        configuration: Which of the committed configurations.
+    """
+    with ExitStack() as running:
+        sink, sink_ports = _started_sink(running, folder / "sink")
+        started, ports = _started_collector(
+            running,
+            folder / "collector",
+            {**_backends(sink_ports[0], sink_ports[1], sink_ports[1]), **(environ or {})},
+            configuration,
+        )
+        yield Pipe(_url(ports[1]), _url(ports[0]), started, Sink(folder / "sink"), sink)
+
+
+@contextmanager
+def stack(
+    folder: Path, environ: Mapping[str, str] | None = None, webhook: str = "http://127.0.0.1:9/"
+) -> Generator[Stack, None, None]:
+    """Run all of it; logs go to Loki if it was built, else to the sink.
+
+    Args:
+        folder: Where everything is kept.
+        environ: More variables for the collector.
+        webhook: Where alerts go.
+    """
+    with ExitStack() as running:
+        sink, sink_ports = _started_sink(running, folder / "sink")
+        alertmanager, at, loki, loki_internal = free_ports(4)
+        _start(running, _alertmanager(folder / "alertmanager", alertmanager, webhook))
+        prometheus = _start(running, _prometheus(folder / "prometheus", at, alertmanager))
+        loki_path = program("loki")
+        if loki_path is None:
+            loki = sink_ports[1]
+        else:
+            _start(running, _loki(loki_path, folder / "loki", loki, loki_internal))
+        started, ports = _started_collector(
+            running, folder / "collector", {**_backends(sink_ports[0], at, loki), **(environ or {})}, "standalone.yaml"
+        )
+        yield Stack(
+            _url(ports[1]),
+            _url(ports[0]),
+            started,
+            Sink(folder / "sink"),
+            sink,
+            Prometheus(_url(at)),
+            prometheus,
+            _url(alertmanager),
+            Loki(_url(loki)) if loki_path is not None else None,
+        )
+
+
+def _url(port: int) -> str:
+    return f"http://127.0.0.1:{port}"
+
+
+def _backends(tempo: int, prometheus: int, loki: int) -> dict[str, str]:
+    return {
+        "SPANHOOK_TEMPO_ENDPOINT": f"127.0.0.1:{tempo}",
+        "SPANHOOK_PROMETHEUS_URL": _url(prometheus),
+        "SPANHOOK_LOKI_URL": _url(loki),
+    }
+
+
+def _start(running: ExitStack, server: Server) -> Server:
+    server.start()
+    running.callback(server.stop)
+    return server
+
+
+def _started_sink(running: ExitStack, folder: Path) -> tuple[Server, list[int]]:
+    ports = free_ports(3)
+    return _start(running, _sink(folder, *ports)), ports
+
+
+def _started_collector(
+    running: ExitStack, folder: Path, environ: Mapping[str, str], configuration: str
+) -> tuple[Server, list[int]]:
+    ports = free_ports(3)
+    return _start(running, collector(folder, ports, {**QUICK, **environ}, configuration)), ports
+
+
+def _alertmanager(folder: Path, port: int, webhook: str) -> Server:
+    folder.mkdir(parents=True)
+    shutil.copy(BACKENDS / "alertmanager.yaml", folder)
+    (folder / "webhook_url").write_text(webhook)
+    arguments = [
+        "--config.file=alertmanager.yaml",
+        "--storage.path=data",
+        "--cluster.listen-address=",
+        f"--web.listen-address=127.0.0.1:{port}",
+    ]
+    return Server(needed("alertmanager"), arguments, folder, f"{_url(port)}/-/ready")
+
+
+def _prometheus(folder: Path, port: int, alertmanager: int) -> Server:
+    shutil.copytree(BACKENDS, folder)
+    (folder / "targets" / "alertmanager.yaml").write_text(f"- targets: ['127.0.0.1:{alertmanager}']\n")
+    (folder / "targets" / "backends.yaml").write_text(f"- targets: ['127.0.0.1:{port}']\n")
+    arguments = [
+        "--config.file=prometheus.yaml",
+        "--storage.tsdb.path=data",
+        f"--web.listen-address=127.0.0.1:{port}",
+        *PROMETHEUS_FLAGS,
+    ]
+    return Server(needed("prometheus"), arguments, folder, f"{_url(port)}/-/ready")
+
+
+def _sink(folder: Path, grpc: int, http: int, health: int) -> Server:
+    folder.mkdir(parents=True)
+    environ = {
+        "SINK_GRPC_PORT": str(grpc),
+        "SINK_HTTP_PORT": str(http),
+        "SINK_HEALTH_PORT": str(health),
+        "SINK_DATA": str(folder),
+    }
+    arguments = ["--config", str(Path(__file__).with_name("sink.yaml"))]
+    return Server(needed("otelcol"), arguments, folder, f"{_url(health)}/", environ)
+
+
+def _loki(path: Path, folder: Path, port: int, internal: int) -> Server:
+    folder.mkdir(parents=True)
+    environ = {
+        "SPANHOOK_LOKI_HOST": "127.0.0.1",
+        "SPANHOOK_LOKI_PORT": str(port),
+        "SPANHOOK_LOKI_INTERNAL_PORT": str(internal),
+        "SPANHOOK_LOKI_DATA": str(folder / "data"),
+    }
+    arguments = [f"-config.file={BACKENDS / 'loki.yaml'}", "-config.expand-env=true"]
+    return Server(path, arguments, folder, f"{_url(port)}/ready", environ)
+
+
+def collector(folder: Path, ports: list[int], environ: Mapping[str, str], configuration: str) -> Server:
+    """A collector with one of the committed configurations, on these ports: gRPC, HTTP, health."""
+    folder.mkdir(parents=True)
+    own = {
+        "SPANHOOK_COLLECTOR_GRPC_PORT": str(ports[0]),
+        "SPANHOOK_COLLECTOR_HTTP_PORT": str(ports[1]),
+        "SPANHOOK_COLLECTOR_HEALTH_PORT": str(ports[2]),
+        "SPANHOOK_COLLECTOR_DATA": str(folder / "data"),
+        **environ,
+    }
+    arguments = ["--config", str(COLLECTOR / configuration)]
+    ready = f"{_url(ports[2])}/"
+    if configuration == "gateway.yaml":
+        ready = ready.replace("http:", "https:")
+    return Server(needed("otelcol"), arguments, folder, ready, own)
