@@ -58,9 +58,8 @@ class Opened:
         self.exporter = InMemorySpanExporter()
         self.provider = TracerProvider(id_generator=options.pop("ids", FixedIds()), shutdown_on_exit=False, **options)
         self.provider.add_span_processor(SimpleSpanProcessor(self.exporter))
-        tracer = self.provider.get_tracer("spanhook", "1")
-        opener = Opener(tracer)
-        self.open: Callable[..., Any] = opener.open if lean else tracer.start_span
+        self.tracer: Any = self.provider.get_tracer("spanhook", "1")
+        self.open: Callable[..., Any] = Opener(self.tracer).open if lean else self.tracer.start_span
 
     def exported(self) -> list[dict[str, Any]]:
         found = []
@@ -279,8 +278,7 @@ def test_the_sdk_here_is_one_whose_spans_can_be_lean() -> None:
 def test_a_forked_child_has_the_resource_that_the_sdk_gives_it() -> None:
     opened = Opened(True)
     fresh = opened.provider.resource.merge(Resource({"service.instance.id": "child"}))
-    tracer: Any = opened.provider.get_tracer("spanhook", "1")
-    tracer.resource = fresh  # as the SDK does after a fork, from 1.40 on
+    opened.tracer.resource = fresh  # as the SDK does after a fork, from 1.40 on
     for complete in (False, True):
         span = opened.open("one", Context(), SpanKind.CLIENT, dict(START))
         if complete:

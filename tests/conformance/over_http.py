@@ -128,7 +128,14 @@ SUBJECTS: tuple[Subject, ...] = (
         },
     ),
     Subject("ChatOpenAI", "llm.call", _chat, CHAT_WAYS, CHAT_BIND),
-    Subject("ChatOpenAI responses", "llm.call", _responses, CHAT_WAYS, CHAT_BIND),
+    Subject(
+        "ChatOpenAI responses",
+        "llm.call",
+        _responses,
+        # The Responses API knows no `stop`, and LangChain 1.0 hands it on all the same.
+        {**CHAT_WAYS, "bound": lambda model: model.bind(temperature=0.5).invoke("hi")},
+        CHAT_BIND,
+    ),
     Subject("langchain OpenAI", "llm.call", _text, TEXT_WAYS, {}),
     Subject("OpenAIEmbeddings", "embeddings.create", _embeddings, EMBEDDINGS_WAYS, {}),
 )
