@@ -470,3 +470,16 @@ print(json.dumps([one.log_record.event_name for one in logs.get_finished_logs()]
 
 def test_a_logger_provider_made_late_hears_of_runs_from_then_on() -> None:
     assert run_apart(LATE_LOGGER) == ["spanhook.run"]
+
+
+def test_a_gate_that_is_asked_again_is_one_series() -> None:
+    hooks = Hooks()
+    hooks.before("llm.call", priority=10, name="gate")(lambda op: None)
+    hooks.before("llm.call", priority=20, name="rewrite")(lambda op: op.replace(inputs="y"))
+    collected = reader()
+    with stubbed(hooks) as (library, _):
+        spanhook.instrument(meter_provider=MeterProvider([collected], shutdown_on_exit=False), only=())
+        library.work("x")
+        found = read(collected)["spanhook.hook.decisions"]
+    by_hook = sorted((one["spanhook.hook"], one["spanhook.decision"], count) for one, count in found)
+    assert by_hook == [("gate", "allow", 2), ("rewrite", "modify", 1)]

@@ -212,9 +212,19 @@ class Snapshot:
 
     def __init__(self, *, taken: bool) -> None:
         self.usage = counts.usage.sums() if taken else {}
-        self.decisions = counts.decisions.sums() if taken else {}
+        self.decisions = _unlabelled(counts.decisions.sums()) if taken else {}
         self.errors = Counter(internal.counts) if taken else Counter[str]()
         self.dropped = Counter(counts.dropped) if taken else Counter[str]()
+
+
+def _unlabelled(sums: Mapping[Key, Vector]) -> dict[Key, Vector]:
+    """The same under plain keys: what was let pass may have been counted under a label and under the key itself."""
+    plain: dict[Key, Vector] = {}
+    for key, vector in sums.items():
+        name = key.key if isinstance(key, Label) else key
+        held = plain.get(name)
+        plain[name] = vector if held is None else [one + other for one, other in zip(held, vector, strict=True)]
+    return plain
 
 
 def _since(sums: Mapping[Key, Vector], before: Mapping[Key, Vector]) -> dict[Key, Vector]:
@@ -232,7 +242,7 @@ def _named(names: tuple[str, ...], key: Key) -> dict[str, Any]:
 
 
 def _decision(key: Key) -> dict[str, Any]:
-    attributes = _named(DECISION_KEY, key.key if isinstance(key, Label) else key)
+    attributes = _named(DECISION_KEY, key)
     if semconv.METRIC_OVERFLOW not in attributes:
         attributes[semconv.EVENT] = f"{attributes.pop(semconv.KIND)}.{attributes[semconv.EVENT]}"
         attributes[semconv.FAIL_MODE] = "closed" if attributes.get(semconv.FAIL_MODE) else "open"
