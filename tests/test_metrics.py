@@ -342,6 +342,7 @@ def test_2000_runs_leave_no_registry_larger() -> None:
     assert [now for now, then in zip(after, before, strict=True) if now > then] == []
 
 
+@pytest.mark.slow
 def test_2000_runs_of_a_graph_leave_nothing_anywhere() -> None:
     """Neither in spanhook's own registries nor in those of the libraries: nothing is registered for a run."""
     import gc

@@ -151,6 +151,7 @@ def test_up_starts_the_file_waits_and_tells_where_everything_is(place: Place, el
     assert "Not ready" not in ran.stdout
 
 
+@pytest.mark.slow
 def test_up_passes_profiles_and_a_file(place: Place, elsewhere: list[str]) -> None:
     place.engine("docker")
     path = place.stack()
@@ -162,6 +163,7 @@ def test_up_passes_profiles_and_a_file(place: Place, elsewhere: list[str]) -> No
     assert words[2:8] == ["--file", str(path), "--profile", "demo", "--profile", "state"]
 
 
+@pytest.mark.slow
 def test_up_finds_the_file_above(place: Place, elsewhere: list[str]) -> None:
     place.engine("docker")
     path = place.stack()
@@ -193,6 +195,7 @@ def test_up_gives_up_after_the_timeout_and_names_who_is_silent(place: Place) -> 
     assert "Not ready: collector, prometheus, alertmanager, tempo, loki, grafana." in ran.stdout
 
 
+@pytest.mark.slow
 def test_progress_is_one_line_on_a_terminal(place: Place, elsewhere: list[str]) -> None:
     place.engine("docker")
     place.stack()
@@ -248,6 +251,7 @@ def test_a_command_without_an_engine_behind_it_is_no_engine(place: Place) -> Non
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("there", "used"),
     [
@@ -272,6 +276,7 @@ def test_the_first_command_with_an_engine_is_used(
 # --------------------------------------------------------------------------- down
 
 
+@pytest.mark.slow
 def test_down_stops_all_profiles_and_needs_no_password(place: Place) -> None:
     place.engine("docker")
     path = place.stack()
@@ -295,6 +300,7 @@ def test_status_tells_who_answers_without_an_engine(place: Place, elsewhere: lis
     assert second.stderr == ""
 
 
+@pytest.mark.slow
 def test_status_as_json(place: Place, elsewhere: list[str]) -> None:
     place.run("status", *elsewhere)
     ran = place.run("status", "--json", *elsewhere, "--address", "tempo=http://127.0.0.1:9/")

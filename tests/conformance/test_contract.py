@@ -249,7 +249,7 @@ EXTRACTORS = [
     if callable(getattr(getattr(importlib.import_module(module), attribute), part.name))
     and part.name not in ("kind", "is_interrupt")
 ]
-#: What each is tried with: subjects in this process always, those over HTTP where slow tests are run.
+#: What each is tried with: subjects in this process, and those over HTTP.
 WHERE = {"here": SUBJECTS, "over HTTP": over_http.SUBJECTS}
 
 
@@ -270,7 +270,8 @@ def _everything(kind: str, where: str) -> list[Any]:
 _expected = functools.cache(_everything)
 
 
-@pytest.mark.parametrize("where", ["here", pytest.param("over HTTP", marks=pytest.mark.slow)])
+@pytest.mark.slow
+@pytest.mark.parametrize("where", ["here", "over HTTP"])
 @pytest.mark.parametrize(("module", "attribute", "part"), EXTRACTORS)
 def test_every_extractor_may_raise(
     module: str, attribute: str, part: str, where: str, monkeypatch: pytest.MonkeyPatch

@@ -3,7 +3,7 @@
 import asyncio
 import gc
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
@@ -53,6 +53,11 @@ REFUSALS = {
 }
 
 
+def often(all_of_them: Iterable[str], *always: str) -> list[Any]:
+    """Those to run every way with always; the others where slow tests are run."""
+    return [one if one in always else pytest.param(one, marks=pytest.mark.slow) for one in all_of_them]
+
+
 def refusing(kind: str, form: str = "def") -> Hooks:
     hooks = Hooks()
     if form in ("generator", "wrapping"):
@@ -69,7 +74,7 @@ def expect_refused(use: Callable[[], Any]) -> None:
 
 
 @pytest.mark.parametrize("case", CASES, ids=named)
-@pytest.mark.parametrize("form", REFUSALS)
+@pytest.mark.parametrize("form", often(REFUSALS, "def", "async"))
 def test_every_way_with_every_form_of_hook(case: Case, form: str) -> None:
     subject, way = case
     body = Body()
@@ -102,7 +107,7 @@ SAMPLERS: dict[str, Sampler] = {
 
 
 @pytest.mark.parametrize("case", CASES, ids=named)
-@pytest.mark.parametrize("sampler", SAMPLERS)
+@pytest.mark.parametrize("sampler", often(SAMPLERS, "always_off", "ratio_half"))
 def test_every_way_under_every_sampler(case: Case, sampler: str) -> None:
     subject, way = case
     body = Body()

@@ -39,7 +39,7 @@ def looking() -> Hooks:
     return hooks
 
 
-OFTEN = ("chat create", "async chat stream", "chat raw stream", "async chat streaming lines", "chat manager")
+OFTEN = ("chat create", "async chat stream", "chat raw stream")
 
 
 def some_of(ways: list[Way]) -> list[Any]:
