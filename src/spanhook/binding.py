@@ -130,7 +130,8 @@ def _check_attributes(hook: Hook) -> None:
             for meant in close:
                 if name not in settings:
                     raise ConfigurationError(
-                        f"hook {kind.__qualname__}: {name!r} is no setting of a hook; did you mean {meant!r}?"
+                        f"hook {kind.__qualname__}: {name!r} is no setting of a hook; did you mean {meant!r}? "
+                        "(If it is something of your own, name it otherwise.)"
                     )
 
 

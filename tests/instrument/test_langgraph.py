@@ -381,3 +381,49 @@ def test_a_batch_is_asked_about_by_every_namespace_in_it(as_iterator: bool) -> N
         assert store.get(("secrets",), "a") is None
         store.batch(ops[:1])
         assert store.get(("notes",), "a") is not None
+
+
+@pytest.mark.parametrize("way", ["sync", "async"])
+@pytest.mark.parametrize(
+    "asked",
+    [{}, {"stream_mode": "updates"}, {"stream_mode": ["values"]}, {"version": "v2"}, {"stream_mode": "values"}],
+    ids=str,
+)
+def test_invoke_is_answered_with_what_it_would_return(asked: dict[str, Any], way: str) -> None:
+    graph = two_steps([])
+
+    def use() -> Any:
+        given = {"value": "x"}
+        return graph.invoke(given, **asked) if way == "sync" else asyncio.run(graph.ainvoke(given, **asked))
+
+    made = use()
+    hooks = Hooks()
+    hooks.before("agent.invoke")(lambda op: op.respond({"value": "answered"}))
+    with recorder(hooks):
+        answered = use()
+    assert type(answered) is type(made)
+    told = answered[-1] if isinstance(answered, list) else answered
+    assert "answered" in str(told)
+
+
+@pytest.mark.parametrize("inner", ["invoke", "stream"])
+def test_a_graph_that_runs_itself_is_gated_each_time(inner: str) -> None:
+    hooks = Hooks()
+    asked: list[str] = []
+    hooks.before("agent.invoke")(lambda op: asked.append(op.request.inputs["value"]))
+    graph: Any = None
+
+    def node(state: Any) -> Any:
+        if len(state["value"]) < 3:
+            deeper = {"value": state["value"] + "x"}
+            return graph.invoke(deeper) if inner == "invoke" else list(graph.stream(deeper, stream_mode="values"))[-1]
+        return state
+
+    made = StateGraph(State)
+    made.add_node("node", node)
+    made.add_edge(START, "node")
+    graph = made.compile()
+    with recorder(hooks) as seen:
+        assert graph.invoke({"value": "x"}) == {"value": "xxx"}
+    assert asked == ["x", "xx", "xxx"]
+    assert [op.status for op in seen.operations if op.kind == "agent.invoke"] == ["success"] * 3

@@ -5,6 +5,7 @@ from dataclasses import replace
 from typing import Any
 
 from langchain_core.messages import AIMessage, BaseMessage, convert_to_messages
+from langgraph import types
 from langgraph.errors import GraphBubbleUp
 
 from spanhook import semconv
@@ -148,9 +149,8 @@ def invoke_answer(instance: Any, args: Args, kwargs: Kwargs, value: Any) -> Any:
         return list(graph_chunks(instance, args, {**kwargs, "stream_mode": mode}, value))
     state = graph_answer(instance, args, kwargs, value)
     if kwargs.get("version") == "v2":
-        from langgraph.types import GraphOutput
-
-        return GraphOutput(value=state)
+        output = getattr(types, "GraphOutput", None)  # LangGraph 1.0 has but one version
+        return state if output is None else output(value=state)
     return state
 
 
