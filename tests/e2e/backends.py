@@ -1,6 +1,7 @@
-"""Asking the backends: PromQL of Prometheus, LogQL of Loki, spans and log records of what stands in for them."""
+"""Asking the backends: PromQL of Prometheus, LogQL of Loki, TraceQL of Tempo; what stands in for them, its files."""
 
 import json
+import time
 import urllib.parse
 import urllib.request
 from collections.abc import Iterator, Mapping
@@ -9,9 +10,13 @@ from pathlib import Path
 from typing import Any
 
 
-def _json(url: str, parameters: Mapping[str, str]) -> Any:
+def _got(url: str, parameters: Mapping[str, str]) -> Any:
     with urllib.request.urlopen(f"{url}?{urllib.parse.urlencode(parameters)}", timeout=30) as answer:
-        return json.load(answer)["data"]
+        return json.load(answer)
+
+
+def _json(url: str, parameters: Mapping[str, str]) -> Any:
+    return _got(url, parameters)["data"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,6 +78,40 @@ class Loki:
     def labels(self) -> list[str]:
         """The names of all labels of streams."""
         return _json(f"{self.url}/loki/api/v1/labels", {}) or []
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """A span that TraceQL has found."""
+
+    trace_id: str
+    name: str
+    attributes: Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Tempo:
+    """Tempo at an address."""
+
+    url: str
+
+    def query(self, traceql: str, limit: int = 5000) -> list[Found]:
+        """All spans that a query finds in the last hour, of one trace at most a hundred."""
+        now = int(time.time())
+        parameters = {"q": traceql, "limit": limit, "spss": 100, "start": now - 3600, "end": now + 60}
+        found = _got(f"{self.url}/api/search", {key: str(value) for key, value in parameters.items()})
+        return [
+            Found(trace["traceID"].zfill(32), span.get("name", ""), _attributes(span))
+            for trace in found["traces"]
+            for spans in trace["spanSets"]
+            for span in spans["spans"]
+        ]
+
+    def spans(self, trace_id: str) -> list[str]:
+        """The names of all spans of a trace."""
+        found = _got(f"{self.url}/api/v2/traces/{trace_id}", {})
+        batches = found["trace"]["resourceSpans"]
+        return [span["name"] for batch in batches for scope in batch["scopeSpans"] for span in scope["spans"]]
 
 
 @dataclass(frozen=True, slots=True)

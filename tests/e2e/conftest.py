@@ -10,7 +10,7 @@ from tests.e2e.stack import Pipe, Stack, pipe, stack
 @pytest.fixture(scope="session")
 def running(tmp_path_factory: pytest.TempPathFactory) -> Generator[Stack, None, None]:
     """The whole pipeline, keeping every trace."""
-    with stack(tmp_path_factory.mktemp("stack"), {"SPANHOOK_SAMPLING_PERCENT": "100"}) as one:
+    with stack(tmp_path_factory.mktemp("stack"), {"SPANHOOK_SAMPLING_PERCENT": "100"}, traces=True) as one:
         yield one
 
 

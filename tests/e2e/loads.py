@@ -1,6 +1,7 @@
 """Running ``spanhook load`` against the stack, and what Prometheus is expected to say of it."""
 
 import json
+import math
 import os
 import re
 import subprocess
@@ -80,6 +81,16 @@ def stored(prometheus: Prometheus, names: set[str], instance: str) -> Series:
         assert key not in found, f"two series where the attributes tell of one: {sample.labels}"
         found[key] = sample.value
     return found
+
+
+def complete(prometheus: Prometheus, document: Any, instance: str) -> bool:
+    """Whether all that a load has printed is in Prometheus.
+
+    Series alone would not tell: each begins with a zero that Prometheus puts there, and grows with every export.
+    """
+    expected = foretold(document)
+    there = stored(prometheus, {name for name, _ in expected}, instance)
+    return all(math.isclose(there.get(key, 0.0), value, rel_tol=1e-12) for key, value in expected.items())
 
 
 def _which(sample: Sample) -> frozenset[tuple[str, str]]:

@@ -7,8 +7,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
+import yaml
 
-from tests.e2e.backends import Loki, Prometheus, Sink
+from tests.e2e.backends import Loki, Prometheus, Sink, Tempo
 from tests.e2e.programs import CACHE, Server, free_ports, program
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -58,12 +59,13 @@ class Pipe:
 
 @dataclass(frozen=True, slots=True)
 class Stack(Pipe):
-    """The same with real backends, but for Tempo."""
+    """The same with real backends, as far as they were built."""
 
     prometheus: Prometheus
     prometheus_server: Server
     alertmanager: str
     loki: Loki | None
+    tempo: Tempo | None
 
 
 @contextmanager
@@ -90,7 +92,11 @@ def pipe(
 
 @contextmanager
 def stack(
-    folder: Path, environ: Mapping[str, str] | None = None, webhook: str = "http://127.0.0.1:9/"
+    folder: Path,
+    environ: Mapping[str, str] | None = None,
+    webhook: str = "http://127.0.0.1:9/",
+    *,
+    traces: bool = False,
 ) -> Generator[Stack, None, None]:
     """Run all of it; logs go to Loki if it was built, else to the sink.
 
@@ -98,10 +104,11 @@ def stack(
         folder: Where everything is kept.
         environ: More variables for the collector.
         webhook: Where alerts go.
+        traces: Send traces to Tempo if it was built; it takes a while to start. Else they go to the sink.
     """
     with ExitStack() as running:
         sink, sink_ports = _started_sink(running, folder / "sink")
-        alertmanager, at, loki, loki_internal = free_ports(4)
+        alertmanager, at, loki, loki_internal, tempo, tempo_otlp, tempo_internal = free_ports(7)
         _start(running, _alertmanager(folder / "alertmanager", alertmanager, webhook))
         prometheus = _start(running, _prometheus(folder / "prometheus", at, alertmanager))
         loki_path = program("loki")
@@ -109,8 +116,13 @@ def stack(
             loki = sink_ports[1]
         else:
             _start(running, _loki(loki_path, folder / "loki", loki, loki_internal))
+        tempo_path = program("tempo") if traces else None
+        if tempo_path is None:
+            tempo_otlp = sink_ports[0]
+        else:
+            _start(running, _tempo(tempo_path, folder / "tempo", tempo, tempo_otlp, tempo_internal), patience=2)
         started, ports = _started_collector(
-            running, folder / "collector", {**_backends(sink_ports[0], at, loki), **(environ or {})}, "standalone.yaml"
+            running, folder / "collector", {**_backends(tempo_otlp, at, loki), **(environ or {})}, "standalone.yaml"
         )
         yield Stack(
             _url(ports[1]),
@@ -122,6 +134,7 @@ def stack(
             prometheus,
             _url(alertmanager),
             Loki(_url(loki)) if loki_path is not None else None,
+            Tempo(_url(tempo)) if tempo_path is not None else None,
         )
 
 
@@ -137,9 +150,9 @@ def _backends(tempo: int, prometheus: int, loki: int) -> dict[str, str]:
     }
 
 
-def _start(running: ExitStack, server: Server) -> Server:
+def _start(running: ExitStack, server: Server, patience: float = 30.0) -> Server:
     server.start()
-    running.callback(server.stop)
+    running.callback(server.stop, patience)
     return server
 
 
@@ -202,6 +215,24 @@ def _loki(path: Path, folder: Path, port: int, internal: int) -> Server:
         "SPANHOOK_LOKI_DATA": str(folder / "data"),
     }
     arguments = [f"-config.file={BACKENDS / 'loki.yaml'}", "-config.expand-env=true"]
+    return Server(path, arguments, folder, f"{_url(port)}/ready", environ)
+
+
+def _tempo(path: Path, folder: Path, port: int, otlp: int, internal: int) -> Server:
+    """The newest Tempo that can be built is a 2.8, which does not know two sections of the file: its defaults serve."""
+    folder.mkdir(parents=True)
+    known = yaml.safe_load((BACKENDS / "tempo.yaml").read_text())
+    for newer in ("live_store", "backend_scheduler"):
+        del known[newer]
+    (folder / "tempo.yaml").write_text(yaml.safe_dump(known))
+    environ = {
+        "SPANHOOK_TEMPO_HOST": "127.0.0.1",
+        "SPANHOOK_TEMPO_PORT": str(port),
+        "SPANHOOK_TEMPO_OTLP_PORT": str(otlp),
+        "SPANHOOK_TEMPO_INTERNAL_PORT": str(internal),
+        "SPANHOOK_TEMPO_DATA": str(folder / "data"),
+    }
+    arguments = ["-target=all", "-config.file=tempo.yaml", "-config.expand-env=true"]
     return Server(path, arguments, folder, f"{_url(port)}/ready", environ)
 
 

@@ -1,0 +1,131 @@
+"""What is asked of traces, in Tempo: every TraceQL query of every panel finds the spans that the load has counted."""
+
+import time
+import uuid
+from collections import Counter
+from typing import Any
+
+import pytest
+
+from spanhook import semconv
+from tests.e2e.backends import Found, Tempo
+from tests.e2e.loads import PROMETHEUS_NAMES, load
+from tests.e2e.programs import until
+from tests.e2e.sending import application
+from tests.e2e.stack import Stack, needed
+from tests.panels import Query, queries
+
+pytestmark = pytest.mark.e2e
+
+TRACEQL = {str(query): query for query in queries() if query.source == "tempo"}
+
+
+class Kept:
+    """Tempo behind a stack that kept every trace of a load."""
+
+    def __init__(self, tempo: Tempo, service: str, document: Any) -> None:
+        self.tempo, self.service, self.document = tempo, service, document
+
+    def found(self, query: Query) -> list[Found]:
+        return self.tempo.query(query.put_in({"service": self.service}))
+
+    def every(self) -> list[Found]:
+        return self.tempo.query(f'{{ resource.service.name = "{self.service}" }} | select(span."{semconv.KIND}")')
+
+    def counted(self, metric: str, *by: str) -> Counter[tuple[str, ...]]:
+        """What the load counted of a metric, by attributes."""
+        found: Counter[tuple[str, ...]] = Counter()
+        for row in self.document["metrics"][metric]:
+            found[tuple(str(row["attributes"].get(one, "")) for one in by)] += row.get("count", row.get("value"))
+        return found
+
+
+@pytest.fixture(scope="module")
+def kept(running: Stack) -> Kept:
+    needed("tempo")
+    assert running.tempo is not None
+    service = f"shop-{uuid.uuid4()}"
+    document = load({**running.environ(), "OTEL_SERVICE_NAME": service})
+    one = Kept(running.tempo, service, document)
+    spans = sum(document["totals"]["spans"].values())
+    until(lambda: len(one.every()) >= spans, f"{spans} spans in Tempo", 90)
+    return one
+
+
+def _by(found: list[Found], *names: str) -> Counter[tuple[str, ...]]:
+    return Counter(tuple(str(span.attributes.get(name, "")) for name in names) for span in found)
+
+
+def test_every_span_is_there(kept: Kept) -> None:
+    assert _by(kept.every(), semconv.KIND) == {(kind,): n for kind, n in kept.document["totals"]["spans"].items()}
+
+
+def test_where_they_broke(kept: Kept) -> None:
+    wanted = Counter[tuple[str, ...]]()
+    for kind, metric in (
+        ("agent.invoke", semconv.METRIC_AGENT_DURATION),
+        ("tool.execute", semconv.METRIC_TOOL_DURATION),
+    ):
+        for (status,), count in kept.counted(metric, semconv.STATUS).items():
+            if status in ("error", "rejected"):
+                wanted[kind, status] += count
+    for (error,), count in kept.counted(semconv.METRIC_CLIENT_DURATION, semconv.ERROR_TYPE).items():
+        if error and "CancelledError" not in error:
+            wanted["llm.call", "rejected" if error == "spanhook.Reject" else "error"] += count
+    assert _by(kept.found(TRACEQL["agents/Where they broke/A"]), semconv.KIND, semconv.STATUS) == wanted
+
+
+def test_tools_that_failed_or_were_refused(kept: Kept) -> None:
+    by = (semconv.GEN_AI_TOOL_NAME, semconv.STATUS, semconv.ERROR_TYPE)
+    counted = kept.counted(semconv.METRIC_TOOL_DURATION, *by)
+    wanted = {key: count for key, count in counted.items() if key[1] in ("error", "rejected")}
+    assert _by(kept.found(TRACEQL["tools/Executions that failed or were refused/A"]), *by) == wanted
+
+
+def test_who_was_blocked(kept: Kept) -> None:
+    """A span names the hook that decided; where two failed on it, one of them. The load exports no foreign spans."""
+    found = _by(kept.found(TRACEQL["hooks/Blocked, in traces/A"]), semconv.DECISION_HOOK, semconv.DECISION)
+    decisions = kept.counted(semconv.METRIC_DECISIONS, semconv.HOOK, semconv.DECISION, semconv.COVERAGE)
+    wanted = Counter({key[:2]: count for key, count in decisions.items() if key[2] == "enforced"})
+    for (hook, decision), count in wanted.items():
+        if decision in ("reject", "pause"):
+            assert found[hook, decision] == count
+    assert found <= wanted
+
+
+def test_no_tool_of_the_load_takes_a_second(kept: Kept) -> None:
+    query = TRACEQL["tools/Slow executions/A"]
+    assert kept.found(query) == []
+    quicker = Query(query.dashboard, query.panel, query.ref, query.source, query.text.replace("> 1s", "> 1ns"))
+    assert len(kept.found(quicker)) == kept.document["totals"]["spans"]["tool.execute"]
+
+
+def test_every_query_is_checked() -> None:
+    assert TRACEQL.keys() == {
+        "agents/Where they broke/A",
+        "hooks/Blocked, in traces/A",
+        "tools/Slow executions/A",
+        "tools/Executions that failed or were refused/A",
+    }
+
+
+@pytest.mark.parametrize("metric", [semconv.METRIC_AGENT_DURATION, semconv.METRIC_CLIENT_DURATION])
+def test_a_point_on_a_graph_leads_to_a_trace(kept: Kept, running: Stack, metric: str) -> None:
+    now = time.time()
+    selector = f'{PROMETHEUS_NAMES[metric]}_bucket{{service_name="{kept.service}"}}'
+    exemplars = running.prometheus.exemplars(selector, now - 3600, now)
+    assert exemplars
+    assert {one["labels"]["trace_id"] for one in exemplars} <= {span.trace_id for span in kept.every()}
+
+
+def test_content_is_not_cut_again(running: Stack) -> None:
+    needed("tempo")
+    assert running.tempo is not None
+    tempo, mark = running.tempo, uuid.uuid4().hex
+    with application(running.endpoint) as app:
+        app.run("invoke_agent long", attributes={"mark": mark, "gen_ai.input.messages": "é" * 500_000})
+    query = f'{{ span.mark = "{mark}" }} | select(span."gen_ai.input.messages", span."spanhook.truncated")'
+    (span,) = until(lambda: tempo.query(query), "the span", 90)
+    assert len(span.attributes["gen_ai.input.messages"].encode()) in (2047, 2048)
+    assert span.attributes["gen_ai.input.messages"].endswith("é…")
+    assert span.attributes["spanhook.truncated"] is True
