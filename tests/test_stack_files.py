@@ -50,7 +50,7 @@ def test_ci_builds_the_versions_that_the_compose_file_runs() -> None:
     major, minor, patch = SERVICES["prometheus"]["image"].rpartition(":v")[2].split(".")
     assert f"PROMETHEUS=0.{major}{minor}.{patch} " in tools
     assert f"ALERTMANAGER={SERVICES['alertmanager']['image'].rpartition(':v')[2]} " in tools
-    assert f"LOKI={SERVICES['loki']['image'].rpartition(':')[2]}\n" in tools
+    assert f"LOKI={SERVICES['loki']['image'].rpartition(':')[2]} " in tools
 
 
 def test_the_collector_is_built_of_just_what_its_configurations_use() -> None:

@@ -3,13 +3,14 @@
 import itertools
 import os
 import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
 import yaml
 
-from tests.e2e.stack import BACKENDS, COLLECTOR, needed
+from tests.e2e.stack import BACKENDS, COLLECTOR, ROOT, needed
 
 pytestmark = pytest.mark.e2e
 
@@ -57,6 +58,44 @@ def test_alertmanager_takes_its_configuration() -> None:
         check=False,
     )
     assert ran.returncode == 0, ran.stdout + ran.stderr
+
+
+@pytest.mark.parametrize("profiles", [[], ["demo"], ["scale"], ["state"], ["demo", "scale", "state"]], ids="+".join)
+def test_compose_takes_its_file(profiles: list[str]) -> None:
+    chosen = [word for profile in profiles for word in ("--profile", profile)]
+    ran = _compose({"GRAFANA_ADMIN_PASSWORD": "-"}, *chosen, "config", "--quiet")
+    assert (ran.returncode, ran.stderr) == (0, "")
+
+
+def test_compose_asks_for_the_password() -> None:
+    ran = _compose({}, "config", "--quiet")
+    assert ran.returncode != 0
+    assert "set GRAFANA_ADMIN_PASSWORD in .env" in ran.stderr
+
+
+def test_up_without_an_engine_says_so(tmp_path: Path) -> None:
+    (tmp_path / "docker-compose").symlink_to(needed("compose"))
+    ran = subprocess.run(
+        [sys.executable, "-m", "spanhook", "up"],
+        cwd=ROOT,
+        env={**os.environ, "PATH": str(tmp_path), "DOCKER_HOST": f"unix://{tmp_path}/nobody"},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert ran.returncode == 2
+    assert "no container engine answers (docker-compose ls failed)" in ran.stderr
+    assert "spanhook run --console" in ran.stderr
+
+
+def _compose(environ: dict[str, str], *arguments: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [needed("compose"), "--file", ROOT / "docker-compose.yml", *arguments],
+        env={"PATH": os.environ["PATH"], "HOME": os.environ["HOME"], **environ},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
 
 
 def _read(name: str) -> Any:
