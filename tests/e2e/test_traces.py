@@ -6,13 +6,14 @@ from collections import Counter
 from typing import Any
 
 import pytest
+import yaml
 
 from spanhook import semconv
 from tests.e2e.backends import Found, Tempo
 from tests.e2e.loads import PROMETHEUS_NAMES, load
 from tests.e2e.programs import until
 from tests.e2e.sending import application
-from tests.e2e.stack import Stack, needed
+from tests.e2e.stack import ROOT, Stack, needed
 from tests.panels import Query, queries
 
 pytestmark = pytest.mark.e2e
@@ -116,6 +117,44 @@ def test_a_point_on_a_graph_leads_to_a_trace(kept: Kept, running: Stack, metric:
     exemplars = running.prometheus.exemplars(selector, now - 3600, now)
     assert exemplars
     assert {one["labels"]["trace_id"] for one in exemplars} <= {span.trace_id for span in kept.every()}
+
+
+def _data_source(name: str) -> Any:
+    known = yaml.safe_load((ROOT / "grafana" / "provisioning" / "datasources" / "spanhook.yaml").read_text())
+    return next(one["jsonData"] for one in known["datasources"] if one["name"] == name)
+
+
+def _put_in(query: str, service: str, trace_id: str) -> str:
+    """As Grafana does on a click on a span: provisioning writes a dollar sign twice."""
+    query = query.replace("$$", "$")
+    known = {
+        "${__tags}": f'service_name="{service}"',
+        "$__tags": f'service_name="{service}"',
+        "${__trace.traceId}": trace_id,
+        '${__span.tags["service.name"]}': service,
+    }
+    for variable, value in known.items():
+        query = query.replace(variable, value)
+    assert "$" not in query
+    return query
+
+
+def test_a_trace_leads_to_its_log_events(kept: Kept, running: Stack) -> None:
+    needed("loki")
+    assert running.loki is not None
+    link = _data_source("Tempo")["tracesToLogsV2"]
+    (trace, *_) = [span.trace_id for span in kept.found(TRACEQL["hooks/Blocked, in traces/A"])]
+    now = time.time()
+    query = _put_in(link["query"], kept.service, trace)
+    lines = running.loki.query(query, now - 3600, now + 60)
+    assert {line["labels"]["event_name"] for line in lines} == {semconv.EVENT_RUN, semconv.EVENT_DECISION}
+    assert {line["labels"]["trace_id"] for line in lines} == {trace}
+
+
+@pytest.mark.parametrize("query", _data_source("Tempo")["tracesToMetrics"]["queries"], ids=lambda one: one["name"])
+def test_a_trace_leads_to_its_metrics(kept: Kept, running: Stack, query: dict[str, str]) -> None:
+    promql = _put_in(query["query"], kept.service, "")
+    until(lambda: any(one.value > 0 for one in running.prometheus.query(promql)), f"data for {promql}")
 
 
 def test_content_is_not_cut_again(running: Stack) -> None:
