@@ -62,8 +62,8 @@ def _measured(wanted: list[str], *, quick: bool) -> dict[str, Any]:
     kept = [one for one in costs if one is control or one.part in wanted]
     size: dict[str, int] = {}
     if "collector" in wanted:
-        for item, nanoseconds, size[item] in receiving.spent(_QUICK_SECONDS if quick else _SECONDS):
-            kept.append(Cost("collector", item, nanoseconds, nanoseconds / control.nanoseconds))
+        for cost, size[cost.item] in receiving.costs(_QUICK_SECONDS if quick else _SECONDS):
+            kept.append(cost)
         size["trace held"] = receiving.held(_QUICK_HELD if quick else _HELD)
     return {
         "machine": machine(LIBRARIES),

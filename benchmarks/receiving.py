@@ -12,6 +12,7 @@ from tests.e2e.programs import until
 from tests.e2e.stack import Pipe, pipe
 
 from benchmarks import payloads
+from benchmarks.sending import Cost, Sender
 from benchmarks.terminal import tell
 
 TICKS = os.sysconf("SC_CLK_TCK")
@@ -20,13 +21,13 @@ RESTS = 0.06
 """CPU seconds in two seconds, below which a collector that is sent nothing rests."""
 
 
-def spent(seconds: float) -> Iterator[tuple[str, float, int]]:
-    """Items and what one of them costs in CPU nanoseconds and takes as OTLP, in bytes.
+def costs(seconds: float) -> Iterator[tuple[Cost, int]]:
+    """What items cost, and the bytes that each takes as OTLP.
 
     Args:
         seconds: How long each sort is sent.
     """
-    rng = random.Random(1)
+    rng, sender = random.Random(1), Sender()
     sorts: tuple[tuple[str, str, Callable[[], bytes]], ...] = (
         ("span", "/v1/traces", lambda: payloads.traces(rng)),
         ("log event", "/v1/logs", lambda: payloads.logs(rng)),
@@ -34,7 +35,8 @@ def spent(seconds: float) -> Iterator[tuple[str, float, int]]:
     with tempfile.TemporaryDirectory() as folder, pipe(Path(folder), SETTINGS) as one:
         for item, path, make in sorts:
             tell(f"collector: {item}")
-            yield item, _spent(one, path, make, seconds), round(len(make()) / payloads.BATCH)
+            nanoseconds, control = _spent(one, path, make, seconds, sender.bare)
+            yield Cost("collector", item, nanoseconds, nanoseconds / control), round(len(make()) / payloads.BATCH)
 
 
 def held(traces: int) -> int:
@@ -57,14 +59,21 @@ def held(traces: int) -> int:
         return round((_resident(pid) - before) / (batches * payloads.BATCH // payloads.SPANS_PER_RUN))
 
 
-def _spent(one: Pipe, path: str, make: Callable[[], bytes], seconds: float) -> float:
+def _spent(
+    one: Pipe, path: str, make: Callable[[], bytes], seconds: float, control: Callable[[], None]
+) -> tuple[float, float]:
+    """CPU nanoseconds of the collector for each item, and of the control in the same time."""
     pid, url = one.collector.pid, one.endpoint + path
     _post(url, make())
-    before, sent, deadline = _settled(pid), 0, time.monotonic() + seconds
+    control()
+    before, sent, controlled, deadline = _settled(pid), 0, 0, time.monotonic() + seconds
     while time.monotonic() < deadline:
         _post(url, make())
+        start = time.process_time_ns()
+        control()
+        controlled += time.process_time_ns() - start
         sent += payloads.BATCH
-    return (_settled(pid) - before) / sent * 1e9
+    return (_settled(pid) - before) / sent * 1e9, controlled / sent
 
 
 def _post(url: str, body: bytes) -> None:
