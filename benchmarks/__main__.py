@@ -3,17 +3,15 @@
 import argparse
 import json
 import os
-import platform
 import sys
-from collections.abc import Callable, Sequence
-from importlib import metadata
+from collections.abc import Sequence
 from typing import Any
 
 from benchmarks import imports, memory, printing, rounds
+from benchmarks.terminal import machine, some, tell
 from benchmarks.variants import BASE, CONTROL, VARIANTS, Variant, named
 from benchmarks.workloads import CASES, ENDURANCE
 
-_LIBRARIES = ("opentelemetry-sdk", "wrapt", "langchain-core", "langgraph", "openai")
 _OTHERS = ("memory", "import")
 _ROUNDS, _QUICK_ROUNDS = 20, 8
 _REPEATS = 4
@@ -24,17 +22,6 @@ _IMPORTS, _QUICK_IMPORTS = 15, 5
 def _arguments(given: Sequence[str] | None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m benchmarks", description="What spanhook costs.")
     known = (*CASES, *_OTHERS)
-
-    def some(choices: Sequence[str]) -> Callable[[str], list[str]]:
-        def parse(text: str) -> list[str]:
-            chosen = text.split(",")
-            for one in chosen:
-                if one not in choices:
-                    raise argparse.ArgumentTypeError(f"{one!r} is none of {', '.join(choices)}")
-            return chosen
-
-        return parse
-
     variants = [variant.name for variant in VARIANTS if variant.instrumented]
     parser.add_argument("--only", type=some(known), default=list(known), metavar="CASE,...", help=", ".join(known))
     parser.add_argument("--variants", type=some(variants), metavar="VARIANT,...", help=", ".join(variants))
@@ -51,21 +38,6 @@ def _last_core() -> int:
     return max(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else -1
 
 
-def _machine() -> dict[str, Any]:
-    versions: dict[str, str] = {}
-    for library in _LIBRARIES:
-        try:
-            versions[library] = metadata.version(library)
-        except metadata.PackageNotFoundError:
-            versions[library] = "not installed"
-    python = f"{platform.python_implementation()} {platform.python_version()}"
-    return {"python": python, "processor": platform.machine(), "versions": versions}
-
-
-def _tell(text: str) -> None:
-    print(text, file=sys.stderr, flush=True)
-
-
 def _variants(wanted: list[str] | None, *, steps: bool) -> list[Variant]:
     """The control, the base, and what else is wanted; hooks for steps only where there are any."""
     chosen = [named(name) for name in wanted] if wanted else VARIANTS
@@ -76,13 +48,13 @@ def _variants(wanted: list[str] | None, *, steps: bool) -> list[Variant]:
 def main(given: Sequence[str] | None = None) -> int:
     options = _arguments(given)
     share = _QUICK_SHARE if options.quick else 1
-    document: dict[str, Any] = {"machine": _machine(), "cases": {}, "memory": {}, "import": None}
+    document: dict[str, Any] = {"machine": machine(), "cases": {}, "memory": {}, "import": None}
     for name in options.only:
         case = CASES.get(name)
         if case is None:
             continue
         if case.missing:
-            _tell(f"{name}: skipped: {case.missing}")
+            tell(f"{name}: skipped: {case.missing}")
             document["cases"][name] = {"about": case.about, "skipped": case.missing}
             continue
         count = options.ops or case.count
@@ -95,18 +67,18 @@ def main(given: Sequence[str] | None = None) -> int:
             rounds=times,
             count=count,
             core=options.core,
-            tell=_tell,
+            tell=tell,
         )
     if "memory" in options.only:
         for name, case in ENDURANCE.items():
-            _tell(f"memory: {name}")
+            tell(f"memory: {name}")
             document["memory"][name] = (
                 {"about": case.about, "skipped": case.missing}
                 if case.missing
                 else memory.measure(case, options.ops or case.count // share, options.core)
             )
     if "import" in options.only:
-        _tell("import")
+        tell("import")
         document["import"] = imports.measure(_QUICK_IMPORTS if options.quick else _IMPORTS)
     print(json.dumps(document, indent=2) if options.json else printing.tables(document))
     return 0

@@ -8,7 +8,7 @@ from benchmarks.variants import BASE
 
 def tables(document: dict[str, Any]) -> str:
     """Everything that was measured, as Markdown."""
-    parts = [_machine(document["machine"])]
+    parts = [machine(document["machine"])]
     parts += [_case(name, case) for name, case in document["cases"].items()]
     if document["memory"]:
         parts.append(_memory(document["memory"]))
@@ -17,9 +17,10 @@ def tables(document: dict[str, Any]) -> str:
     return "\n\n".join(parts)
 
 
-def _machine(machine: dict[str, Any]) -> str:
-    versions = ", ".join(f"{name} {version}" for name, version in machine["versions"].items())
-    return f"{machine['python']} on {machine['processor']}; {versions}"
+def machine(told: dict[str, Any]) -> str:
+    """What it was measured on."""
+    versions = ", ".join(f"{name} {version}" for name, version in told["versions"].items())
+    return f"{told['python']} on {told['processor']}; {versions}"
 
 
 def _case(name: str, case: dict[str, Any]) -> str:
@@ -44,7 +45,7 @@ def _case(name: str, case: dict[str, Any]) -> str:
     heads = ("variant", "overhead us", "+-", "over base", "with GC, export", "spans", "bare spans us", "ratio", "")
     taken = f"{case['repeats']} times {case['rounds']} rounds of {case['count']}"
     about = f"Not instrumented: {case['control_us']:.1f} us per operation; {taken}."
-    return f"{title}\n\n{about}\n\n{_table(heads, rows)}"
+    return f"{title}\n\n{about}\n\n{table(heads, rows)}"
 
 
 def _memory(memory: dict[str, Any]) -> str:
@@ -60,7 +61,7 @@ def _memory(memory: dict[str, Any]) -> str:
         for name, case in memory.items()
     ]
     heads = ("work", "calls", "bytes/call", "control", "objects/call", "control", "")
-    return f"## Memory: growth per call\n\n{_table(heads, rows)}"
+    return f"## Memory: growth per call\n\n{table(heads, rows)}"
 
 
 _WHO = ("spanhook", "control")
@@ -71,10 +72,11 @@ def _import(told: dict[str, Any]) -> str:
         (name, f"{told[f'{name}_ms']:.0f}", f"{told[f'{name}_cpu_ms']:.0f}") for name in ("opentelemetry", "spanhook")
     ]
     about = "What `import spanhook` adds once OpenTelemetry's own modules are imported; the least of several times."
-    return f"## Import\n\n{about}\n\n{_table(('import', 'wall ms', 'CPU ms'), rows)}"
+    return f"## Import\n\n{about}\n\n{table(('import', 'wall ms', 'CPU ms'), rows)}"
 
 
-def _table(heads: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+def table(heads: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+    """Rows as a Markdown table, whose first and last columns are words."""
     lines = [heads, *rows]
     widths = [max(3, *(len(line[column]) for line in lines)) for column in range(len(heads))]
     last = len(heads) - 1

@@ -1,6 +1,7 @@
 """The benchmarks run and say what they measured; how fast anything was is not asserted anywhere."""
 
 import json
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -60,3 +61,43 @@ def test_memory_and_imports_are_measured() -> None:
         for side in ("control", "spanhook"):
             assert len(slopes[side]["looks"]) == 5
     assert found["import"]["spanhook_ms"] > 0
+
+
+def piped(*arguments: str, **environ: str) -> Any:
+    done = subprocess.run(
+        [sys.executable, "-m", "benchmarks.pipeline", "--json", "--quick", *arguments],
+        cwd=ROOT,
+        env={**os.environ, **environ},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    return json.loads(done.stdout)
+
+
+def items(document: Any, part: str) -> set[str]:
+    return {one["item"] for one in document["stages"] if one["part"] == part and one["per_cpu_second"] > 0}
+
+
+def test_spans_and_log_events_are_measured_against_bare_spans() -> None:
+    found = piped("--only", "sdk")
+    assert items(found, "sdk") == {"span of the bare SDK", "span", "log event"}
+    assert found["stages"][0]["ratio"] == 1.0
+    assert set(found["runs_per_core_day"]) == {"sdk"}
+
+
+def test_what_needs_a_collector_names_what_builds_it(tmp_path: Path) -> None:
+    found = piped("--only", "exporter,collector", SPANHOOK_CI_CACHE=str(tmp_path))
+    reason = f"no otelcol in {tmp_path / 'bin'}: .ci/tools otelcol builds it"
+    assert found["skipped"] == {"exporter": reason, "collector": reason}
+    assert items(found, "sdk") == {"span of the bare SDK"}
+
+
+@pytest.mark.e2e
+def test_exporter_and_collector_are_measured() -> None:
+    found = piped("--only", "exporter,collector")
+    assert found["skipped"] == {}
+    assert items(found, "exporter") >= {"span", "log event"}
+    assert items(found, "collector") == {"span", "log event"}
+    assert set(found["bytes"]) == {"span", "log event", "trace held"}

@@ -39,6 +39,8 @@ SAMPLING_DECIDED: Final = "otelcol_processor_tail_sampling_global_count_traces_s
 SAMPLING_BY_POLICY: Final = "otelcol_processor_tail_sampling_count_traces_sampled_total"
 SAMPLING_HELD: Final = "otelcol_processor_tail_sampling_sampling_traces_on_memory"
 SAMPLING_EARLY: Final = "otelcol_processor_tail_sampling_sampling_trace_dropped_too_early_total"
+SAMPLING_LATE: Final = "otelcol_processor_tail_sampling_early_releases_from_cache_decision_total"
+"""Spans that came after the decision about their trace, which they follow."""
 COLLECTOR_MEMORY: Final = "otelcol_process_memory_rss_bytes"
 COLLECTOR_CPU: Final = "otelcol_process_cpu_seconds_total"
 
@@ -52,7 +54,7 @@ METRICS: Final = frozenset(
     {
         SPAN_CALLS, GRAPH_REQUESTS, SDK_STARTED, *SDK_QUEUE, *SDK_PROCESSED, *SDK_EXPORTED, EXPORT_QUEUE,
         EXPORT_CAPACITY, SAMPLING_TRACES, SAMPLING_DECIDED, SAMPLING_BY_POLICY, SAMPLING_HELD, SAMPLING_EARLY,
-        COLLECTOR_MEMORY, COLLECTOR_CPU, ALERTS, UP, BUDGET,
+        SAMPLING_LATE, COLLECTOR_MEMORY, COLLECTOR_CPU, ALERTS, UP, BUDGET,
     }
     | {RECEIVED.format(outcome=how, signal=of) for how in ("accepted", "refused", "failed") for of in SIGNALS}
     | {SENT.format(outcome=how, signal=of) for how in ("sent", "send_failed", "enqueue_failed") for of in SIGNALS}

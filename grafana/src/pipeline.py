@@ -197,7 +197,7 @@ def _collector() -> frame.Row:
             unit="cps",
             empty="No trace was decided in this time",
             stacked=True,
-            width=8,
+            width=6,
         ),
         graph(
             "Kept, by policy",
@@ -205,7 +205,7 @@ def _collector() -> frame.Row:
             Line(policy, "{{policy}}"),
             unit="cps",
             empty="No trace was kept in this time",
-            width=8,
+            width=6,
         ),
         graph(
             "Traces held",
@@ -214,7 +214,17 @@ def _collector() -> frame.Row:
             Line(summed(rate(series(outside.SAMPLING_EARLY)), "instance"), "decided early by {{instance}}, per second"),
             unit="short",
             empty=NO_COLLECTOR,
-            width=8,
+            width=6,
+        ),
+        graph(
+            "Late and not kept",
+            "Spans per second that came after the decision not to keep their trace, however they ended: of runs that "
+            "last longer than SPANHOOK_SAMPLING_WAIT, or of what goes on 10 s after its root has ended. Usage, "
+            "decisions and log events are not among it.",
+            Line(summed(rate(series(outside.SAMPLING_LATE, is_("sampled", "false"))), "instance"), "{{instance}}"),
+            unit="cps",
+            empty="No such span came in this time",
+            width=6,
         ),
     ]
 

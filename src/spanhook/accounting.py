@@ -71,7 +71,7 @@ def _overheard(op: Operation) -> None:
         try:
             attributes, used = chunks.response()
         except Exception as error:
-            internal.report("extract.response", error)
+            internal.report("extract.response", error, lost=1)
             continue
         op.end_attributes = {**attributes, **(op.end_attributes or {})}
         if used is not None:

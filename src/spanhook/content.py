@@ -31,7 +31,7 @@ def captured(op: Operation) -> dict[str, Any]:
             if op.error is None and (messages := op.response.messages):
                 found[semconv.GEN_AI_OUTPUT_MESSAGES] = list(messages)
     except Exception as error:
-        internal.report("extract.content", error)
+        internal.report("extract.content", error, lost=1)
     return found
 
 

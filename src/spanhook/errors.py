@@ -38,16 +38,26 @@ class InternalErrors:
     """Counts errors of our own code by component, and logs each place once.
 
     ``fatal`` makes them propagate instead; spanhook's own tests and ``spanhook.testing`` switch it on.
+
+    Attributes:
+        counts: How many errors there were, by component.
+        lost: How many items of telemetry they cost, by component.
     """
 
     def __init__(self) -> None:
         self.fatal = False
         self.counts: Counter[str] = Counter()
+        self.lost: Counter[str] = Counter()
         self._seen: set[str] = set()
         self._lock = threading.Lock()
 
-    def report(self, component: str, error: BaseException) -> None:
+    def report(self, component: str, error: BaseException, *, lost: int = 0) -> None:
         """Count ``error`` under ``component`` and log it if this place has not failed before.
+
+        Args:
+            component: What failed.
+            error: How.
+            lost: How many items of telemetry are not kept because of it.
 
         Raises:
             BaseException: ``error`` itself, when ``fatal`` is set.
@@ -56,6 +66,7 @@ class InternalErrors:
             raise error
         with self._lock:
             self.counts[component] += 1
+            self._lose(component, lost)
             place = f"{component}:{type(error).__name__}:{_where(error.__traceback__)}"
             if place in self._seen:
                 return
@@ -64,9 +75,18 @@ class InternalErrors:
             "spanhook: internal error in %s (the application is not affected; logged once)", component, exc_info=error
         )
 
+    def lose(self, component: str, items: int) -> None:
+        """Count telemetry that is not kept although nothing failed."""
+        with self._lock:
+            self._lose(component, items)
+
+    def _lose(self, component: str, items: int) -> None:
+        if items:
+            self.lost[component] += items
+
     def renew(self) -> None:
         """Start from nothing in a forked child, whose parent keeps its own counts."""
-        self.counts = Counter()
+        self.counts, self.lost = Counter(), Counter()
         self._lock = threading.Lock()
 
 

@@ -62,7 +62,7 @@ class Absorbed:
         try:
             attributes, used = self.shape.response(result)
         except Exception as error:
-            internal.report("extract.response", error)
+            internal.report("extract.response", error, lost=1)
             return
         op = self.op
         if used is not None:
@@ -143,7 +143,7 @@ def begin(shape: Shape, instance: Any, args: Args, kwargs: Kwargs) -> Operation 
             f"{operation} {target}" if target else operation, before, shape.span_kind, attributes
         )
     except Exception as error:
-        internal.report("span.start", error)
+        internal.report("span.start", error, lost=1)
         op.span = INVALID_SPAN
     if not in_hook:
         latch = latch or op.root.latch  # of a run that has ended, too: what it started may outlive it
@@ -203,7 +203,7 @@ def settle(op: Operation, result: Any) -> None:
     try:
         attributes, used = op.shape.response(result)
     except Exception as error:
-        internal.report("extract.response", error)
+        internal.report("extract.response", error, lost=1)
         return
     told(op, attributes, used)
 
@@ -215,7 +215,7 @@ def fail(op: Operation, error: BaseException) -> None:
         try:
             attributes, used = op.shape.failure(op.instance, op.args, op.kwargs, error)
         except Exception as failure:
-            internal.report("extract.failure", failure)
+            internal.report("extract.failure", failure, lost=1)
             return
         told(op, attributes, used)
 
@@ -274,7 +274,7 @@ def _tell(op: Operation) -> None:
     try:
         report(op, telemetry)
     except Exception as error:
-        internal.report("report", error)
+        internal.report("report", error, lost=1)
     for listener in listeners:
         try:
             listener(op)

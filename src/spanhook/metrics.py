@@ -52,18 +52,15 @@ class Counts:
     Attributes:
         usage: The five token buckets, nano-dollars and unpriced tokens, by ``USAGE_KEY``.
         decisions: Number and nanoseconds, by ``DECISION_KEY``.
-        dropped: Telemetry that could not be kept, by component.
     """
 
     def __init__(self) -> None:
         self.usage = Cells(7)
         self.decisions = Cells(2)
-        self.dropped: Counter[str] = Counter()
 
     def renew(self) -> None:
         self.usage.renew()
         self.decisions.renew()
-        self.dropped = Counter()
 
 
 counts = Counts()
@@ -190,7 +187,7 @@ class Instruments:
         yield from _by_component(self._now().errors, self.since.errors)
 
     def _dropped(self) -> Iterator[Observation]:
-        yield from _by_component(self._now().dropped, self.since.dropped)
+        yield from _by_component(self._now().lost, self.since.lost)
 
     def _gauge(self, name: str) -> Callable[[], Iterator[Observation]]:
         def read() -> Iterator[Observation]:
@@ -214,7 +211,7 @@ class Snapshot:
         self.usage = counts.usage.sums() if taken else {}
         self.decisions = _unlabelled(counts.decisions.sums()) if taken else {}
         self.errors = Counter(internal.counts) if taken else Counter[str]()
-        self.dropped = Counter(counts.dropped) if taken else Counter[str]()
+        self.lost = Counter(internal.lost) if taken else Counter[str]()
 
 
 def _unlabelled(sums: Mapping[Key, Vector]) -> dict[Key, Vector]:

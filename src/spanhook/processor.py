@@ -151,7 +151,7 @@ class ForeignSpans(SpanProcessor):
                 op = live.begin(span, self._hooks.plans.get(kind, Plan()), kind)
                 live.gate(op)
         except Exception as error:
-            internal.report("processor", error)
+            internal.report("processor", error, lost=1)
         if op is not None and not op.called:
             self._refuse(op, span, parent_context)
 
@@ -175,7 +175,7 @@ class ForeignSpans(SpanProcessor):
             try:
                 live.end(span)
             except Exception as error:
-                internal.report("processor", error)
+                internal.report("processor", error, lost=1)
 
 
 def processors_of(provider: Any) -> list[SpanProcessor]:

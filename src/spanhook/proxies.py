@@ -41,7 +41,7 @@ class Overheard(Transparent):
         try:
             return self._self_chunks.add(chunk)
         except Exception as error:
-            internal.report("extract.chunk", error)
+            internal.report("extract.chunk", error, lost=1)
             return True
 
     def __enter__(self) -> Any:
@@ -66,7 +66,7 @@ def overhear(absorbed: Absorbed, instance: Any, args: Args, kwargs: Kwargs, resu
         body = shape.body(instance, args, kwargs, result) if shape.body is not None else None
         chunks = body.chunks if body is not None else shape.chunks(instance, args, kwargs)
     except Exception as error:
-        internal.report("extract.chunks", error)
+        internal.report("extract.chunks", error, lost=1)
         return result
     absorbed.op.__dict__.setdefault("overheard", []).append(chunks)
     if body is None:

@@ -1,14 +1,12 @@
 """What is told about an operation that has ended: the end of its span, the histograms, the log events."""
 
-from collections import Counter
 from contextlib import suppress
 from typing import Any
 
-from opentelemetry._logs import Logger, LogRecord, SeverityNumber
 from opentelemetry.context import Context
 from opentelemetry.trace import Status, StatusCode, set_span_in_context
 
-from spanhook import content, semconv
+from spanhook import content, events, semconv
 from spanhook.context import Identity
 from spanhook.errors import internal
 from spanhook.hook import Reject
@@ -30,7 +28,7 @@ _CLIENT_ATTRIBUTES = (
 
 
 def report(op: Operation, telemetry: Telemetry) -> None:
-    """End the span of ``op``, record its histograms and emit its events."""
+    """End the span of ``op``, record its histograms and emit its events; what fails of it costs none of the rest."""
     try:
         _report(op, telemetry)
     finally:
@@ -43,24 +41,37 @@ def _report(op: Operation, telemetry: Telemetry) -> None:
     kept = None
     if telemetry.span_content or (telemetry.event_content and logger is not None):
         kept = content.captured(op)
-    if span.is_recording():
-        attributes = _end_attributes(op)
-        if kept and telemetry.span_content:
-            attributes.update(content.as_text(kept))
-        fill(span, attributes)
-        if op.decisions:
-            for decision in op.decisions:
-                span.add_event(semconv.EVENT_DECISION, _decision_attributes(decision), decision.time_ns)
-        if op.phase == "error" and op.status != "cancelled":
-            _fail(op)
-    if instruments is not None or logger is not None:
-        context = set_span_in_context(span)
-        if instruments is not None and not op.foreign:
-            _measure(op, instruments, context)
-        if logger is not None:
-            _tell(op, logger, context, telemetry.settings.mode)
-            if kept and telemetry.event_content:
-                _emit(logger, context, semconv.EVENT_INFERENCE_DETAILS, _client(op, None), content.as_body(kept))
+    try:
+        if span.is_recording():
+            _describe(op, kept if telemetry.span_content else None)
+    except Exception as error:
+        internal.report("report.span", error, lost=1)
+    if instruments is None and logger is None:
+        return
+    context, error_type = set_span_in_context(span), _error_type(op) if op.phase == "error" else None
+    if instruments is not None and not op.foreign:
+        try:
+            _measure(op, instruments, context, error_type)
+        except Exception as error:
+            internal.report("report.metrics", error, lost=1)
+    if logger is not None:
+        events.tell(op, logger, context, telemetry.settings.mode, error_type)
+        if kept and telemetry.event_content:
+            events.emit(logger, context, semconv.EVENT_INFERENCE_DETAILS, _client(op, None), content.as_body(kept))
+
+
+def _describe(op: Operation, kept: dict[str, Any] | None) -> None:
+    """What the span is to say of an operation that has ended."""
+    span = op.span
+    attributes = _end_attributes(op)
+    if kept:
+        attributes.update(content.as_text(kept))
+    fill(span, attributes)
+    if op.decisions:
+        for decision in op.decisions:
+            span.add_event(semconv.EVENT_DECISION, events.decision_attributes(decision), decision.time_ns)
+    if op.phase == "error" and op.status != "cancelled":
+        _fail(op)
 
 
 def _end_attributes(op: Operation) -> dict[str, Any]:
@@ -187,10 +198,9 @@ def _client(op: Operation, error_type: str | None) -> dict[str, Any]:
     return found
 
 
-def _measure(op: Operation, instruments: Instruments, context: Context) -> None:
+def _measure(op: Operation, instruments: Instruments, context: Context, error_type: str | None) -> None:
     """Record the histograms; ``context`` links exemplars to the trace."""
     seconds = (op.end_ns - op.start_ns) / 1e9
-    error_type = _error_type(op) if op.phase == "error" else None
     if op.kind in ("llm.call", "embeddings.create"):
         attributes = _client(op, error_type)
         instruments.duration.record(seconds, attributes, context)
@@ -220,97 +230,3 @@ def _measure(op: Operation, instruments: Instruments, context: Context) -> None:
             del attributes[semconv.GEN_AI_AGENT_NAME]
         instruments.llm_calls.record(used.llm_calls, attributes, context)
         instruments.tool_calls.record(used.tool_calls, attributes, context)
-
-
-# ----------------------------------------------------------------------------------------------- log events
-
-
-def _emit(logger: Logger, context: Context, name: str, attributes: dict[str, Any], body: Any = None) -> None:
-    logger.emit(
-        LogRecord(
-            context=context,
-            severity_number=SeverityNumber.INFO,
-            event_name=name,
-            attributes=attributes,
-            body=body,
-        )
-    )
-
-
-def _decision_attributes(decision: DecisionRecord) -> dict[str, Any]:
-    attributes: dict[str, Any] = {
-        semconv.HOOK: decision.hook,
-        semconv.EVENT: decision.event,
-        semconv.DECISION: decision.decision,
-        semconv.DECISION_REASON: decision.reason,
-        semconv.FAIL_MODE: decision.fail_mode,
-        semconv.HOOK_DURATION: decision.duration_ns / 1e9,
-    }
-    if decision.status_code:
-        attributes[semconv.STATUS_CODE] = decision.status_code
-    return attributes
-
-
-def _who(op: Operation) -> dict[str, Any]:
-    identity = op.identity
-    known = {
-        semconv.RUN_ID: identity.run_id,
-        semconv.TENANT_ID: identity.tenant_id,
-        semconv.USER_ID: identity.user_id,
-        semconv.SESSION_ID: identity.session_id,
-        semconv.GEN_AI_CONVERSATION_ID: identity.session_id,
-        semconv.GEN_AI_AGENT_NAME: identity.agent_id,
-    }
-    return {key: value for key, value in known.items() if value}
-
-
-def _tell(op: Operation, logger: Logger, context: Context, mode: str) -> None:
-    """The two log events that no sampler touches."""
-    for decision in op.decisions:
-        _emit_decision(op, decision, logger, context, mode)
-    if op.parent is None:
-        _emit_run(op, logger, context)
-
-
-def _emit_decision(op: Operation, decision: DecisionRecord, logger: Logger, context: Context, mode: str) -> None:
-    attributes = {
-        **_decision_attributes(decision),
-        **_who(op),
-        semconv.KIND: op.kind,
-        semconv.TARGET: op.name,
-        semconv.MODE: mode,
-        semconv.COVERAGE: op.coverage or "enforced",
-    }
-    _emit(logger, context, semconv.EVENT_DECISION, attributes)
-
-
-def _emit_run(op: Operation, logger: Logger, context: Context) -> None:
-    used = op.usage
-    attributes = {
-        **_who(op),
-        semconv.KIND: op.kind,
-        semconv.TARGET: op.name,
-        semconv.STATUS: op.status,
-        semconv.DURATION: (op.end_ns - op.start_ns) / 1e9,
-        semconv.USAGE_INPUT_TOKENS: used.input_tokens,
-        semconv.USAGE_OUTPUT_TOKENS: used.output_tokens,
-        semconv.USAGE_CACHE_READ_TOKENS: used.cache_read_tokens,
-        semconv.USAGE_CACHE_WRITE_TOKENS: used.cache_write_tokens,
-        semconv.USAGE_REASONING_TOKENS: used.reasoning_tokens,
-        semconv.USAGE_UNPRICED_TOKENS: used.unpriced_tokens,
-        semconv.LLM_CALLS: used.llm_calls,
-        semconv.TOOL_CALLS: used.tool_calls,
-    }
-    if used.estimated:
-        attributes[semconv.USAGE_ESTIMATED] = True
-    if used.cost_usd is not None:
-        attributes[semconv.COST_USD] = used.cost_usd
-    if op.phase == "error":
-        attributes[semconv.ERROR_TYPE] = _error_type(op)
-    decided = Counter(op.run_decisions or ())
-    attributes[semconv.DECISION_COUNTS] = sum(decided.values())
-    body = {
-        semconv.USAGE_BY_MODEL: {model: one.as_metadata() for model, one in op.usage_by_model.items()},
-        semconv.DECISION_COUNTS: dict(decided),
-    }
-    _emit(logger, context, semconv.EVENT_RUN, attributes, body)

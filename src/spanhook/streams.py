@@ -105,7 +105,7 @@ class Track:
             if self._chunks is not None:
                 self._chunks.keep = op.plan is not None or telemetry.span_content or telemetry.event_content
         except Exception as error:
-            internal.report("extract.chunks", error)
+            internal.report("extract.chunks", error, lost=1)
 
     def _hold(self, run: Run | None) -> Run | None:
         self._run = run
@@ -265,7 +265,7 @@ class Track:
         try:
             return self._chunks.add(chunk)
         except Exception as error:
-            internal.report("extract.chunk", error)
+            internal.report("extract.chunk", error, lost=1)
             return True
 
     def _enter(self) -> Held | None:
@@ -345,7 +345,7 @@ class Track:
             if self._chunks.keep:
                 op.result = self._chunks.result()
         except Exception as error:
-            internal.report("extract.response", error)
+            internal.report("extract.response", error, lost=1)
 
     def let_go(self) -> None:
         """The consumer dropped the stream without closing it. Runs in a finalizer, so it only hands over."""

@@ -140,8 +140,8 @@ class Reaper:
                         return
                     self._thread = thread
                     # Registered late, so that it runs before the exit handlers of providers made before.
-                    atexit.unregister(self.drain)
-                    atexit.register(self.drain)
+                    atexit.unregister(self.leave)
+                    atexit.register(self.leave)
 
     def here(self) -> bool:
         """Whether the caller is what is being reaped."""
@@ -150,11 +150,17 @@ class Reaper:
     def put(self, end: Callable[[], None]) -> None:
         self._found.put(end)
 
-    def drain(self, seconds: float = 5.0) -> None:
-        """End what has been found so far before returning; for the interpreter's exit and for tests."""
+    def leave(self, seconds: float = 5.0) -> None:
+        """The interpreter exits: what has not been ended by then, the one under way included, is never told of."""
+        found = self._found
+        if not self.drain(seconds):
+            internal.lose("reaper", found.qsize())  # of which the last is `drain`'s own
+
+    def drain(self, seconds: float = 5.0) -> bool:
+        """End what has been found so far before returning; whether that was done within ``seconds``."""
         found, done = self._found, threading.Event()
         if self._thread is None and found.empty():
-            return
+            return True
 
         def last() -> None:
             if found.empty():
@@ -167,7 +173,7 @@ class Reaper:
         if self._thread is None:
             while not done.is_set():
                 self._end(found.get())
-        done.wait(seconds)
+        return done.wait(seconds)
 
     def _run(self) -> None:
         found = self._found
@@ -178,7 +184,8 @@ class Reaper:
         try:
             end()
         except Exception as error:
-            internal.report("reaper", error)
+            late = isinstance(error, TimeoutError)  # it is still being ended, on a loop
+            internal.report("reaper", error, lost=0 if late else 1)
 
 
 reaper = Reaper()

@@ -148,7 +148,7 @@ def test_errors(name: str) -> None:
         with recorder(hooks):
             internal.fatal = False  # calls with wrong arguments cannot be described
             assert outcome(FAILING[name]) == expected
-            internal.counts.clear()
+            internal.renew()
 
 
 def _interrupting() -> Any:
@@ -284,7 +284,7 @@ def test_every_extractor_may_raise(
     with recorder(settings=spanhook.Settings(steps=True)):
         internal.fatal = False
         assert _everything(kind, where) == expected
-        internal.counts.clear()
+        internal.renew()
 
 
 @pytest.mark.parametrize(
@@ -310,7 +310,7 @@ def test_what_cannot_be_described_is_gated_all_the_same(
             with pytest.raises(spanhook.Reject):
                 settle(subject.ways[way](subject.make(body)))
             assert body.runs == 0
-        internal.counts.clear()
+        internal.renew()
 
 
 def test_a_tracer_that_raises(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -320,8 +320,8 @@ def test_a_tracer_that_raises(monkeypatch: pytest.MonkeyPatch) -> None:
         internal.fatal = False
         monkeypatch.setattr(telemetry.opener, "open", _raise)
         assert ScriptedChat(body=Body()).invoke("hi").content == "hello there friend"
-        assert internal.counts == {"span.start": 1}
-        internal.counts.clear()
+        assert internal.counts == internal.lost == {"span.start": 1}
+        internal.renew()
     assert seen.operations[0].status == "success"
 
 
@@ -334,9 +334,10 @@ def test_internal_errors_are_logged_once_and_counted(
         internal.fatal = False
         for _ in range(3):
             ScriptedChat(body=Body()).invoke("hi")
-        found = seen.metrics()["spanhook.internal.errors"]
-        internal.counts.clear()
-    assert found == [({"spanhook.component": "extract.response"}, 3)]
+        found = seen.metrics()
+        internal.renew()
+    assert found["spanhook.internal.errors"] == [({"spanhook.component": "extract.response"}, 3)]
+    assert found["spanhook.telemetry.dropped"] == [({"spanhook.component": "extract.response"}, 3)]
     assert caplog.text.count("internal error in extract.response") <= 1
 
 

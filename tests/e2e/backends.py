@@ -178,6 +178,19 @@ class Sink:
             for record in scope["logRecords"]
         ]
 
+    def total(self, metric: str, **attributes: str) -> float:
+        """The newest values of a counter or a gauge, added up over the series with these attributes."""
+        newest: dict[str, float] = {}
+        for request in self._requests("metrics"):
+            for resource in request["resourceMetrics"]:
+                for one in (one for scope in resource["scopeMetrics"] for one in scope["metrics"]):
+                    if one["name"] == metric:
+                        for point in one.get("sum", one.get("gauge", {})).get("dataPoints", ()):
+                            if attributes.items() <= _attributes(point).items():
+                                key = json.dumps([resource["resource"], point.get("attributes")])
+                                newest[key] = float(point.get("asDouble", point.get("asInt", 0)))
+        return sum(newest.values())
+
     def text(self) -> str:
         """Everything received so far, as it is in the files."""
         return "".join(path.read_text() for path in sorted(self.folder.glob("*.jsonl")))

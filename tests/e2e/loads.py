@@ -6,13 +6,18 @@ import os
 import re
 import subprocess
 import sys
-from collections.abc import Mapping
+import time
+from collections import Counter
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from spanhook import semconv
+from spanhook.usage import NANO
 from tests.e2e.backends import Prometheus, Sample
+from tests.e2e.stack import Stack
 
 SERVICE = "spanhook-load"
+RUNS = 300
 
 #: Names as Prometheus has them, of the metrics that the load foretells.
 PROMETHEUS_NAMES = {
@@ -36,7 +41,7 @@ _WHOSE = re.compile(r"__name__|job|instance|service_.*|deployment_.*|otel_scope_
 Series = dict[tuple[str, frozenset[tuple[str, str]]], float]
 
 
-def load(environ: Mapping[str, str], runs: int = 300, seed: int = 1) -> Any:
+def load(environ: Mapping[str, str], runs: int = RUNS, seed: int = 1) -> Any:
     """Run the load where its telemetry goes to ``environ``; returns the document it prints."""
     ran = subprocess.run(
         [sys.executable, "-m", "spanhook", "load", "--runs", str(runs), "--seed", str(seed), "--json"],
@@ -56,15 +61,17 @@ def foretold(document: Any) -> Series:
     for metric, rows in document["metrics"].items():
         name = PROMETHEUS_NAMES[metric]
         for row in rows:
-            labels = frozenset(
-                (re.sub(r"[^A-Za-z0-9_]", "_", key), _text(value)) for key, value in row["attributes"].items()
-            )
+            labels = frozenset((_name(key), _text(value)) for key, value in row["attributes"].items())
             if "value" in row:
                 expected[name, labels] = row["value"]
             for part in ("count", "sum"):
                 if part in row:
                     expected[f"{name}_{part}", labels] = row[part]
     return expected
+
+
+def _name(attribute: str) -> str:
+    return re.sub(r"[^A-Za-z0-9_]", "_", attribute)
 
 
 def _text(value: object) -> str:
@@ -95,3 +102,57 @@ def complete(prometheus: Prometheus, document: Any, instance: str) -> bool:
 
 def _which(sample: Sample) -> frozenset[tuple[str, str]]:
     return frozenset((key, value) for key, value in sample.labels.items() if not _WHOSE.fullmatch(key))
+
+
+Figures = dict[str, Counter[tuple[str, ...]]]
+
+
+def foretold_events(document: Any) -> Figures:
+    """What the log events of a load must add up to: runs, tokens and nano-dollars by user, decisions by hook."""
+    totals = document["totals"]
+    return {
+        "runs": Counter({(status,): runs for status, runs in totals["runs_by_status"].items()}),
+        "tokens": +Counter({(user,): one["total_tokens"] for user, one in totals["by_user"].items()}),
+        "cost": +Counter({(user,): _nano(one["cost"]["usd"]) for user, one in totals["by_user"].items()}),
+        "decisions": Counter(
+            {
+                (hook, event, decision): count
+                for hook, of_hook in totals["decisions"].items()
+                for event, of_event in of_hook.items()
+                for decision, count in of_event.items()
+                if decision != "allow"
+            }
+        ),
+    }
+
+
+def figures(events: Iterable[Mapping[str, str]]) -> Figures:
+    """The same, worked out from log events as ``stored_events`` gives them."""
+    found: Figures = {name: Counter() for name in ("runs", "tokens", "cost", "decisions")}
+    for event in events:
+        if event["event_name"] == semconv.EVENT_DECISION:
+            found["decisions"][event["spanhook_hook"], event["spanhook_event"], event["spanhook_decision"]] += 1
+        elif event["event_name"] == semconv.EVENT_RUN:
+            user = (event.get("user_id", ""),)
+            found["runs"][event["spanhook_status"],] += 1
+            found["tokens"][user] += int(event["spanhook_usage_input_tokens"])
+            found["tokens"][user] += int(event["spanhook_usage_output_tokens"])
+            found["cost"][user] += _nano(event.get("spanhook_cost_usd", "0"))
+    return {name: +counted for name, counted in found.items()}
+
+
+def _nano(dollars: str) -> int:
+    return round(float(dollars) * NANO)
+
+
+def stored_events(one: Stack, instance: str) -> list[dict[str, str]]:
+    """The attributes of what one process has logged, as Loki names and writes them, whoever has the records."""
+    if one.loki is not None:
+        now = time.time()
+        lines = one.loki.query(f'{{service_instance_id="{instance}"}}', now - 3600, now + 60)
+        return [line["labels"] for line in lines]
+    return [
+        {_name(key): _text(value) for key, value in record.attributes.items()}
+        for record in one.sink.records()
+        if record.resource.get("service.instance.id") == instance
+    ]

@@ -34,6 +34,7 @@ EMPTY = {
     "pipeline/Dropped and not exported": "nothing was dropped",
     "pipeline/Errors in spanhook, by place": "there was none",
     "pipeline/Given up": "every item was taken",
+    "pipeline/Late and not kept": "every trace was kept",
     "pipeline/Cut at 2 KB": "the load exports no content",
 }
 

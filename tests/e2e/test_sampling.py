@@ -1,20 +1,36 @@
 """What tail sampling keeps: every failed, rejected, dear and slow run whole, and of the rest the share asked for."""
 
-import time
+import os
+import re
+import subprocess
+import sys
 from collections import Counter
+from collections.abc import Generator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
 from opentelemetry.trace import Status, StatusCode, set_span_in_context
 
+from tests.e2e.agent import CALLS
 from tests.e2e.backends import Sink
 from tests.e2e.programs import until
 from tests.e2e.sending import application
-from tests.e2e.stack import pipe
+from tests.e2e.stack import COLLECTOR, Pipe, pipe, stack
+from tests.panels import queries
 
 pytestmark = pytest.mark.e2e
 
 NOTHING = {"SPANHOOK_SAMPLING_PERCENT": "0"}
+COMMITTED = {
+    name: re.findall(rf"{name}:-(\w+)", (COLLECTOR / "standalone.yaml").read_text())[0]
+    for name in ("SPANHOOK_SAMPLING_WAIT", "SPANHOOK_SAMPLING_WAIT_AFTER_ROOT")
+}
+"""How long traces wait unless told otherwise, which ``stack`` does for other tests."""
+AGENT, HOOKS = (Path(__file__).with_name(f"{name}.py") for name in ("agent", "refusing"))
+SPANS = CALLS + 2
+"""Of each run of it."""
+RECEIVED, SAMPLING = "otelcol_receiver_accepted_spans", "otelcol_processor_tail_sampling_"
 STEPS = (("chat house-model-1", "success"), ("execute_tool search", "success"))
 
 
@@ -43,23 +59,58 @@ def _kept(sink: Sink, spans: int) -> Counter[str] | None:
     return kept if kept.total() >= spans else None
 
 
+@contextmanager
+def agent(to: Pipe, *runs: str) -> Generator[subprocess.Popen[str], None, None]:
+    """An application under spanhook, whose spans leave it as they end; it has ended well when it is left."""
+    process = subprocess.Popen(
+        [sys.executable, "-m", "spanhook", "run", "--hooks", f"{HOOKS}:hooks", str(AGENT), *runs],
+        env={**os.environ, **to.environ(), "OTEL_BSP_SCHEDULE_DELAY": "200"},
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    try:
+        yield process
+    except BaseException:
+        process.kill()
+        raise
+    finally:
+        _, errors = process.communicate(timeout=120)
+        print(errors)
+    assert process.returncode == 0
+
+
 def test_a_minute_long_run_rejected_in_its_last_tool_is_kept_whole(tmp_path: Path) -> None:
-    """Its first spans arrive as they end, a minute of a run's life before its root does."""
-    with pipe(tmp_path, {**NOTHING, "SPANHOOK_SAMPLING_WAIT": "60s"}) as one:
-        with application(one.endpoint) as app:
-            now = time.time()
-            root = app.tracer.start_span("invoke_agent long", start_time=int((now - 60) * 1e9))
-            context = set_span_in_context(root)
-            for _ in range(20):
-                app.tracer.start_span("chat house-model-1", context).end()
-                app.tracer_provider.force_flush()
-                time.sleep(0.25)
-            tool = app.tracer.start_span("execute_tool refund", context, attributes={"spanhook.status": "rejected"})
-            tool.set_status(Status(StatusCode.ERROR, "no"))
-            tool.end()
-            root.end()
-        until(lambda: len(one.sink.spans()) == 22, "22 spans of one run", 30)
-        assert len({span.trace_id for span in one.sink.spans()}) == 1
+    """As committed but for what else would keep a run; beside it one as long and short ones that nobody rejects."""
+    short = 20
+    with pipe(tmp_path, {**NOTHING, **COMMITTED, "SPANHOOK_SAMPLING_SLOW_MS": "600000"}) as one:
+        with agent(one, "refused:60:refund", "long:60:look", *["short:0:look"] * short) as process:
+            until(lambda: one.sink.total(f"{SAMPLING}global_count_traces_sampled") == short, "short runs decided")
+            until(lambda: one.sink.total(RECEIVED) > short * SPANS + 6, "first steps of the long runs at the collector")
+            assert process.poll() is None, "the long runs are to be under way"
+        until(lambda: one.sink.total(f"{SAMPLING}global_count_traces_sampled") == short + 2, "decision about all")
+        assert one.sink.total(f"{SAMPLING}global_count_traces_sampled", sampled="true") == 1
+        kept = until(lambda: spans if len(spans := one.sink.spans()) >= SPANS else None, "spans of the run")
+        assert Counter(span.name for span in kept) == {
+            "invoke_agent refused": 1,
+            "chat": CALLS,
+            "execute_tool refund": 1,
+        }
+        assert len({span.trace_id for span in kept}) == 1
+        assert one.sink.total(f"{SAMPLING}early_releases_from_cache_decision") == 0
+
+
+def test_what_is_beyond_the_wait_is_counted(tmp_path: Path) -> None:
+    """A run that lasts longer than traces wait is decided on its first steps; what comes then is shown as not kept."""
+    panel = next(query for query in queries() if query.panel == "Late and not kept")
+    with stack(tmp_path, {**NOTHING, "SPANHOOK_SAMPLING_WAIT": "3s"}) as one:
+        with agent(one, "refused:12:refund"):
+            pass
+        until(lambda: one.prometheus.value(f"{panel.put_in()} > 0"), "late spans in the panel")
+        late = f'sum({SAMPLING}early_releases_from_cache_decision_total{{sampled="false"}})'
+        until(lambda: one.prometheus.value(f"{late} >= 2"), "the tool and the run among what was late")
+        assert one.sink.spans() == []
+        [refused] = one.prometheus.query('last_over_time(spanhook_run_llm_calls_count{spanhook_status="rejected"}[1h])')
+        assert refused.value == 1
 
 
 def test_a_span_that_comes_late_follows_the_decision(tmp_path: Path) -> None:

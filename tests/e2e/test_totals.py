@@ -2,11 +2,12 @@
 
 import uuid
 from collections import Counter
+from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
 
-from tests.e2e.loads import foretold, load, stored
+from tests.e2e.loads import RUNS, figures, foretold, foretold_events, load, stored, stored_events
 from tests.e2e.programs import until
 from tests.e2e.stack import Stack, stack
 
@@ -48,22 +49,50 @@ def test_prometheus_has_what_the_load_counted(running: Stack) -> None:
     )
 
 
-@pytest.mark.parametrize("percent", ["0", "1"])
-def test_sampling_changes_no_figure(tmp_path: Path, percent: str) -> None:
+def check(one: Stack, environ: Mapping[str, str]) -> str:
+    """Run a load and hold metrics and log events against what it printed; returns the instance it was."""
+    instance = str(uuid.uuid4())
+    resource = {"OTEL_RESOURCE_ATTRIBUTES": f"service.instance.id={instance}"}
+    document = load({**one.environ(), **resource, **environ})
+    expected = foretold(document)
+    names = {name for name, _ in expected}
+
+    def counted() -> bool:
+        """Prometheus begins every series with a zero of its own, which is there a moment before what was sent."""
+        there = stored(one.prometheus, names, instance)
+        return all(there.get(key, 0.0) > 0.0 or not value for key, value in expected.items())
+
+    until(counted, "series of the load")
+    found = stored(one.prometheus, names, instance)
+    assert {key: found[key] for key in expected} == pytest.approx(expected, rel=1e-12)
+
+    events = document["totals"]["events"]
+    until(lambda: len(stored_events(one, instance)) >= sum(events.values()), "log events of the load")
+    told = stored_events(one, instance)
+    assert Counter(event["event_name"] for event in told) == events
+    assert figures(told) == foretold_events(document)
+    return instance
+
+
+@pytest.mark.parametrize("percent", ["0", "1", "100"])
+def test_what_the_collector_samples_changes_no_figure(tmp_path: Path, percent: str) -> None:
     with stack(tmp_path, {"SPANHOOK_SAMPLING_PERCENT": percent}) as one:
-        instance = str(uuid.uuid4())
-        document = load({**one.environ(), "OTEL_RESOURCE_ATTRIBUTES": f"service.instance.id={instance}"})
-        expected = foretold(document)
-        names = {name for name, _ in expected}
+        check(one, {})
 
-        def arrived() -> bool:
-            """Prometheus begins every series with a zero of its own, which is there a moment before what was sent."""
-            there = stored(one.prometheus, names, instance)
-            return all(there.get(key, 0.0) > 0.0 or not value for key, value in expected.items())
 
-        until(arrived, "series of the load")
-        found = stored(one.prometheus, names, instance)
-        assert {key: found[key] for key in expected} == pytest.approx(expected, rel=1e-12)
-        if one.loki is None:
-            told = Counter(record.attributes.get("event.name") for record in one.sink.records())
-            assert {name: told[name] for name in document["totals"]["events"]} == document["totals"]["events"]
+@pytest.mark.parametrize(
+    ("sampler", "share"), [("always_off", "0"), ("traceidratio", "0.01"), ("parentbased_traceidratio", "0.01")]
+)
+@pytest.mark.parametrize("own_metrics", ["false", "true"])
+def test_what_the_sdk_samples_changes_no_figure(running: Stack, sampler: str, share: str, own_metrics: str) -> None:
+    """With the SDK's own metrics on, all spans are opened by its tracer."""
+    instance = check(
+        running,
+        {
+            "OTEL_TRACES_SAMPLER": sampler,
+            "OTEL_TRACES_SAMPLER_ARG": share,
+            "OTEL_PYTHON_SDK_INTERNAL_METRICS_ENABLED": own_metrics,
+        },
+    )
+    kept = {span.trace_id for span in running.sink.spans() if span.resource["service.instance.id"] == instance}
+    assert len(kept) <= RUNS * float(share) * 10

@@ -224,7 +224,7 @@ def test_every_extractor_made_to_raise(way: Way, server: OpenAIServer, monkeypat
                 internal.fatal = True
             monkeypatch.undo()
             assert len(seen.operations) == 1, extractor
-    internal.counts.clear()
+    internal.renew()
 
 
 @pytest.mark.parametrize("way", some_of([way for way in WAYS if way.streamed or way.raw]), ids=named)
@@ -244,7 +244,7 @@ def test_every_adder_made_to_raise(
             internal.fatal = True
         monkeypatch.undo()
         assert len(seen.operations) == 1
-    internal.counts.clear()
+    internal.renew()
 
 
 @pytest.mark.parametrize("way", some_of(WAYS), ids=named)
@@ -262,4 +262,4 @@ def test_a_call_that_cannot_be_told_apart_is_gated_all_the_same(
         assert outcome(way, server.url) == expected
         internal.fatal = True
     assert [op.kind for op in seen.operations] == ["llm.call"]
-    internal.counts.clear()
+    internal.renew()

@@ -1,0 +1,194 @@
+"""What telemetry costs the process that makes it: making spans and log events, then encoding and sending them.
+
+Every round does all of it once, and a control: spans of the bare SDK. CPU time is that of all threads of this process.
+"""
+
+import time
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from importlib.util import find_spec
+from statistics import mean, median
+from typing import Any
+
+from opentelemetry._logs import Logger
+from opentelemetry.context import Context
+from opentelemetry.exporter.otlp.proto.http._log_exporter import OTLPLogExporter
+from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExporter
+from opentelemetry.sdk._logs import LoggerProvider
+from opentelemetry.sdk._logs.export import BatchLogRecordProcessor, LogRecordExporter, LogRecordExportResult
+from opentelemetry.sdk.resources import Resource
+from opentelemetry.sdk.trace import ReadableSpan, TracerProvider
+from opentelemetry.sdk.trace.export import BatchSpanProcessor, SpanExporter, SpanExportResult
+from opentelemetry.trace import SpanKind, set_span_in_context
+
+from benchmarks.payloads import BATCH, BODY, ENDED, SPANS_PER_RUN, STARTED
+from benchmarks.terminal import tell
+from spanhook import events, semconv
+from spanhook.spans import Opener, context_with, fill
+
+RESOURCE = Resource({"service.name": "benchmark"})
+CONTROL = "sdk", "span of the bare SDK"
+NEVER = 3_600_000
+"""Milliseconds after which processors export by themselves; here they are told to, batch by batch."""
+WARM = 3
+"""Rounds that do not count."""
+
+
+@dataclass(frozen=True, slots=True)
+class Cost:
+    """What one item costs.
+
+    Attributes:
+        part: Whose cost it is.
+        item: Of what.
+        nanoseconds: Of CPU.
+        ratio: The same as so many spans of the bare SDK; the median over rounds.
+    """
+
+    part: str
+    item: str
+    nanoseconds: float
+    ratio: float
+
+
+class LastSpans(SpanExporter):
+    """Drops spans; the last batch can be had once more."""
+
+    def __init__(self) -> None:
+        self.batch: Sequence[ReadableSpan] = ()
+
+    def export(self, spans: Sequence[ReadableSpan]) -> SpanExportResult:
+        self.batch = spans
+        return SpanExportResult.SUCCESS
+
+
+class LastLogs(LogRecordExporter):
+    """The same for log records."""
+
+    def __init__(self) -> None:
+        self.batch: Sequence[Any] = ()
+
+    def export(self, batch: Sequence[Any]) -> LogRecordExportResult:
+        self.batch = batch
+        return LogRecordExportResult.SUCCESS
+
+    def shutdown(self) -> None: ...
+
+    def force_flush(self, timeout_millis: int = 30_000) -> bool:
+        return True
+
+
+class Sender:
+    """An application's providers, and what is done with them; each piece of work is about ``BATCH`` items."""
+
+    def __init__(self) -> None:
+        self._spans, self._bare_spans, self._logs = LastSpans(), LastSpans(), LastLogs()
+        self._tracers, self._bare_tracers = _tracers(self._spans), _tracers(self._bare_spans)
+        self._loggers = LoggerProvider(RESOURCE, shutdown_on_exit=False)
+        self._loggers.add_log_record_processor(BatchLogRecordProcessor(self._logs, schedule_delay_millis=NEVER))
+        self._opener = Opener(self._tracers.get_tracer("spanhook"))
+        self._tracer = self._bare_tracers.get_tracer("bare")
+        self._logger: Logger = self._loggers.get_logger("spanhook")
+        self._context = set_span_in_context(self._tracer.start_span("a run"), Context())
+
+    def bare(self) -> None:
+        """Spans as an application makes them with the SDK alone."""
+        tracer = self._tracer
+        for _ in range(BATCH // SPANS_PER_RUN):
+            root = tracer.start_span("invoke_agent planner", Context(), SpanKind.INTERNAL, dict(STARTED))
+            within = set_span_in_context(root, Context())
+            for _ in range(SPANS_PER_RUN - 1):
+                span = tracer.start_span("chat gpt-4o-mini", within, SpanKind.CLIENT, dict(STARTED))
+                span.set_attributes(dict(ENDED))
+                span.end()
+            root.set_attributes(dict(ENDED))
+            root.end()
+        self._bare_tracers.force_flush()
+        assert len(self._bare_spans.batch) == BATCH
+
+    def spans(self) -> None:
+        """The same spans as spanhook makes them."""
+        opener = self._opener
+        for _ in range(BATCH // SPANS_PER_RUN):
+            root = opener.open("invoke_agent planner", Context(), SpanKind.INTERNAL, dict(STARTED))
+            within = context_with(root, Context())
+            for _ in range(SPANS_PER_RUN - 1):
+                span = opener.open("chat gpt-4o-mini", within, SpanKind.CLIENT, dict(STARTED))
+                fill(span, dict(ENDED))
+                span.end()
+            fill(root, dict(ENDED))
+            root.end()
+        self._tracers.force_flush()
+        assert len(self._spans.batch) == BATCH
+
+    def logs(self) -> None:
+        """Log events as spanhook emits them when a run has ended."""
+        for _ in range(BATCH):
+            events.emit(self._logger, self._context, semconv.EVENT_RUN, {**STARTED, **ENDED}, dict(BODY))
+        self._loggers.force_flush()
+        assert len(self._logs.batch) == BATCH
+
+    def sends_spans(self, exporter: SpanExporter) -> Callable[[], None]:
+        """What sends the last batch of spans again."""
+
+        def send() -> None:
+            assert exporter.export(self._spans.batch) is SpanExportResult.SUCCESS
+
+        return send
+
+    def sends_logs(self, exporter: LogRecordExporter) -> Callable[[], None]:
+        """What sends the last batch of log records again."""
+
+        def send() -> None:
+            assert exporter.export(self._logs.batch) is LogRecordExportResult.SUCCESS
+
+        return send
+
+
+def _tracers(exporter: SpanExporter) -> TracerProvider:
+    provider = TracerProvider(resource=RESOURCE, shutdown_on_exit=False)
+    provider.add_span_processor(BatchSpanProcessor(exporter, schedule_delay_millis=NEVER))
+    return provider
+
+
+def costs(rounds: int, endpoints: tuple[str, str] | None) -> Iterator[Cost]:
+    """What making costs, and sending where there is somebody to send to.
+
+    Args:
+        rounds: How often everything is done.
+        endpoints: Of a collector, for OTLP over HTTP and over gRPC.
+    """
+    sender = Sender()
+    works: dict[tuple[str, str], Callable[[], None]] = {
+        CONTROL: sender.bare,
+        ("sdk", "span"): sender.spans,
+        ("sdk", "log event"): sender.logs,
+    }
+    if endpoints is not None:
+        http, grpc = endpoints
+        works["exporter", "span"] = sender.sends_spans(OTLPSpanExporter(f"{http}/v1/traces"))
+        works["exporter", "log event"] = sender.sends_logs(OTLPLogExporter(f"{http}/v1/logs"))
+        if find_spec("grpc") is not None:
+            works["exporter", "span, gRPC"], works["exporter", "log event, gRPC"] = _over_grpc(sender, grpc)
+    taken: dict[tuple[str, str], list[int]] = {name: [] for name in works}
+    for done in range(WARM + rounds):
+        if done % 50 == WARM:
+            tell(f"sdk{', exporter' if endpoints else ''}: round {done - WARM + 1} of {rounds}")
+        for name, work in works.items():
+            before = time.process_time_ns()
+            work()
+            if done >= WARM:
+                taken[name].append(time.process_time_ns() - before)
+    for (part, item), times in taken.items():
+        ratio = median(one / control for one, control in zip(times, taken[CONTROL], strict=True))
+        yield Cost(part, item, mean(times) / BATCH, ratio)
+
+
+def _over_grpc(sender: Sender, endpoint: str) -> tuple[Callable[[], None], Callable[[], None]]:
+    from opentelemetry.exporter.otlp.proto.grpc._log_exporter import OTLPLogExporter as GrpcLogExporter
+    from opentelemetry.exporter.otlp.proto.grpc.trace_exporter import OTLPSpanExporter as GrpcSpanExporter
+
+    return (
+        sender.sends_spans(GrpcSpanExporter(endpoint, insecure=True)),
+        sender.sends_logs(GrpcLogExporter(endpoint, insecure=True)),
+    )
