@@ -103,7 +103,7 @@ def test_promql_finds_data(shown: Shown, query: Query) -> None:
     reason = EMPTY.get(str(query)) or EMPTY.get(str(query).rpartition("/")[0])
     if reason:
         assert shown.promql(query) == [], f"there is data; this was thought to be empty: {reason}"
-    else:  # virtual nodes of the service graph are told after 30 s
+    else:  # the service graph tells of a call once it has waited for an answer
         until(lambda: shown.promql(query), f"data for {query}: {shown.text(query)}")
 
 
