@@ -13,6 +13,7 @@ from opentelemetry.proto.collector.logs.v1.logs_service_pb2_grpc import LogsServ
 from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
 from opentelemetry.proto.collector.trace.v1.trace_service_pb2_grpc import TraceServiceStub
 
+from tests.e2e.kafka import broker
 from tests.e2e.programs import until
 from tests.e2e.sending import application
 from tests.e2e.tiers import Tiers, made_secrets, tiers
@@ -123,3 +124,27 @@ def test_an_agent_sends_nothing_to_whom_it_does_not_know(
         one.agent.environ[variable] = known
         one.agent.start()
         until(lambda: one.told("made-up").total() == 1, "log event at the gateway, which is known now")
+
+
+def test_nothing_is_sent_to_a_kafka_that_is_not_known(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """TLS is what collectors speak to Kafka unless told otherwise."""
+    variable, known = "SPANHOOK_KAFKA_CA_FILE", str(tmp_path / "kafka-secrets" / "gateway" / "ca.crt")
+    made_secrets(tmp_path / "kafka-secrets", "localhost")
+    strange = made_secrets(tmp_path / "own")["SPANHOOK_GATEWAY_CA_FILE"]
+    with broker(tmp_path / "kafka", tmp_path / "kafka-secrets" / "gateway") as kafka:
+        given = {"SPANHOOK_KAFKA_BROKERS": kafka.secured, variable: strange}
+        with tiers(tmp_path, given, gateways=1, behind=[".kafka.yaml"]) as one:
+            for name, value in one.environ().items():
+                monkeypatch.setenv(name, value)
+            with application(one.endpoint) as app:
+                app.log("spanhook.run", {}, {})
+            until(
+                lambda: "certificate signed by unknown authority" in one.agent.log.read_text(), "refusal by the agent"
+            )
+            assert kafka.written() == 0
+            for server in (one.agent, one.gateways["gateway-1"].collector):
+                server.kill()
+                server.environ[variable] = known
+                server.start()
+            until(lambda: one.told("made-up").total() == 1, "log event by way of Kafka, which is known now")
+            assert kafka.written() == 1
