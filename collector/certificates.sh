@@ -5,7 +5,8 @@
 #   FOLDER/gateway/token   what agents show to a gateway
 #   FOLDER/gateway/ca.crt, tls.crt, tls.key   what gateways show to agents, for these names (gateway unless given)
 #
-# For one machine and for trying things out; where there is an authority already, have it issue these.
+# For one machine and for trying things out; where there is an authority already, have it issue these. The key of the
+# authority that is made here is not kept: for other names, begin with an empty folder.
 set -eu
 umask 077
 
@@ -28,5 +29,5 @@ if [ ! -s tls.crt ]; then
     -subj "/CN=$1" -keyout tls.key -out tls.csr 2>/dev/null
   printf 'subjectAltName=%s\nextendedKeyUsage=serverAuth\n' "${names#,}" >tls.ext
   openssl x509 -req -in tls.csr -CA ca.crt -CAkey ca.key -CAcreateserial -days 825 -extfile tls.ext -out tls.crt 2>/dev/null
-  rm -f tls.csr tls.ext ca.srl
+  rm -f ca.key tls.csr tls.ext ca.srl
 fi

@@ -278,7 +278,7 @@ def _out() -> frame.Row:
         ),
         graph(
             "Who calls whom",
-            "Calls per second from services to model providers, out of spans, before sampling.",
+            "Calls per second from services to model providers and data sources, out of spans, before sampling.",
             Line(
                 summed(rate(series(outside.GRAPH_REQUESTS, 'client=~"$service"')), "client", "server"),
                 "{{client}} to {{server}}",

@@ -100,13 +100,17 @@ class Server:
         def answers() -> bool:
             assert self._process is not None
             assert self._process.poll() is None, f"{self.path.name} ended:\n{self.tail()}"
-            return get(self.ready, timeout=1.0) is not None
+            return self.answers()
 
         try:
             until(answers, f"answer of {self.path.name}", seconds)
         except AssertionError:
             self.stop()
             raise
+
+    def answers(self) -> bool:
+        """Whether it is ready."""
+        return get(self.ready, timeout=1.0) is not None
 
     def stop(self, seconds: float = 30.0) -> None:
         """Ask it to end, and make it if it does not."""

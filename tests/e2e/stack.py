@@ -69,15 +69,13 @@ class Stack(Pipe):
 
 
 @contextmanager
-def pipe(
-    folder: Path, environ: Mapping[str, str] | None = None, configuration: str = "standalone.yaml"
-) -> Generator[Pipe, None, None]:
+def pipe(folder: Path, environ: Mapping[str, str] | None = None, *configurations: str) -> Generator[Pipe, None, None]:
     """Run one collector with everything behind it in the sink.
 
     Args:
         folder: Where everything is kept.
         environ: More variables for the collector.
-        configuration: Which of the committed configurations.
+        configurations: Which of the committed ones, ``standalone.yaml`` unless given.
     """
     with ExitStack() as running:
         sink, sink_ports = _started_sink(running, folder / "sink")
@@ -85,7 +83,7 @@ def pipe(
             running,
             folder / "collector",
             {**_backends(sink_ports[0], sink_ports[1], sink_ports[1]), **(environ or {})},
-            configuration,
+            *(configurations or ("standalone.yaml",)),
         )
         yield Pipe(_url(ports[1]), _url(ports[0]), started, Sink(folder / "sink"), sink)
 
@@ -110,7 +108,7 @@ def stack(
         sink, sink_ports = _started_sink(running, folder / "sink")
         alertmanager, at, loki, loki_internal, tempo, tempo_otlp, tempo_internal = free_ports(7)
         _start(running, _alertmanager(folder / "alertmanager", alertmanager, webhook))
-        prometheus = _start(running, _prometheus(folder / "prometheus", at, alertmanager))
+        prometheus = _start(running, prometheus_at(folder / "prometheus", at, alertmanager))
         loki_path = program("loki")
         if loki_path is None:
             loki = sink_ports[1]
@@ -162,10 +160,10 @@ def _started_sink(running: ExitStack, folder: Path) -> tuple[Server, list[int]]:
 
 
 def _started_collector(
-    running: ExitStack, folder: Path, environ: Mapping[str, str], configuration: str
+    running: ExitStack, folder: Path, environ: Mapping[str, str], *configurations: str
 ) -> tuple[Server, list[int]]:
     ports = free_ports(3)
-    return _start(running, collector(folder, ports, {**QUICK, **environ}, configuration)), ports
+    return _start(running, collector(folder, ports, {**QUICK, **environ}, *configurations)), ports
 
 
 def _alertmanager(folder: Path, port: int, webhook: str) -> Server:
@@ -181,7 +179,8 @@ def _alertmanager(folder: Path, port: int, webhook: str) -> Server:
     return Server(needed("alertmanager"), arguments, folder, f"{_url(port)}/-/ready")
 
 
-def _prometheus(folder: Path, port: int, alertmanager: int) -> Server:
+def prometheus_at(folder: Path, port: int, alertmanager: int) -> Server:
+    """Prometheus on this port, with its rules; alerts go to ``alertmanager``."""
     shutil.copytree(BACKENDS, folder)
     (folder / "targets" / "alertmanager.yaml").write_text(f"- targets: ['127.0.0.1:{alertmanager}']\n")
     (folder / "targets" / "backends.yaml").write_text(f"- targets: ['127.0.0.1:{port}']\n")
@@ -236,8 +235,8 @@ def _tempo(path: Path, folder: Path, port: int, otlp: int, internal: int) -> Ser
     return Server(path, arguments, folder, f"{_url(port)}/ready", environ)
 
 
-def collector(folder: Path, ports: list[int], environ: Mapping[str, str], configuration: str) -> Server:
-    """A collector with one of the committed configurations, on these ports: gRPC, HTTP, health."""
+def collector(folder: Path, ports: list[int], environ: Mapping[str, str], *configurations: str) -> Server:
+    """A collector with some of the committed configurations, on these ports: gRPC, HTTP, health."""
     folder.mkdir(parents=True)
     own = {
         "SPANHOOK_COLLECTOR_GRPC_PORT": str(ports[0]),
@@ -246,8 +245,8 @@ def collector(folder: Path, ports: list[int], environ: Mapping[str, str], config
         "SPANHOOK_COLLECTOR_DATA": str(folder / "data"),
         **environ,
     }
-    arguments = ["--config", str(COLLECTOR / configuration)]
+    arguments = [f"--config={COLLECTOR / one}" for one in configurations]
     ready = f"{_url(ports[2])}/"
-    if configuration == "gateway.yaml":
-        ready = ready.replace("http:", "https:")
+    if "gateway.yaml" in configurations:  # the agent's is on loopback, wherever it listens
+        ready = f"https://{own.get('SPANHOOK_COLLECTOR_HOST', '127.0.0.1')}:{ports[2]}/"
     return Server(needed("otelcol"), arguments, folder, ready, own)

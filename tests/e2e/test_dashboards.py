@@ -1,7 +1,6 @@
 """Every query of every panel runs where it is meant to, finds data, and tells the totals that the load has printed."""
 
 import json
-import shutil
 import subprocess
 import time
 import uuid
@@ -16,8 +15,8 @@ import pytest
 from spanhook import semconv
 from tests.e2e.backends import Loki
 from tests.e2e.loads import foretold, load, stored
-from tests.e2e.programs import program, until
-from tests.e2e.stack import Stack, stack
+from tests.e2e.programs import until
+from tests.e2e.stack import Stack, needed, stack
 from tests.panels import Query, dashboards, panels, queries
 
 pytestmark = pytest.mark.e2e
@@ -104,7 +103,7 @@ def test_promql_finds_data(shown: Shown, query: Query) -> None:
     reason = EMPTY.get(str(query)) or EMPTY.get(str(query).rpartition("/")[0])
     if reason:
         assert shown.promql(query) == [], f"there is data; this was thought to be empty: {reason}"
-    else:  # virtual nodes of the service graph are told after 30 s
+    else:  # the service graph tells of a call once it has waited for an answer
         until(lambda: shown.promql(query), f"data for {query}: {shown.text(query)}")
 
 
@@ -135,7 +134,7 @@ def test_queries_parse_as_in_the_editors_of_grafana() -> None:
     ]
     broken = [{"language": "logql", "text": '{a="b"} |'}, {"language": "traceql", "text": "{ span.a.b = }"}]
     ran = subprocess.run(
-        [node, script / "parse.mjs"],
+        [script / "node", script / "parse.mjs"],
         input=json.dumps([*asked, *broken]),
         capture_output=True,
         text=True,
@@ -163,10 +162,7 @@ type Plain<T> = T extends string ? `${T}` : T extends Array<infer U> ? Plain<U>[
 
 
 def test_dashboards_are_of_the_types_of_grafana_13(tmp_path: Path) -> None:
-    packages = program("grammars")
-    node = shutil.which("node")
-    if packages is None or node is None:
-        pytest.skip("no Node or no types: .ci/tools grammars")
+    packages = needed("grammars")
 
     def checked(dashboards: dict[str, Any]) -> str:
         lines = [TYPES]
@@ -177,7 +173,7 @@ def test_dashboards_are_of_the_types_of_grafana_13(tmp_path: Path) -> None:
                 lines.append(f"export const {place}: Plain<Partial<{kind}.Options>> = {json.dumps(panel['options'])};")
         (tmp_path / "check.ts").write_text("\n".join(lines))
         compiler = tmp_path / "node_modules" / "typescript" / "bin" / "tsc"
-        command = [node, compiler, "--noEmit", "--skipLibCheck", "--strict", "check.ts"]
+        command = [packages / "node", compiler, "--noEmit", "--skipLibCheck", "--strict", "check.ts"]
         return subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False, timeout=120).stdout
 
     (tmp_path / "node_modules").symlink_to(packages / "node_modules")
