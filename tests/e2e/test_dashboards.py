@@ -124,10 +124,7 @@ def _loki(shown: Shown) -> Loki:
 
 
 def test_queries_parse_as_in_the_editors_of_grafana() -> None:
-    script = program("grammars")
-    node = shutil.which("node")
-    if script is None or node is None:
-        pytest.skip("no Node or no grammars: .ci/tools grammars")
+    script = needed("grammars")
     asked = [
         {"language": {"loki": "logql", "tempo": "traceql"}[query.source], "text": query.put_in()}
         for query in (*LOGQL, *TRACEQL)
