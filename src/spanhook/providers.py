@@ -25,6 +25,7 @@ from opentelemetry.sdk.trace.export import BatchSpanProcessor
 
 from spanhook.errors import ConfigurationError, internal
 from spanhook.exporters import SIGNALS, asked, disabled
+from spanhook.losses import watch
 from spanhook.telemetry import telemetry
 from spanhook.threads import reaper
 
@@ -146,7 +147,7 @@ def _export(signal: str, name: str, console: TextIO | None) -> Any:
     found = next(iter(entry_points(group=f"opentelemetry_{signal}_exporter", name=name)))
     try:
         make = found.load()
-        return make(out=console) if name == "console" and console is not None else make()
+        return watch(signal, make(out=console) if name == "console" and console is not None else make())
     except Exception as error:
         raise ConfigurationError(
             f"the {name} exporter for {signal} cannot be made: {type(error).__name__}: {error}"
