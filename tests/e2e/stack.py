@@ -1,5 +1,6 @@
 """The whole pipeline on loopback, with the committed configurations: only addresses and paths are set from outside."""
 
+import re
 import shutil
 from collections.abc import Generator, Mapping
 from contextlib import ExitStack, contextmanager
@@ -90,7 +91,12 @@ def pipe(
 
 @contextmanager
 def stack(
-    folder: Path, environ: Mapping[str, str] | None = None, webhook: str = "http://127.0.0.1:9/"
+    folder: Path,
+    environ: Mapping[str, str] | None = None,
+    webhook: str = "http://127.0.0.1:9/",
+    *,
+    loki: bool = True,
+    patience: str = "",
 ) -> Generator[Stack, None, None]:
     """Run all of it; logs go to Loki if it was built, else to the sink.
 
@@ -98,19 +104,24 @@ def stack(
         folder: Where everything is kept.
         environ: More variables for the collector.
         webhook: Where alerts go.
+        loki: Whether logs may go to Loki.
+        patience: For how long an alert's condition must hold, in place of what each alert says.
     """
     with ExitStack() as running:
         sink, sink_ports = _started_sink(running, folder / "sink")
-        alertmanager, at, loki, loki_internal = free_ports(4)
+        alertmanager, at, loki_port, loki_internal = free_ports(4)
         _start(running, _alertmanager(folder / "alertmanager", alertmanager, webhook))
-        prometheus = _start(running, _prometheus(folder / "prometheus", at, alertmanager))
-        loki_path = program("loki")
+        prometheus = _start(running, _prometheus(folder / "prometheus", at, alertmanager, patience))
+        loki_path = program("loki") if loki else None
         if loki_path is None:
-            loki = sink_ports[1]
+            loki_port = sink_ports[1]
         else:
-            _start(running, _loki(loki_path, folder / "loki", loki, loki_internal))
+            _start(running, _loki(loki_path, folder / "loki", loki_port, loki_internal))
         started, ports = _started_collector(
-            running, folder / "collector", {**_backends(sink_ports[0], at, loki), **(environ or {})}, "standalone.yaml"
+            running,
+            folder / "collector",
+            {**_backends(sink_ports[0], at, loki_port), **(environ or {})},
+            "standalone.yaml",
         )
         yield Stack(
             _url(ports[1]),
@@ -121,7 +132,7 @@ def stack(
             Prometheus(_url(at)),
             prometheus,
             _url(alertmanager),
-            Loki(_url(loki)) if loki_path is not None else None,
+            Loki(_url(loki_port)) if loki_path is not None else None,
         )
 
 
@@ -168,8 +179,11 @@ def _alertmanager(folder: Path, port: int, webhook: str) -> Server:
     return Server(needed("alertmanager"), arguments, folder, f"{_url(port)}/-/ready")
 
 
-def _prometheus(folder: Path, port: int, alertmanager: int) -> Server:
+def _prometheus(folder: Path, port: int, alertmanager: int, patience: str) -> Server:
     shutil.copytree(BACKENDS, folder)
+    if patience:
+        _edit(folder / "prometheus.yaml", r"evaluation_interval: \w+", "evaluation_interval: 1s")
+        _edit(folder / "rules" / "pipeline.yaml", r"(?m)^( +)for: \w+$", rf"\1for: {patience}")
     (folder / "targets" / "alertmanager.yaml").write_text(f"- targets: ['127.0.0.1:{alertmanager}']\n")
     (folder / "targets" / "backends.yaml").write_text(f"- targets: ['127.0.0.1:{port}']\n")
     arguments = [
@@ -179,6 +193,12 @@ def _prometheus(folder: Path, port: int, alertmanager: int) -> Server:
         *PROMETHEUS_FLAGS,
     ]
     return Server(needed("prometheus"), arguments, folder, f"{_url(port)}/-/ready")
+
+
+def _edit(path: Path, pattern: str, replacement: str) -> None:
+    text, count = re.subn(pattern, replacement, path.read_text())
+    assert count, f"no {pattern} in {path.name}"
+    path.write_text(text)
 
 
 def _sink(folder: Path, grpc: int, http: int, health: int) -> Server:
