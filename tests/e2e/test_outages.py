@@ -42,12 +42,6 @@ def traces(one: Stack) -> set[str]:
     return {span.trace_id for span in one.sink.spans()}
 
 
-def total(one: Stack, app: Worker, name: str, *matchers: str) -> float:
-    """What the application has counted, as Prometheus has it."""
-    of = ", ".join((f'instance="{app.instance}"', *matchers))
-    return one.prometheus.value(f"sum(last_over_time({name}{{{of}}}[1h]))")
-
-
 def nothing_is_missing(one: Stack, app: Worker, made: list[Work], fault: str, figures: Figures) -> None:
     """Wait for every log event and every figure of these runs, neither more nor less; tell of them."""
     refused = sum(work.refused for work in made)
@@ -55,11 +49,11 @@ def nothing_is_missing(one: Stack, app: Worker, made: list[Work], fault: str, fi
 
     def counted() -> dict[str, float]:
         return {
-            "runs": total(one, app, "spanhook_run_llm_calls_count"),
-            "model calls": total(one, app, "spanhook_run_llm_calls_sum"),
-            "tool calls": total(one, app, "spanhook_run_tool_calls_sum"),
-            "refused": total(one, app, "spanhook_hook_decisions_total", 'spanhook_decision="reject"'),
-            "dropped": total(one, app, "spanhook_telemetry_dropped_total"),
+            "runs": app.total(one.prometheus, "spanhook_run_llm_calls_count"),
+            "model calls": app.total(one.prometheus, "spanhook_run_llm_calls_sum"),
+            "tool calls": app.total(one.prometheus, "spanhook_run_tool_calls_sum"),
+            "refused": app.total(one.prometheus, "spanhook_hook_decisions_total", 'spanhook_decision="reject"'),
+            "dropped": app.total(one.prometheus, "spanhook_telemetry_dropped_total"),
         }
 
     runs = len(made)
@@ -91,7 +85,7 @@ def test_backends_are_down_for_a_minute(tmp_path: Path, figures: Figures) -> Non
         app.works()
         made = app.end()
         nothing_is_missing(one, app, made, fault, figures)
-        spans = total(one, app, "otel_sdk_span_started_total")
+        spans = app.total(one.prometheus, "otel_sdk_span_started_total")
         until(lambda: len(one.sink.spans()) == spans, f"{spans} spans")
         assert len(traces(one)) == len(made)
         figures.tell(fault, "spans", spans, len(one.sink.spans()))
