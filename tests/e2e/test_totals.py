@@ -8,6 +8,7 @@ import pytest
 
 from tests.e2e.loads import foretold, load, stored
 from tests.e2e.programs import until
+from tests.e2e.sending import application
 from tests.e2e.stack import Stack, stack
 
 pytestmark = pytest.mark.e2e
@@ -67,3 +68,13 @@ def test_sampling_changes_no_figure(tmp_path: Path, percent: str) -> None:
         if one.loki is None:
             told = Counter(record.attributes.get("event.name") for record in one.sink.records())
             assert {name: told[name] for name in document["totals"]["events"]} == document["totals"]["events"]
+
+
+def test_span_metrics_are_the_sum_of_all_processes_of_a_service(running: Stack) -> None:
+    service = f"twins-{uuid.uuid4()}"
+    for instance, runs in (("one", 5), ("two", 7)):
+        with application(running.endpoint, {"service.name": service, "service.instance.id": instance}) as app:
+            for _ in range(runs):
+                app.run("invoke_agent twin")
+    calls = f'sum(traces_span_metrics_calls_total{{service_name="{service}"}})'
+    until(lambda: running.prometheus.value(calls) == 12, "calls of both processes")
