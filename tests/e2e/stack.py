@@ -1,7 +1,9 @@
 """The whole pipeline on loopback, with the committed configurations: only addresses and paths are set from outside."""
 
+import os
 import re
 import shutil
+import subprocess
 from collections.abc import Generator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
@@ -53,6 +55,7 @@ class Pipe:
         return {
             "OTEL_EXPORTER_OTLP_ENDPOINT": self.endpoint,
             "OTEL_METRIC_EXPORT_INTERVAL": "1000",
+            "OTEL_BSP_SCHEDULE_DELAY": "1000",
             "OTEL_PYTHON_SDK_INTERNAL_METRICS_ENABLED": "true",
         }
 
@@ -97,6 +100,7 @@ def stack(
     *,
     loki: bool = True,
     patience: str = "",
+    disk: str = "",
 ) -> Generator[Stack, None, None]:
     """Run all of it; logs go to Loki if it was built, else to the sink.
 
@@ -106,6 +110,7 @@ def stack(
         webhook: Where alerts go.
         loki: Whether logs may go to Loki.
         patience: For how long an alert's condition must hold, in place of what each alert says.
+        disk: Size of a disk of the collector's own, which goes when it does.
     """
     with ExitStack() as running:
         sink, sink_ports = _started_sink(running, folder / "sink")
@@ -122,6 +127,7 @@ def stack(
             folder / "collector",
             {**_backends(sink_ports[0], at, loki_port), **(environ or {})},
             "standalone.yaml",
+            disk,
         )
         yield Stack(
             _url(ports[1]),
@@ -160,10 +166,24 @@ def _started_sink(running: ExitStack, folder: Path) -> tuple[Server, list[int]]:
 
 
 def _started_collector(
-    running: ExitStack, folder: Path, environ: Mapping[str, str], configuration: str
+    running: ExitStack, folder: Path, environ: Mapping[str, str], configuration: str, disk: str = ""
 ) -> tuple[Server, list[int]]:
     ports = free_ports(3)
-    return _start(running, collector(folder, ports, {**QUICK, **environ}, configuration)), ports
+    one = collector(folder, ports, {**QUICK, **environ}, configuration)
+    return _start(running, _with_disk(one, disk) if disk else one), ports
+
+
+def _with_disk(one: Server, size: str) -> Server:
+    """The same program in a mount namespace of its own, with its data on a disk in memory."""
+    unshare = shutil.which("unshare")
+    namespace = ["--mount"] if os.geteuid() == 0 else ["--user", "--map-root-user", "--mount"]
+    if unshare is None or subprocess.run([unshare, *namespace, "true"], capture_output=True, check=False).returncode:
+        pytest.skip("no mount namespaces here: no disk that can be filled")
+    data = Path(one.environ["SPANHOOK_COLLECTOR_DATA"])
+    data.mkdir()
+    mounted = f'mount -t tmpfs -o size={size} none "$0" && exec "$@"'
+    arguments = [*namespace, "sh", "-c", mounted, str(data), str(one.path), *one.arguments]
+    return Server(Path(unshare), arguments, one.folder, one.ready, one.environ)
 
 
 def _alertmanager(folder: Path, port: int, webhook: str) -> Server:

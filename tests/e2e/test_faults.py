@@ -65,6 +65,16 @@ def test_of_traces_at_most_those_awaiting_a_decision_are_lost(tmp_path: Path) ->
         assert arrived() <= wanted | awaiting
 
 
+def test_a_collector_that_is_asked_to_end_decides_about_what_it_holds(tmp_path: Path) -> None:
+    held = {"SPANHOOK_SAMPLING_PERCENT": "100", "SPANHOOK_SAMPLING_WAIT_AFTER_ROOT": "10m"}
+    with pipe(tmp_path, held) as one:
+        with application(one.endpoint) as app:
+            wanted = {app.run("invoke_agent one") for _ in range(50)}
+        one.collector.stop()
+        one.collector.start()
+        until(lambda: {span.trace_id for span in one.sink.spans()} == wanted, "50 traces")
+
+
 def test_an_application_neither_waits_nor_fails_without_a_collector() -> None:
     with application("http://127.0.0.1:9") as app:
         started = time.monotonic()
