@@ -3,6 +3,7 @@
 from collections.abc import Generator
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler
+from pathlib import Path
 from threading import Thread
 from typing import Any
 
@@ -16,8 +17,11 @@ from opentelemetry.sdk._logs.export import BatchLogRecordProcessor
 from opentelemetry.sdk.trace import TracerProvider
 from opentelemetry.sdk.trace.export import BatchSpanProcessor
 
+from spanhook import semconv
 from spanhook.losses import watch
 from spanhook.metrics import counts
+from tests.commands import Folder
+from tests.servers.collector import collector
 from tests.servers.loopback import Server
 
 
@@ -93,3 +97,22 @@ def test_metrics_are_sums_and_told_again() -> None:
     exporter = OTLPMetricExporter("http://127.0.0.1:9/v1/metrics")
     assert watch("metrics", exporter) is exporter
     assert "export" not in vars(exporter)
+
+
+EMITS = """
+from opentelemetry import _logs, trace
+from opentelemetry._logs import LogRecord
+
+trace.get_tracer("one").start_span("one").end()
+_logs.get_logger("one").emit(LogRecord(body="one"))
+"""
+
+
+@pytest.mark.parametrize("lost", ["traces", "logs"])
+def test_what_is_lost_as_a_process_ends_is_told_by_its_metrics(tmp_path: Path, lost: str) -> None:
+    with collector() as seen:
+        away = {f"OTEL_EXPORTER_OTLP_{lost.upper()}_ENDPOINT": "http://127.0.0.1:9", "OTEL_EXPORTER_OTLP_TIMEOUT": "1"}
+        folder = Folder(tmp_path).write(app=EMITS)
+        ran = folder.spanhook("run", "app.py", OTEL_EXPORTER_OTLP_ENDPOINT=seen.url, **away)
+        assert ran.returncode == 0, ran.stderr
+        assert semconv.METRIC_DROPPED in seen.metrics

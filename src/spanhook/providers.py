@@ -118,9 +118,9 @@ def setup(service_name: str | None = None, console: TextIO | None = None) -> boo
         resource = resource.merge(Resource({SERVICE_NAME: service_name}))
     if SERVICE_INSTANCE_ID not in resource.attributes:  # older SDKs set none, and processes would share their series
         resource = resource.merge(Resource({SERVICE_INSTANCE_ID: str(uuid4())}))
-    for signal, exporters in made.items():
+    for signal in sorted(made, key="metrics".__ne__):  # made first, metrics end last: they tell what the others lost
         one = _GLOBALS[signal]
-        one.set(one.make(resource, exporters))
+        one.set(one.make(resource, made[signal]))
         _give_way(one)
     wrapt.register_post_import_hook(_flush_children, "multiprocessing.util")
     return True
