@@ -148,7 +148,8 @@ def _prometheus_name(metric: str) -> str:
 def test_rules_ask_for_what_there_is(path: Path) -> None:
     metrics = {_prometheus_name(value) for name, value in vars(semconv).items() if name.startswith("METRIC_")}
     attributes = {_prometheus_name(value) for value in vars(semconv).values() if isinstance(value, str)}
-    labels = attributes | {"service_name", "instance", "exporter", "job", "le", "__name__"}
+    sdks = {"otel_component_type", "http_response_status_code"}
+    labels = attributes | sdks | {"service_name", "instance", "exporter", "job", "le", "__name__"}
     for group in _read(path)["groups"]:
         for rule in group["rules"]:
             text = re.sub(r'"[^"]*"', '""', rule["expr"])

@@ -25,24 +25,36 @@ _UNBOUND = latest(ours(semconv.METRIC_POINTS, is_not(semconv.STATE, *_BOUND)))
 UNBOUND = or_zero(f"count(count by ({_LIBRARY}) ({_UNBOUND}))")
 """Libraries of a service of which some function is not wrapped, or whose version is not supported."""
 
+
+def _grown(selector: str, *by: str) -> str:
+    return summed(f"increase({selector}[$__range])", *by)
+
+
+def _given_up(signal: str, exported: str) -> str:
+    """What exporters gave up: as spanhook counts it where it made them, else, or if that is more, as the SDK does."""
+    ours_ = _grown(ours(semconv.METRIC_DROPPED, is_(semconv.COMPONENT, f"exporter.{signal}")), "service.name")
+    sdks = _grown(series(exported, SERVICE, is_not(semconv.ERROR_TYPE, "")), "service.name")
+    return f'sum(max by (service_name) (label_replace({ours_}, "by", "spanhook", "", "") or {sdks}))'
+
+
 LOST = " + ".join(
-    or_zero(f"sum(increase({selector}[$__range]))")
-    for selector in (
+    or_zero(expression)
+    for expression in (
+        *(_grown(series(name, SERVICE, is_not(semconv.ERROR_TYPE, ""))) for name in outside.SDK_PROCESSED),
+        _given_up("traces", outside.SDK_EXPORTED[0]),
+        _given_up("logs", outside.SDK_EXPORTED[2]),
+        _grown(ours(semconv.METRIC_DROPPED, is_not(semconv.COMPONENT, "exporter.traces", "exporter.logs"))),
         *(
-            series(name, SERVICE, is_not(semconv.ERROR_TYPE, ""))
-            for name in (*outside.SDK_PROCESSED, *outside.SDK_EXPORTED)
-        ),
-        ours(semconv.METRIC_DROPPED),
-        *(
-            series(outside.SENT.format(outcome=outcome, signal=signal))
+            _grown(series(outside.SENT.format(outcome=outcome, signal=signal)))
             for outcome in ("send_failed", "enqueue_failed")
             for signal in outside.SIGNALS
         ),
     )
 )
-"""Items of all signals that an SDK or a collector has given up.
+"""Spans and log records that an SDK has given up, and items of all signals that a collector has.
 
-What a collector refuses is not among them: an SDK sends it again, or gives it up.
+A metric that an SDK could not send is not among them: the next export has the sum. Nor is what a collector refuses: an
+SDK sends it again, or gives it up.
 """
 
 FIRING = or_zero(f"count({series(outside.ALERTS, is_('alertstate', 'firing'))})")

@@ -31,14 +31,15 @@ def _complete() -> frame.Row:
     exported = total(series(outside.SDK_EXPORTED[0], SERVICE, is_(semconv.ERROR_TYPE, "")))
     started = total(series(outside.SDK_STARTED, SERVICE, is_("otel_span_sampling_result", "RECORD_AND_SAMPLE")))
     kept = series(outside.SAMPLING_DECIDED, is_("sampled", "true"))
-    waiting = (
-        f"clamp_min({or_zero(total(series(outside.SAMPLING_TRACES)))} - "
-        f"{or_zero(total(series(outside.SAMPLING_DECIDED)))} - {or_zero(summed(series(outside.SAMPLING_HELD)))}, 0)"
+    held = series(outside.SAMPLING_HELD)
+    lost = (
+        f"clamp_min({or_zero(total(series(outside.SAMPLING_TRACES)))} + {or_zero(summed(f'{held} offset $__range'))} - "
+        f"{or_zero(total(series(outside.SAMPLING_DECIDED)))} - {or_zero(summed(held))}, 0)"
     )
     return "Is telemetry complete", [
         figure(
             "Items lost",
-            "Of any signal, that an SDK or a collector has given up.",
+            "Spans and log records that an SDK, and items of any signal that a collector has given up.",
             gates.LOST,
             unit="short",
             empty="0",
@@ -47,10 +48,9 @@ def _complete() -> frame.Row:
         ),
         figure(
             "Traces lost",
-            "Traces that reached a collector, less those decided and those still held: what a collector had in "
-            "memory when it "
-            "was killed. Usage, decisions and log events are not among it.",
-            waiting,
+            "Traces that a collector held or received, less those decided and those still held: what it had in memory "
+            "when it was killed. Usage, decisions and log events are not among it.",
+            lost,
             unit="short",
             empty="0",
             decimals=0,

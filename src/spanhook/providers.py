@@ -25,6 +25,7 @@ from opentelemetry.sdk.trace.export import BatchSpanProcessor
 
 from spanhook.errors import ConfigurationError, internal
 from spanhook.exporters import SIGNALS, asked, disabled
+from spanhook.losses import watch
 from spanhook.telemetry import telemetry
 from spanhook.threads import reaper
 
@@ -117,9 +118,9 @@ def setup(service_name: str | None = None, console: TextIO | None = None) -> boo
         resource = resource.merge(Resource({SERVICE_NAME: service_name}))
     if SERVICE_INSTANCE_ID not in resource.attributes:  # older SDKs set none, and processes would share their series
         resource = resource.merge(Resource({SERVICE_INSTANCE_ID: str(uuid4())}))
-    for signal, exporters in made.items():
+    for signal in sorted(made, key="metrics".__ne__):  # made first, metrics end last: they tell what the others lost
         one = _GLOBALS[signal]
-        one.set(one.make(resource, exporters))
+        one.set(one.make(resource, made[signal]))
         _give_way(one)
     wrapt.register_post_import_hook(_flush_children, "multiprocessing.util")
     return True
@@ -146,7 +147,7 @@ def _export(signal: str, name: str, console: TextIO | None) -> Any:
     found = next(iter(entry_points(group=f"opentelemetry_{signal}_exporter", name=name)))
     try:
         make = found.load()
-        return make(out=console) if name == "console" and console is not None else make()
+        return watch(signal, make(out=console) if name == "console" and console is not None else make())
     except Exception as error:
         raise ConfigurationError(
             f"the {name} exporter for {signal} cannot be made: {type(error).__name__}: {error}"

@@ -1,10 +1,13 @@
-"""Fixtures: the stack, once for all tests that only read."""
+"""Fixtures: the stack, once for all tests that only read; and the figures of all tests, told at the end."""
 
 from collections.abc import Generator
 
 import pytest
 
+from tests.e2e.figures import Figures
 from tests.e2e.stack import Pipe, Stack, pipe, stack
+
+_FIGURES = pytest.StashKey[Figures]()
 
 
 @pytest.fixture(scope="session")
@@ -19,3 +22,18 @@ def piped(tmp_path_factory: pytest.TempPathFactory) -> Generator[Pipe, None, Non
     """A collector alone, keeping every trace."""
     with pipe(tmp_path_factory.mktemp("pipe"), {"SPANHOOK_SAMPLING_PERCENT": "100"}) as one:
         yield one
+
+
+@pytest.fixture(scope="session")
+def figures(pytestconfig: pytest.Config) -> Figures:
+    """Where tests tell what a fault has cost."""
+    return pytestconfig.stash.setdefault(_FIGURES, Figures())
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    """Print the figures, whether tests passed or not."""
+    lines = terminalreporter.config.stash.get(_FIGURES, Figures()).lines()
+    if lines:
+        terminalreporter.section("figures")
+        for line in lines:
+            terminalreporter.line(line)

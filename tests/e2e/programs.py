@@ -123,8 +123,12 @@ class Server:
             self.kill()
         self._process = None
 
+    def send(self, number: signal.Signals) -> None:
+        """Send it a signal."""
+        os.kill(self.pid, number)
+
     def kill(self) -> None:
-        """End it as if the machine had lost its power."""
+        """End it without a chance to put anything in order."""
         if self._process is not None:
             self._process.send_signal(signal.SIGKILL)
             self._process.wait()

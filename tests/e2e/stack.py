@@ -1,6 +1,9 @@
 """The whole pipeline on loopback, with the committed configurations: only addresses and paths are set from outside."""
 
+import os
+import re
 import shutil
+import subprocess
 from collections.abc import Generator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
@@ -53,6 +56,7 @@ class Pipe:
         return {
             "OTEL_EXPORTER_OTLP_ENDPOINT": self.endpoint,
             "OTEL_METRIC_EXPORT_INTERVAL": "1000",
+            "OTEL_BSP_SCHEDULE_DELAY": "1000",
             "OTEL_PYTHON_SDK_INTERNAL_METRICS_ENABLED": "true",
         }
 
@@ -95,6 +99,9 @@ def stack(
     webhook: str = "http://127.0.0.1:9/",
     *,
     traces: bool = False,
+    loki: bool = True,
+    patience: str = "",
+    disk: str = "",
 ) -> Generator[Stack, None, None]:
     """Run all of it; logs go to Loki if it was built, else to the sink.
 
@@ -103,24 +110,31 @@ def stack(
         environ: More variables for the collector.
         webhook: Where alerts go.
         traces: Send traces to Tempo if it was built; it takes a while to start. Else they go to the sink.
+        loki: Whether logs may go to Loki.
+        patience: For how long an alert's condition must hold, in place of what each alert says.
+        disk: Size of a disk of the collector's own, which goes when it does.
     """
     with ExitStack() as running:
         sink, sink_ports = _started_sink(running, folder / "sink")
-        alertmanager, at, loki, loki_internal, tempo, tempo_otlp, tempo_internal = free_ports(7)
+        alertmanager, at, loki_port, loki_internal, tempo, tempo_otlp, tempo_internal = free_ports(7)
         _start(running, _alertmanager(folder / "alertmanager", alertmanager, webhook))
-        prometheus = _start(running, prometheus_at(folder / "prometheus", at, alertmanager))
-        loki_path = program("loki")
+        prometheus = _start(running, prometheus_at(folder / "prometheus", at, alertmanager, patience))
+        loki_path = program("loki") if loki else None
         if loki_path is None:
-            loki = sink_ports[1]
+            loki_port = sink_ports[1]
         else:
-            _start(running, _loki(loki_path, folder / "loki", loki, loki_internal))
+            _start(running, _loki(loki_path, folder / "loki", loki_port, loki_internal))
         tempo_path = program("tempo") if traces else None
         if tempo_path is None:
             tempo_otlp = sink_ports[0]
         else:
             _start(running, _tempo(tempo_path, folder / "tempo", tempo, tempo_otlp, tempo_internal), patience=2)
         started, ports = _started_collector(
-            running, folder / "collector", {**_backends(tempo_otlp, at, loki), **(environ or {})}, "standalone.yaml"
+            running,
+            folder / "collector",
+            {**_backends(tempo_otlp, at, loki_port), **(environ or {})},
+            "standalone.yaml",
+            disk=disk,
         )
         yield Stack(
             _url(ports[1]),
@@ -131,7 +145,7 @@ def stack(
             Prometheus(_url(at)),
             prometheus,
             _url(alertmanager),
-            Loki(_url(loki)) if loki_path is not None else None,
+            Loki(_url(loki_port)) if loki_path is not None else None,
             Tempo(_url(tempo)) if tempo_path is not None else None,
         )
 
@@ -160,10 +174,24 @@ def _started_sink(running: ExitStack, folder: Path) -> tuple[Server, list[int]]:
 
 
 def _started_collector(
-    running: ExitStack, folder: Path, environ: Mapping[str, str], *configurations: str
+    running: ExitStack, folder: Path, environ: Mapping[str, str], *configurations: str, disk: str = ""
 ) -> tuple[Server, list[int]]:
     ports = free_ports(3)
-    return _start(running, collector(folder, ports, {**QUICK, **environ}, *configurations)), ports
+    one = collector(folder, ports, {**QUICK, **environ}, *configurations)
+    return _start(running, _with_disk(one, disk) if disk else one), ports
+
+
+def _with_disk(one: Server, size: str) -> Server:
+    """The same program in a mount namespace of its own, with its data on a disk in memory."""
+    unshare = shutil.which("unshare")
+    namespace = ["--mount"] if os.geteuid() == 0 else ["--user", "--map-root-user", "--mount"]
+    if unshare is None or subprocess.run([unshare, *namespace, "true"], capture_output=True, check=False).returncode:
+        pytest.skip("no mount namespaces here: no disk that can be filled")
+    data = Path(one.environ["SPANHOOK_COLLECTOR_DATA"])
+    data.mkdir()
+    mounted = f'mount -t tmpfs -o size={size} none "$0" && exec "$@"'
+    arguments = [*namespace, "sh", "-c", mounted, str(data), str(one.path), *one.arguments]
+    return Server(Path(unshare), arguments, one.folder, one.ready, one.environ)
 
 
 def _alertmanager(folder: Path, port: int, webhook: str) -> Server:
@@ -179,9 +207,12 @@ def _alertmanager(folder: Path, port: int, webhook: str) -> Server:
     return Server(needed("alertmanager"), arguments, folder, f"{_url(port)}/-/ready")
 
 
-def prometheus_at(folder: Path, port: int, alertmanager: int) -> Server:
-    """Prometheus on this port, with its rules; alerts go to ``alertmanager``."""
+def prometheus_at(folder: Path, port: int, alertmanager: int, patience: str = "") -> Server:
+    """Prometheus on this port, with its rules; alerts go to ``alertmanager``, after ``patience`` if that is given."""
     shutil.copytree(BACKENDS, folder)
+    if patience:
+        _edit(folder / "prometheus.yaml", r"evaluation_interval: \w+", "evaluation_interval: 1s")
+        _edit(folder / "rules" / "pipeline.yaml", r"(?m)^( +)for: \w+$", rf"\1for: {patience}")
     (folder / "targets" / "alertmanager.yaml").write_text(f"- targets: ['127.0.0.1:{alertmanager}']\n")
     (folder / "targets" / "backends.yaml").write_text(f"- targets: ['127.0.0.1:{port}']\n")
     arguments = [
@@ -191,6 +222,12 @@ def prometheus_at(folder: Path, port: int, alertmanager: int) -> Server:
         *PROMETHEUS_FLAGS,
     ]
     return Server(needed("prometheus"), arguments, folder, f"{_url(port)}/-/ready")
+
+
+def _edit(path: Path, pattern: str, replacement: str) -> None:
+    text, count = re.subn(pattern, replacement, path.read_text())
+    assert count, f"no {pattern} in {path.name}"
+    path.write_text(text)
 
 
 def _sink(folder: Path, grpc: int, http: int, health: int) -> Server:

@@ -27,7 +27,7 @@ COMMITTED = {
     for name in ("SPANHOOK_SAMPLING_WAIT", "SPANHOOK_SAMPLING_WAIT_AFTER_ROOT")
 }
 """How long traces wait unless told otherwise, which ``stack`` does for other tests."""
-AGENT, HOOKS = (Path(__file__).with_name(f"{name}.py") for name in ("agent", "refusing"))
+AGENT, HOOKS = (Path(__file__).with_name(f"{name}.py") for name in ("agent", "no_refunds"))
 SPANS = CALLS + 2
 """Of each run of it."""
 RECEIVED, SAMPLING = "otelcol_receiver_accepted_spans", "otelcol_processor_tail_sampling_"

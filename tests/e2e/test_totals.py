@@ -2,13 +2,14 @@
 
 import uuid
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Generator, Mapping
 from pathlib import Path
 
 import pytest
 
-from tests.e2e.loads import RUNS, figures, foretold, foretold_events, load, stored, stored_events
+from tests.e2e.loads import RUNS, complete, figures, foretold, foretold_events, load, stored, stored_events
 from tests.e2e.programs import until
+from tests.e2e.sending import application
 from tests.e2e.stack import Stack, stack
 
 pytestmark = pytest.mark.e2e
@@ -49,22 +50,19 @@ def test_prometheus_has_what_the_load_counted(running: Stack) -> None:
     )
 
 
+@pytest.fixture(scope="module")
+def traced(tmp_path_factory: pytest.TempPathFactory) -> Generator[Stack, None, None]:
+    """A stack whose traces can be counted."""
+    with stack(tmp_path_factory.mktemp("traced"), {"SPANHOOK_SAMPLING_PERCENT": "100"}) as one:
+        yield one
+
+
 def check(one: Stack, environ: Mapping[str, str]) -> str:
     """Run a load and hold metrics and log events against what it printed; returns the instance it was."""
     instance = str(uuid.uuid4())
     resource = {"OTEL_RESOURCE_ATTRIBUTES": f"service.instance.id={instance}"}
     document = load({**one.environ(), **resource, **environ})
-    expected = foretold(document)
-    names = {name for name, _ in expected}
-
-    def counted() -> bool:
-        """Prometheus begins every series with a zero of its own, which is there a moment before what was sent."""
-        there = stored(one.prometheus, names, instance)
-        return all(there.get(key, 0.0) > 0.0 or not value for key, value in expected.items())
-
-    until(counted, "series of the load")
-    found = stored(one.prometheus, names, instance)
-    assert {key: found[key] for key in expected} == pytest.approx(expected, rel=1e-12)
+    until(lambda: complete(one.prometheus, document, instance), "metrics of the load")
 
     events = document["totals"]["events"]
     until(lambda: len(stored_events(one, instance)) >= sum(events.values()), "log events of the load")
@@ -84,15 +82,25 @@ def test_what_the_collector_samples_changes_no_figure(tmp_path: Path, percent: s
     ("sampler", "share"), [("always_off", "0"), ("traceidratio", "0.01"), ("parentbased_traceidratio", "0.01")]
 )
 @pytest.mark.parametrize("own_metrics", ["false", "true"])
-def test_what_the_sdk_samples_changes_no_figure(running: Stack, sampler: str, share: str, own_metrics: str) -> None:
+def test_what_the_sdk_samples_changes_no_figure(traced: Stack, sampler: str, share: str, own_metrics: str) -> None:
     """With the SDK's own metrics on, all spans are opened by its tracer."""
     instance = check(
-        running,
+        traced,
         {
             "OTEL_TRACES_SAMPLER": sampler,
             "OTEL_TRACES_SAMPLER_ARG": share,
             "OTEL_PYTHON_SDK_INTERNAL_METRICS_ENABLED": own_metrics,
         },
     )
-    kept = {span.trace_id for span in running.sink.spans() if span.resource["service.instance.id"] == instance}
+    kept = {span.trace_id for span in traced.sink.spans() if span.resource["service.instance.id"] == instance}
     assert len(kept) <= RUNS * float(share) * 10
+
+
+def test_span_metrics_are_the_sum_of_all_processes_of_a_service(running: Stack) -> None:
+    service = f"twins-{uuid.uuid4()}"
+    for instance, runs in (("one", 5), ("two", 7)):
+        with application(running.endpoint, {"service.name": service, "service.instance.id": instance}) as app:
+            for _ in range(runs):
+                app.run("invoke_agent twin")
+    calls = f'sum(traces_span_metrics_calls_total{{service_name="{service}"}})'
+    until(lambda: running.prometheus.value(calls) == 12, "calls of both processes")
