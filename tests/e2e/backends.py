@@ -140,7 +140,10 @@ class Record:
 
 @dataclass(frozen=True, slots=True)
 class Sink:
-    """The files of the collector that stands in for Tempo and Loki."""
+    """The files of the collector that stands in for Tempo and Loki.
+
+    It answers before it writes, so a test that wants it away asks it to stop: killed, it would lose what it had taken.
+    """
 
     folder: Path
 

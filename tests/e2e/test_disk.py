@@ -18,7 +18,7 @@ SMALL_BATCHES = {
     "OTEL_EXPORTER_OTLP_TIMEOUT": "2",
 }
 TAKEN = "sum(otelcol_receiver_accepted_log_records_total)"
-SENT = "sum(otelcol_exporter_sent_log_records_total)"
+SENT = 'sum(otelcol_exporter_sent_log_records_total{exporter="otlp_http/loki"})'
 """What the alert SpanhookEventsLost compares."""
 
 
@@ -27,7 +27,7 @@ def test_a_disk_is_full(tmp_path: Path, figures: Figures) -> None:
         stack(tmp_path, loki=False, patience="1s", disk="32m") as one,
         teller(tmp_path / "app", {**one.environ(), **SMALL_BATCHES}) as app,
     ):
-        one.sink_server.kill()
+        one.sink_server.stop()
         app.tell(logs=4_000, size=10_000)  # 40 MB for a disk of 32 MiB
         until(lambda: "Failed to export logs batch" in app.log(), "end of trying")
         assert "no space left on device" in one.collector.log.read_text()

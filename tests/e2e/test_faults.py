@@ -30,7 +30,7 @@ def test_no_log_event_is_lost_while_backends_are_down_and_the_collector_is_kille
             assert time.monotonic() - started < 10
 
         tell(100)
-        one.sink_server.kill()
+        one.sink_server.stop()
         tell(100)
         one.collector.kill()  # a hundred events on its disk, taken by nobody
         one.collector.start()
@@ -45,7 +45,7 @@ def test_of_traces_at_most_those_awaiting_a_decision_are_lost(tmp_path: Path) ->
         with application(one.endpoint) as app:
             decided = {app.run("invoke_agent one") for _ in range(50)}
         until(lambda: {span.trace_id for span in one.sink.spans()} == decided, "50 traces")
-        one.sink_server.kill()
+        one.sink_server.stop()
         with application(one.endpoint) as app:
             queued = {app.run("invoke_agent two") for _ in range(50)}
         time.sleep(4)  # the decision's wait of one second, and the queue's batch

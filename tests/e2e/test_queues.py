@@ -66,7 +66,7 @@ def test_the_queue_of_a_collector_is_full(tmp_path: Path, figures: Figures) -> N
         stack(tmp_path, full, loki=False, patience="1s") as one,
         teller(tmp_path / "app", {**one.environ(), **small}) as app,
     ):
-        one.sink_server.kill()
+        one.sink_server.stop()
         app.tell(logs=64, size=20_000)
         until(lambda: "Failed to export logs batch" in app.log(), "end of trying")
         assert "sending queue is full" in one.collector.log.read_text()
