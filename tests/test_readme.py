@@ -417,7 +417,7 @@ def test_every_option_of_run_is_documented() -> None:
 
 def anchors(document: str) -> set[str]:
     """Where links can point to, as GitHub makes it of headings."""
-    headings = re.findall(r"^#+ (.*)$", PROSE[document], re.MULTILINE)
+    headings = re.findall(r"^#+ (.*)$", _FENCE.sub("", (ROOT / document).read_text()), re.MULTILINE)
     return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
 
 
