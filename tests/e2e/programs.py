@@ -4,6 +4,7 @@
 """
 
 import os
+import secrets
 import signal
 import socket
 import ssl
@@ -12,6 +13,7 @@ import time
 import urllib.error
 import urllib.request
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import TypeVar
 
@@ -28,8 +30,11 @@ def program(name: str) -> Path | None:
 
 
 def free_ports(count: int) -> list[int]:
-    """Loopback ports that nobody listens on."""
-    sockets = [socket.create_server(("127.0.0.1", 0)) for _ in range(count)]
+    """Loopback ports that nobody listens on, below those that systems give to outgoing connections."""
+    sockets: list[socket.socket] = []
+    while len(sockets) < count:
+        with suppress(OSError):
+            sockets.append(socket.create_server(("127.0.0.1", 15_000 + secrets.randbelow(15_000))))
     ports = [one.getsockname()[1] for one in sockets]
     for one in sockets:
         one.close()
