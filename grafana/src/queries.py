@@ -166,10 +166,10 @@ def spans(*conditions: str, show: Sequence[str] = ()) -> str:
 
     Args:
         conditions: What must hold of them.
-        show: Attributes that become columns.
+        show: Attributes that become columns, beside the span's name.
     """
     found = f"{{ {' && '.join([TRACE_SERVICE, *conditions])} }}"
-    return f"{found} | select({', '.join(attribute(one) for one in show)})" if show else found
+    return f"{found} | select({', '.join(['name', *(attribute(one) for one in show)])})"
 
 
 # --------------------------------------------------------------------------- addresses
