@@ -11,6 +11,7 @@ from grafana.src.queries import (
     TENANT,
     attribute,
     chosen_url,
+    counts,
     dashboard_url,
     is_,
     largest,
@@ -197,7 +198,7 @@ def _runs() -> frame.Row:
         matrix(
             "By agent",
             "Runs over the time shown. A click on an agent shows it alone.",
-            total(RUNS, semconv.GEN_AI_AGENT_NAME, semconv.STATUS),
+            counts(RUNS, semconv.GEN_AI_AGENT_NAME, semconv.STATUS),
             down=label(semconv.GEN_AI_AGENT_NAME),
             across=label(semconv.STATUS),
             heading=Column("Agent", url=chosen_url(frame.AGENTS, "agent"), link="This agent alone"),

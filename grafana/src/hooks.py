@@ -9,6 +9,7 @@ from grafana.src.queries import (
     SERVICE,
     attribute,
     counted,
+    counts,
     decisions,
     is_,
     is_not,
@@ -129,7 +130,7 @@ def _bound() -> frame.Row:
             "Spans over the time shown for which no hook is registered, by kind. That is as it should be where "
             "nothing is to be "
             "gated; a kind that should be gated and stands here is not.",
-            total(series(outside.SPAN_CALLS, SERVICE, is_not(semconv.KIND, ""), hidden), "service.name", semconv.KIND),
+            counts(series(outside.SPAN_CALLS, SERVICE, is_not(semconv.KIND, ""), hidden), "service.name", semconv.KIND),
             columns={
                 "service_name": Column("Service"),
                 label(semconv.KIND): Column("Kind"),
@@ -172,7 +173,7 @@ def _decided() -> frame.Row:
             "Over the time shown, those to allow included. enforced: the hook stands at the call. best_effort and "
             "observed: "
             "on spans of other instrumentations.",
-            total(
+            counts(
                 gates.DECISIONS,
                 semconv.HOOK,
                 semconv.EVENT,

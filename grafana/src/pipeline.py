@@ -7,7 +7,7 @@ from grafana_foundation_sdk.models.dashboard import Dashboard
 from grafana.src import frame, gates, outside
 from grafana.src.names import label
 from grafana.src.panels import COUNT, GREEN, RED, Line, Panel, figure, graph
-from grafana.src.queries import SERVICE, is_, is_not, or_zero, ours, rate, seen, series, summed, total
+from grafana.src.queries import SERVICE, counts, is_, is_not, or_zero, ours, rate, seen, series, summed, total
 from grafana.src.tables import Column, rows
 from spanhook import semconv
 
@@ -151,7 +151,7 @@ def _sdk() -> frame.Row:
         rows(
             "Errors in spanhook, by place",
             "Over the time shown. hook.hung: a blocking hook's thread that never came back.",
-            total(ours(semconv.METRIC_INTERNAL_ERRORS), "service.name", semconv.COMPONENT),
+            counts(ours(semconv.METRIC_INTERNAL_ERRORS), "service.name", semconv.COMPONENT),
             columns={
                 "service_name": Column("Service"),
                 label(semconv.COMPONENT): Column("Component"),

@@ -74,6 +74,11 @@ def total(selector: str, *by: str) -> str:
     return summed(growth(selector), *by)
 
 
+def counts(selector: str, *by: str) -> str:
+    """What was counted over the time shown, where there was any: for tables."""
+    return f"{total(selector, *by)} > 0"
+
+
 def share(part: str, whole: str, *by: str) -> str:
     """How much of a whole is a part, per second each; 0 where there is a whole and no part of it."""
     below = summed(rate(whole), *by)

@@ -7,6 +7,7 @@ from grafana.src.names import label
 from grafana.src.panels import COUNT, GREEN, RED, STATUS_COLOURS, YELLOW, Line, figure, graph
 from grafana.src.queries import (
     attribute,
+    counts,
     dashboard_url,
     is_,
     is_not,
@@ -53,7 +54,7 @@ def _figures() -> frame.Row:
         matrix(
             "Executions by tool and status",
             "Over the time shown.",
-            total(CALLS, semconv.GEN_AI_TOOL_NAME, semconv.STATUS),
+            counts(CALLS, semconv.GEN_AI_TOOL_NAME, semconv.STATUS),
             down=label(semconv.GEN_AI_TOOL_NAME),
             across=label(semconv.STATUS),
             heading=Column("Tool", width=180),
@@ -64,7 +65,7 @@ def _figures() -> frame.Row:
         rows(
             "Errors by tool and type",
             "Over the time shown.",
-            total(
+            counts(
                 ours(semconv.METRIC_TOOL_DURATION, is_not(semconv.ERROR_TYPE, ""), part="_count"),
                 semconv.GEN_AI_TOOL_NAME,
                 semconv.STATUS,

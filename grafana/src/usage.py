@@ -13,6 +13,7 @@ from grafana.src.queries import (
     TENANT,
     added,
     chosen_url,
+    counts,
     is_not,
     or_zero,
     ours,
@@ -120,7 +121,7 @@ def _tokens() -> frame.Row:
         matrix(
             "Tokens by model and bucket",
             "Over the time shown. The sum of a row is all that model used.",
-            total(TOKENS, semconv.GEN_AI_RESPONSE_MODEL, semconv.TOKEN_BUCKET),
+            counts(TOKENS, semconv.GEN_AI_RESPONSE_MODEL, semconv.TOKEN_BUCKET),
             down=label(semconv.GEN_AI_RESPONSE_MODEL),
             across=label(semconv.TOKEN_BUCKET),
             heading=Column("Model", width=180),
@@ -152,7 +153,7 @@ def _tokens() -> frame.Row:
             "Tokens of models for which no price is known. Update genai-prices (the extra prices), or have the "
             "provider "
             "report the cost.",
-            total(UNPRICED, "service.name", semconv.GEN_AI_PROVIDER_NAME, semconv.GEN_AI_RESPONSE_MODEL),
+            counts(UNPRICED, "service.name", semconv.GEN_AI_PROVIDER_NAME, semconv.GEN_AI_RESPONSE_MODEL),
             columns={
                 "service_name": Column("Service"),
                 label(semconv.GEN_AI_PROVIDER_NAME): Column("Provider"),
@@ -196,7 +197,7 @@ def _cost() -> frame.Row:
             "Cost by agent and model",
             "Over the time shown. The agent is the one that made the call: a sub-agent's cost stands under its own "
             "name.",
-            total(COST, semconv.GEN_AI_AGENT_NAME, semconv.GEN_AI_RESPONSE_MODEL),
+            counts(COST, semconv.GEN_AI_AGENT_NAME, semconv.GEN_AI_RESPONSE_MODEL),
             columns={
                 label(semconv.GEN_AI_AGENT_NAME): Column(
                     "Agent", url=chosen_url(frame.AGENTS, "agent"), link="This agent's runs"
