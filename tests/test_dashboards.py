@@ -262,8 +262,9 @@ def _leads_to(url: str) -> str:
 def test_links_lead_somewhere(dashboard: str, panel: dict[str, Any]) -> None:
     for url in _urls(panel):
         assert _leads_to(url) in {*DASHBOARDS, "tempo", "/alerting/list"}, dashboard
-        for name in re.findall(r"var-(\w+)=", url):
+        for name, value in re.findall(r"var-(\w+)=([^&]*)", url):
             assert name in EVERYTHING
+            assert value == "${__value.raw:percentencode}"
 
 
 @pytest.mark.parametrize("name", DASHBOARDS)

@@ -179,6 +179,9 @@ def spans(*conditions: str, show: Sequence[str] = ()) -> str:
 
 # --------------------------------------------------------------------------- addresses
 
+CLICKED = "${__value.raw:percentencode}"
+"""The value clicked, as a parameter: left alone, Grafana lets ``&`` and ``#`` of a name pass."""
+
 _TRACE = {
     "datasource": "tempo",
     "queries": [
@@ -203,4 +206,4 @@ def dashboard_url(uid: str) -> str:
 
 def chosen_url(uid: str, variable: str) -> str:
     """Another dashboard, for the value clicked alone."""
-    return f"/d/{uid}?${{__url_time_range}}&${{service:queryparam}}&var-{variable}=${{__value.raw}}"
+    return f"/d/{uid}?${{__url_time_range}}&${{service:queryparam}}&var-{variable}={CLICKED}"
