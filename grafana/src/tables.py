@@ -232,10 +232,10 @@ def traces(
     all_columns = {
         "Span ID": Column("Span", width=150),
         "Start time": Column("Start", unit="dateTimeAsIsoNoDateIfToday", width=90),
-        "Name": Column("Name", width=170),
+        "Name": Column("Name", width=190),
         **columns,
         "service.name": Column("Service"),
-        "Trace Name": Column("Run", width=150),
+        "Trace Name": Column("Run", width=160),
         "Duration": Column("Duration", unit="ns", width=90),
     }
     asked = {semconv.KIND, semconv.STATUS, semconv.DECISION}  # TraceQL gives what conditions name, asked for or not
