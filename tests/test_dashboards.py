@@ -11,6 +11,7 @@ import yaml
 
 from grafana.src import frame, names, outside
 from grafana.src.__main__ import differing, main
+from grafana.src.tables import NO_CELL
 from spanhook import semconv
 from tests.panels import EVERYTHING, FILES, ROOT, Query, dashboards, panels, queries
 
@@ -26,6 +27,9 @@ METRICS = {
 } | outside.METRICS
 ATTRIBUTES = {value for name, value in vars(semconv).items() if name.isupper() and isinstance(value, str)}
 LABELS = {names.label(one) for one in ATTRIBUTES} | outside.LABELS
+
+OF_EVERY_SPAN = {"Span ID", "Start time", "Name", "service.name", "Trace Name", "Duration"}
+"""Columns of spans that Grafana's Tempo data source makes, and the attribute that each query names."""
 
 each_panel = pytest.mark.parametrize(
     ("dashboard", "panel"), PANELS, ids=[f"{name}/{panel['title']}" for name, panel in PANELS]
@@ -113,7 +117,10 @@ def test_ids_are_unique_and_places_do_not_overlap(name: str) -> None:
 @each_panel
 def test_panels_explain_themselves_and_their_emptiness(dashboard: str, panel: dict[str, Any]) -> None:
     assert re.fullmatch(r"[A-Z_0-9].{8,}\.", panel["description"], re.DOTALL), dashboard
-    assert panel["fieldConfig"]["defaults"]["noValue"]
+    nothing = panel["fieldConfig"]["defaults"]["noValue"]
+    assert nothing
+    if panel["type"] == "stat":  # drawn as large as it fits, so that a sentence cannot be read
+        assert len(nothing) <= 16
 
 
 @each_panel
@@ -135,6 +142,11 @@ def test_tables_have_columns_that_their_queries_give(dashboard: str, panel: dict
     labels = set(_renamed(panel))
     if not labels or any(one["id"] == "groupingToMatrix" for one in panel["transformations"]):
         return
+    if panel["datasource"]["uid"] == "tempo":
+        (target,) = panel["targets"]
+        selected = set(re.findall(r'span\."([^"]+)"', target["query"].partition("select")[2]))
+        assert labels - OF_EVERY_SPAN == selected, dashboard
+        return
     values = {"Value"} if panel["datasource"]["uid"] == "prometheus" else {"Value #A"}
     if len(panel["targets"]) > 1:
         values = {f"Value #{target['refId']}" for target in panel["targets"]}
@@ -148,6 +160,14 @@ def _renamed(panel: dict[str, Any]) -> dict[str, str]:
         if one["id"] == "organize":
             return one["options"]["renameByName"]
     return {}
+
+
+@each_panel
+def test_empty_cells_do_not_show_what_an_empty_table_does(dashboard: str, panel: dict[str, Any]) -> None:
+    if panel["type"] == "table":
+        first = panel["fieldConfig"]["overrides"][0]
+        assert first["matcher"] == {"id": "byRegexp", "options": ".*"}, dashboard
+        assert first["properties"] == [{"id": "noValue", "value": NO_CELL}]
 
 
 @each_panel
@@ -242,8 +262,9 @@ def _leads_to(url: str) -> str:
 def test_links_lead_somewhere(dashboard: str, panel: dict[str, Any]) -> None:
     for url in _urls(panel):
         assert _leads_to(url) in {*DASHBOARDS, "tempo", "/alerting/list"}, dashboard
-        for name in re.findall(r"var-(\w+)=", url):
+        for name, value in re.findall(r"var-(\w+)=([^&]*)", url):
             assert name in EVERYTHING
+            assert value == "${__value.raw:percentencode}"
 
 
 @pytest.mark.parametrize("name", DASHBOARDS)

@@ -4,13 +4,14 @@ from grafana_foundation_sdk.models.dashboard import Dashboard
 
 from grafana.src import frame, gates, slow
 from grafana.src.names import label
-from grafana.src.panels import GREEN, RED, STATUS_COLOURS, YELLOW, Line, Panel, figure, graph, log_lines
+from grafana.src.panels import COUNT, GREEN, RED, STATUS_COLOURS, YELLOW, Line, Panel, figure, graph, log_lines
 from grafana.src.queries import (
     AGENT,
     MODEL,
     TENANT,
     attribute,
     chosen_url,
+    counts,
     dashboard_url,
     is_,
     largest,
@@ -21,19 +22,18 @@ from grafana.src.queries import (
     quantile,
     runs,
     share_of_total,
-    spans,
     top,
     total,
     trace_url,
 )
-from grafana.src.tables import Column, log_rows, rows, traces
+from grafana.src.tables import Column, log_rows, matrix, traces
 from spanhook import semconv
 
 RUNS = ours(semconv.METRIC_RUN_LLM_CALLS, AGENT, part="_count")
 DURATION = ours(semconv.METRIC_AGENT_DURATION, AGENT, part="_bucket")
 NO_RUNS = "No run ended in this time. Choose a longer time, or send one: spanhook load --runs 20"
 NO_LOGS = "No log event spanhook.run in this time: no run ended, or logs are not exported (OTEL_EXPORTER_OTLP_ENDPOINT)"
-TRACE = Column("Trace", url=trace_url(), link="Show the trace", width=280)
+TRACE = Column("Trace", url=trace_url(), link="Show the trace", width=150)
 RUN_KEYS = ("trace_id", semconv.GEN_AI_AGENT_NAME, semconv.STATUS, semconv.TENANT_ID, semconv.USER_ID)
 
 
@@ -70,9 +70,8 @@ def _now() -> frame.Row:
             "Runs",
             "Outermost operations that ended in the time shown, sampled or not.",
             total(RUNS),
-            unit="short",
-            empty=NO_RUNS,
-            decimals=0,
+            unit=COUNT,
+            empty="No run",
             width=3,
         ),
         figure(
@@ -82,7 +81,7 @@ def _now() -> frame.Row:
                 ours(semconv.METRIC_RUN_LLM_CALLS, AGENT, is_(semconv.STATUS, "error"), part="_count"), RUNS
             ),
             unit="percentunit",
-            empty=NO_RUNS,
+            empty="No run",
             steps=((None, GREEN), (0.02, YELLOW), (0.05, RED)),
             width=3,
         ),
@@ -90,9 +89,8 @@ def _now() -> frame.Row:
             "Rejected",
             "Operations that a hook refused: runs, model calls and tool calls. A click leads to which hook and whom.",
             or_zero(total(gates.REJECTED)),
-            unit="short",
+            unit=COUNT,
             empty="0",
-            decimals=0,
             links={"Which gate blocked whom": dashboard_url(frame.HOOKS)},
             width=3,
         ),
@@ -101,39 +99,37 @@ def _now() -> frame.Row:
             "Cost of all model calls with a known price. A click leads to who spends it.",
             total(ours(semconv.METRIC_COST, AGENT, MODEL, TENANT)),
             unit="currencyUSD",
-            empty="No call of a priced model in this time",
+            empty="Nothing priced",
             links={"Who is spending": dashboard_url(frame.USAGE)},
             width=3,
         ),
         figure(
-            "Ungated libraries",
+            "Ungated",
             "Libraries of which some function is not wrapped, or whose version is not supported: calls through them "
             "pass no gate. A click leads to which.",
             gates.UNBOUND,
-            unit="short",
+            unit=COUNT,
             empty="0",
             steps=bad,
             links={"What is ungated": dashboard_url(frame.HOOKS)},
             width=3,
         ),
         figure(
-            "Gates failed open",
+            "Failed open",
             "Hooks before a call that failed or took too long, and the call was made.",
             or_zero(total(gates.FAILED_OPEN)),
-            unit="short",
+            unit=COUNT,
             empty="0",
-            decimals=0,
             steps=bad,
             links={"Which gates fail": dashboard_url(frame.HOOKS)},
             width=3,
         ),
         figure(
-            "Telemetry lost",
+            "Items lost",
             "Items of any signal that an SDK or a collector has given up. A click leads to where.",
             gates.LOST,
-            unit="short",
+            unit=COUNT,
             empty="0",
-            decimals=0,
             steps=bad,
             links={"Is telemetry complete": dashboard_url(frame.PIPELINE)},
             width=3,
@@ -142,7 +138,7 @@ def _now() -> frame.Row:
             "Alerts firing",
             "Of the rules in collector/backends/rules, for all services. A click leads to the list.",
             gates.FIRING,
-            unit="short",
+            unit=COUNT,
             empty="0",
             steps=bad,
             links={"The list": "/alerting/list"},
@@ -199,19 +195,16 @@ def _runs() -> frame.Row:
             empty="Every run in this time ended with an answer, an error or a rejection",
             colours=STATUS_COLOURS,
         ),
-        rows(
+        matrix(
             "By agent",
             "Runs over the time shown. A click on an agent shows it alone.",
-            total(RUNS, semconv.GEN_AI_AGENT_NAME, semconv.STATUS),
-            columns={
-                label(semconv.GEN_AI_AGENT_NAME): Column(
-                    "Agent", url=chosen_url(frame.AGENTS, "agent"), link="This agent alone"
-                ),
-                label(semconv.STATUS): Column("Status", colours=STATUS_COLOURS),
-                "Value": Column("Runs", unit="short"),
-            },
+            counts(RUNS, semconv.GEN_AI_AGENT_NAME, semconv.STATUS),
+            down=label(semconv.GEN_AI_AGENT_NAME),
+            across=label(semconv.STATUS),
+            heading=Column("Agent", url=chosen_url(frame.AGENTS, "agent"), link="This agent alone"),
+            order=tuple(STATUS_COLOURS),
+            unit=COUNT,
             empty=NO_RUNS,
-            sort="Runs",
         ),
     ]
 
@@ -252,16 +245,13 @@ def _which() -> frame.Row:
             "Spans that failed or were refused, of traces that were kept (all such traces are). The innermost of a "
             "trace "
             "is the cause: its error, or the hook that decided and its reason.",
-            spans(
-                f'{attribute(semconv.STATUS)} =~ "error|rejected"',
-                show=(
-                    semconv.KIND,
-                    semconv.STATUS,
-                    semconv.ERROR_TYPE,
-                    semconv.DECISION_HOOK,
-                    semconv.DECISION_REASON,
-                ),
-            ),
+            f'{attribute(semconv.STATUS)} =~ "error|rejected"',
+            columns={
+                semconv.STATUS: Column("Status", colours=STATUS_COLOURS, width=90),
+                semconv.ERROR_TYPE: Column("Error"),
+                semconv.DECISION_HOOK: Column("Hook"),
+                semconv.DECISION_REASON: Column("Reason", width=260),
+            },
             empty="No span failed or was refused in this time, or traces are not exported",
         ),
     ]

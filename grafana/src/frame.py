@@ -10,7 +10,7 @@ from grafana_foundation_sdk.models import dashboard as model
 
 from grafana.src.names import label, metric
 from grafana.src.panels import PROMETHEUS, Panel
-from grafana.src.queries import SERVICE
+from grafana.src.queries import CLICKED, SERVICE
 from spanhook import semconv
 
 TAG = "spanhook"
@@ -62,7 +62,7 @@ def _variables() -> list[dashboard.QueryVariable]:
 
 def service_url() -> str:
     """The agents of the service clicked."""
-    return f"/d/{AGENTS}?${{__url_time_range}}&var-service=${{__value.raw}}"
+    return f"/d/{AGENTS}?${{__url_time_range}}&var-service={CLICKED}"
 
 
 def floor(name: str, title: str, about: str) -> dashboard.TextBoxVariable:

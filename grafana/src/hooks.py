@@ -4,11 +4,12 @@ from grafana_foundation_sdk.models.dashboard import Dashboard
 
 from grafana.src import frame, gates, outside
 from grafana.src.names import label
-from grafana.src.panels import GREEN, RED, YELLOW, Line, figure, graph, log_lines
+from grafana.src.panels import COUNT, GREEN, RED, YELLOW, Line, figure, graph, log_lines
 from grafana.src.queries import (
     SERVICE,
     attribute,
     counted,
+    counts,
     decisions,
     is_,
     is_not,
@@ -20,7 +21,6 @@ from grafana.src.queries import (
     rate,
     seen,
     series,
-    spans,
     summed,
     total,
 )
@@ -35,6 +35,7 @@ STATE_COLOURS = {
     "bound": GREEN, "waiting": "#808080", "missing": RED, "bound_unsupported": YELLOW, "waiting_unsupported": YELLOW,
     "missing_unsupported": RED,
 }  # fmt: skip
+BAD = ((None, GREEN), (1, RED))
 POINT = ("service.name", semconv.LIBRARY, semconv.LIBRARY_VERSION, semconv.STATE)
 NO_HOOKS = "No hook ran in this time: none is registered for what ran, or the mode is off"
 NO_LOGS = "No decision but to allow in this time"
@@ -43,10 +44,48 @@ HOOK_EVENT = f"{HOOK} on {{{{{label(semconv.EVENT)}}}}}"
 
 
 def _bound() -> frame.Row:
+    hidden = is_(semconv.COVERAGE, "")
     return "What is gated", [
+        figure(
+            "Ungated libraries",
+            "Libraries in a state but bound or waiting, by service and version.",
+            gates.UNBOUND,
+            unit=COUNT,
+            empty="0",
+            steps=BAD,
+            width=6,
+        ),
+        figure(
+            "Hooks off",
+            "Processes whose mode is off: no hook runs in them.",
+            or_zero(f"count({latest(ours(semconv.METRIC_INFO, is_(semconv.MODE, 'off')))})"),
+            unit=COUNT,
+            empty="0",
+            steps=BAD,
+            width=6,
+        ),
+        figure(
+            "Gates failed open",
+            "Passes of hooks before a call that failed or took too long, and the call was made.",
+            or_zero(total(gates.FAILED_OPEN)),
+            unit=COUNT,
+            empty="0",
+            steps=BAD,
+            width=6,
+        ),
+        figure(
+            "Gates timed out",
+            "Passes that took longer than the hook may. Whether the call was made then, the hook's fail mode says.",
+            or_zero(total(gates.TIMED_OUT)),
+            unit=COUNT,
+            empty="0",
+            steps=BAD,
+            width=6,
+        ),
         rows(
             "Libraries by service",
-            "What each process of the time shown found. bound: every function is wrapped. waiting: the application "
+            "What each process of the time shown found; one that was in two states counts in both. "
+            "bound: every function is wrapped. waiting: the application "
             "has not imported the library. "
             "missing: a function to wrap is not there, calls through it pass no gate. _unsupported: the version is "
             "not one of "
@@ -58,8 +97,8 @@ def _bound() -> frame.Row:
                 label(semconv.LIBRARY): Column("Library"),
                 label(semconv.LIBRARY_VERSION): Column("Version"),
                 label(semconv.STATE): Column("State", colours=STATE_COLOURS),
-                "Value #A": Column("Processes", unit="short"),
-                "Value #B": Column("Last so", unit="dateTimeFromNow"),
+                "Value #A": Column("Processes", unit=COUNT, width=90),
+                "Value #B": Column("Last so", unit="dateTimeFromNow", width=115),
             },
             empty="No process has reported in this time",
             width=10,
@@ -79,30 +118,27 @@ def _bound() -> frame.Row:
             columns={
                 "service_name": Column("Service"),
                 label(semconv.VERSION): Column("Version"),
-                label(semconv.HOOKS_DIGEST): Column("Hooks"),
+                label(semconv.HOOKS_DIGEST): Column("Hooks", width=130),
                 label(semconv.MODE): Column("Mode", colours={"enforce": GREEN, "off": RED}),
-                "Value": Column("Processes", unit="short"),
+                "Value": Column("Processes", unit=COUNT, width=90),
             },
             empty="No process has reported in this time",
             width=8,
         ),
-        figure(
-            "Ungated libraries",
-            "Libraries in a state but bound or waiting, by service and version.",
-            gates.UNBOUND,
-            unit="short",
-            empty="0",
-            steps=((None, GREEN), (1, RED)),
-            width=3,
-        ),
-        figure(
-            "Processes with hooks off",
-            "Processes whose mode is off.",
-            or_zero(f"count({latest(ours(semconv.METRIC_INFO, is_(semconv.MODE, 'off')))})"),
-            unit="short",
-            empty="0",
-            steps=((None, GREEN), (1, RED)),
-            width=3,
+        rows(
+            "Operations that no hook saw",
+            "Spans over the time shown for which no hook is registered, by kind. That is as it should be where "
+            "nothing is to be "
+            "gated; a kind that should be gated and stands here is not.",
+            counts(series(outside.SPAN_CALLS, SERVICE, is_not(semconv.KIND, ""), hidden), "service.name", semconv.KIND),
+            columns={
+                "service_name": Column("Service"),
+                label(semconv.KIND): Column("Kind"),
+                "Value": Column("Operations", unit=COUNT),
+            },
+            empty="Every operation in this time had a hook, or traces are not exported",
+            width=6,
+            sort="Operations",
         ),
     ]
 
@@ -124,12 +160,12 @@ def _decided() -> frame.Row:
             colours=DECISION_COLOURS,
         ),
         graph(
-            "Rejections by hook",
-            "A minute. The alert SpanhookRejectionSurge fires where one rejects three times as often as an hour "
-            "before.",
-            Line(per_minute(gates.REJECTED, semconv.HOOK), HOOK),
+            "Coverage of decisions",
+            "A minute. enforced: the hook stands at the call and its rejection holds. best_effort: on another "
+            "instrumentation's span, as far as that lets exceptions out. observed: the hook is told, nothing more.",
+            Line(per_minute(gates.DECISIONS, semconv.COVERAGE), f"{{{{{label(semconv.COVERAGE)}}}}}"),
             unit="cpm",
-            empty="No hook rejected anything in this time",
+            empty=NO_HOOKS,
             stacked=True,
         ),
         rows(
@@ -137,7 +173,7 @@ def _decided() -> frame.Row:
             "Over the time shown, those to allow included. enforced: the hook stands at the call. best_effort and "
             "observed: "
             "on spans of other instrumentations.",
-            total(
+            counts(
                 gates.DECISIONS,
                 semconv.HOOK,
                 semconv.EVENT,
@@ -153,7 +189,7 @@ def _decided() -> frame.Row:
                 label(semconv.FAIL_MODE): Column("Fails"),
                 label(semconv.COVERAGE): Column("Coverage"),
                 label(semconv.MODE): Column("Mode"),
-                "Value": Column("Passes", unit="short"),
+                "Value": Column("Passes", unit=COUNT),
             },
             empty=NO_HOOKS,
             width=24,
@@ -174,7 +210,6 @@ def _blocked() -> frame.Row:
         semconv.DECISION_REASON,
     )
     line = " ".join(f"{{{{.{label(name)}}}}}" for name in fields)
-    shown = (semconv.KIND, semconv.DECISION, semconv.DECISION_HOOK, semconv.DECISION_REASON, semconv.USER_ID)
     return "Which gate blocked whom", [
         log_rows(
             "Who was blocked",
@@ -185,23 +220,36 @@ def _blocked() -> frame.Row:
                 label(semconv.USER_ID): Column("User"),
                 label(semconv.HOOK): Column("Hook"),
                 label(semconv.TARGET): Column("Target"),
-                label(semconv.DECISION_REASON): Column("Reason"),
-                "Value #A": Column("Times", unit="short"),
+                label(semconv.DECISION_REASON): Column("Reason", width=260),
+                "Value #A": Column("Times", unit=COUNT, width=100),
             },
             empty="Nobody was blocked in this time",
+            width=16,
             sort="Times",
+        ),
+        graph(
+            "Rejections by hook",
+            "A minute. The alert SpanhookRejectionSurge fires where one rejects three times as often as an hour "
+            "before.",
+            Line(per_minute(gates.REJECTED, semconv.HOOK), HOOK),
+            unit="cpm",
+            empty="No hook rejected anything in this time",
+            stacked=True,
+            width=8,
         ),
         traces(
             "Blocked, in traces",
             "Operations that a hook decided about but to allow, of traces that were kept: every one with a "
             "rejection, a "
             "failed or a timed-out hook is.",
-            spans(
-                f'{attribute(semconv.DECISION)} =~ "reject|pause|error|timeout"',
-                show=shown,
-            ),
+            f'{attribute(semconv.DECISION)} =~ "reject|pause|error|timeout"',
+            columns={
+                semconv.DECISION: Column("Decision", colours=DECISION_COLOURS, width=90),
+                semconv.DECISION_HOOK: Column("Hook"),
+                semconv.DECISION_REASON: Column("Reason", width=260),
+                semconv.USER_ID: Column("User"),
+            },
             empty="No operation was blocked in this time, or traces are not exported",
-            width=12,
         ),
         log_lines(
             "Latest decisions",
@@ -215,7 +263,6 @@ def _blocked() -> frame.Row:
 
 
 def _failing() -> frame.Row:
-    hidden = is_(semconv.COVERAGE, "")
     return "Whether gates fail, and what they cost", [
         graph(
             "Failed open",
@@ -253,7 +300,7 @@ def _failing() -> frame.Row:
             "Time in hooks",
             "Seconds per second that each hook takes.",
             Line(gates.hook_seconds(semconv.HOOK), HOOK),
-            unit="none",
+            unit="s",
             empty=NO_HOOKS,
             stacked=True,
             width=8,
@@ -277,29 +324,6 @@ def _failing() -> frame.Row:
             unit="s",
             empty="No async or blocking hook ran in this time",
             width=8,
-        ),
-        graph(
-            "Coverage of decisions",
-            "A minute. enforced: the hook stands at the call and its rejection holds. best_effort: on another "
-            "instrumentation's span, as far as that lets exceptions out. observed: the hook is told, nothing more.",
-            Line(per_minute(gates.DECISIONS, semconv.COVERAGE), f"{{{{{label(semconv.COVERAGE)}}}}}"),
-            unit="cpm",
-            empty=NO_HOOKS,
-            stacked=True,
-        ),
-        rows(
-            "Operations that no hook saw",
-            "Spans over the time shown for which no hook is registered, by kind. That is as it should be where "
-            "nothing is to be "
-            "gated; a kind that should be gated and stands here is not.",
-            total(series(outside.SPAN_CALLS, SERVICE, is_not(semconv.KIND, ""), hidden), "service.name", semconv.KIND),
-            columns={
-                "service_name": Column("Service"),
-                label(semconv.KIND): Column("Kind"),
-                "Value": Column("Operations", unit="short"),
-            },
-            empty="Every operation in this time had a hook, or traces are not exported",
-            sort="Operations",
         ),
     ]
 

@@ -27,6 +27,9 @@ LOKI = drawing.DataSourceRef(type_val="loki", uid="loki")
 TEMPO = drawing.DataSourceRef(type_val="tempo", uid="tempo")
 
 HEIGHT = 8
+WIDE = 12
+COUNT = "locale"
+"""Unit of what is counted in whole numbers: all digits, where ``short`` would tell 1,712 as 2 K."""
 GREEN, YELLOW, RED = "green", "#EAB839", "red"
 STATUS_COLOURS = {
     "success": GREEN,
@@ -40,6 +43,8 @@ STATUS_COLOURS = {
 Panel = Builder[model.Panel]
 Links = Mapping[str, str]
 """Addresses by what they are called."""
+Steps = Sequence[tuple[float | None, str]]
+"""From which value on which colour; the first has no value."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,7 +80,7 @@ def _links(links: Links) -> list[Builder[model.DashboardLink]]:
     return [dashboard.DashboardLink(title).type(model.DashboardLinkType.LINK).url(url) for title, url in links.items()]
 
 
-def _thresholds(steps: Sequence[tuple[float | None, str]]) -> dashboard.ThresholdsConfig:
+def thresholds(steps: Steps) -> dashboard.ThresholdsConfig:
     return (
         dashboard.ThresholdsConfig()
         .mode(model.ThresholdsMode.ABSOLUTE)
@@ -94,11 +99,11 @@ def figure(
     unit: str,
     empty: str,
     width: int = 4,
-    steps: Sequence[tuple[float | None, str]] = ((None, "blue"),),
+    steps: Steps = ((None, "blue"),),
     links: Links | None = None,
     decimals: int | None = None,
 ) -> Panel:
-    """One number for the time shown.
+    """One number for the time shown, without decimals if it is a count.
 
     Args:
         title: What it is.
@@ -121,12 +126,14 @@ def figure(
         .with_target(prometheus_query("A", expr, instant=True))
         .unit(unit)
         .no_value(empty)
-        .thresholds(_thresholds(steps))
+        .thresholds(thresholds(steps))
         .color_mode(drawing.BigValueColorMode.VALUE)
         .graph_mode(drawing.BigValueGraphMode.NONE)
         .reduce_options(common.ReduceDataOptions().calcs(["lastNotNull"]))
         .data_links(_links(links or {}))
     )
+    if unit == COUNT:
+        decimals = 0
     return panel if decimals is None else panel.decimals(decimals)
 
 
@@ -138,6 +145,7 @@ def graph(
     empty: str,
     width: int = 12,
     stacked: bool = False,
+    most: float | None = None,
     colours: Mapping[str, str] | None = None,
     links: Links | None = None,
 ) -> Panel:
@@ -151,6 +159,7 @@ def graph(
         empty: What is said when there is nothing.
         width: Of 24.
         stacked: Whether the series are parts of a whole.
+        most: Where the axis ends, if not at the largest value.
         colours: Of series, by name.
         links: Where a click leads.
     """
@@ -177,13 +186,18 @@ def graph(
         .legend(
             common.VizLegendOptions()
             .display_mode(drawing.LegendDisplayMode.TABLE)
-            .placement(drawing.LegendPlacement.RIGHT)
+            # beside a narrow graph a legend would leave room for neither lines nor names
+            .placement(drawing.LegendPlacement.RIGHT if width >= WIDE else drawing.LegendPlacement.BOTTOM)
             .show_legend(True)
             .calcs(["mean", "max"])
+            .sort_by("Max")
+            .sort_desc(True)
         )
         .tooltip(common.VizTooltipOptions().mode(drawing.TooltipDisplayMode.MULTI).sort(drawing.SortOrder.DESCENDING))
         .data_links(_links(links or {}))
     )
+    if most is not None:
+        panel = panel.max(most)
     if stacked:
         panel = panel.stacking(common.StackingConfig().group("A").mode(drawing.StackingMode.NORMAL))
     for name, colour in (colours or {}).items():
@@ -216,7 +230,7 @@ def log_bars(title: str, about: str, expr: str, *, legend: str, unit: str, empty
         .unit(unit)
         .min(0)
         .no_value(empty)
-        .thresholds(_thresholds([(None, "blue")]))
+        .thresholds(thresholds([(None, "blue")]))
         .orientation(drawing.VizOrientation.HORIZONTAL)
         .display_mode(drawing.BarGaugeDisplayMode.BASIC)
         .reduce_options(common.ReduceDataOptions().values(True).calcs(["lastNotNull"]))

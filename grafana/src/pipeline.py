@@ -6,18 +6,25 @@ from grafana_foundation_sdk.models.dashboard import Dashboard
 
 from grafana.src import frame, gates, outside
 from grafana.src.names import label
-from grafana.src.panels import GREEN, RED, Line, Panel, figure, graph
-from grafana.src.queries import SERVICE, is_, is_not, or_zero, ours, rate, seen, series, summed, total
+from grafana.src.panels import COUNT, GREEN, RED, Line, Panel, figure, graph
+from grafana.src.queries import SERVICE, counts, is_, is_not, or_zero, ours, rate, seen, series, summed, total
 from grafana.src.tables import Column, rows
 from spanhook import semconv
 
 NO_SDK = "The SDK's own metrics are off: set OTEL_PYTHON_SDK_INTERNAL_METRICS_ENABLED=true where the application starts"
 NO_COLLECTOR = "No collector has reported: its own metrics go to Prometheus, not through itself"
 BAD = ((None, GREEN), (1, RED))
+OUTCOMES = {
+    "refused": ["refused by"],
+    "failed": ["failed in"],
+    "send_failed": ["refused by"],
+    "enqueue_failed": ["without room for"],
+}
+"""What stands between a signal and who it is about, where a graph shows two outcomes."""
 
 
 def _by_signal(name: str, outcome: str, *by: str) -> list[Line]:
-    legend = " ".join(f"{{{{{one}}}}}" for one in by)
+    legend = " ".join([*OUTCOMES.get(outcome, ()), *(f"{{{{{one}}}}}" for one in by)])
     return [
         Line(
             summed(rate(series(name.format(outcome=outcome, signal=signal))), *by),
@@ -41,9 +48,8 @@ def _complete() -> frame.Row:
             "Items lost",
             "Spans and log records that an SDK, and items of any signal that a collector has given up.",
             gates.LOST,
-            unit="short",
+            unit=COUNT,
             empty="0",
-            decimals=0,
             steps=BAD,
         ),
         figure(
@@ -58,10 +64,11 @@ def _complete() -> frame.Row:
         ),
         figure(
             "Spans exported",
-            "Share of the spans that applications started and their SDKs sampled; a few are always on their way.",
+            "Share of the spans that applications started and their SDKs sampled; a few are always on their way. SDKs "
+            "tell it with OTEL_PYTHON_SDK_INTERNAL_METRICS_ENABLED=true alone.",
             f"{exported} / ({started} > 0)",
             unit="percentunit",
-            empty=NO_SDK,
+            empty="SDK metrics off",
             steps=((None, RED), (0.95, GREEN)),
         ),
         figure(
@@ -71,22 +78,21 @@ def _complete() -> frame.Row:
             "on other dashboards depends on it but those of tables of traces.",
             f"{total(kept)} / ({total(series(outside.SAMPLING_DECIDED))} > 0)",
             unit="percentunit",
-            empty="No trace was decided in this time",
+            empty="None decided",
         ),
         figure(
             "Errors in spanhook",
             "Errors in spanhook's own code. They never reach the application; what they cost is a span or a figure.",
             or_zero(total(ours(semconv.METRIC_INTERNAL_ERRORS))),
-            unit="short",
+            unit=COUNT,
             empty="0",
-            decimals=0,
             steps=BAD,
         ),
         figure(
             "Backends down",
             "Of those that Prometheus asks (collector/backends/targets/backends.yaml).",
             or_zero(f"count({series(outside.UP, is_('job', 'backends'))} == 0)"),
-            unit="short",
+            unit=COUNT,
             empty="0",
             steps=BAD,
         ),
@@ -145,11 +151,11 @@ def _sdk() -> frame.Row:
         rows(
             "Errors in spanhook, by place",
             "Over the time shown. hook.hung: a blocking hook's thread that never came back.",
-            total(ours(semconv.METRIC_INTERNAL_ERRORS), "service.name", semconv.COMPONENT),
+            counts(ours(semconv.METRIC_INTERNAL_ERRORS), "service.name", semconv.COMPONENT),
             columns={
                 "service_name": Column("Service"),
                 label(semconv.COMPONENT): Column("Component"),
-                "Value": Column("Errors", unit="short"),
+                "Value": Column("Errors", unit=COUNT),
             },
             empty="No error in spanhook's own code in this time",
             sort="Errors",
@@ -257,6 +263,7 @@ def _out() -> frame.Row:
             "How full the queues on disk are. They grow while a backend is away.",
             Line(full(), "{{exporter}} {{data_type}} {{instance}}"),
             unit="percentunit",
+            most=1,
             empty=NO_COLLECTOR,
             width=8,
         ),

@@ -74,6 +74,11 @@ def total(selector: str, *by: str) -> str:
     return summed(growth(selector), *by)
 
 
+def counts(selector: str, *by: str) -> str:
+    """What was counted over the time shown, where there was any: for tables."""
+    return f"{total(selector, *by)} > 0"
+
+
 def share(part: str, whole: str, *by: str) -> str:
     """How much of a whole is a part, per second each; 0 where there is a whole and no part of it."""
     below = summed(rate(whole), *by)
@@ -166,13 +171,16 @@ def spans(*conditions: str, show: Sequence[str] = ()) -> str:
 
     Args:
         conditions: What must hold of them.
-        show: Attributes that become columns.
+        show: Attributes that become columns, beside the span's name.
     """
     found = f"{{ {' && '.join([TRACE_SERVICE, *conditions])} }}"
-    return f"{found} | select({', '.join(attribute(one) for one in show)})" if show else found
+    return f"{found} | select({', '.join(['name', *(attribute(one) for one in show)])})"
 
 
 # --------------------------------------------------------------------------- addresses
+
+CLICKED = "${__value.raw:percentencode}"
+"""The value clicked, as a parameter: left alone, Grafana lets ``&`` and ``#`` of a name pass."""
 
 _TRACE = {
     "datasource": "tempo",
@@ -198,4 +206,4 @@ def dashboard_url(uid: str) -> str:
 
 def chosen_url(uid: str, variable: str) -> str:
     """Another dashboard, for the value clicked alone."""
-    return f"/d/{uid}?${{__url_time_range}}&${{service:queryparam}}&var-{variable}=${{__value.raw}}"
+    return f"/d/{uid}?${{__url_time_range}}&${{service:queryparam}}&var-{variable}={CLICKED}"

@@ -1,6 +1,6 @@
 """Tables: of what Prometheus and Loki count, a row for each set of labels, and of spans that Tempo found."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from grafana_foundation_sdk.builders import common, table, tempo
@@ -8,7 +8,25 @@ from grafana_foundation_sdk.models import common as drawing
 from grafana_foundation_sdk.models import dashboard as model
 from grafana_foundation_sdk.models.tempo import SearchTableType
 
-from grafana.src.panels import HEIGHT, LOKI, PROMETHEUS, TEMPO, Panel, loki_query, prometheus_query, refs
+from grafana.src.panels import (
+    COUNT,
+    HEIGHT,
+    LOKI,
+    PROMETHEUS,
+    TEMPO,
+    WIDE,
+    Panel,
+    Steps,
+    loki_query,
+    prometheus_query,
+    refs,
+    thresholds,
+)
+from grafana.src.queries import spans
+from spanhook import semconv
+
+NO_CELL = "\N{EN DASH}"
+"""What an empty cell shows. Without it Grafana writes the text for an empty panel into each."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,6 +39,8 @@ class Column:
     link: str = ""
     width: int = 0
     colours: Mapping[str, str] | None = None
+    steps: Steps = ()
+    """From which value on which colour; the first has no value."""
 
 
 def _mapping(colours: Mapping[str, str]) -> model.ValueMap:
@@ -31,6 +51,8 @@ def _properties(column: Column) -> list[model.DynamicConfigValue]:
     found: list[model.DynamicConfigValue] = []
     if column.unit:
         found.append(model.DynamicConfigValue("unit", column.unit))
+    if column.unit == COUNT:
+        found.append(model.DynamicConfigValue("decimals", 0))
     if column.width:
         found.append(model.DynamicConfigValue("custom.width", column.width))
     if column.url:
@@ -38,11 +60,16 @@ def _properties(column: Column) -> list[model.DynamicConfigValue]:
         found.append(model.DynamicConfigValue("links", [link]))
     if column.colours:
         found.append(model.DynamicConfigValue("mappings", [_mapping(column.colours).to_json()]))
+    if column.steps:
+        found.append(model.DynamicConfigValue("thresholds", thresholds(column.steps).build().to_json()))
+    if column.colours or column.steps:
         found.append(model.DynamicConfigValue("custom.cellOptions", {"type": "color-text"}))
     return found
 
 
-def _table(title: str, about: str, datasource: drawing.DataSourceRef, empty: str, width: int, sort: str) -> table.Panel:
+def _table(
+    title: str, about: str, datasource: drawing.DataSourceRef, empty: str, width: int, *sort: str
+) -> table.Panel:
     panel = (
         table.Panel()
         .title(title)
@@ -50,21 +77,23 @@ def _table(title: str, about: str, datasource: drawing.DataSourceRef, empty: str
         .datasource(datasource)
         .span(width)
         .height(HEIGHT)
-        .unit("none")
+        .unit("string")  # else Grafana reads names as numbers where it can: user 007 becomes 7
         .no_value(empty)
+        .override_by_regexp(".*", [model.DynamicConfigValue("noValue", NO_CELL)])
         .show_header(True)
         .cell_height(drawing.TableCellHeight.SM)
-        .filterable(True)
+        .min_width(70)  # half of Grafana's: columns share the width there is, none is scrolled out of sight
+        .filterable(width > WIDE)  # where the icons of filters leave room for headings
     )
-    return panel.sort_by([common.TableSortByFieldState().display_name(sort).desc(True)]) if sort else panel
+    return panel.sort_by([common.TableSortByFieldState().display_name(one).desc(True) for one in sort if one])
 
 
-def _columns(panel: table.Panel, columns: Mapping[str, Column]) -> Panel:
+def _columns(panel: table.Panel, columns: Mapping[str, Column], without: Iterable[str] = ("Time",)) -> Panel:
     panel = panel.with_transformation(
         model.DataTransformerConfig(
             "organize",
             options={
-                "excludeByName": {"Time": True},
+                "excludeByName": dict.fromkeys(without, True),
                 "indexByName": {name: place for place, name in enumerate(columns)},
                 "renameByName": {name: column.title for name, column in columns.items()},
             },
@@ -84,6 +113,7 @@ def rows(
     empty: str,
     width: int = 12,
     sort: str = "",
+    then: str = "",
 ) -> Panel:
     """A table of what Prometheus answers, a row for each set of labels.
 
@@ -95,8 +125,9 @@ def rows(
         empty: What is said when there is nothing.
         width: Of 24.
         sort: Heading of the column that sorts, largest first.
+        then: The one that sorts where that has the same, or nothing.
     """
-    panel = _table(title, about, PROMETHEUS, empty, width, sort).targets(
+    panel = _table(title, about, PROMETHEUS, empty, width, sort, then).targets(
         [
             prometheus_query(ref, expr, instant=True, rows=True)
             for ref, expr in zip(refs(len(exprs)), exprs, strict=True)
@@ -108,7 +139,17 @@ def rows(
 
 
 def matrix(
-    title: str, about: str, expr: str, *, down: str, across: str, unit: str, empty: str, heading: str, width: int = 12
+    title: str,
+    about: str,
+    expr: str,
+    *,
+    down: str,
+    across: str,
+    heading: Column,
+    order: Sequence[str],
+    unit: str,
+    empty: str,
+    width: int = 12,
 ) -> Panel:
     """A table of two labels: one down, one across.
 
@@ -118,13 +159,15 @@ def matrix(
         expr: PromQL, summed by these two labels.
         down: The label of the rows.
         across: The label of the columns.
+        heading: The first column.
+        order: Values of the label of the columns, in their order; those not named come last.
         unit: Grafana's id of the unit of all values.
         empty: What is said when there is nothing.
-        heading: Of the first column.
         width: Of 24.
     """
-    return (
-        _table(title, about, PROMETHEUS, empty, width, "")
+    corner = f"{down}\\{across}"
+    panel = (
+        _table(title, about, PROMETHEUS, empty, width)
         .with_target(prometheus_query("A", expr, instant=True, rows=True))
         .unit(unit)
         .with_transformation(
@@ -136,10 +179,16 @@ def matrix(
         .with_transformation(
             model.DataTransformerConfig(
                 "organize",
-                options={"excludeByName": {}, "indexByName": {}, "renameByName": {f"{down}\\{across}": heading}},
+                options={
+                    "excludeByName": {},
+                    "indexByName": {name: place for place, name in enumerate((corner, *order))},
+                    "renameByName": {corner: heading.title},
+                },
             )
         )
+        .override_by_name(heading.title, _properties(heading))
     )
+    return panel.decimals(0) if unit == COUNT else panel
 
 
 def log_rows(
@@ -157,17 +206,37 @@ def log_rows(
     return _columns(panel, columns)
 
 
-def traces(title: str, about: str, query: str, *, empty: str, width: int = 24) -> Panel:
-    """Spans that were kept, newest first; the trace id leads to the trace.
+def traces(
+    title: str, about: str, *conditions: str, columns: Mapping[str, Column], empty: str, width: int = 24
+) -> Panel:
+    """Spans that were kept, newest first; each leads to its trace.
 
     Args:
         title: What it is.
         about: What it tells and how to read it.
-        query: TraceQL.
+        conditions: TraceQL that must hold of a span.
+        columns: By attribute of the span, in this order, beside those that every such table has.
         empty: What is said when there is nothing.
         width: Of 24.
     """
+    query = spans(*conditions, show=tuple(columns))
     found = tempo.TempoQuery().datasource(TEMPO).ref_id("A").query_type("traceql").query(query)
-    return _table(title, about, TEMPO, empty, width, "").with_target(
+    panel = _table(title, about, TEMPO, empty, width).with_target(
         found.limit(50).spss(3).table_type(SearchTableType.SPANS)
     )
+    # hidden and not left out: the link of the span's id asks for it
+    panel = panel.override_by_name(
+        "traceIdHidden",
+        [model.DynamicConfigValue("custom.hideFrom", {"viz": True, "legend": False, "tooltip": False})],
+    )
+    all_columns = {
+        "Span ID": Column("Span", width=150),
+        "Start time": Column("Start", unit="dateTimeAsIsoNoDateIfToday", width=90),
+        "Name": Column("Name", width=190),
+        **columns,
+        "service.name": Column("Service"),
+        "Trace Name": Column("Run", width=160),
+        "Duration": Column("Duration", unit="ns", width=90),
+    }
+    asked = {semconv.KIND, semconv.STATUS, semconv.DECISION}  # TraceQL gives what conditions name, asked for or not
+    return _columns(panel, all_columns, without=["Trace Service", *sorted(asked - columns.keys())])

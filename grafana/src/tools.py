@@ -4,9 +4,11 @@ from grafana_foundation_sdk.models.dashboard import Dashboard
 
 from grafana.src import frame
 from grafana.src.names import label
-from grafana.src.panels import GREEN, RED, STATUS_COLOURS, YELLOW, Line, figure, graph
+from grafana.src.panels import COUNT, GREEN, RED, STATUS_COLOURS, YELLOW, Line, figure, graph
 from grafana.src.queries import (
     attribute,
+    counts,
+    dashboard_url,
     is_,
     is_not,
     or_zero,
@@ -15,7 +17,6 @@ from grafana.src.queries import (
     quantile,
     share,
     share_of_total,
-    spans,
     total,
 )
 from grafana.src.tables import Column, matrix, rows, traces
@@ -31,33 +32,53 @@ NO_TOOLS = "No tool was executed in this time"
 
 def _figures() -> frame.Row:
     return "In the time shown", [
-        figure("Executions", "Of tools, of any status.", total(CALLS), unit="short", empty=NO_TOOLS, decimals=0),
+        figure("Executions", "Of tools, of any status.", total(CALLS), unit=COUNT, empty="No tool ran", width=8),
         figure(
             "Failed",
             "Share of executions that ended with an error.",
             share_of_total(FAILED, CALLS),
             unit="percentunit",
-            empty=NO_TOOLS,
+            empty="No tool ran",
             steps=((None, GREEN), (0.02, YELLOW), (0.1, RED)),
+            width=8,
         ),
         figure(
             "Refused",
             "Executions that a hook refused; the tool's body did not run.",
             or_zero(total(REFUSED)),
-            unit="short",
+            unit=COUNT,
             empty="0",
-            decimals=0,
-            links={"Which gate blocked whom": f"/d/{frame.HOOKS}?${{__url_time_range}}&${{__all_variables}}"},
+            links={"Which gate blocked whom": dashboard_url(frame.HOOKS)},
+            width=8,
         ),
         matrix(
             "Executions by tool and status",
             "Over the time shown.",
-            total(CALLS, semconv.GEN_AI_TOOL_NAME, semconv.STATUS),
+            counts(CALLS, semconv.GEN_AI_TOOL_NAME, semconv.STATUS),
             down=label(semconv.GEN_AI_TOOL_NAME),
             across=label(semconv.STATUS),
-            unit="short",
+            heading=Column("Tool", width=180),
+            order=tuple(STATUS_COLOURS),
+            unit=COUNT,
             empty=NO_TOOLS,
-            heading="Tool",
+        ),
+        rows(
+            "Errors by tool and type",
+            "Over the time shown.",
+            counts(
+                ours(semconv.METRIC_TOOL_DURATION, is_not(semconv.ERROR_TYPE, ""), part="_count"),
+                semconv.GEN_AI_TOOL_NAME,
+                semconv.STATUS,
+                semconv.ERROR_TYPE,
+            ),
+            columns={
+                label(semconv.GEN_AI_TOOL_NAME): Column("Tool"),
+                label(semconv.STATUS): Column("Status", colours=STATUS_COLOURS),
+                label(semconv.ERROR_TYPE): Column("Error"),
+                "Value": Column("Executions", unit=COUNT),
+            },
+            empty="No tool failed in this time",
+            sort="Executions",
         ),
     ]
 
@@ -96,39 +117,30 @@ def _time() -> frame.Row:
     ]
 
 
-def _failures() -> frame.Row:
+def _which() -> frame.Row:
     kind = f'{attribute(semconv.KIND)} = "tool.execute"'
-    shown = (semconv.GEN_AI_TOOL_NAME, semconv.STATUS, semconv.ERROR_TYPE, semconv.DECISION_REASON, semconv.USER_ID)
-    return "Failures", [
-        rows(
-            "Errors by tool and type",
-            "Over the time shown.",
-            total(
-                ours(semconv.METRIC_TOOL_DURATION, is_not(semconv.ERROR_TYPE, ""), part="_count"),
-                semconv.GEN_AI_TOOL_NAME,
-                semconv.STATUS,
-                semconv.ERROR_TYPE,
-            ),
-            columns={
-                label(semconv.GEN_AI_TOOL_NAME): Column("Tool"),
-                label(semconv.STATUS): Column("Status", colours=STATUS_COLOURS),
-                label(semconv.ERROR_TYPE): Column("Error"),
-                "Value": Column("Executions", unit="short"),
-            },
-            empty="No tool failed in this time",
-            sort="Executions",
-        ),
+    status = {semconv.STATUS: Column("Status", colours=STATUS_COLOURS, width=90)}
+    user = {semconv.USER_ID: Column("User")}
+    return "Which executions", [
         traces(
             "Slow executions",
             "Of traces that were kept: tools that took a second or more.",
-            spans(kind, "duration > 1s", show=(semconv.GEN_AI_TOOL_NAME, semconv.STATUS, semconv.USER_ID)),
+            kind,
+            "duration > 1s",
+            columns={**status, **user},
             empty="No tool took a second or more in this time, or traces are not exported",
-            width=12,
         ),
         traces(
             "Executions that failed or were refused",
             "Of traces that were kept (all such traces are).",
-            spans(kind, f'{attribute(semconv.STATUS)} =~ "error|rejected"', show=shown),
+            kind,
+            f'{attribute(semconv.STATUS)} =~ "error|rejected"',
+            columns={
+                **status,
+                semconv.ERROR_TYPE: Column("Error"),
+                semconv.DECISION_REASON: Column("Reason", width=260),
+                **user,
+            },
             empty="No tool failed or was refused in this time, or traces are not exported",
         ),
     ]
@@ -140,7 +152,6 @@ def dashboard() -> Dashboard:
         frame.TOOLS,
         "Tools",
         "How often tools run, how long they take, how they fail. Metrics of tools carry neither agent nor tenant: "
-        "those "
-        "choices leave them as they are.",
-        [_figures(), _time(), _failures()],
+        "those choices leave them as they are.",
+        [_figures(), _time(), _which()],
     )

@@ -5,7 +5,7 @@ from grafana_foundation_sdk.models.dashboard import Dashboard
 from grafana.src import frame, outside
 from grafana.src.agents import dearest
 from grafana.src.names import label
-from grafana.src.panels import GREEN, RED, Line, figure, graph, log_bars
+from grafana.src.panels import COUNT, GREEN, RED, Line, figure, graph, log_bars
 from grafana.src.queries import (
     AGENT,
     ASKED_MODEL,
@@ -13,6 +13,7 @@ from grafana.src.queries import (
     TENANT,
     added,
     chosen_url,
+    counts,
     is_not,
     or_zero,
     ours,
@@ -62,29 +63,28 @@ def _figures() -> frame.Row:
             "Of all calls with a known price, every call counted.",
             total(COST),
             unit="currencyUSD",
-            empty="No call of a priced model in this time",
+            empty="Nothing priced",
         ),
         figure(
             "Tokens",
             "All five buckets: input, cache read, cache write, output, reasoning. They do not overlap.",
             total(TOKENS),
             unit="short",
-            empty=NO_USAGE,
+            empty="No tokens",
         ),
         figure(
             "Model calls",
             "Calls of models, of any status; embeddings included.",
             total(ours(semconv.METRIC_CLIENT_DURATION, part="_count")),
-            unit="short",
-            empty="No model was called in this time",
-            decimals=0,
+            unit=COUNT,
+            empty="No model call",
         ),
         figure(
             "Cost per run",
             "Cost by the number of runs.",
             f"{total(ours(semconv.METRIC_COST, AGENT))} / ({total(RUNS)} > 0)",
             unit="currencyUSD",
-            empty="No run in this time",
+            empty="No run",
             decimals=4,
         ),
         figure(
@@ -97,12 +97,11 @@ def _figures() -> frame.Row:
         ),
         figure(
             "Budget left of a day",
-            "What is left of a day's budget (collector/backends/rules/budget.yaml) after what the last 24 hours "
-            "cost, all "
-            "services.",
+            "What is left of a day's budget after what the last 24 hours cost, all services. The budget is the rule "
+            "spanhook:budget_usd:day in collector/backends/rules/budget.yaml.",
             f"{outside.BUDGET} - on () {or_zero(f'sum(increase({ours(semconv.METRIC_COST)}[1d]))')}",
             unit="currencyUSD",
-            empty="The rule spanhook:budget_usd:day is not loaded",
+            empty="No budget rule",
             steps=((None, RED), (0, GREEN)),
         ),
     ]
@@ -122,12 +121,13 @@ def _tokens() -> frame.Row:
         matrix(
             "Tokens by model and bucket",
             "Over the time shown. The sum of a row is all that model used.",
-            total(TOKENS, semconv.GEN_AI_RESPONSE_MODEL, semconv.TOKEN_BUCKET),
+            counts(TOKENS, semconv.GEN_AI_RESPONSE_MODEL, semconv.TOKEN_BUCKET),
             down=label(semconv.GEN_AI_RESPONSE_MODEL),
             across=label(semconv.TOKEN_BUCKET),
+            heading=Column("Model", width=180),
+            order=tuple(BUCKET_COLOURS),
             unit="short",
             empty=NO_USAGE,
-            heading="Model",
         ),
         graph(
             "Size of prompts, p95",
@@ -153,7 +153,7 @@ def _tokens() -> frame.Row:
             "Tokens of models for which no price is known. Update genai-prices (the extra prices), or have the "
             "provider "
             "report the cost.",
-            total(UNPRICED, "service.name", semconv.GEN_AI_PROVIDER_NAME, semconv.GEN_AI_RESPONSE_MODEL),
+            counts(UNPRICED, "service.name", semconv.GEN_AI_PROVIDER_NAME, semconv.GEN_AI_RESPONSE_MODEL),
             columns={
                 "service_name": Column("Service"),
                 label(semconv.GEN_AI_PROVIDER_NAME): Column("Provider"),
@@ -197,7 +197,7 @@ def _cost() -> frame.Row:
             "Cost by agent and model",
             "Over the time shown. The agent is the one that made the call: a sub-agent's cost stands under its own "
             "name.",
-            total(COST, semconv.GEN_AI_AGENT_NAME, semconv.GEN_AI_RESPONSE_MODEL),
+            counts(COST, semconv.GEN_AI_AGENT_NAME, semconv.GEN_AI_RESPONSE_MODEL),
             columns={
                 label(semconv.GEN_AI_AGENT_NAME): Column(
                     "Agent", url=chosen_url(frame.AGENTS, "agent"), link="This agent's runs"

@@ -29,7 +29,9 @@ TRACEQL = [query for query in QUERIES if query.source == "tempo"]
 #: Queries that find nothing behind a load that lost nothing, and why.
 EMPTY = {
     "agents/Models, now and before/B": "nothing ran in the hour before",
+    "agents/Models, now and before/C": "nothing ran in the hour before",
     "agents/Tools, now and before/B": "nothing ran in the hour before",
+    "agents/Tools, now and before/C": "nothing ran in the hour before",
     "pipeline/Dropped and not exported": "nothing was dropped",
     "pipeline/Errors in spanhook, by place": "there was none",
     "pipeline/Given up": "every item was taken",
@@ -195,6 +197,10 @@ def _decided(shown: Shown, *, phase: str = "", decisions: tuple[str, ...], fail_
     )
 
 
+def _failed_open(shown: Shown) -> float:
+    return _decided(shown, phase=".pre", decisions=("error", "timeout"), fail_mode="open")
+
+
 def _by_agent(shown: Shown) -> Answer:
     agents = shown.totals["runs_by_agent"]
     return {(agent, status): float(runs) for agent, of in agents.items() for status, runs in of.items() if runs}
@@ -239,12 +245,9 @@ TOTALS: dict[str, tuple[tuple[str, ...], Callable[[Shown], Answer]]] = {
     "agents/Failed/A": ((), lambda one: _one(one.totals["runs_by_status"]["error"] / one.totals["runs"])),
     "agents/Rejected/A": ((), lambda one: _one(_decided(one, decisions=("reject",)))),
     "agents/Spent/A": ((), lambda one: _one(_cost(one))),
-    "agents/Ungated libraries/A": ((), lambda one: _one(0)),
-    "agents/Gates failed open/A": (
-        (),
-        lambda one: _one(_decided(one, phase=".pre", decisions=("error", "timeout"), fail_mode="open")),
-    ),
-    "agents/Telemetry lost/A": ((), lambda one: _one(0)),
+    "agents/Ungated/A": ((), lambda one: _one(0)),
+    "agents/Failed open/A": ((), lambda one: _one(_failed_open(one))),
+    "agents/Items lost/A": ((), lambda one: _one(0)),
     "agents/By agent/A": ((semconv.GEN_AI_AGENT_NAME, semconv.STATUS), _by_agent),
     "usage/Cost/A": ((), lambda one: _one(_cost(one))),
     "usage/Tokens/A": ((), lambda one: _one(_all(_by_bucket(one)))),
@@ -260,7 +263,9 @@ TOTALS: dict[str, tuple[tuple[str, ...], Callable[[Shown], Answer]]] = {
     "tools/Executions by tool and status/A": (NAMES, lambda one: _tool_calls(one, *NAMES)),
     "tools/Errors by tool and type/A": ((*NAMES, semconv.ERROR_TYPE), _failed_tools),
     "hooks/Ungated libraries/A": ((), lambda one: _one(0)),
-    "hooks/Processes with hooks off/A": ((), lambda one: _one(0)),
+    "hooks/Hooks off/A": ((), lambda one: _one(0)),
+    "hooks/Gates failed open/A": ((), lambda one: _one(_failed_open(one))),
+    "hooks/Gates timed out/A": ((), lambda one: _one(_decided(one, decisions=("timeout",)))),
     "hooks/Decisions by hook and event/A": (DECIDED, lambda one: one.metric(semconv.METRIC_DECISIONS, *DECIDED)),
     "pipeline/Items lost/A": ((), lambda one: _one(0)),
     "pipeline/Errors in spanhook/A": ((), lambda one: _one(0)),

@@ -73,14 +73,21 @@ def test_where_they_broke(kept: Kept) -> None:
     for (error,), count in kept.counted(semconv.METRIC_CLIENT_DURATION, semconv.ERROR_TYPE).items():
         if error and "CancelledError" not in error:
             wanted["llm.call", "rejected" if error == "spanhook.Reject" else "error"] += count
-    assert _by(kept.found(TRACEQL["agents/Where they broke/A"]), semconv.KIND, semconv.STATUS) == wanted
+    found = kept.found(TRACEQL["agents/Where they broke/A"])
+    kinds = {"invoke_agent": "agent.invoke", "execute_tool": "tool.execute", "chat": "llm.call"}
+    assert Counter((kinds[span.name.split()[0]], span.attributes[semconv.STATUS]) for span in found) == wanted
 
 
 def test_tools_that_failed_or_were_refused(kept: Kept) -> None:
     by = (semconv.GEN_AI_TOOL_NAME, semconv.STATUS, semconv.ERROR_TYPE)
     counted = kept.counted(semconv.METRIC_TOOL_DURATION, *by)
     wanted = {key: count for key, count in counted.items() if key[1] in ("error", "rejected")}
-    assert _by(kept.found(TRACEQL["tools/Executions that failed or were refused/A"]), *by) == wanted
+    found = kept.found(TRACEQL["tools/Executions that failed or were refused/A"])
+    assert Counter((_tool(span), *(span.attributes.get(name, "") for name in by[1:])) for span in found) == wanted
+
+
+def _tool(span: Found) -> str:
+    return span.name.removeprefix("execute_tool ")
 
 
 def test_who_was_blocked(kept: Kept) -> None:
