@@ -57,9 +57,8 @@ def _complete() -> frame.Row:
             "Traces that a collector held or received, less those decided and those still held: what it had in memory "
             "when it was killed. Usage, decisions and log events are not among it.",
             lost,
-            unit="short",
+            unit=COUNT,
             empty="0",
-            decimals=0,
             steps=BAD,
         ),
         figure(
