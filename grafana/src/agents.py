@@ -4,7 +4,7 @@ from grafana_foundation_sdk.models.dashboard import Dashboard
 
 from grafana.src import frame, gates, slow
 from grafana.src.names import label
-from grafana.src.panels import COUNT, GREEN, RED, STATUS_COLOURS, YELLOW, Line, Panel, figure, graph, log_lines
+from grafana.src.panels import BAD, COUNT, GREEN, RED, STATUS_COLOURS, YELLOW, Line, Panel, figure, graph, log_lines
 from grafana.src.queries import (
     AGENT,
     MODEL,
@@ -64,7 +64,6 @@ def dearest(width: int = 12) -> Panel:
 
 
 def _now() -> frame.Row:
-    bad = ((None, GREEN), (1, RED))
     return "What broke", [
         figure(
             "Runs",
@@ -110,7 +109,7 @@ def _now() -> frame.Row:
             gates.UNBOUND,
             unit=COUNT,
             empty="0",
-            steps=bad,
+            steps=BAD,
             links={"What is ungated": dashboard_url(frame.HOOKS)},
             width=3,
         ),
@@ -120,7 +119,7 @@ def _now() -> frame.Row:
             or_zero(total(gates.FAILED_OPEN)),
             unit=COUNT,
             empty="0",
-            steps=bad,
+            steps=BAD,
             links={"Which gates fail": dashboard_url(frame.HOOKS)},
             width=3,
         ),
@@ -130,7 +129,7 @@ def _now() -> frame.Row:
             gates.LOST,
             unit=COUNT,
             empty="0",
-            steps=bad,
+            steps=BAD,
             links={"Is telemetry complete": dashboard_url(frame.PIPELINE)},
             width=3,
         ),
@@ -140,7 +139,7 @@ def _now() -> frame.Row:
             gates.FIRING,
             unit=COUNT,
             empty="0",
-            steps=bad,
+            steps=BAD,
             links={"The list": "/alerting/list"},
             width=3,
         ),

@@ -31,6 +31,8 @@ WIDE = 12
 COUNT = "locale"
 """Unit of what is counted in whole numbers: all digits, where ``short`` would tell 1,712 as 2 K."""
 GREEN, YELLOW, RED = "green", "#EAB839", "red"
+BAD = ((None, GREEN), (1, RED))
+"""One is one too many."""
 STATUS_COLOURS = {
     "success": GREEN,
     "error": RED,

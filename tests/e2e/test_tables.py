@@ -1,7 +1,6 @@
 """What tables show of a load: Grafana's own transformations and formats, over what the stack has answered."""
 
 import json
-import shutil
 import subprocess
 import uuid
 from collections.abc import Mapping
@@ -11,7 +10,7 @@ from typing import Any
 import pytest
 
 from tests.e2e.loads import complete, load
-from tests.e2e.programs import program, until
+from tests.e2e.programs import until
 from tests.e2e.stack import Stack, needed
 from tests.panels import Query, dashboards, panels, queries
 
@@ -41,9 +40,7 @@ class Shown:
 @pytest.fixture(scope="module")
 def shown(running: Stack) -> Mapping[str, Shown]:
     """Every table that has rows, by dashboard and title."""
-    script, node = program("grammars"), shutil.which("node")
-    if script is None or node is None:
-        pytest.skip("no Node or no @grafana/data: .ci/tools grammars")
+    grammars = needed("grammars")
     needed("loki")
     needed("tempo")
     service, instance = f"shop-{uuid.uuid4()}", str(uuid.uuid4())
@@ -57,7 +54,7 @@ def shown(running: Stack) -> Mapping[str, Shown]:
     }
     titles = [title for title, answers in asked.items() if any(answers.values())]
     ran = subprocess.run(
-        [node, script / "table.mjs"],
+        [grammars / "node", grammars / "table.mjs"],
         input=json.dumps([{"panel": TABLES[title], "answers": asked[title]} for title in titles]),
         capture_output=True,
         text=True,

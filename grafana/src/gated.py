@@ -1,0 +1,127 @@
+"""What is gated and what is not: libraries by service, and kinds of operations that no hook saw."""
+
+from grafana.src import frame, gates, outside
+from grafana.src.names import label
+from grafana.src.panels import BAD, COUNT, GREEN, RED, YELLOW, figure
+from grafana.src.queries import (
+    SERVICE,
+    counts,
+    is_,
+    is_not,
+    latest,
+    or_zero,
+    ours,
+    seen,
+    series,
+    summed,
+    total,
+)
+from grafana.src.tables import Column, rows
+from spanhook import semconv
+
+STATE_COLOURS = {
+    "bound": GREEN, "waiting": "#808080", "missing": RED, "bound_unsupported": YELLOW, "waiting_unsupported": YELLOW,
+    "missing_unsupported": RED,
+}  # fmt: skip
+POINT = ("service.name", semconv.LIBRARY, semconv.LIBRARY_VERSION, semconv.STATE)
+
+
+def row() -> frame.Row:
+    """The first row of the dashboard Hooks and policy."""
+    hidden = is_(semconv.COVERAGE, "")
+    return "What is gated", [
+        figure(
+            "Ungated libraries",
+            "Libraries in a state but bound or waiting, by service and version.",
+            gates.UNBOUND,
+            unit=COUNT,
+            empty="0",
+            steps=BAD,
+            width=6,
+        ),
+        figure(
+            "Hooks off",
+            "Processes whose mode is off: no hook runs in them.",
+            or_zero(f"count({latest(ours(semconv.METRIC_INFO, is_(semconv.MODE, 'off')))})"),
+            unit=COUNT,
+            empty="0",
+            steps=BAD,
+            width=6,
+        ),
+        figure(
+            "Gates failed open",
+            "Passes of hooks before a call that failed or took too long, and the call was made.",
+            or_zero(total(gates.FAILED_OPEN)),
+            unit=COUNT,
+            empty="0",
+            steps=BAD,
+            width=6,
+        ),
+        figure(
+            "Gates timed out",
+            "Passes that took longer than the hook may. Whether the call was made then, the hook's fail mode says.",
+            or_zero(total(gates.TIMED_OUT)),
+            unit=COUNT,
+            empty="0",
+            steps=BAD,
+            width=6,
+        ),
+        rows(
+            "Libraries by service",
+            "What each process of the time shown found; one that was in two states counts in both. "
+            "bound: every function is wrapped. waiting: the application "
+            "has not imported the library. "
+            "missing: a function to wrap is not there, calls through it pass no gate. _unsupported: the version is "
+            "not one of "
+            "those tested. Not in this table: a service without spanhook.",
+            f"count by ({', '.join(label(one) for one in POINT)}) ({latest(ours(semconv.METRIC_POINTS))})",
+            seen(ours(semconv.METRIC_POINTS), *POINT),
+            columns={
+                "service_name": Column("Service"),
+                label(semconv.LIBRARY): Column("Library"),
+                label(semconv.LIBRARY_VERSION): Column("Version"),
+                label(semconv.STATE): Column("State", colours=STATE_COLOURS),
+                "Value #A": Column("Processes", unit=COUNT, width=90),
+                "Value #B": Column("Last so", unit="dateTimeFromNow", width=115),
+            },
+            empty="No process has reported in this time",
+            width=10,
+        ),
+        rows(
+            "Services",
+            "Which version of spanhook with which hooks. Two digests in one service: its processes run different "
+            "hooks. "
+            "Mode off: no hook runs.",
+            summed(
+                latest(ours(semconv.METRIC_INFO)),
+                "service.name",
+                semconv.VERSION,
+                semconv.HOOKS_DIGEST,
+                semconv.MODE,
+            ),
+            columns={
+                "service_name": Column("Service"),
+                label(semconv.VERSION): Column("Version"),
+                label(semconv.HOOKS_DIGEST): Column("Hooks", width=130),
+                label(semconv.MODE): Column("Mode", colours={"enforce": GREEN, "off": RED}),
+                "Value": Column("Processes", unit=COUNT, width=90),
+            },
+            empty="No process has reported in this time",
+            width=8,
+        ),
+        rows(
+            "Operations that no hook saw",
+            "Spans over the time shown for which no hook is registered, by kind. That is as it should be where "
+            "nothing is to be "
+            "gated; a kind that should be gated and stands here is not.",
+            counts(series(outside.SPAN_CALLS, SERVICE, is_not(semconv.KIND, ""), hidden), "service.name", semconv.KIND),
+            columns={
+                "service_name": Column("Service"),
+                label(semconv.KIND): Column("Kind"),
+                "Value": Column("Operations", unit=COUNT),
+            },
+            empty="Every operation in this time had a hook, or traces are not exported",
+            width=6,
+            sort="Operations",
+        ),
+    ]
