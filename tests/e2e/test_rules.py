@@ -29,6 +29,7 @@ NOT_OF_A_LOAD = {
     "SpanhookCollectorRefusing": "of collectors: tested with their faults",
     "SpanhookPipelineLoss": "of collectors: tested with their faults",
     "SpanhookQueueFilling": "of collectors: tested with their faults",
+    "SpanhookEventsLost": "of collectors: tested with their faults",
     "SpanhookTracesLost": "of collectors: tested with their faults",
     "SpanhookTracesDecidedEarly": "of collectors: tested with their faults",
     "SpanhookBackendDown": "of backends: tested with their faults",
