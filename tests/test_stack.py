@@ -232,13 +232,11 @@ def test_what_the_engine_says_is_shown_and_its_failure_told(place: Place) -> Non
 
 def test_without_an_engine(place: Place) -> None:
     place.stack()
-    for command in ("up", "down"):
+    for command, advice in (("up", "; spanhook run --console shows runs without one"), ("down", "")):
         ran = place.run(command)
         assert (ran.returncode, ran.stdout) == (2, "")
-        assert ran.stderr == (
-            "spanhook: no container engine here (looked for docker compose, podman compose, docker-compose); "
-            "spanhook run --console shows runs without one\n"
-        )
+        looked = "looked for docker compose, podman compose, docker-compose"
+        assert ran.stderr == f"spanhook: no container engine here ({looked}){advice}\n"
 
 
 def test_a_command_without_an_engine_behind_it_is_no_engine(place: Place) -> None:
@@ -249,6 +247,18 @@ def test_a_command_without_an_engine_behind_it_is_no_engine(place: Place) -> Non
     assert ran.stderr == (
         "spanhook: no container engine answers (docker info failed); spanhook run --console shows runs without one\n"
     )
+
+
+def test_what_the_command_says_is_why_there_is_no_engine(place: Place) -> None:
+    place.stack()
+    (place.bin / "docker").write_text(
+        "#!/bin/sh\nprintf 'unknown command: docker compose\\n\\nRun docker --help\\n' >&2; exit 1\n"
+    )
+    (place.bin / "docker").chmod(0o755)
+    ran = place.run("down")
+    assert (ran.returncode, ran.stdout) == (2, "")
+    said = "docker compose version failed: unknown command: docker compose"
+    assert ran.stderr == f"spanhook: no container engine answers ({said})\n"
 
 
 @pytest.mark.slow
