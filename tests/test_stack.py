@@ -146,6 +146,7 @@ def test_up_starts_the_file_waits_and_tells_where_everything_is(place: Place, el
     grafana = next(option.partition("=")[2] for option in elsewhere if option.startswith("grafana="))
     for uid in DASHBOARDS.values():
         assert f"{grafana}/d/{uid}\n" in ran.stdout
+    assert "for the user admin with GRAFANA_ADMIN_PASSWORD\n" in ran.stdout
     assert f"export OTEL_EXPORTER_OTLP_ENDPOINT={OTLP_HTTP}\n" in ran.stdout
     assert OTLP_GRPC in ran.stdout
     assert "Not ready" not in ran.stdout
