@@ -146,6 +146,7 @@ def test_up_starts_the_file_waits_and_tells_where_everything_is(place: Place, el
     grafana = next(option.partition("=")[2] for option in elsewhere if option.startswith("grafana="))
     for uid in DASHBOARDS.values():
         assert f"{grafana}/d/{uid}\n" in ran.stdout
+    assert "for the user admin with GRAFANA_ADMIN_PASSWORD\n" in ran.stdout
     assert f"export OTEL_EXPORTER_OTLP_ENDPOINT={OTLP_HTTP}\n" in ran.stdout
     assert OTLP_GRPC in ran.stdout
     assert "Not ready" not in ran.stdout
@@ -232,13 +233,11 @@ def test_what_the_engine_says_is_shown_and_its_failure_told(place: Place) -> Non
 
 def test_without_an_engine(place: Place) -> None:
     place.stack()
-    for command in ("up", "down"):
+    for command, advice in (("up", "; spanhook run --console shows runs without one"), ("down", "")):
         ran = place.run(command)
         assert (ran.returncode, ran.stdout) == (2, "")
-        assert ran.stderr == (
-            "spanhook: no container engine here (looked for docker compose, podman compose, docker-compose); "
-            "spanhook run --console shows runs without one\n"
-        )
+        looked = "looked for docker compose, podman compose, docker-compose"
+        assert ran.stderr == f"spanhook: no container engine here ({looked}){advice}\n"
 
 
 def test_a_command_without_an_engine_behind_it_is_no_engine(place: Place) -> None:
@@ -249,6 +248,18 @@ def test_a_command_without_an_engine_behind_it_is_no_engine(place: Place) -> Non
     assert ran.stderr == (
         "spanhook: no container engine answers (docker info failed); spanhook run --console shows runs without one\n"
     )
+
+
+def test_what_the_command_says_is_why_there_is_no_engine(place: Place) -> None:
+    place.stack()
+    (place.bin / "docker").write_text(
+        "#!/bin/sh\nprintf 'unknown command: docker compose\\n\\nRun docker --help\\n' >&2; exit 1\n"
+    )
+    (place.bin / "docker").chmod(0o755)
+    ran = place.run("down")
+    assert (ran.returncode, ran.stdout) == (2, "")
+    said = "docker compose version failed: unknown command: docker compose"
+    assert ran.stderr == f"spanhook: no container engine answers ({said})\n"
 
 
 @pytest.mark.slow

@@ -1,5 +1,6 @@
 """Write the dashboards: ``python -m grafana.src``; with ``--check`` only tell which files differ."""
 
+import argparse
 import sys
 from pathlib import Path
 
@@ -24,13 +25,17 @@ def differing() -> list[str]:
 
 def main(arguments: list[str]) -> int:
     """Write or check; 1 if something differs."""
+    parser = argparse.ArgumentParser(prog="python -m grafana.src", description="Write the dashboards.")
+    parser.add_argument("--check", action="store_true", help="write nothing; tell which files differ")
+    check = parser.parse_args(arguments).check
     stale = differing()
-    if arguments == ["--check"]:
+    if check:
         for name in stale:
             sys.stderr.write(f"{name} is not what grafana/src makes: python -m grafana.src\n")
         return 1 if stale else 0
     for name, text in texts().items():
         (FOLDER / name).write_text(text)
+    sys.stdout.write(f"{', '.join(stale) or 'nothing'} changed in {FOLDER}\n")
     return 0
 
 

@@ -94,16 +94,24 @@ def load(runs: int, seed: int, concurrency: int, as_json: bool) -> int:
 
 
 _FILE = click.option(
-    "--file", type=click.Path(path_type=Path), help="The compose file; else one above the working directory, or ours."
+    "--file",
+    type=click.Path(path_type=Path),
+    help="The compose file; else one in the working directory or above, else ours.",
 )
 _ADDRESS = click.option(
     "--address", "addresses", multiple=True, metavar="NAME=URL", help="Where a service is, if not where it should be."
 )
 
 
-@cli.command()
+@cli.command(short_help="Start the stack that shows it all in Grafana.")
 @_FILE
-@click.option("--profile", "profiles", multiple=True, metavar="NAME", help="demo, scale or state; may be repeated.")
+@click.option(
+    "--profile",
+    "profiles",
+    multiple=True,
+    metavar="NAME",
+    help="Start these services too: demo, scale or state; may be repeated.",
+)
 @_ADDRESS
 @click.option("--timeout", default=180.0, show_default=True, type=click.FloatRange(0), help="Seconds to wait.")
 def up(file: Path | None, profiles: tuple[str, ...], addresses: tuple[str, ...], timeout: float) -> int:

@@ -84,7 +84,7 @@ def test_up_without_an_engine_says_so(tmp_path: Path) -> None:
         check=False,
     )
     assert ran.returncode == 2
-    assert "no container engine answers (docker-compose ls failed)" in ran.stderr
+    assert "no container engine answers (docker-compose ls failed: Cannot connect" in ran.stderr
     assert "spanhook run --console" in ran.stderr
 
 

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 from spanhook import providers
 from spanhook.config import instrument, uninstrument
 from spanhook.errors import ConfigurationError, log
+from spanhook.exporters import SIGNALS
 
 if TYPE_CHECKING:
     from spanhook.load.document import Document
@@ -51,6 +52,8 @@ def run_load(runs: int, seed: int, concurrency: int, as_json: bool) -> int:
     print(json.dumps(document, indent=2) if as_json else "\n".join(as_text(document)), flush=True)  # noqa: T201
     wrong = list(complaints(document["differences"], document["internal_errors"]))
     print(*wrong, sep="\n", end="\n" if wrong else "", file=sys.stderr)  # noqa: T201
+    if not as_json and not any(map(providers.existing, SIGNALS)):
+        print("spanhook load: nothing was sent: OTEL_EXPORTER_OTLP_ENDPOINT says where to", file=sys.stderr)  # noqa: T201
     return 1 if wrong else 0
 
 

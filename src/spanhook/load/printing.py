@@ -14,7 +14,7 @@ Cells = Sequence[str]
 def as_text(document: Document) -> Iterator[str]:
     """Every total, in lines."""
     totals = document["totals"]
-    yield f"{totals['runs']:,} runs in {document['seconds']:.1f} s, seed {document['seed']}, what must come of them:"
+    yield f"{totals['runs']:,} runs in {document['seconds']:.1f} s, seed {document['seed']}; what a backend must show:"
     statuses = list(totals["runs_by_status"])
     yield from _section(
         "runs by agent and status",

@@ -10,6 +10,8 @@ from spanhook.stack.printing import Progress, print_addresses, print_answers, pr
 from spanhook.stack.services import Answer, asked, placed
 from spanhook.stack.waiting import wait
 
+_WITHOUT = "spanhook run --console shows runs without one"
+
 
 def run_up(file: Path | None, profiles: Sequence[str], addresses: Sequence[str], timeout: float) -> int:
     """Start the stack, wait until all of it answers, print where it is.
@@ -28,7 +30,7 @@ def run_up(file: Path | None, profiles: Sequence[str], addresses: Sequence[str],
     """
     wanted = placed(addresses)
     stack = compose_file(file, profiles)
-    engine = found_engine()
+    engine = found_engine(_WITHOUT)
     code = engine.compose(stack, profiles, "up", "--detach", "--remove-orphans")
     if code:
         return _failed(engine, "up", code)

@@ -16,7 +16,6 @@ _KNOWN: tuple[tuple[tuple[str, ...], tuple[tuple[str, ...], ...]], ...] = (
     (("docker-compose",), (("docker-compose", "version"), ("docker-compose", "ls"))),
 )
 _PROBE_SECONDS = 20
-_WITHOUT = "spanhook run --console shows runs without one"
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,8 +46,11 @@ def _environ(command: str) -> dict[str, str]:
     return {"GRAFANA_ADMIN_PASSWORD": "-", **os.environ} if command == "down" else dict(os.environ)
 
 
-def found_engine() -> Engine:
+def found_engine(instead: str = "") -> Engine:
     """The first command that is there and has an engine behind it.
+
+    Args:
+        instead: What to do without one, for the message.
 
     Raises:
         ConfigurationError: There is none; the message says what was found instead.
@@ -57,26 +59,34 @@ def found_engine() -> Engine:
     for command, probes in _KNOWN:
         if shutil.which(command[0]) is None:
             continue
-        failing = next((probe for probe in probes if not _succeeds(probe)), None)
-        if failing is None:
+        failure = next((told for told in map(_failure, probes) if told), None)
+        if failure is None:
             return Engine(command)
-        silent.append(" ".join(failing))
+        silent.append(failure)
+    advice = f"; {instead}" if instead else ""
     if silent:
-        raise ConfigurationError(f"no container engine answers ({', '.join(silent)} failed); {_WITHOUT}")
+        raise ConfigurationError(f"no container engine answers ({'; '.join(silent)}){advice}")
     names = ", ".join(" ".join(command) for command, _ in _KNOWN)
-    raise ConfigurationError(f"no container engine here (looked for {names}); {_WITHOUT}")
+    raise ConfigurationError(f"no container engine here (looked for {names}){advice}")
 
 
-def _succeeds(command: Sequence[str]) -> bool:
+def _failure(command: Sequence[str]) -> str | None:
+    """That a command failed, with the first line of what it said; ``None`` if it did not."""
+    what = f"{' '.join(command)} failed"
     try:
         ran = subprocess.run(  # noqa: S603
             command,
             check=False,
             stdin=subprocess.DEVNULL,
             stdout=subprocess.DEVNULL,
-            stderr=subprocess.DEVNULL,
+            stderr=subprocess.PIPE,
             timeout=_PROBE_SECONDS,
         )
-    except (OSError, subprocess.TimeoutExpired):
-        return False
-    return ran.returncode == 0
+    except subprocess.TimeoutExpired:
+        return f"{what}: no answer in {_PROBE_SECONDS} s"
+    except OSError as error:
+        return f"{what}: {error}"
+    if ran.returncode == 0:
+        return None
+    said = ran.stderr.decode(errors="replace").split("\n", 1)[0].strip()
+    return f"{what}: {said}" if said else what

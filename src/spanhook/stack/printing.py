@@ -62,7 +62,7 @@ def print_addresses(answers: Sequence[Answer]) -> None:
     """Where everything is, and what an application is to be given."""
     print_answers(answers)
     grafana = next(one.service.url for one in answers if one.service.name == "grafana")
-    click.echo("\nDashboards")
+    click.echo("\nDashboards, for the user admin with GRAFANA_ADMIN_PASSWORD")
     for title, uid in DASHBOARDS.items():
         click.echo(f"  {title:16}  {grafana}/d/{uid}")
     click.echo(f"\nApplications send to {OTLP_HTTP} (HTTP) or {OTLP_GRPC} (gRPC):")
