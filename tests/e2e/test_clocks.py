@@ -19,7 +19,7 @@ pytestmark = pytest.mark.e2e
 OTHERS = 20
 HOUR = 3600.0
 WRONG = (-3 * HOUR, HOUR)
-"""Seconds by which a clock is off: further back than Prometheus takes samples out of order, further ahead than it takes any."""
+"""Seconds by which a clock is off: too far back for Prometheus to sort in, and too far ahead."""
 
 
 def counted(endpoint: str, headers: Mapping[str, str], service: str, instance: str, at: float) -> None:
