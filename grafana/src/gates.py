@@ -2,7 +2,7 @@
 
 from grafana.src import outside
 from grafana.src.names import label
-from grafana.src.queries import SERVICE, TENANT, is_, is_not, latest, or_zero, ours, series, summed
+from grafana.src.queries import SERVICE, TENANT, is_, is_not, latest, or_zero, ours, risen, series, summed
 from spanhook import semconv
 
 DECISIONS = ours(semconv.METRIC_DECISIONS, TENANT)
@@ -27,7 +27,7 @@ UNBOUND = or_zero(f"count(count by ({_LIBRARY}) ({_UNBOUND}))")
 
 
 def _grown(selector: str, *by: str) -> str:
-    return summed(f"increase({selector}[$__range])", *by)
+    return summed(risen(selector), *by)
 
 
 def _given_up(signal: str, exported: str) -> str:

@@ -61,12 +61,25 @@ def growth(selector: str) -> str:
     """What each counter has grown by over the time shown, to the unit.
 
     ``increase`` extrapolates to the edges of the range: 300 that a process counted in eight seconds are told as 450. So
-    it is the last value less the one at the start, or the first there is (zero, which Prometheus puts in front of a new
-    series). Where a counter was reset in between, ``increase`` has to do.
+    it is the largest value less the one at the start, which is zero for a series that was not there: one begins with
+    what it first counts, maybe hours after its process. Where a counter was reset in between, ``increase`` has to do.
     """
-    first = f"({selector} offset $__range or min_over_time({selector}[$__range]))"
-    exact = f"(max_over_time({selector}[$__range]) - {first} >= 0)"
+    largest = f"max_over_time({selector}[$__range])"
+    exact = f"({largest} - ({_before(selector)} or 0 * {largest}) >= 0)"
     return f"{exact} unless resets({selector}[$__range]) > 0 or increase({selector}[$__range])"
+
+
+def risen(selector: str) -> str:
+    """About what each counter has grown by over the time shown; of those that were not there before, all of it.
+
+    ``increase`` alone does not see a series' first step, and of what is rare there is no second.
+    """
+    return f"last_over_time({selector}[$__range]) unless {_before(selector)} > 0 or increase({selector}[$__range])"
+
+
+def _before(selector: str) -> str:
+    """The last value before the time shown, of what reported in the hour before it."""
+    return f"last_over_time({selector}[1h] offset $__range)"
 
 
 def total(selector: str, *by: str) -> str:

@@ -113,7 +113,9 @@ _ADDRESS = click.option(
     help="Start these services too: demo, scale or state; may be repeated.",
 )
 @_ADDRESS
-@click.option("--timeout", default=180.0, show_default=True, type=click.FloatRange(0), metavar="SECONDS", help="How long to wait.")
+@click.option(
+    "--timeout", default=180.0, show_default=True, type=click.FloatRange(0), metavar="SECONDS", help="How long to wait."
+)
 def up(file: Path | None, profiles: tuple[str, ...], addresses: tuple[str, ...], timeout: float) -> int:
     """Start collector, Tempo, Prometheus, Loki and Grafana, and tell where they are."""
     from spanhook.stack import run_up

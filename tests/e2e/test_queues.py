@@ -18,6 +18,7 @@ from tests.e2e.workers import SERVICE, teller
 pytestmark = pytest.mark.e2e
 
 EVERY_TRACE = {"SPANHOOK_SAMPLING_PERCENT": "100"}
+DECIDED = "sum(otelcol_processor_tail_sampling_global_count_traces_sampled_total)"
 
 
 @pytest.fixture(scope="module")
@@ -71,8 +72,29 @@ def test_the_queue_of_a_collector_is_full(tmp_path: Path, figures: Figures) -> N
         until(lambda: "Failed to export logs batch" in app.log(), "end of trying")
         assert "sending queue is full" in one.collector.log.read_text()
         until(lambda: is_alerting(one, "SpanhookCollectorRefusing", instance="standalone"), "alert")
+        assert not is_alerting(one, "SpanhookPipelineLoss", instance="standalone")
         one.sink_server.start()
         app.end()
         all_is_accounted_for(one, app, "collector's queue full", figures)
         assert arrived(one, app)[0] >= 24
         assert lost(one, app)[0] > 0
+
+
+def test_the_queue_of_a_collector_is_full_of_traces(tmp_path: Path, figures: Figures) -> None:
+    """It has taken them before it decides about them: what finds no room then is lost, and counted by the collector."""
+    with stack(tmp_path, {**EVERY_TRACE, "SPANHOOK_COLLECTOR_QUEUE_BYTES": "600000"}, loki=False, patience="1s") as one:
+        one.sink_server.stop()
+        with teller(tmp_path / "app", one.environ()) as app:
+            for _ in range(6):
+                app.tell(spans=300, size=1_500)
+                until(lambda: one.prometheus.value(DECIDED) == app.made("spans"), "decisions about all traces")
+            alerting = ("SpanhookPipelineLoss", "SpanhookQueueFilling")
+            until(lambda: all(is_alerting(one, alert, exporter="otlp_grpc/tempo") for alert in alerting), "alerts")
+            one.sink_server.start()
+            app.end()
+            gone = "sum(last_over_time(otelcol_exporter_enqueue_failed_spans_total[1h]))"
+            made = app.made("spans")
+            until(lambda: arrived(one, app)[1] + one.prometheus.value(gone) == made, "account of all spans")
+            figures.tell("collector's queue full", "spans", made, arrived(one, app)[1], one.prometheus.value(gone))
+            assert lost(one, app) == (0, 0)
+            assert one.prometheus.value(gone) > 0

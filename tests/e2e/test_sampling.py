@@ -12,10 +12,12 @@ from pathlib import Path
 import pytest
 from opentelemetry.trace import Status, StatusCode, set_span_in_context
 
+from spanhook import semconv
+from tests.e2e.accounts import is_alerting
 from tests.e2e.agent import CALLS
 from tests.e2e.backends import Sink
 from tests.e2e.programs import until
-from tests.e2e.sending import application
+from tests.e2e.sending import Application, application
 from tests.e2e.stack import COLLECTOR, Pipe, pipe, stack
 from tests.panels import queries
 
@@ -45,13 +47,24 @@ def test_what_matters_is_kept_whole_though_nothing_else_is(tmp_path: Path) -> No
                 # rejected without an error status, as other instrumentations may leave it
                 app.run("invoke_agent refused", status="rejected"): 1,
                 app.run("invoke_agent open", attributes={"spanhook.decision": "timeout"}, children=STEPS): 3,
+                _decided(app, "error", "modify"): 1,
                 app.run("invoke_agent dear", attributes={"spanhook.cost.usd": 0.75}, children=STEPS): 3,
                 app.run("invoke_agent slow", seconds=31, children=STEPS): 3,
             }
+            changed = _decided(app, "modify", "skipped")
             cheap = app.run("invoke_agent cheap", attributes={"spanhook.cost.usd": 0.25}, children=STEPS)
         kept = until(lambda: _kept(one.sink, sum(wanted.values())), "spans of all runs that matter", 30)
         assert kept == wanted
-        assert not kept.keys() & {*plain, cheap}
+        assert not kept.keys() & {*plain, cheap, changed}
+
+
+def _decided(app: Application, *decisions: str) -> str:
+    """A run about which hooks have decided several times; its span is marked with the last."""
+    span = app.tracer.start_span("invoke_agent decided", attributes={semconv.DECISION: decisions[-1]})
+    for decision in decisions:
+        span.add_event(semconv.EVENT_DECISION, {semconv.DECISION: decision})
+    span.end()
+    return f"{span.get_span_context().trace_id:032x}"
 
 
 def _kept(sink: Sink, spans: int) -> Counter[str] | None:
@@ -126,3 +139,11 @@ def test_a_span_that_comes_late_follows_the_decision(tmp_path: Path) -> None:
         app.tracer_provider.force_flush()
         until(lambda: len(one.sink.spans()) == 2, "late span of the failed run", 30)
         assert {span.trace_id for span in one.sink.spans()} == {f"{roots[0].get_span_context().trace_id:032x}"}
+
+
+def test_more_traces_than_are_held_are_told_of(tmp_path: Path) -> None:
+    with stack(tmp_path, {"SPANHOOK_SAMPLING_TRACES": "10"}, patience="1s") as one:
+        with application(one.endpoint) as app:
+            for _ in range(100):
+                app.run("invoke_agent many")
+        until(lambda: is_alerting(one, "SpanhookTracesDecidedEarly", instance="standalone"), "alert")

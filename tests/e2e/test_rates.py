@@ -1,0 +1,189 @@
+"""Graphs of rates: of the same series, by the same attributes and per the same time as the load has printed.
+
+`rate` extrapolates, so its values are no totals. In its place stands what the same series have grown by, to the unit;
+all else of a query is as it is committed.
+"""
+
+import re
+import uuid
+from collections import defaultdict
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import pytest
+
+from spanhook import semconv
+from tests.e2e.loads import complete, load
+from tests.e2e.programs import until
+from tests.e2e.stack import Stack
+from tests.panels import Query, queries
+
+pytestmark = pytest.mark.e2e
+
+_RATE = re.compile(r"rate\((\w+\{[^{}]*\})\[\$__rate_interval\]\)")
+RATES = [one for one in queries() if one.source == "prometheus" and "$__rate_interval" in one.text]
+MINUTE, HOUR = 60, 3600
+REFUSED = "spanhook.Reject"
+
+Answer = dict[tuple[str, ...], float]
+
+
+@dataclass(frozen=True, slots=True)
+class Told:
+    """A load whose metrics are in Prometheus, and what it has printed."""
+
+    stack: Stack
+    service: str
+    document: Any
+
+    def grown(self, query: Query, *names: str) -> Answer:
+        """What a query states with growth in place of rates, by attributes."""
+        text, count = _RATE.subn(r"(max_over_time(\1[1h]) - min_over_time(\1[1h]))", query.text)
+        assert count == query.text.count("rate("), query.text
+        labels = [name.replace(".", "_") for name in names]
+        samples = self.stack.prometheus.query(
+            Query(query.dashboard, query.panel, query.ref, query.source, text).put_in({"service": self.service})
+        )
+        return {tuple(one.labels.get(label, "") for label in labels): one.value for one in samples if one.value}
+
+    def counted(self, metric: str, *by: str, field: str = "value", times: float = 1, **wanted: Any) -> Answer:
+        """What the load has counted, by attributes; ``wanted``: values of the attribute with this last word."""
+        found: defaultdict[tuple[str, ...], float] = defaultdict(float)
+        for row in self.document["metrics"][metric]:
+            attributes = {name: str(value) for name, value in row["attributes"].items()}
+            last = {name.rpartition(".")[2]: value for name, value in attributes.items()}
+            if row[field] and all(last.get(word, "") in values for word, values in wanted.items()):
+                found[tuple(attributes.get(one, "") for one in by)] += row[field] * times
+        return dict(found)
+
+    def failed_gates(self, mode: str) -> Answer:
+        """Decisions before a call that were none, by hook and decision."""
+        by = (semconv.HOOK, semconv.DECISION, semconv.EVENT)
+        decided = self.counted(
+            semconv.METRIC_DECISIONS, *by, times=MINUTE, decision=("error", "timeout"), fail_mode=(mode,)
+        )
+        found: defaultdict[tuple[str, ...], float] = defaultdict(float)
+        for (hook, decision, event), count in decided.items():
+            if event.endswith(".pre"):
+                found[hook, decision] += count
+        return dict(found)
+
+
+def _shares(part: Answer, whole: Answer) -> Answer:
+    return {key: part[key] / count for key, count in whole.items() if part.get(key)}
+
+
+def _per_run(metric: str) -> Callable[[Told], Answer]:
+    return lambda told: _shares(told.counted(metric, field="sum"), told.counted(metric, field="count"))
+
+
+def _calls(told: Told, by: str, times: float = 1, *, but: tuple[str, ...]) -> Answer:
+    """Model calls that failed, by an attribute; some errors left out."""
+    every = told.counted(semconv.METRIC_CLIENT_DURATION, by, semconv.ERROR_TYPE, field="count", times=times)
+    found: defaultdict[tuple[str, ...], float] = defaultdict(float)
+    for (key, error), count in every.items():
+        if error not in but:
+            found[key,] += count
+    return dict(found)
+
+
+def _tools(told: Told, *statuses: str) -> Answer:
+    every = (semconv.METRIC_TOOL_DURATION, semconv.GEN_AI_TOOL_NAME)
+    return told.counted(*every, field="count", status=statuses) if statuses else told.counted(*every, field="count")
+
+
+LLM, TOOL, DECISIONS = semconv.METRIC_RUN_LLM_CALLS, semconv.METRIC_RUN_TOOL_CALLS, semconv.METRIC_DECISIONS
+UNANSWERED = ("interrupted", "abandoned", "cancelled")
+BUT_ALLOW = ("reject", "modify", "replace", "pause", "error", "timeout", "skipped")
+
+#: Queries, the attributes they state it by, and what the load says of it.
+KNOWN: dict[str, tuple[tuple[str, ...], Callable[[Told], Answer]]] = {
+    "agents/Runs by status/A": (
+        (semconv.STATUS,),
+        lambda told: told.counted(LLM, semconv.STATUS, field="count", times=MINUTE),
+    ),
+    "agents/Interrupted, abandoned, cancelled/A": (
+        (semconv.STATUS,),
+        lambda told: told.counted(LLM, semconv.STATUS, field="count", times=MINUTE, status=UNANSWERED),
+    ),
+    "agents/Calls per run/A": ((), _per_run(LLM)),
+    "agents/Calls per run/B": ((), _per_run(TOOL)),
+    "hooks/Decisions/A": (
+        (semconv.DECISION,),
+        lambda told: told.counted(DECISIONS, semconv.DECISION, times=MINUTE, decision=BUT_ALLOW),
+    ),
+    "hooks/Rejections by hook/A": (
+        (semconv.HOOK,),
+        lambda told: told.counted(DECISIONS, semconv.HOOK, times=MINUTE, decision=("reject",)),
+    ),
+    "hooks/Failed open/A": ((semconv.HOOK, semconv.DECISION), lambda told: told.failed_gates("open")),
+    "hooks/Failed closed/A": ((semconv.HOOK, semconv.DECISION), lambda told: told.failed_gates("closed")),
+    "hooks/Timeouts/A": (
+        (semconv.HOOK, semconv.EVENT),
+        lambda told: told.counted(DECISIONS, semconv.HOOK, semconv.EVENT, times=MINUTE, decision=("timeout",)),
+    ),
+    "hooks/Coverage of decisions/A": (
+        (semconv.COVERAGE,),
+        lambda told: told.counted(DECISIONS, semconv.COVERAGE, times=MINUTE),
+    ),
+    "tools/Executions by tool/A": (
+        (semconv.GEN_AI_TOOL_NAME,),
+        lambda told: {key: count * MINUTE for key, count in _tools(told).items()},
+    ),
+    "tools/Failure rate by tool/A": (
+        (semconv.GEN_AI_TOOL_NAME,),
+        lambda told: _shares(_tools(told, "error"), _tools(told)),
+    ),
+    "usage/Tokens by bucket/A": (
+        (semconv.TOKEN_BUCKET,),
+        lambda told: told.counted(semconv.METRIC_TOKENS, semconv.TOKEN_BUCKET, times=MINUTE),
+    ),
+    "usage/Cost by model/A": (
+        (semconv.GEN_AI_RESPONSE_MODEL,),
+        lambda told: told.counted(semconv.METRIC_COST, semconv.GEN_AI_RESPONSE_MODEL, times=HOUR),
+    ),
+    "usage/Errors by type/A": (
+        (semconv.ERROR_TYPE,),
+        lambda told: _calls(told, semconv.ERROR_TYPE, MINUTE, but=("",)),
+    ),
+    "usage/Error rate by model/A": (
+        (semconv.GEN_AI_REQUEST_MODEL,),
+        lambda told: _shares(
+            _calls(told, semconv.GEN_AI_REQUEST_MODEL, but=("", REFUSED)),
+            _calls(told, semconv.GEN_AI_REQUEST_MODEL, but=()),
+        ),
+    ),
+}
+
+#: Queries of which the load prints nothing, and why.
+UNKNOWN = {
+    "agents/Where time goes/A": "seconds, which differ from load to load",
+    "agents/Where time goes/B": "seconds, which differ from load to load",
+    "agents/Where time goes/C": "seconds, which differ from load to load",
+    "hooks/Time in hooks/A": "seconds, which differ from load to load",
+    "hooks/Time of a pass/A": "seconds, which differ from load to load",
+}
+
+
+@pytest.fixture(scope="module")
+def told(running: Stack) -> Told:
+    service, instance = f"shop-{uuid.uuid4()}", str(uuid.uuid4())
+    resource = f"service.instance.id={instance}"
+    document = load({**running.environ(), "OTEL_SERVICE_NAME": service, "OTEL_RESOURCE_ATTRIBUTES": resource})
+    until(lambda: complete(running.prometheus, document, instance), "metrics of the load")
+    return Told(running, service, document)
+
+
+@pytest.mark.parametrize("query", [one for one in RATES if str(one) in KNOWN], ids=str)
+def test_rates_are_of_what_the_load_has_printed(told: Told, query: Query) -> None:
+    by, expected = KNOWN[str(query)]
+    wanted = expected(told)
+    assert wanted
+    assert told.grown(query, *by) == pytest.approx(wanted, rel=1e-9)
+
+
+def test_every_rate_is_checked_or_said_not_to_be() -> None:
+    """Quantiles are estimates out of buckets; what is on Pipeline SDKs and collectors tell of themselves."""
+    own = {str(one) for one in RATES if "histogram_quantile" not in one.text and one.dashboard != "spanhook-pipeline"}
+    assert own == KNOWN.keys() | UNKNOWN.keys()
