@@ -100,6 +100,26 @@ def test_an_exporter_that_raises_still_raises_and_is_counted() -> None:
     assert internal.lost - before == {"exporter.logs": 4}
 
 
+def test_an_exporter_that_says_nothing_has_exported() -> None:
+    class Silent:
+        def export(self, batch: list[int]) -> None:
+            """Say nothing."""
+
+    before = internal.lost.copy()
+    watch("traces", Silent()).export([1, 2])
+    assert internal.lost == before
+
+
+def test_an_exporter_that_cannot_be_watched_exports_all_the_same() -> None:
+    class Fixed:
+        __slots__ = ()
+
+        def export(self, batch: list[int]) -> int:
+            return len(batch)
+
+    assert watch("traces", Fixed()).export([1, 2]) == 2
+
+
 def test_metrics_are_sums_and_told_again() -> None:
     exporter = OTLPMetricExporter("http://127.0.0.1:9/v1/metrics")
     assert watch("metrics", exporter) is exporter

@@ -170,6 +170,7 @@ def test_ports_and_probes_are_those_listened_on(tier: str) -> None:
     health = _configuration(f"{tier}.yaml")["extensions"]["health_check"]
     assert probe.get("scheme", "HTTP") == ("HTTPS" if "tls" in health else "HTTP")
     assert health["endpoint"].startswith("127.0.0.1:") == (probe.get("host") == "127.0.0.1")
+    assert container["startupProbe"]["httpGet"] == probe
 
 
 @pytest.mark.parametrize("tier", ["agent", "gateway"])

@@ -6,6 +6,7 @@ Metrics are not counted here: they are sums, and the next export tells what this
 """
 
 from collections.abc import Sequence
+from contextlib import suppress
 from typing import Any
 
 from spanhook.errors import internal
@@ -28,13 +29,15 @@ def watch(signal: str, exporter: Any) -> Any:
         return exporter
 
     def watched(batch: Sequence[Any], *args: Any, **kwargs: Any) -> Any:
-        result: Any = None
         try:
             result = export(batch, *args, **kwargs)
-        finally:
-            if getattr(result, "name", "") != "SUCCESS":
-                internal.lose(f"exporter.{signal}", len(batch))
+        except BaseException:
+            internal.lose(f"exporter.{signal}", len(batch))
+            raise
+        if getattr(result, "name", "SUCCESS") != "SUCCESS":  # one that says nothing, and raises nothing, is believed
+            internal.lose(f"exporter.{signal}", len(batch))
         return result
 
-    exporter.export = watched
+    with suppress(AttributeError):  # one with slots cannot be watched, and exports all the same
+        exporter.export = watched
     return exporter
