@@ -44,17 +44,15 @@ LOST = " + ".join(
         _given_up("traces", outside.SDK_EXPORTED[0]),
         _given_up("logs", outside.SDK_EXPORTED[2]),
         _grown(ours(semconv.METRIC_DROPPED, is_not(semconv.COMPONENT, "exporter.traces", "exporter.logs"))),
-        *(
-            _grown(series(outside.SENT.format(outcome=outcome, signal=signal)))
-            for outcome in ("send_failed", "enqueue_failed")
-            for signal in outside.SIGNALS
-        ),
+        *(_grown(series(outside.SENT.format(outcome="send_failed", signal=signal))) for signal in outside.SIGNALS),
+        _grown(series(outside.SENT.format(outcome="enqueue_failed", signal="spans"), is_("exporter", outside.TEMPO))),
     )
 )
 """Spans and log records that an SDK has given up, and items of all signals that a collector has.
 
-A metric that an SDK could not send is not among them: the next export has the sum. Nor is what a collector refuses: an
-SDK sends it again, or gives it up.
+A metric that an SDK could not send is not among them: the next export has the sum. Nor is what a collector refuses, or
+finds no room for: an SDK sends it again, or gives it up. But nobody sends again what sampling kept and found no room on
+its way to Tempo.
 """
 
 FIRING = or_zero(f"count({series(outside.ALERTS, is_('alertstate', 'firing'))})")
