@@ -68,9 +68,9 @@ def test_alerts_fire(prometheus: Prometheus, rule: str) -> None:
 @pytest.mark.parametrize(
     ("panel", "told"),
     [
-        ("agents/Gates failed open/A", {"": 3}),
+        ("agents/Failed open/A", {"": 3}),
         ("hooks/Decisions by hook and event/A", {"allow": 600, "error": 3}),
-        ("agents/Telemetry lost/A", {"": 1012}),
+        ("agents/Items lost/A", {"": 1012}),
         ("pipeline/Items lost/A", {"": 1012}),
     ],
 )
