@@ -4,7 +4,6 @@ from collections.abc import Generator
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler
 from pathlib import Path
-from threading import Thread
 from typing import Any
 
 import pytest
@@ -22,7 +21,7 @@ from spanhook.errors import internal
 from spanhook.losses import watch
 from tests.commands import Folder
 from tests.servers.collector import collector
-from tests.servers.loopback import Server
+from tests.servers.loopback import serving
 
 
 @pytest.fixture(autouse=True)
@@ -46,15 +45,8 @@ def answering(status: int) -> Generator[str, None, None]:
         def log_message(self, format: str, *args: Any) -> None:
             """Say nothing."""
 
-    server = Server(("127.0.0.1", 0), Handler)
-    thread = Thread(target=server.serve, daemon=True)
-    thread.start()
-    try:
-        yield f"http://127.0.0.1:{server.server_port}"
-    finally:
-        server.stop()
-        thread.join()
-        server.server_close()
+    with serving(Handler) as url:
+        yield url
 
 
 def lost(url: str) -> dict[str, int]:

@@ -6,7 +6,6 @@ import pty
 import re
 import subprocess
 import sys
-import threading
 from collections.abc import Generator, Sequence
 from contextlib import ExitStack, contextmanager
 from http.server import BaseHTTPRequestHandler
@@ -20,7 +19,7 @@ from spanhook.errors import ConfigurationError
 from spanhook.stack.files import NAME, PROFILES, compose_file
 from spanhook.stack.services import DASHBOARDS, OTLP_GRPC, OTLP_HTTP, SERVICES, Service, asked
 from tests.commands import SPANHOOK
-from tests.servers.loopback import Server
+from tests.servers.loopback import serving
 
 ROOT = Path(__file__).resolve().parents[1]
 COMPOSE: dict[str, Any] = yaml.safe_load((ROOT / NAME).read_text())
@@ -100,21 +99,8 @@ def answering(codes: Sequence[int] = (200,)) -> Generator[str, None, None]:
         def log_message(self, format: str, *args: Any) -> None:
             pass
 
-    with _serving(Handler) as url:
+    with serving(Handler) as url:
         yield url
-
-
-@contextmanager
-def _serving(handler: type[BaseHTTPRequestHandler]) -> Generator[str, None, None]:
-    server = Server(("127.0.0.1", 0), handler)
-    thread = threading.Thread(target=server.serve)
-    thread.start()
-    try:
-        yield f"http://127.0.0.1:{server.server_port}"
-    finally:
-        server.stop()
-        thread.join()
-        server.server_close()
 
 
 @pytest.fixture
@@ -329,7 +315,7 @@ def test_what_is_no_http_is_not_ready() -> None:
         def handle(self) -> None:
             self.wfile.write(b"220 mail ready\r\n")
 
-    with _serving(Gibberish) as url:
+    with serving(Gibberish) as url:
         (answer,) = asked([Service("grafana", url, "/", "dashboards")])
     assert not answer.ready
     assert "mail ready" in answer.text

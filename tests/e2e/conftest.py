@@ -6,6 +6,7 @@ import pytest
 
 from tests.e2e.figures import Figures
 from tests.e2e.stack import Pipe, Stack, pipe, stack
+from tests.e2e.told import Told, tell
 
 _FIGURES = pytest.StashKey[Figures]()
 
@@ -15,6 +16,12 @@ def running(tmp_path_factory: pytest.TempPathFactory) -> Generator[Stack, None, 
     """The whole pipeline, keeping every trace."""
     with stack(tmp_path_factory.mktemp("stack"), {"SPANHOOK_SAMPLING_PERCENT": "100"}, traces=True) as one:
         yield one
+
+
+@pytest.fixture(scope="module")
+def told(running: Stack) -> Told:
+    """A load that a module's tests are about."""
+    return tell(running)
 
 
 @pytest.fixture(scope="session")

@@ -71,6 +71,12 @@ class Stack(Pipe):
     loki: Loki | None
     tempo: Tempo | None
 
+    def needed_loki(self) -> Loki:
+        """Loki; the test is skipped where it was not built."""
+        needed("loki")
+        assert self.loki is not None, "this stack was started without Loki"
+        return self.loki
+
 
 @contextmanager
 def pipe(folder: Path, environ: Mapping[str, str] | None = None, *configurations: str) -> Generator[Pipe, None, None]:

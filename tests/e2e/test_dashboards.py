@@ -111,18 +111,12 @@ def test_promql_finds_data(shown: Shown, query: Query) -> None:
 
 @pytest.mark.parametrize("query", LOGQL, ids=str)
 def test_logql_finds_data(shown: Shown, query: Query) -> None:
-    loki = _loki(shown)
+    loki = shown.stack.needed_loki()
     text = shown.text(query)
     if text.startswith("{"):
         assert loki.query(text, time.time() - 3600, time.time() + 60)
     else:
         assert loki.vector(text)
-
-
-def _loki(shown: Shown) -> Loki:
-    if shown.stack.loki is None:
-        pytest.skip("no Loki: .ci/tools loki")
-    return shown.stack.loki
 
 
 def test_queries_parse_as_in_the_editors_of_grafana() -> None:
@@ -324,7 +318,7 @@ def test_every_rule_is_evaluated(shown: Shown) -> None:
 
 def _answer(shown: Shown, name: str) -> list[tuple[dict[str, str], float]]:
     (query,) = [one for one in LOGQL if str(one) == name]
-    return [(one.labels, one.value) for one in _loki(shown).vector(shown.text(query))]
+    return [(one.labels, one.value) for one in shown.stack.needed_loki().vector(shown.text(query))]
 
 
 def test_tenants_and_users_cost_what_the_load_has_printed(shown: Shown) -> None:

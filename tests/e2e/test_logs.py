@@ -20,11 +20,10 @@ pytestmark = pytest.mark.e2e
 @pytest.fixture(scope="module")
 def told(running: Stack) -> tuple[Loki, str, Any, float]:
     """Loki, what selects the load's events there, the load's document, and when it started."""
-    if running.loki is None:
-        pytest.skip("no Loki: .ci/tools loki")
+    loki = running.needed_loki()
     instance, started = str(uuid.uuid4()), time.time()
     document = load({**running.environ(), "OTEL_RESOURCE_ATTRIBUTES": f"service.instance.id={instance}"})
-    return running.loki, f'{{service_name="spanhook-load", service_instance_id="{instance}"}}', document, started
+    return loki, f'{{service_name="spanhook-load", service_instance_id="{instance}"}}', document, started
 
 
 def events(loki: Loki, selector: str, name: str, count: int, started: float) -> list[dict[str, Any]]:
@@ -85,9 +84,7 @@ def test_users_and_runs_are_no_labels(told: tuple[Loki, str, Any, float]) -> Non
 
 
 def test_a_message_of_a_megabyte_round_trips(running: Stack) -> None:
-    if running.loki is None:
-        pytest.skip("no Loki: .ci/tools loki")
-    loki, mark, message = running.loki, uuid.uuid4().hex, "é" * 500_000
+    loki, mark, message = running.needed_loki(), uuid.uuid4().hex, "é" * 500_000
     with application(running.endpoint) as app:
         body = {"gen_ai.input.messages": [{"role": "user", "parts": [{"type": "text", "content": message}]}]}
         app.log("gen_ai.client.inference.operation.details", body, {"mark": mark})

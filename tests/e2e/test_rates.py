@@ -5,18 +5,13 @@ all else of a query is as it is committed.
 """
 
 import re
-import uuid
 from collections import defaultdict
 from collections.abc import Callable
-from dataclasses import dataclass
-from typing import Any
 
 import pytest
 
 from spanhook import semconv
-from tests.e2e.loads import complete, load
-from tests.e2e.programs import until
-from tests.e2e.stack import Stack
+from tests.e2e.told import Answer, Told
 from tests.panels import Query, queries
 
 pytestmark = pytest.mark.e2e
@@ -26,48 +21,29 @@ RATES = [one for one in queries() if one.source == "prometheus" and "$__rate_int
 MINUTE, HOUR = 60, 3600
 REFUSED = "spanhook.Reject"
 
-Answer = dict[tuple[str, ...], float]
+
+def grown(told: Told, query: Query, *names: str) -> Answer:
+    """What a query states with growth in place of rates, by attributes."""
+    text, count = _RATE.subn(r"(max_over_time(\1[1h]) - min_over_time(\1[1h]))", query.text)
+    assert count == query.text.count("rate("), query.text
+    labels = [name.replace(".", "_") for name in names]
+    samples = told.stack.prometheus.query(
+        Query(query.dashboard, query.panel, query.ref, query.source, text).put_in({"service": told.service})
+    )
+    return {tuple(one.labels.get(label, "") for label in labels): one.value for one in samples if one.value}
 
 
-@dataclass(frozen=True, slots=True)
-class Told:
-    """A load whose metrics are in Prometheus, and what it has printed."""
-
-    stack: Stack
-    service: str
-    document: Any
-
-    def grown(self, query: Query, *names: str) -> Answer:
-        """What a query states with growth in place of rates, by attributes."""
-        text, count = _RATE.subn(r"(max_over_time(\1[1h]) - min_over_time(\1[1h]))", query.text)
-        assert count == query.text.count("rate("), query.text
-        labels = [name.replace(".", "_") for name in names]
-        samples = self.stack.prometheus.query(
-            Query(query.dashboard, query.panel, query.ref, query.source, text).put_in({"service": self.service})
-        )
-        return {tuple(one.labels.get(label, "") for label in labels): one.value for one in samples if one.value}
-
-    def counted(self, metric: str, *by: str, field: str = "value", times: float = 1, **wanted: Any) -> Answer:
-        """What the load has counted, by attributes; ``wanted``: values of the attribute with this last word."""
-        found: defaultdict[tuple[str, ...], float] = defaultdict(float)
-        for row in self.document["metrics"][metric]:
-            attributes = {name: str(value) for name, value in row["attributes"].items()}
-            last = {name.rpartition(".")[2]: value for name, value in attributes.items()}
-            if row[field] and all(last.get(word, "") in values for word, values in wanted.items()):
-                found[tuple(attributes.get(one, "") for one in by)] += row[field] * times
-        return dict(found)
-
-    def failed_gates(self, mode: str) -> Answer:
-        """Decisions before a call that were none, by hook and decision."""
-        by = (semconv.HOOK, semconv.DECISION, semconv.EVENT)
-        decided = self.counted(
-            semconv.METRIC_DECISIONS, *by, times=MINUTE, decision=("error", "timeout"), fail_mode=(mode,)
-        )
-        found: defaultdict[tuple[str, ...], float] = defaultdict(float)
-        for (hook, decision, event), count in decided.items():
-            if event.endswith(".pre"):
-                found[hook, decision] += count
-        return dict(found)
+def _failed_gates(told: Told, mode: str) -> Answer:
+    """Decisions before a call that were none, by hook and decision."""
+    by = (semconv.HOOK, semconv.DECISION, semconv.EVENT)
+    decided = told.counted(
+        semconv.METRIC_DECISIONS, *by, times=MINUTE, decision=("error", "timeout"), fail_mode=(mode,)
+    )
+    found: defaultdict[tuple[str, ...], float] = defaultdict(float)
+    for (hook, decision, event), count in decided.items():
+        if event.endswith(".pre"):
+            found[hook, decision] += count
+    return dict(found)
 
 
 def _shares(part: Answer, whole: Answer) -> Answer:
@@ -117,8 +93,8 @@ KNOWN: dict[str, tuple[tuple[str, ...], Callable[[Told], Answer]]] = {
         (semconv.HOOK,),
         lambda told: told.counted(DECISIONS, semconv.HOOK, times=MINUTE, decision=("reject",)),
     ),
-    "hooks/Failed open/A": ((semconv.HOOK, semconv.DECISION), lambda told: told.failed_gates("open")),
-    "hooks/Failed closed/A": ((semconv.HOOK, semconv.DECISION), lambda told: told.failed_gates("closed")),
+    "hooks/Failed open/A": ((semconv.HOOK, semconv.DECISION), lambda told: _failed_gates(told, "open")),
+    "hooks/Failed closed/A": ((semconv.HOOK, semconv.DECISION), lambda told: _failed_gates(told, "closed")),
     "hooks/Timeouts/A": (
         (semconv.HOOK, semconv.EVENT),
         lambda told: told.counted(DECISIONS, semconv.HOOK, semconv.EVENT, times=MINUTE, decision=("timeout",)),
@@ -166,21 +142,12 @@ UNKNOWN = {
 }
 
 
-@pytest.fixture(scope="module")
-def told(running: Stack) -> Told:
-    service, instance = f"shop-{uuid.uuid4()}", str(uuid.uuid4())
-    resource = f"service.instance.id={instance}"
-    document = load({**running.environ(), "OTEL_SERVICE_NAME": service, "OTEL_RESOURCE_ATTRIBUTES": resource})
-    until(lambda: complete(running.prometheus, document, instance), "metrics of the load")
-    return Told(running, service, document)
-
-
 @pytest.mark.parametrize("query", [one for one in RATES if str(one) in KNOWN], ids=str)
 def test_rates_are_of_what_the_load_has_printed(told: Told, query: Query) -> None:
     by, expected = KNOWN[str(query)]
     wanted = expected(told)
     assert wanted
-    assert told.grown(query, *by) == pytest.approx(wanted, rel=1e-9)
+    assert grown(told, query, *by) == pytest.approx(wanted, rel=1e-9)
 
 
 def test_every_rate_is_checked_or_said_not_to_be() -> None:

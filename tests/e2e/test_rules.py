@@ -1,19 +1,15 @@
 """What rules say behind a load: every alert of whom the load's totals tell, and of nobody else."""
 
 import re
-import uuid
 from collections import Counter, defaultdict
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import pytest
 import yaml
 
 from spanhook import semconv
-from tests.e2e.loads import complete, load
-from tests.e2e.programs import until
-from tests.e2e.stack import BACKENDS, Stack
+from tests.e2e.stack import BACKENDS
+from tests.e2e.told import Answer, Told
 
 pytestmark = pytest.mark.e2e
 
@@ -56,41 +52,16 @@ WELL = (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class Told:
-    """A load whose metrics are in Prometheus, and what it has printed."""
-
-    stack: Stack
-    service: str
-    document: Any
-
-    def answer(self, rule: str, *names: str) -> dict[tuple[str, ...], float]:
-        """What a rule's expression gives now of this load, by attributes."""
-        labels = [name.replace(".", "_") for name in names]
-        samples = self.stack.prometheus.query(RULES[rule])
-        whose = "" if any("service_name" not in one.labels for one in samples) else self.service
-        return {
-            tuple(one.labels.get(label, "") for label in labels): one.value
-            for one in samples
-            if one.labels.get("service_name", "") == whose
-        }
-
-    def counted(self, metric: str, *by: str, field: str = "value") -> Counter[tuple[str, ...]]:
-        """What the load has counted of a metric, by attributes; sets that stand at zero left out."""
-        found: Counter[tuple[str, ...]] = Counter()
-        for row in self.document["metrics"][metric]:
-            if row[field]:
-                found[tuple(str(row["attributes"].get(one, "")) for one in by)] += row[field]
-        return found
-
-
-@pytest.fixture(scope="module")
-def told(running: Stack) -> Told:
-    service, instance = f"shop-{uuid.uuid4()}", str(uuid.uuid4())
-    resource = f"service.instance.id={instance}"
-    document = load({**running.environ(), "OTEL_SERVICE_NAME": service, "OTEL_RESOURCE_ATTRIBUTES": resource})
-    until(lambda: complete(running.prometheus, document, instance), "metrics of the load")
-    return Told(running, service, document)
+def answer(told: Told, rule: str, *names: str) -> Answer:
+    """What a rule's expression gives now of this load, by attributes."""
+    labels = [name.replace(".", "_") for name in names]
+    samples = told.stack.prometheus.query(RULES[rule])
+    whose = "" if any("service_name" not in one.labels for one in samples) else told.service
+    return {
+        tuple(one.labels.get(label, "") for label in labels): one.value
+        for one in samples
+        if one.labels.get("service_name", "") == whose
+    }
 
 
 #: What is recorded: by which attributes, and of which metric. `rate` extrapolates, so that its values are not the
@@ -122,7 +93,7 @@ RECORDED: dict[str, tuple[str, str, tuple[str, ...]]] = {
 def test_what_is_recorded_is_of_what_was_counted(told: Told, rule: str) -> None:
     metric, field, by = RECORDED[rule]
     wanted = set(told.counted(metric, *by, field=field))
-    assert {key for key, value in told.answer(rule, *by).items() if value > 0} == wanted
+    assert {key for key, value in answer(told, rule, *by).items() if value > 0} == wanted
 
 
 def _decided(told: Told) -> dict[tuple[str, str], Counter[str]]:
@@ -130,7 +101,7 @@ def _decided(told: Told) -> dict[tuple[str, str], Counter[str]]:
     found: defaultdict[tuple[str, str], Counter[str]] = defaultdict(Counter)
     by = (semconv.HOOK, semconv.EVENT, semconv.DECISION)
     for (hook, event, decision), count in told.counted(semconv.METRIC_DECISIONS, *by).items():
-        found[hook, event][decision] += count
+        found[hook, event][decision] += int(count)
     return found
 
 
@@ -142,13 +113,13 @@ def test_gates_that_failed_open(told: Told) -> None:
         if event.endswith(".pre") and decision in ("error", "timeout") and mode == "open"
     }
     assert wanted
-    assert set(told.answer("SpanhookGateFailedOpen", semconv.HOOK, semconv.EVENT)) == wanted
+    assert set(answer(told, "SpanhookGateFailedOpen", semconv.HOOK, semconv.EVENT)) == wanted
 
 
 def test_gates_that_time_out(told: Told) -> None:
     wanted = {key for key, of in _decided(told).items() if of["timeout"] > 0.01 * of.total()}
     assert wanted
-    assert set(told.answer("SpanhookGateTimeouts", semconv.HOOK, semconv.EVENT)) == wanted
+    assert set(answer(told, "SpanhookGateTimeouts", semconv.HOOK, semconv.EVENT)) == wanted
 
 
 def test_a_surge_of_rejections(told: Told) -> None:
@@ -156,7 +127,7 @@ def test_a_surge_of_rejections(told: Told) -> None:
     rejected: Counter[str] = Counter()
     for (hook, _), of in _decided(told).items():
         rejected[hook] += of["reject"]
-    found = {hook for (hook,) in told.answer("SpanhookRejectionSurge", semconv.HOOK)}
+    found = {hook for (hook,) in answer(told, "SpanhookRejectionSurge", semconv.HOOK)}
     assert {hook for hook, count in rejected.items() if count >= 10} <= found
     assert found <= set(+rejected)
 
@@ -165,20 +136,20 @@ def test_agents_that_fail(told: Told) -> None:
     agents = told.document["totals"]["runs_by_agent"]
     wanted = {(agent,) for agent, of in agents.items() if of.get("error", 0) > max(4, 0.05 * sum(of.values()))}
     assert wanted
-    assert set(told.answer("SpanhookErrorRate", semconv.GEN_AI_AGENT_NAME)) == wanted
+    assert set(answer(told, "SpanhookErrorRate", semconv.GEN_AI_AGENT_NAME)) == wanted
 
 
 def test_models_without_a_price(told: Told) -> None:
     wanted = {(model,) for model in told.document["totals"]["unpriced_tokens"]}
     assert wanted
-    assert set(told.answer("SpanhookUnpricedModel", semconv.GEN_AI_RESPONSE_MODEL)) == wanted
+    assert set(answer(told, "SpanhookUnpricedModel", semconv.GEN_AI_RESPONSE_MODEL)) == wanted
 
 
 @pytest.mark.parametrize("rule", WELL)
 def test_no_rule_tells_of_what_is_well(told: Told, rule: str) -> None:
     """A load spends less than a dollar, gates everything, is still there and drops nothing."""
     assert told.document["totals"]["total_cost"]["usd_float"] < 10
-    assert {key: value for key, value in told.answer(rule).items() if value} == {}
+    assert {key: value for key, value in answer(told, rule).items() if value} == {}
 
 
 def test_every_rule_is_checked_or_said_not_to_be() -> None:

@@ -2,16 +2,15 @@
 
 import json
 import subprocess
-import uuid
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
 import pytest
 
-from tests.e2e.loads import complete, load
 from tests.e2e.programs import until
 from tests.e2e.stack import Stack, needed
+from tests.e2e.told import tell
 from tests.panels import Query, dashboards, panels, queries
 
 pytestmark = pytest.mark.e2e
@@ -43,11 +42,9 @@ def shown(running: Stack) -> Mapping[str, Shown]:
     grammars = needed("grammars")
     needed("loki")
     needed("tempo")
-    service, instance = f"shop-{uuid.uuid4()}", str(uuid.uuid4())
-    resource = f"service.instance.id={instance}"
-    document = load({**running.environ(), "OTEL_SERVICE_NAME": service, "OTEL_RESOURCE_ATTRIBUTES": resource})
-    until(lambda: complete(running.prometheus, document, instance), "series of the load")
-    until(lambda: _spans(running, service) >= sum(document["totals"]["spans"].values()), "spans of the load", 90)
+    told = tell(running)
+    service, spans = told.service, sum(told.document["totals"]["spans"].values())
+    until(lambda: _spans(running, service) >= spans, "spans of the load", 90)
     asked = {
         title: {target["refId"]: _answer(running, service, title, target["refId"]) for target in panel["targets"]}
         for title, panel in TABLES.items()

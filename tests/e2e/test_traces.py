@@ -10,10 +10,11 @@ import yaml
 
 from spanhook import semconv
 from tests.e2e.backends import Found, Tempo
-from tests.e2e.loads import PROMETHEUS_NAMES, load
+from tests.e2e.loads import PROMETHEUS_NAMES
 from tests.e2e.programs import until
 from tests.e2e.sending import application
 from tests.e2e.stack import ROOT, Stack, needed
+from tests.e2e.told import Told
 from tests.panels import Query, queries
 
 pytestmark = pytest.mark.e2e
@@ -24,8 +25,9 @@ TRACEQL = {str(query): query for query in queries() if query.source == "tempo"}
 class Kept:
     """Tempo behind a stack that kept every trace of a load."""
 
-    def __init__(self, tempo: Tempo, service: str, document: Any) -> None:
-        self.tempo, self.service, self.document = tempo, service, document
+    def __init__(self, tempo: Tempo, told: Told) -> None:
+        self.tempo, self.told = tempo, told
+        self.service, self.document = told.service, told.document
 
     def found(self, query: Query) -> list[Found]:
         return self.tempo.query(query.put_in({"service": self.service}))
@@ -35,20 +37,16 @@ class Kept:
 
     def counted(self, metric: str, *by: str) -> Counter[tuple[str, ...]]:
         """What the load counted of a metric, by attributes."""
-        found: Counter[tuple[str, ...]] = Counter()
-        for row in self.document["metrics"][metric]:
-            found[tuple(str(row["attributes"].get(one, "")) for one in by)] += row.get("count", row.get("value"))
-        return found
+        field = "value" if metric == semconv.METRIC_DECISIONS else "count"
+        return Counter({key: int(count) for key, count in self.told.counted(metric, *by, field=field).items()})
 
 
 @pytest.fixture(scope="module")
-def kept(running: Stack) -> Kept:
+def kept(told: Told) -> Kept:
     needed("tempo")
-    assert running.tempo is not None
-    service = f"shop-{uuid.uuid4()}"
-    document = load({**running.environ(), "OTEL_SERVICE_NAME": service})
-    one = Kept(running.tempo, service, document)
-    spans = sum(document["totals"]["spans"].values())
+    assert told.stack.tempo is not None
+    one = Kept(told.stack.tempo, told)
+    spans = sum(told.document["totals"]["spans"].values())
     until(lambda: len(one.every()) >= spans, f"{spans} spans in Tempo", 90)
     return one
 
@@ -147,13 +145,12 @@ def _put_in(query: str, service: str, trace_id: str) -> str:
 
 
 def test_a_trace_leads_to_its_log_events(kept: Kept, running: Stack) -> None:
-    needed("loki")
-    assert running.loki is not None
+    loki = running.needed_loki()
     link = _data_source("Tempo")["tracesToLogsV2"]
     (trace, *_) = [span.trace_id for span in kept.found(TRACEQL["hooks/Blocked, in traces/A"])]
     now = time.time()
     query = _put_in(link["query"], kept.service, trace)
-    lines = running.loki.query(query, now - 3600, now + 60)
+    lines = loki.query(query, now - 3600, now + 60)
     assert {line["labels"]["event_name"] for line in lines} == {semconv.EVENT_RUN, semconv.EVENT_DECISION}
     assert {line["labels"]["trace_id"] for line in lines} == {trace}
 

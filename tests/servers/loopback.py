@@ -1,7 +1,10 @@
 """The HTTP server that all servers of the tests are."""
 
 import socket
-from http.server import ThreadingHTTPServer
+import threading
+from collections.abc import Generator
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 
 class Server(ThreadingHTTPServer):
@@ -22,3 +25,17 @@ class Server(ThreadingHTTPServer):
     def stop(self) -> None:
         """Take no more connections; ``serve``, which waits for one, returns."""
         self.socket.shutdown(socket.SHUT_RDWR)
+
+
+@contextmanager
+def serving(handler: type[BaseHTTPRequestHandler]) -> Generator[str, None, None]:
+    """The address of a server that answers by ``handler``, while it is open."""
+    server = Server(("127.0.0.1", 0), handler)
+    thread = threading.Thread(target=server.serve, daemon=True)
+    thread.start()
+    try:
+        yield f"http://127.0.0.1:{server.server_port}"
+    finally:
+        server.stop()
+        thread.join()
+        server.server_close()
