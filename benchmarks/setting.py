@@ -1,6 +1,6 @@
 """Putting spanhook in force as a variant says; it is imported only where that is done."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 from benchmarks.providers import Providers
@@ -18,6 +18,13 @@ def instrument(variant: Variant, providers: Providers, more: Iterable[Any]) -> N
     hooks = spanhook.Hooks()
     for index in range(variant.hooks):
         hooks.before(*variant.kinds, name=f"hook {index}")(_asynchronous if variant.asynchronous else _nothing)
+    if variant.mixed:
+        hooks.before(*variant.kinds)(_nothing)
+        hooks.after(*variant.kinds)(_nothing)
+        hooks.around(*variant.kinds)(_around)
+    if variant.subscribed:
+        for kind in variant.kinds:
+            hooks.on(kind, _nothing)
     spanhook.instrument(
         [hooks, *more],
         tracer_provider=providers.tracers,
@@ -29,6 +36,10 @@ def instrument(variant: Variant, providers: Providers, more: Iterable[Any]) -> N
 
 def _nothing(_op: Any) -> None:
     pass
+
+
+def _around(_op: Any) -> Iterator[None]:
+    yield
 
 
 async def _asynchronous(_op: Any) -> None:

@@ -15,6 +15,8 @@ class Variant:
         instrumented: False for the control, which never imports spanhook.
         hooks: How many no-op ``before`` hooks there are.
         asynchronous: Whether they are ``async def``.
+        mixed: Whether there is one of each form: ``before``, ``after`` and a generator ``around``.
+        subscribed: Whether a subscription listens to everything.
         kinds: Kinds of operation they are for.
         sampling: ``off`` is a sampler that keeps nothing; ``parent_off`` a trace that was not sampled upstream.
         content: Whether messages are recorded on spans.
@@ -26,6 +28,8 @@ class Variant:
     instrumented: bool = True
     hooks: int = 0
     asynchronous: bool = False
+    mixed: bool = False
+    subscribed: bool = False
     kinds: tuple[str, ...] = OPERATIONS
     sampling: Literal["on", "off", "parent_off"] = "on"
     content: bool = False
@@ -52,6 +56,8 @@ VARIANTS = (
     Variant(name="10 hooks", about="", hooks=10),
     Variant(name="3 async hooks", about="async def hooks, whatever the call is", hooks=3, asynchronous=True),
     Variant(name="10 async hooks", about="", hooks=10, asynchronous=True),
+    Variant(name="mixed hooks", about="one before, one after, one generator around", mixed=True),
+    Variant(name="subscribed", about="a subscription to every event", subscribed=True),
     Variant(name="3 hooks on *", about="every step of a graph is an operation too", hooks=3, kinds=("*",)),
     Variant(name="sampler off", about="ALWAYS_OFF", sampling="off"),
     Variant(name="parent not sampled", about="inside a trace that was not sampled upstream", sampling="parent_off"),

@@ -60,8 +60,13 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 def pytest_sessionfinish() -> None:
-    """What comes now may ask the collector who refers to something: Hypothesis does, when it is imported."""
+    """What comes now may ask the collector who refers to something: Hypothesis does, when it is imported.
+
+    That import must not come upon what tells of itself when it is collected, such as tasks that nobody waited for:
+    CPython 3.11 cannot parse while it parses.
+    """
     gc.unfreeze()
+    gc.collect()
 
 
 @pytest.fixture(scope="session", autouse=True)

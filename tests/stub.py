@@ -4,9 +4,10 @@ import asyncio
 from collections.abc import AsyncIterator, Generator, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
-from typing import Any
+from typing import Any, Literal
 
 from spanhook import Operation, semconv
+from spanhook.control import known
 from spanhook.instrument.engine import Bindings
 from spanhook.registry import Hooks
 from spanhook.settings import Settings
@@ -101,8 +102,8 @@ def answer_chunks(_instance: Any, _args: Args, _kwargs: Kwargs, value: Any) -> I
     return str(value)
 
 
-def is_interrupt(error: BaseException) -> bool:
-    return isinstance(error, Paused)
+def pauses(error: BaseException) -> Literal["interrupted"] | None:
+    return "interrupted" if isinstance(error, Paused) else None
 
 
 def passing(_op: Operation) -> Iterator[None]:
@@ -120,7 +121,6 @@ PARTS: dict[str, Any] = {
     "rewrite": rewrite,
     "takes": frozenset(("inputs",)),
     "answer": answer,
-    "is_interrupt": is_interrupt,
 }
 WHOLE = Shape(**PARTS)
 STREAM = Shape(**PARTS, chunks=Letters, answer_chunks=answer_chunks)
@@ -160,7 +160,9 @@ def stubbed(
     bindings = Bindings(TABLE)
     with recorder(hooks, only=(), settings=settings) as seen:
         bindings.bind()
+        known.append(pauses)
         try:
             yield Library(), seen
         finally:
+            known.remove(pauses)
             bindings.restore()

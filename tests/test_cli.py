@@ -151,11 +151,24 @@ def test_specs_of_a_variable(value: str, specs: list[str]) -> None:
 
 @pytest.mark.parametrize("specs", [("a.py:h",), ("/a,b/x.py:h", "/c:d:e/y.py:h"), ("m:h", "n:g"), ()])
 def test_variables_say_what_was_wanted(specs: tuple[str, ...]) -> None:
-    wanted = environment.read({}, hooks=specs, require=["a, b", "c"], mode="off", console=True, stream_usage=True)
+    wanted = environment.read(
+        {},
+        hooks=specs,
+        require=["a, b", "c"],
+        mode="off",
+        console=True,
+        stream_usage=True,
+        strict=True,
+        allow=["d", "e,f"],
+        error_messages=True,
+    )
 
     assert environment.read(wanted.variables()) == wanted
     assert wanted.require == ("a", "b", "c")
     assert wanted.settings.stream_usage
+    assert wanted.settings.strict
+    assert wanted.settings.error_messages
+    assert wanted.settings.allow == {"d", "e", "f"}
 
 
 def test_paths_are_anchored_and_modules_are_not(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

@@ -21,8 +21,9 @@ from spanhook.console import Console, install
 from spanhook.console.rendering import duration, render
 from spanhook.console.terminal import Style, encodable, harmless, style_of, width
 from spanhook.console.tree import MAX_NODES, Node, Trees
+from spanhook.decision import DecisionRecord
 from spanhook.lifecycle import begin, end, listeners
-from spanhook.records import DecisionRecord
+from spanhook.record import Record
 from spanhook.semconv import GEN_AI_AGENT_NAME, GEN_AI_PROVIDER_NAME, GEN_AI_REQUEST_MODEL, GEN_AI_TOOL_NAME
 from spanhook.shape import Shape
 from spanhook.testing import fixed_clock, recorder
@@ -387,10 +388,10 @@ def test_an_operation_that_ends_after_its_run_is_printed_by_itself() -> None:
     listeners.append(trees)
     with recorder():
         run = begin(AGENT, None, ("support",), {})
-        assert isinstance(run, Operation)
+        assert isinstance(run, Record)
         held = lifecycle.enter(run)
         late = begin(TOOL, None, ("slow",), {})
-        assert isinstance(late, Operation)
+        assert isinstance(late, Record)
         lifecycle.restore(held)
         end(run)
         end(late)
@@ -404,7 +405,7 @@ def test_runs_that_never_end_leave_nothing_behind() -> None:
 
     def begin_only() -> None:
         run = begin(AGENT, None, ("support",), {})
-        assert isinstance(run, Operation)
+        assert isinstance(run, Record)
         held = lifecycle.enter(run)
         tool("search", lambda: tool("deeper"))
         lifecycle.restore(held)

@@ -12,6 +12,7 @@ from spanhook.doctor.others import others
 from spanhook.doctor.variables import examine, usable
 from spanhook.instrument import INSTRUMENTORS
 from tests.commands import HOOKS, Folder
+from tests.standin import BY_NAME, library
 
 
 @pytest.fixture
@@ -134,6 +135,106 @@ def test_a_provider_that_hooks_set(folder: Folder) -> None:
     _, report = diagnosed(folder, "--hooks", "hooks.py:hooks")
 
     assert report["telemetry"]["signals"][0]["provider"] == "opentelemetry.sdk.trace.TracerProvider"
+
+
+# ----------------------------------------------------------------------------------- what is not bound
+
+
+@pytest.fixture
+def here(folder: Folder) -> str:
+    """Two libraries that are installed, of which the hooks import one; and where they are."""
+    for name in ("anthropic", "openai_agents"):
+        library(folder.path / "installed", BY_NAME[name])
+    folder.file("judge.py", "import anthropic\n" + HOOKS)
+    return str(folder.path / "installed")
+
+
+def test_what_is_not_bound_and_what_traces_itself(folder: Folder, here: str) -> None:
+    code, report = diagnosed(folder, "--hooks", "judge.py:hooks", PYTHONPATH=here)
+
+    assert code == 0
+    assert [one for one in report["unbound"] if one["version"] == "1.2.3"] == [
+        {
+            "name": "anthropic",
+            "version": "1.2.3",
+            "state": "imported",
+            "bypass": "model calls made with it directly",
+            "allowed": False,
+        },
+        {
+            "name": "openai_agents",
+            "version": "1.2.3",
+            "state": "importable",
+            "bypass": "its agents and tools",
+            "allowed": False,
+        },
+    ]
+    assert [one for one in report["self_tracing"] if one["version"] == "1.2.3"] == [
+        {
+            "name": "anthropic",
+            "version": "1.2.3",
+            "scopes": ["com.anthropic.sdk.python"],
+            "when": "unless ANTHROPIC_OPEN_TELEMETRY=false",
+        },
+        {
+            "name": "openai_agents",
+            "version": "1.2.3",
+            "scopes": [],
+            "when": "to OpenAI, unless OPENAI_AGENTS_DISABLE_TRACING=1; not as OpenTelemetry spans",
+        },
+    ]
+    (warning,) = [one for one in report["findings"] if one["about"] == "anthropic 1.2.3"]
+    assert warning["level"] == "warning"
+    assert warning["text"].startswith("is imported but not bound: model calls made with it directly bypass spanhook; ")
+
+
+def test_what_is_not_bound_for_people(folder: Folder, here: str) -> None:
+    ran = folder.spanhook(
+        "doctor", "--hooks", "judge.py:hooks", "--strict", "--allow", "openai-agents", PYTHONPATH=here
+    )
+
+    assert (ran.returncode, ran.stderr) == (3, "")
+    lines = [" ".join(line.split()) for line in ran.stdout.splitlines()]
+    assert "Not bound (these bypass spanhook)" in lines
+    assert "anthropic 1.2.3 imported model calls made with it directly" in lines
+    assert "openai_agents 1.2.3 importable, allowed its agents and tools" in lines
+    assert "SDKs that trace themselves (their spans come beside ours)" in lines
+    assert "anthropic 1.2.3 com.anthropic.sdk.python unless ANTHROPIC_OPEN_TELEMETRY=false" in lines
+    said = "is imported but not bound, which strict mode does not allow: model calls made with it directly would bypass"
+    assert any(line.startswith(f"requirement anthropic 1.2.3 {said}") for line in lines)
+    assert lines[-1].startswith(f"not ready: anthropic 1.2.3: {said}")
+
+
+@pytest.mark.parametrize(
+    ("variables", "code", "level", "about", "text"),
+    [
+        (
+            {"SPANHOOK_STRICT": "1"},
+            0,
+            "note",
+            "strict",
+            "refuses these once they are imported or used: ",
+        ),
+        (
+            {"SPANHOOK_ALLOW": "antropic"},
+            2,
+            "configuration",
+            "allow",
+            "unknown library 'antropic' to allow; did you mean",
+        ),
+        ({"SPANHOOK_STRICT": "x"}, 2, "configuration", "SPANHOOK_STRICT", "SPANHOOK_STRICT='x', expected 1 or 0"),
+    ],
+)
+def test_strict_by_variables(
+    folder: Folder, installed: Any, variables: dict[str, str], code: int, level: str, about: str, text: str
+) -> None:
+    installed("anthropic")
+    installed("openai-agents")
+
+    got, report = diagnosed(folder, apart=False, **variables)
+
+    (found,) = [one for one in report["findings"] if one["about"] == about]
+    assert (got, found["level"], found["text"][: len(text)]) == (code, level, text)
 
 
 # ----------------------------------------------------------------------------------- others

@@ -1,6 +1,7 @@
 """Instrumenting as a whole: called again, failing, taken off; nothing is left half done."""
 
 import importlib
+import sys
 from collections.abc import Iterator
 from typing import Any
 
@@ -18,6 +19,8 @@ from spanhook.foreign import bound_libraries
 from spanhook.instrument import INSTRUMENTORS
 from spanhook.instrument.engine import Instrumentor
 from spanhook.instrument.providers import providers
+from spanhook.instrument.refusing import Refusals
+from spanhook.instrument.watching import watch
 from spanhook.lifecycle import registry
 from spanhook.processor import _attached
 from spanhook.shape import Point
@@ -73,6 +76,7 @@ FAILING: dict[str, tuple[type[Exception], dict[str, Any]]] = {
     "no hook": (ConfigurationError, {"hooks": [Refuse(), object()]}),
     "unknown library": (ConfigurationError, {"hooks": Refuse(), "only": ["langchian"]}),
     "unknown requirement": (ConfigurationError, {"hooks": Refuse(), "require": ["langchian"]}),
+    "unknown to allow": (ConfigurationError, {"hooks": Refuse(), "settings": spanhook.Settings(allow=["x"])}),
     "content": (ConfigurationError, {"hooks": Refuse(), "settings": spanhook.Settings(content="ALL")}),  # pyright: ignore[reportArgumentType]
 }
 
@@ -92,6 +96,8 @@ def in_force() -> dict[str, Any]:
         "instruments": telemetry.instruments,
         "listening": [processor for processor in _attached.values() if processor.on],
         "states": dict(providers.states),
+        "rule": watch.rule,
+        "refusing": [one for one in sys.meta_path if isinstance(one, Refusals)],
     }
 
 

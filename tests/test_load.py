@@ -191,7 +191,7 @@ def test_the_totals_of_a_seed_are_always_the_same(document: Document) -> None:
                 "judged": {"tool.execute.pre": {"allow": 1}},
                 "masked": {"tool.execute.pre": {"modify": 3}},
                 "not_allowed": {"llm.call.pre": {"reject": 3}},
-                "noted": {"tool.execute.pre": {"skipped": 1}},
+                "noted": {"tool.execute.pre": {"allow": 1}},
                 "noticed": {"llm.call.post": {"allow": 1}},
                 "paying_customers_only": {"tool.execute.pre": {"reject": 1}},
                 "redacted": {"tool.execute.post": {"replace": 1}},
@@ -223,7 +223,7 @@ def test_the_totals_of_a_seed_are_always_the_same(document: Document) -> None:
                 "tool.execute": 27,
             },
             "foreign_spans": {"llm.call": 2},
-            "events": {"spanhook.decision": 24, "spanhook.run": 45},
+            "events": {"spanhook.decision": 23, "spanhook.run": 45},
         }
     )
 
@@ -359,7 +359,7 @@ def test_as_text(capsys: pytest.CaptureFixture[str]) -> None:
             "  archived      tool.execute.post   skipped   1",
             "  audit         tool.execute.pre    allow     2",
             "  billed        agent.invoke.post   allow     2",
-            "  noted         tool.execute.pre    skipped   1",
+            "  noted         tool.execute.pre    allow     1",
             "  reviewed      tool.execute.pre    allow     1",
             "  stop_the_run  tool.execute.pre    reject    1",
             "",
@@ -380,7 +380,7 @@ def test_as_text(capsys: pytest.CaptureFixture[str]) -> None:
             "  tool.execute  2",
             "",
             "log events",
-            "  spanhook.decision  3",
+            "  spanhook.decision  2",
             "  spanhook.run       3",
         ]
     )

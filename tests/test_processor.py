@@ -99,7 +99,7 @@ def test_a_call_that_is_an_operation_already_is_not_another() -> None:
             ScriptedChat(body=Body()).invoke("hi")
         assert passes == ["llm.call"]
         assert sum(value for _, value in seen.metrics()["spanhook.usage.tokens"]) == 28
-    assert [op.foreign for op in seen.operations] == [False]
+    assert [op._record.foreign for op in seen.operations] == [False]
 
 
 def test_a_hook_on_a_provider_hears_of_them_with_nothing_instrumented() -> None:

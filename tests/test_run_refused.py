@@ -63,6 +63,15 @@ NOT_STARTED = {
         "expected one of NO_CONTENT",
     ),
     "library": (["--require", "langchian", "app.py"], {}, 2, "unknown library 'langchian'; spanhook knows"),
+    "allow": (
+        ["--allow", "mcp,antropic", "app.py"],
+        {},
+        2,
+        "unknown library 'antropic' to allow; did you mean 'anthro",
+    ),
+    "empty allow": (["--allow", "", "app.py"], {}, 2, "--allow was given nothing"),
+    "strict variable": (["app.py"], {"SPANHOOK_STRICT": "very"}, 2, "SPANHOOK_STRICT='very', expected 1 or 0"),
+    "strict misspelt": (["app.py"], {"SPANHOOK_STRICKT": "1"}, 2, "did you mean SPANHOOK_STRICT?"),
     "library variable": (["app.py"], {"SPANHOOK_REQUIRE": "x,langgraph"}, 2, "unknown library 'x'"),
     "protocol": (
         ["app.py"],

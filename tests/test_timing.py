@@ -194,7 +194,6 @@ def test_a_spent_budget_skips_observers_and_never_gates() -> None:
     def slow(op: Operation) -> None:
         now[0] += 600_000_000
 
-    hooks.on("llm.call.pre", lambda op: ran.append("watcher"), name="watcher", priority=20)
     hooks.before("llm.call", priority=900)(lambda op: ran.append("late gate"))
 
     @hooks.before("llm.call", priority=901, timeout=10.0)
@@ -214,7 +213,7 @@ def test_a_spent_budget_skips_observers_and_never_gates() -> None:
         clock.now = lambda: now[0]
         library.work("x")
     assert ran == ["late gate", "late async gate", "late blocking gate", "late around", "closed after"]
-    assert decisions(seen.operations[0]) == [("watcher", "skipped"), ("observer", "skipped")]
+    assert decisions(seen.operations[0]) == [("observer", "skipped")]
 
 
 def test_waiting_for_people_counts_against_no_budget() -> None:
@@ -306,7 +305,6 @@ def test_a_hung_blocking_hook_is_sealed_counted_and_bounded(mode: str) -> None:
             lambda: op.replace(inputs="too late"),
             lambda: op.respond("too late"),
             lambda: op.state.clear(),
-            lambda: setattr(op, "status", "success"),
         ):
             try:
                 attempt()
@@ -322,7 +320,7 @@ def test_a_hung_blocking_hook_is_sealed_counted_and_bounded(mode: str) -> None:
     assert internal.counts.pop("hook.hung") == 1
     release.set()
     assert sealed.wait(10.0)
-    assert len(errors) == 4
+    assert len(errors) == 3
     assert library.calls == []
 
 

@@ -2,7 +2,7 @@
 
 from grafana_foundation_sdk.models.dashboard import Dashboard
 
-from grafana.src import frame, gates, slow
+from grafana.src import frame, gated, gates, slow
 from grafana.src.names import label
 from grafana.src.panels import BAD, COUNT, GREEN, RED, STATUS_COLOURS, YELLOW, Line, Panel, figure, graph, log_lines
 from grafana.src.queries import (
@@ -104,8 +104,8 @@ def _now() -> frame.Row:
         ),
         figure(
             "Ungated",
-            "Libraries of which some function is not wrapped, or whose version is not supported: calls through them "
-            "pass no gate. A click leads to which.",
+            "Libraries in use that are not bound, of which some function is not wrapped, or whose version is not "
+            "supported: calls through them pass no gate. They stand in the table below. A click leads to all.",
             gates.UNBOUND,
             unit=COUNT,
             empty="0",
@@ -143,6 +143,7 @@ def _now() -> frame.Row:
             links={"The list": "/alerting/list"},
             width=3,
         ),
+        gated.not_bound(),
     ]
 
 

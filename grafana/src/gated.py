@@ -1,8 +1,10 @@
 """What is gated and what is not: libraries by service, and kinds of operations that no hook saw."""
 
+from typing import Final
+
 from grafana.src import frame, gates, outside
 from grafana.src.names import label
-from grafana.src.panels import BAD, COUNT, GREEN, RED, YELLOW, figure
+from grafana.src.panels import BAD, COUNT, GREEN, HEIGHT, RED, YELLOW, Panel, figure
 from grafana.src.queries import (
     SERVICE,
     counts,
@@ -21,9 +23,62 @@ from spanhook import semconv
 
 STATE_COLOURS = {
     "bound": GREEN, "waiting": "#808080", "missing": RED, "bound_unsupported": YELLOW, "waiting_unsupported": YELLOW,
-    "missing_unsupported": RED,
+    "missing_unsupported": RED, "unbound": RED, "importable": "#808080",
 }  # fmt: skip
 POINT = ("service.name", semconv.LIBRARY, semconv.LIBRARY_VERSION, semconv.STATE)
+STATES: Final = (
+    "missing: a function to wrap is not there, calls through it pass no gate. _unsupported: the version is not one of "
+    "those tested. unbound: the application uses a library that spanhook does not bind, calls through it pass no gate. "
+    "importable: such a library is installed and not in use."
+)
+
+
+def libraries(
+    title: str, about: str, *matchers: str, empty: str, width: int, height: int = HEIGHT, sort: str = ""
+) -> Panel:
+    """A table of libraries and their states, by service.
+
+    Args:
+        title: What it is.
+        about: What it tells, before the states are explained.
+        matchers: Which of them.
+        empty: What is said when there is none.
+        width: Of 24.
+        height: In units of the grid.
+        sort: Heading of the column that sorts.
+    """
+    points = ours(semconv.METRIC_POINTS, *matchers)
+    return rows(
+        title,
+        f"{about} {STATES} Not in this table: a service without spanhook.",
+        f"count by ({', '.join(label(one) for one in POINT)}) ({latest(points)})",
+        seen(points, *POINT),
+        columns={
+            "service_name": Column("Service"),
+            label(semconv.LIBRARY): Column("Library"),
+            label(semconv.LIBRARY_VERSION): Column("Version"),
+            label(semconv.STATE): Column("State", colours=STATE_COLOURS),
+            "Value #A": Column("Processes", unit=COUNT, width=90),
+            "Value #B": Column("Last so", unit="dateTimeFromNow", width=115),
+        },
+        empty=empty,
+        width=width,
+        height=height,
+        sort=sort,
+    )
+
+
+def not_bound() -> Panel:
+    """Agent libraries that are there and not bound, for the first row of the first dashboard."""
+    return libraries(
+        "Libraries that are not bound",
+        "Agent libraries that processes of the time shown found and that are not gated, or not as they should be.",
+        is_not(semconv.STATE, *gates.BOUND),
+        empty="No process has reported a library that is not bound",
+        width=24,
+        height=6,
+        sort="State",
+    )
 
 
 def row() -> frame.Row:
@@ -32,7 +87,7 @@ def row() -> frame.Row:
     return "What is gated", [
         figure(
             "Ungated libraries",
-            "Libraries in a state but bound or waiting, by service and version.",
+            "Libraries in a state but bound, waiting or importable, by service and version.",
             gates.UNBOUND,
             unit=COUNT,
             empty="0",
@@ -66,24 +121,10 @@ def row() -> frame.Row:
             steps=BAD,
             width=6,
         ),
-        rows(
+        libraries(
             "Libraries by service",
             "What each process of the time shown found; one that was in two states counts in both. "
-            "bound: every function is wrapped. waiting: the application "
-            "has not imported the library. "
-            "missing: a function to wrap is not there, calls through it pass no gate. _unsupported: the version is "
-            "not one of "
-            "those tested. Not in this table: a service without spanhook.",
-            f"count by ({', '.join(label(one) for one in POINT)}) ({latest(ours(semconv.METRIC_POINTS))})",
-            seen(ours(semconv.METRIC_POINTS), *POINT),
-            columns={
-                "service_name": Column("Service"),
-                label(semconv.LIBRARY): Column("Library"),
-                label(semconv.LIBRARY_VERSION): Column("Version"),
-                label(semconv.STATE): Column("State", colours=STATE_COLOURS),
-                "Value #A": Column("Processes", unit=COUNT, width=90),
-                "Value #B": Column("Last so", unit="dateTimeFromNow", width=115),
-            },
+            "bound: every function is wrapped. waiting: the application has not imported the library.",
             empty="No process has reported in this time",
             width=10,
         ),

@@ -19,11 +19,13 @@ FAILED_OPEN = ours(semconv.METRIC_DECISIONS, *_FAILED_GATE, is_(semconv.FAIL_MOD
 FAILED_CLOSED = ours(semconv.METRIC_DECISIONS, *_FAILED_GATE, is_(semconv.FAIL_MODE, "closed"))
 """The same, and the call was refused."""
 
-_BOUND = ("bound", "waiting")
+BOUND = ("bound", "waiting")
+"""States of a library that is gated, or will be."""
 _LIBRARY = ", ".join(label(one) for one in ("service.name", semconv.LIBRARY, semconv.LIBRARY_VERSION))
-_UNBOUND = latest(ours(semconv.METRIC_POINTS, is_not(semconv.STATE, *_BOUND)))
+_UNBOUND = latest(ours(semconv.METRIC_POINTS, is_not(semconv.STATE, *BOUND, semconv.STATE_IMPORTABLE)))
 UNBOUND = or_zero(f"count(count by ({_LIBRARY}) ({_UNBOUND}))")
-"""Libraries of a service of which some function is not wrapped, or whose version is not supported."""
+"""Libraries of a service that are in use and not bound, of which some function is not wrapped, or whose version is not
+supported."""
 
 
 def _grown(selector: str, *by: str) -> str:

@@ -68,7 +68,7 @@ def _properties(column: Column) -> list[model.DynamicConfigValue]:
 
 
 def _table(
-    title: str, about: str, datasource: drawing.DataSourceRef, empty: str, width: int, *sort: str
+    title: str, about: str, datasource: drawing.DataSourceRef, empty: str, width: int, *sort: str, height: int = HEIGHT
 ) -> table.Panel:
     panel = (
         table.Panel()
@@ -76,7 +76,7 @@ def _table(
         .description(about)
         .datasource(datasource)
         .span(width)
-        .height(HEIGHT)
+        .height(height)
         .unit("string")  # else Grafana reads names as numbers where it can: user 007 becomes 7
         .no_value(empty)
         .override_by_regexp(".*", [model.DynamicConfigValue("noValue", NO_CELL)])
@@ -112,6 +112,7 @@ def rows(
     columns: Mapping[str, Column],
     empty: str,
     width: int = 12,
+    height: int = HEIGHT,
     sort: str = "",
     then: str = "",
 ) -> Panel:
@@ -124,10 +125,11 @@ def rows(
         columns: By label, and ``Value`` (of one expression) or ``Value #A``; in this order.
         empty: What is said when there is nothing.
         width: Of 24.
+        height: In units of the grid; a figure has 4.
         sort: Heading of the column that sorts, largest first.
         then: The one that sorts where that has the same, or nothing.
     """
-    panel = _table(title, about, PROMETHEUS, empty, width, sort, then).targets(
+    panel = _table(title, about, PROMETHEUS, empty, width, sort, then, height=height).targets(
         [
             prometheus_query(ref, expr, instant=True, rows=True)
             for ref, expr in zip(refs(len(exprs)), exprs, strict=True)

@@ -3,14 +3,14 @@
 from spanhook.config import instrument, uninstrument
 from spanhook.context import Identity, context
 from spanhook.current import current_operation
-from spanhook.errors import ConfigurationError, HookError, RequirementError, SealedError, SpanhookError
+from spanhook.decision import DecisionRecord
+from spanhook.errors import ConfigurationError, HookError, RequirementError, SealedError, SpanhookError, UnboundError
 from spanhook.hook import Hook, Reject
 from spanhook.loops import per_loop
 from spanhook.operation import Operation
-from spanhook.records import DecisionRecord, Response
 from spanhook.registry import Hooks
 from spanhook.settings import Settings
-from spanhook.shape import Request
+from spanhook.shape import Request, Response
 from spanhook.usage import Usage
 from spanhook.version import __version__
 
@@ -29,6 +29,7 @@ __all__ = [
     "SealedError",
     "Settings",
     "SpanhookError",
+    "UnboundError",
     "Usage",
     "__version__",
     "context",

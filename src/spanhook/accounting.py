@@ -2,23 +2,24 @@
 
 from spanhook import semconv
 from spanhook.binding import Bound
+from spanhook.encoding import encodable
 from spanhook.errors import internal
 from spanhook.metrics import COST, UNPRICED, counts
-from spanhook.operation import Operation
 from spanhook.pricing import prices
-from spanhook.semconv import Decision
+from spanhook.record import Record
+from spanhook.semconv import Decision, Phase
 from spanhook.telemetry import telemetry
 from spanhook.usage import Leaves, Usage
 
 
-def account(op: Operation) -> None:
+def account(op: Record) -> None:
     """Count a call that was made, once: its usage into the counters, and both into every operation around it."""
     if op.accounted or not op.called:
         return
     op.accounted = True
     kind = op.kind
     if kind == "tool.execute":
-        _roll_up(op, "", None)
+        _roll_up(op, op.name, None)
         return
     if kind not in ("llm.call", "embeddings.create"):
         return
@@ -43,7 +44,7 @@ def account(op: Operation) -> None:
             op.provider,
             model,
             op.agent,
-            op.identity.tenant_id if settings.tenant_metrics else "",
+            encodable(op.identity.tenant_id) if settings.tenant_metrics else "",
             used.estimated,
             used.cost_source,
         )
@@ -65,7 +66,7 @@ def account(op: Operation) -> None:
         _roll_up(op, model, used)
 
 
-def _overheard(op: Operation) -> None:
+def _overheard(op: Record) -> None:
     """Take what the transport's streams told, for an operation whose own result told no usage."""
     for chunks in op.overheard or ():
         try:
@@ -80,7 +81,7 @@ def _overheard(op: Operation) -> None:
             op.own_usage.add(used)
 
 
-def _roll_up(op: Operation, model: str, used: Usage | None) -> None:
+def _roll_up(op: Record, model: str, used: Usage | None) -> None:
     around = op.parent
     if around is not None and op.kind == around.kind == "llm.call" and not op.in_hook:
         around.routed = True
@@ -92,19 +93,19 @@ def _roll_up(op: Operation, model: str, used: Usage | None) -> None:
         around = around.parent
 
 
-def tally(op: Operation, bound: Bound, decision: Decision, spent_ns: int) -> None:
-    """Count a decision of a hook and its time."""
+def tally(op: Record, bound: Bound, decision: Decision, spent_ns: int, phase: Phase) -> None:
+    """Count a decision of a hook about an operation in this phase, and its time."""
     settings = telemetry.settings
     cell = counts.decisions.cell(
         (
             bound.name,
             op.kind,
-            op.phase,
+            phase,
             decision,
             settings.mode,
             op.coverage,
             bound.closed,
-            op.identity.tenant_id if settings.tenant_metrics else "",
+            encodable(op.identity.tenant_id) if settings.tenant_metrics else "",
         )
     )
     cell[0] += 1
@@ -112,4 +113,4 @@ def tally(op: Operation, bound: Bound, decision: Decision, spent_ns: int) -> Non
     if bound.slow:
         instruments = telemetry.live()
         if instruments is not None:
-            instruments.hook.record(spent_ns / 1e9, {semconv.HOOK: bound.name, semconv.EVENT: op.event})
+            instruments.hook.record(spent_ns / 1e9, {semconv.HOOK: bound.name, semconv.EVENT: f"{op.kind}.{phase}"})

@@ -3,6 +3,7 @@
 All mistakes in a hook are found here, at registration, and named together with their fix.
 """
 
+import dis
 import inspect
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator
@@ -11,9 +12,12 @@ from difflib import get_close_matches
 from typing import Any
 
 from spanhook import semconv
+from spanhook.encoding import encodable
 from spanhook.errors import ConfigurationError, Repeats
 from spanhook.hook import UNSET, FailMode, FunctionHook, Hook, HookSettings
-from spanhook.operation import Operation
+from spanhook.operation import FILTERING, Operation
+from spanhook.record import Record
+from spanhook.semconv import Phase
 
 MAX_PER_EVENT = 20
 GATE_PRIORITY, OBSERVER_PRIORITY, OPEN_FROM = 75, 500, 100
@@ -45,10 +49,10 @@ class Bound:
     tenant_id: str
     when: Callable[[Operation], bool] | None
     selective: bool
+    reads: bool
+    """A generator that uses what its ``yield`` gives it, which then has to be copied."""
     plain: bool
     """A gate that is a plain function with a time limit: the chain runs those without ceremony."""
-    watch: bool
-    """A subscription: whatever it raises, even a rejection, is only recorded."""
     repeats: Repeats = field(default_factory=Repeats, compare=False, repr=False)
 
     @property
@@ -65,11 +69,17 @@ class Bound:
         """Whether streams are held back for it: if it asks, or decides about results and must not come too late."""
         return self.buffer or (self.form == AFTER and self.closed)
 
-    def matches(self, op: Operation) -> bool:
+    def matches(self, op: Record) -> bool:
         """Whether its filters let ``op`` through. What ``when`` raises is the caller's to handle."""
-        return self.concerns(op) and (self.when is None or bool(self.when(op)))
+        if not self.concerns(op):
+            return False
+        if self.when is None:
+            return True
+        view = Operation(op)
+        view._locked = FILTERING
+        return bool(self.when(view))
 
-    def concerns(self, op: Operation) -> bool:
+    def concerns(self, op: Record) -> bool:
         """``matches``, as far as it can be said without asking ``when``.
 
         An operation that could not be described concerns every hook that fails closed, whatever it is named.
@@ -92,7 +102,7 @@ def check_limit(bound: Iterable[Bound]) -> None:
     """
     counts: Counter[tuple[str, str, str]] = Counter()
     for one in bound:
-        phase = "post" if one.form == AFTER else "error" if one.form == ERROR else "pre"
+        phase = {AFTER: "post", ERROR: "error", WATCH: "watch"}.get(one.form, "pre")
         for kind in semconv.KINDS if "*" in one.kinds else one.kinds:
             counts[kind, phase, one.tenant_id] += 1
             if counts[kind, phase, one.tenant_id] > MAX_PER_EVENT:
@@ -135,8 +145,8 @@ def _check_attributes(hook: Hook) -> None:
                     )
 
 
-def bind(hook: Hook, form: str, function: Callable[..., Any], *, watch: bool = False) -> Bound:
-    name = hook.name or type(hook).__name__
+def bind(hook: Hook, form: str, function: Callable[..., Any]) -> Bound:
+    name = encodable(hook.name or type(hook).__name__)
     if not callable(function):
         raise ConfigurationError(f"hook {name!r}: {function!r} is not callable")
     target = inspect.unwrap(function)
@@ -158,7 +168,7 @@ def bind(hook: Hook, form: str, function: Callable[..., Any], *, watch: bool = F
     elif inspect.isgeneratorfunction(target):
         raise ConfigurationError(f"hook {name!r} yields, but is not an around hook; use @hooks.around")
     _check_signature(name, function, ("op", "call_next") if form == WRAP else ("op",))
-    observes = form in (AFTER, ERROR, WATCH) or watch
+    observes = form in (AFTER, ERROR, WATCH)
     priority = hook.priority if hook.priority is not None else OBSERVER_PRIORITY if observes else GATE_PRIORITY
     if type(priority) is not int or not 0 <= priority <= 1000:
         raise ConfigurationError(f"hook {name!r}: priority={hook.priority!r}, expected a whole number from 0 to 1000")
@@ -181,19 +191,32 @@ def bind(hook: Hook, form: str, function: Callable[..., Any], *, watch: bool = F
         name=name,
         priority=priority,
         timeout_ns=_timeout(name, hook.timeout, kinds),
-        closed=closed and not watch,
+        closed=closed and form != WATCH,
         blocking=hook.blocking,
         buffer=hook.buffer,
         slow=hook.blocking or is_async,
         tenant_id=hook.tenant_id,
         when=hook.when,
         plain=form == BEFORE and not hook.blocking and not is_async and hook.timeout is not None,
-        watch=watch or form == WATCH,
+        reads=form == AROUND and _uses_yield(target),
         selective=bool(hook.tenant_id or hook.when or any(one is not None for one in (names, models, agents))),
         names=names,
         models=models,
         agents=agents,
     )
+
+
+def _uses_yield(function: Any) -> bool:
+    """Whether a generator function does anything with what its ``yield`` gives; true where that is not to be seen."""
+    code = getattr(function, "__code__", None)
+    if code is None:
+        return True
+    names = [one.opname for one in dis.get_instructions(code) if one.opname not in _NO_USE]
+    after = [names[index + 1] for index, name in enumerate(names[:-1]) if name == "YIELD_VALUE"]
+    return set(after) != {"POP_TOP"}
+
+
+_NO_USE = frozenset(("RESUME", "NOP", "CACHE", "EXTENDED_ARG"))
 
 
 def _kinds(name: str, given: Collection[str]) -> frozenset[str]:
@@ -209,7 +232,7 @@ def _kinds(name: str, given: Collection[str]) -> frozenset[str]:
     return frozenset(given) or frozenset("*")
 
 
-def parse_event(event: str) -> tuple[str, tuple[str, ...]]:
+def parse_event(event: str) -> tuple[str, tuple[Phase, ...]]:
     kind, _, phase = event.rpartition(".")
     if phase in semconv.PHASES and (kind in semconv.KINDS or kind == "*"):
         return kind, (phase,)

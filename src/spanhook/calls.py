@@ -7,12 +7,15 @@ from collections.abc import Awaitable, Callable
 from functools import partial
 from typing import Any
 
+from spanhook.current import InHook
 from spanhook.errors import internal
 from spanhook.finishing import Run, afinish, apasses, finish, passes, start
-from spanhook.lifecycle import Absorbed, begin, enter, fail, outcome, restore, settle
-from spanhook.operation import Operation
+from spanhook.lifecycle import Absorbed, begin, enter, fail, outcome, restore, settle, standing_in
 from spanhook.proxies import hand_over, overhear, stream_sort
+from spanhook.record import Record
 from spanhook.shape import Args, Kwargs, Shape
+
+Held = Record | InHook | None
 
 
 def call(shape: Shape, wrapped: Callable[..., Any], instance: Any, args: Args, kwargs: Kwargs) -> Any:
@@ -73,6 +76,18 @@ async def acall(shape: Shape, wrapped: Callable[..., Awaitable[Any]], instance: 
     return result
 
 
+def call_for(held: Held, wrapped: Callable[..., Any], args: Args, kwargs: Kwargs) -> Any:
+    """Call a plain function for what was current elsewhere."""
+    with standing_in(held):
+        return wrapped(*args, **kwargs)
+
+
+async def acall_for(held: Held, wrapped: Callable[..., Awaitable[Any]], args: Args, kwargs: Kwargs) -> Any:
+    """Call a coroutine function for what was current elsewhere."""
+    with standing_in(held):
+        return await wrapped(*args, **kwargs)
+
+
 def _prepared(shape: Shape, instance: Any, args: Args, kwargs: Kwargs) -> tuple[Args, Kwargs]:
     """The arguments of a call that is about to be made, with the last changes of our own."""
     if shape.prepare is not None:
@@ -83,7 +98,7 @@ def _prepared(shape: Shape, instance: Any, args: Args, kwargs: Kwargs) -> tuple[
     return args, kwargs
 
 
-async def _make(op: Operation, wrapped: Callable[..., Awaitable[Any]]) -> None:
+async def _make(op: Record, wrapped: Callable[..., Awaitable[Any]]) -> None:
     op.called = True
     if op.shape.prepare is not None:
         op.args, op.kwargs = _prepared(op.shape, op.instance, op.args, op.kwargs)
@@ -98,7 +113,7 @@ async def _make(op: Operation, wrapped: Callable[..., Awaitable[Any]]) -> None:
             settle(op, result)
 
 
-async def _awaited(op: Operation, run: Run | None, result: Awaitable[Any]) -> Any:
+async def _awaited(op: Record, run: Run | None, result: Awaitable[Any]) -> Any:
     """Go on with an operation whose plain function returned an awaitable."""
     held = enter(op)
     try:

@@ -10,15 +10,18 @@ from typing import Any
 
 from spanhook.binding import AROUND, BEFORE, WRAP, Bound
 from spanhook.clock import clock
+from spanhook.copying import alike
 from spanhook.current import InHook, current
 from spanhook.driving import park
 from spanhook.errors import HookError
 from spanhook.hook import Reject
-from spanhook.hosting import Host, host_for
-from spanhook.operation import Operation
+from spanhook.hosting import Host, TimedOut, host_for
+from spanhook.operation import CALLING, RETURNED, TIMED_OUT, Operation
 from spanhook.plain import Passed
+from spanhook.record import Record
 from spanhook.registry import Plan
-from spanhook.verdicts import Tally, Verdicts
+from spanhook.subscription import Tally, publish
+from spanhook.verdicts import Verdicts
 
 Outcome = tuple[Any, BaseException | None, int]
 """What a piece of hook code returned, what it raised, and its nanoseconds."""
@@ -36,21 +39,21 @@ class Chain:
         direct: Makes the call from within the chain, where parking is impossible; ``None`` where it cannot be.
     """
 
-    __slots__ = ("_conclude", "_direct", "_host", "_is_async", "_marker", "_op", "_plan", "_ran", "_verdicts")
+    __slots__ = ("_conclude", "_direct", "_host", "_is_async", "_marker", "_op", "_plan", "_ran", "_tally", "_verdicts")
 
     def __init__(
         self,
-        op: Operation,
+        op: Record,
         plan: Plan,
         is_async: bool,
         tally: Tally,
-        conclude: Callable[[Operation], None],
+        conclude: Callable[[Record], None],
         direct: Callable[[], Awaitable[None]] | None = None,
     ) -> None:
         self._op, self._plan, self._is_async = op, plan, is_async
         self._conclude, self._direct = conclude, direct
         self._marker = InHook(op)
-        self._verdicts = Verdicts(op, tally)
+        self._tally, self._verdicts = tally, Verdicts(op, tally)
         self._host: Host | None = None
         self._ran: list[Bound] = []
 
@@ -96,6 +99,7 @@ class Chain:
             if op.error is not None:
                 return
             self._ran.append(bound)
+        publish(op, "pre", self._tally)
         if op.short_circuited:
             return
         if not foreign:
@@ -108,15 +112,9 @@ class Chain:
 
     async def _before(self, bound: Bound, *, again: bool = False) -> None:
         """Run a gate of any sort."""
-        if bound.watch and self._verdicts.over_budget(bound):
-            return
-        modified = self._op.modified
-        if bound.slow:
-            view = self._hosted().view(elsewhere=bound.blocking or self._hosted().moves_async)
-            outcome = await self._piece(bound, view, bound.function, view)
-        else:
-            outcome = await self._piece(bound, self._op, bound.function, self._op)
-        await self._settle(bound, *outcome, modified, again=again)
+        view = Operation(self._op)
+        outcome = await self._piece(bound, view, bound.function, view)
+        await self._settle(bound, *outcome, view, again=again)
 
     async def _settle(
         self,
@@ -124,29 +122,28 @@ class Chain:
         value: Any,
         error: BaseException | None,
         spent: int,
-        modified: tuple[str, ...],
+        view: Operation,
         *,
         again: bool = False,
     ) -> None:
         """Wait for what a gate returned, if it must be waited for, and act on what it did."""
-        op = self._op
         if value is not None and hasattr(value, "__await__"):
-            value, error, spent = await self._piece(bound, op, _given, value)
-        if error is None and value is not None and not bound.watch:
+            value, error, spent = await self._piece(bound, view, _given, value)
+        if error is None and value is not None:
             error = value if isinstance(value, Reject) else HookError(_RETURNED.format(type(value).__name__))
         if error is not None:
             self._verdicts.failed(bound, error, spent)
-        elif op.modified is not modified or op.answered:
-            await self._judge(bound, spent, modified, again=again)
+        elif view._changed:
+            await self._judge(bound, spent, view, again=again)
         else:
             self._verdicts.allow(bound, spent)
 
-    async def _judge(self, bound: Bound, spent: int, modified: tuple[str, ...], *, again: bool = False) -> None:
+    async def _judge(self, bound: Bound, spent: int, view: Operation, *, again: bool = False) -> None:
         """Act on what a hook did before the call, beyond letting it pass."""
         op = self._op
-        op.keep_changes()
-        answered, answer = op.answered, op.take_answer()  # taken first, as the gates that run again may answer too
-        if op.modified is not modified:
+        rewritten, answered, answer = view._take()
+        if rewritten is not None:
+            op.rewrite(rewritten)
             self._verdicts.record(bound, "modify", ", ".join(op.modified), spent)
             spent = 0  # counted
             if not again:
@@ -169,13 +166,12 @@ class Chain:
     async def _around(self, bound: Bound, index: int, foreign: bool) -> None:
         """A generator: up to its ``yield`` before the rest of the chain, from there on after it."""
         op = self._op
-        modified = op.modified
-        view = self._hosted().view(elsewhere=bound.blocking) if bound.blocking else op
+        view = Operation(op)
         generator = bound.function(view)
         _, error, spent = await self._piece(bound, view, next, generator)
         if error is None:
-            if op.modified is not modified or op.answered:
-                await self._judge(bound, spent, modified)
+            if view._changed:
+                await self._judge(bound, spent, view)
         elif isinstance(error, StopIteration):
             self._unyielded(bound, error.value, spent, "its `yield`")
         else:
@@ -183,24 +179,25 @@ class Chain:
         await self._go_on(index, foreign)
         if error is not None:
             return
-        failure, result = op.error, op.result
-        resume, given = (generator.send, result) if failure is None else (generator.throw, failure)
+        view._reread()
+        failure = view.error
+        resume, given = generator.throw, failure
+        if failure is None:
+            resume, given = generator.send, view.result if bound.reads else None
         _, error, spent = await self._piece(bound, view, resume, given)
         if error is None:
             generator.close()
             self._verdicts.failed(bound, HookError("a generator hook must yield exactly once"), spent, keep=True)
         elif isinstance(error, StopIteration):
-            self._returned(bound, error.value, spent)
+            self._returned(bound, view, error.value, spent)
         else:
             self._left(bound, error, failure, spent)
 
     async def _wrap(self, bound: Bound, index: int, foreign: bool) -> None:
         """An async hook that awaits ``call_next`` for the rest of the chain."""
         op = self._op
-        modified = op.modified
         inside, called, finished = 0, False, False
-        host = self._hosted()
-        view = host.view(elsewhere=host.moves_async)
+        host, view = self._hosted(), Operation(op)
         current.set(self._marker)
         started = clock.now()
 
@@ -208,10 +205,13 @@ class Chain:
             nonlocal inside, called, finished
             called = True
             entered = clock.now()
+            view._locked = CALLING
             current.set(op)
-            if op.modified is not modified or op.answered:
-                await self._judge(bound, entered - started, modified)
+            if view._changed:
+                await self._judge(bound, entered - started, view)
             await self._go_on(index, foreign or elsewhere)
+            view._reread()
+            view._locked = ""
             current.set(self._marker)
             inside, finished = clock.now() - entered, True
 
@@ -221,20 +221,22 @@ class Chain:
             value = await host.wrap(view, bound.timeout_ns, bound.function, proceed)
         except BaseException as raised:
             error = raised
+        view._locked = TIMED_OUT if isinstance(error, TimedOut) else RETURNED
         current.set(op)
         spent = clock.now() - started - inside
+        failure = view.error if called else None
         left_alive = isinstance(op.error, asyncio.CancelledError) and not isinstance(error, asyncio.CancelledError)
         if left_alive and not host.moves_async and host.cancelling() == cancelling:
             # The hook itself cancelled the call, as `asyncio.timeout` does, and has taken it back.
-            op.error = error or TimeoutError(f"hook {bound.name!r} gave up on the call")
+            op.error = failure = error or TimeoutError(f"hook {bound.name!r} gave up on the call")
             self._conclude(op)
         if called:
             if error is None and not finished:
                 error = HookError("it returned while call_next() was still running; await it")
             if error is None:
-                self._returned(bound, value, spent)
+                self._returned(bound, view, value, spent)
             else:
-                self._left(bound, error, op.error, spent)
+                self._left(bound, error, failure, spent)
             return
         if error is None:
             self._unyielded(bound, value, spent, "calling call_next()")
@@ -257,13 +259,24 @@ class Chain:
         else:
             self._verdicts.answer(bound, value, spent)
 
-    def _returned(self, bound: Bound, value: Any, spent: int) -> None:
-        """A value returned after the call replaces its result; nothing keeps it."""
-        op = self._op
-        if value is None or (op.error is None and value is op.result):
+    def _returned(self, bound: Bound, view: Operation, value: Any, spent: int) -> None:
+        """A value returned after the call replaces its result, as does one given to ``respond``; nothing keeps it."""
+        _, answered, answer = view._take()
+        if value is None and answered:
+            value = answer
+        if value is None or self._is_result(view, value):
             self._verdicts.allow(bound, spent)
         else:
             self._verdicts.replace(bound, value, spent)
+
+    def _is_result(self, view: Operation, value: Any) -> bool:
+        """Whether a hook returned what the call had returned, and so keeps it."""
+        op = self._op
+        if op.error is not None:
+            return False
+        if value is op.result:
+            return True
+        return value is view.result and alike(value, op.result)
 
     def _left(self, bound: Bound, error: BaseException, failure: BaseException | None, spent: int) -> None:
         """An around hook was left by an exception after the call."""
@@ -290,27 +303,24 @@ class Chain:
                 return
 
     async def _after(self, bound: Bound) -> None:
-        op = self._op
         if not bound.gate and self._verdicts.over_budget(bound):
             return
-        view: Any = op
-        if bound.slow:
-            view = self._hosted().view(elsewhere=bound.blocking or self._hosted().moves_async)
+        view = Operation(self._op)
         _, error, spent = await self._piece(bound, view, bound.function, view)
         if error is not None:
             self._verdicts.failed(bound, error, spent)
-        elif op.answered:
-            self._verdicts.replace(bound, op.take_answer(), spent)
+        elif view._answered:
+            self._verdicts.replace(bound, view._take()[2], spent)
         else:
             self._verdicts.allow(bound, spent)
 
     # ------------------------------------------------------------------------------------ one hook
 
-    async def _piece(self, bound: Bound, view: Any, function: Callable[..., Any], *args: Any) -> Outcome:
+    async def _piece(self, bound: Bound, view: Operation, function: Callable[..., Any], *args: Any) -> Outcome:
         """Run one piece of hook code, marked as such, and wait for it as long as it may take."""
         value = error = None
         current.set(self._marker)
-        self._op.watched = bound.watch
+        view._locked = ""
         started = clock.now()
         try:
             if bound.blocking:
@@ -322,7 +332,8 @@ class Chain:
         except BaseException as raised:
             value, error = None, raised
         spent = clock.now() - started
-        self._op.watched = False
+        if not view._locked:
+            view._locked = TIMED_OUT if isinstance(error, TimedOut) else RETURNED
         current.set(self._op)
         return value, error, spent
 

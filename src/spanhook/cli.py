@@ -11,6 +11,8 @@ from spanhook.version import __version__
 
 _HOOKS = click.option("--hooks", multiple=True, metavar="SPEC", help="./hooks.py:hooks or package.module:hooks.")
 _REQUIRE = click.option("--require", multiple=True, metavar="A,B", help="Libraries that must be bound.")
+_STRICT = click.option("--strict", is_flag=True, help="Refuse agent libraries that are not bound.")
+_ALLOW = click.option("--allow", multiple=True, metavar="A,B", help="Libraries that need not be bound.")
 
 
 class Runner(click.Command):
@@ -44,12 +46,15 @@ def cli(ctx: click.Context) -> None:
 @click.option("--console", is_flag=True, help="Print each finished run on standard error.")
 @click.option("--steps", is_flag=True, help="Make a span of every graph node.")
 @click.option("--stream-usage", is_flag=True, help="Ask models for the usage of streams.")
+@click.option("--error-messages", is_flag=True, help="Record what exceptions say, which may quote content.")
+@_STRICT
+@_ALLOW
 @click.argument("target", nargs=-1, type=click.UNPROCESSED)
 def run(target: tuple[str, ...], command: bool, **given: Any) -> None:
     """Start an application with hooks in force before its first import.
 
-    TARGET is app.py, -m module, or any command line after --, each with its arguments. Options not given are taken
-    from SPANHOOK_HOOKS, SPANHOOK_REQUIRE, SPANHOOK_MODE, SPANHOOK_CONSOLE, SPANHOOK_STEPS and SPANHOOK_STREAM_USAGE.
+    TARGET is app.py, -m module, or any command line after --, each with its arguments. An option that is not given is
+    taken from the environment: SPANHOOK_HOOKS for --hooks, SPANHOOK_STREAM_USAGE for --stream-usage.
     """
     import os
 
@@ -63,12 +68,14 @@ def run(target: tuple[str, ...], command: bool, **given: Any) -> None:
 @cli.command()
 @_HOOKS
 @_REQUIRE
+@_STRICT
+@_ALLOW
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")
-def doctor(hooks: tuple[str, ...], require: tuple[str, ...], as_json: bool) -> int:
+def doctor(as_json: bool, **given: Any) -> int:
     """Tell what is installed, bound and exported here, and what is odd."""
     from spanhook.doctor import run_doctor
 
-    return run_doctor(hooks, require, as_json)
+    return run_doctor(as_json, **given)
 
 
 @cli.command()

@@ -16,6 +16,8 @@ from spanhook.hook import Hook
 from spanhook.instrument import installed, instrumentor, names
 from spanhook.instrument.engine import BOUND, Instrumentor
 from spanhook.instrument.providers import providers
+from spanhook.instrument.unbound import named
+from spanhook.instrument.watching import Rule, watch
 from spanhook.lifecycle import registry
 from spanhook.loading import load_hooks
 from spanhook.loops import ready_for_exit
@@ -75,13 +77,15 @@ def instrument(
         hooks: Registries or single hooks to put in force.
         tracer_provider, meter_provider, logger_provider: Where telemetry goes; the global providers unless given,
             even if they are set later.
-        only: Libraries to bind; all that are installed unless given.
+        only: Libraries to bind; all that are installed unless given. Of what it leaves out nothing is said, and
+            ``strict`` lets it be.
         require: Libraries that must be bound completely, at a supported version. They are imported now.
         settings: How to behave beyond that.
 
     Raises:
         ConfigurationError: Something given cannot be used.
-        RequirementError: A required library is not installed, not supported, or not bound completely.
+        RequirementError: A required library is not installed, not supported, or not bound completely; or, by
+            ``Settings(strict=True)``, an agent library is imported that is not bound.
     """
     if settings is not None and not isinstance(settings, Settings):  # pyright: ignore[reportUnnecessaryIsInstance]
         raise ConfigurationError(f"settings={settings!r}; pass spanhook.Settings(...)")
@@ -93,6 +97,7 @@ def instrument(
             raise ConfigurationError(f"{one!r} is neither a spanhook.Hooks nor a spanhook.Hook{hint}")
     wanted = list(installed(only))
     required = names(require)
+    allowed = None if settings is None else named(settings.allow)
     with ExitStack() as undo:
         use = _report(Use(settings, tracer_provider, meter_provider, logger_provider), undo)
         undo.callback(registry.mark())
@@ -106,7 +111,9 @@ def instrument(
         added = [library for library in wanted if library not in _active]
         for library in added:
             _bind(library, undo)
+        _watch(use.settings or Settings(), allowed, undo, everything=only is None)
         require_bound(required)
+        watch.check()
         prices.load()
         ready_for_exit()
         undo.pop_all()
@@ -118,6 +125,7 @@ def instrument(
                 library.version,
                 library.requirement,
             )
+    watch.tell()
 
 
 def _report(asked: Use, undo: ExitStack) -> Use:
@@ -168,6 +176,14 @@ def _bind(library: Instrumentor, undo: ExitStack) -> None:
     library.instrument(skip_dep_check=True)
 
 
+def _watch(settings: Settings, allowed: frozenset[str] | None, undo: ExitStack, *, everything: bool) -> None:
+    """Watch for libraries that are not bound, once all were to be."""
+    before = watch.rule
+    undo.callback(watch.follow, before)
+    allowed = before.allowed if allowed is None else allowed
+    watch.follow(Rule(everything or before.everything, settings.strict, allowed))
+
+
 def _unbind(library: Instrumentor) -> None:
     if library.is_instrumented_by_opentelemetry:
         library.uninstrument()
@@ -179,6 +195,7 @@ def _unbind(library: Instrumentor) -> None:
 
 def uninstrument() -> None:
     """Take every wrapper off and every hook out. Operations under way end as they would have."""
+    watch.follow(Rule())
     for library in reversed(list(_active)):
         _unbind(library)
     detach()
@@ -238,4 +255,11 @@ def _points() -> Iterable[Mapping[str, Any]]:
                 semconv.LIBRARY: library.library,
                 semconv.LIBRARY_VERSION: library.version,
                 semconv.STATE: state if library.supported else f"{state}_unsupported",
+            }
+    for state, libraries in ((semconv.STATE_UNBOUND, watch.in_use()), (semconv.STATE_IMPORTABLE, watch.importable())):
+        for one in libraries:
+            yield {
+                semconv.LIBRARY: one.known.library,
+                semconv.LIBRARY_VERSION: one.version,
+                semconv.STATE: state,
             }

@@ -26,12 +26,16 @@ class RequirementError(SpanhookError):
     """A library named in ``require`` is not bound, or not at a supported version. Commands exit with 3."""
 
 
+class UnboundError(RequirementError, ImportError):
+    """An agent library that is not bound was to be imported, or put to use, while ``Settings(strict=True)`` holds."""
+
+
 class HookError(SpanhookError):
     """A hook did what its form does not allow, such as a second ``yield``."""
 
 
 class SealedError(HookError):
-    """A hook that has timed out still tried to change its operation."""
+    """A hook tried to change an operation that is not, or no longer, its own to change."""
 
 
 class InternalErrors:

@@ -10,12 +10,14 @@ from opentelemetry._logs import Logger, LogRecord, SeverityNumber
 from opentelemetry.context import Context
 
 from spanhook import semconv
+from spanhook.decision import DecisionRecord
+from spanhook.encoding import make_encodable
 from spanhook.errors import internal
-from spanhook.operation import Operation
-from spanhook.records import DecisionRecord
+from spanhook.failures import told
+from spanhook.record import Record
 
 
-def tell(op: Operation, logger: Logger, context: Context, mode: str, error_type: str | None) -> None:
+def tell(op: Record, logger: Logger, context: Context, mode: str, error_type: str | None, in_full: bool) -> None:
     """One event for each decision, and one for a run that has ended.
 
     Args:
@@ -24,15 +26,17 @@ def tell(op: Operation, logger: Logger, context: Context, mode: str, error_type:
         context: With the span of ``op`` in it.
         mode: How hooks are in force.
         error_type: What ``op`` failed with, if it did.
+        in_full: Whether exceptions are told with their own words.
     """
     for decision in op.decisions:
-        emit(logger, context, semconv.EVENT_DECISION, _decided(op, decision, mode))
+        emit(logger, context, semconv.EVENT_DECISION, _decided(op, decision, mode, in_full))
     if op.parent is None:
         emit(logger, context, semconv.EVENT_RUN, _ran(op, error_type), _body(op))
 
 
 def emit(logger: Logger, context: Context, name: str, attributes: dict[str, Any], body: Any = None) -> None:
     """Emit one event; if it cannot be, that is counted."""
+    make_encodable(attributes)
     record = LogRecord(
         context=context,
         severity_number=SeverityNumber.INFO,
@@ -46,13 +50,13 @@ def emit(logger: Logger, context: Context, name: str, attributes: dict[str, Any]
         internal.report("report.event", error, lost=1)
 
 
-def decision_attributes(decision: DecisionRecord) -> dict[str, Any]:
+def decision_attributes(decision: DecisionRecord, in_full: bool) -> dict[str, Any]:
     """What a decision is, wherever it is told of."""
     attributes: dict[str, Any] = {
         semconv.HOOK: decision.hook,
         semconv.EVENT: decision.event,
         semconv.DECISION: decision.decision,
-        semconv.DECISION_REASON: decision.reason,
+        semconv.DECISION_REASON: told(decision.reason, in_full),
         semconv.FAIL_MODE: decision.fail_mode,
         semconv.HOOK_DURATION: decision.duration_ns / 1e9,
     }
@@ -61,7 +65,7 @@ def decision_attributes(decision: DecisionRecord) -> dict[str, Any]:
     return attributes
 
 
-def _who(op: Operation) -> dict[str, Any]:
+def _who(op: Record) -> dict[str, Any]:
     identity = op.identity
     known = {
         semconv.RUN_ID: identity.run_id,
@@ -74,9 +78,9 @@ def _who(op: Operation) -> dict[str, Any]:
     return {key: value for key, value in known.items() if value}
 
 
-def _decided(op: Operation, decision: DecisionRecord, mode: str) -> dict[str, Any]:
+def _decided(op: Record, decision: DecisionRecord, mode: str, in_full: bool) -> dict[str, Any]:
     return {
-        **decision_attributes(decision),
+        **decision_attributes(decision, in_full),
         **_who(op),
         semconv.KIND: op.kind,
         semconv.TARGET: op.name,
@@ -85,7 +89,7 @@ def _decided(op: Operation, decision: DecisionRecord, mode: str) -> dict[str, An
     }
 
 
-def _ran(op: Operation, error_type: str | None) -> dict[str, Any]:
+def _ran(op: Record, error_type: str | None) -> dict[str, Any]:
     used = op.usage
     attributes: dict[str, Any] = {
         **_who(op),
@@ -112,7 +116,7 @@ def _ran(op: Operation, error_type: str | None) -> dict[str, Any]:
     return attributes
 
 
-def _body(op: Operation) -> dict[str, Any]:
+def _body(op: Record) -> dict[str, Any]:
     return {
         semconv.USAGE_BY_MODEL: {model: one.as_metadata() for model, one in op.usage_by_model.items()},
         semconv.DECISION_COUNTS: dict(Counter(op.run_decisions or ())),

@@ -1,22 +1,25 @@
 """Starting the hooks of an operation and seeing it through to its end, for calls and streams alike."""
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterable, Iterator
 from concurrent.futures import wait
 from contextlib import suppress
 from contextvars import copy_context
+from functools import partial
 from types import CoroutineType
 from typing import TYPE_CHECKING, Any
 
 from spanhook.accounting import account, tally
 from spanhook.chain import Chain
-from spanhook.driving import astep, step
+from spanhook.driving import astep, drive, step
 from spanhook.errors import internal
 from spanhook.hook import Reject
-from spanhook.lifecycle import conclude, end, enter, restore
+from spanhook.lifecycle import begin, conclude, end, enter, outcome, restore
 from spanhook.loops import private_loop
-from spanhook.operation import Operation
 from spanhook.plain import pass_plain
+from spanhook.record import Record
+from spanhook.shape import Following
+from spanhook.subscription import publish
 from spanhook.threads import reaper
 
 if TYPE_CHECKING:
@@ -28,13 +31,16 @@ _apart: set["asyncio.Task[None]"] = set()
 """Strong references to tasks that end cancelled operations; the event loop keeps only weak ones."""
 
 
-def start(op: Operation, *, is_async: bool, direct: Callable[[], Awaitable[None]] | None = None) -> Run | None:
+def start(op: Record, *, is_async: bool, direct: Callable[[], Awaitable[None]] | None = None) -> Run | None:
     """The chain of ``op``; ``None`` where it has no hooks, or only such as have run already.
 
     The operation's context is current.
     """
     plan, passed = op.plan, None
     if plan is None:
+        return None
+    if not plan.hooked and op.error is None:
+        publish(op, "pre", tally)
         return None
     if plan.passes and op.error is None and not op.foreign:
         try:
@@ -43,13 +49,14 @@ def start(op: Operation, *, is_async: bool, direct: Callable[[], Awaitable[None]
             _broken(op, error)
             return None
         if passed is None:
+            publish(op, "pre", tally)
             return None
     if is_async:
         reaper.start()  # a coroutine may be closed by the garbage collector, where no thread can be started
     return Chain(op, plan, is_async, tally, conclude, direct).run(passed)
 
 
-def passes(op: Operation, run: Run | None) -> bool:
+def passes(op: Record, run: Run | None) -> bool:
     """Run the gates; whether the call is to be made. The operation's context is current."""
     if run is None:
         return op.error is None
@@ -59,7 +66,7 @@ def passes(op: Operation, run: Run | None) -> bool:
         return _broken(op, error)
 
 
-async def apasses(op: Operation, run: Run | None) -> bool:
+async def apasses(op: Record, run: Run | None) -> bool:
     """``passes`` for async code."""
     if run is None:
         return op.error is None
@@ -69,7 +76,7 @@ async def apasses(op: Operation, run: Run | None) -> bool:
         return _broken(op, error)
 
 
-def _broken(op: Operation, error: BaseException) -> bool:
+def _broken(op: Record, error: BaseException) -> bool:
     """Gates that could not be run let nothing pass."""
     if isinstance(error, Exception):
         reject = Reject("spanhook could not run its hooks", status_code=500)
@@ -83,9 +90,11 @@ def _broken(op: Operation, error: BaseException) -> bool:
     return False
 
 
-def finish(op: Operation, run: Run | None) -> None:
+def finish(op: Record, run: Run | None) -> None:
     """Run what comes after the call and end the operation. Its context is current."""
     account(op)
+    if op.shape.follows is not None and (followers := _followers(op)):
+        drive(_follow(op, followers, is_async=False))
     if run is not None:
         try:
             while run.cr_frame is not None and step(run):
@@ -96,7 +105,7 @@ def finish(op: Operation, run: Run | None) -> None:
     end(op)
 
 
-async def afinish(op: Operation, run: Run | None) -> None:
+async def afinish(op: Record, run: Run | None) -> None:
     """``finish`` for async code.
 
     Error hooks of a cancelled operation run in a task of their own, which is awaited once; cancelled again, it
@@ -110,6 +119,8 @@ async def afinish(op: Operation, run: Run | None) -> None:
         else:
             orphan(op, run, is_async=True)
         return
+    if op.shape.follows is not None and (followers := _followers(op)):
+        await _follow(op, followers, is_async=True)
     apart = False
     if run is not None and run.cr_frame is not None:
         try:
@@ -128,7 +139,7 @@ async def afinish(op: Operation, run: Run | None) -> None:
         await asyncio.shield(task)
 
 
-async def _rest(op: Operation, run: Run) -> None:
+async def _rest(op: Record, run: Run) -> None:
     try:
         if run.cr_frame is not None:
             await astep(run)
@@ -138,7 +149,72 @@ async def _rest(op: Operation, run: Run) -> None:
     end(op)
 
 
-def orphan(op: Operation, run: Run | None, *, is_async: bool, loop: asyncio.AbstractEventLoop | None = None) -> None:
+# ------------------------------------------------------------------------------- what a call has come to besides
+
+
+def _followers(op: Record) -> Iterable[Following]:
+    assert op.shape.follows is not None
+    try:
+        return op.shape.follows(op.instance, op.args, op.kwargs, op.result, op.error)
+    except Exception as error:
+        internal.report("extract.follows", error)
+        return ()
+
+
+async def _follow(op: Record, followers: Iterable[Following], *, is_async: bool) -> None:
+    """Open the operations that follow from how the call has ended; one that is refused changes that end."""
+    for following in _told(followers):
+        try:
+            instead = await _instantly(following, is_async=is_async)
+        except BaseException as error:
+            op.error = error
+            return
+        if instead is not None:
+            op.result, op.error = instead, None
+            return
+
+
+def _told(followers: Iterable[Following]) -> Iterator[Following]:
+    try:
+        yield from followers
+    except Exception as error:
+        internal.report("extract.follows", error)
+
+
+async def _instantly(following: Following, *, is_async: bool) -> Any:
+    """Open an operation that takes no time: its gates, its span, and what comes after it.
+
+    Returns:
+        ``None`` where it may be; else what stands in place of what it follows from.
+
+    Raises:
+        Reject: It was refused, and nothing stands in its place.
+    """
+    op = begin(following.shape, following.instance, (), {})
+    if not isinstance(op, Record):
+        return None
+    held = enter(op)
+    try:
+        run = start(op, is_async=is_async, direct=partial(_called, op) if is_async else None)
+        if await apasses(op, run) if is_async else passes(op, run):
+            op.called = True
+        if is_async:
+            await afinish(op, run)
+        else:
+            finish(op, run)
+    finally:
+        restore(held)
+    return outcome(op)
+
+
+async def _called(op: Record) -> None:
+    op.called = True
+
+
+# ---------------------------------------------------------------------------------- what nobody waits for
+
+
+def orphan(op: Record, run: Run | None, *, is_async: bool, loop: asyncio.AbstractEventLoop | None = None) -> None:
     """Have an operation ended whose caller is gone, on the reaper's thread.
 
     Async hooks of an async call run on its ``loop`` if that is still running, else on spanhook's own.
@@ -151,7 +227,7 @@ def orphan(op: Operation, run: Run | None, *, is_async: bool, loop: asyncio.Abst
         reaper.put(lambda: context.run(_finish_alone, op, run, is_async, loop))
 
 
-def _finish_alone(op: Operation, run: Run | None, is_async: bool, loop: asyncio.AbstractEventLoop | None) -> None:
+def _finish_alone(op: Record, run: Run | None, is_async: bool, loop: asyncio.AbstractEventLoop | None) -> None:
     held = enter(op)
     try:
         if run is None or not is_async:
@@ -164,7 +240,7 @@ def _finish_alone(op: Operation, run: Run | None, is_async: bool, loop: asyncio.
         restore(held)
 
 
-def _rested_on(loop: asyncio.AbstractEventLoop, op: Operation, run: Run) -> bool:
+def _rested_on(loop: asyncio.AbstractEventLoop, op: Record, run: Run) -> bool:
     """Run what is left on the application's loop; false if that was left before it got to it."""
     rest = _rest(op, run)
     try:

@@ -9,13 +9,12 @@ from collections.abc import Awaitable, Callable, Coroutine
 from contextvars import copy_context
 from typing import Any
 
-import wrapt
-
 from spanhook.current import InHook
 from spanhook.driving import rest
 from spanhook.errors import HookError, SealedError, internal
 from spanhook.loops import NEXT, Remote
-from spanhook.operation import Operation
+from spanhook.operation import TIMED_OUT, Operation
+from spanhook.record import Record
 from spanhook.threads import Workers
 
 workers = Workers("spanhook-hook")
@@ -27,52 +26,12 @@ class TimedOut(Exception):
     """A hook used up its own time and was stopped, or can no longer be waited for."""
 
 
-class Handle(wrapt.ObjectProxy):  # pyright: ignore[reportMissingTypeArgument]
-    """The operation as given to a hook that runs elsewhere: once sealed, a hook that timed out changes nothing."""
-
-    _self_sealed = False
-
-    def replace(self, **changes: Any) -> None:
-        self._self_check()
-        self.__wrapped__.replace(**changes)
-
-    def respond(self, value: Any) -> None:
-        self._self_check()
-        self.__wrapped__.respond(value)
-
-    @property
-    def state(self) -> dict[str, Any]:
-        self._self_check()
-        return self.__wrapped__.state
-
-    @property
-    def extras(self) -> dict[str, Any]:
-        self._self_check()
-        return self.__wrapped__.extras
-
-    def __setattr__(self, name: str, value: Any) -> None:
-        if not name.startswith("_self_"):
-            self._self_check()
-        super().__setattr__(name, value)
-
-    def _self_check(self) -> None:
-        if self._self_sealed:
-            raise SealedError(f"the hook has timed out; {self.__wrapped__!r} goes on without it")
-
-    def _self_seal(self) -> None:
-        self._self_sealed = True
-
-
 class Host:
     """Hosts hooks of a sync call: whatever has to be waited for is waited for in the caller's thread."""
 
-    def __init__(self, op: Operation) -> None:
+    def __init__(self, op: Record) -> None:
         self._op = op
         self._marker = InHook(op)
-
-    def view(self, *, elsewhere: bool) -> Any:
-        """The operation to hand to a hook, sealable if its code will run in another thread."""
-        return Handle(self._op) if elsewhere else self._op
 
     @property
     def moves_async(self) -> bool:
@@ -84,15 +43,14 @@ class Host:
         return 0
 
     async def blocking(
-        self, view: Any, limit_ns: int | None, function: Callable[..., Any], args: tuple[Any, ...]
+        self, view: Operation, limit_ns: int | None, function: Callable[..., Any], args: tuple[Any, ...]
     ) -> Outcome:
         """Run plain code in a worker; returns what it returned and raised."""
         future = workers.submit(copy_context().run, _outcome, function, args)
         try:
             return await self._worker(future, limit_ns)
         except BaseException as error:
-            if isinstance(view, Handle):
-                view._self_seal()
+            view._locked = TIMED_OUT
             workers.abandon(future)
             if isinstance(error, TimeoutError):
                 if not future.cancelled():
@@ -103,7 +61,7 @@ class Host:
     async def _worker(self, future: Any, limit_ns: int | None) -> Outcome:
         return future.result(_seconds(limit_ns))
 
-    async def settle(self, view: Any, limit_ns: int | None, awaitable: Awaitable[Any]) -> Any:
+    async def settle(self, view: Operation, limit_ns: int | None, awaitable: Awaitable[Any]) -> Any:
         """Await what an async hook returned.
 
         Raises:
@@ -123,7 +81,7 @@ class Host:
             raise remote.error
         return remote.result
 
-    def _wait(self, remote: Remote, view: Any, limit_ns: int | None, *, starting: bool = False) -> str:
+    def _wait(self, remote: Remote, view: Operation, limit_ns: int | None, *, starting: bool = False) -> str:
         """Wait for a hook on the private loop; one that is not waited for any more is cancelled and sealed."""
         try:
             if starting:
@@ -131,21 +89,19 @@ class Host:
             return remote.wait(_seconds(limit_ns))
         except BaseException as error:
             remote.cancel()
-            if isinstance(view, Handle):
-                view._self_seal()
+            view._locked = TIMED_OUT
             if isinstance(error, TimeoutError):
                 raise TimedOut from None
             raise
 
     async def wrap(
         self,
-        view: Any,
+        view: Operation,
         limit_ns: int | None,
         function: Callable[..., Coroutine[Any, Any, Any]],
         proceed: Callable[[bool], Awaitable[None]],
     ) -> Any:
         """Run an async hook around the rest of the chain, which ``proceed`` runs."""
-        op = self._op
 
         async def call(remote: Remote) -> Any:
             async def call_next() -> Any:
@@ -156,7 +112,7 @@ class Host:
         remote = Remote(call, copy_context())
         if self._wait(remote, view, limit_ns, starting=True) == NEXT:
             await proceed(False)
-            remote.resume(op.result, op.error)
+            remote.resume(None if view.error is not None else view.result, view.error)
             self._wait(remote, view, limit_ns)
         if remote.error is not None:
             raise remote.error
@@ -179,7 +135,7 @@ class AsyncHost(Host):
         async with asyncio.timeout(_seconds(limit_ns)):
             return await asyncio.wrap_future(future)
 
-    async def settle(self, view: Any, limit_ns: int | None, awaitable: Awaitable[Any]) -> Any:  # noqa: ARG002
+    async def settle(self, view: Operation, limit_ns: int | None, awaitable: Awaitable[Any]) -> Any:  # noqa: ARG002
         if isinstance(awaitable, Coroutine):
             # Most hooks do not suspend; those need no timer.
             try:
@@ -193,12 +149,12 @@ class AsyncHost(Host):
 
     async def wrap(
         self,
-        view: Any,
+        view: Operation,
         limit_ns: int | None,
         function: Callable[..., Coroutine[Any, Any, Any]],
         proceed: Callable[[bool], Awaitable[None]],
     ) -> Any:
-        op, loop, task = self._op, asyncio.get_running_loop(), asyncio.current_task()
+        loop, task = asyncio.get_running_loop(), asyncio.current_task()
         timer = asyncio.timeout(_seconds(limit_ns))
         deadline = loop.time() + (_seconds(limit_ns) or 0.0)
 
@@ -210,9 +166,9 @@ class AsyncHost(Host):
             await proceed(asyncio.current_task() is not task)
             if limit_ns is not None:
                 timer.reschedule(loop.time() + left)
-            if op.error is not None:
-                raise op.error
-            return op.result
+            if view.error is not None:
+                raise view.error
+            return view.result
 
         return await _within(timer, function(view, _once(call_next)))
 
@@ -230,7 +186,7 @@ async def _within(timer: asyncio.Timeout, awaitable: Awaitable[Any]) -> Any:
     return result
 
 
-def host_for(op: Operation, *, is_async: bool) -> Host:
+def host_for(op: Record, *, is_async: bool) -> Host:
     """The host for hooks of ``op``: async calls outside of asyncio (Trio) are hosted as sync ones."""
     if is_async:
         try:

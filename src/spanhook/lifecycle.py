@@ -4,7 +4,8 @@ Who makes the call, and how it is waited for, is not known here; see ``calls`` a
 """
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Generator
+from contextlib import contextmanager
 from functools import partial
 from typing import Any
 
@@ -12,30 +13,34 @@ from opentelemetry.context import Context
 from opentelemetry.trace import INVALID_SPAN, get_current_span
 
 from spanhook import semconv
+from spanhook.accounting import tally
 from spanhook.attached import get_context, set_context
 from spanhook.clock import clock
-from spanhook.context import ambient
+from spanhook.context import NOBODY, ambient
+from spanhook.control import control
 from spanhook.current import InHook, current
+from spanhook.encoding import make_encodable
 from spanhook.errors import internal
 from spanhook.hook import Reject
-from spanhook.operation import Operation
+from spanhook.record import Record
 from spanhook.registry import Registry
 from spanhook.reporting import report
 from spanhook.semconv import Kind
 from spanhook.shape import OPERATION_NAMES, Args, Kwargs, Shape
 from spanhook.spans import context_with
+from spanhook.subscription import publish
 from spanhook.telemetry import telemetry
 from spanhook.threads import reaper
 from spanhook.usage import Usage
 
 registry = Registry()
-listeners: list[Callable[[Operation], None]] = []
+listeners: list[Callable[[Record], None]] = []
 """Called with every operation that has ended; for the console and ``spanhook.testing``."""
 
-foreign: dict[int, Operation] = {}
+foreign: dict[int, Record] = {}
 """Operations that spans of other instrumentations stand for, by span id; see ``processor``."""
 
-Held = tuple[Context, Operation | InHook | None]
+Held = tuple[Context, Record | InHook | None]
 
 
 class RunStopped(BaseException):
@@ -54,7 +59,7 @@ class Absorbed:
 
     __slots__ = ("op", "shape")
 
-    def __init__(self, op: Operation, shape: Shape) -> None:
+    def __init__(self, op: Record, shape: Shape) -> None:
         self.op, self.shape = op, shape
 
     def take(self, result: Any) -> None:
@@ -81,7 +86,7 @@ def wanted(kind: Kind) -> bool:
     return kind in registry.plans or telemetry.settings.steps
 
 
-def begin(shape: Shape, instance: Any, args: Args, kwargs: Kwargs) -> Operation | Absorbed | None:
+def begin(shape: Shape, instance: Any, args: Args, kwargs: Kwargs) -> Record | Absorbed | None:
     """Start an operation; ``None`` where the call is none.
 
     Its span is started but not yet current, and no hook has run.
@@ -89,7 +94,7 @@ def begin(shape: Shape, instance: Any, args: Args, kwargs: Kwargs) -> Operation 
     held = current.get()
     kind = shape.kind
     plan = registry.plans.get(kind)
-    parent: Operation | None
+    parent: Record | None
     if held is None:
         parent, in_hook = None, False
     elif isinstance(held, InHook):
@@ -108,6 +113,7 @@ def begin(shape: Shape, instance: Any, args: Args, kwargs: Kwargs) -> Operation 
         attributes, described = {}, False  # still an operation: what cannot be described is gated all the same
     if attributes is None:
         return None
+    make_encodable(attributes)
     latch = None
     if parent is not None:
         if shape.transport_of and not in_hook and _absorbs(parent, shape, instance, attributes):
@@ -118,7 +124,7 @@ def begin(shape: Shape, instance: Any, args: Args, kwargs: Kwargs) -> Operation 
     before = get_context()
     if parent is None and foreign:
         parent = foreign.get(get_current_span(before).get_span_context().span_id)
-    op = Operation(shape, attributes, instance, args, kwargs, parent, ambient.get(), before, clock.now())
+    op = Record(shape, attributes, instance, args, kwargs, parent, ambient.get(), before, clock.now())
     operation = attributes.get(semconv.GEN_AI_OPERATION_NAME)
     if operation is None:
         operation = attributes[semconv.GEN_AI_OPERATION_NAME] = OPERATION_NAMES.get(kind, kind)
@@ -127,7 +133,7 @@ def begin(shape: Shape, instance: Any, args: Args, kwargs: Kwargs) -> Operation 
         op.undescribed = True
     if plan is not None:
         op.plan = plan
-        op.coverage = "enforced"
+        op.coverage = "enforced" if plan.hooked else "observed"
     elif in_hook:
         op.in_hook = True
     if kind == "agent.invoke":
@@ -152,7 +158,7 @@ def begin(shape: Shape, instance: Any, args: Args, kwargs: Kwargs) -> Operation 
     return op
 
 
-def _identify(op: Operation) -> None:
+def _identify(op: Record) -> None:
     """Ask the library whom the call is for; what it answers may change later, so it is asked now."""
     shape = op.shape
     assert shape.identity is not None
@@ -165,13 +171,13 @@ def _identify(op: Operation) -> None:
 def opens(shape: Shape, instance: Any) -> bool:
     """Whether this is the stream that the call of the operation around begins with."""
     op = current.get()
-    if type(op) is not Operation or op.shape.layer != shape.opening_of or op.instance is not instance or op.opened:
+    if type(op) is not Record or op.shape.layer != shape.opening_of or op.instance is not instance or op.opened:
         return False
     op.opened = True
     return op.called and not op.ended
 
 
-def _absorbs(parent: Operation, shape: Shape, instance: Any, attributes: dict[str, Any]) -> bool:
+def _absorbs(parent: Record, shape: Shape, instance: Any, attributes: dict[str, Any]) -> bool:
     if parent.shape.layer not in shape.transport_of or not parent.called or parent.ended:
         return False
     if shape.same_instance:
@@ -180,7 +186,7 @@ def _absorbs(parent: Operation, shape: Shape, instance: Any, attributes: dict[st
     return not model or model == parent.model
 
 
-def enter(op: Operation) -> Held:
+def enter(op: Record) -> Held:
     """Make ``op`` and its span current; returns what ``restore`` needs."""
     held = current.get()
     set_context(context_with(op.span, op.before))
@@ -194,11 +200,32 @@ def restore(held: Held) -> None:
     current.set(held[1])
 
 
+@contextmanager
+def standing_in(held: Record | InHook | None) -> Generator[None]:
+    """Have ``held`` current for code that a framework runs for it elsewhere, such as in a task that serves many runs.
+
+    What ends a run is raised as the plain rejection, which the framework hands to whoever waits for it.
+    """
+    before, identity = (get_context(), current.get()), ambient.get()
+    op = held.op if isinstance(held, InHook) else held
+    set_context(Context() if op is None else context_with(op.span, op.before))
+    current.set(held)
+    ambient.set(NOBODY if op is None else op.ambient)
+    try:
+        yield
+    except RunStopped as stopped:
+        raise stopped.reject from None
+    finally:
+        restore(before)
+        ambient.set(identity)
+
+
 # ----------------------------------------------------------------------------------------------- outcome
 
 
-def settle(op: Operation, result: Any) -> None:
+def settle(op: Record, result: Any) -> None:
     """The call returned ``result``: read what it tells."""
+    returned(op)
     op.result = result
     try:
         attributes, used = op.shape.response(result)
@@ -208,8 +235,9 @@ def settle(op: Operation, result: Any) -> None:
     told(op, attributes, used)
 
 
-def fail(op: Operation, error: BaseException) -> None:
+def fail(op: Record, error: BaseException) -> None:
     """The call raised ``error``: read what it tells all the same."""
+    returned(op)
     op.error = error
     if op.shape.failure is not None:
         try:
@@ -220,15 +248,22 @@ def fail(op: Operation, error: BaseException) -> None:
         told(op, attributes, used)
 
 
-def told(op: Operation, attributes: dict[str, Any], used: Usage | None) -> None:
+def returned(op: Record) -> None:
+    """The call has returned, or its stream has ended: hooks may ask when."""
+    if op.plan is not None:
+        op.returned_ns = clock.now()
+
+
+def told(op: Record, attributes: dict[str, Any], used: Usage | None) -> None:
     """Keep end attributes and usage, whether of a result or of a stream."""
+    make_encodable(attributes)
     if attributes or op.end_attributes is None:
         op.end_attributes = attributes
     if used is not None:
         op.own_usage = used
 
 
-def conclude(op: Operation) -> None:
+def conclude(op: Record) -> None:
     """Work out status and phase from what stands in ``op.error``."""
     error = op.error
     if op.latch is not None and op.parent is None and not isinstance(error, _NOT_OURS):
@@ -240,8 +275,8 @@ def conclude(op: Operation) -> None:
         op.status = "interrupted" if op.interrupted else "abandoned" if op.abandoned else "success"
     elif isinstance(error, Reject):
         op.phase, op.status = "error", "rejected"
-    elif op.shape.is_interrupt is not None and op.shape.is_interrupt(error):
-        op.phase, op.status = "post", "interrupted"
+    elif (status := control(error)) is not None:
+        op.phase, op.status = "post", status
     elif isinstance(error, asyncio.CancelledError | KeyboardInterrupt):
         op.phase, op.status = "error", "cancelled"
     elif isinstance(error, GeneratorExit):
@@ -254,12 +289,14 @@ _NOT_OURS = (asyncio.CancelledError, KeyboardInterrupt, SystemExit, GeneratorExi
 """Ends that come from outside of the run; a rejection does not hide them."""
 
 
-def end(op: Operation) -> None:
+def end(op: Record) -> None:
     """End the span and report the operation, exactly once."""
     if not op.ends():
         return
     op.end_ns = clock.now()
     op.ended = True
+    if op.plan is not None and op.plan.heard:
+        publish(op, op.phase, tally)
     if op.decisions:
         op.root.__dict__.setdefault("run_decisions", []).extend(one.decision for one in op.decisions)
     if op.loose and op.parent is None and not reaper.here():
@@ -270,7 +307,7 @@ def end(op: Operation) -> None:
         _tell(op)
 
 
-def _tell(op: Operation) -> None:
+def _tell(op: Record) -> None:
     try:
         report(op, telemetry)
     except Exception as error:
@@ -282,7 +319,7 @@ def _tell(op: Operation) -> None:
             internal.report("listener", error)
 
 
-def outcome(op: Operation) -> Any:
+def outcome(op: Record) -> Any:
     """Return or raise what the caller of an ended operation gets."""
     error = op.error
     if error is None:

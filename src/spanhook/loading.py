@@ -15,7 +15,7 @@ from contextlib import contextmanager
 from importlib.machinery import ModuleSpec, PathFinder, SourceFileLoader
 from types import ModuleType
 
-from spanhook.errors import ConfigurationError
+from spanhook.errors import ConfigurationError, RequirementError
 from spanhook.hook import Hook
 from spanhook.registry import Hooks
 
@@ -159,6 +159,8 @@ def _one_line(spec: str, target: str) -> Generator[None]:
         yield
     except KeyboardInterrupt:
         raise
+    except RequirementError as error:
+        raise RequirementError(_line(f"hooks {spec!r}: {error} ({_place(error, target)})")) from error
     except ConfigurationError as error:
         place = _place(error, target)
         message = str(error) if str(error).startswith("hooks ") else f"hooks {spec!r}: {error}"

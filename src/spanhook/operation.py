@@ -1,180 +1,85 @@
-"""What a hook sees: one unit of agent work, from its request to its outcome."""
+"""What a hook sees: one unit of agent work, from its request to its outcome.
 
+Each run of a hook gets a view of its own. What it reads is copied, and what it changes is kept in the view until the
+engine takes it over, so a hook that failed, timed out or has returned changes nothing.
+"""
+
+import weakref
 from collections.abc import Mapping, Sequence
-from itertools import count
+from copy import copy
+from datetime import UTC, datetime
 from types import MappingProxyType
 from typing import Any, Literal
 
-from opentelemetry.context import Context
-from opentelemetry.trace import INVALID_SPAN, Span
+from opentelemetry.trace import Span
 
 from spanhook import semconv
 from spanhook.clock import clock
-from spanhook.context import NOBODY, Identity, from_baggage
-from spanhook.errors import HookError
-from spanhook.records import DecisionRecord, Response
-from spanhook.semconv import Coverage, Kind, Phase, Status
-from spanhook.shape import REPLACEABLE, REWRITABLE, Args, Attributes, Change, Chunks, Kwargs, Message, Request, Shape
-from spanhook.usage import Leaves, Usage
+from spanhook.context import Identity
+from spanhook.copying import copied, copied_error, held
+from spanhook.decision import DecisionRecord
+from spanhook.errors import HookError, SealedError
+from spanhook.record import Record, Rewritten
+from spanhook.semconv import Kind, Phase, Status
+from spanhook.shape import REPLACEABLE, REWRITABLE, Args, Change, Kwargs, Message, Request, Response
+from spanhook.usage import Usage
+
+RETURNED = "the hook has returned; a hook changes its operation only while it runs"
+TIMED_OUT = "the hook has timed out; the operation goes on without it"
+CALLING = "the call is being made; change it before, or its result afterwards"
+READING = "it is only to be read here; a hook changes its own operation alone"
+FILTERING = "a filter only looks; use @hooks.before or @hooks.after"
+WATCHING = "a subscription only watches; use @hooks.before or @hooks.after"
+
+_UNREAD: Any = object()
 
 
 class Operation:
     """One unit of agent work with a start and an end: one span, and what hooks decide about.
 
-    Attributes:
-        kind: What sort of operation, such as ``tool.execute``.
-        phase: ``pre``, ``post`` or ``error``: where in its life it is.
-        name: The tool, agent or model it works on.
-        model: The model asked for; empty where there is none.
-        provider: The provider in the conventions' terms, such as ``openai``.
-        result: What the call returned, in the library's own type. For a stream, what it would have returned unstreamed.
-        error: What the call raised, or the ``Reject``.
-        status: How it ended; empty while it runs.
-        agent: The name of the nearest agent around it; empty outside of any.
-        decisions: Every decision about it but ``allow``.
-        parent: The operation around it, if any.
-        span: The OpenTelemetry span; it may not be recording.
-        in_hook: Whether a hook's own code made this call. Hooks are off for it.
+    What is read of it is the reader's own: changing it in place changes nothing, ``replace`` and ``respond`` do. Plain
+    data, messages and results are copies; other objects of the application are handed over as they are.
     """
 
-    phase: Phase = "pre"
-    result: Any = None
-    error: BaseException | None = None
-    status: Status | Literal[""] = ""
-    span: Span = INVALID_SPAN
-    agent: str = ""
-    in_hook: bool = False
-    decisions: tuple[DecisionRecord, ...] = ()
-
-    # The engine's own: not for hooks.
-    given: Mapping[str, str] = MappingProxyType({})
-    trusts_baggage = False
-    plan: Any = None
-    coverage: Coverage | None = None
-    answer: Any = None
-    called = False
-    opened = False
-    """The stream that its call begins with has been made."""
-    accounted = False
-    short_circuited = False
-    replaced = False
-    interrupted = False
-    abandoned = False
-    decided = False
-    ended = False
-    loose = False
-    """Something inside was left for the reaper to end, which it does before it tells of the run."""
-    foreign = False
-    watched = False
-    """A subscription is running, which must not change anything."""
-    undescribed = False
-    """What it is about could not be read."""
-    routed = False
-    streamed = False
-    buffered = False
-    first_chunk_ns = 0
-    end_ns = 0
-    end_time_ns: int | None = None
-    modified: tuple[str, ...] = ()
-    own_usage: Usage | None = None
-    overheard: list[Chunks] | None = None
-    latch: Any = None
-    leaves: Leaves | None = None
-    run_decisions: list[semconv.Decision] | None = None
-    end_attributes: Attributes | None = None
-    _identity: Identity | None = None
-    _request: Request | None = None
-    _state: dict[str, Any] | None = None
-    _extras: dict[str, Any] | None = None
-    answered = False
+    _locked: str = ""
+    """Why nothing can be changed; empty while the hook runs."""
+    _changed = False
+    """The hook has asked for something to be different."""
+    _rewritten: Rewritten | None = None
+    _answered = False
     _answer: Any = None
-    _undo: tuple[Args, Kwargs, tuple[str, ...], str] | None = None
-    """The request before the hook that is running changed it."""
+    _request: Request | None = None
+    _read_from: tuple[Args, Kwargs] = (), {}
+    _result: Any = _UNREAD
+    _error: Any = _UNREAD
+    _response: Response | None = None
+    _extras: dict[str, Any] | None = None
 
-    def __init__(
-        self,
-        shape: Shape,
-        attributes: Attributes,
-        instance: Any,
-        args: Args,
-        kwargs: Kwargs,
-        parent: "Operation | None",
-        ambient: Identity,
-        before: Context,
-        start_ns: int,
-    ) -> None:
-        self.shape = shape
-        self.kind: Kind = shape.kind
-        self.attributes = attributes
-        self.instance = instance
-        self.args = args
-        self.kwargs = kwargs
-        self.parent = parent
-        self.ambient = ambient
-        self.before = before
-        self.start_ns = start_ns
-        self._ends = count()
+    def __init__(self, record: Record) -> None:
+        self._record = record
+
+    @classmethod
+    def of(cls, record: Record) -> "Operation":
+        """The view of an operation for everybody who only reads it."""
+        held = record.view
+        view = None if held is None else held()
+        if view is None:
+            view = cls(record)
+            view._locked = READING
+            record.view = weakref.ref(view)
+        return view
 
     # ----------------------------------------------------------------- what it is about
 
     @property
-    def name(self) -> str:
-        return str(self.attributes.get(self.shape.target_key, ""))
+    def kind(self) -> Kind:
+        """What sort of operation, such as ``tool.execute``."""
+        return self._record.kind
 
     @property
-    def model(self) -> str:
-        return str(self.attributes.get(semconv.GEN_AI_REQUEST_MODEL, ""))
-
-    def works_on(self, names: frozenset[str]) -> bool:
-        """Whether one of ``names`` is what it works on, among others or alone, or may be."""
-        if self.name in names:
-            return True
-        if self.shape.names is None:
-            return False
-        several = self.shape.names(self.instance, self.args, self.kwargs)
-        return several is None or not names.isdisjoint(several)
-
-    @property
-    def provider(self) -> str:
-        return str(self.attributes.get(semconv.GEN_AI_PROVIDER_NAME, ""))
-
-    @property
-    def identity(self) -> Identity:
-        """Tenant, user, session, run and agent ids.
-
-        What ``spanhook.context`` says comes before what the library knows, and that before the operation around.
-        """
-        known = self._identity
-        if known is None:
-            known = self._identity = self._identify()
-        return known
-
-    def _identify(self) -> Identity:
-        parent, ambient, given = self.parent, self.ambient, self.given
-        if parent is None:
-            if ambient is NOBODY and self.trusts_baggage:
-                ambient = from_baggage(self.before)
-            around = NOBODY
-        else:
-            around = parent.identity
-            if ambient is parent.ambient and not given:
-                return around if around.agent_id == self.agent else around._replace(agent_id=self.agent)
-        return Identity(
-            ambient.tenant_id or around.tenant_id or given.get("tenant_id", ""),
-            ambient.user_id or given.get("user_id", "") or around.user_id,
-            ambient.session_id or given.get("session_id", "") or around.session_id,
-            around.run_id or given.get("run_id", "") or clock.run_id(),
-            self.agent,
-            ambient.attributes or around.attributes,
-        )
-
-    @property
-    def root(self) -> "Operation":
-        """The outermost operation around this one, or itself."""
-        op = self
-        while op.parent is not None:
-            op = op.parent
-        return op
+    def phase(self) -> Phase:
+        """``pre``, ``post`` or ``error``: where in its life it is."""
+        return self._record.phase
 
     @property
     def event(self) -> str:
@@ -182,73 +87,172 @@ class Operation:
         return f"{self.kind}.{self.phase}"
 
     @property
-    def request(self) -> Request:
-        """The request in common terms, made from the library's own when first asked for.
+    def name(self) -> str:
+        """The tool, agent or model it works on."""
+        return self._record.name
 
-        It is a copy: changing it changes nothing, ``replace`` does.
+    @property
+    def model(self) -> str:
+        """The model asked for; empty where there is none."""
+        return self._record.model if self._rewritten is None else self._rewritten.model
+
+    @property
+    def provider(self) -> str:
+        """The provider in the conventions' terms, such as ``openai``."""
+        return self._record.provider
+
+    @property
+    def agent(self) -> str:
+        """The name of the nearest agent around it; empty outside of any."""
+        return self._record.agent
+
+    @property
+    def tool_call_id(self) -> str:
+        """The id that the model gave the tool call; empty where there is none."""
+        return str(self._record.attributes.get(semconv.GEN_AI_TOOL_CALL_ID, ""))
+
+    @property
+    def identity(self) -> Identity:
+        """Tenant, user, session, run and agent ids.
+
+        What ``spanhook.context`` says comes before what the library knows, and that before the operation around.
+        """
+        return self._record.identity
+
+    @property
+    def parent(self) -> "Operation | None":
+        """The operation around it, to be read; ``None`` for the outermost."""
+        around = self._record.parent
+        return None if around is None else Operation.of(around)
+
+    @property
+    def root(self) -> "Operation":
+        """The outermost operation around this one, or itself; to be read."""
+        op = self
+        while (parent := op.parent) is not None:
+            op = parent
+        return op
+
+    @property
+    def span(self) -> Span:
+        """The OpenTelemetry span; it may not be recording."""
+        return self._record.span
+
+    @property
+    def in_hook(self) -> bool:
+        """Whether a hook's own code made this call. Hooks are off for it."""
+        return self._record.in_hook
+
+    @property
+    def decisions(self) -> tuple[DecisionRecord, ...]:
+        """Every decision about it but ``allow``."""
+        return self._record.decisions
+
+    @property
+    def request(self) -> Request:
+        """The request in common terms, read from the library's own when first asked for.
+
+        It is a copy, and the same object until ``replace`` is called, so it can be edited and given to that.
         """
         if self._request is None:
-            self._request = self.shape.request(self.instance, self.args, self.kwargs)
+            self._read_from = args, kwargs = self._call()
+            self._request = self._record.shape.request(self._record.instance, args, kwargs).own()
         return self._request
+
+    # ----------------------------------------------------------------- what came of it
+
+    @property
+    def status(self) -> Status | Literal[""]:
+        """How it ended; empty while it runs."""
+        return self._record.status
+
+    @property
+    def result(self) -> Any:
+        """What the call returned, in the library's own type. For a stream, what it would have returned unstreamed."""
+        if self._result is _UNREAD:
+            self._result = copied(self._outcome()[0])
+        return self._result
+
+    @property
+    def error(self) -> BaseException | None:
+        """What the call raised, or the ``Reject``."""
+        if self._error is _UNREAD:
+            error = self._outcome()[1]
+            self._error = None if error is None else copied_error(error)
+        return self._error
 
     @property
     def response(self) -> Response:
         """The result in common terms; empty before the call."""
-        return Response(self.shape.output(self.result) if self.result is not None else ())
+        if self._response is None:
+            self._response = self._respond_in_common()
+        return self._response
+
+    def _respond_in_common(self) -> Response:
+        record, result = self._record, self._outcome()[0]
+        messages = copied(record.shape.output(result)) if result is not None else []
+        told = (record.end_attributes or {}).get(semconv.GEN_AI_RESPONSE_FINISH_REASONS) or ()
+        value = None
+        if record.kind == "tool.execute":
+            value = copied(result if record.raw is None else record.raw)
+        return Response(messages, tuple(told), value)
+
+    @property
+    def usage(self) -> Usage:
+        """Tokens and cost: a model call's own, or the sum of the model calls inside. Zero before the call."""
+        return copy(self._record.usage)
+
+    @property
+    def usage_by_model(self) -> Mapping[str, Usage]:
+        """``usage`` per model that answered; only models that used tokens."""
+        return {model: copy(used) for model, used in self._record.usage_by_model.items()}
+
+    @property
+    def duration(self) -> float:
+        """Seconds from its start until the call had returned or its stream had ended; until now while it lasts."""
+        record = self._record
+        return ((record.returned_ns or record.end_ns or clock.now()) - record.start_ns) / 1e9
+
+    @property
+    def ended_at(self) -> datetime | None:
+        """When the call had returned or its stream had ended; ``None`` before."""
+        record = self._record
+        ended = record.returned_ns or record.end_ns
+        if not ended:
+            return None
+        return datetime.fromtimestamp((clock.wall() - (clock.now() - ended)) / 1e9, UTC)
 
     # ----------------------------------------------------------------- what hooks share
 
     @property
     def state(self) -> dict[str, Any]:
-        """Shared by the hooks of this one operation."""
-        if self._state is None:
-            self._state = {}
-        return self._state
+        """Shared by the hooks of this one operation, which may change it while they run."""
+        if not self._locked:
+            return self._record.shared()
+        if self._locked is TIMED_OUT:
+            raise SealedError(f"op.state was asked for, but {self._locked}")
+        return MappingProxyType(self._record.state or {})  # pyright: ignore[reportReturnType]
 
     @property
     def extras(self) -> dict[str, Any]:
         """Further facts by conventional key.
 
-        ``usage_metadata`` (after the call): token counts per model, as LangChain writes them. ``metadata``: what the
-        application told the framework about the call, such as the metadata of a ``RunnableConfig``.
+        ``usage_metadata`` (after a call that used tokens): token counts per model, as LangChain writes them.
+        ``metadata``: what the application told the framework about the call, such as the metadata of a
+        ``RunnableConfig``.
         """
         if self._extras is None:
-            self._extras = {}
-            if self.shape.metadata is not None:
-                self._extras["metadata"] = dict(self.shape.metadata(self.instance, self.args, self.kwargs))
-        if self.phase != "pre" and "usage_metadata" not in self._extras:
-            self._extras["usage_metadata"] = {model: one.as_metadata() for model, one in self.usage_by_model.items()}
+            self._extras = self._facts()
         return self._extras
 
-    @property
-    def usage(self) -> Usage:
-        """Tokens and cost: a model call's own, or the sum of the model calls inside. Zero before the call."""
-        made = self.called and not self.in_hook
-        if self.leaves is not None:
-            used = self.leaves.total()
-            if self.own_usage is not None:
-                used.add_call(self._answered_by, self.own_usage)
-            used.tool_calls += int(made and self.kind == "tool.execute")
-            return used
-        if self.own_usage is not None:
-            return self.own_usage
-        used = Usage()
-        used.llm_calls = int(made and self.kind == "llm.call")
-        used.tool_calls = int(made and self.kind == "tool.execute")
-        return used
-
-    @property
-    def usage_by_model(self) -> Mapping[str, Usage]:
-        """``usage`` per model that answered; only models that used tokens."""
-        used = self.usage
-        per_model = used.by_model
-        if not per_model:
-            per_model = {self._answered_by: used}
-        return {model: one for model, one in per_model.items() if one.total_tokens}
-
-    @property
-    def _answered_by(self) -> str:
-        return str((self.end_attributes or {}).get(semconv.GEN_AI_RESPONSE_MODEL) or self.model)
+    def _facts(self) -> dict[str, Any]:
+        record = self._record
+        facts: dict[str, Any] = {}
+        if record.shape.metadata is not None:
+            facts["metadata"] = copied(dict(record.shape.metadata(record.instance, *self._call())))
+        if self.phase != "pre" and (used := record.usage_by_model):
+            facts["usage_metadata"] = {model: one.as_metadata() for model, one in used.items()}
+        return facts
 
     # ----------------------------------------------------------------- what a hook may do
 
@@ -272,41 +276,32 @@ class Operation:
 
         Raises:
             HookError: The call has been made already, operations of this kind or this field of them cannot be
-                rewritten, or the hook is a subscription, which only watches.
+                rewritten, or the hook only watches.
+            SealedError: The hook has returned or timed out, or the operation is not its own.
         """
-        change = Change(messages=messages, system=system, arguments=arguments, inputs=inputs, model=model)
-        self._check_watcher("op.replace()")
+        self._check_open("op.replace()")
         if self.phase != "pre":
             raise HookError(
                 f"op.replace() was called in {self.event!r}; a request can only be rewritten before the call"
             )
-        if self.shape.rewrite is None or self.kind not in REWRITABLE:
+        record = self._record
+        shape = record.shape
+        if shape.rewrite is None or self.kind not in REWRITABLE:
             raise HookError(
                 f"op.replace() cannot rewrite {self.kind!r}; it can rewrite {', '.join(sorted(REWRITABLE))}"
             )
+        change = Change(messages=messages, system=system, arguments=arguments, inputs=inputs, model=model)
         fields = change.fields()
-        foreign = [name for name in fields if name not in self.shape.takes]
+        foreign = [name for name in fields if name not in shape.takes]
         if foreign or not fields:
-            takes = ", ".join(f"{name}=" for name in sorted(self.shape.takes))
+            takes = ", ".join(f"{name}=" for name in sorted(shape.takes))
             given = ", ".join(f"{name}=" for name in foreign) or "nothing"
-            raise HookError(f"op.replace() was given {given}; {self.kind} of {self.shape.layer} takes {takes}")
-        args, kwargs = self.shape.rewrite(self.instance, self.args, self.kwargs, change)
-        if self._undo is None:
-            self._undo = self.args, self.kwargs, self.modified, self.model
-        self._rewrite(args, kwargs, tuple(dict.fromkeys((*self.modified, *fields))), model or self.model)
-
-    def _rewrite(self, args: Args, kwargs: Kwargs, modified: tuple[str, ...], model: str) -> None:
-        self.args, self.kwargs, self.modified = args, kwargs, modified
-        self._request = None
-        if model != self.model:
-            self.attributes[semconv.GEN_AI_REQUEST_MODEL] = model
-            self.span.set_attribute(semconv.GEN_AI_REQUEST_MODEL, model)
-
-    def _check_watcher(self, what: str) -> None:
-        if self.watched:
-            raise HookError(
-                f"{what} was called in a subscription, which only watches; use @hooks.before or @hooks.after"
-            )
+            raise HookError(f"op.replace() was given {given}; {self.kind} of {shape.layer} takes {takes}")
+        args, kwargs = shape.rewrite(record.instance, *self._call(), copied_change(change))
+        if self._rewritten is not None:
+            fields = (*self._rewritten.fields, *fields)
+        self._rewritten = Rewritten(args, kwargs, fields, model or self.model)
+        self._request, self._changed = None, True
 
     def respond(self, value: Any) -> None:
         """Answer instead of the call (in a ``before`` hook), or replace its result (in an ``after`` hook).
@@ -315,10 +310,11 @@ class Operation:
         Answering skips the call, never the gates that follow.
 
         Raises:
-            HookError: Results of this kind are read-only after the call, the call has failed, or the hook is a
-                subscription, which only watches.
+            HookError: Results of this kind are read-only after the call, the call has failed, or the hook only
+                watches.
+            SealedError: The hook has returned or timed out, or the operation is not its own.
         """
-        self._check_watcher("op.respond()")
+        self._check_open("op.respond()")
         if self.phase == "error":
             raise HookError(
                 f"op.respond() was called in {self.event!r}; to answer a call that failed, use an around hook"
@@ -328,29 +324,80 @@ class Operation:
                 f"op.respond() was called in {self.event!r}, whose result is read-only; "
                 f"results of {', '.join(sorted(REPLACEABLE))} can be replaced"
             )
-        self._answer, self.answered = value, True
+        self._answer, self._answered, self._changed = value, True, True
+
+    def _check_open(self, what: str) -> None:
+        locked = self._locked
+        if not locked:
+            return
+        if locked is WATCHING or locked is FILTERING:
+            raise HookError(f"{what} was called, but {locked}")
+        raise SealedError(f"{what} was called on {self!r}, but {locked}")
 
     # ----------------------------------------------------------------- the engine's side of it
 
-    def ends(self) -> bool:
-        """Whether this is the first time that it is asked, whichever threads ask."""
-        return next(self._ends) == 0
+    def _call(self) -> tuple[Args, Kwargs]:
+        """The call as this hook would have it."""
+        rewritten, record = self._rewritten, self._record
+        return (record.args, record.kwargs) if rewritten is None else (rewritten.args, rewritten.kwargs)
 
-    def take_answer(self) -> Any:
-        """The value given to ``respond``, once."""
-        value, self._answer, self.answered = self._answer, None, False
-        return value
+    def _outcome(self) -> tuple[Any, BaseException | None]:
+        return self._record.result, self._record.error
 
-    def keep_changes(self) -> None:
-        """The hook that is running meant what it changed."""
-        self._undo = None
+    def _take(self) -> tuple[Rewritten | None, bool, Any]:
+        """What the hook has asked for since it was last asked: a rewritten call; whether it answered, and with what."""
+        taken = self._rewritten, self._answered, self._answer
+        self._rewritten, self._answered, self._answer, self._changed = None, False, None, False
+        return taken
 
-    def undo_changes(self) -> None:
-        """The hook that is running has failed: what it changed or answered is as if it had not been."""
-        self.take_answer()
-        if self._undo is not None:
-            self._rewrite(*self._undo)
-            self._undo = None
+    def _reread(self) -> None:
+        """Forget what has been read of what others may have changed since: the outcome, and a call rewritten."""
+        self._result = self._error = _UNREAD
+        self._response = self._extras = None
+        if self._read_from[0] is not self._record.args:
+            self._request = None
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Operation) and other._record is self._record
+
+    def __hash__(self) -> int:
+        return id(self._record)
 
     def __repr__(self) -> str:
-        return f"<Operation {self.kind} {self.name!r} {self.status or self.phase}>"
+        return repr(self._record)
+
+
+def copied_change(change: Change) -> Change:
+    """A change whose values are nobody's but ours."""
+    return Change(**{name: copied(getattr(change, name)) for name in change.fields()})
+
+
+class Event(Operation):
+    """An operation as it was at one moment, for a subscription that hears of it later."""
+
+    _locked = WATCHING
+
+    _status: Status | Literal[""] = ""
+    _ended: tuple[Any, BaseException | None] = None, None
+
+    def __init__(self, record: Record, phase: Phase) -> None:
+        self._record = record
+        self._phase: Phase = phase
+        kwargs = record.kwargs
+        self._held = held(record.args), held(kwargs) if kwargs else kwargs
+        if phase != "pre":
+            self._status, self._ended = record.status, (held(record.result), record.error)
+
+    @property
+    def phase(self) -> Phase:
+        return self._phase
+
+    @property
+    def status(self) -> Status | Literal[""]:
+        return self._status
+
+    def _call(self) -> tuple[Args, Kwargs]:
+        return self._held
+
+    def _outcome(self) -> tuple[Any, BaseException | None]:
+        return self._ended

@@ -7,11 +7,12 @@ from spanhook.binding import Bound
 from spanhook.clock import clock
 from spanhook.current import InHook, current
 from spanhook.metrics import counts
-from spanhook.operation import Operation
+from spanhook.operation import RETURNED, Operation
+from spanhook.record import Record
 from spanhook.registry import Plan
 
-Told = tuple[Any, BaseException | None, int, tuple[str, ...]]
-"""What a gate returned, what it raised, its nanoseconds, and what had been modified before it."""
+Told = tuple[Any, BaseException | None, int, Operation]
+"""What a gate returned, what it raised, its nanoseconds, and the view it was given."""
 
 
 @dataclass(slots=True)
@@ -31,13 +32,13 @@ class Passed:
     told: Told | None
 
 
-def pass_plain(op: Operation, plan: Plan) -> Passed | None:
+def pass_plain(op: Record, plan: Plan) -> Passed | None:
     """Run the gates that are plain functions, up to the first that does more than let pass.
 
     Most hooks are such, so nothing is made or awaited for them. ``None`` if that was all there is to do, now and after
     the call; else a chain has to go on.
     """
-    gates, now, modified = plan.pre, clock.now, op.modified
+    gates, now = plan.pre, clock.now
     cells = counts.decisions.mine()
     index = spent = 0
     ran: list[Bound] = []
@@ -50,23 +51,19 @@ def pass_plain(op: Operation, plan: Plan) -> Passed | None:
                 break
             index += 1
             value = error = None
+            view = Operation(op)
             started = now()
             try:
                 if bound.selective and not bound.matches(op):
                     continue
                 ran.append(bound)
-                value = bound.function(op)
+                value = bound.function(view)
             except BaseException as raised:
                 error = raised
             taken = now() - started
-            if (
-                value is not None
-                or error is not None
-                or op.answered
-                or op.modified is not modified
-                or taken > (bound.timeout_ns or 0)
-            ):
-                told = value, error, taken, modified
+            view._locked = RETURNED
+            if value is not None or error is not None or view._changed or taken > (bound.timeout_ns or 0):
+                told = value, error, taken, view
                 break
             cell = cells.get(label) or counts.decisions.cell(label)
             cell[0] += 1

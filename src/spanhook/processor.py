@@ -25,7 +25,7 @@ from spanhook.foreign import is_double, kind_of, usage_of
 from spanhook.hook import Hook, Reject, bridge
 from spanhook.lifecycle import enter, foreign, outcome, registry, restore
 from spanhook.metrics import SCOPE
-from spanhook.operation import Operation
+from spanhook.record import Record
 from spanhook.registry import Plan, Registry
 from spanhook.semconv import Kind
 from spanhook.shape import Args, Kwargs, Shape
@@ -51,7 +51,7 @@ class Live:
     def __init__(self) -> None:
         self._runs: dict[int, Run | None] = {}
 
-    def begin(self, span: Span, plan: Plan, kind: Kind) -> Operation:
+    def begin(self, span: Span, plan: Plan, kind: Kind) -> Record:
         """Make an operation of a span that has just been started."""
         held = current.get()
         parent = held.op if isinstance(held, InHook) else held
@@ -60,7 +60,7 @@ class Live:
             parent = foreign[around.span_id]
         attributes = dict(span.attributes or {})
         before = otel_context.get_current()
-        op = Operation(_SHAPES[kind], attributes, None, (), {}, parent, ambient.get(), before, clock.now())
+        op = Record(_SHAPES[kind], attributes, None, (), {}, parent, ambient.get(), before, clock.now())
         op.agent = op.name if kind == "agent.invoke" else parent.agent if parent is not None else ""
         op.span, op.foreign = span, True
         if isinstance(held, InHook):
@@ -81,7 +81,7 @@ class Live:
         foreign.pop(span_id, None)
         self._runs.pop(span_id, None)
 
-    def gate(self, op: Operation) -> None:
+    def gate(self, op: Record) -> None:
         """Run the gates; what came of them stands in ``op.error``."""
         held = enter(op)
         try:
@@ -155,7 +155,7 @@ class ForeignSpans(SpanProcessor):
         if op is not None and not op.called:
             self._refuse(op, span, parent_context)
 
-    def _refuse(self, op: Operation, span: Span, parent_context: otel_context.Context | None) -> None:
+    def _refuse(self, op: Record, span: Span, parent_context: otel_context.Context | None) -> None:
         """End the span once every processor has seen its start, and raise what the hook decided."""
         foreign.pop(span.get_span_context().span_id, None)
         for processor in self._after_this():

@@ -8,7 +8,7 @@ from typing import Any
 from spanhook.errors import internal
 from spanhook.finishing import Run
 from spanhook.lifecycle import Absorbed, opens
-from spanhook.operation import Operation
+from spanhook.record import Record
 from spanhook.shape import Args, Chunks, Kwargs, Shape
 from spanhook.streams import Track
 from spanhook.tracked import AsyncBody, AsyncGenerator, AsyncStream, SyncBody, SyncGenerator, SyncStream, Transparent
@@ -124,7 +124,7 @@ def stream_sort(shape: Shape, result: Any) -> str:
         return ""
 
 
-def hand_over(op: Operation, run: Run | None, result: Any) -> Any:
+def hand_over(op: Record, run: Run | None, result: Any) -> Any:
     """A stream that goes on with ``op``, if ``result`` is one; else ``None``."""
     sort = stream_sort(op.shape, result)
     if not sort:

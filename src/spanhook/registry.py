@@ -3,9 +3,10 @@
 import hashlib
 import os
 import threading
+import time
 import weakref
-from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
 from typing import Any, TypeVar, Unpack
 
 from spanhook import semconv
@@ -14,6 +15,8 @@ from spanhook.errors import ConfigurationError
 from spanhook.hook import FunctionHook, Hook, HookSettings
 from spanhook.metrics import Label
 from spanhook.operation import Operation
+from spanhook.semconv import Phase
+from spanhook.subscription import Subscription
 
 F = TypeVar("F", bound=Callable[..., Any])
 H = TypeVar("H", bound=Hook)
@@ -41,9 +44,13 @@ class Plan:
     """Those for which streams are held back."""
     passes: tuple[Label, ...] = ()
     """What ``allow`` of each of ``pre`` is counted under."""
+    heard: Mapping[Phase, tuple[Bound, ...]] = field(default_factory=dict[Phase, tuple[Bound, ...]])
+    """Subscriptions by the phase they are told of."""
+    hooked: bool = False
+    """Whether there is anything to run, beside telling subscriptions."""
 
     def __bool__(self) -> bool:
-        return bool(self.pre or self.post or self.error)
+        return self.hooked or bool(self.heard)
 
 
 class Hooks:
@@ -79,19 +86,29 @@ class Hooks:
     ) -> Callable[[], None]:
         """Subscribe to an event such as ``agent.invoke.post``, all events of a kind, or ``"*"``.
 
-        A subscriber only watches: what it raises is logged and recorded.
+        A handler only watches. It is told on a thread of its own, in the order of events, so no call waits for it;
+        what it raises is logged and counted, and so are events that come faster than it takes them.
 
         Returns:
             A function that ends the subscription.
         """
         kind, phases = parse_event(event)
-        added = FunctionHook(WATCH, function, (kind,), settings)
-        bound = [
-            bind(added, WATCH if phase == "pre" else AFTER if phase == "post" else ERROR, function, watch=True)
-            for phase in phases
-        ]
-        self._register(bound)
+        added = Subscription(function, (kind,), phases, settings)
+        self._register([bind(added, WATCH, function)])
         return lambda: self.remove(added)
+
+    def flush(self, timeout: float = 5.0) -> bool:
+        """Wait until subscriptions have been told of everything that has happened so far.
+
+        Args:
+            timeout: Seconds to wait at most, for all of them together.
+
+        Returns:
+            Whether they had been in time. Called in a handler, it does not wait for that one, and returns false.
+        """
+        until = time.monotonic() + timeout
+        waited = [one.hook.flush(until - time.monotonic()) for one in self.bound if isinstance(one.hook, Subscription)]
+        return all(waited)
 
     def add(self, hook: H) -> H:
         """Add a ``Hook``; one that is already here is left alone.
@@ -233,6 +250,12 @@ class Registry:
             names = "\n".join(f"{one.name} {one.form} {one.priority} {sorted(one.kinds)}" for one in ordered)
             self.digest = hashlib.sha256(names.encode()).hexdigest()[:12] if ordered else ""
 
+    def flush(self, timeout: float = 5.0) -> bool:
+        """Wait until subscriptions have been told of everything that has happened so far; see ``Hooks.flush``."""
+        until = time.monotonic() + timeout
+        told = [source.flush(until - time.monotonic()) for source in list(self._sources)]
+        return all(told)
+
     @property
     def hooks(self) -> list[Hook]:
         with _registering:
@@ -241,11 +264,18 @@ class Registry:
 
 def _plan(kind: str, ordered: Iterable[Bound], *, labelled: bool) -> Plan:
     mine = [one for one in ordered if "*" in one.kinds or kind in one.kinds]
-    pre = tuple(one for one in mine if one.form in (BEFORE, AROUND, WRAP, WATCH))
+    pre = tuple(one for one in mine if one.form in (BEFORE, AROUND, WRAP))
     post = tuple(one for one in mine if one.form == AFTER)
     error = tuple(one for one in mine if one.form == ERROR)
     passes = tuple(_passes(kind, one) for one in pre) if labelled else ()
-    return Plan(pre, post, error, tuple(one for one in (*pre, *post) if one.buffers), passes)
+    watching = [(one, one.hook.phases) for one in mine if isinstance(one.hook, Subscription)]
+    heard: dict[Phase, tuple[Bound, ...]] = {}
+    for phase in semconv.PHASES:
+        told = tuple(one for one, phases in watching if phase in phases)
+        if told:
+            heard[phase] = told
+    buffers = tuple(one for one in (*pre, *post) if one.buffers)
+    return Plan(pre, post, error, buffers, passes, heard, bool(pre or post or error))
 
 
 def _passes(kind: str, bound: Bound) -> Label:

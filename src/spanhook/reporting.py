@@ -1,6 +1,5 @@
 """What is told about an operation that has ended: the end of its span, the histograms, the log events."""
 
-from contextlib import suppress
 from typing import Any
 
 from opentelemetry.context import Context
@@ -8,11 +7,14 @@ from opentelemetry.trace import Status, StatusCode, set_span_in_context
 
 from spanhook import content, events, semconv
 from spanhook.context import Identity
+from spanhook.decision import DecisionRecord
+from spanhook.encoding import encodable, make_encodable
 from spanhook.errors import internal
+from spanhook.failures import described, stack, told, words
 from spanhook.hook import Reject
 from spanhook.metrics import Instruments
-from spanhook.operation import Operation
-from spanhook.records import DecisionRecord
+from spanhook.record import Record
+from spanhook.shape import exception_name
 from spanhook.spans import fill
 from spanhook.telemetry import Telemetry
 from spanhook.usage import Usage
@@ -27,7 +29,7 @@ _CLIENT_ATTRIBUTES = (
 )
 
 
-def report(op: Operation, telemetry: Telemetry) -> None:
+def report(op: Record, telemetry: Telemetry) -> None:
     """End the span of ``op``, record its histograms and emit its events; what fails of it costs none of the rest."""
     try:
         _report(op, telemetry)
@@ -36,14 +38,14 @@ def report(op: Operation, telemetry: Telemetry) -> None:
             op.span.end(op.end_time_ns)
 
 
-def _report(op: Operation, telemetry: Telemetry) -> None:
+def _report(op: Record, telemetry: Telemetry) -> None:
     span, logger, instruments = op.span, telemetry.logger, telemetry.live()
     kept = None
     if telemetry.span_content or (telemetry.event_content and logger is not None):
         kept = content.captured(op)
     try:
         if span.is_recording():
-            _describe(op, kept if telemetry.span_content else None)
+            _describe(op, kept if telemetry.span_content else None, telemetry.error_messages)
     except Exception as error:
         internal.report("report.span", error, lost=1)
     if instruments is None and logger is None:
@@ -55,26 +57,26 @@ def _report(op: Operation, telemetry: Telemetry) -> None:
         except Exception as error:
             internal.report("report.metrics", error, lost=1)
     if logger is not None:
-        events.tell(op, logger, context, telemetry.settings.mode, error_type)
+        events.tell(op, logger, context, telemetry.settings.mode, error_type, telemetry.error_messages)
         if kept and telemetry.event_content:
             events.emit(logger, context, semconv.EVENT_INFERENCE_DETAILS, _client(op, None), content.as_body(kept))
 
 
-def _describe(op: Operation, kept: dict[str, Any] | None) -> None:
-    """What the span is to say of an operation that has ended."""
+def _describe(op: Record, kept: dict[str, Any] | None, in_full: bool) -> None:
+    """What the span is to say of an operation that has ended; of exceptions only ``in_full`` what they say."""
     span = op.span
-    attributes = _end_attributes(op)
+    attributes = _end_attributes(op, in_full)
     if kept:
         attributes.update(content.as_text(kept))
     fill(span, attributes)
     if op.decisions:
         for decision in op.decisions:
-            span.add_event(semconv.EVENT_DECISION, events.decision_attributes(decision), decision.time_ns)
+            span.add_event(semconv.EVENT_DECISION, events.decision_attributes(decision, in_full), decision.time_ns)
     if op.phase == "error" and op.status != "cancelled":
-        _fail(op)
+        _fail(op, in_full)
 
 
-def _end_attributes(op: Operation) -> dict[str, Any]:
+def _end_attributes(op: Record, in_full: bool) -> dict[str, Any]:
     """The one dict of attributes known at the end."""
     identity = op.identity
     attributes: dict[str, Any] = {semconv.KIND: op.kind, semconv.STATUS: op.status, semconv.RUN_ID: identity.run_id}
@@ -99,7 +101,7 @@ def _end_attributes(op: Operation) -> dict[str, Any]:
         decision = _decisive(op)
         attributes[semconv.DECISION] = decision.decision
         attributes[semconv.DECISION_HOOK] = decision.hook
-        attributes[semconv.DECISION_REASON] = decision.reason
+        attributes[semconv.DECISION_REASON] = told(decision.reason, in_full)
     return attributes
 
 
@@ -112,6 +114,7 @@ def _identified(attributes: dict[str, Any], identity: Identity) -> None:
         attributes[semconv.TENANT_ID] = identity.tenant_id
     if identity.attributes:
         attributes.update(identity.attributes)
+    make_encodable(attributes)
 
 
 def _own(attributes: dict[str, Any], used: Usage, *, generates: bool) -> None:
@@ -151,7 +154,7 @@ def _totals(attributes: dict[str, Any], used: Usage) -> None:
     attributes[semconv.TOOL_CALLS] = used.tool_calls
 
 
-def _decisive(op: Operation) -> DecisionRecord:
+def _decisive(op: Record) -> DecisionRecord:
     """Of several decisions, the one that the operation's span is marked with: that which refused it, else the last."""
     if op.decided:
         for decision in reversed(op.decisions):
@@ -160,35 +163,31 @@ def _decisive(op: Operation) -> DecisionRecord:
     return op.decisions[-1]
 
 
-def _fail(op: Operation) -> None:
+def _fail(op: Record, in_full: bool) -> None:
     error, span = op.error, op.span
     assert error is not None
     span.set_attribute(semconv.ERROR_TYPE, _error_type(op))
     if isinstance(error, Reject):
-        span.set_status(Status(StatusCode.ERROR, error.reason))
-    else:
-        with suppress(Exception):  # some exceptions cannot be printed
-            span.record_exception(error)
-        span.set_status(Status(StatusCode.ERROR, f"{type(error).__name__}: {_words(error)}"))
+        span.set_status(Status(StatusCode.ERROR, encodable(error.reason)))
+        return
+    attributes = {semconv.EXCEPTION_TYPE: exception_name(error)}
+    if in_full:
+        attributes[semconv.EXCEPTION_MESSAGE] = encodable(words(error))
+    attributes[semconv.EXCEPTION_STACKTRACE] = encodable(stack(error, in_full=in_full))
+    span.add_event(semconv.EVENT_EXCEPTION, attributes)
+    span.set_status(Status(StatusCode.ERROR, encodable(described(error, in_full=in_full))))
 
 
-def _words(error: BaseException) -> str:
-    try:
-        return str(error)
-    except Exception:
-        return "(it cannot be printed)"
-
-
-def _error_type(op: Operation) -> str:
+def _error_type(op: Record) -> str:
     assert op.error is not None
     try:
-        return op.shape.error_type(op.error)
+        return encodable(op.shape.error_type(op.error))
     except Exception as failure:
         internal.report("extract.error_type", failure)
         return type(op.error).__name__
 
 
-def _client(op: Operation, error_type: str | None) -> dict[str, Any]:
+def _client(op: Record, error_type: str | None) -> dict[str, Any]:
     found = {key: op.attributes[key] for key in _CLIENT_ATTRIBUTES if key in op.attributes}
     answered = (op.end_attributes or {}).get(semconv.GEN_AI_RESPONSE_MODEL)
     if answered:
@@ -198,7 +197,7 @@ def _client(op: Operation, error_type: str | None) -> dict[str, Any]:
     return found
 
 
-def _measure(op: Operation, instruments: Instruments, context: Context, error_type: str | None) -> None:
+def _measure(op: Record, instruments: Instruments, context: Context, error_type: str | None) -> None:
     """Record the histograms; ``context`` links exemplars to the trace."""
     seconds = (op.end_ns - op.start_ns) / 1e9
     if op.kind in ("llm.call", "embeddings.create"):

@@ -16,6 +16,7 @@ from spanhook.bootstrap.environment import Wanted
 from spanhook.config import check_installed
 from spanhook.errors import ConfigurationError
 from spanhook.instrument import names
+from spanhook.instrument.unbound import named
 from spanhook.loading import check_file
 from spanhook.targets import Target
 
@@ -56,6 +57,7 @@ def environment_for(wanted: Wanted, environ: Mapping[str, str]) -> dict[str, str
 def _check(target: Target, wanted: Wanted) -> None:
     """What can be known before anything is started."""
     names(wanted.require)
+    named(wanted.allow)
     for spec in wanted.hooks:
         check_file(spec)
         if target.argv[1:3] == ("-m", spec.rpartition(":")[0]):

@@ -1,6 +1,7 @@
 """How spanhook behaves in one process, beyond which hooks there are."""
 
 import os
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Literal, get_args
 
@@ -22,8 +23,12 @@ class Settings:
         stream_usage: Ask for a stream's usage where the application did not; the extra chunk is hidden from it.
         trust_baggage: Take tenant, user and session from incoming W3C baggage where the application sets none.
         tenant_metrics: Put the tenant on metrics too; only for a bounded number of tenants.
+        strict: Refuse agent libraries that are not bound: ``instrument`` raises where one is imported, and later
+            imports of one fail.
+        allow: Libraries that may be there without being bound: nothing is said of them, and ``strict`` lets them be.
         content: Whether prompts, completions, arguments and results are recorded; the conventions' own variable
             ``OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT`` unless given.
+        error_messages: Record what exceptions say even where content is not recorded, of which it may quote some.
     """
 
     mode: Mode = "enforce"
@@ -31,16 +36,20 @@ class Settings:
     stream_usage: bool = False
     trust_baggage: bool = False
     tenant_metrics: bool = False
+    strict: bool = False
+    allow: Iterable[str] = ()
     content: Content | None = None
+    error_messages: bool = False
 
     def __post_init__(self) -> None:
-        """Refuse what the types do not allow.
+        """Refuse what the types do not allow, and keep names as they are now.
 
         Raises:
             ConfigurationError: ``mode`` is unknown.
         """
         if self.mode not in get_args(Mode):
             raise ConfigurationError(f"mode {self.mode!r} is unknown; expected one of {', '.join(get_args(Mode))}")
+        object.__setattr__(self, "allow", frozenset([self.allow] if isinstance(self.allow, str) else self.allow))
 
     def captured(self) -> Content:
         """What content is recorded.

@@ -11,6 +11,7 @@ from typing import Any, Protocol
 from opentelemetry.trace import SpanKind
 
 from spanhook import semconv
+from spanhook.copying import copied
 from spanhook.semconv import Kind
 from spanhook.usage import Usage
 
@@ -25,7 +26,7 @@ OPERATION_NAMES: Mapping[Kind, str] = {
     "run": "invoke_workflow",
     "agent.invoke": "invoke_agent",
     "agent.lifecycle": "create_agent",
-    "agent.delegate": "invoke_agent",
+    "agent.delegate": "delegate_agent",
     "llm.call": "chat",
     "tool.execute": "execute_tool",
     "workflow.step": "workflow_step",
@@ -58,7 +59,6 @@ REWRITABLE: frozenset[Kind] = frozenset(
 REPLACEABLE: frozenset[Kind] = frozenset(("llm.call", "tool.execute", "request"))
 
 
-@dataclass(slots=True)
 class Request:
     """A call's request in terms that do not depend on the library.
 
@@ -67,16 +67,97 @@ class Request:
         system: System instructions given apart from the messages.
         tools: Names of the tools offered to the model.
         arguments: A tool's arguments by name.
-        inputs: What an agent, step, retriever, embedding or store call was given, as the library has it.
         model: The model asked for.
     """
 
-    messages: list[Message] = field(default_factory=list[Message])
-    system: str = ""
-    tools: list[str] = field(default_factory=list[str])
-    arguments: dict[str, Any] = field(default_factory=dict[str, Any])
-    inputs: Any = None
-    model: str = ""
+    __slots__ = ("_inputs", "_lent", "_tool_definitions", "arguments", "messages", "model", "system", "tools")
+
+    def __init__(
+        self,
+        messages: list[Message] | None = None,
+        system: str = "",
+        tools: list[str] | None = None,
+        arguments: dict[str, Any] | None = None,
+        inputs: Any = None,
+        model: str = "",
+        tool_definitions: Any = (),
+    ) -> None:
+        self.messages = messages if messages is not None else []
+        self.system = system
+        self.tools = tools if tools is not None else []
+        self.arguments = arguments if arguments is not None else {}
+        self.model = model
+        self._inputs, self._tool_definitions = inputs, tool_definitions
+        self._lent = {"inputs", "tool_definitions"}
+
+    @property
+    def inputs(self) -> Any:
+        """What an agent, step, retriever, embedding or store call was given, as the library has it."""
+        return self._own("inputs", "_inputs")
+
+    @inputs.setter
+    def inputs(self, value: Any) -> None:
+        self._inputs = value
+        self._lent.discard("inputs")
+
+    @property
+    def tool_definitions(self) -> list[Any]:
+        """The tools offered to the model, with description and parameters, as the library has them."""
+        return list(self._own("tool_definitions", "_tool_definitions"))
+
+    def _own(self, name: str, slot: str) -> Any:
+        """What the library has is copied when it is first looked at, since most hooks never do."""
+        if name in self._lent:
+            setattr(self, slot, copied(getattr(self, slot)))
+            self._lent.discard(name)
+        return getattr(self, slot)
+
+    def own(self) -> "Request":
+        """The same with copies of what adapters took from the call, for a reader who may change them in place."""
+        self.messages = copied(self.messages)
+        self.arguments = copied(self.arguments)
+        return self
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Request) and self._key() == other._key()
+
+    def _key(self) -> tuple[Any, ...]:
+        return self.messages, self.system, self.tools, self.arguments, self._inputs, self.model, self._tool_definitions
+
+    __hash__ = None  # pyright: ignore[reportAssignmentType]
+
+    def __repr__(self) -> str:
+        names = ("messages", "system", "tools", "arguments", "inputs", "model")
+        said = ((name, getattr(self, name)) for name in names)
+        return f"Request({', '.join(f'{name}={value!r}' for name, value in said if value)})"
+
+
+_TEXTS = {"text": "content", "tool_call_response": "response"}
+
+
+@dataclass(frozen=True, slots=True)
+class Response:
+    """A result in terms that do not depend on the library.
+
+    Attributes:
+        messages: Output messages in role/parts form, one per choice.
+        finish_reasons: Why the model stopped, one per choice.
+        value: What a tool returned before the framework made a message of it; ``None`` where that is not to be known.
+    """
+
+    messages: Sequence[Message]
+    finish_reasons: tuple[str, ...] = ()
+    value: Any = None
+
+    @property
+    def text(self) -> str:
+        """The text of all messages joined, which is what a model said or a tool returned."""
+        return "".join(
+            str(part.get(_TEXTS[part["type"]], ""))
+            for message in self.messages
+            for part in message.get("parts", ())
+            if part.get("type") in _TEXTS
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -191,13 +272,13 @@ class Shape:
         rejected: The library's own error *result* for a rejection, or ``None`` to have the rejection raised.
         identity: Ids the library knows: keys of ``Identity``.
         metadata: Further facts the application gave the library about the call; ``op.extras["metadata"]``.
-        is_interrupt: Whether an exception is control flow (a pause) and no error.
         chunks: Makes the adder for a stream; ``None`` where results are no streams.
         stream_of: ``"sync"``, ``"async"`` or ``""``: which kind of stream a result is.
         answer_chunks: The library's own chunks for a value that a hook gave instead of a stream.
         body: The body of a result that ``stream_of`` names a stream, if it is one that holds unread content.
         prepare: Last changes of our own to a call that is about to be made, such as asking for a stream's usage.
         failure: What a call that failed tells all the same, such as the usage of an answer that could not be parsed.
+        follows: What the call has come to besides, given also its result and what it raised; see ``Following``.
         ends_complete: A stream's operation ends with the chunk that completes it, for consumers that ask for no other.
         opaque: Steps of the stream run none of the application's code, so no context is attached around them.
         transport_of: Layers whose operation absorbs this call if it stands directly around it.
@@ -220,7 +301,6 @@ class Shape:
     rejected: Callable[[Any, Args, Kwargs, str], Any] | None = None
     identity: Callable[[Any, Args, Kwargs], Mapping[str, str]] | None = None
     metadata: Callable[[Any, Args, Kwargs], Mapping[str, Any]] | None = None
-    is_interrupt: Callable[[BaseException], bool] | None = None
     error_type: Callable[[BaseException], str] = exception_name
     chunks: Callable[[Any, Args, Kwargs], Chunks] | None = None
     stream_of: Callable[[Any], str] | None = None
@@ -228,6 +308,7 @@ class Shape:
     body: Callable[[Any, Args, Kwargs, Any], Body | None] | None = None
     prepare: Callable[[Any, Args, Kwargs], tuple[Args, Kwargs]] | None = None
     failure: Callable[[Any, Args, Kwargs, BaseException], tuple[Attributes, Usage | None]] | None = None
+    follows: Callable[[Any, Args, Kwargs, Any, BaseException | None], Iterable["Following"]] | None = None
     ends_complete: bool = False
     opaque: bool = False
     transport_of: frozenset[str] = frozenset()
@@ -240,6 +321,22 @@ class Shape:
         object.__setattr__(self, "target_key", TARGET_KEYS.get(self.kind, ""))
 
 
+@dataclass(frozen=True, slots=True)
+class Following:
+    """An operation that takes no time and follows from how a call has ended, such as a hand-off.
+
+    It is gated before that end is handed on. Where it is refused, what its shape's ``rejected`` gives takes the place
+    of the call's result, or the rejection is raised; no more are asked for then.
+
+    Attributes:
+        shape: How it reads.
+        instance: What it reads from.
+    """
+
+    shape: Shape
+    instance: Any
+
+
 @dataclass(frozen=True, kw_only=True)
 class Point:
     """One function of a library that is wrapped.
@@ -248,7 +345,8 @@ class Point:
         module: Where it is defined.
         name: ``Class.method`` or a function's name.
         shape: How its calls read, as ``module:NAME``; loaded once the library is, never before.
-        choose: Picks another shape by the call, or ``None`` for calls that are no operation, as ``module:function``.
+        choose: Picks another shape by the call, or ``None`` for calls that are no operation, as ``module:function``;
+            or ``Within`` for those that a framework makes on behalf of others.
         mode: ``"sync"`` or ``"async"`` for functions; ``"stream"`` or ``"astream"`` for generator functions, whose
             operation starts at the first step.
         overrides: Also wrap the method in every subclass that has its own, present and future.
@@ -269,16 +367,18 @@ class Point:
 
 @dataclass(frozen=True, kw_only=True)
 class Signal:
-    """A function that is only listened to.
+    """A function that is only listened to, or given other arguments.
 
     Attributes:
         module, name: Which.
         after: Called with ``(instance, args, kwargs, result)`` once it has returned, as ``module:function``.
+        before: Called with ``(instance, args, kwargs)``; returns the arguments that it is to be called with.
     """
 
     module: str
     name: str
-    after: str
+    after: str = ""
+    before: str = ""
     optional: bool = False
 
     def __str__(self) -> str:

@@ -19,8 +19,8 @@ from spanhook.driving import drive
 from spanhook.errors import internal
 from spanhook.finishing import Run, afinish, apasses, finish, orphan, passes, start
 from spanhook.hook import Reject
-from spanhook.lifecycle import Absorbed, Held, begin, enter, outcome, restore, told
-from spanhook.operation import Operation
+from spanhook.lifecycle import Absorbed, Held, begin, enter, outcome, restore, returned, told
+from spanhook.record import Record
 from spanhook.shape import REPLACEABLE, Args, Body, Chunks, Kwargs, Shape
 from spanhook.spans import context_with
 from spanhook.telemetry import telemetry
@@ -66,7 +66,7 @@ class Track:
 
     def __init__(self, shape: Shape, source: Any, *, is_async: bool) -> None:
         self.shape, self.source, self.is_async = shape, source, is_async
-        self.op: Operation | None = None
+        self.op: Record | None = None
         self.call: tuple[Callable[..., Any], Any, Args, Kwargs] | None = None
         self.plain = self.dead = False
         self.value: Any = None
@@ -83,7 +83,7 @@ class Track:
         """Begin the operation at the first step: ``source`` is a generator whose code has not run yet."""
         self.call = (make, instance, args, kwargs)
 
-    def adopt(self, op: Operation, run: Run | None, body: Body | None = None) -> None:
+    def adopt(self, op: Record, run: Run | None, body: Body | None = None) -> None:
         """Go on with an operation whose call has returned the stream; its context is current."""
         self._hold(run)
         op.result = None
@@ -93,7 +93,7 @@ class Track:
             self._context = get_context()
         self._prepare(op)
 
-    def _prepare(self, op: Operation) -> None:
+    def _prepare(self, op: Record) -> None:
         self.op = op
         reaper.start()
         op.streamed = op.kind in REPLACEABLE
@@ -147,7 +147,7 @@ class Track:
             self._leave(held)
         outcome(op)
 
-    def _answer_chunks(self, op: Operation) -> deque[Any]:
+    def _answer_chunks(self, op: Record) -> deque[Any]:
         """The chunks of an answer that a hook gave, in the library's own type.
 
         Raises:
@@ -160,7 +160,7 @@ class Track:
                 return deque([op.result])
             return deque(self.shape.answer_chunks(op.instance, op.args, op.kwargs, op.answer))
         except Exception as error:
-            raise Reject(f"a hook's answer could not be given: {error}", status_code=500) from error
+            raise Reject(f"a hook's answer could not be given: {type(error).__name__}", status_code=500) from error
 
     # ------------------------------------------------------------------------------------------- steps
 
@@ -179,7 +179,7 @@ class Track:
             return await self._buffered(op)
         return await self._next(op, method, args)
 
-    async def _next(self, op: Operation, method: str, args: tuple[Any, ...]) -> Any:
+    async def _next(self, op: Record, method: str, args: tuple[Any, ...]) -> Any:
         while True:
             held = self._enter()
             try:
@@ -221,13 +221,13 @@ class Track:
         return self.shape.ends_complete and self._chunks is not None and self._chunks.complete
 
     @staticmethod
-    def _held_back(op: Operation) -> bool:
+    def _held_back(op: Record) -> bool:
         """Whether hooks are to see the whole stream before the consumer sees any of it."""
         if not op.streamed or op.plan is None or not op.plan.buffers:
             return False
         return any(bound.concerns(op) for bound in op.plan.buffers)
 
-    async def _stopped(self, op: Operation, error: BaseException) -> Any:
+    async def _stopped(self, op: Record, error: BaseException) -> Any:
         """The source is exhausted or has failed. The stream's context is current."""
         if isinstance(error, StopIteration | StopAsyncIteration):
             self.value = getattr(error, "value", None)
@@ -237,7 +237,7 @@ class Track:
         outcome(op)
         return END
 
-    async def _buffered(self, op: Operation) -> Any:
+    async def _buffered(self, op: Record) -> Any:
         """Hold the whole stream back until the hooks have seen what came of it."""
         op.buffered = True
         chunks: deque[Any] = deque()
@@ -256,7 +256,7 @@ class Track:
             self.value = getattr(stop, "value", None)
             return END
 
-    def _took(self, op: Operation, chunk: Any) -> bool:
+    def _took(self, op: Record, chunk: Any) -> bool:
         """Take note of a chunk; whether the consumer is to see it."""
         if self._chunks is None:
             return True
@@ -309,10 +309,11 @@ class Track:
         outcome(op)
         return result
 
-    async def _finish(self, op: Operation) -> None:
+    async def _finish(self, op: Record) -> None:
         self.plain = not self.dead
         if self._run is not None:
             _unfinished.discard(self._run)
+        returned(op)
         self._read(op)
         held = None
         if self._context is None and self._run is not None:  # hooks need the context that steps went without
@@ -335,7 +336,7 @@ class Track:
             internal.report("extract.complete", error)
             return True
 
-    def _read(self, op: Operation) -> None:
+    def _read(self, op: Record) -> None:
         """Read what the chunks that have come tell."""
         if self._chunks is None or not op.called:
             return
@@ -356,7 +357,7 @@ class Track:
         op.abandoned = self._early()
         reaper.put(lambda: self._reap(op))
 
-    def _reap(self, op: Operation) -> None:
+    def _reap(self, op: Record) -> None:
         if self._run is not None:
             _unfinished.discard(self._run)
         self._read(op)

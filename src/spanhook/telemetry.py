@@ -26,6 +26,7 @@ class Telemetry:
         self.settings = Settings()
         self.span_content = False
         self.event_content = False
+        self.error_messages = False
         self.gauges: Mapping[str, Gauge] = {}
         self.opener = Opener(trace.get_tracer(SCOPE, __version__))
         self._tracer_provider: TracerProvider | None = None
@@ -50,6 +51,7 @@ class Telemetry:
         self.settings, self.gauges = settings, gauges
         self.span_content = captured in ("SPAN_ONLY", "SPAN_AND_EVENT")
         self.event_content = captured in ("EVENT_ONLY", "SPAN_AND_EVENT")
+        self.error_messages = settings.error_messages or captured != "NO_CONTENT"
         self._tracer_provider = tracer_provider
         self._meter_provider, self._logger_provider = meter_provider, logger_provider
         self._since = Snapshot(taken=True)
@@ -80,7 +82,7 @@ class Telemetry:
         self._retire()
         self.logger = None
         self.settings = Settings()
-        self.span_content = self.event_content = False
+        self.span_content = self.event_content = self.error_messages = False
         self._tracer_provider = self._meter_provider = self._logger_provider = None
         self.opener = Opener(trace.get_tracer(SCOPE, __version__))
 

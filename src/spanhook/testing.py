@@ -30,8 +30,9 @@ from spanhook.clock import clock
 from spanhook.config import instrument, uninstrument
 from spanhook.errors import internal
 from spanhook.hook import Hook, Reject
-from spanhook.lifecycle import listeners
+from spanhook.lifecycle import listeners, registry
 from spanhook.operation import Operation
+from spanhook.record import Record
 from spanhook.registry import Hooks
 from spanhook.settings import Settings
 from spanhook.threads import reaper
@@ -158,7 +159,11 @@ def recorder(
     """
     seen = Recorder(sampler)
     fatal, internal.fatal = internal.fatal, True
-    listeners.append(seen.operations.append)
+
+    def ended(op: Record) -> None:
+        seen.operations.append(Operation.of(op))
+
+    listeners.append(ended)
     with fixed_clock():
         try:
             instrument(
@@ -172,9 +177,10 @@ def recorder(
             )
             yield seen
             reaper.drain()
+            registry.flush()
         finally:
             uninstrument()
-            listeners.remove(seen.operations.append)
+            listeners.remove(ended)
             internal.fatal = fatal
 
 
@@ -202,7 +208,7 @@ def is_gated(kind: str, call: Callable[[], Any]) -> bool:
         made = call()
         if inspect.isawaitable(made):
             asyncio.run(_await(made))
-    return bool(refused) and all(not op.called for op in refused)
+    return bool(refused) and all(not op._record.called for op in refused)
 
 
 async def _await(made: Awaitable[Any]) -> Any:

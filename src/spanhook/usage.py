@@ -26,6 +26,7 @@ class Usage:
         cost_source: ``"price list"`` or ``"provider"``; empty while the cost is unknown.
         unpriced_tokens: Tokens whose model has no known price; they are not in the cost.
         llm_calls, tool_calls: How many of them ended inside the operation.
+        tools: How often each tool was called, by name.
         estimated: Whether any count is a guess, because a stream reported none.
         by_model: The same per model; empty on a call that used none.
     """
@@ -38,6 +39,7 @@ class Usage:
     tool_calls: int = 0
     estimated: bool = False
     by_model: "Mapping[str, Usage]" = MappingProxyType({})
+    tools: Mapping[str, int] = MappingProxyType({})
 
     def __init__(
         self,
@@ -100,6 +102,14 @@ class Usage:
         per_model.add(other)
         per_model.llm_calls += other.llm_calls
 
+    def add_tool(self, name: str) -> None:
+        """Add a call of a tool."""
+        self.tool_calls += 1
+        tools = self.tools
+        if not isinstance(tools, dict):
+            tools = self.tools = {}
+        tools[name] = tools.get(name, 0) + 1
+
     def as_metadata(self) -> dict[str, object]:
         """The shape that LangChain gives usage of one model, with cost beside it."""
         return {
@@ -126,9 +136,9 @@ class Leaves:
         self._new: list[tuple[str, Usage | None]] = []
         self._sum = Usage()
 
-    def add(self, model: str, used: Usage | None) -> None:
-        """Add a call: a model's with what it used, or a tool's with ``None``."""
-        self._new.append((model, used))
+    def add(self, name: str, used: Usage | None) -> None:
+        """Add a call: a model's, by its name, with what it used, or a tool's with ``None``."""
+        self._new.append((name, used))
         if len(self._new) >= self._FOLD_AT:
             with self._lock:
                 self._fold()
@@ -139,17 +149,18 @@ class Leaves:
             self._fold()
             result = copy(self._sum)
             result.by_model = {model: copy(used) for model, used in self._sum.by_model.items()}
+            result.tools = dict(self._sum.tools)
             return result
 
     def _fold(self) -> None:
         count = len(self._new)
         new = self._new[:count]
         del self._new[:count]
-        for model, used in new:
+        for name, used in new:
             if used is None:
-                self._sum.tool_calls += 1
+                self._sum.add_tool(name)
             else:
-                self._sum.add_call(model, used)
+                self._sum.add_call(name, used)
 
     @classmethod
     def renew(cls) -> None:

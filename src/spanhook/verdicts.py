@@ -3,23 +3,23 @@
 Knows nothing of the order in which hooks run, or of how they are waited for.
 """
 
-from collections.abc import Callable
 from typing import Any
 
 from spanhook.binding import Bound
+from spanhook.control import control
+from spanhook.copying import copied
+from spanhook.decision import DecisionRecord
 from spanhook.errors import HookError, log
+from spanhook.failures import Said, added, raised_in, told, words
 from spanhook.hook import Reject
 from spanhook.hosting import TimedOut
 from spanhook.loops import cross_loop_hint
-from spanhook.operation import Operation
-from spanhook.records import DecisionRecord
+from spanhook.record import Record
 from spanhook.semconv import Decision
 from spanhook.shape import REPLACEABLE
+from spanhook.subscription import Tally
 
 BUDGET_NS = 500_000_000
-
-Tally = Callable[[Operation, Bound, Decision, int], None]
-"""Told of every decision, ``allow`` included, and of the hook's own nanoseconds."""
 
 
 class Verdicts:
@@ -31,7 +31,7 @@ class Verdicts:
 
     __slots__ = ("_op", "_tally", "spent")
 
-    def __init__(self, op: Operation, tally: Tally) -> None:
+    def __init__(self, op: Record, tally: Tally) -> None:
         self._op, self._tally = op, tally
         self.spent = 0
 
@@ -42,9 +42,9 @@ class Verdicts:
             self.spent += spent
             if spent > limit and not bound.slow:
                 self._keep(bound, "timeout", f"{_overrun(bound, spent)}; what it decided stands", spent, 0)
-                self._tally(self._op, bound, "timeout", spent)
+                self._tally(self._op, bound, "timeout", spent, self._op.phase)
                 return
-        self._tally(self._op, bound, "allow", spent)
+        self._tally(self._op, bound, "allow", spent, self._op.phase)
 
     def over_budget(self, bound: Bound) -> bool:
         """Whether the chain's budget is spent; observers are then left out, and recorded as such."""
@@ -58,9 +58,11 @@ class Verdicts:
         """Answer with ``value`` instead of the call; the gates that follow still run."""
         op = self._op
         try:
+            value = copied(value)
             op.result = op.shape.answer(op.instance, op.args, op.kwargs, value)
         except Exception as error:
-            self.failed(bound, HookError(f"cannot answer {op.kind} with {type(value).__name__}: {error}"), spent)
+            said = f"cannot answer {op.kind} with {type(value).__name__}"
+            self.failed(bound, HookError(Said.of(f"{said}: {words(error)}", said)), spent)
             return
         op.answer, op.short_circuited = value, True
         self.record(bound, "replace", "answered instead of the call", spent)
@@ -71,10 +73,11 @@ class Verdicts:
         try:
             if op.kind not in REPLACEABLE:
                 raise HookError(f"results of {op.kind} are read-only")
-            if op.streamed and not op.buffered:
-                raise HookError("the stream has been handed on already; set buffer=True on the hook to replace it")
+            if op.out:
+                raise HookError("too late, the result has been handed on; set buffer=True on the hook to replace it")
             if op.error is not None and (not isinstance(op.error, Exception) or isinstance(op.error, Reject)):
                 raise HookError(f"a {type(op.error).__name__} cannot be replaced by a value")
+            value = copied(value)
             op.result = op.shape.answer(op.instance, op.args, op.kwargs, value)
         except Exception as error:
             self.failed(bound, error, spent, keep=True)
@@ -85,13 +88,12 @@ class Verdicts:
     def failed(self, bound: Bound, error: BaseException, spent: int, *, keep: bool = False) -> None:
         """Act on an exception that left a hook; ``keep`` says that it must not change the outcome."""
         op = self._op
-        op.undo_changes()
-        observes = bound.watch or op.phase == "error" or keep
+        observes = op.phase == "error" or keep
         if isinstance(error, Reject) and not observes:
             self._reject(bound, error, "reject", spent)
         elif not isinstance(error, Exception):
             op.error = error
-        elif op.phase == "pre" and op.shape.is_interrupt is not None and op.shape.is_interrupt(error):
+        elif op.phase == "pre" and control(error) == "interrupted":
             op.error = error
             self.record(bound, "pause", "the hook asked to wait", spent)
         else:
@@ -102,13 +104,12 @@ class Verdicts:
         op = self._op
         timed_out = isinstance(error, TimedOut)
         decision: Decision = "timeout" if timed_out else "error"
-        hint = cross_loop_hint(error)
         what = (
             f"timed out after {(bound.timeout_ns or 0) / 1e6:.4g} ms"
             if timed_out
             else f"failed: {type(error).__name__}"
         )
-        said = what if timed_out else f"{what}: {error}{hint}"
+        said = what if timed_out else _said(what, error)
         unsaid = bound.repeats.due(what)
         if unsaid is not None:
             more = f" (and {unsaid} times more in the last minute)" if unsaid else ""
@@ -126,8 +127,8 @@ class Verdicts:
         op = self._op
         if reject.scope == "run":
             op.root.latch = reject
-        if op.phase == "post" and op.streamed and not op.buffered:
-            said = f"{reject.reason}: too late, the stream has been handed on; set buffer=True on the hook"
+        if op.phase == "post" and op.out:
+            said = f"{reject.reason}: too late, the result has been handed on; set buffer=True on the hook"
             if bound.repeats.due("too late") is not None:
                 log.warning("spanhook: hook %r on %s: %s", bound.name, op.event, said)
             self.record(bound, "error", said, spent)
@@ -141,14 +142,21 @@ class Verdicts:
         if limit is not None:  # a hook without a limit waits for people, not for itself
             self.spent += spent
             if spent > limit and not bound.slow and decision != "timeout":
-                reason = f"{reason} ({_overrun(bound, spent)})"
+                reason = added(reason, f" ({_overrun(bound, spent)})")
         self._keep(bound, decision, reason, spent, status_code)
-        self._tally(self._op, bound, decision, spent)
+        self._tally(self._op, bound, decision, spent, self._op.phase)
 
     def _keep(self, bound: Bound, decision: Decision, reason: str, spent: int, status_code: int) -> None:
         op = self._op
         record = DecisionRecord(bound.name, op.event, decision, reason, spent, bound.fail_mode, status_code)
         op.decisions = (*op.decisions, record)
+
+
+def _said(what: str, error: Exception) -> Said:
+    """What is told of a hook that has failed. Our own words about hooks quote nothing, so they may leave here."""
+    full = f"{what}: {words(error)}{cross_loop_hint(error)}"
+    ours = isinstance(error, HookError) and raised_in(error, "spanhook")
+    return Said.of(full, f"{what}: {told(error.args[0], in_full=False)}" if ours else what)
 
 
 def _overrun(bound: Bound, spent: int) -> str:

@@ -1,6 +1,6 @@
 """What is gated, and every way there is of calling it. Each subject counts how often its body ran."""
 
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Any, TypedDict
 
@@ -22,6 +22,9 @@ from langchain_core.retrievers import BaseRetriever
 from langchain_core.tools import StructuredTool
 from langgraph.graph import END, START, StateGraph
 from langgraph.graph.state import CompiledStateGraph
+from langgraph.store.base import BaseStore, Op, PutOp, Result
+from langgraph.store.memory import InMemoryStore
+from langgraph.types import Command
 
 from spanhook.semconv import Kind
 from tests.loops import run
@@ -349,6 +352,69 @@ def make_graph(body: Body) -> Any:
     return builder.compile(name="worker")
 
 
+def make_handoff(body: Body) -> Any:
+    """A graph that hands off, in a graph whose other node it hands off to."""
+
+    def hand_off(_state: State) -> Command[str]:
+        return Command(graph=Command.PARENT, goto="other", update={"value": "handed over"})
+
+    def other(state: State) -> State:
+        body.run(state)
+        return {"value": "done"}
+
+    inner: Any = StateGraph(State)
+    inner.add_node("hand off", hand_off)
+    inner.add_edge(START, "hand off")
+    outer: Any = StateGraph(State)
+    outer.add_node("one", inner.compile(name="one"))
+    outer.add_node("other", other)
+    outer.add_edge(START, "one")
+    return outer.compile(name="both")
+
+
+class CountingStore(InMemoryStore):
+    """A store behind another, which counts what is written."""
+
+    def __init__(self, body: Body) -> None:
+        super().__init__()
+        self.body = body
+
+    def batch(self, ops: Iterable[Op]) -> list[Result]:
+        self.body.run(ops)
+        return super().batch(ops)
+
+    async def abatch(self, ops: Iterable[Op]) -> list[Result]:
+        self.body.run(ops)
+        return await super().abatch(ops)
+
+
+class OuterStore(BaseStore):
+    """A store that hands on to another."""
+
+    def __init__(self, inner: BaseStore) -> None:
+        self.inner = inner
+
+    def batch(self, ops: Iterable[Op]) -> list[Result]:
+        return self.inner.batch(ops)
+
+    async def abatch(self, ops: Iterable[Op]) -> list[Result]:
+        return await self.inner.abatch(ops)
+
+
+_VALUE = {"what": "tea"}
+STORE_WAYS: dict[str, Use] = {
+    "put": lambda store: store.put(("notes",), "k", _VALUE),
+    "aput": lambda store: store.aput(("notes",), "k", _VALUE),
+    "delete": lambda store: store.delete(("notes",), "k"),
+    "adelete": lambda store: store.adelete(("notes",), "k"),
+    "batch of writes": lambda store: store.batch([PutOp(("notes",), "k", _VALUE)]),
+    "abatch of writes": lambda store: store.abatch([PutOp(("notes",), "k", _VALUE)]),
+}
+STORE_BIND: dict[str, Callable[[Any], Callable[[], Any]]] = {
+    "put": lambda store: _later(store.put, ("notes",), "k", _VALUE),
+    "abatch of writes": lambda store: _later(store.abatch, [PutOp(("notes",), "k", _VALUE)]),
+}
+
 GIVEN: State = {"value": "x"}
 GRAPH_WAYS: dict[str, Use] = {
     "invoke": lambda graph: graph.invoke(GIVEN),
@@ -397,5 +463,7 @@ SUBJECTS: tuple[Subject, ...] = (
         EMBEDDINGS_WAYS,
         {"query": lambda embeddings: _later(embeddings.embed_query, "x")},
     ),
+    Subject("handoff", "agent.delegate", make_handoff, GRAPH_WAYS, GRAPH_BIND),
+    Subject("store", "memory.store", lambda body: OuterStore(CountingStore(body)), STORE_WAYS, STORE_BIND),
     Subject("graph", "agent.invoke", make_graph, GRAPH_WAYS, GRAPH_BIND),
 )

@@ -4,6 +4,7 @@ import asyncio
 import dataclasses
 import functools
 import importlib
+import re
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -37,15 +38,29 @@ def outcome(use: Callable[[], Any]) -> Any:
         return type(error), error.args, type(error.__cause__)
 
 
+_TASK_ID = re.compile(r"(?<=:)[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
+"""What a namespace of LangGraph's says of a node besides its name."""
+
+
 def plain(value: Any) -> Any:
     """Comparable, without the ids that LangChain makes up for every run."""
     if isinstance(value, BaseMessage):
         return type(value).__name__, value.model_dump(exclude={"id"})
     if isinstance(value, dict):
-        hidden = {"run_id", "id", "parent_ids", "checkpoint_ns", "langgraph_checkpoint_ns", "timestamp"}
+        hidden = {
+            "run_id",
+            "id",
+            "parent_ids",
+            "trigger_call_id",
+            "checkpoint_ns",
+            "langgraph_checkpoint_ns",
+            "timestamp",
+        }
         return {key: plain(one) for key, one in value.items() if key not in hidden}
     if isinstance(value, list | tuple):
         return type(value).__name__, [plain(one) for one in value]
+    if isinstance(value, str):
+        return type(value).__name__, _TASK_ID.sub("", value)
     if hasattr(value, "model_dump"):
         return type(value).__name__, plain(value.model_dump(exclude={"run", "id"}))
     return type(value).__name__, value
@@ -240,14 +255,14 @@ def _shapes() -> Iterator[tuple[str, str]]:
             if isinstance(entry, Point):
                 module, _, attribute = entry.shape.partition(":")
                 yield module, attribute
+    yield "spanhook.instrument.langgraph.handoffs", "DELEGATE"
 
 
 EXTRACTORS = [
     pytest.param(module, attribute, part.name, id=f"{attribute}-{part.name}")
     for module, attribute in dict.fromkeys(_shapes())
     for part in dataclasses.fields(Shape)
-    if callable(getattr(getattr(importlib.import_module(module), attribute), part.name))
-    and part.name not in ("kind", "is_interrupt")
+    if callable(getattr(getattr(importlib.import_module(module), attribute), part.name)) and part.name != "kind"
 ]
 #: What each is tried with: subjects in this process, and those over HTTP.
 WHERE = {"here": SUBJECTS, "over HTTP": over_http.SUBJECTS}

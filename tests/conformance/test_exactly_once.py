@@ -217,7 +217,7 @@ def test_parallel_tool_calls(way: str) -> None:
     root = seen.operations[-1]
     assert root.usage.tool_calls == 5
     tools = [op for op in seen.operations if op.kind == "tool.execute"]
-    assert len({op.attributes["gen_ai.tool.call.id"] for op in tools}) == 5
+    assert len({op._record.attributes["gen_ai.tool.call.id"] for op in tools}) == 5
 
 
 class Failing(ScriptedChat):

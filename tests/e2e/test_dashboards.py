@@ -28,6 +28,7 @@ TRACEQL = [query for query in QUERIES if query.source == "tempo"]
 
 #: Queries that find nothing behind a load that lost nothing, and why.
 EMPTY = {
+    "agents/Libraries that are not bound": "nothing is installed that could not be bound: test_unbound.py",
     "agents/Models, now and before/B": "nothing ran in the hour before",
     "agents/Models, now and before/C": "nothing ran in the hour before",
     "agents/Tools, now and before/B": "nothing ran in the hour before",
@@ -268,6 +269,7 @@ TOTALS: dict[str, tuple[tuple[str, ...], Callable[[Shown], Answer]]] = {
 
 #: Figures and tables of the time shown that state no total of the load's, and why.
 NO_TOTAL = {
+    "agents/Libraries that are not bound": "what is installed; not of the load",
     "agents/Alerts firing/A": "which alerts fire depends on when they are asked; their rules have tests of their own",
     "agents/Models, now and before": "quantiles",
     "agents/Tools, now and before": "quantiles",

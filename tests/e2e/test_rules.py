@@ -45,7 +45,7 @@ TELL_WHOM = (
 )
 WELL = (
     "SpanhookCostBurnRate",
-    "SpanhookGateUnbound",
+    "SpanhookGateUnbound",  # of whom it tells: test_unbound.py
     "SpanhookServiceSilent",
     "SpanhookSdkDropping",
     "spanhook:sdk_dropped:rate5m",

@@ -24,7 +24,11 @@ TABLES = {
 QUERIES = {str(query): query for query in queries()}
 
 #: Tables of which a load that lost nothing, and was quick, fills no row; queries for the hour before.
-EMPTY = {"tools/Slow executions", "pipeline/Errors in spanhook, by place"}
+EMPTY = {
+    "agents/Libraries that are not bound",
+    "tools/Slow executions",
+    "pipeline/Errors in spanhook, by place",
+}
 BEFORE = {f"agents/{what}, now and before/{ref}" for what in ("Models", "Tools") for ref in "BC"}
 
 

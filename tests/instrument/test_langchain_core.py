@@ -246,8 +246,8 @@ def test_rewriting_a_chat_request(way: str) -> None:
         settle(CHAT_WAYS[way](ScriptedChat(body=body)))
     for prompt in body.seen:
         assert [message.content for message in prompt] == ["be kind", "[redacted]"]
-    assert {op.modified for op in seen.operations} == {("messages", "system", "model")}
-    assert all(op.kwargs["model"] == "gpt-4o" for op in seen.operations)
+    assert {op._record.modified for op in seen.operations} == {("messages", "system", "model")}
+    assert all(op._record.kwargs["model"] == "gpt-4o" for op in seen.operations)
 
 
 def test_a_batch_takes_a_list_of_messages_for_each_prompt() -> None:
@@ -397,7 +397,8 @@ def test_a_cached_result_gets_the_id_of_the_call_it_answers() -> None:
         third = refund.invoke({"amount": 50})
     assert (first.tool_call_id, second.tool_call_id) == ("c1", "c2")
     assert first.content == second.content == "refunded 50 EUR"
-    assert third is cache[50]
+    assert third == cache[50]
+    assert third is not cache[50]
     assert [[one.decision for one in op.decisions] for op in seen.operations] == [[], ["replace"], ["replace"]]
 
 

@@ -18,7 +18,7 @@ from langgraph.types import Command, interrupt
 from spanhook import Hooks, Operation, Reject, Settings
 from spanhook.testing import recorder
 from tests.conformance.agents import ASK, WAYS, Calls, agent, consume
-from tests.conformance.subjects import Body, make_graph, settle
+from tests.conformance.subjects import Body, ScriptedChat, make_graph, settle
 
 
 class State(TypedDict, total=False):
@@ -307,6 +307,69 @@ def test_a_hook_that_asks_a_person_first() -> None:
         assert calls.made == made
         decisions = [(one.hook, one.decision) for op in seen.operations for one in op.decisions]
         assert decisions == [("approval", "pause")] + ([] if answer == "yes" else [("approval", "reject")])
+
+
+@pytest.mark.parametrize("is_async", [False, True])
+@pytest.mark.parametrize("kind", ["llm.call", "memory.store", "agent.invoke"])
+def test_a_hook_on_anything_in_a_graph_may_ask_a_person_first(kind: str, is_async: bool) -> None:
+    """What leaves an operation is a pause, whichever library the operation is of."""
+    hooks = Hooks()
+
+    @hooks.before(kind, names={"gpt-4o-mini", "notes", "inner"}, timeout=None)
+    def approval(op: Operation) -> None:
+        if interrupt("sure?") != "yes":
+            raise Reject("not approved")
+
+    def work(state: State) -> State:
+        get_store().put(("notes",), "a", {"what": "x"})
+        return {"value": ScriptedChat(body=body).invoke("hi").text}
+
+    inner: Any = StateGraph(State)
+    inner.add_node("work", work)
+    inner.add_edge(START, "work")
+    outer: Any = StateGraph(State)
+    outer.add_node("inner", inner.compile(name="inner"))
+    outer.add_edge(START, "inner")
+    body = Body()
+    graph = outer.compile(checkpointer=InMemorySaver(), store=InMemoryStore(), name="outer")
+    config: Any = {"configurable": {"thread_id": "t1"}}
+
+    def go(given: Any) -> Any:
+        return asyncio.run(graph.ainvoke(given, config)) if is_async else graph.invoke(given, config)
+
+    with recorder(hooks) as seen:
+        assert go({"value": "x"})["__interrupt__"][0].value == "sure?"
+        assert {op.status for op in seen.operations if op.kind in (kind, "agent.invoke")} == {"interrupted"}
+        assert {span.status.status_code.name for span in seen.spans} == {"UNSET"}
+        assert body.runs == 0
+        assert go(Command(resume="yes")) == {"value": "hello there friend"}
+    assert [(one.hook, one.decision) for op in seen.operations for one in op.decisions] == [("approval", "pause")]
+
+
+@pytest.mark.parametrize("is_async", [False, True])
+def test_a_graph_that_is_drained_was_interrupted(is_async: bool) -> None:
+    runtime = pytest.importorskip("langgraph.runtime")
+    if not hasattr(runtime, "RunControl"):
+        pytest.skip("this version of LangGraph cannot be drained")
+    control = runtime.RunControl()
+
+    def drain(state: State) -> State:
+        control.request_drain()
+        return {"value": "first"}
+
+    builder: Any = StateGraph(State)
+    builder.add_node("first", drain)
+    builder.add_node("second", lambda state: {"value": "second"})
+    builder.add_edge(START, "first")
+    builder.add_edge("first", "second")
+    graph = builder.compile(checkpointer=InMemorySaver(), name="draining")
+    config: Any = {"configurable": {"thread_id": "t1"}}
+    with recorder() as seen, pytest.raises(Exception, match="drained"):
+        if is_async:
+            asyncio.run(graph.ainvoke({"value": "x"}, config, control=control))
+        else:
+            graph.invoke({"value": "x"}, config, control=control)
+    assert [op.status for op in seen.operations] == ["interrupted"]
 
 
 # ------------------------------------------------------------------------------------------------ memory

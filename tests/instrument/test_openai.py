@@ -626,7 +626,7 @@ def test_a_base_url_that_changes(server: OpenAIServer) -> None:
     with recorder() as seen, sync_client("http://127.0.0.1:1/v1") as client:
         client.base_url = server.url
         client.chat.completions.create(**CHAT)
-    assert seen.operations[0].attributes["server.port"] == server.port
+    assert seen.operations[0]._record.attributes["server.port"] == server.port
 
 
 # ----------------------------------------------------------------------------------------------- one operation

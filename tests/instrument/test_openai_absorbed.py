@@ -97,7 +97,7 @@ def test_one_operation_counted_once(case: Case, server: OpenAIServer) -> None:
         [span] = seen.spans
         tokens = sum(value for _, value in seen.metrics()["spanhook.usage.tokens"])
     [op] = seen.operations
-    assert op.shape.layer.startswith("langchain")
+    assert op._record.shape.layer.startswith("langchain")
     assert op.status == "success"
     assert len(server.requests) == 1
     assert tokens == op.usage.total_tokens > 0
@@ -148,7 +148,7 @@ def test_without_langchain_bound_it_is_gated_at_the_transport(case: Case, server
     with recorder(only=["openai"]) as seen:
         again = ask(case, server.url)
         assert type(again) is type(expected)
-    assert [op.shape.layer for op in seen.operations] == ["openai"]
+    assert [op._record.shape.layer for op in seen.operations] == ["openai"]
     with recorder(hooks, only=["openai"]), pytest.raises(Reject):
         ask(case, server.url)
     assert len(server.requests) == 2

@@ -59,7 +59,7 @@ def test_every_way(way: Way, server: OpenAIServer) -> None:
     assert span.attributes is not None
     assert span.attributes["spanhook.status"] == "rejected"
     assert span.attributes["spanhook.decision"] == "reject"
-    assert [op.called for op in seen.operations] == [False]
+    assert [op._record.called for op in seen.operations] == [False]
 
 
 @pytest.mark.parametrize("way", WAYS, ids=named)
@@ -181,7 +181,7 @@ def test_an_absolute_url_is_gated(server: OpenAIServer) -> None:
     with sync_client(elsewhere) as client, recorder(refusing("llm.call")) as seen, pytest.raises(Reject):
         client.post(f"{server.url}/chat/completions", cast_to=dict[str, Any], body=CHAT)
     assert server.requests == []
-    assert seen.operations[0].attributes["server.port"] == server.port
+    assert seen.operations[0]._record.attributes["server.port"] == server.port
 
 
 @pytest.mark.parametrize(
@@ -200,7 +200,7 @@ def test_other_spellings_of_a_path(path: str, server: OpenAIServer) -> None:
         client.post(path, cast_to=dict[str, Any], body=CHAT)
     assert server.requests == []
     kind = "embeddings" if "embeddings" in path else "chat"
-    assert seen.operations[0].attributes["gen_ai.operation.name"] == kind
+    assert seen.operations[0]._record.attributes["gen_ai.operation.name"] == kind
 
 
 @pytest.mark.parametrize("way", ["disabled", "none", "no-op", "foreign"])

@@ -142,7 +142,7 @@ def test_read_to_the_end(sort: str, hooks: Hooks, server: OpenAIServer) -> None:
         op = expect_one(seen, "success", hooks, estimated=sort != "responses")
     if len(hooks):
         assert op.state["after"] == "hello there friend"
-    assert op.first_chunk_ns > op.start_ns
+    assert op._record.first_chunk_ns > op._record.start_ns
 
 
 @pytest.mark.parametrize("sort", ALL)
@@ -473,8 +473,8 @@ def test_chunks_of_two_choices(server: OpenAIServer) -> None:
     [op] = seen.operations
     assert op.state["said"] == [[{"type": "text", "content": "hello there friend"}]] * 2
     assert op.usage.output_tokens == 9
-    assert op.end_attributes is not None
-    assert op.end_attributes["gen_ai.response.finish_reasons"] == ("stop", "stop")
+    assert op._record.end_attributes is not None
+    assert op._record.end_attributes["gen_ai.response.finish_reasons"] == ("stop", "stop")
 
 
 def test_fifty_streams_at_once(server: OpenAIServer) -> None:

@@ -29,6 +29,7 @@ from spanhook import (
     SealedError,
     Settings,
     SpanhookError,
+    UnboundError,
     Usage,
     current_operation,
 )
@@ -230,7 +231,14 @@ reject = Reject("no", status_code=429, scope="run")
 assert_type(reject.reason, str)
 assert_type(reject.status_code, int)
 assert_type(reject.scope, Literal["operation", "run"])
-tree: tuple[type[SpanhookError], ...] = (ConfigurationError, HookError, Reject, RequirementError, SealedError)
+tree: tuple[type[SpanhookError], ...] = (
+    ConfigurationError,
+    HookError,
+    Reject,
+    RequirementError,
+    SealedError,
+    UnboundError,
+)
 
 # ----------------------------------------------------------------------------------------------- instrumenting
 
@@ -246,6 +254,7 @@ spanhook.instrument(
     logger_provider=LoggerProvider(),
     settings=Settings(mode="off", steps=True, stream_usage=True, trust_baggage=True, content="SPAN_ONLY"),
 )
+spanhook.instrument(settings=Settings(strict=True, allow={"anthropic", "mcp"}))
 spanhook.uninstrument()
 assert_type(Settings().mode, Literal["enforce", "off"])
 assert_type(spanhook.__version__, str)
@@ -292,6 +301,7 @@ with fixed_clock(step_ns=10):
 
 # ----------------------------------------------------------------------------------------------- mistakes
 
+Settings(strict=1)  # pyright: ignore[reportArgumentType]
 Reject("no", scope="everything")  # pyright: ignore[reportArgumentType]
 Settings(content="ALL")  # pyright: ignore[reportArgumentType]
 Settings(mode="shadow")  # pyright: ignore[reportArgumentType]

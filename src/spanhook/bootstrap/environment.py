@@ -16,7 +16,10 @@ MODE = "SPANHOOK_MODE"
 CONSOLE = "SPANHOOK_CONSOLE"
 STEPS = "SPANHOOK_STEPS"
 STREAM_USAGE = "SPANHOOK_STREAM_USAGE"
-SETTINGS = (HOOKS, REQUIRE, MODE, CONSOLE, STEPS, STREAM_USAGE)
+STRICT = "SPANHOOK_STRICT"
+ALLOW = "SPANHOOK_ALLOW"
+ERROR_MESSAGES = "SPANHOOK_ERROR_MESSAGES"
+SETTINGS = (HOOKS, REQUIRE, MODE, CONSOLE, STEPS, STREAM_USAGE, STRICT, ALLOW, ERROR_MESSAGES)
 """What users set."""
 
 STARTED = "SPANHOOK_STARTED"
@@ -36,7 +39,7 @@ class Wanted:
     Attributes:
         hooks: Specs such as ``./hooks.py:hooks``; see ``spanhook.config.load_hooks``.
         require: Libraries without which it must not start.
-        mode, steps, stream_usage: See ``spanhook.Settings``.
+        mode, steps, stream_usage, strict, allow, error_messages: See ``spanhook.Settings``.
         console: Print each finished run on standard error.
     """
 
@@ -46,10 +49,20 @@ class Wanted:
     console: bool = False
     steps: bool = False
     stream_usage: bool = False
+    strict: bool = False
+    allow: tuple[str, ...] = ()
+    error_messages: bool = False
 
     @property
     def settings(self) -> Settings:
-        return Settings(mode=self.mode, steps=self.steps, stream_usage=self.stream_usage)
+        return Settings(
+            mode=self.mode,
+            steps=self.steps,
+            stream_usage=self.stream_usage,
+            strict=self.strict,
+            allow=self.allow,
+            error_messages=self.error_messages,
+        )
 
     def anchored(self) -> "Wanted":
         """The same with absolute paths, which children with another working directory can read too."""
@@ -64,6 +77,9 @@ class Wanted:
             CONSOLE: str(int(self.console)),
             STEPS: str(int(self.steps)),
             STREAM_USAGE: str(int(self.stream_usage)),
+            STRICT: str(int(self.strict)),
+            ALLOW: ",".join(self.allow),
+            ERROR_MESSAGES: str(int(self.error_messages)),
         }
 
 
@@ -76,14 +92,17 @@ def read(
     console: bool = False,
     steps: bool = False,
     stream_usage: bool = False,
+    strict: bool = False,
+    allow: Iterable[str] = (),
+    error_messages: bool = False,
 ) -> Wanted:
     """What is wanted by the arguments, and by the environment where they say nothing.
 
     Raises:
         ConfigurationError: A variable or an argument holds a value that cannot be used, or a variable is misspelt.
     """
-    hooks, require = tuple(hooks), tuple(require)
-    for option, values in (("--hooks", hooks), ("--require", require)):
+    hooks, require, allow = tuple(hooks), tuple(require), tuple(allow)
+    for option, values in (("--hooks", hooks), ("--require", require), ("--allow", allow)):
         if not all(value.strip() for value in values):
             raise ConfigurationError(
                 f"{option} was given nothing; leave it out, or check the variable it was taken from"
@@ -94,11 +113,14 @@ def read(
             raise ConfigurationError(f"{name} is unknown; did you mean {meant}?")
     return Wanted(
         hooks=hooks or tuple(split_specs(environ.get(HOOKS, ""))),
-        require=tuple(split_names(require)) or tuple(split_names([environ.get(REQUIRE, "")])),
+        require=_names(require, environ, REQUIRE),
         mode=_mode(mode or environ.get(MODE, "")),
         console=console or _switch(environ, CONSOLE),
         steps=steps or _switch(environ, STEPS),
         stream_usage=stream_usage or _switch(environ, STREAM_USAGE),
+        strict=strict or _switch(environ, STRICT),
+        allow=_names(allow, environ, ALLOW),
+        error_messages=error_messages or _switch(environ, ERROR_MESSAGES),
     )
 
 
@@ -126,6 +148,10 @@ def split_specs(value: str) -> list[str]:
 def split_names(values: Iterable[str]) -> list[str]:
     """Names separated by commas, over several values."""
     return [name.strip() for value in values for name in value.split(",") if name.strip()]
+
+
+def _names(given: Iterable[str], environ: Mapping[str, str], variable: str) -> tuple[str, ...]:
+    return tuple(split_names(given)) or tuple(split_names([environ.get(variable, "")]))
 
 
 def _joined(specs: tuple[str, ...]) -> str:

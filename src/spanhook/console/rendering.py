@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 from spanhook.console.terminal import Style, harmless, width, wrap
 from spanhook.console.tree import Node
-from spanhook.records import DecisionRecord
+from spanhook.decision import DecisionRecord
 from spanhook.usage import Usage
 
 GAP = "  "

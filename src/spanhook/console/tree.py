@@ -9,8 +9,8 @@ import weakref
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
-from spanhook.operation import Operation
-from spanhook.records import DecisionRecord
+from spanhook.decision import DecisionRecord
+from spanhook.record import Record
 from spanhook.usage import Usage
 
 MAX_NODES = 2000
@@ -88,9 +88,9 @@ class Trees:
     def renew(self) -> None:
         """Start fresh in a forked child: the lock may be held, and the runs under way are the parent's."""
         self._lock = threading.RLock()  # a signal handler may make an operation of its own
-        self._branches: weakref.WeakKeyDictionary[Operation, Branch] = weakref.WeakKeyDictionary()
+        self._branches: weakref.WeakKeyDictionary[Record, Branch] = weakref.WeakKeyDictionary()
 
-    def __call__(self, op: Operation) -> None:
+    def __call__(self, op: Record) -> None:
         node = _node(op)
         with self._lock:
             own = self._branch(op)
@@ -106,13 +106,13 @@ class Trees:
                 node.within = root.name
         self._done(node)
 
-    def _branch(self, op: Operation) -> Branch:
+    def _branch(self, op: Record) -> Branch:
         branch = self._branches.get(op)
         if branch is None:
             branch = self._branches[op] = Branch()
         return branch
 
-    def _keep(self, node: Node, op: Operation, run: Branch) -> None:
+    def _keep(self, node: Node, op: Record, run: Branch) -> None:
         assert op.parent is not None
         around = self._branch(op.parent)
         if run.kept < MAX_NODES:
@@ -134,7 +134,7 @@ def _renew() -> None:
 os.register_at_fork(after_in_child=_renew)
 
 
-def _node(op: Operation) -> Node:
+def _node(op: Record) -> Node:
     return Node(
         kind=op.kind,
         name=op.name,
@@ -159,7 +159,7 @@ def _words(error: BaseException | None) -> str:
     return f"{type(error).__name__}: {said}" if said else type(error).__name__
 
 
-def _facts(op: Operation) -> dict[str, str]:
+def _facts(op: Record) -> dict[str, str]:
     identity, span = op.identity, op.span.get_span_context()
     found = {"tenant": identity.tenant_id, "user": identity.user_id, "session": identity.session_id}
     if span.is_valid and span.trace_flags.sampled:

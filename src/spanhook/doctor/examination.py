@@ -15,6 +15,7 @@ from spanhook.config import instrument, load_hooks, require_bound, uninstrument
 from spanhook.doctor.loader import loader
 from spanhook.doctor.others import others
 from spanhook.doctor.report import Finding, HookFound, Library, Report, SignalFound, Telemetry
+from spanhook.doctor.unbound import everything, self_tracing, unbound
 from spanhook.doctor.variables import examine, usable
 from spanhook.errors import ConfigurationError, RequirementError
 from spanhook.exporters import SIGNALS, asked, disabled, endpoint
@@ -26,18 +27,20 @@ from spanhook.settings import CONTENT_VARIABLE, Settings
 from spanhook.version import __version__
 
 
-def examination(hooks: Iterable[str], require: Iterable[str], environ: Mapping[str, str]) -> Report:
-    """Examine this environment as ``spanhook run`` with these arguments would find it, in the working directory."""
+def examination(environ: Mapping[str, str], **given: Any) -> Report:
+    """Examine this environment as ``spanhook run`` with these options would find it, in the working directory."""
     kept, findings = usable(environ)
-    wanted = environment.read(kept, hooks=hooks, require=require)
+    wanted = environment.read(kept, **given)
     if os.getcwd() not in sys.path:
         sys.path.insert(0, os.getcwd())
     registries, wrong = _loaded(wanted)
     findings += wrong
     try:
-        instrument(registries, settings=Settings(mode=wanted.mode, content="NO_CONTENT"))
+        instrument(registries, settings=Settings(mode=wanted.mode, content="NO_CONTENT", allow=everything()))
         libraries = tuple(_library(name) for name in INSTRUMENTORS)
         findings += _unmet(wanted.require)
+        not_bound, wrong = unbound(wanted)
+        findings += wrong
     finally:
         uninstrument()
     telemetry, wrong = _telemetry(environ)
@@ -50,9 +53,11 @@ def examination(hooks: Iterable[str], require: Iterable[str], environ: Mapping[s
         executable=sys.executable,
         mode=wanted.mode,
         libraries=libraries,
+        unbound=tuple(not_bound),
         hooks=tuple(_hooks(registries)),
         telemetry=telemetry,
         others=tuple(others(installed, environ)),
+        self_tracing=tuple(self_tracing()),
         findings=tuple(findings),
     )
 

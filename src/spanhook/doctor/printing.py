@@ -4,7 +4,7 @@ from collections.abc import Iterable, Iterator, Sequence
 
 import click
 
-from spanhook.doctor.report import HookFound, Library, Report, SignalFound
+from spanhook.doctor.report import HookFound, Library, NotBound, Report, SignalFound
 
 _COLOURS = {"configuration": "red", "requirement": "red", "warning": "yellow", "note": "blue"}
 
@@ -13,6 +13,7 @@ def print_report(report: Report) -> None:
     """Print ``report`` on standard output."""
     click.echo(f"spanhook {report.spanhook}, Python {report.python} ({report.executable})")
     _section("Libraries", (_library(library) for library in report.libraries))
+    _section("Not bound (these bypass spanhook)", map(_not_bound, report.unbound))
     _section(f"Hooks ({report.mode})", map(_hook, report.hooks), "none; name them with --hooks ./hooks.py:hooks")
     telemetry = report.telemetry
     off = ", disabled" if telemetry.disabled else ""
@@ -20,6 +21,8 @@ def print_report(report: Report) -> None:
     _section(about, map(_signal, telemetry.signals))
     others = [(one.name, one.version, ", ".join(one.libraries), one.when) for one in report.others]
     _section("Others that record the same calls (each call is then two spans)", others)
+    own = [(one.name, one.version, ", ".join(one.scopes) or "-", one.when) for one in report.self_tracing]
+    _section("SDKs that trace themselves (their spans come beside ours)", own)
     findings = [
         (click.style(finding.level, fg=_COLOURS[finding.level]), finding.about, finding.text)
         for finding in report.findings
@@ -34,6 +37,10 @@ def _library(library: Library) -> tuple[str, ...]:
         return library.name, "-", "not installed", ""
     points = f"{library.bound} of {len(library.points)} points bound"
     return library.name, library.version, "supported" if library.supported else "not supported", points
+
+
+def _not_bound(one: NotBound) -> tuple[str, ...]:
+    return one.name, one.version or "-", f"{one.state}, allowed" if one.allowed else one.state, one.bypass
 
 
 def _hook(hook: HookFound) -> tuple[str, ...]:

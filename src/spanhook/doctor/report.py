@@ -45,6 +45,33 @@ class Library:
 
 
 @dataclass(frozen=True, slots=True)
+class NotBound:
+    """An agent library that is here and that spanhook does not bind.
+
+    Attributes:
+        state: ``imported`` (by the hooks, or what they import) or ``importable``.
+        bypass: What bypasses spanhook.
+        allowed: Whether that is accepted.
+    """
+
+    name: str
+    version: str
+    state: Literal["imported", "importable"]
+    bypass: str
+    allowed: bool
+
+
+@dataclass(frozen=True, slots=True)
+class SelfTracing:
+    """An SDK that makes spans of its calls itself. ``scopes`` are their instrumentation scopes."""
+
+    name: str
+    version: str
+    scopes: tuple[str, ...]
+    when: str
+
+
+@dataclass(frozen=True, slots=True)
 class HookFound:
     """One function of a hook. ``timeout_s`` is in seconds, ``None`` for no limit."""
 
@@ -92,9 +119,11 @@ class Report:
     executable: str
     mode: str
     libraries: tuple[Library, ...]
+    unbound: tuple[NotBound, ...]
     hooks: tuple[HookFound, ...]
     telemetry: Telemetry
     others: tuple[Other, ...]
+    self_tracing: tuple[SelfTracing, ...]
     findings: tuple[Finding, ...]
 
     @property

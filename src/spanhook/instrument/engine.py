@@ -14,13 +14,15 @@ import wrapt
 from opentelemetry.instrumentation.instrumentor import BaseInstrumentor
 from packaging.requirements import Requirement
 
-from spanhook.calls import acall, call
-from spanhook.current import current
-from spanhook.errors import internal, log
+from spanhook import control
+from spanhook.calls import acall, acall_for, call, call_for
+from spanhook.control import Control
+from spanhook.current import Within, current
+from spanhook.errors import UnboundError, internal, log
 from spanhook.instrument.wrapping import Binding, Family
 from spanhook.lifecycle import wanted
-from spanhook.operation import Operation
 from spanhook.proxies import lazy
+from spanhook.record import Record
 from spanhook.shape import Point, Shape, Signal
 
 BOUND, WAITING, MISSING = "bound", "waiting", "missing"
@@ -39,7 +41,7 @@ def _operation(point: Point) -> Callable[[Binding], Callable[..., Any]]:
     choose = _load(point.choose) if point.choose else None
     on_demand = choose is None and given.on_demand
 
-    def chosen(instance: Any, args: Any, kwargs: Any) -> Shape | None:
+    def chosen(instance: Any, args: Any, kwargs: Any) -> Shape | Within | None:
         try:
             return choose(instance, args, kwargs) if choose is not None else given
         except Exception as error:
@@ -55,8 +57,10 @@ def _operation(point: Point) -> Callable[[Binding], Callable[..., Any]]:
             shape = given if choose is None else chosen(instance, args, kwargs)
             if shape is None:
                 return wrapped(*args, **kwargs)
+            if isinstance(shape, Within):
+                return (call_for if mode == "sync" else acall_for)(shape.held, wrapped, args, kwargs)
             held = current.get()
-            if type(held) is Operation and held.instance is instance and binding.is_super_call(held, shape):
+            if type(held) is Record and held.instance is instance and binding.is_super_call(held, shape):
                 return wrapped(*args, **kwargs)
             if mode == "sync":
                 return call(shape, wrapped, instance, args, kwargs)
@@ -70,15 +74,23 @@ def _operation(point: Point) -> Callable[[Binding], Callable[..., Any]]:
 
 
 def _signal(signal: Signal) -> Callable[[Binding], Callable[..., Any]]:
-    """The wrapper of a function that is only listened to."""
-    after = _load(signal.after)
+    """The wrapper of a function that is no operation."""
+    after = _load(signal.after) if signal.after else None
+    before = _load(signal.before) if signal.before else None
 
     def make(binding: Binding) -> Callable[..., Any]:
         def wrapper(wrapped: Any, instance: Any, args: Any, kwargs: Any) -> Any:
+            if binding.on and before is not None:
+                try:
+                    args, kwargs = before(instance, args, kwargs)
+                except Exception as error:
+                    internal.report("signal", error)
             result = wrapped(*args, **kwargs)
-            if binding.on:
+            if binding.on and after is not None:
                 try:
                     after(instance, args, kwargs, result)
+                except UnboundError:
+                    raise
                 except Exception as error:
                     internal.report("signal", error)
             return result
@@ -164,11 +176,13 @@ class Instrumentor(BaseInstrumentor):
         library: The name users know it by, which is also that of its import.
         requirement: The distribution and its supported versions, as in a requirements file.
         table: The points.
+        control: Which of its exceptions are no errors; it may be asked before the library is imported.
     """
 
     library: str = ""
     requirement: str = ""
     table: Collection[Point | Signal] = ()
+    control: Control | None = None
 
     def __init__(self) -> None:
         if not hasattr(self, "bindings"):  # BaseInstrumentor hands out one instance per class
@@ -179,10 +193,14 @@ class Instrumentor(BaseInstrumentor):
         return (self.requirement,)
 
     def _instrument(self, **_kwargs: Any) -> None:
+        if self.control is not None:
+            control.known.append(self.control)
         self.bindings.bind()
 
     def _uninstrument(self, **_kwargs: Any) -> None:
         self.bindings.restore()
+        if self.control is not None and self.control in control.known:
+            control.known.remove(self.control)
 
     @property
     def version(self) -> str:

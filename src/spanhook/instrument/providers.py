@@ -1,10 +1,13 @@
 """OpenTelemetry's own functions that are listened to: providers set late, hooks added to a provider."""
 
+import logging
 from typing import Any
 
+from spanhook.errors import log
+from spanhook.failures import without_words
 from spanhook.instrument.engine import Bindings
 from spanhook.processor import attach
-from spanhook.shape import Args, Kwargs, Signal
+from spanhook.shape import Args, Kwargs, Signal, first, with_first
 from spanhook.telemetry import telemetry
 
 _HERE = "spanhook.instrument.providers"
@@ -20,6 +23,14 @@ def tracer_provider_set(_instance: Any, _args: Args, _kwargs: Kwargs, _result: A
     telemetry.refresh()
 
 
+def log_record_bridged(_instance: Any, args: Args, kwargs: Kwargs) -> tuple[Args, Kwargs]:
+    """A record of the ``logging`` module is about to leave the process: ours without the words of exceptions."""
+    record: logging.LogRecord = first(args, kwargs, "record")
+    if telemetry.error_messages or record.name != log.name:
+        return args, kwargs
+    return with_first(args, kwargs, "record", without_words(record))
+
+
 providers = Bindings(
     (
         Signal(module="opentelemetry.trace", name="set_tracer_provider", after=f"{_HERE}:tracer_provider_set"),
@@ -29,6 +40,10 @@ providers = Bindings(
             module="opentelemetry.sdk.trace",
             name="TracerProvider.add_span_processor",
             after="spanhook.processor:joined",
+        ),
+        *(
+            Signal(module=module, name="LoggingHandler.emit", before=f"{_HERE}:log_record_bridged", optional=True)
+            for module in ("opentelemetry.sdk._logs._internal", "opentelemetry.instrumentation.logging.handler")
         ),
     )
 )

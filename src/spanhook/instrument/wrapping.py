@@ -9,7 +9,7 @@ from typing import Any
 import wrapt
 
 from spanhook.instrument.redirect import copy_of, redirect
-from spanhook.operation import Operation
+from spanhook.record import Record
 from spanhook.shape import Shape
 
 
@@ -96,7 +96,7 @@ class Binding:
             return wrapped
         return original.__get__(instance) if isinstance(self._owner, type) else original
 
-    def is_super_call(self, op: Operation, shape: Shape) -> bool:
+    def is_super_call(self, op: Record, shape: Shape) -> bool:
         """Whether a method that was overridden is called from within the overriding one, whose operation ``op`` is."""
         if op.shape is not shape or not op.called or op.ended:
             return False

@@ -11,10 +11,10 @@ from typing import Any
 
 from spanhook import semconv
 from spanhook.cells import Key, Vector
-from spanhook.lifecycle import listeners
+from spanhook.lifecycle import listeners, registry
 from spanhook.load.tables import Tables, amount_of
 from spanhook.metrics import BUCKETS, COST, UNPRICED, Label, Snapshot
-from spanhook.operation import Operation
+from spanhook.record import Record
 from spanhook.threads import reaper
 
 
@@ -32,7 +32,7 @@ class Counted:
         self._before = Snapshot(taken=True)
         self._lock = threading.Lock()
 
-    def __call__(self, op: Operation) -> None:
+    def __call__(self, op: Record) -> None:
         """Count an operation that has ended."""
         error_type = op.shape.error_type(op.error) if op.phase == "error" and op.error is not None else ""
         with self._lock:
@@ -40,7 +40,7 @@ class Counted:
             if op.parent is None:
                 self._add_run(op, error_type)
 
-    def _add_operation(self, op: Operation, error_type: str) -> None:
+    def _add_operation(self, op: Record, error_type: str) -> None:
         add = self.tables.add
         add("foreign_spans" if op.foreign else "spans", op.kind)
         if error_type:
@@ -54,7 +54,7 @@ class Counted:
         elif op.kind in ("llm.call", "embeddings.create") and not op.foreign:
             self._add_call(op, error_type)
 
-    def _add_call(self, op: Operation, error_type: str) -> None:
+    def _add_call(self, op: Record, error_type: str) -> None:
         add = self.tables.add
         answered = str((op.end_attributes or {}).get(semconv.GEN_AI_RESPONSE_MODEL, ""))
         call = (str(op.attributes[semconv.GEN_AI_OPERATION_NAME]), op.provider, op.model, answered)
@@ -68,7 +68,7 @@ class Counted:
             add("reported", *call, "input", amount=op.own_usage.input_tokens)
             add("reported", *call, "output", amount=op.own_usage.output_tokens)
 
-    def _add_run(self, op: Operation, error_type: str) -> None:
+    def _add_run(self, op: Record, error_type: str) -> None:
         add, used, identity = self.tables.add, op.usage, op.identity
         whose = (identity.tenant_id, identity.user_id)
         add("runs", op.name, op.status, error_type, *whose)
@@ -84,6 +84,7 @@ class Counted:
     def finish(self) -> None:
         """Take in what the counters say."""
         reaper.drain()
+        registry.flush()
         now, before = Snapshot(taken=True), self._before
         self.errors = now.errors - before.errors
         for key, vector in now.usage.items():

@@ -54,7 +54,7 @@ TRICKS: Mapping[str, Trick] = {
     "look up": Trick("look_up", (("directory", "pre", "timeout"),)),
     "sign": Trick(
         "sign",
-        (("reviewed", "pre", "allow"), ("noted", "pre", "skipped"), ("archived", "post", "skipped")),
+        (("reviewed", "pre", "allow"), ("noted", "pre", "allow"), ("archived", "post", "skipped")),
     ),
     "refund": _refused("refund", ("paying_customers_only", "pre", "reject")),
     "charge": _refused("charge", ("fraud_check", "pre", "timeout")),

@@ -5,6 +5,7 @@ compares by identity (``_stream``, ``_astream``, ``_arun``, ``bind_tools``) are 
 """
 
 from spanhook.instrument.engine import Instrumentor
+from spanhook.instrument.langchain_core.control import control
 from spanhook.shape import Point
 
 _HERE = "spanhook.instrument.langchain_core"
@@ -24,6 +25,7 @@ class LangChainInstrumentor(Instrumentor):
 
     library = "langchain_core"
     requirement = "langchain-core >= 1.0, < 2"
+    control = staticmethod(control)
     table = (
         _point(_CHAT, "BaseChatModel.generate", "chat:GENERATE"),
         _point(_CHAT, "BaseChatModel.agenerate", "chat:GENERATE", "async"),

@@ -52,6 +52,7 @@ def _request(prompts: Prompts) -> Callable[[Any, Args, Kwargs], Request]:
             messages=messages,
             system=_system(messages),
             tools=[tool_name(tool) for tool in kwargs.get("tools") or ()],
+            tool_definitions=kwargs.get("tools") or (),
             inputs=first(args, kwargs, "input" if prompts is stream_prompts else "messages"),
             model=model_of(instance, kwargs),
         )

@@ -8,6 +8,7 @@ import json
 from collections.abc import Iterable, Sequence
 from typing import Any
 
+from langchain_core.documents import Document
 from langchain_core.messages import (
     AIMessage,
     BaseMessage,
@@ -16,8 +17,13 @@ from langchain_core.messages import (
     SystemMessage,
     ToolMessage,
 )
+from langchain_core.outputs import ChatResult, Generation, LLMResult
+from langchain_core.prompt_values import PromptValue
 
+from spanhook.copying import copied_model, copies
 from spanhook.shape import Message
+
+copies(BaseMessage, ChatResult, Document, Generation, LLMResult, PromptValue)(copied_model)
 
 _ROLES = {"human": "user", "ai": "assistant", "AIMessageChunk": "assistant"}
 

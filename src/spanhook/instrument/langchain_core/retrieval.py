@@ -7,7 +7,6 @@ from opentelemetry.trace import SpanKind
 
 from spanhook import semconv
 from spanhook.instrument.langchain_core.model import PROVIDERS, model_of
-from spanhook.instrument.langchain_core.tools import is_interrupt
 from spanhook.instrument.layers import LANGCHAIN_EMBEDDINGS
 from spanhook.shape import Args, Attributes, Kwargs, Message, Request, Shape, first
 
@@ -58,7 +57,6 @@ RETRIEVAL = Shape(
     request=retrieval_request,
     output=retrieval_output,
     answer=retrieval_answer,
-    is_interrupt=is_interrupt,
 )
 DOCUMENTS = Shape(
     kind="embeddings.create",

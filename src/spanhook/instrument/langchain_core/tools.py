@@ -6,6 +6,7 @@ from typing import Any
 from langchain_core.messages import ToolMessage
 
 from spanhook import semconv
+from spanhook.instrument.langchain_core.handoffs import tool_handoffs
 from spanhook.instrument.langchain_core.messages import as_content, to_message
 from spanhook.shape import Args, Attributes, Change, Kwargs, Message, Request, Shape, first, with_first
 
@@ -79,11 +80,6 @@ def tool_output(result: Any) -> list[Message]:
     return [{"role": "tool", "parts": [{"type": "tool_call_response", "response": as_content(result)}]}]
 
 
-def is_interrupt(error: BaseException) -> bool:
-    """Whether a tool was left by LangGraph's own control flow, such as ``interrupt()``."""
-    return any(cls.__name__ == "GraphBubbleUp" for cls in type(error).__mro__)
-
-
 TOOL = Shape(
     kind="tool.execute",
     layer="langchain.tool",
@@ -94,5 +90,5 @@ TOOL = Shape(
     takes=frozenset(("arguments", "inputs")),
     answer=tool_answer,
     rejected=tool_rejected,
-    is_interrupt=is_interrupt,
+    follows=tool_handoffs,
 )

@@ -6,6 +6,7 @@ through; the stream that it reads is then none of its own.
 """
 
 from spanhook.instrument.engine import Instrumentor
+from spanhook.instrument.langchain_core.control import control
 from spanhook.shape import Point, Signal
 
 _HERE = "spanhook.instrument.langgraph"
@@ -13,6 +14,7 @@ _MAIN = "langgraph.pregel.main"
 _LOOP = "langgraph.pregel._loop"
 _RETRY = "langgraph.pregel._retry"
 _STORE = "langgraph.store.base"
+_BATCHED = "langgraph.store.base.batch"
 
 
 def _point(module: str, name: str, shape: str, mode: str = "sync", *, choose: str = "") -> Point:
@@ -31,6 +33,7 @@ class LangGraphInstrumentor(Instrumentor):
 
     library = "langgraph"
     requirement = "langgraph >= 1.0, < 2"
+    control = staticmethod(control)
     table = (
         _point(_MAIN, "Pregel.invoke", "graph:INVOKE"),
         _point(_MAIN, "Pregel.ainvoke", "graph:INVOKE", "async"),
@@ -38,11 +41,12 @@ class LangGraphInstrumentor(Instrumentor):
         _point(_MAIN, "Pregel.astream", "graph:GRAPH", "astream"),
         _point(_RETRY, "run_with_retry", "steps:STEP"),
         _point(_RETRY, "arun_with_retry", "steps:STEP", "async"),
-        _point(_STORE, "BaseStore.put", "store:PUT"),
-        _point(_STORE, "BaseStore.aput", "store:PUT", "async"),
-        _point(_STORE, "BaseStore.delete", "store:DELETE"),
-        _point(_STORE, "BaseStore.adelete", "store:DELETE", "async"),
-        _point(_STORE, "BaseStore.batch", "store:BATCH", choose="store:writes"),
-        _point(_STORE, "BaseStore.abatch", "store:BATCH", "async", choose="store:writes"),
+        _point(_STORE, "BaseStore.put", "store:PUT", choose="store:putting"),
+        _point(_STORE, "BaseStore.aput", "store:PUT", "async", choose="store:putting"),
+        _point(_STORE, "BaseStore.delete", "store:DELETE", choose="store:deleting"),
+        _point(_STORE, "BaseStore.adelete", "store:DELETE", "async", choose="store:deleting"),
+        _point(_STORE, "BaseStore.batch", "store:BATCH", choose="store:batching"),
+        _point(_STORE, "BaseStore.abatch", "store:BATCH", "async", choose="store:batching"),
+        _point(_BATCHED, "AsyncBatchedBaseStore.asearch", "store:SEARCH", "async"),
         Signal(module=_LOOP, name="PregelLoop._suppress_interrupt", after=f"{_HERE}.graph:loop_left"),
     )

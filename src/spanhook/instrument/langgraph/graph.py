@@ -1,63 +1,45 @@
 """Graphs: one invocation is one ``agent.invoke``, whichever way it was started."""
 
+import copy
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
 from langchain_core.messages import AIMessage, BaseMessage, convert_to_messages
 from langgraph import types
-from langgraph.errors import GraphBubbleUp
 
 from spanhook import semconv
-from spanhook.current import current_operation
+from spanhook.copying import copied, copied_dataclass, copies
+from spanhook.current import current_record
 from spanhook.instrument.langchain_core.messages import rewrite, to_message, with_system
+from spanhook.instrument.langgraph.agents import agent_id, agent_name, graph_identity, metadata
+from spanhook.instrument.langgraph.handoffs import graph_handoffs
 from spanhook.shape import Args, Attributes, Change, Kwargs, Message, Request, Shape, first, with_first
 
 PROVIDER = "langgraph"
+
+copies(types.Command, types.Interrupt)(copied_dataclass)
+if hasattr(types, "GraphOutput"):  # LangGraph 1.0 has none
+    copies(types.GraphOutput)(copied_dataclass)
+
+
+@copies(types.Send)
+def copied_send(send: Any) -> Any:
+    """A packet for a node, which is no dataclass in every version."""
+    twin = copy.copy(send)
+    object.__setattr__(twin, "arg", copied(send.arg))
+    return twin
 
 
 def graph_start(instance: Any, args: Args, kwargs: Kwargs) -> Attributes:
     attributes: Attributes = {
         semconv.GEN_AI_PROVIDER_NAME: PROVIDER,
-        semconv.GEN_AI_AGENT_NAME: instance.name or "LangGraph",
+        semconv.GEN_AI_AGENT_NAME: agent_name(instance, args, kwargs),
     }
-    agent_id = _configurable(instance, args, kwargs).get("assistant_id")
-    if agent_id:
-        attributes[semconv.GEN_AI_AGENT_ID] = str(agent_id)
+    assistant = agent_id(instance, args, kwargs)
+    if assistant:
+        attributes[semconv.GEN_AI_AGENT_ID] = assistant
     return attributes
-
-
-def _config(args: Args, kwargs: Kwargs) -> Mapping[str, Any]:
-    config = args[1] if len(args) > 1 else kwargs.get("config")
-    return config if config is not None else {}
-
-
-def _configurable(instance: Any, args: Args, kwargs: Kwargs) -> Mapping[str, Any]:
-    given = _config(args, kwargs).get("configurable")
-    bound = (instance.config or {}).get("configurable")
-    if not bound:
-        return given or {}
-    return {**bound, **(given or {})}
-
-
-def metadata(instance: Any, args: Args, kwargs: Kwargs) -> Mapping[str, Any]:
-    """The metadata of the ``RunnableConfig``."""
-    return {**((instance.config or {}).get("metadata") or {}), **(_config(args, kwargs).get("metadata") or {})}
-
-
-def graph_identity(instance: Any, args: Args, kwargs: Kwargs) -> Mapping[str, str]:
-    """Thread, user and run from the ``RunnableConfig``; the user that a LangGraph server authenticated comes first."""
-    if len(args) < 2 and not kwargs.get("config") and not instance.config:
-        return {}
-    configurable = _configurable(instance, args, kwargs)
-    told = metadata(instance, args, kwargs)
-    found = {
-        "session_id": configurable.get("thread_id") or told.get("thread_id"),
-        "user_id": configurable.get("langgraph_auth_user_id") or configurable.get("user_id") or told.get("user_id"),
-        "tenant_id": configurable.get("tenant_id") or told.get("tenant_id"),
-        "run_id": _config(args, kwargs).get("run_id"),
-    }
-    return {name: str(value) for name, value in found.items() if value}
 
 
 def _input_messages(given: Any) -> Sequence[BaseMessage] | None:
@@ -102,17 +84,12 @@ def loop_left(instance: Any, _args: Args, _kwargs: Kwargs, suppressed: Any) -> N
 
     LangGraph ends a run that was interrupted as if it had succeeded; ``suppressed`` says that it was.
     """
-    op = current_operation()
+    op = current_record()
     if op is None or op.kind != "agent.invoke":
         return
     op.result = getattr(instance, "output", None)
     if suppressed:
         op.interrupted = True
-
-
-def is_interrupt(error: BaseException) -> bool:
-    """LangGraph's own control flow: interrupts, hand-offs to a parent graph, draining."""
-    return isinstance(error, GraphBubbleUp)
 
 
 def graph_answer(_instance: Any, args: Args, kwargs: Kwargs, value: Any) -> Any:
@@ -168,6 +145,6 @@ GRAPH = Shape(
     takes=frozenset(("inputs", "messages", "system")),
     answer=graph_answer,
     answer_chunks=graph_chunks,
-    is_interrupt=is_interrupt,
+    follows=graph_handoffs,
 )
 INVOKE = replace(GRAPH, layer=INVOKE_LAYER, opening_of="", answer=invoke_answer, answer_chunks=None)

@@ -4,7 +4,6 @@ from dataclasses import replace
 from typing import Any
 
 from spanhook import semconv
-from spanhook.instrument.langgraph.graph import is_interrupt
 from spanhook.shape import Args, Attributes, Change, Kwargs, Request, Shape, first, with_first
 
 
@@ -36,6 +35,5 @@ STEP = Shape(
     rewrite=step_rewrite,
     takes=frozenset(("inputs",)),
     answer=step_answer,
-    is_interrupt=is_interrupt,
     on_demand=True,
 )

@@ -1,15 +1,15 @@
 """What is written to LangGraph's memory store; reading it is no operation."""
 
-import asyncio
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from langgraph.store.base import PutOp
+from langgraph.store.base import PutOp, SearchOp
 
 from spanhook import semconv
+from spanhook.current import Within
+from spanhook.instrument.langgraph.transport import Item, handed_over, item, made, passes_on, sought, waits
 from spanhook.shape import Args, Attributes, Change, Kwargs, Request, Shape
 
-LAYER = "langgraph.store"
 _PUT = ("namespace", "key", "value")
 
 
@@ -19,6 +19,37 @@ def _named(args: Args, kwargs: Kwargs) -> dict[str, Any]:
 
 def _where(namespace: Iterable[str]) -> str:
     return "/".join(namespace)
+
+
+# ----------------------------------------------------------------------------------------------- one item
+
+
+def _item(args: Args, kwargs: Kwargs) -> Item:
+    given = _named(args, kwargs)
+    return item(given["namespace"], given["key"])
+
+
+def _passed_on(store: Any, args: Args, kwargs: Kwargs) -> bool:
+    written = _item(args, kwargs)
+    if not passes_on(frozenset((written,))):
+        return False
+    waits(store, written)
+    return True
+
+
+def putting(store: Any, args: Args, kwargs: Kwargs) -> Shape | None:
+    return None if _passed_on(store, args, kwargs) else PUT
+
+
+def deleting(store: Any, args: Args, kwargs: Kwargs) -> Shape | None:
+    return None if _passed_on(store, args, kwargs) else DELETE
+
+
+def put_prepare(store: Any, args: Args, kwargs: Kwargs) -> tuple[Args, Kwargs]:
+    written = _item(args, kwargs)
+    made(frozenset((written,)))
+    waits(store, written)
+    return args, kwargs
 
 
 def put_start(_instance: Any, args: Args, kwargs: Kwargs) -> Attributes:
@@ -45,26 +76,35 @@ def put_rewrite(_instance: Any, args: Args, kwargs: Kwargs, change: Change) -> t
     return (*by_position, *args[len(_PUT) :]), {**kwargs, **by_name}
 
 
+# ----------------------------------------------------------------------------------------------- batches
+
+
 def _ops(args: Args, kwargs: Kwargs) -> Sequence[Any] | None:
     """What a batch consists of; ``None`` for an iterator, which must be left to the store."""
     ops = args[0] if args else kwargs["ops"]
     return ops if isinstance(ops, list | tuple) else None
 
 
-def writes(instance: Any, args: Args, kwargs: Kwargs) -> Shape | None:
-    """Batches with something written; what a store's own background task passes on was gated when it was put."""
-    task = getattr(instance, "_task", None)
-    if task is not None and _current_task() is task:
-        return None
+def _items(args: Args, kwargs: Kwargs) -> frozenset[Item]:
+    """Where a batch writes; of an iterator, by what it would be known again."""
     ops = _ops(args, kwargs)
-    return BATCH if ops is None or any(isinstance(op, PutOp) for op in ops) else None
+    if ops is None:
+        return frozenset(((id(args[0] if args else kwargs["ops"]),),))
+    return frozenset(item(op.namespace, op.key) for op in ops if isinstance(op, PutOp))
 
 
-def _current_task() -> Any:
-    try:
-        return asyncio.current_task()
-    except RuntimeError:
-        return None
+def batching(store: Any, args: Args, kwargs: Kwargs) -> Shape | Within | None:
+    """Batches with something written, that was not gated before."""
+    behalf = handed_over(store, _ops(args, kwargs) or ())
+    if behalf is not None:
+        return behalf
+    written = _items(args, kwargs)
+    return BATCH if written and not passes_on(written) else None
+
+
+def batch_prepare(_instance: Any, args: Args, kwargs: Kwargs) -> tuple[Args, Kwargs]:
+    made(_items(args, kwargs))
+    return args, kwargs
 
 
 def batch_start(instance: Any, args: Args, kwargs: Kwargs) -> Attributes:
@@ -92,23 +132,47 @@ def batch_rewrite(_instance: Any, args: Args, kwargs: Kwargs, change: Change) ->
     puts = [index for index, op in enumerate(ops) if isinstance(op, PutOp)]
     if not isinstance(items, list | tuple) or len(items) != len(puts):
         raise ValueError(f"the batch writes {len(puts)} items; op.replace(inputs=[...]) needs as many")
-    for index, item in zip(puts, items, strict=True):
-        new: Mapping[str, Any] = item
+    for index, given in zip(puts, items, strict=True):
+        new: Mapping[str, Any] = given
         ops[index] = ops[index]._replace(namespace=tuple(new["namespace"]), key=new["key"], value=new["value"])
     return (ops,), {}
 
 
-def _shape(**parts: Any) -> Shape:
-    return Shape(
-        kind="memory.store",
-        layer=LAYER,
-        transport_of=frozenset((LAYER,)),  # `put` ends in `batch` of the same store
-        same_instance=True,
-        **parts,
-    )
+# ----------------------------------------------------------------------------------------------- searches
 
 
+def search_start(store: Any, args: Args, kwargs: Kwargs) -> None:
+    """No operation; but what a batching store does for it, such as embeddings, is done for whoever searches."""
+    query = kwargs.get("query")
+    if query:
+        waits(store, sought(SearchOp(args[0], query=query)))
+
+
+_PARTS: Mapping[str, Any] = {"kind": "memory.store", "layer": "langgraph.store"}
 _WRITES = frozenset(("arguments", "inputs"))
-PUT = _shape(start=put_start, request=put_request, rewrite=put_rewrite, takes=_WRITES)
-DELETE = _shape(start=delete_start, request=put_request, rewrite=put_rewrite, takes=frozenset(("arguments",)))
-BATCH = _shape(start=batch_start, names=batch_names, request=batch_request, rewrite=batch_rewrite, takes=_WRITES)
+PUT = Shape(
+    **_PARTS,
+    start=put_start,
+    request=put_request,
+    rewrite=put_rewrite,
+    takes=_WRITES,
+    prepare=put_prepare,
+)
+DELETE = Shape(
+    **_PARTS,
+    start=delete_start,
+    request=put_request,
+    rewrite=put_rewrite,
+    takes=frozenset(("arguments",)),
+    prepare=put_prepare,
+)
+BATCH = Shape(
+    **_PARTS,
+    start=batch_start,
+    names=batch_names,
+    request=batch_request,
+    rewrite=batch_rewrite,
+    takes=_WRITES,
+    prepare=batch_prepare,
+)
+SEARCH = Shape(**_PARTS, start=search_start)

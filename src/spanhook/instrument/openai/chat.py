@@ -38,6 +38,7 @@ def chat_request(_instance: Any, args: Args, kwargs: Kwargs) -> Request:
         messages=messages,
         system=system_of(messages),
         tools=[tool_name(tool) for tool in body.get("tools") or body.get("functions") or ()],
+        tool_definitions=body.get("tools") or body.get("functions") or (),
         inputs=body.get("messages"),
         model=str(body.get("model") or ""),
     )

@@ -1,5 +1,6 @@
 """Reading what came back, in whichever form the caller asked for it: a model, a dict, a raw response."""
 
+import copy
 from collections.abc import Mapping
 from typing import Any
 
@@ -8,6 +9,7 @@ from openai._models import BaseModel
 from openai._response import BaseAPIResponse
 
 from spanhook import semconv
+from spanhook.copying import copied, copied_model, copies
 from spanhook.driving import drive
 from spanhook.shape import Attributes
 from spanhook.usage import NANO, Usage
@@ -16,6 +18,16 @@ Fields = Mapping[str, Any]
 _NO_FIELDS: Fields = {}
 RAW = (LegacyAPIResponse, BaseAPIResponse)
 """What ``with_raw_response`` and ``with_streaming_response`` give the caller."""
+
+copies(BaseModel)(copied_model)
+
+
+@copies(*RAW)
+def copied_raw(raw: Any) -> Any:
+    """A raw response with models of its own; the HTTP response in it is the application's."""
+    twin = copy.copy(raw)
+    twin._parsed_by_type = copied(raw._parsed_by_type)
+    return twin
 
 
 def fields_of(value: Any) -> Fields:

@@ -49,6 +49,7 @@ def responses_request(_instance: Any, args: Args, kwargs: Kwargs) -> Request:
         messages=to_messages(body.get("input")),
         system=str(body.get("instructions") or ""),
         tools=[tool_name(tool) for tool in body.get("tools") or ()],
+        tool_definitions=body.get("tools") or (),
         inputs=body.get("input"),
         model=str(body.get("model") or ""),
     )

@@ -1,0 +1,208 @@
+"""Agent libraries and provider SDKs that spanhook knows of and does not bind: what they are called, what bypasses it.
+
+A library that gets an instrumentor leaves this table. Not in it: what makes all its calls through another library that
+is in it or bound, such as langchain-anthropic, deepagents, instructor or Aegra. Names of modules, distributions and
+scopes are those of the packages' own source.
+"""
+
+from dataclasses import dataclass
+from typing import Final
+
+
+@dataclass(frozen=True, slots=True)
+class Bypass:
+    """What bypasses spanhook while a library is not bound.
+
+    Attributes:
+        what: That.
+        direct: Whether it does not where a library calls that is bound.
+    """
+
+    what: str
+    direct: bool = False
+
+
+MODELS: Final = Bypass("model calls made with it directly", direct=True)
+EMBEDDINGS: Final = Bypass("embeddings made with it directly", direct=True)
+TOOL_CALLS: Final = Bypass("tool calls made with it directly", direct=True)
+TOOLS: Final = Bypass("its tools")
+AGENTS: Final = Bypass("its agents and tools")
+ALL: Final = Bypass("its agents, tools and model calls")
+
+
+@dataclass(frozen=True, slots=True)
+class Tracing:
+    """How a library traces itself.
+
+    Attributes:
+        scopes: Instrumentation scopes of its OpenTelemetry spans; none where its traces are its own.
+        when: Under which circumstances.
+    """
+
+    scopes: tuple[str, ...]
+    when: str
+
+
+@dataclass(frozen=True, slots=True)
+class Known:
+    """A library.
+
+    Attributes:
+        library: The name users know it by.
+        bypass: What bypasses spanhook while it is not bound.
+        distributions: Under which names it is installed; its own, with hyphens, unless given.
+        modules: Those of which one is imported where it is in use; the one of its name unless given.
+        use: What it is while it is in use.
+        mark: A file or folder of which its package has one, where others use the module's name too.
+        shared: Whether it comes with a distribution that is mostly there for something else, so that being
+            installed says nothing.
+        tracing: How it traces itself, if it does.
+    """
+
+    library: str
+    bypass: Bypass
+    distributions: tuple[str, ...] = ()
+    modules: tuple[str, ...] | None = None
+    use: str = "imported"
+    mark: tuple[str, ...] = ()
+    shared: bool = False
+    tracing: Tracing | None = None
+
+    def __post_init__(self) -> None:
+        """Fill in what follows from the name."""
+        if not self.distributions:
+            object.__setattr__(self, "distributions", (self.library.replace(".", "-").replace("_", "-"),))
+        if self.modules is None:
+            object.__setattr__(self, "modules", (self.library,))
+
+
+BEDROCK: Final = Known("botocore", MODELS, modules=(), use="used for Bedrock", shared=True)
+"""In use once it makes a client of one of Bedrock's services: nothing else tells those who call models on AWS."""
+
+_PROVIDERS = (
+    Known("ai21", MODELS),
+    Known("anthropic", MODELS, tracing=Tracing(("com.anthropic.sdk.python",), "unless ANTHROPIC_OPEN_TELEMETRY=false")),
+    Known(
+        "azure.ai.inference",
+        MODELS,
+        tracing=Tracing((), "if the application calls AIInferenceInstrumentor().instrument()"),
+    ),
+    BEDROCK,
+    Known("cerebras.cloud.sdk", MODELS),
+    Known("cohere", MODELS),
+    Known("dashscope", MODELS),
+    Known("fireworks", MODELS, ("fireworks-ai",)),
+    Known("google.genai", MODELS),
+    Known("google.generativeai", MODELS),
+    Known("groq", MODELS),
+    Known(
+        "huggingface_hub",
+        MODELS,
+        modules=("huggingface_hub.inference._client", "huggingface_hub.inference._generated._async_client"),
+        shared=True,
+    ),
+    Known("ibm_watsonx_ai", MODELS),
+    Known("litellm", MODELS, tracing=Tracing(("litellm",), "if the application sets its callback otel")),
+    Known(
+        "mistralai",
+        MODELS,
+        # version 1 has a module mistralai, later ones a namespace, which no hook is told of
+        modules=("mistralai", "mistralai.client"),
+        tracing=Tracing(("mistralai_sdk_tracer",), "if the application calls configure_telemetry(client)"),
+    ),
+    Known("ollama", MODELS),
+    Known("replicate", MODELS),
+    Known("together", MODELS),
+    Known(
+        "vertexai",
+        MODELS,
+        ("google-cloud-aiplatform", "vertexai"),
+        modules=("vertexai.generative_models",),
+        shared=True,
+    ),
+    Known("voyageai", EMBEDDINGS),
+    Known("writerai", MODELS, ("writer-sdk",)),
+    Known(
+        "xai_sdk",
+        MODELS,
+        tracing=Tracing(("xai_sdk.sync.chat", "xai_sdk.aio.chat"), "unless XAI_SDK_DISABLE_TRACING=1"),
+    ),
+)
+
+_AGENTS = (
+    Known(
+        "ag2",
+        ALL,
+        ("ag2", "pyautogen"),
+        modules=("ag2", "autogen"),
+        mark=("hitl.py", "agentchat"),
+        tracing=Tracing(("opentelemetry.instrumentation.ag2",), "if the application adds its TelemetryMiddleware"),
+    ),
+    Known(
+        "agent_framework",
+        ALL,
+        ("agent-framework-core", "agent-framework"),
+        tracing=Tracing(("agent_framework",), "unless ENABLE_INSTRUMENTATION=false"),
+    ),
+    Known("agno", ALL),
+    Known(
+        "autogen_agentchat",
+        AGENTS,
+        ("autogen-agentchat", "autogen-core"),
+        modules=("autogen_core", "autogen_agentchat"),
+        tracing=Tracing(("autogen-core",), "always"),
+    ),
+    Known("camel", ALL, ("camel-ai",)),
+    Known(
+        "claude_agent_sdk", ALL, tracing=Tracing((), "the Claude Code it starts, with CLAUDE_CODE_ENABLE_TELEMETRY=1")
+    ),
+    Known(
+        "crewai",
+        ALL,
+        tracing=Tracing(("crewai", "crewai.telemetry"), "to CrewAI, unless CREWAI_DISABLE_TELEMETRY=true"),
+    ),
+    Known("dspy", AGENTS),
+    Known(
+        "fast_agent",
+        AGENTS,
+        ("fast-agent-mcp",),
+        tracing=Tracing(("fast_agent.core.run_lifecycle", "fast_agent.agents.llm_decorator"), "always"),
+    ),
+    Known("fastmcp", TOOLS, tracing=Tracing(("fastmcp",), "unless FASTMCP_TELEMETRY_MODE=off")),
+    Known("google.adk", ALL, tracing=Tracing(("gcp.vertex.agent",), "always")),
+    Known("haystack", ALL, ("haystack-ai",), mark=("core/pipeline",)),
+    Known("livekit.agents", ALL, tracing=Tracing(("livekit-agents",), "always")),
+    Known("llama_index.core", AGENTS),
+    Known("mcp", TOOL_CALLS, mark=("shared/exceptions.py",), tracing=Tracing(("mcp-python-sdk",), "always")),
+    Known(
+        "openai_agents",
+        AGENTS,
+        modules=("agents",),
+        mark=("function_schema.py",),
+        tracing=Tracing((), "to OpenAI, unless OPENAI_AGENTS_DISABLE_TRACING=1; not as OpenTelemetry spans"),
+    ),
+    Known(
+        "pipecat", ALL, ("pipecat-ai",), tracing=Tracing(("pipecat",), "if the application sets enable_tracing=True")
+    ),
+    Known(
+        "pydantic_ai",
+        AGENTS,
+        ("pydantic-ai-slim", "pydantic-ai"),
+        tracing=Tracing(("pydantic-ai",), "if the application calls Agent.instrument_all() or logfire does"),
+    ),
+    Known(
+        "semantic_kernel",
+        AGENTS,
+        tracing=Tracing(
+            (
+                "semantic_kernel.functions.kernel_function",
+                "semantic_kernel.utils.telemetry.model_diagnostics.decorators",
+            ),
+            "functions always, models with SEMANTICKERNEL_EXPERIMENTAL_GENAI_ENABLE_OTEL_DIAGNOSTICS=true",
+        ),
+    ),
+    Known("smolagents", AGENTS),
+    Known("strands", AGENTS, ("strands-agents",), tracing=Tracing(("strands.telemetry.tracer",), "always")),
+)
+
+KNOWN: Final = tuple(sorted((*_PROVIDERS, *_AGENTS), key=lambda known: known.library))

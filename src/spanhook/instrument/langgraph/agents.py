@@ -1,0 +1,120 @@
+"""What an agent is called, and whom its run is for: from the graph, its ``RunnableConfig`` and its ``context=``."""
+
+from collections.abc import Mapping
+from typing import Any
+from uuid import UUID
+
+from langchain_core.runnables.config import var_child_runnable_config
+
+from spanhook.current import current_record
+from spanhook.instrument.langchain_core.handoffs import UNNAMED, explicit_name
+from spanhook.shape import Args, Kwargs
+
+_NOTHING: Mapping[str, Any] = {}
+
+
+def agent_name(instance: Any, args: Args, kwargs: Kwargs) -> str:
+    """The name that the graph was given, else that of the tool or node it runs in, else the server's for it."""
+    return (
+        explicit_name(instance)
+        or str((instance.config or _NOTHING).get("run_name") or "")
+        or _tool_around()
+        or _node_around(args, kwargs)
+        or _served_as(instance, args, kwargs)
+        or UNNAMED
+    )
+
+
+def agent_id(instance: Any, args: Args, kwargs: Kwargs) -> str:
+    """The id of the server's assistant; empty outside of a server."""
+    return _id(configurable(instance, args, kwargs).get("assistant_id"))
+
+
+def _tool_around() -> str:
+    around = current_record()
+    return around.name if around is not None and around.kind == "tool.execute" else ""
+
+
+def _node_around(args: Args, kwargs: Kwargs) -> str:
+    """The node that the graph stands in, or is called in."""
+    for config in (_config(args, kwargs), var_child_runnable_config.get()):
+        node = ((config or _NOTHING).get("metadata") or _NOTHING).get("langgraph_node")
+        if node:
+            return str(node)
+    return ""
+
+
+def _served_as(instance: Any, args: Args, kwargs: Kwargs) -> str:
+    return _id(configurable(instance, args, kwargs).get("graph_id") or metadata(instance, args, kwargs).get("graph_id"))
+
+
+# ----------------------------------------------------------------------------------------------- what it was given
+
+
+def _config(args: Args, kwargs: Kwargs) -> Mapping[str, Any]:
+    config = args[1] if len(args) > 1 else kwargs.get("config")
+    return config if config is not None else _NOTHING
+
+
+def configurable(instance: Any, args: Args, kwargs: Kwargs) -> Mapping[str, Any]:
+    """What is configured for the run: with the graph, then with the call."""
+    given = _config(args, kwargs).get("configurable")
+    bound = (instance.config or _NOTHING).get("configurable")
+    if not bound:
+        return given or _NOTHING
+    return {**bound, **(given or _NOTHING)}
+
+
+def metadata(instance: Any, args: Args, kwargs: Kwargs) -> Mapping[str, Any]:
+    """The metadata of the ``RunnableConfig``."""
+    bound = (instance.config or _NOTHING).get("metadata")
+    return {**(bound or _NOTHING), **(_config(args, kwargs).get("metadata") or _NOTHING)}
+
+
+# ----------------------------------------------------------------------------------------------- whom it is for
+
+
+def graph_identity(instance: Any, args: Args, kwargs: Kwargs) -> Mapping[str, str]:
+    """User, tenant, session and run.
+
+    The user that a LangGraph server authenticated comes first; then what is configured, the context, and the metadata.
+    """
+    context = kwargs.get("context")
+    if context is None and len(args) < 2 and not kwargs.get("config") and not instance.config:
+        return {}
+    sources = (configurable(instance, args, kwargs), context, metadata(instance, args, kwargs))
+    found = {
+        "session_id": _first(sources, "thread_id", "session_id"),
+        "user_id": _authenticated(sources[0]) or _first(sources, "user_id", "user.identity"),
+        "tenant_id": _first(sources, "tenant_id"),
+        "run_id": _id(_config(args, kwargs).get("run_id")),
+    }
+    return {name: value for name, value in found.items() if value}
+
+
+def _authenticated(configured: Mapping[str, Any]) -> str:
+    return _first((configured,), "langgraph_auth_user_id", "langgraph_auth_user.identity")
+
+
+def _first(sources: tuple[Any, ...], *names: str) -> str:
+    """The first id that there is, asking the sources in order for each of the names."""
+    for source in sources:
+        for name in names:
+            if found := _id(_field(source, name)):
+                return found
+    return ""
+
+
+def _field(source: Any, name: str) -> Any:
+    """A field of a mapping or of any other object, ``a.b`` that of a field; ``None`` where it cannot be had."""
+    name, _, inner = name.partition(".")
+    try:
+        found = source.get(name) if isinstance(source, Mapping) else getattr(source, name, None)
+    except Exception:
+        return None  # the application's own code, which may raise anything
+    return _field(found, inner) if inner else found
+
+
+def _id(value: Any) -> str:
+    """An id as a string; empty for whatever is none, and might be anything."""
+    return str(value) if isinstance(value, str | int | UUID) and not isinstance(value, bool) and value else ""

@@ -1,0 +1,29 @@
+"""Hand-offs that leave a graph: those which its nodes ask for themselves, as no tool was asked about them before."""
+
+from collections.abc import Iterable, Iterator
+from typing import Any
+from weakref import WeakSet
+
+from langgraph.errors import ParentCommand
+
+from spanhook.instrument.langchain_core.control import control
+from spanhook.instrument.langchain_core.handoffs import DELEGATE, Handoff, Target, not_asked, targets
+from spanhook.shape import Args, Following, Kwargs
+
+_told: "WeakSet[ParentCommand]" = WeakSet()
+"""Hand-offs on their way out of more than one graph."""
+
+
+def graph_handoffs(
+    _instance: Any, _args: Args, _kwargs: Kwargs, _result: Any, error: BaseException | None
+) -> Iterable[Following]:
+    """The hand-off that a graph has ended with."""
+    if not isinstance(error, ParentCommand) or error in _told or control(error) != "success":
+        return ()
+    found = not_asked(targets(error.args[0]))
+    return _leave(error, found) if found else ()
+
+
+def _leave(error: ParentCommand, found: list[Target]) -> Iterator[Following]:
+    yield Following(DELEGATE, Handoff(found))
+    _told.add(error)

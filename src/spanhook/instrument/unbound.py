@@ -1,0 +1,129 @@
+"""Which agent libraries are here and not bound: imported, or only installed. Looks, and imports nothing for it."""
+
+import difflib
+import os
+import sys
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from importlib import metadata
+from importlib.machinery import ModuleSpec
+from types import ModuleType
+from typing import Any
+
+from packaging.requirements import Requirement
+
+from spanhook.errors import ConfigurationError, log
+from spanhook.instrument import INSTRUMENTORS, instrumentor
+from spanhook.instrument.known import KNOWN, Bypass, Known
+
+
+@dataclass(frozen=True, slots=True)
+class Unbound:
+    """A library that is here and not bound.
+
+    Attributes:
+        known: Which.
+        version: The installed one; empty if no distribution tells it.
+    """
+
+    known: Known
+    version: str
+
+    @property
+    def name(self) -> str:
+        """What it is called, with its version."""
+        return f"{self.known.library} {self.version or '(of unknown version)'}"
+
+    @property
+    def fix(self) -> str:
+        """What to do about it."""
+        library = self.known.library
+        accept = f"accept it with SPANHOOK_ALLOW={library} or Settings(allow=[{library!r}])"
+        if library in INSTRUMENTORS:
+            mend = "call spanhook.instrument() again" if self.version else "install it, so that its version is known"
+            return f"{mend}, or {accept}"
+        if self.known.bypass.direct:
+            return f"if only libraries that are bound ({', '.join(INSTRUMENTORS)}) call it, {accept}"
+        return f"spanhook has no instrumentor for it yet: do without it, or {accept}"
+
+    @property
+    def warning(self) -> str:
+        """What there is to say of it where it may stay, after its name."""
+        return f"is {self.known.use} but not bound: {self.known.bypass.what} bypass spanhook; {self.fix}"
+
+    @property
+    def violation(self) -> str:
+        """What there is to say of it where it may not, and is in use already, after its name."""
+        about = f"{self.known.bypass.what} would bypass spanhook; {self.fix}"
+        return f"is {self.known.use} but not bound, which strict mode does not allow: {about}"
+
+    def refusal(self, what: str) -> str:
+        """What to say where ``what`` it is refused, such as the import of it."""
+        about = f"{self.known.bypass.what} would bypass spanhook; {self.fix}"
+        return f"strict mode refused {what} {self.name}, which is not bound: {about}"
+
+
+def libraries() -> Iterator[Known]:
+    """Every library that spanhook knows, bound or not."""
+    for name in INSTRUMENTORS:
+        found = instrumentor(name)
+        modules = tuple(dict.fromkeys(entry.module for entry in found.table))
+        yield Known(name, Bypass("its calls"), (Requirement(found.requirement).name,), modules)
+    yield from (known for known in KNOWN if known.library not in INSTRUMENTORS)
+
+
+def named(given: Iterable[str]) -> frozenset[str]:
+    """The libraries meant by ``given``: names of libraries, of their modules, or of their distributions.
+
+    Raises:
+        ConfigurationError: spanhook does not know one of them.
+    """
+    names: dict[str, str] = {}
+    for known in libraries():
+        names |= dict.fromkeys((*(known.modules or ()), *known.distributions, known.library), known.library)
+    found: set[str] = set()
+    for name in given:
+        library = names.get(name.strip())
+        if library is None:
+            close = difflib.get_close_matches(name, names, 1)
+            hint = f"did you mean {close[0]!r}?" if close else "spanhook doctor lists those that are not bound here"
+            raise ConfigurationError(f"unknown library {name!r} to allow; {hint}")
+        found.add(library)
+    return frozenset(found)
+
+
+def is_bound(known: Known) -> bool:
+    """Whether it is one that spanhook binds, and it has."""
+    return known.library in INSTRUMENTORS and instrumentor(known.library).is_instrumented_by_opentelemetry
+
+
+def imported(known: Known) -> bool:
+    """Whether a module of it is imported."""
+    found = (sys.modules.get(name) for name in known.modules or ())
+    return any(module is not None and is_of(known, spec_of(module)) for module in found)
+
+
+def version(known: Known) -> str:
+    """The installed version, or empty."""
+    for name in known.distributions:
+        try:
+            return metadata.version(name) or ""
+        except Exception as error:  # metadata that cannot be read keeps nobody from importing what it is of
+            log.debug("spanhook: version of %s: %s", name, error)
+    return ""
+
+
+def is_of(known: Known, spec: ModuleSpec | None) -> bool:
+    """Whether what was found under the name of a module is the library's, and nobody else's package of that name."""
+    if not known.mark:
+        return True
+    folders = (spec.submodule_search_locations if spec is not None else None) or ()
+    return any(os.path.exists(os.path.join(folder, mark)) for folder in folders for mark in known.mark)
+
+
+def spec_of(module: Any) -> ModuleSpec | None:
+    """The spec of a module, without loading one that loads itself when it is first used."""
+    try:
+        return ModuleType.__getattribute__(module, "__spec__")
+    except (AttributeError, TypeError):
+        return None

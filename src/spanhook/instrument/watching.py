@@ -1,0 +1,178 @@
+"""Telling of agent libraries that are in use and not bound, as they get imported, and refusing them where strict.
+
+A hook that wrapt calls after an import cannot be taken back, so each asks what holds now.
+"""
+
+import sys
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from functools import partial
+from importlib.machinery import ModuleSpec
+from types import ModuleType
+from typing import Any
+
+import wrapt
+
+from spanhook.errors import RequirementError, UnboundError, internal, log
+from spanhook.instrument.engine import Bindings
+from spanhook.instrument.known import BEDROCK, Known
+from spanhook.instrument.refusing import Refusal, Refusals
+from spanhook.instrument.unbound import Unbound, imported, is_bound, is_of, libraries, spec_of, version
+from spanhook.shape import Args, Kwargs, Signal
+
+_BEDROCK_SERVICES = frozenset({"bedrock-runtime", "bedrock-agent-runtime", "bedrock-agentcore"})
+"""Services of AWS by which models and agents are called."""
+
+_IMPORT = "the import of"
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """What is to be done about libraries that are not bound.
+
+    Attributes:
+        everything: Whether all libraries were to be bound; where only some were, the rest is nobody's business.
+        strict: Whether they are refused rather than told of.
+        allowed: Those that may stay.
+    """
+
+    everything: bool = False
+    strict: bool = False
+    allowed: frozenset[str] = frozenset()
+
+
+class Watch:
+    """Watches imports by one rule.
+
+    Attributes:
+        rule: The rule in force.
+    """
+
+    def __init__(self) -> None:
+        self.rule = Rule()
+        self._by_module: dict[str, Known] = {}
+        self._listening: set[str] = set()
+        self._used: set[str] = set()
+        self._told: dict[str, object] = {}
+        self._refusals = Refusals(self._may_refuse, self._refusal)
+        self._bedrock = Bindings(
+            (
+                # What every client is made with, those of aiobotocore too.
+                Signal(
+                    module="botocore.loaders",
+                    name="Loader.load_service_model",
+                    after=f"{__name__}:service_loaded",
+                    optional=True,
+                ),
+            )
+        )
+
+    def follow(self, rule: Rule) -> None:
+        """Put a rule in force."""
+        self.rule = rule
+        if not rule.everything:
+            self._refusals.remove()
+            self._bedrock.restore()
+            return
+        self._by_module = {name: known for known in libraries() for name in known.modules or ()}
+        if rule.strict:
+            self._refusals.install()
+        else:
+            self._refusals.remove()
+        self._bedrock.bind()
+        self._listen()
+
+    def _listen(self) -> None:
+        for name, known in self._by_module.items():
+            if name not in sys.modules and name not in self._listening:
+                self._listening.add(name)
+                wrapt.register_post_import_hook(self._hook(known), name)
+
+    def _hook(self, known: Known) -> Callable[[ModuleType], None]:
+        def just_imported(module: ModuleType) -> None:
+            try:
+                self._listening.discard(module.__name__)
+                if self._minds(known) and is_of(known, spec_of(module)):
+                    self._seen(known, _IMPORT, module.__name__)
+            except UnboundError:
+                raise
+            except Exception as error:
+                internal.report("unbound", error)
+
+        return just_imported
+
+    def _minds(self, known: Known) -> bool:
+        return self.rule.everything and known.library not in self.rule.allowed and not is_bound(known)
+
+    def in_use(self) -> list[Unbound]:
+        """Libraries that are in use, not bound and not allowed."""
+        return [
+            Unbound(known, version(known))
+            for known in libraries()
+            if self._minds(known) and (known.library in self._used or imported(known))
+        ]
+
+    def importable(self) -> Iterator[Unbound]:
+        """Libraries that are installed and not in use, and would not be bound."""
+        for known in libraries():
+            found = version(known) if self._minds(known) and not known.shared else ""
+            if found and known.library not in self._used and not imported(known):
+                yield Unbound(known, found)
+
+    def check(self) -> None:
+        """Find out whether what is in use may be.
+
+        Raises:
+            RequirementError: It may not, by a strict rule.
+        """
+        if self.rule.strict and (found := self.in_use()):
+            raise RequirementError("; ".join(f"{one.name} {one.violation}" for one in found))
+
+    def tell(self) -> None:
+        """Warn of what is in use, once in a process for each library."""
+        for one in self.in_use():
+            self._warn(one)
+
+    def _warn(self, one: Unbound) -> None:
+        if self._first("warned", one):
+            log.warning("spanhook: %s %s", one.name, one.warning)
+
+    def _first(self, what: str, one: Unbound) -> bool:
+        mine = object()
+        return self._told.setdefault(f"{what} {one.known.library}", mine) is mine
+
+    def _seen(self, known: Known, what: str, module: str) -> None:
+        if self.rule.strict:
+            raise self._refused(known, what, module)
+        self._warn(Unbound(known, version(known)))
+
+    def _refused(self, known: Known, what: str, module: str) -> UnboundError:
+        one = Unbound(known, version(known))
+        if self._first("refused", one):  # who imports what may be missing takes the error for "not installed"
+            log.warning("spanhook: strict mode refused %s %s", what, one.name)
+        return UnboundError(one.refusal(what), name=module)
+
+    def _may_refuse(self, module: str) -> bool:
+        return module in self._by_module
+
+    def _refusal(self, module: str, spec: ModuleSpec) -> Refusal | None:
+        known = self._by_module[module]
+        if not self._minds(known) or not is_of(known, spec):
+            return None
+        return partial(self._refused, known, _IMPORT, module)
+
+    def service(self, name: str) -> None:
+        """A service of AWS is about to be called."""
+        self._used.add(BEDROCK.library)
+        if self._minds(BEDROCK):
+            self._seen(BEDROCK, f"a client of {name} from", BEDROCK.library)
+
+
+watch = Watch()
+
+
+def service_loaded(_instance: Any, args: Args, kwargs: Kwargs, _result: Any) -> None:
+    """What an AWS service is has been read, to make a client of it."""
+    name = args[0] if args else kwargs.get("service_name")
+    if name in _BEDROCK_SERVICES:
+        watch.service(str(name))

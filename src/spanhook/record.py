@@ -1,0 +1,258 @@
+"""One operation as the engine keeps it, from its request to its outcome.
+
+Hooks never get it: they get an ``Operation``, a view of it that is made for each run of a hook.
+"""
+
+import weakref
+from collections.abc import Mapping
+from itertools import count
+from types import MappingProxyType
+from typing import Any, Literal, NamedTuple
+
+from opentelemetry.context import Context
+from opentelemetry.trace import INVALID_SPAN, Span
+
+from spanhook import semconv
+from spanhook.clock import clock
+from spanhook.context import NOBODY, Identity, from_baggage
+from spanhook.decision import DecisionRecord
+from spanhook.encoding import encodable
+from spanhook.semconv import Coverage, Kind, Phase, Status
+from spanhook.shape import Args, Attributes, Chunks, Kwargs, Request, Shape
+from spanhook.usage import Leaves, Usage
+
+
+class Rewritten(NamedTuple):
+    """A call as a hook has rewritten it."""
+
+    args: Args
+    kwargs: Kwargs
+    fields: tuple[str, ...]
+    """What is different, in terms of ``Change``."""
+    model: str
+
+
+class Record:
+    """One unit of agent work, as far as it has come.
+
+    Attributes:
+        shape: How the library's call reads.
+        attributes: What was known before the call.
+        instance, args, kwargs: The library's call, as it will be or was made.
+        parent: The operation around it.
+        ambient: The identity that ``spanhook.context`` had set where it began.
+        before: The OpenTelemetry context where it began.
+        start_ns: When, on the clock that only goes forward.
+        given: Ids that the library knows.
+        plan: The hooks of its kind; ``None`` where there are none.
+        answer: What a hook answered with, as it gave it.
+        called: The call was made, or has begun.
+        opened: The stream that its call begins with has been made.
+        decided: A hook refused this very operation.
+        loose: Something inside was left for the reaper to end, which it does before it tells of the run.
+        foreign: It stands for a span of another instrumentation.
+        undescribed: What it is about could not be read.
+        routed: Its model calls others, which are counted themselves.
+        streamed, buffered: Its result is a stream; it is held back until hooks have seen it.
+        returned_ns: When the call had returned, or its stream had ended; 0 before.
+        state: What its hooks share.
+        view: The one for everybody who only reads it, as long as somebody does.
+        raw: What a tool returned before the framework made a message of it.
+    """
+
+    phase: Phase = "pre"
+    result: Any = None
+    error: BaseException | None = None
+    status: Status | Literal[""] = ""
+    span: Span = INVALID_SPAN
+    agent: str = ""
+    in_hook = False
+    decisions: tuple[DecisionRecord, ...] = ()
+    given: Mapping[str, str] = MappingProxyType({})
+    trusts_baggage = False
+    plan: Any = None
+    coverage: Coverage | None = None
+    answer: Any = None
+    called = False
+    opened = False
+    accounted = False
+    short_circuited = False
+    replaced = False
+    interrupted = False
+    abandoned = False
+    decided = False
+    ended = False
+    loose = False
+    foreign = False
+    undescribed = False
+    routed = False
+    streamed = False
+    buffered = False
+    first_chunk_ns = 0
+    returned_ns = 0
+    end_ns = 0
+    end_time_ns: int | None = None
+    modified: tuple[str, ...] = ()
+    own_usage: Usage | None = None
+    overheard: list[Chunks] | None = None
+    latch: Any = None
+    leaves: Leaves | None = None
+    run_decisions: list[semconv.Decision] | None = None
+    end_attributes: Attributes | None = None
+    raw: Any = None
+    state: dict[str, Any] | None = None
+    view: "weakref.ref[Any] | None" = None
+    _identity: Identity | None = None
+
+    def __init__(
+        self,
+        shape: Shape,
+        attributes: Attributes,
+        instance: Any,
+        args: Args,
+        kwargs: Kwargs,
+        parent: "Record | None",
+        ambient: Identity,
+        before: Context,
+        start_ns: int,
+    ) -> None:
+        self.shape = shape
+        self.kind: Kind = shape.kind
+        self.attributes = attributes
+        self.instance = instance
+        self.args = args
+        self.kwargs = kwargs
+        self.parent = parent
+        self.ambient = ambient
+        self.before = before
+        self.start_ns = start_ns
+        self._ends = count()
+
+    # ----------------------------------------------------------------- what it is about
+
+    @property
+    def name(self) -> str:
+        return str(self.attributes.get(self.shape.target_key, ""))
+
+    @property
+    def model(self) -> str:
+        return str(self.attributes.get(semconv.GEN_AI_REQUEST_MODEL, ""))
+
+    @property
+    def provider(self) -> str:
+        return str(self.attributes.get(semconv.GEN_AI_PROVIDER_NAME, ""))
+
+    @property
+    def event(self) -> str:
+        """Kind and phase, such as ``tool.execute.pre``."""
+        return f"{self.kind}.{self.phase}"
+
+    def works_on(self, names: frozenset[str]) -> bool:
+        """Whether one of ``names`` is what it works on, among others or alone, or may be."""
+        if self.name in names:
+            return True
+        if self.shape.names is None:
+            return False
+        several = self.shape.names(self.instance, self.args, self.kwargs)
+        return several is None or not names.isdisjoint(several)
+
+    @property
+    def root(self) -> "Record":
+        """The outermost operation around this one, or itself."""
+        op = self
+        while op.parent is not None:
+            op = op.parent
+        return op
+
+    @property
+    def identity(self) -> Identity:
+        """Whose it is: ``spanhook.context`` first, then what the library knows, then the operation around."""
+        known = self._identity
+        if known is None:
+            known = self._identity = self._identify()
+        return known
+
+    def _identify(self) -> Identity:
+        parent, ambient, given = self.parent, self.ambient, self.given
+        if parent is None:
+            if ambient is NOBODY and self.trusts_baggage:
+                ambient = from_baggage(self.before)
+            around = NOBODY
+        else:
+            around = parent.identity
+            if ambient is parent.ambient and not given:
+                return around if around.agent_id == self.agent else around._replace(agent_id=self.agent)
+        return Identity(
+            ambient.tenant_id or around.tenant_id or given.get("tenant_id", ""),
+            ambient.user_id or given.get("user_id", "") or around.user_id,
+            ambient.session_id or given.get("session_id", "") or around.session_id,
+            around.run_id or given.get("run_id", "") or clock.run_id(),
+            self.agent,
+            ambient.attributes or around.attributes,
+        )
+
+    def request(self) -> Request:
+        """The request in common terms; parts of it are the application's own objects."""
+        return self.shape.request(self.instance, self.args, self.kwargs)
+
+    # ----------------------------------------------------------------- what it used
+
+    @property
+    def usage(self) -> Usage:
+        """Tokens and cost, as ``Operation.usage``; a model call's own is the one that is counted."""
+        made = self.called and not self.in_hook
+        if self.leaves is not None:
+            used = self.leaves.total()
+            if self.own_usage is not None:
+                used.add_call(self._answered_by, self.own_usage)
+            if made and self.kind == "tool.execute":
+                used.add_tool(self.name)
+            return used
+        if self.own_usage is not None:
+            return self.own_usage
+        used = Usage()
+        used.llm_calls = int(made and self.kind == "llm.call")
+        if made and self.kind == "tool.execute":
+            used.add_tool(self.name)
+        return used
+
+    @property
+    def usage_by_model(self) -> Mapping[str, Usage]:
+        """``usage`` per model that answered; only models that used tokens."""
+        used = self.usage
+        per_model = used.by_model
+        if not per_model:
+            per_model = {self._answered_by: used}
+        return {model: one for model, one in per_model.items() if one.total_tokens}
+
+    @property
+    def _answered_by(self) -> str:
+        return str((self.end_attributes or {}).get(semconv.GEN_AI_RESPONSE_MODEL) or self.model)
+
+    # ----------------------------------------------------------------- what becomes of it
+
+    @property
+    def out(self) -> bool:
+        """Whether the result, or part of it, has been handed out already."""
+        return self.streamed and not self.buffered
+
+    def rewrite(self, rewritten: Rewritten) -> None:
+        """Have another call made."""
+        self.args, self.kwargs = rewritten.args, rewritten.kwargs
+        self.modified = tuple(dict.fromkeys((*self.modified, *rewritten.fields)))
+        if rewritten.model != self.model:
+            self.attributes[semconv.GEN_AI_REQUEST_MODEL] = rewritten.model
+            self.span.set_attribute(semconv.GEN_AI_REQUEST_MODEL, encodable(rewritten.model))
+
+    def ends(self) -> bool:
+        """Whether this is the first time that it is asked, whichever threads ask."""
+        return next(self._ends) == 0
+
+    def shared(self) -> dict[str, Any]:
+        """What its hooks share."""
+        if self.state is None:
+            self.state = {}
+        return self.state
+
+    def __repr__(self) -> str:
+        return f"<Operation {self.kind} {self.name!r} {self.status or self.phase}>"
