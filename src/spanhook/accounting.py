@@ -15,15 +15,19 @@ from spanhook.usage import Leaves, Usage
 def account(op: Record) -> None:
     """Count a call that was made, once: its usage into the counters, and both into every operation around it."""
     if op.accounted or not op.called:
+        if op.owing is not None:  # an interrupt came between
+            _roll_up(op)
         return
-    op.accounted = True
     kind = op.kind
     if kind == "tool.execute":
-        _roll_up(op, op.name, None)
+        op.owed, op.owing, op.accounted = (op.name, None), op.parent, True
+        _roll_up(op)
         return
     if kind not in ("llm.call", "embeddings.create"):
+        op.accounted = True
         return
     if op.routed:
+        op.accounted = True
         op.own_usage = None  # the models it called have been counted
         return
     if op.own_usage is None and op.overheard:
@@ -33,7 +37,9 @@ def account(op: Record) -> None:
         if kind == "llm.call":
             used = Usage()
             used.llm_calls = 1
-            _roll_up(op, op.model, used)
+            op.owed, op.owing, op.accounted = (op.model, used), op.parent, True
+            _roll_up(op)
+        op.accounted = True
         return
     model = (op.end_attributes or {}).get(semconv.GEN_AI_RESPONSE_MODEL) or op.model
     prices.price(used, op.provider, model)
@@ -50,6 +56,8 @@ def account(op: Record) -> None:
         )
     )
     read, write, reasoning = used.cache_read_tokens, used.cache_write_tokens, used.reasoning_tokens
+    # From here on nothing is called until all is counted, so that an interrupt comes before or after it.
+    op.owed, op.owing, op.accounted = (model, used), op.parent, True
     vector[0] += used.input_tokens - read - write
     vector[3] += used.output_tokens - reasoning
     if read or write or reasoning:
@@ -62,12 +70,13 @@ def account(op: Record) -> None:
         vector[UNPRICED] += used.unpriced_tokens
     if kind == "llm.call":
         used.llm_calls = 1
-    if op.parent is not None:
-        _roll_up(op, model, used)
+    if op.owing is not None:
+        _roll_up(op)
 
 
 def _overheard(op: Record) -> None:
     """Take what the transport's streams told, for an operation whose own result told no usage."""
+    total: Usage | None = None
     for chunks in op.overheard or ():
         try:
             attributes, used = chunks.response()
@@ -76,21 +85,28 @@ def _overheard(op: Record) -> None:
             continue
         op.end_attributes = {**attributes, **(op.end_attributes or {})}
         if used is not None:
-            if op.own_usage is None:
-                op.own_usage = Usage()
-            op.own_usage.add(used)
+            if total is None:
+                total = Usage()
+            total.add(used)
+    op.own_usage = total
 
 
-def _roll_up(op: Record, model: str, used: Usage | None) -> None:
+def _roll_up(op: Record) -> None:
+    """Tell the operations around of what this one used, from ``op.owing`` on."""
     around = op.parent
     if around is not None and op.kind == around.kind == "llm.call" and not op.in_hook:
         around.routed = True
+    owed, around = op.owed, op.owing
+    assert owed is not None
     while around is not None:
         leaves = around.leaves
         if leaves is None:  # setdefault is atomic: parallel branches of a run end at the same time
             leaves = around.__dict__.setdefault("leaves", Leaves())
-        leaves.add(model, used)
-        around = around.parent
+        new = leaves.new
+        op.owing = around = around.parent
+        new.append(owed)  # an interrupt comes before the line above, or after this one
+        if len(new) >= leaves.FOLD_AT:
+            leaves.fold()
 
 
 def tally(op: Record, bound: Bound, decision: Decision, spent_ns: int, phase: Phase) -> None:

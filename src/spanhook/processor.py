@@ -16,20 +16,22 @@ from opentelemetry.sdk.trace import ReadableSpan, Span, SpanProcessor, TracerPro
 from opentelemetry.trace import StatusCode
 
 from spanhook import semconv
+from spanhook.attached import get_context, set_context
 from spanhook.clock import clock
 from spanhook.context import ambient
 from spanhook.current import InHook, current
 from spanhook.errors import internal
-from spanhook.finishing import Run, finish, passes, start
+from spanhook.finishing import Run, await_end, finish, interrupted, passes, start
 from spanhook.foreign import is_double, kind_of, usage_of
 from spanhook.hook import Hook, Reject, bridge
-from spanhook.lifecycle import enter, foreign, outcome, registry, restore
+from spanhook.lifecycle import foreign, outcome, registry
 from spanhook.metrics import SCOPE
 from spanhook.record import Record
 from spanhook.registry import Plan, Registry
 from spanhook.semconv import Kind
 from spanhook.shape import Args, Kwargs, Shape
-from spanhook.spans import quiet
+from spanhook.spans import context_with, quiet
+from spanhook.threads import reaper
 
 
 def _known(_instance: Any, _args: Args, _kwargs: Kwargs) -> dict[str, Any]:
@@ -62,7 +64,7 @@ class Live:
         before = otel_context.get_current()
         op = Record(_SHAPES[kind], attributes, None, (), {}, parent, ambient.get(), before, clock.now())
         op.agent = op.name if kind == "agent.invoke" else parent.agent if parent is not None else ""
-        op.span, op.foreign = span, True
+        op.span, op.foreign, op.held = span, True, held
         if isinstance(held, InHook):
             op.in_hook = True
         elif plan:
@@ -83,38 +85,63 @@ class Live:
 
     def gate(self, op: Record) -> None:
         """Run the gates; what came of them stands in ``op.error``."""
-        held = enter(op)
+        run: Run | None = None
         try:
-            run = start(op, is_async=False)
-            if passes(op, run):
-                op.called = True
-                self._runs[op.span.get_span_context().span_id] = run
-            else:
-                finish(op, run)
-        finally:
-            restore(held)
+            try:
+                set_context(context_with(op.span, op.before))
+                current.set(op)
+                run = start(op, is_async=False)
+                if passes(op, run):
+                    op.called = True
+                    self._runs[op.span.get_span_context().span_id] = run
+                else:
+                    finish(op, run)
+            finally:
+                try:
+                    set_context(op.before)
+                finally:
+                    current.set(op.held)
+        except BaseException as error:
+            op.ended = True
+            if not op.told and not op.handed:
+                reaper.put((interrupted, op, run, False, None, error))
+                await_end(op)
+            raise
 
     def end(self, span: ReadableSpan) -> None:
         """The span has ended: run what comes after the call."""
         context = span.get_span_context()
         span_id = context.span_id if context is not None else 0
-        op = foreign.pop(span_id, None)
+        op = foreign.get(span_id)
         run = self._runs.pop(span_id, None)
         if op is None or op.ended:
             return
-        attributes = dict(span.attributes or {})
-        op.attributes.update(attributes)
-        op.end_attributes = attributes
-        if span.status.status_code is StatusCode.ERROR and op.error is None:
-            op.error = ForeignError(span.status.description or "")
-        op.own_usage = usage_of(attributes)
-        if op.coverage is not None:
-            op.coverage = "observed"
-        held = enter(op)
+        before, held = get_context(), current.get()
         try:
-            finish(op, run)
-        finally:
-            restore(held)
+            try:
+                foreign.pop(span_id, None)
+                attributes = dict(span.attributes or {})
+                op.attributes.update(attributes)
+                op.end_attributes = attributes
+                if span.status.status_code is StatusCode.ERROR and op.error is None:
+                    op.error = ForeignError(span.status.description or "")
+                op.own_usage = usage_of(attributes)
+                if op.coverage is not None:
+                    op.coverage = "observed"
+                set_context(context_with(op.span, op.before))
+                current.set(op)
+                finish(op, run)
+            finally:
+                try:
+                    set_context(before)
+                finally:
+                    current.set(held)
+        except BaseException as error:
+            op.ended = True
+            if not op.told and not op.handed:
+                reaper.put((interrupted, op, run, False, None, error))
+                await_end(op)
+            raise
 
 
 class ForeignError(Exception):

@@ -3,13 +3,14 @@
 Copying and pickling give the wrapped object. What a step does is up to ``streams``.
 """
 
+from operator import attrgetter
 from types import TracebackType
 from typing import Any
 
 import wrapt
 
 from spanhook.driving import drive
-from spanhook.streams import END, Track
+from spanhook.streams import END, NOTHING, Track
 
 
 class Transparent(wrapt.ObjectProxy):  # pyright: ignore[reportMissingTypeArgument]
@@ -31,6 +32,8 @@ class Transparent(wrapt.ObjectProxy):  # pyright: ignore[reportMissingTypeArgume
 class Tracked(Transparent):
     """Something that belongs to a stream, and the stream's track."""
 
+    _self_track: Any = NOTHING  # of one that was left half made
+
     def __init__(self, wrapped: Any, track: Track) -> None:
         super().__init__(wrapped)
         self._self_track = track
@@ -39,12 +42,7 @@ class Tracked(Transparent):
 class Proxy(Tracked):
     """What a consumer holds: dropped unfinished, it ends the operation."""
 
-    def __del__(self) -> None:
-        try:
-            track = self._self_track
-        except AttributeError:  # left half made
-            return
-        track.let_go()
+    __del__: Any = property(attrgetter("_self_track.hand"))  # no Python function, which may be interrupted
 
 
 class SyncIterator(Proxy):
