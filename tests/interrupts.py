@@ -26,19 +26,22 @@ _CALLS = frozenset(("CALL", "CALL_FUNCTION_EX", "CALL_KW"))
 
 
 class Interrupts:
-    """Raises ``KeyboardInterrupt`` at the place with a given number, counted from where it is put on.
+    """Raises an exception at the place with a given number, counted from where it is put on.
 
     Args:
         at: The number; a negative one only counts the places.
         everywhere: Interrupt where functions of any library begin, rather than in spanhook's code.
+        raising: What is raised.
 
     Attributes:
         places: How many places there were.
         where: The one that was interrupted.
     """
 
-    def __init__(self, at: int = -1, *, everywhere: bool = False) -> None:
-        self.at, self.everywhere = at, everywhere
+    def __init__(
+        self, at: int = -1, *, everywhere: bool = False, raising: type[BaseException] = KeyboardInterrupt
+    ) -> None:
+        self.at, self.everywhere, self.raising = at, everywhere, raising
         self.places = 0
         self.where = ""
         self._within: dict[FrameType, bool] = {}
@@ -56,7 +59,7 @@ class Interrupts:
         self.places += 1
         if self.places - 1 == self.at:
             self.where = f"{frame.f_code.co_filename}:{frame.f_lineno} {frame.f_code.co_qualname} @{frame.f_lasti}"
-            raise KeyboardInterrupt
+            raise self.raising
 
     def _entered(self, frame: FrameType, event: str, _arg: Any) -> Any:
         """A function begins, or a generator goes on."""

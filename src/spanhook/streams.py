@@ -9,6 +9,7 @@ import asyncio
 from collections import deque
 from collections.abc import Callable, Iterable
 from functools import partial
+from itertools import count
 from typing import Any
 
 from opentelemetry.context import Context
@@ -63,6 +64,7 @@ class Track:
         "_buffer",
         "_chunks",
         "_context",
+        "_ends",
         "_loop",
         "_run",
         "call",
@@ -82,6 +84,7 @@ class Track:
         self.call: tuple[Callable[..., Any], Any, Args, Kwargs] | None = None
         self.plain = self.dead = False
         self.hand: Callable[[], Any] = int
+        self._ends = count()
         self.value: Any = None
         self._run: Run | None = None
         self._answer: Callable[[Any], Iterable[Any]] | None = None
@@ -376,6 +379,8 @@ class Track:
         return result
 
     async def _finish(self, op: Record) -> None:
+        if next(self._ends):  # it was dropped, while something that belongs to it is closed
+            return
         self.plain = not self.dead
         returned(op)
         self._read(op)
@@ -429,7 +434,7 @@ class Track:
         """The consumer has dropped the stream without closing it; the reaper ends it."""
         op = self.op
         self.hand = int
-        if op is None or op.ended or self.plain or self.dead:
+        if op is None or op.ended or self.plain or self.dead or next(self._ends):
             return
         self.plain = True
         op.abandoned = self._early()

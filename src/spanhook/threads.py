@@ -22,7 +22,7 @@ from spanhook.errors import internal
 P = ParamSpec("P")
 T = TypeVar("T")
 
-Found = tuple[Callable[..., None], *tuple[Any, ...]]
+Found = tuple[Callable[..., Any], *tuple[Any, ...]]
 """What is to be called, and with what."""
 
 MAX_WORKERS = 32

@@ -45,7 +45,7 @@ class Proxy(Tracked):
     __del__: Any = property(attrgetter("_self_track.hand"))  # no Python function, which may be interrupted
 
 
-class SyncIterator(Proxy):
+class SyncIterator(Tracked):
     """A stream that is iterated."""
 
     def __iter__(self) -> Any:
@@ -61,7 +61,7 @@ class SyncIterator(Proxy):
         return chunk
 
 
-class SyncGenerator(SyncIterator):
+class SyncGenerator(SyncIterator, Proxy):
     """A generator."""
 
     def send(self, value: Any) -> Any:
@@ -80,7 +80,7 @@ class SyncGenerator(SyncIterator):
         return chunk
 
 
-class SyncStream(SyncIterator):
+class SyncStream(SyncIterator, Proxy):
     """A stream object that is also a context manager."""
 
     _self_response: Any = None
@@ -105,7 +105,7 @@ class SyncStream(SyncIterator):
         return drive(self._self_track.close("close"))
 
 
-class AsyncIterator(Proxy):
+class AsyncIterator(Tracked):
     """A stream that is iterated with ``async for``."""
 
     def __aiter__(self) -> Any:
@@ -125,7 +125,7 @@ class AsyncIterator(Proxy):
         return chunk
 
 
-class AsyncGenerator(AsyncIterator):
+class AsyncGenerator(AsyncIterator, Proxy):
     """An async generator."""
 
     async def asend(self, value: Any) -> Any:
@@ -138,7 +138,7 @@ class AsyncGenerator(AsyncIterator):
         return await self._self_track.close("aclose")
 
 
-class AsyncStream(AsyncIterator):
+class AsyncStream(AsyncIterator, Proxy):
     """An async stream object that is also a context manager."""
 
     _self_response: Any = None
