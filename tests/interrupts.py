@@ -36,6 +36,7 @@ class Interrupts:
     Attributes:
         places: How many places there were.
         where: The one that was interrupted.
+        within_sdk: It is in what OpenTelemetry does for spanhook, which may cost what that was at.
     """
 
     def __init__(
@@ -44,6 +45,7 @@ class Interrupts:
         self.at, self.everywhere, self.raising = at, everywhere, raising
         self.places = 0
         self.where = ""
+        self.within_sdk = False
         self._within: dict[FrameType, bool] = {}
 
     @contextmanager
@@ -59,6 +61,7 @@ class Interrupts:
         self.places += 1
         if self.places - 1 == self.at:
             self.where = f"{frame.f_code.co_filename}:{frame.f_lineno} {frame.f_code.co_qualname} @{frame.f_lasti}"
+            self.within_sdk = _within_sdk(frame)
             raise self.raising
 
     def _entered(self, frame: FrameType, event: str, _arg: Any) -> Any:
@@ -67,7 +70,7 @@ class Interrupts:
         if caller in self._within:
             self._within[caller] = not code.co_flags & _SUSPENDING and code.co_name != "__init__"
         if not is_ours(code.co_filename):
-            if self.everywhere and not code.co_flags & _SUSPENDING:
+            if self.everywhere and not code.co_flags & _SUSPENDING and not _of_the_loop(code.co_filename):
                 self._place(frame)
             return None
         if self.everywhere:
@@ -101,6 +104,20 @@ def delivers(code: CodeType, last: int | None, now: int, plainly: bool) -> bool:
     if name == "RESUME":
         return _argument(code, last) < 2
     return name in _CALLS and (not plainly or name == "CALL_FUNCTION_EX")
+
+
+def _within_sdk(frame: FrameType | None) -> bool:
+    while frame is not None and not is_ours(frame.f_code.co_filename):
+        if "/opentelemetry/" in frame.f_code.co_filename:
+            return True
+        frame = frame.f_back
+    return False
+
+
+@cache
+def _of_the_loop(filename: str) -> bool:
+    """Whether it is a part of the event loop or its threads: interrupted there, they may wait forever by themselves."""
+    return any(part in filename for part in ("/asyncio/", "/concurrent/", "selectors.py", "threading.py", "weakref"))
 
 
 @cache

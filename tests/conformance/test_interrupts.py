@@ -48,7 +48,7 @@ STUB: dict[str, Callable[[Library], Any]] = {
 }
 WAYS = {
     "chat": ("invoke", "ainvoke", "stream", "astream"),
-    "tool": ("invoke", "ainvoke"),
+    "tool": ("invoke",),
     "async tool": ("ainvoke",),
     "retriever": ("invoke",),
     "store": ("put", "aput"),
@@ -139,7 +139,7 @@ class Fuzz:
                     with interrupts.put_on():
                         await made
                 except BaseException as error:
-                    raised = type(error)
+                    raised = raised or type(error)
 
         with unchanged(left):
             try:
@@ -159,28 +159,34 @@ class Fuzz:
         self._forget()
         raised, left = self._interrupt(interrupts)
         yield from left
-        if interrupts.where and raised is not self.raising:
+        if self.raising is KeyboardInterrupt and interrupts.where and raised is not self.raising:
             yield f"{raised} was raised"
         if self.seen is None:
             return
         reaper.drain()
         if current_operation() is not None:
             yield "an operation is current"
-        ended = Counter(self.seen.operations)
-        if Counter(self.guard.begun) - ended or any(times > 1 for times in ended.values()):
-            yield "an operation has not ended, or more than once"
-        if any(op.status not in ("success", "cancelled", "abandoned", "error") for op in ended):
-            yield "a status that does not fit"
-        if "/opentelemetry/" not in interrupts.where:  # an interrupt there costs what the SDK was at
-            if self._runs() != sum(op.parent is None for op in ended):
-                yield "not each run was told of once"
-            if len(self.seen.spans) != len(ended):
-                yield "not each operation has a span"
+        if self.raising is KeyboardInterrupt:  # any other exception is taken for an error where it is raised
+            yield from self._ends(interrupts)
         before = self._traces()
         yield from self._next(before)
         if len(self.guard.hooks):
             yield from self._refused()
             yield from self._next(before)
+
+    def _ends(self, interrupts: Interrupts) -> Iterator[str]:
+        """What became of the operations that were interrupted."""
+        assert self.seen is not None
+        ended = Counter(self.seen.operations)
+        if Counter(self.guard.begun) - ended or any(times > 1 for times in ended.values()):
+            yield "an operation has not ended, or more than once"
+        if any(op.status not in ("success", "cancelled", "abandoned") for op in ended):
+            yield "a status that does not fit"
+        if not interrupts.within_sdk:
+            if self._runs() != sum(op.parent is None for op in ended):
+                yield "not each run was told of once"
+            if len(self.seen.spans) != len(ended):
+                yield "not each operation has a span"
 
     def _next(self, before: set[int]) -> Iterator[str]:
         """The next call is a run of its own, in a trace of its own."""
@@ -262,7 +268,7 @@ def test_at_every_place_in_spanhook(way: str, hooked: bool, raising: type[BaseEx
         internal.fatal = raising is KeyboardInterrupt
         made, wrong = Fuzz(lambda: STUB[way](library), seen, guard, raising).sweep()
     assert wrong == {}
-    assert made > 90
+    assert made > 50
 
 
 @pytest.mark.slow
@@ -271,7 +277,7 @@ def test_at_every_place_in_spanhook_under_a_framework(subject: Subject, way: str
     guard = Guard()
     thing = subject.make(Body())
     with recorder(guard.hooks) as seen:
-        made, wrong = Fuzz(lambda: subject.ways[way](thing), seen, guard).sweep(places=400)
+        made, wrong = Fuzz(lambda: subject.ways[way](thing), seen, guard).sweep(places=250)
     assert wrong == {}
     assert made > 90
 
@@ -281,8 +287,8 @@ def test_at_every_place_in_spanhook_under_a_framework(subject: Subject, way: str
 def test_at_every_function_of_a_framework(subject: Subject, way: str) -> None:
     thing = subject.make(Body())
     guard = Guard()
-    _, control = Fuzz(lambda: subject.ways[way](thing), None, guard).sweep(everywhere=True, places=200)
+    _, control = Fuzz(lambda: subject.ways[way](thing), None, guard).sweep(everywhere=True, places=100)
     with recorder(guard.hooks) as seen:
-        made, wrong = Fuzz(lambda: subject.ways[way](thing), seen, guard).sweep(everywhere=True, places=200)
+        made, wrong = Fuzz(lambda: subject.ways[way](thing), seen, guard).sweep(everywhere=True, places=100)
     assert wrong.keys() <= control.keys()
     assert made > 90
