@@ -14,10 +14,11 @@ from langchain_core.tools import tool
 from langgraph.graph import END, START, StateGraph
 
 from spanhook import Hooks, Operation
+from spanhook.conformance.langchain import WAYS, Calls, agent, consume
+from spanhook.conformance.langchain_core import ScriptedChat, ScriptedEmbeddings, SilentChat
+from spanhook.conformance.subject import Body, settle
 from spanhook.testing import recorder
-from tests.conformance.agents import WAYS, Calls, agent, consume
 from tests.conformance.everything import SUBJECTS
-from tests.conformance.subjects import Body, ScriptedChat, ScriptedEmbeddings, SilentChat, settle
 from tests.conformance.tracing import span_id
 
 
@@ -156,7 +157,7 @@ def test_a_sub_agent_in_a_tool(way: str) -> None:
     def agent(calls: Calls, name_of: str = "helper", extra: Any = ()) -> Any:
         from langchain.agents import create_agent
 
-        from tests.conformance.agents import Turns
+        from spanhook.conformance.langchain import Turns
 
         turns = (
             [[("ask_expert", {"question": "x"})], "done"] if extra else [[("search", {"query": "x"})], "expert says"]

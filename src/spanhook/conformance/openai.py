@@ -1,16 +1,14 @@
-"""What is gated at OpenAI's client: the SDK itself, and LangChain's models over it, against a server on loopback."""
+"""What is gated at OpenAI's client, against a server on loopback."""
 
 from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
-from langchain_openai import ChatOpenAI, OpenAI, OpenAIEmbeddings
-from openai import DEFAULT_CONNECTION_LIMITS, AsyncOpenAI, DefaultAsyncHttpxClient, DefaultHttpxClient
-from openai import OpenAI as Client
+from openai import DEFAULT_CONNECTION_LIMITS, AsyncOpenAI, DefaultAsyncHttpxClient, DefaultHttpxClient, OpenAI
 
-from tests.conformance.subjects import CHAT_BIND, CHAT_WAYS, EMBEDDINGS_WAYS, TEXT_WAYS, Body, Subject, Use
-from tests.instrument.openai_ways import CHAT, EMBEDDINGS, RESPONSES, WAYS, Way
-from tests.servers.openai_server import OpenAIServer, Seen
+from spanhook.conformance.openai_server import OpenAIServer, Seen
+from spanhook.conformance.openai_ways import CHAT, EMBEDDINGS, RESPONSES, WAYS, Way
+from spanhook.conformance.subject import Body, Subject, Use
 
 _ONCE = type(DEFAULT_CONNECTION_LIMITS)(
     max_keepalive_connections=0
@@ -34,7 +32,14 @@ def _server() -> OpenAIServer:
     return OpenAIServer().__enter__()
 
 
-def _connections() -> dict[str, Any]:
+def counting_into(body: Body) -> OpenAIServer:
+    """The one server there is; from now on its requests are runs of ``body``."""
+    server = _server()
+    server.requests = Heard(body)
+    return server
+
+
+def connections() -> dict[str, Any]:
     return {
         "http_client": DefaultHttpxClient(verify=False, limits=_ONCE),
         "http_async_client": DefaultAsyncHttpxClient(verify=False, limits=_ONCE),
@@ -45,17 +50,16 @@ def _connections() -> dict[str, Any]:
 class Clients:
     """One of each, made before anything is instrumented."""
 
-    sync: Client
+    sync: OpenAI
     later: AsyncOpenAI
 
     @classmethod
     def of(cls, body: Body) -> "Clients":
-        server = _server()
-        server.requests = Heard(body)
-        ours = _connections()
+        server = counting_into(body)
+        ours = connections()
         given: dict[str, Any] = {"base_url": server.url, "api_key": "test", "max_retries": 0}
         return cls(
-            Client(http_client=ours["http_client"], **given),
+            OpenAI(http_client=ours["http_client"], **given),
             AsyncOpenAI(http_client=ours["http_async_client"], **given),
         )
 
@@ -70,28 +74,6 @@ _HOWS = ("create", "stream", "raw", "raw stream", "streaming lines", "streaming 
 def _ways(api: str) -> dict[str, Use]:
     names = {f"{prefix}{api} {how}" for prefix in ("", "async ") for how in _HOWS}
     return {way.name: _use(way) for way in WAYS if way.name in names}
-
-
-def _langchain(made: type[Any], body: Body, **options: Any) -> Any:
-    server = _server()
-    server.requests = Heard(body)
-    return made(base_url=server.url, api_key="test", max_retries=0, **_connections(), **options)
-
-
-def _chat(body: Body) -> Any:
-    return _langchain(ChatOpenAI, body, model="gpt-4o-mini")
-
-
-def _responses(body: Body) -> Any:
-    return _langchain(ChatOpenAI, body, model="gpt-4o-mini", use_responses_api=True)
-
-
-def _text(body: Body) -> Any:
-    return _langchain(OpenAI, body, model="gpt-3.5-turbo-instruct")
-
-
-def _embeddings(body: Body) -> Any:
-    return _langchain(OpenAIEmbeddings, body, model="text-embedding-3-small", check_embedding_ctx_length=False)
 
 
 SUBJECTS: tuple[Subject, ...] = (
@@ -127,17 +109,6 @@ SUBJECTS: tuple[Subject, ...] = (
             "acreate": lambda clients: _bound(clients.later.embeddings.create, EMBEDDINGS),
         },
     ),
-    Subject("ChatOpenAI", "llm.call", _chat, CHAT_WAYS, CHAT_BIND),
-    Subject(
-        "ChatOpenAI responses",
-        "llm.call",
-        _responses,
-        # The Responses API knows no `stop`, and LangChain 1.0 hands it on all the same.
-        {**CHAT_WAYS, "bound": lambda model: model.bind(temperature=0.5).invoke("hi")},
-        CHAT_BIND,
-    ),
-    Subject("langchain OpenAI", "llm.call", _text, TEXT_WAYS, {}),
-    Subject("OpenAIEmbeddings", "embeddings.create", _embeddings, EMBEDDINGS_WAYS, {}),
 )
 
 
