@@ -1,6 +1,6 @@
 """What of LangChain is gated, and every way there is of calling it. Each subject counts how often its body ran."""
 
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 from langchain_core.callbacks import CallbackManagerForRetrieverRun
@@ -20,50 +20,8 @@ from langchain_core.outputs import (
 from langchain_core.retrievers import BaseRetriever
 from langchain_core.tools import StructuredTool
 
-from spanhook.conformance.subject import Body, Subject, Use
-
-
-async def collect(stream: AsyncIterator[Any]) -> list[Any]:
-    return [chunk async for chunk in stream]
-
-
-def _completed(thing: Any, given: list[Any]) -> list[Any]:
-    """Results as they come, in the order of what was given."""
-    return [result for _, result in sorted(thing.batch_as_completed(given), key=lambda pair: pair[0])]
-
-
-async def _acompleted(thing: Any, given: list[Any]) -> list[Any]:
-    pairs = [pair async for pair in thing.abatch_as_completed(given)]
-    return [result for _, result in sorted(pairs, key=lambda pair: pair[0])]
-
-
-async def _one_by_one(given: Any) -> AsyncIterator[Any]:
-    yield given
-
-
-def more_ways(given: Any, other: Any) -> dict[str, Use]:
-    """Ways that every Runnable has beside those one thinks of."""
-    return {
-        "transform": lambda thing: list(thing.transform(iter([given]))),
-        "atransform": lambda thing: collect(thing.atransform(_one_by_one(given))),
-        "batch as completed": lambda thing: _completed(thing, [given, other]),
-        "abatch as completed": lambda thing: _acompleted(thing, [given, other]),
-    }
-
-
-async def _av3(thing: Any, given: Any) -> list[Any]:
-    return await collect(await thing.astream_events(given, version="v3"))
-
-
-def v3_ways(kind: type, given: Any) -> dict[str, Use]:
-    """The third version of events, where LangChain and LangGraph have it."""
-    if not hasattr(kind, "stream_events"):
-        return {}
-    return {
-        "v3": lambda thing: list(thing.stream_events(given, version="v3")),
-        "av3": lambda thing: _av3(thing, given),
-    }
-
+from spanhook.conformance.runnables import V3, collect, lacks_v3, later, more_ways, then, v3_ways
+from spanhook.conformance.subject import Body, Subject, Ungated, Use
 
 # ----------------------------------------------------------------------------------------------- chat
 
@@ -89,11 +47,11 @@ class ScriptedChat(BaseChatModel):
         )
 
     def _generate(self, messages: list[BaseMessage], *args: Any, **kwargs: Any) -> ChatResult:
-        self.body.run(messages)
+        self.body.run(messages, USAGE["total_tokens"])
         return ChatResult(generations=[ChatGeneration(message=self._message())])
 
     def _stream(self, messages: list[BaseMessage], *args: Any, **kwargs: Any) -> Iterator[ChatGenerationChunk]:
-        self.body.run(messages)
+        self.body.run(messages, USAGE["total_tokens"])
         for word in SAID.split(" "):
             yield ChatGenerationChunk(message=AIMessageChunk(content=word))
         yield ChatGenerationChunk(
@@ -138,14 +96,6 @@ CHAT_BIND: dict[str, Callable[[Any], Callable[[], Any]]] = {
 }
 
 
-def later(bound: Callable[..., Any], *args: Any) -> Callable[[], Any]:
-    return lambda: bound(*args)
-
-
-def then(use: Callable[[Any], Any], bound: Callable[..., Any], *args: Any) -> Callable[[], Any]:
-    return lambda: use(bound(*args))
-
-
 # ----------------------------------------------------------------------------------------------- text
 
 
@@ -160,7 +110,7 @@ class ScriptedText(BaseLLM):
         return "scripted"
 
     def _generate(self, prompts: list[str], *args: Any, **kwargs: Any) -> LLMResult:
-        self.body.run(prompts)
+        self.body.run(prompts, 7 * len(prompts))
         used = {"prompt_tokens": 4 * len(prompts), "completion_tokens": 3 * len(prompts)}
         return LLMResult(
             generations=[[Generation(text=SAID)] for _ in prompts],
@@ -193,11 +143,14 @@ TEXT_BIND: dict[str, Callable[[Any], Callable[[], Any]]] = {
 # ----------------------------------------------------------------------------------------------- tools
 
 
-def _tool(body: Body) -> StructuredTool:
+FOUND = "found"
+
+
+def make_tool(body: Body) -> StructuredTool:
     def look_up(query: str) -> str:
         """Look something up."""
         body.run(query)
-        return f"found {query}"
+        return f"{FOUND} {query}"
 
     return StructuredTool.from_function(look_up)
 
@@ -206,7 +159,7 @@ def _async_tool(body: Body) -> StructuredTool:
     async def look_up(query: str) -> str:
         """Look something up."""
         body.run(query)
-        return f"found {query}"
+        return f"{FOUND} {query}"
 
     return StructuredTool.from_function(coroutine=look_up)
 
@@ -279,16 +232,27 @@ EMBEDDINGS_WAYS: dict[str, Use] = {
 
 
 SUBJECTS: tuple[Subject, ...] = (
-    Subject("chat", "llm.call", lambda body: ScriptedChat(body=body), CHAT_WAYS, CHAT_BIND),
-    Subject("silent chat", "llm.call", lambda body: SilentChat(body=body), SILENT_WAYS, CHAT_BIND),
-    Subject("text", "llm.call", lambda body: ScriptedText(body=body), TEXT_WAYS, TEXT_BIND),
-    Subject("tool", "tool.execute", _tool, TOOL_WAYS, TOOL_BIND),
+    Subject(
+        "chat",
+        "llm.call",
+        lambda body: ScriptedChat(body=body),
+        CHAT_WAYS,
+        CHAT_BIND,
+        said=SAID,
+        lacking=V3 if lacks_v3(BaseChatModel) else (),
+    ),
+    Subject("silent chat", "llm.call", lambda body: SilentChat(body=body), SILENT_WAYS, CHAT_BIND, said=SAID),
+    Subject(
+        "text", "llm.call", lambda body: ScriptedText(body=body), TEXT_WAYS, TEXT_BIND, said=SAID, whole_batches=True
+    ),
+    Subject("tool", "tool.execute", make_tool, TOOL_WAYS, TOOL_BIND, said=FOUND),
     Subject(
         "async tool",
         "tool.execute",
         _async_tool,
         ASYNC_TOOL_WAYS,
         {name: way for name, way in TOOL_BIND.items() if name.startswith("a")},
+        said=FOUND,
     ),
     Subject(
         "retriever",
@@ -305,3 +269,5 @@ SUBJECTS: tuple[Subject, ...] = (
         {"query": lambda embeddings: later(embeddings.embed_query, "x")},
     ),
 )
+
+UNGATED = (Ungated("a tool's function, by its own name", make_tool, lambda tool: tool.func("x")),)

@@ -6,6 +6,8 @@ from langchain_openai import ChatOpenAI, OpenAI, OpenAIEmbeddings
 
 from spanhook.conformance.langchain_core import CHAT_BIND, CHAT_WAYS, EMBEDDINGS_WAYS, TEXT_WAYS
 from spanhook.conformance.openai import connections, counting_into
+from spanhook.conformance.openai_server import Reply
+from spanhook.conformance.runnables import V3, lacks_v3
 from spanhook.conformance.subject import Body, Subject
 
 
@@ -30,8 +32,10 @@ def _embeddings(body: Body) -> Any:
     return _langchain(OpenAIEmbeddings, body, model="text-embedding-3-small", check_embedding_ctx_length=False)
 
 
+_LACKING = V3 if lacks_v3(ChatOpenAI) else ()
+
 SUBJECTS: tuple[Subject, ...] = (
-    Subject("ChatOpenAI", "llm.call", _chat, CHAT_WAYS, CHAT_BIND),
+    Subject("ChatOpenAI", "llm.call", _chat, CHAT_WAYS, CHAT_BIND, said=Reply.text, lacking=_LACKING),
     Subject(
         "ChatOpenAI responses",
         "llm.call",
@@ -39,7 +43,9 @@ SUBJECTS: tuple[Subject, ...] = (
         # The Responses API knows no `stop`, and LangChain 1.0 hands it on all the same.
         {**CHAT_WAYS, "bound": lambda model: model.bind(temperature=0.5).invoke("hi")},
         CHAT_BIND,
+        said=Reply.text,
+        lacking=_LACKING,
     ),
-    Subject("langchain OpenAI", "llm.call", _text, TEXT_WAYS, {}),
+    Subject("langchain OpenAI", "llm.call", _text, TEXT_WAYS, {}, said=Reply.text, whole_batches=True),
     Subject("OpenAIEmbeddings", "embeddings.create", _embeddings, EMBEDDINGS_WAYS, {}),
 )

@@ -9,8 +9,8 @@ from langgraph.store.base import BaseStore, Op, PutOp, Result
 from langgraph.store.memory import InMemoryStore
 from langgraph.types import Command
 
-from spanhook.conformance.langchain_core import collect, later, more_ways, then, v3_ways
-from spanhook.conformance.subject import Body, Subject, Use
+from spanhook.conformance.runnables import V3, collect, lacks_v3, later, more_ways, then, v3_ways
+from spanhook.conformance.subject import Body, Subject, Ungated, Use
 
 
 class State(TypedDict, total=False):
@@ -80,6 +80,10 @@ class OuterStore(BaseStore):
         return await self.inner.abatch(ops)
 
 
+def _store(body: Body) -> BaseStore:
+    return OuterStore(CountingStore(body))
+
+
 _VALUE = {"what": "tea"}
 STORE_WAYS: dict[str, Use] = {
     "put": lambda store: store.put(("notes",), "k", _VALUE),
@@ -116,8 +120,15 @@ GRAPH_BIND: dict[str, Callable[[Any], Callable[[], Any]]] = {
 }
 
 
+_LACKING = V3 if lacks_v3(CompiledStateGraph) else ()
+
 SUBJECTS: tuple[Subject, ...] = (
-    Subject("handoff", "agent.delegate", make_handoff, GRAPH_WAYS, GRAPH_BIND),
-    Subject("store", "memory.store", lambda body: OuterStore(CountingStore(body)), STORE_WAYS, STORE_BIND),
-    Subject("graph", "agent.invoke", make_graph, GRAPH_WAYS, GRAPH_BIND),
+    Subject("handoff", "agent.delegate", make_handoff, GRAPH_WAYS, GRAPH_BIND, lacking=_LACKING),
+    Subject("store", "memory.store", _store, STORE_WAYS, STORE_BIND),
+    Subject("graph", "agent.invoke", make_graph, GRAPH_WAYS, GRAPH_BIND, lacking=_LACKING),
+)
+
+UNGATED = (
+    Ungated("reading from a store", _store, lambda store: store.get(("notes",), "k")),
+    Ungated("a graph behind RemoteGraph"),
 )

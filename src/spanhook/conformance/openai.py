@@ -6,9 +6,9 @@ from typing import Any
 
 from openai import DEFAULT_CONNECTION_LIMITS, AsyncOpenAI, DefaultAsyncHttpxClient, DefaultHttpxClient, OpenAI
 
-from spanhook.conformance.openai_server import OpenAIServer, Seen
+from spanhook.conformance.openai_server import OpenAIServer, Reply, Seen, Tokens
 from spanhook.conformance.openai_ways import CHAT, EMBEDDINGS, RESPONSES, WAYS, Way
-from spanhook.conformance.subject import Body, Subject, Use
+from spanhook.conformance.subject import Body, Subject, Ungated, Use
 
 _ONCE = type(DEFAULT_CONNECTION_LIMITS)(
     max_keepalive_connections=0
@@ -24,7 +24,16 @@ class Heard(list[Seen]):
 
     def append(self, seen: Seen, /) -> None:
         super().append(seen)
-        self._body.run(seen)
+        self._body.run(seen, _tokens(seen))
+
+
+def _tokens(seen: Seen) -> int:
+    """What the server says that a request used."""
+    if seen.path.endswith("/embeddings"):
+        return Tokens().input
+    streams, options = seen.body.get("stream"), seen.body.get("stream_options") or {}
+    reports = not streams or "/responses" in seen.path or options.get("include_usage")
+    return Tokens().input + Tokens().output if reports else 0
 
 
 @cache
@@ -73,7 +82,7 @@ _HOWS = ("create", "stream", "raw", "raw stream", "streaming lines", "streaming 
 
 def _ways(api: str) -> dict[str, Use]:
     names = {f"{prefix}{api} {how}" for prefix in ("", "async ") for how in _HOWS}
-    return {way.name: _use(way) for way in WAYS if way.name in names}
+    return {way.name.replace(f"{api} ", "", 1): _use(way) for way in WAYS if way.name in names}
 
 
 SUBJECTS: tuple[Subject, ...] = (
@@ -85,8 +94,9 @@ SUBJECTS: tuple[Subject, ...] = (
         {
             "create": lambda clients: _bound(clients.sync.chat.completions.create, CHAT),
             "acreate": lambda clients: _bound(clients.later.chat.completions.create, CHAT),
-            "raw": lambda clients: _bound(clients.sync.chat.completions.with_raw_response.create, CHAT),
+            "raw": lambda clients: _parsed(clients.sync.chat.completions.with_raw_response.create, CHAT),
         },
+        said=Reply.text,
     ),
     Subject(
         "openai responses",
@@ -96,8 +106,9 @@ SUBJECTS: tuple[Subject, ...] = (
         {
             "create": lambda clients: _bound(clients.sync.responses.create, RESPONSES),
             "acreate": lambda clients: _bound(clients.later.responses.create, RESPONSES),
-            "raw": lambda clients: _bound(clients.sync.responses.with_raw_response.create, RESPONSES),
+            "raw": lambda clients: _parsed(clients.sync.responses.with_raw_response.create, RESPONSES),
         },
+        said=Reply.text,
     ),
     Subject(
         "openai embeddings",
@@ -114,3 +125,25 @@ SUBJECTS: tuple[Subject, ...] = (
 
 def _bound(method: Any, given: dict[str, Any]) -> Any:
     return lambda: method(**given)
+
+
+def _parsed(method: Any, given: dict[str, Any]) -> Any:
+    return lambda: method(**given).parse()
+
+
+UNGATED = (
+    Ungated("files", Clients.of, lambda clients: clients.sync.files.list()),
+    Ungated("batches", Clients.of, lambda clients: clients.sync.batches.list()),
+    Ungated("vector stores", Clients.of, lambda clients: clients.sync.vector_stores.create(name="x")),
+    Ungated(
+        "fine-tuning",
+        Clients.of,
+        lambda clients: clients.sync.fine_tuning.jobs.create(model="gpt-4o-mini", training_file="x"),
+    ),
+    Ungated(
+        "its HTTP client, used directly",
+        Clients.of,
+        lambda clients: clients.sync._client.post(f"{clients.sync.base_url}chat/completions", json=CHAT),
+    ),
+    Ungated("WebSockets: realtime, live, responses.connect"),
+)
