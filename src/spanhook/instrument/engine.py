@@ -23,6 +23,7 @@ from spanhook.instrument.wrapping import Binding, Family
 from spanhook.lifecycle import wanted
 from spanhook.proxies import lazy
 from spanhook.record import Record
+from spanhook.semconv import Kind
 from spanhook.shape import Point, Shape, Signal
 
 BOUND, WAITING, MISSING = "bound", "waiting", "missing"
@@ -176,12 +177,14 @@ class Instrumentor(BaseInstrumentor):
         library: The name users know it by, which is also that of its import.
         requirement: The distribution and its supported versions, as in a requirements file.
         table: The points.
+        kinds: The kinds of operation that come of them.
         control: Which of its exceptions are no errors; it may be asked before the library is imported.
     """
 
     library: str = ""
     requirement: str = ""
     table: Collection[Point | Signal] = ()
+    kinds: frozenset[Kind] = frozenset()
     control: Control | None = None
 
     def __init__(self) -> None:

@@ -1,0 +1,41 @@
+"""Hooks for kinds of operation that nothing here makes: they never run, and that is said once."""
+
+from collections.abc import Callable, Collection, Iterable
+
+from spanhook.binding import Bound
+from spanhook.checking import where
+from spanhook.errors import log
+from spanhook.foreign import FOREIGN_KINDS
+from spanhook.instrument import INSTRUMENTORS, instrumentor
+from spanhook.instrument.engine import Instrumentor
+
+_said: set[tuple[str, str, str]] = set()
+
+
+def telling(active: Collection[Instrumentor]) -> Callable[[Iterable[Bound]], None]:
+    """What is to be told of all hooks in force, now and as they change, while these libraries are bound."""
+
+    def tell(bound: Iterable[Bound]) -> None:
+        made = {kind for library in active for kind in library.kinds}
+        for one in bound:
+            for kind in sorted(one.kinds - made - {"*"}):
+                known = one.name, one.place, kind
+                if known not in _said:
+                    _said.add(known)
+                    log.warning(
+                        "spanhook: hook %r is for %s, which %s (%s)", one.name, kind, _why(kind), where(one.hook, one.place)
+                    )
+
+    return tell
+
+
+def _why(kind: str) -> str:
+    makers = [library for library in map(instrumentor, INSTRUMENTORS) if kind in library.kinds]
+    if makers:
+        said = " or ".join(
+            f"{one.library}, {'which `only` leaves out' if one.version else 'which is not installed'}" for one in makers
+        )
+        return f"comes from {said}: nothing here makes one but spans of other instrumentations"
+    if kind in FOREIGN_KINDS:
+        return "nothing makes but spans of other instrumentations"
+    return "nothing makes in this version, so it never runs; take that kind out"
