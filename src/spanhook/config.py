@@ -28,6 +28,7 @@ from spanhook.processor import attach, detach, listening
 from spanhook.registry import Hooks
 from spanhook.settings import Settings
 from spanhook.telemetry import telemetry
+from spanhook.tracebacks import frames
 from spanhook.version import __version__
 
 __all__ = ["instrument", "load_hooks", "uninstrument"]
@@ -168,6 +169,7 @@ def _apply(use: Use) -> None:
     _use = use
     registry.enforcing = telemetry.settings.mode == "enforce"
     registry.tenant_metrics = telemetry.settings.tenant_metrics
+    frames.stay = telemetry.settings.full_tracebacks
     registry.rebuild()
 
 

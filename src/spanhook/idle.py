@@ -20,22 +20,24 @@ def telling(active: Collection[Instrumentor]) -> Callable[[Iterable[Bound]], Non
         for one in bound:
             for kind in sorted(one.kinds - made - {"*"}):
                 known = one.name, one.place, kind
-                if known not in _said:
+                if known not in _said and (why := _why(kind, active)):
                     _said.add(known)
-                    log.warning(
-                        "spanhook: hook %r is for %s, which %s (%s)", one.name, kind, _why(kind), where(one.hook, one.place)
-                    )
+                    place = where(one.hook, one.place)
+                    log.warning("spanhook: hook %r is for %s, which %s (%s)", one.name, kind, why, place)
 
     return tell
 
 
-def _why(kind: str) -> str:
+def _why(kind: str, active: Collection[Instrumentor]) -> str:
+    """Why nothing makes operations of a kind; empty where that is meant: ``only=()`` binds nothing."""
     makers = [library for library in map(instrumentor, INSTRUMENTORS) if kind in library.kinds]
     if makers:
-        said = " or ".join(
-            f"{one.library}, {'which `only` leaves out' if one.version else 'which is not installed'}" for one in makers
+        if not active and all(one.version for one in makers):
+            return ""
+        libraries = " or ".join(
+            f"{one.library}, which is {'left out by `only`' if one.version else 'not installed'}" for one in makers
         )
-        return f"comes from {said}: nothing here makes one but spans of other instrumentations"
+        return f"comes from {libraries}: nothing else makes one but spans of other instrumentations"
     if kind in FOREIGN_KINDS:
         return "nothing makes but spans of other instrumentations"
-    return "nothing makes in this version, so it never runs; take that kind out"
+    return "nothing makes in this version, so it never runs: take that kind out"

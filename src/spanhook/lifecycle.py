@@ -31,6 +31,7 @@ from spanhook.spans import context_with
 from spanhook.subscription import publish
 from spanhook.telemetry import telemetry
 from spanhook.threads import reaper
+from spanhook.tracebacks import shed
 from spanhook.usage import Usage
 
 registry = Registry()
@@ -238,6 +239,7 @@ def settle(op: Record, result: Any) -> None:
 def fail(op: Record, error: BaseException) -> None:
     """The call raised ``error``: read what it tells all the same."""
     returned(op)
+    shed(error)
     op.error = error
     if op.shape.failure is not None:
         try:

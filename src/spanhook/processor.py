@@ -30,6 +30,7 @@ from spanhook.registry import Plan, Registry
 from spanhook.semconv import Kind
 from spanhook.shape import Args, Kwargs, Shape
 from spanhook.spans import quiet
+from spanhook.tracebacks import sheds
 
 
 def _known(_instance: Any, _args: Args, _kwargs: Kwargs) -> dict[str, Any]:
@@ -137,6 +138,7 @@ class ForeignSpans(SpanProcessor):
         self._hooks = hooks
         self.on = True
 
+    @sheds
     def on_start(self, span: Span, parent_context: otel_context.Context | None = None) -> None:
         if not self.on:
             return

@@ -18,6 +18,7 @@ from spanhook.record import Record
 from spanhook.semconv import Decision
 from spanhook.shape import REPLACEABLE
 from spanhook.subscription import Tally
+from spanhook.tracebacks import shed
 
 BUDGET_NS = 500_000_000
 
@@ -89,6 +90,7 @@ class Verdicts:
         """Act on an exception that left a hook; ``keep`` says that it must not change the outcome."""
         op = self._op
         observes = op.phase == "error" or keep
+        shed(error)
         if isinstance(error, Reject):
             error = own(error)
         if isinstance(error, Reject) and not observes:
