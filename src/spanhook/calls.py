@@ -14,6 +14,7 @@ from spanhook.lifecycle import Absorbed, begin, enter, fail, outcome, restore, s
 from spanhook.proxies import hand_over, overhear, stream_sort
 from spanhook.record import Record
 from spanhook.shape import Args, Kwargs, Shape
+from spanhook.tracebacks import shed
 
 Held = Record | InHook | None
 
@@ -52,11 +53,15 @@ def call(shape: Shape, wrapped: Callable[..., Any], instance: Any, args: Args, k
 async def acall(shape: Shape, wrapped: Callable[..., Awaitable[Any]], instance: Any, args: Args, kwargs: Kwargs) -> Any:
     """Call a coroutine function as an operation."""
     op = begin(shape, instance, args, kwargs)
-    if op is None:
-        return await wrapped(*args, **kwargs)
-    if isinstance(op, Absorbed):
-        args, kwargs = _prepared(shape, instance, args, kwargs)
-        return overhear(op, instance, args, kwargs, await wrapped(*args, **kwargs))
+    try:
+        if op is None:
+            return await wrapped(*args, **kwargs)
+        if isinstance(op, Absorbed):
+            args, kwargs = _prepared(shape, instance, args, kwargs)
+            return overhear(op, instance, args, kwargs, await wrapped(*args, **kwargs))
+    except BaseException as error:
+        shed(error)
+        raise
     held = enter(op)
     try:
         run = start(op, is_async=True, direct=partial(_make, op, wrapped)) if op.plan is not None else None
@@ -70,10 +75,14 @@ async def acall(shape: Shape, wrapped: Callable[..., Awaitable[Any]], instance: 
             await afinish(op, run)
     finally:
         restore(held)
-    result = outcome(op)
-    if op.short_circuited and issubclass(type(result), Awaitable):
-        return await result
-    return result
+    try:
+        result = outcome(op)
+        if op.short_circuited and issubclass(type(result), Awaitable):
+            return await result
+        return result
+    except BaseException as error:
+        shed(error)
+        raise
 
 
 def call_for(held: Held, wrapped: Callable[..., Any], args: Args, kwargs: Kwargs) -> Any:
@@ -84,8 +93,12 @@ def call_for(held: Held, wrapped: Callable[..., Any], args: Args, kwargs: Kwargs
 
 async def acall_for(held: Held, wrapped: Callable[..., Awaitable[Any]], args: Args, kwargs: Kwargs) -> Any:
     """Call a coroutine function for what was current elsewhere."""
-    with standing_in(held):
-        return await wrapped(*args, **kwargs)
+    try:
+        with standing_in(held):
+            return await wrapped(*args, **kwargs)
+    except BaseException as error:
+        shed(error)
+        raise
 
 
 def _prepared(shape: Shape, instance: Any, args: Args, kwargs: Kwargs) -> tuple[Args, Kwargs]:
@@ -120,8 +133,13 @@ async def _awaited(op: Record, run: Run | None, result: Awaitable[Any]) -> Any:
         try:
             settle(op, await result)
         except BaseException as error:
+            shed(error)
             op.error = error
         await afinish(op, run)
     finally:
         restore(held)
-    return outcome(op)
+    try:
+        return outcome(op)
+    except BaseException as error:
+        shed(error)
+        raise

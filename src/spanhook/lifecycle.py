@@ -21,7 +21,7 @@ from spanhook.control import control
 from spanhook.current import InHook, current
 from spanhook.encoding import make_encodable
 from spanhook.errors import internal
-from spanhook.hook import Reject
+from spanhook.hook import Reject, again
 from spanhook.record import Record
 from spanhook.registry import Registry
 from spanhook.reporting import report
@@ -31,6 +31,7 @@ from spanhook.spans import context_with
 from spanhook.subscription import publish
 from spanhook.telemetry import telemetry
 from spanhook.threads import reaper
+from spanhook.tracebacks import shed
 from spanhook.usage import Usage
 
 registry = Registry()
@@ -154,7 +155,7 @@ def begin(shape: Shape, instance: Any, args: Args, kwargs: Kwargs) -> Record | A
     if not in_hook:
         latch = latch or op.root.latch  # of a run that has ended, too: what it started may outlive it
         if latch is not None:
-            op.error = Reject(latch.reason, status_code=latch.status_code, scope="run")
+            op.error = again(latch)
     return op
 
 
@@ -238,6 +239,7 @@ def settle(op: Record, result: Any) -> None:
 def fail(op: Record, error: BaseException) -> None:
     """The call raised ``error``: read what it tells all the same."""
     returned(op)
+    shed(error)
     op.error = error
     if op.shape.failure is not None:
         try:

@@ -11,6 +11,7 @@ from spanhook.lifecycle import Absorbed, opens
 from spanhook.record import Record
 from spanhook.shape import Args, Chunks, Kwargs, Shape
 from spanhook.streams import Track
+from spanhook.tracebacks import shed
 from spanhook.tracked import AsyncBody, AsyncGenerator, AsyncStream, SyncBody, SyncGenerator, SyncStream, Transparent
 
 
@@ -25,16 +26,24 @@ class Overheard(Transparent):
         return Overheard(iter(self.__wrapped__), self._self_chunks)
 
     def __next__(self) -> Any:
-        while not self._self_passes(chunk := self.__wrapped__.__next__()):
-            pass
+        try:
+            while not self._self_passes(chunk := self.__wrapped__.__next__()):
+                pass
+        except BaseException as error:
+            shed(error)
+            raise
         return chunk
 
     def __aiter__(self) -> Any:
         return Overheard(aiter(self.__wrapped__), self._self_chunks)
 
     async def __anext__(self) -> Any:
-        while not self._self_passes(chunk := await self.__wrapped__.__anext__()):
-            pass
+        try:
+            while not self._self_passes(chunk := await self.__wrapped__.__anext__()):
+                pass
+        except BaseException as error:
+            shed(error)
+            raise
         return chunk
 
     def _self_passes(self, chunk: Any) -> bool:

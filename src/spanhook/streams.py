@@ -25,6 +25,7 @@ from spanhook.shape import REPLACEABLE, Args, Body, Chunks, Kwargs, Shape
 from spanhook.spans import context_with
 from spanhook.telemetry import telemetry
 from spanhook.threads import reaper
+from spanhook.tracebacks import shed
 
 END: Any = object()
 """What a step returns when there is nothing more; ``Track.value`` is then the generator's return value."""
@@ -232,6 +233,7 @@ class Track:
         if isinstance(error, StopIteration | StopAsyncIteration):
             self.value = getattr(error, "value", None)
         else:
+            shed(error)
             op.error = error
         await self._finish(op)
         outcome(op)
@@ -301,6 +303,7 @@ class Track:
                 if self.is_async and hasattr(result, "__await__"):
                     result = await result
             except BaseException as error:
+                shed(error)
                 op.error = error
             op.abandoned = self._early()
             await self._finish(op)

@@ -23,7 +23,9 @@ from spanhook.instrument.wrapping import Binding, Family
 from spanhook.lifecycle import wanted
 from spanhook.proxies import lazy
 from spanhook.record import Record
+from spanhook.semconv import Kind
 from spanhook.shape import Point, Shape, Signal
+from spanhook.tracebacks import shed
 
 BOUND, WAITING, MISSING = "bound", "waiting", "missing"
 """States of a point: wrapped; its module is not imported yet; not there in this version."""
@@ -50,23 +52,27 @@ def _operation(point: Point) -> Callable[[Binding], Callable[..., Any]]:
 
     def make(binding: Binding) -> Callable[..., Any]:
         def wrapper(wrapped: Any, instance: Any, args: Any, kwargs: Any) -> Any:
-            if not binding.on:
-                return binding.beyond(wrapped, instance)(*args, **kwargs)
-            if on_demand and not wanted(given.kind):
-                return wrapped(*args, **kwargs)
-            shape = given if choose is None else chosen(instance, args, kwargs)
-            if shape is None:
-                return wrapped(*args, **kwargs)
-            if isinstance(shape, Within):
-                return (call_for if mode == "sync" else acall_for)(shape.held, wrapped, args, kwargs)
-            held = current.get()
-            if type(held) is Record and held.instance is instance and binding.is_super_call(held, shape):
-                return wrapped(*args, **kwargs)
-            if mode == "sync":
-                return call(shape, wrapped, instance, args, kwargs)
-            if mode == "async":
-                return acall(shape, wrapped, instance, args, kwargs)
-            return lazy(shape, wrapped, instance, args, kwargs, is_async=mode == "astream")
+            try:
+                if not binding.on:
+                    return binding.beyond(wrapped, instance)(*args, **kwargs)
+                if on_demand and not wanted(given.kind):
+                    return wrapped(*args, **kwargs)
+                shape = given if choose is None else chosen(instance, args, kwargs)
+                if shape is None:
+                    return wrapped(*args, **kwargs)
+                if isinstance(shape, Within):
+                    return (call_for if mode == "sync" else acall_for)(shape.held, wrapped, args, kwargs)
+                held = current.get()
+                if type(held) is Record and held.instance is instance and binding.is_super_call(held, shape):
+                    return wrapped(*args, **kwargs)
+                if mode == "sync":
+                    return call(shape, wrapped, instance, args, kwargs)
+                if mode == "async":
+                    return acall(shape, wrapped, instance, args, kwargs)
+                return lazy(shape, wrapped, instance, args, kwargs, is_async=mode == "astream")
+            except BaseException as error:
+                shed(error)
+                raise
 
         return wrapper
 
@@ -85,7 +91,11 @@ def _signal(signal: Signal) -> Callable[[Binding], Callable[..., Any]]:
                     args, kwargs = before(instance, args, kwargs)
                 except Exception as error:
                     internal.report("signal", error)
-            result = wrapped(*args, **kwargs)
+            try:
+                result = wrapped(*args, **kwargs)
+            except BaseException as error:
+                shed(error)
+                raise
             if binding.on and after is not None:
                 try:
                     after(instance, args, kwargs, result)
@@ -176,12 +186,14 @@ class Instrumentor(BaseInstrumentor):
         library: The name users know it by, which is also that of its import.
         requirement: The distribution and its supported versions, as in a requirements file.
         table: The points.
+        kinds: The kinds of operation that come of them.
         control: Which of its exceptions are no errors; it may be asked before the library is imported.
     """
 
     library: str = ""
     requirement: str = ""
     table: Collection[Point | Signal] = ()
+    kinds: frozenset[Kind] = frozenset()
     control: Control | None = None
 
     def __init__(self) -> None:

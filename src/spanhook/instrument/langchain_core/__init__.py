@@ -25,6 +25,7 @@ class LangChainInstrumentor(Instrumentor):
 
     library = "langchain_core"
     requirement = "langchain-core >= 1.0, < 2"
+    kinds = frozenset(("llm.call", "tool.execute", "retrieval.query", "embeddings.create", "agent.delegate"))
     control = staticmethod(control)
     table = (
         _point(_CHAT, "BaseChatModel.generate", "chat:GENERATE"),
