@@ -77,6 +77,7 @@ def _signal(signal: Signal) -> Callable[[Binding], Callable[..., Any]]:
     """The wrapper of a function that is no operation."""
     after = _load(signal.after) if signal.after else None
     before = _load(signal.before) if signal.before else None
+    around = _load(signal.around) if signal.around else None
 
     def make(binding: Binding) -> Callable[..., Any]:
         def wrapper(wrapped: Any, instance: Any, args: Any, kwargs: Any) -> Any:
@@ -85,7 +86,7 @@ def _signal(signal: Signal) -> Callable[[Binding], Callable[..., Any]]:
                     args, kwargs = before(instance, args, kwargs)
                 except Exception as error:
                     internal.report("signal", error)
-            result = wrapped(*args, **kwargs)
+            result = around(wrapped, args, kwargs) if binding.on and around is not None else wrapped(*args, **kwargs)
             if binding.on and after is not None:
                 try:
                     after(instance, args, kwargs, result)
