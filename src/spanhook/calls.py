@@ -7,10 +7,11 @@ from collections.abc import Awaitable, Callable
 from functools import partial
 from typing import Any
 
+from spanhook.absorption import Absorbed
 from spanhook.current import InHook
 from spanhook.errors import internal
 from spanhook.finishing import Run, afinish, apasses, finish, passes, start
-from spanhook.lifecycle import Absorbed, begin, enter, fail, outcome, restore, settle, standing_in
+from spanhook.lifecycle import begin, enter, fail, outcome, restore, settle, standing_in
 from spanhook.proxies import hand_over, overhear, stream_sort
 from spanhook.record import Record
 from spanhook.shape import Args, Kwargs, Shape
@@ -26,7 +27,9 @@ def call(shape: Shape, wrapped: Callable[..., Any], instance: Any, args: Args, k
         return wrapped(*args, **kwargs)
     if isinstance(op, Absorbed):
         args, kwargs = _prepared(shape, instance, args, kwargs)
-        return overhear(op, instance, args, kwargs, wrapped(*args, **kwargs))
+        with op:
+            result = wrapped(*args, **kwargs)
+        return overhear(op, instance, args, kwargs, result)
     held = enter(op)
     try:
         run = start(op, is_async=False) if op.plan is not None else None
@@ -58,7 +61,9 @@ async def acall(shape: Shape, wrapped: Callable[..., Awaitable[Any]], instance: 
             return await wrapped(*args, **kwargs)
         if isinstance(op, Absorbed):
             args, kwargs = _prepared(shape, instance, args, kwargs)
-            return overhear(op, instance, args, kwargs, await wrapped(*args, **kwargs))
+            with op:
+                result = await wrapped(*args, **kwargs)
+            return overhear(op, instance, args, kwargs, result)
     except BaseException as error:
         shed(error)
         raise

@@ -238,7 +238,9 @@ def _is(bound: Bound, hook: Any) -> bool:
     if isinstance(function, staticmethod):
         function = function.__func__
     if isinstance(function, MethodType):
-        return isinstance(hook, MethodType) and function.__self__ is hook.__self__ and function.__func__ is hook.__func__
+        return (
+            isinstance(hook, MethodType) and function.__self__ is hook.__self__ and function.__func__ is hook.__func__
+        )
     return function is hook
 
 

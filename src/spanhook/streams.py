@@ -12,6 +12,7 @@ from typing import Any
 
 from opentelemetry.context import Context
 
+from spanhook.absorption import Absorbed
 from spanhook.attached import get_context, set_context
 from spanhook.clock import clock
 from spanhook.current import current
@@ -19,7 +20,7 @@ from spanhook.driving import drive
 from spanhook.errors import internal
 from spanhook.finishing import Run, afinish, apasses, finish, orphan, passes, start
 from spanhook.hook import Reject
-from spanhook.lifecycle import Absorbed, Held, begin, enter, outcome, restore, returned, told
+from spanhook.lifecycle import Held, begin, enter, outcome, restore, returned, told
 from spanhook.record import Record
 from spanhook.shape import REPLACEABLE, Args, Body, Chunks, Kwargs, Shape
 from spanhook.spans import context_with
@@ -346,6 +347,7 @@ class Track:
         try:
             attributes, used = self._chunks.response()
             told(op, attributes, used)
+            op.mark = getattr(self._chunks, "mark", None)
             if self._chunks.keep:
                 op.result = self._chunks.result()
         except Exception as error:

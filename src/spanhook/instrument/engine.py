@@ -91,6 +91,7 @@ def _signal(signal: Signal) -> Callable[[Binding], Callable[..., Any]]:
     """The wrapper of a function that is no operation."""
     after = _load(signal.after) if signal.after else None
     before = _load(signal.before) if signal.before else None
+    around = _load(signal.around) if signal.around else None
 
     def make(binding: Binding) -> Callable[..., Any]:
         def wrapper(wrapped: Any, instance: Any, args: Any, kwargs: Any) -> Any:
@@ -100,7 +101,10 @@ def _signal(signal: Signal) -> Callable[[Binding], Callable[..., Any]]:
                 except Exception as error:
                     internal.report("signal", error)
             try:
-                result = wrapped(*args, **kwargs)
+                if binding.on and around is not None:
+                    result = around(wrapped, args, kwargs)
+                else:
+                    result = wrapped(*args, **kwargs)
             except BaseException as error:
                 shed(error)
                 raise

@@ -8,10 +8,11 @@ from langchain_core.outputs import ChatGeneration, ChatResult, LLMResult
 from opentelemetry.trace import SpanKind
 
 from spanhook import semconv
+from spanhook.absorption import Carried, text_of
 from spanhook.instrument.langchain_core.chat_chunks import ChatChunks
 from spanhook.instrument.langchain_core.messages import from_message, rewrite, to_message, with_system
 from spanhook.instrument.langchain_core.model import describe, model_of
-from spanhook.instrument.langchain_core.results import result_output, result_response
+from spanhook.instrument.langchain_core.results import result_mark, result_output, result_response
 from spanhook.instrument.layers import LANGCHAIN_CHAT, LANGCHAIN_CHAT_STREAM
 from spanhook.shape import Args, Attributes, Change, Kwargs, Message, Request, Shape, first, with_first
 
@@ -43,6 +44,13 @@ def stream_prompts(instance: Any, args: Args, kwargs: Kwargs) -> Sequence[Sequen
 
 def event_prompts(_instance: Any, args: Args, kwargs: Kwargs) -> Sequence[Sequence[BaseMessage]]:
     return [first(args, kwargs, "messages")]
+
+
+def _carries(prompts: Prompts) -> Callable[[Any, Args, Kwargs], Carried]:
+    def carries(instance: Any, args: Args, kwargs: Kwargs) -> Carried:
+        return [text_of(prompt[-1].content) if prompt else None for prompt in prompts(instance, args, kwargs)]
+
+    return carries
 
 
 def _request(prompts: Prompts) -> Callable[[Any, Args, Kwargs], Request]:
@@ -170,8 +178,10 @@ GENERATE = Shape(
     rewrite=_rewrite(generate_prompts, "messages", many=True),
     takes=TAKES,
     answer=generate_answer,
+    mark=result_mark,
+    model_layer=True,
+    carries=_carries(generate_prompts),
     transport_of=frozenset((LANGCHAIN_CHAT_STREAM,)),  # a model that cannot stream answers `stream` with `invoke`
-    same_instance=True,
 )
 STREAM = Shape(
     kind="llm.call",
@@ -186,6 +196,8 @@ STREAM = Shape(
     answer=stream_answer,
     chunks=ChatChunks,
     answer_chunks=answer_chunks,
+    model_layer=True,
+    carries=_carries(stream_prompts),
 )
 EVENTS = Shape(
     kind="llm.call",
@@ -201,6 +213,7 @@ EVENTS = Shape(
     chunks=ChatChunks,
     answer_chunks=answer_events,
     ends_complete=True,
+    model_layer=True,
+    carries=_carries(event_prompts),
     transport_of=frozenset((LANGCHAIN_CHAT,)),  # `generate` reads the events itself where a handler asks for them
-    same_instance=True,
 )
