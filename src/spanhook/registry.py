@@ -41,7 +41,9 @@ class Plan:
     post: tuple[Bound, ...] = ()
     error: tuple[Bound, ...] = ()
     buffers: tuple[Bound, ...] = ()
-    """Those for which streams are held back."""
+    """Those for which streams, and all else that tells parts of a result, are held back."""
+    results: tuple[Bound, ...] = ()
+    """Those that see a result and may refuse or replace it."""
     passes: tuple[Label, ...] = ()
     """What ``allow`` of each of ``pre`` is counted under."""
     heard: Mapping[Phase, tuple[Bound, ...]] = field(default_factory=dict[Phase, tuple[Bound, ...]])
@@ -184,6 +186,8 @@ class Registry:
         self.digest = ""
         self.enforcing = True
         self.tenant_metrics = False
+        self.changed: list[Callable[[], None]] = []
+        """Called when plans have changed."""
         self.include(self._lone)
 
     def include(self, hooks: Hooks) -> None:
@@ -249,6 +253,13 @@ class Registry:
             self.plans = {kind: plan for kind, plan in plans.items() if plan and self.enforcing}
             names = "\n".join(f"{one.name} {one.form} {one.priority} {sorted(one.kinds)}" for one in ordered)
             self.digest = hashlib.sha256(names.encode()).hexdigest()[:12] if ordered else ""
+            self.tell()
+
+    def tell(self) -> None:
+        """Call everybody who wants to know that plans have changed, one thread at a time."""
+        with _registering:
+            for changed in list(self.changed):
+                changed()
 
     def flush(self, timeout: float = 5.0) -> bool:
         """Wait until subscriptions have been told of everything that has happened so far; see ``Hooks.flush``."""
@@ -275,7 +286,8 @@ def _plan(kind: str, ordered: Iterable[Bound], *, labelled: bool) -> Plan:
         if told:
             heard[phase] = told
     buffers = tuple(one for one in (*pre, *post) if one.buffers)
-    return Plan(pre, post, error, buffers, passes, heard, bool(pre or post or error))
+    results = tuple(one for one in (*pre, *post) if one.form != BEFORE or one.buffers)
+    return Plan(pre, post, error, buffers, results, passes, heard, bool(pre or post or error))
 
 
 def _passes(kind: str, bound: Bound) -> Label:
