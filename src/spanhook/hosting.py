@@ -16,7 +16,7 @@ from spanhook.errors import HookError, SealedError, internal
 from spanhook.operation import TIMED_OUT, Operation
 from spanhook.remote import NEXT, Remote
 from spanhook.threads import Workers
-from spanhook.waiting import Bell, TrioBell, shielded
+from spanhook.waiting import AsyncioBell, Bell, TrioBell, shielded
 
 workers = Workers("spanhook-hook")
 
@@ -116,8 +116,10 @@ class Host:
             failure = told = view.error
             if failure is not None and self.translates and is_cancellation(failure):
                 told = asyncio.CancelledError()
-            remote.resume(None if failure is not None else view.result, told)
-            await self._wait(remote, view, limit_ns)
+            # What nobody waits for any more is ended elsewhere than it began.
+            host = self if self is SYNC else host_for(is_async=True)
+            remote.resume(None if failure is not None else view.result, told, host.bell())
+            await host._wait(remote, view, limit_ns)
             if failure is not None and remote.error is told:
                 raise failure
         if remote.error is not None:
@@ -157,6 +159,9 @@ class AsyncHost(Host):
     """Hosts hooks of a call that asyncio runs: async hooks run in the call's own task, on its own loop."""
 
     moves_async = False
+
+    def bell(self) -> Bell:
+        return AsyncioBell()
 
     def cancelling(self) -> int:
         task = asyncio.current_task()

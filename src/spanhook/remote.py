@@ -121,8 +121,9 @@ class Remote:
         if self._home is not None:
             self._home.stuck(now)
 
-    def resume(self, result: Any, error: BaseException | None) -> None:
-        """Give the outcome of what ``call_next`` asked for."""
+    def resume(self, result: Any, error: BaseException | None, bell: Bell) -> None:
+        """Give the outcome of what ``call_next`` asked for. Who waits from here on may be another."""
+        self._bell = bell
         if self._home is not None:
             self._home.call(self._resume, result, error)
 

@@ -1,5 +1,6 @@
-"""Waiting for what happens in another thread: with the caller's thread blocked, or awaited where Trio runs it."""
+"""Waiting for what happens in another thread: with the caller's own blocked, or awaited where Trio or asyncio runs it."""
 
+import asyncio
 import sys
 import threading
 from contextlib import AbstractContextManager, suppress
@@ -29,22 +30,42 @@ class TrioBell(Bell):
     def __init__(self) -> None:
         self._trio: Any = sys.modules["trio"]
         self._token = self._trio.lowlevel.current_trio_token()
-        self._rung = self._trio.Event()
+        self._event = self._trio.Event()
 
     def ring(self) -> None:
         with suppress(self._trio.RunFinishedError):
             self._token.run_sync_soon(self._ring)
 
     def _ring(self) -> None:
-        self._rung.set()
+        self._event.set()
 
     async def heard(self, seconds: float) -> bool:
         with self._trio.move_on_after(max(0.0, seconds)):
-            await self._rung.wait()
-        if not self._rung.is_set():
+            await self._event.wait()
+        if not self._event.is_set():
             return False
-        self._rung = self._trio.Event()
+        self._event = self._trio.Event()
         return True
+
+
+class AsyncioBell(Bell):
+    """One that a task of asyncio's waits for."""
+
+    def __init__(self) -> None:
+        self._loop = asyncio.get_running_loop()
+        self._event = asyncio.Event()
+
+    def ring(self) -> None:
+        with suppress(RuntimeError):  # the loop is closed
+            self._loop.call_soon_threadsafe(self._event.set)
+
+    async def heard(self, seconds: float) -> bool:
+        with suppress(TimeoutError):
+            async with asyncio.timeout(max(0.0, seconds)):
+                await self._event.wait()
+        rung = self._event.is_set()
+        self._event.clear()
+        return rung
 
 
 def shielded() -> AbstractContextManager[Any]:

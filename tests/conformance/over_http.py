@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
+import trio
 from langchain_openai import ChatOpenAI, OpenAI, OpenAIEmbeddings
 from openai import DEFAULT_CONNECTION_LIMITS, AsyncOpenAI, DefaultAsyncHttpxClient, DefaultHttpxClient
 from openai import OpenAI as Client
@@ -72,6 +73,16 @@ def _ways(api: str) -> dict[str, Use]:
     return {way.name: _use(way) for way in WAYS if way.name in names}
 
 
+def _under_trio(api: str) -> dict[str, Use]:
+    """Ways of the async client where Trio runs it; ``test_trio`` has more."""
+    names = {f"async {api} {how}" for how in ("create", "stream")}
+    return {way.name.replace("async", "trio"): _on_trio(way) for way in WAYS if way.name in names}
+
+
+def _on_trio(way: Way) -> Use:
+    return lambda clients: trio.run(way.ask, clients.later)
+
+
 def _langchain(made: type[Any], body: Body, **options: Any) -> Any:
     server = _server()
     server.requests = Heard(body)
@@ -99,7 +110,7 @@ SUBJECTS: tuple[Subject, ...] = (
         "openai chat",
         "llm.call",
         Clients.of,
-        _ways("chat"),
+        {**_ways("chat"), **_under_trio("chat")},
         {
             "create": lambda clients: _bound(clients.sync.chat.completions.create, CHAT),
             "acreate": lambda clients: _bound(clients.later.chat.completions.create, CHAT),
