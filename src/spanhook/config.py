@@ -16,6 +16,7 @@ from spanhook.hook import Hook
 from spanhook.instrument import installed, instrumentor, names
 from spanhook.instrument.engine import BOUND, Instrumentor
 from spanhook.instrument.providers import providers
+from spanhook.instrument.threads import threads
 from spanhook.instrument.unbound import named
 from spanhook.instrument.watching import Rule, watch
 from spanhook.lifecycle import registry
@@ -135,6 +136,7 @@ def _report(asked: Use, undo: ExitStack) -> Use:
     if before is None:
         undo.callback(_stop)
         providers.bind()
+        threads.bind()
     elif use != before:
 
         def back() -> None:
@@ -166,6 +168,7 @@ def _stop() -> None:
     global _use
     _use = None
     providers.restore()
+    threads.restore()
     telemetry.stop()
 
 

@@ -1,4 +1,4 @@
-"""Waiting for what happens in another thread: with the caller's own blocked, or awaited where Trio or asyncio runs it."""
+"""Waiting for what happens in another thread: with the caller's own blocked, or awaited under Trio and asyncio."""
 
 import asyncio
 import sys
