@@ -16,10 +16,10 @@ import trio.lowlevel
 
 from spanhook import Hooks, Operation, Reject
 from spanhook.async_library import is_cancellation, running, running_loop
+from spanhook.conformance.openai_server import OpenAIServer, Reply
+from spanhook.conformance.openai_ways import CHAT, WAYS, Way, async_client, collected, named
 from spanhook.testing import Recorder, recorder
 from spanhook.threads import reaper
-from tests.instrument.openai_ways import CHAT, WAYS, Way, async_client, collected, named
-from tests.servers.openai_server import OpenAIServer, Reply
 
 Next = Callable[[], Awaitable[Any]]
 LONG = 30.0
