@@ -16,7 +16,7 @@ from spanhook.instrument.openai.describing import describe, output_type
 from spanhook.instrument.openai.messages import from_message, rewrite, system_of, to_message, tool_name, with_system
 from spanhook.instrument.openai.options import body_of, is_streamed, one_prompt, with_body
 from spanhook.instrument.openai.parsing import keep_what_is_parsed, parsing_failed
-from spanhook.instrument.openai.reading import completion_response, fields_of, result_of
+from spanhook.instrument.openai.reading import completion_response, fields_of, list_of, result_of
 from spanhook.shape import Args, Attributes, Change, Kwargs, Message, Request, Shape
 
 
@@ -63,7 +63,7 @@ def chat_prepare(instance: Any, args: Args, kwargs: Kwargs) -> tuple[Args, Kwarg
 
 def chat_output(result: Any) -> list[Message]:
     messages: list[Message] = []
-    for choice in fields_of(result_of(result)).get("choices") or ():
+    for choice in list_of(fields_of(result_of(result)).get("choices")):
         told = fields_of(choice)
         message = to_message(told.get("message"))
         message["finish_reason"] = told.get("finish_reason") or "stop"

@@ -15,7 +15,7 @@ from spanhook.instrument.openai.delivery import Event, Payload
 from spanhook.instrument.openai.deltas import Deltas
 from spanhook.instrument.openai.describing import describe
 from spanhook.instrument.openai.options import body_of, with_body
-from spanhook.instrument.openai.reading import Fields, completion_response, fields_of, result_of
+from spanhook.instrument.openai.reading import Fields, completion_response, fields_of, list_of, result_of
 from spanhook.shape import Args, Attributes, Change, Kwargs, Message, Request, Shape
 
 
@@ -66,7 +66,7 @@ def _prompt(message: Any, before: list[Any], index: int) -> Any:
 
 def completions_output(result: Any) -> list[Message]:
     messages: list[Message] = []
-    for choice in fields_of(result_of(result)).get("choices") or ():
+    for choice in list_of(fields_of(result_of(result)).get("choices")):
         told = fields_of(choice)
         message = _text("assistant", told.get("text") or "")
         message["finish_reason"] = told.get("finish_reason") or "stop"

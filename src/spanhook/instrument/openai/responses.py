@@ -15,7 +15,16 @@ from spanhook.instrument.openai.items import from_message, output_part, rewrite,
 from spanhook.instrument.openai.messages import parts_of, tool_name
 from spanhook.instrument.openai.options import body_of, one_prompt, options_of, with_body
 from spanhook.instrument.openai.parsing import keep_what_is_parsed, parsing_failed
-from spanhook.instrument.openai.reading import RESPONSES_USAGE, Fields, fields_of, note, result_of, usage_of
+from spanhook.instrument.openai.reading import (
+    RESPONSES_USAGE,
+    Fields,
+    fields_of,
+    list_of,
+    note,
+    result_of,
+    text_of,
+    usage_of,
+)
 from spanhook.instrument.openai.response_events import response_events
 from spanhook.instrument.openai.responses_chunks import ResponsesChunks
 from spanhook.shape import Args, Attributes, Change, Kwargs, Message, Request, Shape
@@ -72,11 +81,11 @@ def _finish_reason(told: Fields) -> str:
     """Why a response came to its end, in the words of chat completions; empty while it runs in the background."""
     status = told.get("status")
     if status == "completed":
-        called = any(fields_of(item).get("type") in _TOOL_CALLS for item in told.get("output") or ())
+        called = any(fields_of(item).get("type") in _TOOL_CALLS for item in list_of(told.get("output")))
         return "tool_calls" if called else "stop"
     if status == "incomplete":
-        reason = fields_of(told.get("incomplete_details")).get("reason")
-        return _INCOMPLETE.get(str(reason), reason or "incomplete")
+        reason = text_of(fields_of(told.get("incomplete_details")).get("reason"))
+        return _INCOMPLETE.get(reason, reason or "incomplete")
     return _STOPPED.get(str(status), "")
 
 
@@ -93,7 +102,7 @@ def responses_response(result: Any) -> tuple[Attributes, Usage | None]:
 def responses_output(result: Any) -> list[Message]:
     told = fields_of(result_of(result))
     parts: list[dict[str, Any]] = []
-    for item in told.get("output") or ():
+    for item in list_of(told.get("output")):
         said = fields_of(item)
         if said.get("type") == "message":
             parts.extend(parts_of(said.get("content")))
