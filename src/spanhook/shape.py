@@ -265,6 +265,7 @@ class Shape:
         response: End attributes and usage of a result.
         names: Everything that one call works on, where that may be several; ``None`` where it is not to be known.
         request: The normalized request; only called when a hook or content capture looks at it.
+        message: Reads one message that a hook gave in the library's own form.
         output: A result's messages in role/parts form.
         rewrite: New ``(args, kwargs)`` for a ``Change``; ``None`` where the library's call cannot be rewritten.
         takes: The fields of a ``Change`` that ``rewrite`` knows what to do with; it is never given others.
@@ -294,6 +295,7 @@ class Shape:
     response: Callable[[Any], tuple[Attributes, Usage | None]] = nothing
     names: Callable[[Any, Args, Kwargs], frozenset[str] | None] | None = None
     request: Callable[[Any, Args, Kwargs], Request] = empty_request
+    message: Callable[[Any], Message] | None = None
     output: Callable[[Any], list[Message]] = no_messages
     rewrite: Callable[[Any, Args, Kwargs, Change], tuple[Args, Kwargs]] | None = None
     takes: frozenset[str] = frozenset()

@@ -9,11 +9,11 @@ from opentelemetry.trace import SpanKind
 
 from spanhook import semconv
 from spanhook.instrument.langchain_core.chat_chunks import ChatChunks
-from spanhook.instrument.langchain_core.messages import from_message, rewrite, to_message, with_system
-from spanhook.instrument.langchain_core.model import describe, model_of
+from spanhook.instrument.langchain_core.messages import from_message, read, rewrite, system_of, to_message, with_system
+from spanhook.instrument.langchain_core.model import describe, model_of, with_model
 from spanhook.instrument.langchain_core.results import result_output, result_response
 from spanhook.instrument.layers import LANGCHAIN_CHAT, LANGCHAIN_CHAT_STREAM
-from spanhook.shape import Args, Attributes, Change, Kwargs, Message, Request, Shape, first, with_first
+from spanhook.shape import Args, Attributes, Change, Kwargs, Request, Shape, first, with_first
 
 
 def chat_start(instance: Any, _args: Args, kwargs: Kwargs) -> Attributes:
@@ -47,10 +47,10 @@ def event_prompts(_instance: Any, args: Args, kwargs: Kwargs) -> Sequence[Sequen
 
 def _request(prompts: Prompts) -> Callable[[Any, Args, Kwargs], Request]:
     def request(instance: Any, args: Args, kwargs: Kwargs) -> Request:
-        messages = [to_message(message) for prompt in prompts(instance, args, kwargs) for message in prompt]
+        batch = [[to_message(message) for message in prompt] for prompt in prompts(instance, args, kwargs)]
         return Request(
-            messages=messages,
-            system=_system(messages),
+            messages=[message for messages in batch for message in messages],
+            system="\n".join(dict.fromkeys(filter(None, map(system_of, batch)))),
             tools=[tool_name(tool) for tool in kwargs.get("tools") or ()],
             tool_definitions=kwargs.get("tools") or (),
             inputs=first(args, kwargs, "input" if prompts is stream_prompts else "messages"),
@@ -58,16 +58,6 @@ def _request(prompts: Prompts) -> Callable[[Any, Args, Kwargs], Request]:
         )
 
     return request
-
-
-def _system(messages: Sequence[Message]) -> str:
-    return "\n".join(
-        str(part.get("content", ""))
-        for message in messages
-        if message["role"] == "system"
-        for part in message["parts"]
-        if part.get("type") == "text"
-    )
 
 
 def tool_name(tool: Any) -> str:
@@ -91,7 +81,7 @@ def _rewrite(prompts: Prompts, name: str, *, many: bool) -> Callable[..., tuple[
             changed = [with_system(prompt, change.system) for prompt in changed]
         args, kwargs = with_first(args, kwargs, name, changed if many else changed[0])
         if change.model is not None:
-            kwargs = {**kwargs, "model": change.model}
+            kwargs = with_model(instance, kwargs, change.model)
         return args, kwargs
 
     return change_call
@@ -166,6 +156,7 @@ GENERATE = Shape(
     start=chat_start,
     response=result_response,
     request=_request(generate_prompts),
+    message=read,
     output=result_output,
     rewrite=_rewrite(generate_prompts, "messages", many=True),
     takes=TAKES,
@@ -180,6 +171,7 @@ STREAM = Shape(
     start=stream_start,
     response=result_response,
     request=_request(stream_prompts),
+    message=read,
     output=result_output,
     rewrite=_rewrite(stream_prompts, "input", many=False),
     takes=TAKES,
@@ -194,6 +186,7 @@ EVENTS = Shape(
     start=stream_start,
     response=result_response,
     request=_request(event_prompts),
+    message=read,
     output=result_output,
     rewrite=_rewrite(event_prompts, "messages", many=False),
     takes=TAKES,

@@ -11,9 +11,9 @@ from spanhook.instrument.layers import LANGCHAIN_CHAT, LANGCHAIN_CHAT_STREAM, OP
 from spanhook.instrument.openai.api import Api, stream_of
 from spanhook.instrument.openai.delivery import Event, Payload
 from spanhook.instrument.openai.describing import describe, output_type
-from spanhook.instrument.openai.items import from_message, output_part, rewrite, to_messages
+from spanhook.instrument.openai.items import from_message, output_part, rewrite, to_message, to_messages
 from spanhook.instrument.openai.messages import parts_of, tool_name
-from spanhook.instrument.openai.options import body_of, one_prompt, options_of, with_body
+from spanhook.instrument.openai.options import body_of, one_prompt, options_of, with_body, with_model
 from spanhook.instrument.openai.parsing import keep_what_is_parsed, parsing_failed
 from spanhook.instrument.openai.reading import (
     RESPONSES_USAGE,
@@ -64,7 +64,7 @@ def responses_request(_instance: Any, args: Args, kwargs: Kwargs) -> Request:
     )
 
 
-def responses_rewrite(_instance: Any, args: Args, kwargs: Kwargs, change: Change) -> tuple[Args, Kwargs]:
+def responses_rewrite(instance: Any, args: Args, kwargs: Kwargs, change: Change) -> tuple[Args, Kwargs]:
     body = dict(body_of(args, kwargs))
     if change.inputs is not None:
         body["input"] = change.inputs
@@ -73,7 +73,7 @@ def responses_rewrite(_instance: Any, args: Args, kwargs: Kwargs, change: Change
     if change.system is not None:
         body["instructions"] = change.system
     if change.model is not None:
-        body["model"] = change.model
+        with_model(instance, args, kwargs, body, change.model)
     return with_body(args, kwargs, body)
 
 
@@ -186,6 +186,7 @@ RESPONSES = Shape(
     start=responses_start,
     response=responses_response,
     request=responses_request,
+    message=to_message,
     output=responses_output,
     rewrite=responses_rewrite,
     takes=frozenset(("messages", "system", "inputs", "model")),
