@@ -17,9 +17,11 @@ from langgraph.store.memory import InMemoryStore
 from openai import AzureOpenAI, DefaultHttpxClient, OpenAI
 
 from spanhook import HookError, Hooks, Operation, Reject
+from spanhook.conformance.langgraph import make_graph
+from spanhook.conformance.openai_server import OpenAIServer
+from spanhook.conformance.subject import Body
 from spanhook.testing import recorder
-from tests.conformance.subjects import Body, make_graph
-from tests.servers.openai_server import OpenAIServer
+from tests.conformance.everything import SUBJECTS
 
 Change = Callable[[Operation], Any]
 
@@ -539,8 +541,6 @@ def test_what_is_written_to_stores() -> None:
 
 @pytest.mark.parametrize("kind", ["retrieval.query", "embeddings.create"])
 def test_what_cannot_be_rewritten_says_so(kind: Any) -> None:
-    from tests.conformance.subjects import SUBJECTS
-
     subject = next(one for one in SUBJECTS if one.kind == kind)
     told: list[str] = []
     with recorder(changing(kind, lambda op: op.replace(inputs="y"), told)):

@@ -13,14 +13,16 @@ from opentelemetry.exporter.otlp.proto.common.metrics_encoder import encode_metr
 from opentelemetry.exporter.otlp.proto.common.trace_encoder import encode_spans
 
 from spanhook import Hooks, Operation
+from spanhook.conformance.langchain_core import CHAT_WAYS, ScriptedChat
+from spanhook.conformance.langgraph import State
+from spanhook.conformance.openai_server import OpenAIServer, Reply, Tokens
+from spanhook.conformance.openai_ways import WAYS, Way, named
+from spanhook.conformance.subject import Body, settle
 from spanhook.errors import internal
 from spanhook.foreign import usage_of
 from spanhook.testing import Recorder, recorder
 from spanhook.usage import MOST_TOKENS, Usage
-from tests.conformance.subjects import CHAT_WAYS, Body, ScriptedChat, State, settle
 from tests.conformance.test_usage import by_bucket, run_events, total
-from tests.instrument.openai_ways import WAYS, Way, named
-from tests.servers.openai_server import OpenAIServer, Reply, Tokens
 
 COUNTED: dict[str, tuple[Any, int]] = {
     "float": (20.0, 20),
