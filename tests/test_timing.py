@@ -17,10 +17,10 @@ import pytest
 import spanhook
 from spanhook import Hooks, Operation, Reject, SealedError
 from spanhook.clock import clock
+from spanhook.conformance.openai_server import OpenAIServer
 from spanhook.errors import Repeats, internal
 from spanhook.hosting import workers
 from spanhook.loops import private_loop
-from tests.servers.openai_server import OpenAIServer
 from tests.stub import MODES, Library, passing, stubbed, use
 
 Next = Callable[[], Awaitable[Any]]

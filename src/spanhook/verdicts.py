@@ -11,13 +11,14 @@ from spanhook.copying import copied
 from spanhook.decision import DecisionRecord
 from spanhook.errors import HookError, log
 from spanhook.failures import Said, added, raised_in, told, words
-from spanhook.hook import Reject
+from spanhook.hook import Reject, own
 from spanhook.hosting import TimedOut
 from spanhook.loops import cross_loop_hint
 from spanhook.record import Record
 from spanhook.semconv import Decision
 from spanhook.shape import REPLACEABLE
 from spanhook.subscription import Tally
+from spanhook.tracebacks import shed
 
 BUDGET_NS = 500_000_000
 
@@ -93,6 +94,9 @@ class Verdicts:
         """Act on an exception that left a hook; ``keep`` says that it must not change the outcome."""
         op = self._op
         observes = op.phase == "error" or keep
+        shed(error)
+        if isinstance(error, Reject):
+            error = own(error)
         if isinstance(error, Reject) and not observes:
             self._reject(bound, error, "reject", spent)
         elif not isinstance(error, Exception):

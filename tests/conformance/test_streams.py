@@ -19,9 +19,11 @@ from opentelemetry import context as otel_context
 from opentelemetry import trace
 
 from spanhook import Hooks, Operation, Reject, current_operation
+from spanhook.conformance.langchain_core import ScriptedChat, ScriptedText
+from spanhook.conformance.langgraph import make_graph
+from spanhook.conformance.subject import Body
 from spanhook.testing import Recorder, recorder
 from spanhook.threads import reaper
-from tests.conformance.subjects import Body, ScriptedChat, ScriptedText, make_graph
 from tests.conformance.tracing import parent_id, span_id
 
 

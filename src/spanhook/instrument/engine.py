@@ -19,12 +19,15 @@ from spanhook.calls import acall, acall_for, call, call_for
 from spanhook.control import Control
 from spanhook.current import Within, current
 from spanhook.errors import UnboundError, internal, log
+from spanhook.instrument.family import Family
 from spanhook.instrument.outlets import OnDemand
-from spanhook.instrument.wrapping import Binding, Family
+from spanhook.instrument.wrapping import Binding
 from spanhook.lifecycle import registry, wanted
 from spanhook.proxies import lazy
 from spanhook.record import Record
+from spanhook.semconv import Kind
 from spanhook.shape import Outlet, Point, Shape, Signal
+from spanhook.tracebacks import shed
 
 BOUND, WAITING, MISSING = "bound", "waiting", "missing"
 """States of a point: wrapped; its module is not imported yet; not there in this version."""
@@ -36,9 +39,14 @@ def _load(path: str) -> Any:
     return getattr(importlib.import_module(module), name)
 
 
+def _mode(point: Point, shape: Shape, sort: str) -> str:
+    """How a function is driven: as it says itself, since subclasses override plain methods by async ones."""
+    return sort if sort == "async" or (sort and shape.chunks is not None) else point.mode
+
+
 def _operation(point: Point) -> Callable[[Binding], Callable[..., Any]]:
     """The wrapper of a point that is an operation."""
-    mode, given = point.mode, _load(point.shape)
+    given = _load(point.shape)
     choose = _load(point.choose) if point.choose else None
     on_demand = choose is None and given.on_demand
 
@@ -50,24 +58,30 @@ def _operation(point: Point) -> Callable[[Binding], Callable[..., Any]]:
             return given  # what cannot be told apart is gated all the same
 
     def make(binding: Binding) -> Callable[..., Any]:
+        mode = _mode(point, given, binding.sort)
+
         def wrapper(wrapped: Any, instance: Any, args: Any, kwargs: Any) -> Any:
-            if not binding.on:
-                return binding.beyond(wrapped, instance)(*args, **kwargs)
-            if on_demand and not wanted(given.kind):
-                return wrapped(*args, **kwargs)
-            shape = given if choose is None else chosen(instance, args, kwargs)
-            if shape is None:
-                return wrapped(*args, **kwargs)
-            if isinstance(shape, Within):
-                return (call_for if mode == "sync" else acall_for)(shape.held, wrapped, args, kwargs)
-            held = current.get()
-            if type(held) is Record and held.instance is instance and binding.is_super_call(held, shape):
-                return wrapped(*args, **kwargs)
-            if mode == "sync":
-                return call(shape, wrapped, instance, args, kwargs)
-            if mode == "async":
-                return acall(shape, wrapped, instance, args, kwargs)
-            return lazy(shape, wrapped, instance, args, kwargs, is_async=mode == "astream")
+            try:
+                if not binding.on:
+                    return binding.beyond(wrapped, instance)(*args, **kwargs)
+                if on_demand and not wanted(given.kind):
+                    return wrapped(*args, **kwargs)
+                shape = given if choose is None else chosen(instance, args, kwargs)
+                if shape is None:
+                    return wrapped(*args, **kwargs)
+                if isinstance(shape, Within):
+                    return (call_for if mode == "sync" else acall_for)(shape.held, wrapped, args, kwargs)
+                held = current.get()
+                if type(held) is Record and held.instance is instance and binding.is_super_call(held, shape):
+                    return wrapped(*args, **kwargs)
+                if mode == "sync":
+                    return call(shape, wrapped, instance, args, kwargs)
+                if mode == "async":
+                    return acall(shape, wrapped, instance, args, kwargs)
+                return lazy(shape, wrapped, instance, args, kwargs, is_async=mode == "astream")
+            except BaseException as error:
+                shed(error)
+                raise
 
         return wrapper
 
@@ -78,6 +92,7 @@ def _signal(signal: Signal) -> Callable[[Binding], Callable[..., Any]]:
     """The wrapper of a function that is no operation."""
     after = _load(signal.after) if signal.after else None
     before = _load(signal.before) if signal.before else None
+    around = _load(signal.around) if signal.around else None
 
     def make(binding: Binding) -> Callable[..., Any]:
         def wrapper(wrapped: Any, instance: Any, args: Any, kwargs: Any) -> Any:
@@ -86,7 +101,14 @@ def _signal(signal: Signal) -> Callable[[Binding], Callable[..., Any]]:
                     args, kwargs = before(instance, args, kwargs)
                 except Exception as error:
                     internal.report("signal", error)
-            result = wrapped(*args, **kwargs)
+            try:
+                if binding.on and around is not None:
+                    result = around(wrapped, args, kwargs)
+                else:
+                    result = wrapped(*args, **kwargs)
+            except BaseException as error:
+                shed(error)
+                raise
             if binding.on and after is not None:
                 try:
                     after(instance, args, kwargs, result)
@@ -199,12 +221,14 @@ class Instrumentor(BaseInstrumentor):
         library: The name users know it by, which is also that of its import.
         requirement: The distribution and its supported versions, as in a requirements file.
         table: The points.
+        kinds: The kinds of operation that come of them.
         control: Which of its exceptions are no errors; it may be asked before the library is imported.
     """
 
     library: str = ""
     requirement: str = ""
     table: Collection[Entry] = ()
+    kinds: frozenset[Kind] = frozenset()
     control: Control | None = None
 
     def __init__(self) -> None:

@@ -6,9 +6,10 @@ compares by identity (``_stream``, ``_astream``, ``_arun``, ``bind_tools``) are 
 
 from spanhook.instrument.engine import Instrumentor
 from spanhook.instrument.langchain_core.control import control
-from spanhook.shape import Outlet, Point
+from spanhook.shape import Outlet, Point, Signal
 
 _HERE = "spanhook.instrument.langchain_core"
+_CALLBACKS = "langchain_core.callbacks.manager"
 _CHAT = "langchain_core.language_models.chat_models"
 _TEXT = "langchain_core.language_models.llms"
 _TOOLS = "langchain_core.tools.base"
@@ -26,6 +27,7 @@ class LangChainInstrumentor(Instrumentor):
 
     library = "langchain_core"
     requirement = "langchain-core >= 1.0, < 2"
+    kinds = frozenset(("llm.call", "tool.execute", "retrieval.query", "embeddings.create", "agent.delegate"))
     control = staticmethod(control)
     table = (
         _point(_CHAT, "BaseChatModel.generate", "chat:GENERATE"),
@@ -46,6 +48,8 @@ class LangChainInstrumentor(Instrumentor):
         _point(_EMBEDDINGS, "Embeddings.embed_query", "retrieval:QUERY"),
         _point(_EMBEDDINGS, "Embeddings.aembed_documents", "retrieval:DOCUMENTS", "async"),
         _point(_EMBEDDINGS, "Embeddings.aembed_query", "retrieval:QUERY", "async"),
+        Signal(module=_CALLBACKS, name="handle_event", around="spanhook.absorption:called_back"),
+        Signal(module=_CALLBACKS, name="ahandle_event", around="spanhook.absorption:acalled_back"),
         Outlet(
             module=_CALLBACKS,
             name="handle_event",

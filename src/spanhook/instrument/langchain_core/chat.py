@@ -9,10 +9,11 @@ from langchain_core.outputs import ChatGeneration, ChatResult, LLMResult
 from opentelemetry.trace import SpanKind
 
 from spanhook import semconv
+from spanhook.absorption import Carried, text_of
 from spanhook.instrument.langchain_core.chat_chunks import ChatChunks
 from spanhook.instrument.langchain_core.messages import from_message, rewrite, to_message, with_system
 from spanhook.instrument.langchain_core.model import describe, model_of
-from spanhook.instrument.langchain_core.results import result_output, result_response
+from spanhook.instrument.langchain_core.results import result_mark, result_output, result_response
 from spanhook.instrument.layers import LANGCHAIN_CHAT, LANGCHAIN_CHAT_STREAM
 from spanhook.shape import Args, Attributes, Change, Kwargs, Message, Request, Shape, first, with_first
 
@@ -40,6 +41,15 @@ def generate_prompts(_instance: Any, args: Args, kwargs: Kwargs) -> Sequence[Seq
 
 def stream_prompts(instance: Any, args: Args, kwargs: Kwargs) -> Sequence[Sequence[BaseMessage]]:
     return [instance._convert_input(first(args, kwargs, "input")).to_messages()]
+
+
+def carries_prompts(prompts: Prompts) -> Callable[[Any, Args, Kwargs], Carried]:
+    """What the calls carry that are given prompts in this way."""
+
+    def carries(instance: Any, args: Args, kwargs: Kwargs) -> Carried:
+        return [text_of(prompt[-1].content) if prompt else None for prompt in prompts(instance, args, kwargs)]
+
+    return carries
 
 
 def chat_request(prompts: Prompts) -> Callable[[Any, Args, Kwargs], Request]:
@@ -164,8 +174,10 @@ GENERATE = Shape(
     rewrite=chat_rewrite(generate_prompts, "messages", many=True),
     takes=TAKES,
     answer=generate_answer,
+    mark=result_mark,
+    model_layer=True,
+    carries=carries_prompts(generate_prompts),
     transport_of=frozenset((LANGCHAIN_CHAT_STREAM,)),  # a model that cannot stream answers `stream` with `invoke`
-    same_instance=True,
 )
 STREAM = Shape(
     kind="llm.call",
@@ -180,4 +192,6 @@ STREAM = Shape(
     answer=stream_answer,
     chunks=ChatChunks,
     answer_chunks=answer_chunks,
+    model_layer=True,
+    carries=carries_prompts(stream_prompts),
 )

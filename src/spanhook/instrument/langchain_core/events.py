@@ -8,7 +8,14 @@ from opentelemetry.trace import SpanKind
 
 from spanhook.current import current_record
 from spanhook.instrument.langchain_core.callbacks import keeper_of
-from spanhook.instrument.langchain_core.chat import TAKES, as_ai_message, chat_request, chat_rewrite, stream_answer
+from spanhook.instrument.langchain_core.chat import (
+    TAKES,
+    as_ai_message,
+    carries_prompts,
+    chat_request,
+    chat_rewrite,
+    stream_answer,
+)
 from spanhook.instrument.langchain_core.chat import stream_start as start
 from spanhook.instrument.langchain_core.chat_chunks import ChatChunks
 from spanhook.instrument.langchain_core.results import result_output, result_response
@@ -91,6 +98,7 @@ EVENTS = Shape(
     answer_chunks=answer_events,
     prepare=prepare,
     ends_complete=True,
+    model_layer=True,
+    carries=carries_prompts(event_prompts),
     transport_of=frozenset((LANGCHAIN_CHAT,)),  # `generate` reads the events itself where a handler asks for them
-    same_instance=True,
 )

@@ -33,6 +33,7 @@ class LangGraphInstrumentor(Instrumentor):
 
     library = "langgraph"
     requirement = "langgraph >= 1.0, < 2"
+    kinds = frozenset(("agent.invoke", "agent.delegate", "workflow.step", "memory.store"))
     control = staticmethod(control)
     table = (
         _point(_MAIN, "Pregel.invoke", "graph:INVOKE"),
