@@ -12,12 +12,13 @@ from langchain_core.messages import AIMessage, BaseMessage, HumanMessage
 from langchain_core.outputs import ChatGeneration, ChatResult, LLMResult
 
 from spanhook import Hooks, Operation, Reject
+from spanhook.conformance.langchain import Calls, agent
+from spanhook.conformance.langchain_core import CHAT_WAYS, SAID, SUBJECTS, ScriptedChat
+from spanhook.conformance.loops import run
+from spanhook.conformance.subject import Body, Subject, settle
 from spanhook.testing import recorder
-from tests.conformance.agents import Calls, agent
 from tests.conformance.hearing import ENDS, ERRORS, HANDLERS, STARTS, TOKENS, Handler, listening
-from tests.conformance.subjects import CHAT_WAYS, SAID, SUBJECTS, Body, ScriptedChat, Subject, settle
 from tests.conformance.test_contract import plain, watching
-from tests.loops import run
 
 SECRETS = (*SAID.split(" "), "found")
 INSTEAD = "replaced"
