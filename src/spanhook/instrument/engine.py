@@ -19,7 +19,8 @@ from spanhook.calls import acall, acall_for, call, call_for
 from spanhook.control import Control
 from spanhook.current import Within, current
 from spanhook.errors import UnboundError, internal, log
-from spanhook.instrument.wrapping import Binding, Family
+from spanhook.instrument.family import Family
+from spanhook.instrument.wrapping import Binding
 from spanhook.lifecycle import wanted
 from spanhook.proxies import lazy
 from spanhook.record import Record
@@ -35,9 +36,14 @@ def _load(path: str) -> Any:
     return getattr(importlib.import_module(module), name)
 
 
+def _mode(point: Point, shape: Shape, sort: str) -> str:
+    """How a function is driven: as it says itself, since subclasses override plain methods by async ones."""
+    return sort if sort == "async" or (sort and shape.chunks is not None) else point.mode
+
+
 def _operation(point: Point) -> Callable[[Binding], Callable[..., Any]]:
     """The wrapper of a point that is an operation."""
-    mode, given = point.mode, _load(point.shape)
+    given = _load(point.shape)
     choose = _load(point.choose) if point.choose else None
     on_demand = choose is None and given.on_demand
 
@@ -49,6 +55,8 @@ def _operation(point: Point) -> Callable[[Binding], Callable[..., Any]]:
             return given  # what cannot be told apart is gated all the same
 
     def make(binding: Binding) -> Callable[..., Any]:
+        mode = _mode(point, given, binding.sort)
+
         def wrapper(wrapped: Any, instance: Any, args: Any, kwargs: Any) -> Any:
             if not binding.on:
                 return binding.beyond(wrapped, instance)(*args, **kwargs)
