@@ -224,7 +224,7 @@ def test_signatures_of_classes_and_rules_of_their_constructors_stay() -> None:
     Store: Any = OuterStore
 
     class Empty(Store):
-        __init__ = object.__init__
+        __init__: Any = object.__init__
 
     class Given(Store):
         def __new__(cls, inner: Any) -> Any:
