@@ -17,19 +17,13 @@ from openai import OpenAI
 
 import spanhook
 from spanhook import Reject
+from spanhook.conformance.langchain_core import ScriptedChat, ScriptedEmbeddings, ScriptedRetriever, ScriptedText
+from spanhook.conformance.langgraph import OuterStore
+from spanhook.conformance.subject import Body, settle
 from spanhook.instrument.wrapping import Wrapper
 from spanhook.shape import Point
 from spanhook.testing import recorder
 from tests.conformance.points import PLACES, Place, place_named
-from tests.conformance.subjects import (
-    Body,
-    OuterStore,
-    ScriptedChat,
-    ScriptedEmbeddings,
-    ScriptedRetriever,
-    ScriptedText,
-    settle,
-)
 from tests.conformance.test_denied import expect_refused, refusing
 
 BELOW = [place for place in PLACES if isinstance(place.entry, Point) and place.entry.overrides]
