@@ -230,4 +230,3 @@ class AsyncBody(Proxy):
     @asheds
     async def aclose(self) -> Any:
         return await self._self_track.close("aclose", of=self.__wrapped__)
-
