@@ -19,6 +19,9 @@ class Tool(enum.StrEnum):
     SEARCH = "search"
 
 
+unset: Any = None
+
+
 def noop(op: Operation) -> None:
     return None
 
@@ -225,7 +228,7 @@ def test_a_flush_that_cannot_be_waited_for_is_refused(timeout: Any) -> None:
         ({"blocking": "yes"}, "blocking='yes', expected True or False"),
         ({"buffer": 1}, "buffer=1, expected True or False"),
         ({"when": awhen}, "is async or a generator, so what it returns is always true"),
-        ({"when": functools.partial(noop, 1)}, "when takes () -> None; it is called with (op)"),
+        ({"when": functools.partial(noop, unset)}, "when takes () -> None; it is called with (op)"),
     ],
     ids=str,
 )

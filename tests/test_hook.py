@@ -158,6 +158,9 @@ def test_the_first_time_tells_where_and_why() -> None:
 def test_threads_that_raise_the_same_do_not_see_one_another() -> None:
     hooks, together, wrong = Hooks(), threading.Barrier(2, timeout=30), list[object]()
 
+    def first(op: Operation) -> Reject:
+        return DENIED
+
     @hooks.before("llm.call", timeout=None)
     def deny(op: Operation) -> None:
         secret = op.request.inputs
@@ -170,8 +173,8 @@ def test_threads_that_raise_the_same_do_not_see_one_another() -> None:
                 together.wait()  # both have raised it, and neither has left
 
     with stubbed(hooks) as (library, _):
+        hooks.before("llm.call", priority=1)(first)
         with pytest.raises(Reject):
-            hooks.before("llm.call", priority=1)(first := lambda op: DENIED)
             library.work("zero")
         hooks.remove(first)
 

@@ -128,10 +128,11 @@ class Hooks:
             ConfigurationError: It is no ``Hook``, overrides nothing, or one of its settings is unusable.
         """
         with Placed(hook):
-            if not isinstance(hook, Hook):  # pyright: ignore[reportUnnecessaryIsInstance]
+            given: Any = hook
+            if not isinstance(given, Hook):
                 fix = "subclass Hook or use a decorator such as @hooks.before"
-                if isinstance(hook, type) and issubclass(hook, Hook):
-                    fix = f"it is a class; add an object of it, such as {hook.__name__}()"
+                if isinstance(given, type) and issubclass(given, Hook):
+                    fix = f"it is a class; add an object of it, such as {given.__name__}()"
                 raise ConfigurationError(f"{hook!r} is no spanhook.Hook; {fix}")
             with lock:
                 if not any(bound.hook is hook for bound in self._bound):
