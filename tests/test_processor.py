@@ -8,8 +8,9 @@ from opentelemetry.sdk.trace.export import SimpleSpanProcessor
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
 
 from spanhook import Hook, Hooks, Operation, Reject
+from spanhook.conformance.langchain_core import ScriptedChat
+from spanhook.conformance.subject import Body
 from spanhook.testing import recorder
-from tests.conformance.subjects import Body, ScriptedChat
 
 CHAT: dict[str, Any] = {"gen_ai.operation.name": "chat", "gen_ai.request.model": "gpt-4o", "gen_ai.provider.name": "x"}
 KINDS: dict[str, dict[str, Any]] = {

@@ -105,8 +105,8 @@ def instrument(
     required = names(require)
     allowed = None if settings is None else named(settings.allow)
     with ExitStack() as undo:
-        undo.callback(setattr, registry, "tell", registry.tell)
-        registry.tell = None  # until libraries are bound
+        undo.callback(setattr, registry, "examine", registry.examine)
+        registry.examine = None  # until libraries are bound
         use = _report(Use(settings, tracer_provider, meter_provider, logger_provider), undo)
         undo.callback(registry.mark())
         for one in given:
@@ -124,7 +124,7 @@ def instrument(
         watch.check()
         prices.load()
         ready_for_exit()
-        registry.tell = telling(_active)
+        registry.examine = telling(_active)
         undo.pop_all()
     for library in added:
         if not library.supported:
@@ -207,7 +207,7 @@ def _unbind(library: Instrumentor) -> None:
 def uninstrument() -> None:
     """Take every wrapper off and every hook out. Operations under way end as they would have."""
     watch.follow(Rule())
-    registry.tell = None
+    registry.examine = None
     for library in reversed(list(_active)):
         _unbind(library)
     detach()

@@ -128,12 +128,8 @@ class Hooks:
             ConfigurationError: It is no ``Hook``, overrides nothing, or one of its settings is unusable.
         """
         with Placed(hook):
-            given: Any = hook
-            if not isinstance(given, Hook):
-                fix = "subclass Hook or use a decorator such as @hooks.before"
-                if isinstance(given, type) and issubclass(given, Hook):
-                    fix = f"it is a class; add an object of it, such as {given.__name__}()"
-                raise ConfigurationError(f"{hook!r} is no spanhook.Hook; {fix}")
+            if not isinstance(hook, Hook):  # pyright: ignore[reportUnnecessaryIsInstance]
+                raise ConfigurationError(f"{hook!r} is no spanhook.Hook; {_instead(hook)}")
             with lock:
                 if not any(bound.hook is hook for bound in self._bound):
                     self._register(hook)
@@ -214,6 +210,12 @@ class Hooks:
     def _changed(self) -> None:
         for registry in list(self._watchers):
             registry.rebuild()
+
+
+def _instead(given: Any) -> str:
+    if isinstance(given, type) and issubclass(given, Hook):
+        return f"it is a class; add an object of it, such as {given.__name__}()"
+    return "subclass Hook or use a decorator such as @hooks.before"
 
 
 def _is(bound: Bound, hook: Any) -> bool:

@@ -23,7 +23,9 @@ class Plan:
     post: tuple[Bound, ...] = ()
     error: tuple[Bound, ...] = ()
     buffers: tuple[Bound, ...] = ()
-    """Those for which streams are held back."""
+    """Those for which streams, and all else that tells parts of a result, are held back."""
+    results: tuple[Bound, ...] = ()
+    """Those that see a result and may refuse or replace it."""
     passes: tuple[Label, ...] = ()
     """What ``allow`` of each of ``pre`` is counted under."""
     heard: Mapping[Phase, tuple[Bound, ...]] = field(default_factory=dict[Phase, tuple[Bound, ...]])
@@ -46,8 +48,10 @@ class Registry:
         self.digest = ""
         self.enforcing = True
         self.tenant_metrics = False
-        self.tell: Callable[[list[Bound]], None] | None = None
-        """Told of all that is in force whenever that changes."""
+        self.examine: Callable[[list[Bound]], None] | None = None
+        """Given all that is in force whenever that changes."""
+        self.changed: list[Callable[[], None]] = []
+        """Called when plans have changed."""
         self.include(self._lone)
 
     def include(self, hooks: Hooks) -> None:
@@ -112,9 +116,16 @@ class Registry:
             self.members = frozenset(id(one.hook) for one in ordered)
             self.plans = {kind: plan for kind, plan in plans.items() if plan and self.enforcing}
             names = "\n".join(f"{one.name} {one.form} {one.priority} {sorted(one.kinds)}" for one in ordered)
-            if self.tell is not None and self.enforcing:
-                self.tell(ordered)
+            if self.examine is not None and self.enforcing:
+                self.examine(ordered)
             self.digest = hashlib.sha256(names.encode()).hexdigest()[:12] if ordered else ""
+            self.tell()
+
+    def tell(self) -> None:
+        """Call everybody who wants to know that plans have changed, one thread at a time."""
+        with registering.lock:
+            for changed in list(self.changed):
+                changed()
 
     def flush(self, timeout: float | None = 5.0) -> bool:
         """Wait until subscriptions have been told of everything that has happened so far; see ``Hooks.flush``."""
@@ -141,7 +152,8 @@ def _plan(kind: str, ordered: Iterable[Bound], *, labelled: bool) -> Plan:
         if told:
             heard[phase] = told
     buffers = tuple(one for one in (*pre, *post) if one.buffers)
-    return Plan(pre, post, error, buffers, passes, heard, bool(pre or post or error))
+    results = tuple(one for one in (*pre, *post) if one.form != BEFORE or one.buffers)
+    return Plan(pre, post, error, buffers, results, passes, heard, bool(pre or post or error))
 
 
 def _passes(kind: str, bound: Bound) -> Label:

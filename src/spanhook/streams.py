@@ -12,14 +12,15 @@ from typing import Any
 
 from opentelemetry.context import Context
 
+from spanhook.absorption import Absorbed
 from spanhook.attached import get_context, set_context
 from spanhook.clock import clock
 from spanhook.current import current
 from spanhook.driving import drive
 from spanhook.errors import internal
-from spanhook.finishing import Run, afinish, apasses, finish, orphan, passes, start
+from spanhook.finishing import Run, afinish, apasses, finish, orphan, passes, prepared, start
 from spanhook.hook import Reject
-from spanhook.lifecycle import Absorbed, Held, begin, enter, outcome, restore, returned, told
+from spanhook.lifecycle import Held, begin, enter, outcome, restore, returned, told
 from spanhook.record import Record
 from spanhook.shape import REPLACEABLE, Args, Body, Chunks, Kwargs, Shape
 from spanhook.spans import context_with
@@ -137,7 +138,9 @@ class Track:
             run = self._hold(start(op, is_async=self.is_async))
             if await apasses(op, run) if self.is_async else passes(op, run):
                 op.called = True
-                if op.modified:
+                call = op.args, op.kwargs
+                op.args, op.kwargs = prepared(self.shape, instance, *call)
+                if op.modified or op.kwargs is not call[1]:
                     self.source = make(*op.args, **op.kwargs)
                 return
             self.dead = True
@@ -346,6 +349,7 @@ class Track:
         try:
             attributes, used = self._chunks.response()
             told(op, attributes, used)
+            op.mark = getattr(self._chunks, "mark", None)
             if self._chunks.keep:
                 op.result = self._chunks.result()
         except Exception as error:

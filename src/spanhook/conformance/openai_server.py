@@ -21,7 +21,7 @@ from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler
 from typing import Any, Self
 
-from tests.servers.loopback import Server
+from spanhook.conformance.loopback import Server
 
 Json = dict[str, Any]
 

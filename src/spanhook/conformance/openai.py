@@ -1,16 +1,14 @@
-"""What is gated at OpenAI's client: the SDK itself, and LangChain's models over it, against a server on loopback."""
+"""What is gated at OpenAI's client, against a server on loopback."""
 
 from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
-from langchain_openai import ChatOpenAI, OpenAI, OpenAIEmbeddings
-from openai import DEFAULT_CONNECTION_LIMITS, AsyncOpenAI, DefaultAsyncHttpxClient, DefaultHttpxClient
-from openai import OpenAI as Client
+from openai import DEFAULT_CONNECTION_LIMITS, AsyncOpenAI, DefaultAsyncHttpxClient, DefaultHttpxClient, OpenAI
 
-from tests.conformance.subjects import CHAT_BIND, CHAT_WAYS, EMBEDDINGS_WAYS, TEXT_WAYS, Body, Subject, Use
-from tests.instrument.openai_ways import CHAT, EMBEDDINGS, RESPONSES, WAYS, Way
-from tests.servers.openai_server import OpenAIServer, Seen
+from spanhook.conformance.openai_server import OpenAIServer, Reply, Seen, Tokens
+from spanhook.conformance.openai_ways import CHAT, EMBEDDINGS, RESPONSES, WAYS, Way
+from spanhook.conformance.subject import Body, Subject, Ungated, Use
 
 _ONCE = type(DEFAULT_CONNECTION_LIMITS)(
     max_keepalive_connections=0
@@ -26,7 +24,16 @@ class Heard(list[Seen]):
 
     def append(self, seen: Seen, /) -> None:
         super().append(seen)
-        self._body.run(seen)
+        self._body.run(seen, _tokens(seen))
+
+
+def _tokens(seen: Seen) -> int:
+    """What the server says that a request used."""
+    if seen.path.endswith("/embeddings"):
+        return Tokens().input
+    streams, options = seen.body.get("stream"), seen.body.get("stream_options") or {}
+    reports = not streams or "/responses" in seen.path or options.get("include_usage")
+    return Tokens().input + Tokens().output if reports else 0
 
 
 @cache
@@ -34,7 +41,14 @@ def _server() -> OpenAIServer:
     return OpenAIServer().__enter__()
 
 
-def _connections() -> dict[str, Any]:
+def counting_into(body: Body) -> OpenAIServer:
+    """The one server there is; from now on its requests are runs of ``body``."""
+    server = _server()
+    server.requests = Heard(body)
+    return server
+
+
+def connections() -> dict[str, Any]:
     return {
         "http_client": DefaultHttpxClient(verify=False, limits=_ONCE),
         "http_async_client": DefaultAsyncHttpxClient(verify=False, limits=_ONCE),
@@ -45,17 +59,16 @@ def _connections() -> dict[str, Any]:
 class Clients:
     """One of each, made before anything is instrumented."""
 
-    sync: Client
+    sync: OpenAI
     later: AsyncOpenAI
 
     @classmethod
     def of(cls, body: Body) -> "Clients":
-        server = _server()
-        server.requests = Heard(body)
-        ours = _connections()
+        server = counting_into(body)
+        ours = connections()
         given: dict[str, Any] = {"base_url": server.url, "api_key": "test", "max_retries": 0}
         return cls(
-            Client(http_client=ours["http_client"], **given),
+            OpenAI(http_client=ours["http_client"], **given),
             AsyncOpenAI(http_client=ours["http_async_client"], **given),
         )
 
@@ -69,29 +82,7 @@ _HOWS = ("create", "stream", "raw", "raw stream", "streaming lines", "streaming 
 
 def _ways(api: str) -> dict[str, Use]:
     names = {f"{prefix}{api} {how}" for prefix in ("", "async ") for how in _HOWS}
-    return {way.name: _use(way) for way in WAYS if way.name in names}
-
-
-def _langchain(made: type[Any], body: Body, **options: Any) -> Any:
-    server = _server()
-    server.requests = Heard(body)
-    return made(base_url=server.url, api_key="test", max_retries=0, **_connections(), **options)
-
-
-def _chat(body: Body) -> Any:
-    return _langchain(ChatOpenAI, body, model="gpt-4o-mini")
-
-
-def _responses(body: Body) -> Any:
-    return _langchain(ChatOpenAI, body, model="gpt-4o-mini", use_responses_api=True)
-
-
-def _text(body: Body) -> Any:
-    return _langchain(OpenAI, body, model="gpt-3.5-turbo-instruct")
-
-
-def _embeddings(body: Body) -> Any:
-    return _langchain(OpenAIEmbeddings, body, model="text-embedding-3-small", check_embedding_ctx_length=False)
+    return {way.name.replace(f"{api} ", "", 1): _use(way) for way in WAYS if way.name in names}
 
 
 SUBJECTS: tuple[Subject, ...] = (
@@ -103,8 +94,9 @@ SUBJECTS: tuple[Subject, ...] = (
         {
             "create": lambda clients: _bound(clients.sync.chat.completions.create, CHAT),
             "acreate": lambda clients: _bound(clients.later.chat.completions.create, CHAT),
-            "raw": lambda clients: _bound(clients.sync.chat.completions.with_raw_response.create, CHAT),
+            "raw": lambda clients: _parsed(clients.sync.chat.completions.with_raw_response.create, CHAT),
         },
+        said=Reply.text,
     ),
     Subject(
         "openai responses",
@@ -114,8 +106,9 @@ SUBJECTS: tuple[Subject, ...] = (
         {
             "create": lambda clients: _bound(clients.sync.responses.create, RESPONSES),
             "acreate": lambda clients: _bound(clients.later.responses.create, RESPONSES),
-            "raw": lambda clients: _bound(clients.sync.responses.with_raw_response.create, RESPONSES),
+            "raw": lambda clients: _parsed(clients.sync.responses.with_raw_response.create, RESPONSES),
         },
+        said=Reply.text,
     ),
     Subject(
         "openai embeddings",
@@ -127,19 +120,30 @@ SUBJECTS: tuple[Subject, ...] = (
             "acreate": lambda clients: _bound(clients.later.embeddings.create, EMBEDDINGS),
         },
     ),
-    Subject("ChatOpenAI", "llm.call", _chat, CHAT_WAYS, CHAT_BIND),
-    Subject(
-        "ChatOpenAI responses",
-        "llm.call",
-        _responses,
-        # The Responses API knows no `stop`, and LangChain 1.0 hands it on all the same.
-        {**CHAT_WAYS, "bound": lambda model: model.bind(temperature=0.5).invoke("hi")},
-        CHAT_BIND,
-    ),
-    Subject("langchain OpenAI", "llm.call", _text, TEXT_WAYS, {}),
-    Subject("OpenAIEmbeddings", "embeddings.create", _embeddings, EMBEDDINGS_WAYS, {}),
 )
 
 
 def _bound(method: Any, given: dict[str, Any]) -> Any:
     return lambda: method(**given)
+
+
+def _parsed(method: Any, given: dict[str, Any]) -> Any:
+    return lambda: method(**given).parse()
+
+
+UNGATED = (
+    Ungated("files", Clients.of, lambda clients: clients.sync.files.list()),
+    Ungated("batches", Clients.of, lambda clients: clients.sync.batches.list()),
+    Ungated("vector stores", Clients.of, lambda clients: clients.sync.vector_stores.create(name="x")),
+    Ungated(
+        "fine-tuning",
+        Clients.of,
+        lambda clients: clients.sync.fine_tuning.jobs.create(model="gpt-4o-mini", training_file="x"),
+    ),
+    Ungated(
+        "its HTTP client, used directly",
+        Clients.of,
+        lambda clients: clients.sync._client.post(f"{clients.sync.base_url}chat/completions", json=CHAT),
+    ),
+    Ungated("WebSockets: realtime, live, responses.connect"),
+)
