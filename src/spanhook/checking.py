@@ -221,14 +221,15 @@ def _when(name: str, given: Any) -> Callable[[Operation], bool] | None:
         return None
     if not callable(given):
         raise ConfigurationError(f"hook {name!r}: when={given!r}, expected a function of the operation")
-    target: Any = getattr(given, "__call__", given) if not inspect.isroutine(given) else given  # noqa: B004
+    function: Any = given
+    target: Any = function if inspect.isroutine(function) else getattr(function, "__call__", function)  # noqa: B004
     if inspect.iscoroutinefunction(target) or inspect.isgeneratorfunction(target) or inspect.isasyncgenfunction(target):
         raise ConfigurationError(
             f"hook {name!r}: when={given!r} is async or a generator, so what it returns is always true; "
             "expected a plain function of the operation"
         )
-    check_signature(name, given, ("op",), setting="when")
-    return cast("Callable[[Operation], bool]", given)
+    check_signature(name, function, ("op",), setting="when")
+    return function
 
 
 def _timeout(name: str, given: Any, kinds: frozenset[str]) -> int | None:
