@@ -10,7 +10,6 @@ from opentelemetry.metrics import MeterProvider
 from opentelemetry.trace import TracerProvider
 
 from spanhook import semconv
-from spanhook.checking import Placed
 from spanhook.errors import ConfigurationError, RequirementError, log
 from spanhook.foreign import bound_libraries
 from spanhook.hook import Hook
@@ -24,6 +23,7 @@ from spanhook.instrument.watching import Rule, watch
 from spanhook.lifecycle import registry
 from spanhook.loading import load_hooks
 from spanhook.loops import ready_for_exit
+from spanhook.places import Placed
 from spanhook.pricing import prices
 from spanhook.processor import attach, detach, listening
 from spanhook.registry import Hooks

@@ -184,6 +184,8 @@ def _fail(op: Record, in_full: bool) -> None:
 
 def _error_type(op: Record) -> str:
     assert op.error is not None
+    if isinstance(op.error, Reject):
+        return exception_name(Reject())  # of subclasses too: dashboards tell refusals from failures by it
     try:
         return encodable(op.shape.error_type(op.error))
     except Exception as failure:
