@@ -1,9 +1,8 @@
 """Counting what operations use and what hooks decide, whether or not anybody reads it."""
 
-from spanhook import semconv
+from spanhook import own, semconv
 from spanhook.binding import Bound
 from spanhook.encoding import encodable
-from spanhook.errors import internal
 from spanhook.metrics import COST, UNPRICED, counts
 from spanhook.pricing import prices
 from spanhook.record import Record
@@ -23,11 +22,12 @@ def account(op: Record) -> None:
         return
     if kind not in ("llm.call", "embeddings.create"):
         return
+    if op.own_usage is None or op.nested is not None:
+        own.settle(op)
+    if op.parent is not None and kind == "llm.call":
+        own.nest(op)
     if op.routed:
-        op.own_usage = None  # the models it called have been counted
         return
-    if op.own_usage is None and op.overheard:
-        _overheard(op)
     used = op.own_usage
     if used is None:
         if kind == "llm.call":
@@ -66,25 +66,8 @@ def account(op: Record) -> None:
         _roll_up(op, model, used)
 
 
-def _overheard(op: Record) -> None:
-    """Take what the transport's streams told, for an operation whose own result told no usage."""
-    for chunks in op.overheard or ():
-        try:
-            attributes, used = chunks.response()
-        except Exception as error:
-            internal.report("extract.response", error, lost=1)
-            continue
-        op.end_attributes = {**attributes, **(op.end_attributes or {})}
-        if used is not None:
-            if op.own_usage is None:
-                op.own_usage = Usage()
-            op.own_usage.add(used)
-
-
 def _roll_up(op: Record, model: str, used: Usage | None) -> None:
     around = op.parent
-    if around is not None and op.kind == around.kind == "llm.call" and not op.in_hook:
-        around.routed = True
     while around is not None:
         leaves = around.leaves
         if leaves is None:  # setdefault is atomic: parallel branches of a run end at the same time

@@ -7,13 +7,14 @@ from collections.abc import Awaitable, Callable
 from functools import partial
 from typing import Any
 
+from spanhook.absorption import Absorbed
 from spanhook.current import InHook
-from spanhook.errors import internal
-from spanhook.finishing import Run, afinish, apasses, finish, passes, start
-from spanhook.lifecycle import Absorbed, begin, enter, fail, outcome, restore, settle, standing_in
+from spanhook.finishing import Run, afinish, apasses, finish, passes, prepared, start
+from spanhook.lifecycle import begin, enter, fail, outcome, restore, settle, standing_in
 from spanhook.proxies import hand_over, overhear, stream_sort
 from spanhook.record import Record
 from spanhook.shape import Args, Kwargs, Shape
+from spanhook.tracebacks import shed
 
 Held = Record | InHook | None
 
@@ -24,15 +25,17 @@ def call(shape: Shape, wrapped: Callable[..., Any], instance: Any, args: Args, k
     if op is None:
         return wrapped(*args, **kwargs)
     if isinstance(op, Absorbed):
-        args, kwargs = _prepared(shape, instance, args, kwargs)
-        return overhear(op, instance, args, kwargs, wrapped(*args, **kwargs))
+        args, kwargs = prepared(shape, instance, args, kwargs)
+        with op:
+            result = wrapped(*args, **kwargs)
+        return overhear(op, instance, args, kwargs, result)
     held = enter(op)
     try:
         run = start(op, is_async=False) if op.plan is not None else None
         if op.error is None and (run is None or passes(op, run)):
             op.called = True
             if shape.prepare is not None:
-                op.args, op.kwargs = _prepared(shape, instance, op.args, op.kwargs)
+                op.args, op.kwargs = prepared(shape, instance, op.args, op.kwargs)
             try:
                 result = wrapped(*op.args, **op.kwargs)
             except BaseException as error:
@@ -52,11 +55,17 @@ def call(shape: Shape, wrapped: Callable[..., Any], instance: Any, args: Args, k
 async def acall(shape: Shape, wrapped: Callable[..., Awaitable[Any]], instance: Any, args: Args, kwargs: Kwargs) -> Any:
     """Call a coroutine function as an operation."""
     op = begin(shape, instance, args, kwargs)
-    if op is None:
-        return await wrapped(*args, **kwargs)
-    if isinstance(op, Absorbed):
-        args, kwargs = _prepared(shape, instance, args, kwargs)
-        return overhear(op, instance, args, kwargs, await wrapped(*args, **kwargs))
+    try:
+        if op is None:
+            return await wrapped(*args, **kwargs)
+        if isinstance(op, Absorbed):
+            args, kwargs = prepared(shape, instance, args, kwargs)
+            with op:
+                result = await wrapped(*args, **kwargs)
+            return overhear(op, instance, args, kwargs, result)
+    except BaseException as error:
+        shed(error)
+        raise
     held = enter(op)
     try:
         run = start(op, is_async=True, direct=partial(_make, op, wrapped)) if op.plan is not None else None
@@ -70,10 +79,14 @@ async def acall(shape: Shape, wrapped: Callable[..., Awaitable[Any]], instance: 
             await afinish(op, run)
     finally:
         restore(held)
-    result = outcome(op)
-    if op.short_circuited and issubclass(type(result), Awaitable):
-        return await result
-    return result
+    try:
+        result = outcome(op)
+        if op.short_circuited and issubclass(type(result), Awaitable):
+            return await result
+        return result
+    except BaseException as error:
+        shed(error)
+        raise
 
 
 def call_for(held: Held, wrapped: Callable[..., Any], args: Args, kwargs: Kwargs) -> Any:
@@ -84,24 +97,18 @@ def call_for(held: Held, wrapped: Callable[..., Any], args: Args, kwargs: Kwargs
 
 async def acall_for(held: Held, wrapped: Callable[..., Awaitable[Any]], args: Args, kwargs: Kwargs) -> Any:
     """Call a coroutine function for what was current elsewhere."""
-    with standing_in(held):
-        return await wrapped(*args, **kwargs)
-
-
-def _prepared(shape: Shape, instance: Any, args: Args, kwargs: Kwargs) -> tuple[Args, Kwargs]:
-    """The arguments of a call that is about to be made, with the last changes of our own."""
-    if shape.prepare is not None:
-        try:
-            return shape.prepare(instance, args, kwargs)
-        except Exception as error:
-            internal.report("extract.prepare", error)
-    return args, kwargs
+    try:
+        with standing_in(held):
+            return await wrapped(*args, **kwargs)
+    except BaseException as error:
+        shed(error)
+        raise
 
 
 async def _make(op: Record, wrapped: Callable[..., Awaitable[Any]]) -> None:
     op.called = True
     if op.shape.prepare is not None:
-        op.args, op.kwargs = _prepared(op.shape, op.instance, op.args, op.kwargs)
+        op.args, op.kwargs = prepared(op.shape, op.instance, op.args, op.kwargs)
     try:
         result = await wrapped(*op.args, **op.kwargs)
     except BaseException as error:
@@ -120,8 +127,13 @@ async def _awaited(op: Record, run: Run | None, result: Awaitable[Any]) -> Any:
         try:
             settle(op, await result)
         except BaseException as error:
+            shed(error)
             op.error = error
         await afinish(op, run)
     finally:
         restore(held)
-    return outcome(op)
+    try:
+        return outcome(op)
+    except BaseException as error:
+        shed(error)
+        raise

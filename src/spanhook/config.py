@@ -10,9 +10,11 @@ from opentelemetry.metrics import MeterProvider
 from opentelemetry.trace import TracerProvider
 
 from spanhook import semconv
+from spanhook.checking import Placed
 from spanhook.errors import ConfigurationError, RequirementError, log
 from spanhook.foreign import bound_libraries
 from spanhook.hook import Hook
+from spanhook.idle import telling
 from spanhook.instrument import installed, instrumentor, names
 from spanhook.instrument.engine import BOUND, Instrumentor
 from spanhook.instrument.providers import providers
@@ -26,6 +28,7 @@ from spanhook.processor import attach, detach, listening
 from spanhook.registry import Hooks
 from spanhook.settings import Settings
 from spanhook.telemetry import telemetry
+from spanhook.tracebacks import frames
 from spanhook.version import __version__
 
 __all__ = ["instrument", "load_hooks", "uninstrument"]
@@ -94,11 +97,16 @@ def instrument(
     for one in given:
         if not isinstance(one, Hooks | Hook):
             hint = "; import it, or name it with spanhook run --hooks" if isinstance(one, str) else ""
-            raise ConfigurationError(f"{one!r} is neither a spanhook.Hooks nor a spanhook.Hook{hint}")
+            if isinstance(one, type) and issubclass(one, Hook):
+                hint = f"; it is a class: give an object of it, such as {one.__name__}()"
+            with Placed():
+                raise ConfigurationError(f"{one!r} is neither a spanhook.Hooks nor a spanhook.Hook{hint}")
     wanted = list(installed(only))
     required = names(require)
     allowed = None if settings is None else named(settings.allow)
     with ExitStack() as undo:
+        undo.callback(setattr, registry, "examine", registry.examine)
+        registry.examine = None  # until libraries are bound
         use = _report(Use(settings, tracer_provider, meter_provider, logger_provider), undo)
         undo.callback(registry.mark())
         for one in given:
@@ -116,6 +124,7 @@ def instrument(
         watch.check()
         prices.load()
         ready_for_exit()
+        registry.examine = telling(_active)
         undo.pop_all()
     for library in added:
         if not library.supported:
@@ -126,6 +135,7 @@ def instrument(
                 library.requirement,
             )
     watch.tell()
+    registry.rebuild()
 
 
 def _report(asked: Use, undo: ExitStack) -> Use:
@@ -159,6 +169,7 @@ def _apply(use: Use) -> None:
     _use = use
     registry.enforcing = telemetry.settings.mode == "enforce"
     registry.tenant_metrics = telemetry.settings.tenant_metrics
+    frames.stay = telemetry.settings.full_tracebacks
     registry.rebuild()
 
 
@@ -196,6 +207,7 @@ def _unbind(library: Instrumentor) -> None:
 def uninstrument() -> None:
     """Take every wrapper off and every hook out. Operations under way end as they would have."""
     watch.follow(Rule())
+    registry.examine = None
     for library in reversed(list(_active)):
         _unbind(library)
     detach()

@@ -26,6 +26,8 @@ _BY_SPAN_KIND: Mapping[str, Kind] = {
     "RETRIEVER": "retrieval.query",
     "WORKFLOW": "run",
 }
+FOREIGN_KINDS: frozenset[Kind] = frozenset((*_BY_OPERATION.values(), *_BY_SPAN_KIND.values()))
+"""Kinds that spans of other instrumentations may be."""
 
 #: Libraries whose calls are operations already, so that spans of others for the same call are not: set by ``config``.
 bound_libraries: set[str] = set()

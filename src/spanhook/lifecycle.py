@@ -13,6 +13,7 @@ from opentelemetry.context import Context
 from opentelemetry.trace import INVALID_SPAN, get_current_span
 
 from spanhook import semconv
+from spanhook.absorption import Absorbed, absorbed
 from spanhook.accounting import tally
 from spanhook.attached import get_context, set_context
 from spanhook.clock import clock
@@ -21,7 +22,7 @@ from spanhook.control import control
 from spanhook.current import InHook, current
 from spanhook.encoding import make_encodable
 from spanhook.errors import internal
-from spanhook.hook import Reject
+from spanhook.hook import Reject, again
 from spanhook.record import Record
 from spanhook.registry import Registry
 from spanhook.reporting import report
@@ -31,6 +32,7 @@ from spanhook.spans import context_with
 from spanhook.subscription import publish
 from spanhook.telemetry import telemetry
 from spanhook.threads import reaper
+from spanhook.tracebacks import shed
 from spanhook.usage import Usage
 
 registry = Registry()
@@ -52,30 +54,6 @@ class RunStopped(BaseException):
     def __init__(self, reject: Reject) -> None:
         super().__init__(reject.reason)
         self.reject = reject
-
-
-class Absorbed:
-    """A call that is the transport of the operation around it, and so none of its own."""
-
-    __slots__ = ("op", "shape")
-
-    def __init__(self, op: Record, shape: Shape) -> None:
-        self.op, self.shape = op, shape
-
-    def take(self, result: Any) -> None:
-        """Let the operation around have the usage, if its own result reports none."""
-        try:
-            attributes, used = self.shape.response(result)
-        except Exception as error:
-            internal.report("extract.response", error, lost=1)
-            return
-        op = self.op
-        if used is not None:
-            if op.own_usage is None:
-                op.own_usage = Usage()
-            op.own_usage.add(used)
-        if op.end_attributes is None:
-            op.end_attributes = attributes
 
 
 # ----------------------------------------------------------------------------------------------- start
@@ -116,8 +94,10 @@ def begin(shape: Shape, instance: Any, args: Args, kwargs: Kwargs) -> Record | A
     make_encodable(attributes)
     latch = None
     if parent is not None:
-        if shape.transport_of and not in_hook and _absorbs(parent, shape, instance, attributes):
-            return Absorbed(parent, shape)
+        if held is parent and parent.shape.model_layer:
+            transport = absorbed(parent, shape, instance, args, kwargs, attributes)
+            if transport is not None:
+                return transport
         while parent is not None and parent.ended:
             latch = latch or parent.latch
             parent = parent.parent
@@ -154,7 +134,7 @@ def begin(shape: Shape, instance: Any, args: Args, kwargs: Kwargs) -> Record | A
     if not in_hook:
         latch = latch or op.root.latch  # of a run that has ended, too: what it started may outlive it
         if latch is not None:
-            op.error = Reject(latch.reason, status_code=latch.status_code, scope="run")
+            op.error = again(latch)
     return op
 
 
@@ -175,15 +155,6 @@ def opens(shape: Shape, instance: Any) -> bool:
         return False
     op.opened = True
     return op.called and not op.ended
-
-
-def _absorbs(parent: Record, shape: Shape, instance: Any, attributes: dict[str, Any]) -> bool:
-    if parent.shape.layer not in shape.transport_of or not parent.called or parent.ended:
-        return False
-    if shape.same_instance:
-        return parent.instance is instance
-    model = attributes.get(semconv.GEN_AI_REQUEST_MODEL)
-    return not model or model == parent.model
 
 
 def enter(op: Record) -> Held:
@@ -238,6 +209,7 @@ def settle(op: Record, result: Any) -> None:
 def fail(op: Record, error: BaseException) -> None:
     """The call raised ``error``: read what it tells all the same."""
     returned(op)
+    shed(error)
     op.error = error
     if op.shape.failure is not None:
         try:

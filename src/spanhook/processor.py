@@ -22,7 +22,7 @@ from spanhook.current import InHook, current
 from spanhook.errors import internal
 from spanhook.finishing import Run, finish, passes, start
 from spanhook.foreign import is_double, kind_of, usage_of
-from spanhook.hook import Hook, Reject, bridge
+from spanhook.hook import Hook, again, bridge
 from spanhook.lifecycle import enter, foreign, outcome, registry, restore
 from spanhook.metrics import SCOPE
 from spanhook.record import Record
@@ -30,6 +30,7 @@ from spanhook.registry import Plan, Registry
 from spanhook.semconv import Kind
 from spanhook.shape import Args, Kwargs, Shape
 from spanhook.spans import quiet
+from spanhook.tracebacks import sheds
 
 
 def _known(_instance: Any, _args: Args, _kwargs: Kwargs) -> dict[str, Any]:
@@ -69,7 +70,7 @@ class Live:
             op.plan, op.coverage = plan, "best_effort"
         latch = op.root.latch
         if latch is not None and not op.in_hook:
-            op.error = Reject(latch.reason, status_code=latch.status_code, scope="run")
+            op.error = again(latch)
         if op.plan is not None:
             span.set_attributes({semconv.KIND: kind, semconv.COVERAGE: op.coverage})
         span_id = span.get_span_context().span_id
@@ -137,6 +138,7 @@ class ForeignSpans(SpanProcessor):
         self._hooks = hooks
         self.on = True
 
+    @sheds
     def on_start(self, span: Span, parent_context: otel_context.Context | None = None) -> None:
         if not self.on:
             return
@@ -238,18 +240,19 @@ def joined(instance: Any, args: Args, kwargs: Kwargs, _result: Any) -> None:
         attach(instance)
 
 
-_lone: "weakref.WeakKeyDictionary[Hook, ForeignSpans]" = weakref.WeakKeyDictionary()
+_lone: dict[int, ForeignSpans] = {}
+"""By the hook's id: hooks are told apart by identity, and need not be hashable."""
 
 
 def _lone_start(hook: Hook, span: Span, parent_context: otel_context.Context | None) -> None:
     """A hook that was added to a provider while nothing is instrumented hears of foreign spans by itself."""
-    if hook in registry.members:
+    if id(hook) in registry.members:
         return
-    alone = _lone.get(hook)
+    alone = _lone.get(id(hook))
     if alone is None:
         own = Registry()
         own.join(hook)
-        alone = _lone[hook] = ForeignSpans(None, own)
+        alone = _lone[id(hook)] = ForeignSpans(None, own)
     alone.on_start(span, parent_context)
 
 

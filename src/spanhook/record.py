@@ -18,7 +18,7 @@ from spanhook.context import NOBODY, Identity, from_baggage
 from spanhook.decision import DecisionRecord
 from spanhook.encoding import encodable
 from spanhook.semconv import Coverage, Kind, Phase, Status
-from spanhook.shape import Args, Attributes, Chunks, Kwargs, Request, Shape
+from spanhook.shape import Args, Attributes, Chunks, Kwargs, Request, Shape, Withheld
 from spanhook.usage import Leaves, Usage
 
 
@@ -52,8 +52,15 @@ class Record:
         loose: Something inside was left for the reaper to end, which it does before it tells of the run.
         foreign: It stands for a span of another instrumentation.
         undescribed: What it is about could not be read.
-        routed: Its model calls others, which are counted themselves.
+        routed: Its model calls others, which are counted themselves, and used nothing else.
+        nested: The model calls directly inside of it that have been counted.
+        carried: What its transport has yet to carry, by layer; see ``absorption``.
+        transported: A transport of its own has answered.
+        transport_usage: What that told that it used.
+        mark: The id of what a stream has been made of, by which a result is known that is another call's.
         streamed, buffered: Its result is a stream; it is held back until hooks have seen it.
+        withheld: What was to leave by other ways, such as callbacks, and is kept until hooks have decided.
+        spilt: Some of that left all the same.
         returned_ns: When the call had returned, or its stream had ended; 0 before.
         state: What its hooks share.
         view: The one for everybody who only reads it, as long as somebody does.
@@ -86,15 +93,22 @@ class Record:
     foreign = False
     undescribed = False
     routed = False
+    transported = False
     streamed = False
     buffered = False
+    withheld: "list[Withheld] | None" = None
+    spilt = False
     first_chunk_ns = 0
     returned_ns = 0
     end_ns = 0
     end_time_ns: int | None = None
     modified: tuple[str, ...] = ()
     own_usage: Usage | None = None
+    transport_usage: Usage | None = None
+    mark: Any = None
     overheard: list[Chunks] | None = None
+    carried: dict[str, list[str | None]] | None = None
+    nested: "list[Record] | None" = None
     latch: Any = None
     leaves: Leaves | None = None
     run_decisions: list[semconv.Decision] | None = None

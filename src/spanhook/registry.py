@@ -7,12 +7,14 @@ import time
 import weakref
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Any, TypeVar, Unpack
+from types import MethodType
+from typing import Any, TypeVar, Unpack, overload
 
 from spanhook import semconv
-from spanhook.binding import AFTER, AROUND, BEFORE, ERROR, WATCH, WRAP, Bound, bind, bindings, check_limit, parse_event
+from spanhook.binding import AFTER, AROUND, BEFORE, ERROR, WRAP, Bound, bindings, check_limit
+from spanhook.checking import Placed, kept, parse_event, place, wait_limit
 from spanhook.errors import ConfigurationError
-from spanhook.hook import FunctionHook, Hook, HookSettings
+from spanhook.hook import UNSET, FunctionHook, Hook, HookSettings
 from spanhook.metrics import Label
 from spanhook.operation import Operation
 from spanhook.semconv import Phase
@@ -41,7 +43,9 @@ class Plan:
     post: tuple[Bound, ...] = ()
     error: tuple[Bound, ...] = ()
     buffers: tuple[Bound, ...] = ()
-    """Those for which streams are held back."""
+    """Those for which streams, and all else that tells parts of a result, are held back."""
+    results: tuple[Bound, ...] = ()
+    """Those that see a result and may refuse or replace it."""
     passes: tuple[Label, ...] = ()
     """What ``allow`` of each of ``pre`` is counted under."""
     heard: Mapping[Phase, tuple[Bound, ...]] = field(default_factory=dict[Phase, tuple[Bound, ...]])
@@ -81,32 +85,54 @@ class Hooks:
         """Decorate a function ``(op)`` to run after operations that failed, were refused or cancelled."""
         return self._decorator(ERROR, kinds, settings)
 
+    @overload
     def on(
         self, event: str, function: Callable[[Operation], Any], **settings: Unpack[HookSettings]
-    ) -> Callable[[], None]:
+    ) -> Callable[[], None]: ...
+
+    @overload
+    def on(self, event: str, **settings: Unpack[HookSettings]) -> Callable[[F], F]: ...
+
+    def on(self, event: str, function: Any = UNSET, **settings: Unpack[HookSettings]) -> Any:
         """Subscribe to an event such as ``agent.invoke.post``, all events of a kind, or ``"*"``.
 
         A handler only watches. It is told on a thread of its own, in the order of events, so no call waits for it;
         what it raises is logged and counted, and so are events that come faster than it takes them.
 
         Returns:
-            A function that ends the subscription.
-        """
-        kind, phases = parse_event(event)
-        added = Subscription(function, (kind,), phases, settings)
-        self._register([bind(added, WATCH, function)])
-        return lambda: self.remove(added)
+            A function that ends the subscription. Without ``function``, a decorator; ``remove`` ends it then.
 
-    def flush(self, timeout: float = 5.0) -> bool:
+        Raises:
+            ConfigurationError: There is no such event, or the handler or one of its settings is unusable.
+        """
+        with Placed():
+            kind, phases = parse_event(event)
+            given = kept(settings)
+
+        def subscribe(function: F) -> F:
+            self._register(Subscription(function, (kind,), phases, given))
+            return function
+
+        if function is UNSET:
+            return subscribe
+        added = Subscription(function, (kind,), phases, given)
+        self._register(added)
+        return lambda: self._remove(added)
+
+    def flush(self, timeout: float | None = 5.0) -> bool:
         """Wait until subscriptions have been told of everything that has happened so far.
 
         Args:
-            timeout: Seconds to wait at most, for all of them together.
+            timeout: Seconds to wait at most, for all of them together; ``None`` for no limit.
 
         Returns:
             Whether they had been in time. Called in a handler, it does not wait for that one, and returns false.
+
+        Raises:
+            ConfigurationError: ``timeout`` is no number of seconds.
         """
-        until = time.monotonic() + timeout
+        with Placed():
+            until = time.monotonic() + wait_limit(timeout)
         waited = [one.hook.flush(until - time.monotonic()) for one in self.bound if isinstance(one.hook, Subscription)]
         return all(waited)
 
@@ -116,23 +142,52 @@ class Hooks:
         Raises:
             ConfigurationError: It is no ``Hook``, overrides nothing, or one of its settings is unusable.
         """
-        if not isinstance(hook, Hook):  # pyright: ignore[reportUnnecessaryIsInstance]
-            raise ConfigurationError(
-                f"{hook!r} is no spanhook.Hook; subclass Hook or use a decorator such as @hooks.before"
-            )
-        with _registering:
-            if not any(bound.hook is hook for bound in self._bound):
-                self._register(list(bindings(hook)))
+        with Placed(hook):
+            if not isinstance(hook, Hook):  # pyright: ignore[reportUnnecessaryIsInstance]
+                fix = "subclass Hook or use a decorator such as @hooks.before"
+                if isinstance(hook, type) and issubclass(hook, Hook):
+                    fix = f"it is a class; add an object of it, such as {hook.__name__}()"
+                raise ConfigurationError(f"{hook!r} is no spanhook.Hook; {fix}")
+            with _registering:
+                if not any(bound.hook is hook for bound in self._bound):
+                    self._register(hook)
         return hook
 
-    def remove(self, hook: Hook) -> None:
-        """Take a hook out; one that is not here is fine."""
+    def remove(self, hook: Hook | type[Hook] | Callable[..., Any]) -> bool:
+        """Take a hook out, as often as it is here; one that is not here is fine.
+
+        Args:
+            hook: What was registered: a ``Hook``, a decorated function or method, a subscription's handler; or a
+                class, of which all objects are taken out.
+
+        Returns:
+            Whether there was anything to take out.
+
+        Raises:
+            ConfigurationError: It is nothing that can be registered, such as a hook's name.
+        """
+        with Placed():
+            if not callable(hook) and not isinstance(hook, Hook):
+                raise ConfigurationError(
+                    f"{hook!r} cannot be removed; give the Hook, its class, or the function that was registered"
+                )
+        return self._remove(hook)
+
+    def _remove(self, hook: Any) -> bool:
         with _registering:
-            self._bound = [bound for bound in self._bound if bound.hook is not hook]
+            out = [one for one in self._bound if _is(one, hook)]
+            inner = hook
+            for _ in range(20):  # it may have been decorated again after it was registered
+                inner = getattr(inner, "__wrapped__", None)
+                if out or inner is None:
+                    break
+                out = [one for one in self._bound if _is(one, inner)]
+            self._bound = [one for one in self._bound if not any(one is gone for gone in out)]
         self._changed()
+        return bool(out)
 
     def __iter__(self) -> Iterator[Hook]:
-        return iter(list(dict.fromkeys(bound.hook for bound in self._bound)))
+        return iter(list({id(bound.hook): bound.hook for bound in self._bound}.values()))
 
     def __len__(self) -> int:
         return len(list(iter(self)))
@@ -147,21 +202,23 @@ class Hooks:
         self._watchers.add(registry)
 
     def _decorator(self, form: str, kinds: tuple[str, ...], settings: HookSettings) -> Callable[[F], F]:
-        if len(kinds) == 1 and callable(kinds[0]):
-            raise ConfigurationError(
-                f"{kinds[0]!r}: write the kind in parentheses, such as @hooks.before('tool.execute')"
-            )
+        name = "on_error" if form == ERROR else form
+        with Placed():
+            if len(kinds) == 1 and callable(kinds[0]):
+                raise ConfigurationError(
+                    f"{kinds[0]!r}: write the kind in parentheses, such as @hooks.{name}('tool.execute')"
+                )
+            given = kept(settings)
 
         def decorate(function: F) -> F:
-            hook = FunctionHook(form, function, kinds or ("*",), settings)
-            self._register([bind(hook, form, function)])
+            self._register(FunctionHook(form, function, kinds or ("*",), given))
             return function
 
         return decorate
 
-    def _register(self, added: list[Bound]) -> None:
-        with _registering:
-            bound = [*self._bound, *added]
+    def _register(self, hook: Hook) -> None:
+        with Placed(hook), _registering:
+            bound = [*self._bound, *bindings(hook, place())]
             check_limit(bound)
             for registry in list(self._watchers):
                 registry.check(self, bound)
@@ -173,6 +230,22 @@ class Hooks:
             registry.rebuild()
 
 
+def _is(bound: Bound, hook: Any) -> bool:
+    """Whether this was registered: the hook, its class or its function, or a method of the same object."""
+    if bound.hook is hook or type(bound.hook) is hook:
+        return True
+    if not isinstance(bound.hook, FunctionHook):
+        return False
+    function = bound.function
+    if isinstance(function, staticmethod):
+        function = function.__func__
+    if isinstance(function, MethodType):
+        return (
+            isinstance(hook, MethodType) and function.__self__ is hook.__self__ and function.__func__ is hook.__func__
+        )
+    return function is hook
+
+
 class Registry:
     """The hooks in force in this process: those of every ``Hooks`` given to ``instrument``, and lone ``Hook``s."""
 
@@ -180,10 +253,14 @@ class Registry:
         self._lone = Hooks()
         self._sources: list[Hooks] = []
         self.plans: dict[str, Plan] = {}
-        self.members: frozenset[Hook] = frozenset()
+        self.members: frozenset[int] = frozenset()
         self.digest = ""
         self.enforcing = True
         self.tenant_metrics = False
+        self.examine: Callable[[list[Bound]], None] | None = None
+        """Given all that is in force whenever that changes."""
+        self.changed: list[Callable[[], None]] = []
+        """Called when plans have changed."""
         self.include(self._lone)
 
     def include(self, hooks: Hooks) -> None:
@@ -224,7 +301,7 @@ class Registry:
             with _registering:
                 self._sources = sources
                 for hook in self._lone:
-                    if hook not in lone:
+                    if not any(hook is one for one in lone):
                         self._lone.remove(hook)
                 self.rebuild()
 
@@ -245,10 +322,19 @@ class Registry:
             ranked = sorted(enumerate(unique), key=lambda item: (item[1].priority, bool(item[1].tenant_id), item[0]))
             ordered = [one for _, one in ranked]
             plans = {kind: _plan(kind, ordered, labelled=not self.tenant_metrics) for kind in semconv.KINDS}
-            self.members = frozenset(one.hook for one in ordered)
+            self.members = frozenset(id(one.hook) for one in ordered)
             self.plans = {kind: plan for kind, plan in plans.items() if plan and self.enforcing}
             names = "\n".join(f"{one.name} {one.form} {one.priority} {sorted(one.kinds)}" for one in ordered)
+            if self.examine is not None and self.enforcing:
+                self.examine(ordered)
             self.digest = hashlib.sha256(names.encode()).hexdigest()[:12] if ordered else ""
+            self.tell()
+
+    def tell(self) -> None:
+        """Call everybody who wants to know that plans have changed, one thread at a time."""
+        with _registering:
+            for changed in list(self.changed):
+                changed()
 
     def flush(self, timeout: float = 5.0) -> bool:
         """Wait until subscriptions have been told of everything that has happened so far; see ``Hooks.flush``."""
@@ -259,7 +345,7 @@ class Registry:
     @property
     def hooks(self) -> list[Hook]:
         with _registering:
-            return list(dict.fromkeys(one.hook for source in self._sources for one in source.bound))
+            return list({id(one.hook): one.hook for source in self._sources for one in source.bound}.values())
 
 
 def _plan(kind: str, ordered: Iterable[Bound], *, labelled: bool) -> Plan:
@@ -275,7 +361,8 @@ def _plan(kind: str, ordered: Iterable[Bound], *, labelled: bool) -> Plan:
         if told:
             heard[phase] = told
     buffers = tuple(one for one in (*pre, *post) if one.buffers)
-    return Plan(pre, post, error, buffers, passes, heard, bool(pre or post or error))
+    results = tuple(one for one in (*pre, *post) if one.form != BEFORE or one.buffers)
+    return Plan(pre, post, error, buffers, results, passes, heard, bool(pre or post or error))
 
 
 def _passes(kind: str, bound: Bound) -> Label:

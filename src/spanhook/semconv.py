@@ -26,7 +26,7 @@ Kind = Literal[
     "cron.execute",
 ]
 Phase = Literal["pre", "post", "error"]
-Decision = Literal["allow", "reject", "modify", "replace", "pause", "error", "timeout", "skipped"]
+Decision = Literal["allow", "reject", "modify", "replace", "pause", "error", "timeout", "skipped", "too_late"]
 Status = Literal["success", "error", "rejected", "interrupted", "cancelled", "abandoned"]
 Coverage = Literal["enforced", "best_effort", "observed"]
 

@@ -12,19 +12,21 @@ from typing import Any
 
 from opentelemetry.context import Context
 
+from spanhook.absorption import Absorbed
 from spanhook.attached import get_context, set_context
 from spanhook.clock import clock
 from spanhook.current import current
 from spanhook.driving import drive
 from spanhook.errors import internal
-from spanhook.finishing import Run, afinish, apasses, finish, orphan, passes, start
+from spanhook.finishing import Run, afinish, apasses, finish, orphan, passes, prepared, start
 from spanhook.hook import Reject
-from spanhook.lifecycle import Absorbed, Held, begin, enter, outcome, restore, returned, told
+from spanhook.lifecycle import Held, begin, enter, outcome, restore, returned, told
 from spanhook.record import Record
 from spanhook.shape import REPLACEABLE, Args, Body, Chunks, Kwargs, Shape
 from spanhook.spans import context_with
 from spanhook.telemetry import telemetry
 from spanhook.threads import reaper
+from spanhook.tracebacks import shed
 
 END: Any = object()
 """What a step returns when there is nothing more; ``Track.value`` is then the generator's return value."""
@@ -136,7 +138,9 @@ class Track:
             run = self._hold(start(op, is_async=self.is_async))
             if await apasses(op, run) if self.is_async else passes(op, run):
                 op.called = True
-                if op.modified:
+                call = op.args, op.kwargs
+                op.args, op.kwargs = prepared(self.shape, instance, *call)
+                if op.modified or op.kwargs is not call[1]:
                     self.source = make(*op.args, **op.kwargs)
                 return
             self.dead = True
@@ -232,6 +236,7 @@ class Track:
         if isinstance(error, StopIteration | StopAsyncIteration):
             self.value = getattr(error, "value", None)
         else:
+            shed(error)
             op.error = error
         await self._finish(op)
         outcome(op)
@@ -301,6 +306,7 @@ class Track:
                 if self.is_async and hasattr(result, "__await__"):
                     result = await result
             except BaseException as error:
+                shed(error)
                 op.error = error
             op.abandoned = self._early()
             await self._finish(op)
@@ -343,6 +349,7 @@ class Track:
         try:
             attributes, used = self._chunks.response()
             told(op, attributes, used)
+            op.mark = getattr(self._chunks, "mark", None)
             if self._chunks.keep:
                 op.result = self._chunks.result()
         except Exception as error:

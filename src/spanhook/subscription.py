@@ -21,11 +21,12 @@ from spanhook.current import InHook, current
 from spanhook.driving import drive
 from spanhook.errors import internal, log
 from spanhook.failures import Said, words
-from spanhook.hook import FunctionHook, HookSettings
+from spanhook.hook import FunctionHook, HookSettings, Reject, own
 from spanhook.hosting import Host, TimedOut
 from spanhook.operation import Event
 from spanhook.record import Record
 from spanhook.semconv import Decision, Phase
+from spanhook.tracebacks import shed
 
 MAX_WAITING = 1000
 """Events that wait for one handler; more are dropped."""
@@ -170,6 +171,9 @@ def _tell(delivery: Delivery) -> None:
         if value is not None and hasattr(value, "__await__"):
             drive(Host(event._record).settle(event, bound.timeout_ns, value))
     except BaseException as error:
+        shed(error)
+        if isinstance(error, Reject):
+            error = own(error)
         decision = "timeout" if isinstance(error, TimedOut) else "error"
         _failed(event, bound, error)
     delivery.tally(event._record, bound, decision, clock.now() - started, event.phase)

@@ -184,6 +184,7 @@ def test_every_extractor_is_known() -> None:
         "answer",
         "answer_chunks",
         "body",
+        "carries",
         "chunks",
         "error_type",
         "failure",

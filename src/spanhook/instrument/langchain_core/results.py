@@ -67,6 +67,11 @@ def result_response(result: Any) -> tuple[Attributes, Usage | None]:
     return attributes, used
 
 
+def result_mark(result: Any) -> Any:
+    """The id of the message that an ``LLMResult`` begins with."""
+    return getattr(result.generations[0][0], "message", None) and result.generations[0][0].message.id
+
+
 def note(attributes: Attributes, told: Any) -> None:
     """Which model answered, and the id of its answer, of what is told first."""
     model = told.get("model_name") or told.get("model")

@@ -7,6 +7,7 @@ from langchain_core.outputs import Generation, LLMResult
 from opentelemetry.trace import SpanKind
 
 from spanhook import semconv
+from spanhook.absorption import Carried
 from spanhook.instrument.langchain_core.model import describe, model_of
 from spanhook.instrument.langchain_core.results import result_output, result_response
 from spanhook.instrument.layers import LANGCHAIN_LLM, LANGCHAIN_LLM_STREAM
@@ -45,6 +46,14 @@ def text_stream_request(instance: Any, args: Args, kwargs: Kwargs) -> Request:
     given = first(args, kwargs, "input")
     prompt = instance._convert_input(given).to_string()
     return Request(messages=[_as_message(prompt)], inputs=given, model=model_of(instance, kwargs))
+
+
+def text_carries(_instance: Any, args: Args, kwargs: Kwargs) -> Carried:
+    return list(first(args, kwargs, "prompts"))
+
+
+def text_stream_carries(instance: Any, args: Args, kwargs: Kwargs) -> Carried:
+    return [instance._convert_input(first(args, kwargs, "input")).to_string()]
 
 
 def _model(kwargs: Kwargs, change: Change) -> Kwargs:
@@ -126,8 +135,9 @@ GENERATE = Shape(
     rewrite=text_rewrite,
     takes=TAKES,
     answer=text_answer,
+    model_layer=True,
+    carries=text_carries,
     transport_of=frozenset((LANGCHAIN_LLM_STREAM,)),
-    same_instance=True,
 )
 STREAM = Shape(
     kind="llm.call",
@@ -142,4 +152,6 @@ STREAM = Shape(
     answer=text_stream_answer,
     chunks=TextChunks,
     answer_chunks=text_answer_chunks,
+    model_layer=True,
+    carries=text_stream_carries,
 )

@@ -6,8 +6,9 @@ from typing import Any
 from opentelemetry.trace import SpanKind
 
 from spanhook import semconv
+from spanhook.absorption import Carried, text_of
 from spanhook.clock import clock
-from spanhook.instrument.layers import LANGCHAIN_CHAT, LANGCHAIN_CHAT_STREAM, OPENAI
+from spanhook.instrument.layers import OPENAI
 from spanhook.instrument.openai.api import Api, stream_of
 from spanhook.instrument.openai.asking import ask_for_usage
 from spanhook.instrument.openai.chat_chunks import ChatChunks
@@ -42,6 +43,11 @@ def chat_request(_instance: Any, args: Args, kwargs: Kwargs) -> Request:
         inputs=body.get("messages"),
         model=str(body.get("model") or ""),
     )
+
+
+def chat_carries(_instance: Any, args: Args, kwargs: Kwargs) -> Carried:
+    messages = body_of(args, kwargs).get("messages")
+    return [text_of(fields_of(messages[-1]).get("content")) if messages else None]
 
 
 def chat_rewrite(_instance: Any, args: Args, kwargs: Kwargs, change: Change) -> tuple[Args, Kwargs]:
@@ -144,6 +150,7 @@ CHAT = Shape(
     start=chat_start,
     response=completion_response,
     request=chat_request,
+    carries=chat_carries,
     output=chat_output,
     rewrite=chat_rewrite,
     takes=frozenset(("messages", "system", "inputs", "model")),
@@ -155,5 +162,4 @@ CHAT = Shape(
     answer_chunks=_API.answer_chunks,
     body=_API.body,
     opaque=True,
-    transport_of=frozenset((LANGCHAIN_CHAT, LANGCHAIN_CHAT_STREAM)),
 )

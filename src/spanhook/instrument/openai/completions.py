@@ -7,8 +7,9 @@ from openai._models import construct_type
 from opentelemetry.trace import SpanKind
 
 from spanhook import semconv
+from spanhook.absorption import Carried
 from spanhook.clock import clock
-from spanhook.instrument.layers import LANGCHAIN_LLM, LANGCHAIN_LLM_STREAM, OPENAI
+from spanhook.instrument.layers import OPENAI
 from spanhook.instrument.openai.api import Api, stream_of
 from spanhook.instrument.openai.asking import ask_for_usage
 from spanhook.instrument.openai.delivery import Event, Payload
@@ -43,6 +44,10 @@ def completions_request(_instance: Any, args: Args, kwargs: Kwargs) -> Request:
     body = body_of(args, kwargs)
     messages = [_text("user", prompt) for prompt in _prompts(body)]
     return Request(messages=messages, inputs=body.get("prompt"), model=str(body.get("model") or ""))
+
+
+def completions_carry(_instance: Any, args: Args, kwargs: Kwargs) -> Carried:
+    return [prompt if isinstance(prompt, str) else None for prompt in _prompts(body_of(args, kwargs))]
 
 
 def completions_rewrite(_instance: Any, args: Args, kwargs: Kwargs, change: Change) -> tuple[Args, Kwargs]:
@@ -145,6 +150,7 @@ COMPLETIONS = Shape(
     start=completions_start,
     response=completion_response,
     request=completions_request,
+    carries=completions_carry,
     output=completions_output,
     rewrite=completions_rewrite,
     takes=frozenset(("messages", "inputs", "model")),
@@ -155,5 +161,4 @@ COMPLETIONS = Shape(
     answer_chunks=_API.answer_chunks,
     body=_API.body,
     opaque=True,
-    transport_of=frozenset((LANGCHAIN_LLM, LANGCHAIN_LLM_STREAM)),
 )

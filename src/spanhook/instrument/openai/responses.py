@@ -6,12 +6,13 @@ from typing import Any
 from opentelemetry.trace import SpanKind
 
 from spanhook import semconv
+from spanhook.absorption import Carried
 from spanhook.clock import clock
-from spanhook.instrument.layers import LANGCHAIN_CHAT, LANGCHAIN_CHAT_STREAM, OPENAI
+from spanhook.instrument.layers import OPENAI
 from spanhook.instrument.openai.api import Api, stream_of
 from spanhook.instrument.openai.delivery import Event, Payload
 from spanhook.instrument.openai.describing import describe, output_type
-from spanhook.instrument.openai.items import from_message, output_part, rewrite, to_messages
+from spanhook.instrument.openai.items import from_message, last_text, output_part, rewrite, to_messages
 from spanhook.instrument.openai.messages import parts_of, tool_name
 from spanhook.instrument.openai.options import body_of, one_prompt, options_of, with_body
 from spanhook.instrument.openai.parsing import keep_what_is_parsed, parsing_failed
@@ -53,6 +54,10 @@ def responses_request(_instance: Any, args: Args, kwargs: Kwargs) -> Request:
         inputs=body.get("input"),
         model=str(body.get("model") or ""),
     )
+
+
+def responses_carries(_instance: Any, args: Args, kwargs: Kwargs) -> Carried:
+    return [last_text(body_of(args, kwargs).get("input"))]
 
 
 def responses_rewrite(_instance: Any, args: Args, kwargs: Kwargs, change: Change) -> tuple[Args, Kwargs]:
@@ -177,6 +182,7 @@ RESPONSES = Shape(
     start=responses_start,
     response=responses_response,
     request=responses_request,
+    carries=responses_carries,
     output=responses_output,
     rewrite=responses_rewrite,
     takes=frozenset(("messages", "system", "inputs", "model")),
@@ -188,5 +194,4 @@ RESPONSES = Shape(
     answer_chunks=_API.answer_chunks,
     body=_API.body,
     opaque=True,
-    transport_of=frozenset((LANGCHAIN_CHAT, LANGCHAIN_CHAT_STREAM)),
 )
