@@ -11,12 +11,13 @@ from langchain_core.runnables import RunnableLambda
 
 import spanhook
 from spanhook import Reject
+from spanhook.conformance.langgraph import GIVEN
+from spanhook.conformance.subject import Body, Subject, settle
 from spanhook.instrument.family import descendants
 from spanhook.shape import Point
 from spanhook.testing import recorder
 from tests.conformance.everything import BOUND_CASES, SUBJECTS, named
 from tests.conformance.points import PLACES, Place, place_named
-from tests.conformance.subjects import GIVEN, Body, Subject, settle
 from tests.conformance.test_denied import expect_refused, refusing
 
 
