@@ -53,8 +53,9 @@ def checked(hook: Hook) -> Checked:
     Raises:
         ConfigurationError: One of them cannot be used.
     """
-    if not isinstance(hook.name, str):  # pyright: ignore[reportUnnecessaryIsInstance]
-        meant = f"; did you mean names={hook.name!r}?" if isinstance(hook.name, Iterable) else ""
+    given: Any = hook.name
+    if not isinstance(given, str):
+        meant = f"; did you mean names={given!r}?" if isinstance(given, Iterable) else ""
         raise ConfigurationError(
             f"hook {type(hook).__name__!r}: name={hook.name!r}, expected a string to call the hook by{meant}"
         )
@@ -216,14 +217,15 @@ def _when(name: str, given: Any) -> Callable[[Operation], bool] | None:
         return None
     if not callable(given):
         raise ConfigurationError(f"hook {name!r}: when={given!r}, expected a function of the operation")
-    target: Any = given if inspect.isroutine(given) else getattr(given, "__call__", given)  # noqa: B004
+    function: Any = given
+    target: Any = function if inspect.isroutine(function) else getattr(function, "__call__", function)  # noqa: B004
     if inspect.iscoroutinefunction(target) or inspect.isgeneratorfunction(target) or inspect.isasyncgenfunction(target):
         raise ConfigurationError(
             f"hook {name!r}: when={given!r} is async or a generator, so what it returns is always true; "
             "expected a plain function of the operation"
         )
-    check_signature(name, given, ("op",), setting="when")
-    return given
+    check_signature(name, function, ("op",), setting="when")
+    return function
 
 
 def _timeout(name: str, given: Any, kinds: frozenset[str]) -> int | None:

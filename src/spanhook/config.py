@@ -18,6 +18,7 @@ from spanhook.idle import telling
 from spanhook.instrument import installed, instrumentor, names
 from spanhook.instrument.engine import BOUND, Instrumentor
 from spanhook.instrument.providers import providers
+from spanhook.instrument.threads import threads
 from spanhook.instrument.unbound import named
 from spanhook.instrument.watching import Rule, watch
 from spanhook.lifecycle import registry
@@ -145,6 +146,7 @@ def _report(asked: Use, undo: ExitStack) -> Use:
     if before is None:
         undo.callback(_stop)
         providers.bind()
+        threads.bind()
     elif use != before:
 
         def back() -> None:
@@ -177,6 +179,7 @@ def _stop() -> None:
     global _use
     _use = None
     providers.restore()
+    threads.restore()
     telemetry.stop()
 
 

@@ -167,7 +167,7 @@ class Hooks:
             ConfigurationError: It is nothing that can be registered, such as a hook's name.
         """
         with Placed():
-            if not callable(hook) and not isinstance(hook, Hook):
+            if not callable(hook) and not isinstance(hook, Hook):  # pyright: ignore[reportUnnecessaryIsInstance]
                 raise ConfigurationError(
                     f"{hook!r} cannot be removed; give the Hook, its class, or the function that was registered"
                 )

@@ -6,7 +6,8 @@ passes through is handed on without them. Where an error was raised by spanhook 
 
 from collections.abc import Awaitable, Callable
 from functools import wraps
-from typing import ParamSpec, TypeVar
+from types import CoroutineType
+from typing import Any, ParamSpec, TypeVar
 
 from spanhook.errors import SpanhookError
 
@@ -51,7 +52,7 @@ def sheds(method: Callable[P, T]) -> Callable[P, T]:
     return outermost
 
 
-def asheds(method: Callable[P, Awaitable[T]]) -> Callable[P, Awaitable[T]]:
+def asheds(method: Callable[P, Awaitable[T]]) -> "Callable[P, CoroutineType[Any, Any, T]]":
     """``sheds`` for coroutine functions."""
 
     @wraps(method)
