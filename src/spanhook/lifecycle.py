@@ -238,7 +238,7 @@ def told(op: Record, attributes: dict[str, Any], used: Usage | None) -> None:
 def conclude(op: Record) -> None:
     """Work out status and phase from what stands in ``op.error``."""
     error = op.error
-    if op.latch is not None and op.parent is None and not isinstance(error, _NOT_OURS):
+    if op.latch is not None and op.parent is None and not op.foreign and not isinstance(error, _NOT_OURS):
         error = op.error = op.latch
     if isinstance(error, RunStopped):
         error = op.error = error.reject

@@ -11,7 +11,7 @@ from types import MethodType
 from typing import Any, TypeVar, Unpack, overload
 
 from spanhook import semconv
-from spanhook.binding import AFTER, AROUND, BEFORE, ERROR, WATCH, WRAP, Bound, bindings, check_limit
+from spanhook.binding import AFTER, AROUND, BEFORE, ERROR, WRAP, Bound, bindings, check_limit
 from spanhook.checking import Placed, kept, parse_event, place, wait_limit
 from spanhook.errors import ConfigurationError
 from spanhook.hook import UNSET, FunctionHook, Hook, HookSettings

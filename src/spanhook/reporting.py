@@ -158,7 +158,7 @@ def _decisive(op: Record) -> DecisionRecord:
     """Of several decisions, the one that the operation's span is marked with: that which refused it, else the last."""
     if op.decided:
         for decision in reversed(op.decisions):
-            if decision.decision in ("reject", "timeout", "error"):
+            if decision.decision in ("reject", "attempted", "timeout", "error"):
                 return decision
     return op.decisions[-1]
 

@@ -138,6 +138,8 @@ class Verdicts:
             self.record(bound, "error", said, spent)
             return
         op.error, op.decided = reject, True
+        if op.foreign and decision == "reject":
+            decision = "attempted"  # whoever makes the call may make it all the same
         self.record(bound, decision, reject.reason, spent, reject.status_code)
 
     def record(self, bound: Bound, decision: Decision, reason: str, spent: int, status_code: int = 0) -> None:
