@@ -17,14 +17,17 @@ from spanhook.accounting import account
 from spanhook.clock import clock
 from spanhook.context import ambient
 from spanhook.current import InHook, current
+from spanhook.errors import internal
 from spanhook.finishing import Run, finish, passes, start
 from spanhook.foreign import described, usage_of
 from spanhook.hook import Reject, again
 from spanhook.lifecycle import RunStopped, conclude, end, enter, foreign, restore
 from spanhook.record import Record
 from spanhook.registry import Plan
+from spanhook.reporting import mark
 from spanhook.semconv import Kind
-from spanhook.shape import Args, Kwargs, Shape
+from spanhook.shape import OPERATION_NAMES, Args, Kwargs, Shape
+from spanhook.telemetry import telemetry
 
 
 def _known(_instance: Any, _args: Args, _kwargs: Kwargs) -> dict[str, Any]:
@@ -71,6 +74,7 @@ class Live:
         before = otel_context.get_current()
         op = Record(_SHAPES[kind], attributes, None, (), {}, parent, ambient.get(), before, clock.now())
         op.agent = op.name if kind == "agent.invoke" else parent.agent if parent is not None else ""
+        attributes.setdefault(semconv.GEN_AI_OPERATION_NAME, OPERATION_NAMES.get(kind, kind))
         op.span, op.foreign, op.spans = span, True, {scope: 0}
         if isinstance(held, InHook) or (parent is not None and parent.in_hook):
             op.in_hook = True
@@ -102,6 +106,13 @@ class Live:
         finally:
             restore(held)
         op.called = True  # it may be made whatever the gates say
+
+    def attempted(self, op: Record) -> None:
+        """A refusal is not raised, since nobody would take notice of it: the call goes on, and the span with it."""
+        try:
+            mark(op, telemetry)
+        except Exception as error:
+            internal.report("report.span", error)
 
     def refused(self, op: Record) -> None:
         """A refusal is raised, and the span is not its owner's any more.

@@ -59,6 +59,8 @@ class ForeignSpans(SpanProcessor):
             return
         if not swallows(name) or not isinstance(op.error, Exception):
             self._refuse(op, span, parent_context)
+        else:
+            live.attempted(op)
 
     def _refuse(self, op: Record, span: Span, parent_context: otel_context.Context | None) -> None:
         """End the span once every processor has seen its start, and raise what the hook decided."""
