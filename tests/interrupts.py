@@ -21,6 +21,7 @@ from typing import Any
 import spanhook
 
 _OURS = str(Path(spanhook.__file__).parent)
+_APPLICATIONS = tuple(f"{_OURS}/{name}" for name in ("testing.py", "conformance/", "demo/"))
 _SUSPENDING = CO_GENERATOR | CO_COROUTINE | CO_ASYNC_GENERATOR
 _CALLS = frozenset(("CALL", "CALL_FUNCTION_EX", "CALL_KW"))
 
@@ -122,7 +123,7 @@ def _of_the_loop(filename: str) -> bool:
 
 @cache
 def is_ours(filename: str) -> bool:
-    return filename.startswith(_OURS) and not filename.endswith("testing.py")
+    return filename.startswith(_OURS) and not filename.startswith(_APPLICATIONS)
 
 
 @cache

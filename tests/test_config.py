@@ -145,7 +145,7 @@ MISTAKES = {
     "kind": (
         "hooks.py:hooks",
         DECORATED.format("before('tool.exec')"),
-        "unknown kind 'tool.exec'; expected '*' or one of run,",
+        "unknown kind 'tool.exec' (did you mean 'tool.execute'?); expected '*' or one of run,",
     ),
     "priority": (
         "hooks.py:hooks",

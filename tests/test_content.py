@@ -19,6 +19,8 @@ from opentelemetry.sdk._logs import LoggingHandler
 import spanhook
 from spanhook import HookError, Hooks, Operation, Request, Settings, semconv
 from spanhook.calls import call
+from spanhook.conformance.langchain_core import ScriptedChat, ScriptedRetriever
+from spanhook.conformance.subject import Body
 from spanhook.errors import internal
 from spanhook.failures import described, stack
 from spanhook.lifecycle import registry
@@ -26,7 +28,6 @@ from spanhook.semconv import EVENT_DECISION
 from spanhook.shape import Shape
 from spanhook.testing import Recorder, recorder
 from spanhook.usage import Usage
-from tests.conformance.subjects import Body, ScriptedChat, ScriptedRetriever
 from tests.stub import Library, stubbed, use
 
 SECRET = "s3cr3t-4711"

@@ -10,8 +10,9 @@ from opentelemetry import context as otel_context
 from opentelemetry.baggage.propagation import W3CBaggagePropagator
 
 from spanhook import Settings, context
+from spanhook.conformance.langgraph import make_graph
+from spanhook.conformance.subject import Body
 from spanhook.testing import recorder
-from tests.conformance.subjects import Body, make_graph
 from tests.stub import stubbed
 
 
@@ -90,7 +91,7 @@ def test_what_the_application_says_comes_before_what_the_framework_knows() -> No
 
 
 def test_operations_inside_inherit() -> None:
-    from tests.conformance.agents import Calls, agent, consume
+    from spanhook.conformance.langchain import Calls, agent, consume
 
     with recorder() as seen:
         consume(agent(Calls()), "invoke", None, {"configurable": {"thread_id": "t1", "user_id": "ann"}})

@@ -12,10 +12,10 @@ from typing import Any
 import pytest
 from inline_snapshot import snapshot
 
+from spanhook.conformance.openai_server import Call, OpenAIServer, Reply, Tokens, error
 from spanhook.demo import NEXT, model, run_demo
 from spanhook.lifecycle import listeners, registry
 from tests.servers.collector import collector
-from tests.servers.openai_server import Call, OpenAIServer, Reply, Tokens, error
 
 
 @pytest.fixture(autouse=True)

@@ -15,6 +15,8 @@ from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanE
 import spanhook
 from spanhook import ConfigurationError, Hook, Hooks, Operation, Reject, RequirementError
 from spanhook.config import _active
+from spanhook.conformance.langchain_core import ScriptedChat, ScriptedEmbeddings
+from spanhook.conformance.subject import Body
 from spanhook.foreign import bound_libraries
 from spanhook.instrument import INSTRUMENTORS
 from spanhook.instrument.engine import Instrumentor
@@ -25,7 +27,6 @@ from spanhook.lifecycle import registry
 from spanhook.processor import _attached
 from spanhook.shape import Point
 from spanhook.telemetry import telemetry
-from tests.conformance.subjects import Body, ScriptedChat, ScriptedEmbeddings
 from tests.stub import Library
 from tests.test_metrics import reader, tokens
 

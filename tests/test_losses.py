@@ -17,11 +17,11 @@ from opentelemetry.sdk.trace import TracerProvider
 from opentelemetry.sdk.trace.export import BatchSpanProcessor
 
 from spanhook import semconv
+from spanhook.conformance.loopback import serving
 from spanhook.errors import internal
 from spanhook.losses import watch
 from tests.commands import Folder
 from tests.servers.collector import collector
-from tests.servers.loopback import serving
 
 
 @pytest.fixture(autouse=True)

@@ -17,9 +17,10 @@ from opentelemetry.sdk.trace.sampling import ALWAYS_OFF, ALWAYS_ON, TraceIdRatio
 import spanhook
 from spanhook import Hooks, Operation
 from spanhook.cells import MAX_KEYS, OVERFLOW, Cells
+from spanhook.conformance.langchain_core import ScriptedChat
+from spanhook.conformance.subject import Body
 from spanhook.metrics import counts
 from spanhook.testing import recorder
-from tests.conformance.subjects import Body, ScriptedChat
 from tests.stub import stubbed
 
 DELTA = dict.fromkeys((Counter, ObservableCounter, Histogram), AggregationTemporality.DELTA)
@@ -239,7 +240,8 @@ from opentelemetry.sdk.metrics import MeterProvider
 from opentelemetry.sdk.trace import TracerProvider
 from opentelemetry.sdk.trace.export import SimpleSpanProcessor
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
-from tests.conformance.subjects import Body, ScriptedChat
+from spanhook.conformance.langchain_core import ScriptedChat
+from spanhook.conformance.subject import Body
 from tests.test_metrics import read, reader, tokens
 
 spanhook.instrument()
@@ -272,7 +274,8 @@ FORK = """
 import json, os
 import spanhook
 from opentelemetry.sdk.metrics import MeterProvider
-from tests.conformance.subjects import Body, ScriptedChat
+from spanhook.conformance.langchain_core import ScriptedChat
+from spanhook.conformance.subject import Body
 from tests.test_metrics import read, reader, tokens
 
 metric_reader = reader(delta=DELTA)
@@ -410,7 +413,8 @@ import json
 import spanhook
 from opentelemetry import trace
 from opentelemetry.sdk.trace import TracerProvider
-from tests.conformance.subjects import Body, ScriptedChat
+from spanhook.conformance.langchain_core import ScriptedChat
+from spanhook.conformance.subject import Body
 
 class Refuse(spanhook.Hook):
     def before(self, op):
@@ -455,7 +459,8 @@ import spanhook
 from opentelemetry import _logs
 from opentelemetry.sdk._logs import LoggerProvider
 from opentelemetry.sdk._logs.export import InMemoryLogRecordExporter, SimpleLogRecordProcessor
-from tests.conformance.subjects import Body, ScriptedChat
+from spanhook.conformance.langchain_core import ScriptedChat
+from spanhook.conformance.subject import Body
 
 spanhook.instrument()
 model = ScriptedChat(body=Body())

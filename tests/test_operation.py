@@ -10,11 +10,12 @@ from langchain_core.tools import StructuredTool
 
 from spanhook import Hooks, Operation, Reject
 from spanhook.clock import clock
+from spanhook.conformance.langchain import Calls, agent, consume
+from spanhook.conformance.langchain_core import ScriptedChat
+from spanhook.conformance.subject import Body
 from spanhook.copying import alike, copied, copied_error, held
 from spanhook.errors import internal
 from spanhook.testing import recorder
-from tests.conformance.agents import Calls, agent, consume
-from tests.conformance.subjects import Body, ScriptedChat
 from tests.stub import MODES, stubbed, use
 
 

@@ -30,10 +30,10 @@ import spanhook
 from spanhook import Reject, Settings, semconv
 from spanhook.bootstrap import environment
 from spanhook.cli import cli
+from spanhook.conformance.langchain import ASK, Calls, Turns, agent
 from spanhook.demo import run_demo
 from spanhook.hook import HookSettings
 from spanhook.telemetry import telemetry
-from tests.conformance.agents import ASK, Calls, Turns, agent
 
 ROOT = Path(__file__).parent.parent
 README = "README.md"

@@ -14,11 +14,13 @@ from opentelemetry.sdk.trace.sampling import Decision, Sampler, SamplingResult
 
 import spanhook
 from spanhook import Hooks, Operation, Reject, Settings, semconv
+from spanhook.conformance.langchain import Calls, agent, consume
+from spanhook.conformance.langchain_core import CHAT_WAYS
+from spanhook.conformance.subject import Body, settle
 from spanhook.testing import recorder
-from tests.conformance.agents import Calls, agent, consume
-from tests.conformance.subjects import CHAT_WAYS, SUBJECTS, Body, settle
+from tests.conformance.everything import HERE
 
-SUBJECT = {subject.name: subject for subject in SUBJECTS}
+SUBJECT = {subject.name: subject for subject in HERE}
 
 #: By gen_ai.operation.name: the span's name, its kind, and what must be there when it starts.
 SPANS: dict[str, tuple[str, str, set[str]]] = {

@@ -15,11 +15,11 @@ from typing import Any
 import pytest
 import yaml
 
+from spanhook.conformance.loopback import serving
 from spanhook.errors import ConfigurationError
 from spanhook.stack.files import NAME, PROFILES, compose_file
 from spanhook.stack.services import DASHBOARDS, OTLP_GRPC, OTLP_HTTP, SERVICES, Service, asked
 from tests.commands import SPANHOOK
-from tests.servers.loopback import serving
 
 ROOT = Path(__file__).resolve().parents[1]
 COMPOSE: dict[str, Any] = yaml.safe_load((ROOT / NAME).read_text())

@@ -1,10 +1,10 @@
 """Counting what operations use and what hooks decide, whether or not anybody reads it."""
 
-from spanhook import semconv
+from spanhook import own, semconv
 from spanhook.binding import Bound
 from spanhook.encoding import encodable
 from spanhook.errors import internal
-from spanhook.metrics import COST, UNPRICED, counts
+from spanhook.metrics import COST, UNCOUNTED, UNPRICED, counts
 from spanhook.pricing import prices
 from spanhook.record import Record
 from spanhook.semconv import Decision, Phase
@@ -14,10 +14,22 @@ from spanhook.usage import Leaves, Usage
 
 def account(op: Record) -> None:
     """Count a call that was made, once: its usage into the counters, and both into every operation around it."""
+    if op.attempts is not None:
+        attempts, op.attempts = op.attempts, None
+        for tell in attempts:
+            tell(op.error)
     if op.accounted or not op.called:
         if op.owing is not None:  # an interrupt came between
             _roll_up(op)
         return
+    try:
+        _account(op)
+    except Exception as error:
+        internal.report("accounting", error, lost=1)
+    op.accounted = True
+
+
+def _account(op: Record) -> None:
     kind = op.kind
     if kind == "tool.execute":
         op.owed, op.owing, op.accounted = (op.name, None), op.parent, True
@@ -26,12 +38,13 @@ def account(op: Record) -> None:
     if kind not in ("llm.call", "embeddings.create"):
         op.accounted = True
         return
+    if op.own_usage is None or op.nested is not None:
+        own.settle(op)
+    if op.parent is not None and kind == "llm.call":
+        own.nest(op)
     if op.routed:
         op.accounted = True
-        op.own_usage = None  # the models it called have been counted
         return
-    if op.own_usage is None and op.overheard:
-        _overheard(op)
     used = op.own_usage
     if used is None:
         if kind == "llm.call":
@@ -68,34 +81,16 @@ def account(op: Record) -> None:
         vector[COST] += used.cost_nano
     else:
         vector[UNPRICED] += used.unpriced_tokens
+    if used.uncounted:
+        vector[UNCOUNTED] += 1
     if kind == "llm.call":
         used.llm_calls = 1
     if op.owing is not None:
         _roll_up(op)
 
 
-def _overheard(op: Record) -> None:
-    """Take what the transport's streams told, for an operation whose own result told no usage."""
-    total: Usage | None = None
-    for chunks in op.overheard or ():
-        try:
-            attributes, used = chunks.response()
-        except Exception as error:
-            internal.report("extract.response", error, lost=1)
-            continue
-        op.end_attributes = {**attributes, **(op.end_attributes or {})}
-        if used is not None:
-            if total is None:
-                total = Usage()
-            total.add(used)
-    op.own_usage = total
-
-
 def _roll_up(op: Record) -> None:
     """Tell the operations around of what this one used, from ``op.owing`` on."""
-    around = op.parent
-    if around is not None and op.kind == around.kind == "llm.call" and not op.in_hook:
-        around.routed = True
     owed, around = op.owed, op.owing
     assert owed is not None
     while around is not None:
@@ -111,6 +106,13 @@ def _roll_up(op: Record) -> None:
 
 def tally(op: Record, bound: Bound, decision: Decision, spent_ns: int, phase: Phase) -> None:
     """Count a decision of a hook about an operation in this phase, and its time."""
+    try:
+        _tally(op, bound, decision, spent_ns, phase)
+    except Exception as error:
+        internal.report("accounting", error, lost=1)
+
+
+def _tally(op: Record, bound: Bound, decision: Decision, spent_ns: int, phase: Phase) -> None:
     settings = telemetry.settings
     cell = counts.decisions.cell(
         (

@@ -1,33 +1,31 @@
 """From what an author wrote to what a chain runs: one function of one hook, with everything about it resolved.
 
-All mistakes in a hook are found here, at registration, and named together with their fix.
+Mistakes in its functions are found here, those in its settings in ``checking``: at registration.
 """
 
 import dis
 import inspect
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
-from difflib import get_close_matches
 from typing import Any
 
 from spanhook import semconv
-from spanhook.encoding import encodable
+from spanhook.checking import Checked, check_signature, checked
 from spanhook.errors import ConfigurationError, Repeats
-from spanhook.hook import UNSET, FailMode, FunctionHook, Hook, HookSettings
+from spanhook.hook import FailMode, FunctionHook, Hook
 from spanhook.operation import FILTERING, Operation
+from spanhook.places import where
 from spanhook.record import Record
-from spanhook.semconv import Phase
 
 MAX_PER_EVENT = 20
 GATE_PRIORITY, OBSERVER_PRIORITY, OPEN_FROM = 75, 500, 100
-TIMEOUT, RUN_TIMEOUT = 0.2, 10.0
 
 BEFORE, AROUND, WRAP, AFTER, ERROR, WATCH = "before", "around", "wrap", "after", "error", "watch"
 """Forms: ``around`` is a generator, ``wrap`` is async with ``call_next``, ``watch`` is a subscription."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Bound:
     """One function of one hook, with everything about it resolved."""
 
@@ -53,6 +51,8 @@ class Bound:
     """A generator that uses what its ``yield`` gives it, which then has to be copied."""
     plain: bool
     """A gate that is a plain function with a time limit: the chain runs those without ceremony."""
+    place: str
+    """Where it was registered."""
     repeats: Repeats = field(default_factory=Repeats, compare=False, repr=False)
 
     @property
@@ -109,44 +109,38 @@ def check_limit(bound: Iterable[Bound]) -> None:
                 whose = f"tenant {one.tenant_id!r}" if one.tenant_id else "system hooks"
                 raise ConfigurationError(
                     f"hook {one.name!r} is the {MAX_PER_EVENT + 1}th on {kind}.{phase} for {whose}; "
-                    f"at most {MAX_PER_EVENT} are allowed: merge some, or narrow their kinds"
+                    f"at most {MAX_PER_EVENT} are allowed: merge some, or narrow their kinds",
+                    place=where(one.hook, one.place),
                 )
 
 
-def bindings(hook: Hook) -> Iterator[Bound]:
+def bindings(hook: Hook, place: str) -> Iterator[Bound]:
+    """The functions of a hook.
+
+    Args:
+        hook: Whose.
+        place: Where it was registered.
+
+    Raises:
+        ConfigurationError: It overrides nothing, or something about it cannot be used.
+    """
+    given = checked(hook)
     if isinstance(hook, FunctionHook):
-        yield bind(hook, hook.form, hook.function)
+        yield bind(hook, hook.form, hook.function, place, given)
         return
-    _check_attributes(hook)
     found = False
     for method, form in (("before", BEFORE), ("around", AROUND), ("after", AFTER), ("on_error", ERROR)):
         if getattr(type(hook), method) is not getattr(Hook, method):
             found = True
-            yield bind(hook, form, getattr(hook, method))
+            yield bind(hook, form, getattr(hook, method), place, given)
     if not found:
         raise ConfigurationError(
             f"{type(hook).__qualname__} overrides none of before, after, on_error, around; it would never do anything"
         )
 
 
-def _check_attributes(hook: Hook) -> None:
-    """Refuse a misspelt setting of a class, which would widen the hook in silence."""
-    settings = {"kinds", *HookSettings.__annotations__}
-    for kind in type(hook).__mro__:
-        if kind is Hook:
-            return
-        for name, value in vars(kind).items():
-            close = () if name.startswith("_") or callable(value) else get_close_matches(name, settings, 1, 0.75)
-            for meant in close:
-                if name not in settings:
-                    raise ConfigurationError(
-                        f"hook {kind.__qualname__}: {name!r} is no setting of a hook; did you mean {meant!r}? "
-                        "(If it is something of your own, name it otherwise.)"
-                    )
-
-
-def bind(hook: Hook, form: str, function: Callable[..., Any]) -> Bound:
-    name = encodable(hook.name or type(hook).__name__)
+def bind(hook: Hook, form: str, function: Callable[..., Any], place: str, given: Checked) -> Bound:
+    name = given.name
     if not callable(function):
         raise ConfigurationError(f"hook {name!r}: {function!r} is not callable")
     target = inspect.unwrap(function)
@@ -167,42 +161,36 @@ def bind(hook: Hook, form: str, function: Callable[..., Any]) -> Bound:
             )
     elif inspect.isgeneratorfunction(target):
         raise ConfigurationError(f"hook {name!r} yields, but is not an around hook; use @hooks.around")
-    _check_signature(name, function, ("op", "call_next") if form == WRAP else ("op",))
+    check_signature(name, function, ("op", "call_next") if form == WRAP else ("op",))
     observes = form in (AFTER, ERROR, WATCH)
     priority = hook.priority if hook.priority is not None else OBSERVER_PRIORITY if observes else GATE_PRIORITY
     if type(priority) is not int or not 0 <= priority <= 1000:
         raise ConfigurationError(f"hook {name!r}: priority={hook.priority!r}, expected a whole number from 0 to 1000")
-    if hook.fail_mode not in (None, "open", "closed"):
-        raise ConfigurationError(f"hook {name!r}: fail_mode={hook.fail_mode!r}, expected 'open' or 'closed'")
-    if hook.blocking and is_async:
+    if given.blocking and is_async:
         raise ConfigurationError(f"hook {name!r}: blocking=True is for plain functions; an async one needs no thread")
-    kinds = _kinds(name, hook.kinds)
     closed = hook.fail_mode == "closed" if hook.fail_mode else priority < OPEN_FROM
-    names, models, agents = (_filter(name, label, getattr(hook, label)) for label in ("names", "models", "agents"))
-    if hook.when is not None and not callable(hook.when):
-        raise ConfigurationError(f"hook {name!r}: when={hook.when!r}, expected a function of the operation")
-    if not isinstance(hook.tenant_id, str):  # pyright: ignore[reportUnnecessaryIsInstance]
-        raise ConfigurationError(f"hook {name!r}: tenant_id={hook.tenant_id!r}, expected a string")
+    names, models, agents = given.names, given.models, given.agents
     return Bound(
         hook=hook,
         form=form,
         function=function,
-        kinds=kinds,
+        kinds=given.kinds,
         name=name,
         priority=priority,
-        timeout_ns=_timeout(name, hook.timeout, kinds),
+        timeout_ns=given.timeout_ns,
         closed=closed and form != WATCH,
-        blocking=hook.blocking,
-        buffer=hook.buffer,
-        slow=hook.blocking or is_async,
-        tenant_id=hook.tenant_id,
-        when=hook.when,
-        plain=form == BEFORE and not hook.blocking and not is_async and hook.timeout is not None,
+        blocking=given.blocking,
+        buffer=given.buffer,
+        slow=given.blocking or is_async,
+        tenant_id=given.tenant_id,
+        when=given.when,
+        plain=form == BEFORE and not given.blocking and not is_async and given.timeout_ns is not None,
         reads=form == AROUND and _uses_yield(target),
-        selective=bool(hook.tenant_id or hook.when or any(one is not None for one in (names, models, agents))),
+        selective=bool(given.tenant_id or given.when or any(one is not None for one in (names, models, agents))),
         names=names,
         models=models,
         agents=agents,
+        place=place,
     )
 
 
@@ -217,55 +205,3 @@ def _uses_yield(function: Any) -> bool:
 
 
 _NO_USE = frozenset(("RESUME", "NOP", "CACHE", "EXTENDED_ARG"))
-
-
-def _kinds(name: str, given: Collection[str]) -> frozenset[str]:
-    if isinstance(given, str):
-        given = (given,)
-    for kind in given:
-        if kind != "*" and kind not in semconv.KINDS:
-            start, _, phase = kind.rpartition(".")
-            meant = f" (an event; write {start!r})" if phase in semconv.PHASES and start in semconv.KINDS else ""
-            raise ConfigurationError(
-                f"hook {name!r}: unknown kind {kind!r}{meant}; expected '*' or one of {', '.join(semconv.KINDS)}"
-            )
-    return frozenset(given) or frozenset("*")
-
-
-def parse_event(event: str) -> tuple[str, tuple[Phase, ...]]:
-    kind, _, phase = event.rpartition(".")
-    if phase in semconv.PHASES and (kind in semconv.KINDS or kind == "*"):
-        return kind, (phase,)
-    if event in semconv.KINDS or event == "*":
-        return event, semconv.PHASES
-    raise ConfigurationError(f"unknown event {event!r}; expected '*', a kind, or a kind with .pre, .post or .error")
-
-
-def _timeout(name: str, given: Any, kinds: frozenset[str]) -> int | None:
-    if given is None:
-        return None
-    if given is UNSET:
-        given = RUN_TIMEOUT if kinds == frozenset(("run",)) else TIMEOUT
-    if isinstance(given, bool) or not isinstance(given, int | float) or not given > 0:
-        raise ConfigurationError(f"hook {name!r}: timeout={given!r}, expected seconds above 0, or None for no limit")
-    return int(given * 1e9)
-
-
-def _filter(name: str, label: str, given: Any) -> frozenset[str] | None:
-    if given is None:
-        return None
-    if isinstance(given, str) or not all(isinstance(one, str) for one in given):
-        raise ConfigurationError(f"hook {name!r}: {label}={given!r}, expected a set of strings such as {{'search'}}")
-    return frozenset(given)
-
-
-def _check_signature(name: str, function: Callable[..., Any], expected: tuple[str, ...]) -> None:
-    wanted = f"({', '.join(expected)})"
-    try:
-        signature = inspect.signature(function)
-    except (TypeError, ValueError):
-        return
-    try:
-        signature.bind(*expected)
-    except TypeError:
-        raise ConfigurationError(f"hook {name!r} takes {signature}; it is called with {wanted}") from None

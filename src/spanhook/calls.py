@@ -17,14 +17,14 @@ from spanhook.attached import get_context, set_context
 from spanhook.context import NOBODY, ambient
 from spanhook.current import InHook, current
 from spanhook.driving import drive
-from spanhook.errors import internal
-from spanhook.finishing import Run, afinish, apasses, await_end, finish, interrupted, left, passes, start
+from spanhook.finishing import Run, afinish, apasses, await_end, finish, interrupted, left, passes, prepared, start
 from spanhook.lifecycle import RunStopped, begin, fail, outcome, settle
 from spanhook.proxies import hand_over, overhear, stream_sort
 from spanhook.record import Record
 from spanhook.shape import Args, Kwargs, Shape
 from spanhook.spans import context_with
 from spanhook.threads import Dropped, reaper
+from spanhook.tracebacks import shed
 
 Held = Record | InHook | None
 
@@ -35,8 +35,10 @@ def call(shape: Shape, wrapped: Callable[..., Any], instance: Any, args: Args, k
     if op is None:
         return wrapped(*args, **kwargs)
     if op.absorbed is True:
-        args, kwargs = _prepared(shape, instance, args, kwargs)
-        return overhear(op, instance, args, kwargs, wrapped(*args, **kwargs))
+        args, kwargs = prepared(shape, instance, args, kwargs)
+        with op:
+            result = wrapped(*args, **kwargs)
+        return overhear(op, instance, args, kwargs, result)
     run: Run | None = None
     try:
         try:
@@ -47,7 +49,7 @@ def call(shape: Shape, wrapped: Callable[..., Any], instance: Any, args: Args, k
             if op.error is None and (run is None or passes(op, run)):
                 op.called = True
                 if shape.prepare is not None:
-                    op.args, op.kwargs = _prepared(shape, instance, op.args, op.kwargs)
+                    op.args, op.kwargs = prepared(shape, instance, op.args, op.kwargs)
                 try:
                     result = wrapped(*op.args, **op.kwargs)
                 except BaseException as error:
@@ -76,11 +78,17 @@ def call(shape: Shape, wrapped: Callable[..., Any], instance: Any, args: Args, k
 async def acall(shape: Shape, wrapped: Callable[..., Awaitable[Any]], instance: Any, args: Args, kwargs: Kwargs) -> Any:
     """Call a coroutine function as an operation."""
     op = begin(shape, instance, args, kwargs)
-    if op is None:
-        return await wrapped(*args, **kwargs)
-    if op.absorbed is True:
-        args, kwargs = _prepared(shape, instance, args, kwargs)
-        return overhear(op, instance, args, kwargs, await wrapped(*args, **kwargs))
+    if op is None or op.absorbed is True:
+        try:
+            if op is None:
+                return await wrapped(*args, **kwargs)
+            args, kwargs = prepared(shape, instance, args, kwargs)
+            with op:
+                result = await wrapped(*args, **kwargs)
+            return overhear(op, instance, args, kwargs, result)
+        except BaseException as error:
+            shed(error)
+            raise
     run: Run | None = None
     try:
         try:
@@ -107,10 +115,14 @@ async def acall(shape: Shape, wrapped: Callable[..., Awaitable[Any]], instance: 
             reaper.put((interrupted, op, run, True, None, error))
             await_end(op)
         raise
-    result = outcome(op)
-    if op.short_circuited and issubclass(type(result), Awaitable):
-        return await result
-    return result
+    try:
+        result = outcome(op)
+        if op.short_circuited and issubclass(type(result), Awaitable):
+            return await result
+        return result
+    except BaseException as error:
+        shed(error)
+        raise
 
 
 def call_for(held: Held, wrapped: Callable[..., Any], args: Args, kwargs: Kwargs) -> Any:
@@ -120,7 +132,11 @@ def call_for(held: Held, wrapped: Callable[..., Any], args: Args, kwargs: Kwargs
 
 async def acall_for(held: Held, wrapped: Callable[..., Awaitable[Any]], args: Args, kwargs: Kwargs) -> Any:
     """Call a coroutine function for what was current elsewhere."""
-    return await _standing_in(held, wrapped, args, kwargs, is_async=True)
+    try:
+        return await _standing_in(held, wrapped, args, kwargs, is_async=True)
+    except BaseException as error:
+        shed(error)
+        raise
 
 
 async def _standing_in(held: Held, wrapped: Callable[..., Any], args: Args, kwargs: Kwargs, *, is_async: bool) -> Any:
@@ -148,20 +164,10 @@ async def _standing_in(held: Held, wrapped: Callable[..., Any], args: Args, kwar
                 ambient.set(identity)
 
 
-def _prepared(shape: Shape, instance: Any, args: Args, kwargs: Kwargs) -> tuple[Args, Kwargs]:
-    """The arguments of a call that is about to be made, with the last changes of our own."""
-    if shape.prepare is not None:
-        try:
-            return shape.prepare(instance, args, kwargs)
-        except Exception as error:
-            internal.report("extract.prepare", error)
-    return args, kwargs
-
-
 async def _make(op: Record, wrapped: Callable[..., Awaitable[Any]]) -> None:
     op.called = True
     if op.shape.prepare is not None:
-        op.args, op.kwargs = _prepared(op.shape, op.instance, op.args, op.kwargs)
+        op.args, op.kwargs = prepared(op.shape, op.instance, op.args, op.kwargs)
     try:
         result = await wrapped(*op.args, **op.kwargs)
     except BaseException as error:
@@ -184,6 +190,7 @@ async def _awaited(op: Record, run: Run | None, result: Awaitable[Any], dropped:
             try:
                 settle(op, await result)
             except BaseException as error:
+                shed(error)
                 op.error = error
             await afinish(op, run)
         finally:
@@ -197,4 +204,8 @@ async def _awaited(op: Record, run: Run | None, result: Awaitable[Any], dropped:
             reaper.put((interrupted, op, run, True, None, error))
             await_end(op)
         raise
-    return outcome(op)
+    try:
+        return outcome(op)
+    except BaseException as error:
+        shed(error)
+        raise

@@ -100,6 +100,20 @@ def load(runs: int, seed: int, concurrency: int, as_json: bool) -> int:
     return run_load(runs, seed, concurrency, as_json)
 
 
+@cli.command()
+@click.option("--library", "libraries", multiple=True, metavar="A,B", help="Check these alone; else all installed.")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")
+def conformance(libraries: tuple[str, ...], as_json: bool) -> int:
+    """Check the gates against the installed versions of the libraries.
+
+    Every way of calling is tried, on scripted models and servers on loopback, without your hooks and exporters: whether
+    denied means denied, each call is counted once, streams are held back, rewrites arrive. Ends with 1 where not.
+    """
+    from spanhook.conformance import run_conformance
+
+    return run_conformance(libraries, as_json)
+
+
 _FILE = click.option(
     "--file",
     type=click.Path(path_type=Path),

@@ -11,25 +11,31 @@ from opentelemetry.trace import TracerProvider
 
 from spanhook import semconv
 from spanhook.errors import ConfigurationError, RequirementError, log
-from spanhook.foreign import bound_libraries
+from spanhook.foreign import bound_libraries, swallowing
 from spanhook.hook import Hook
+from spanhook.idle import telling
 from spanhook.instrument import installed, instrumentor, names
 from spanhook.instrument.engine import BOUND, Instrumentor
+from spanhook.instrument.known import SWALLOWING
 from spanhook.instrument.providers import providers
+from spanhook.instrument.threads import threads
 from spanhook.instrument.unbound import named
 from spanhook.instrument.watching import Rule, watch
 from spanhook.lifecycle import registry
 from spanhook.loading import load_hooks
 from spanhook.loops import ready_for_exit
+from spanhook.places import Placed
 from spanhook.pricing import prices
 from spanhook.processor import attach, detach, listening
 from spanhook.registry import Hooks
 from spanhook.settings import Settings
 from spanhook.telemetry import telemetry
+from spanhook.tracebacks import frames
 from spanhook.version import __version__
 
 __all__ = ["instrument", "load_hooks", "uninstrument"]
 
+swallowing.update(SWALLOWING)
 _active: list[Instrumentor] = []
 
 
@@ -94,11 +100,16 @@ def instrument(
     for one in given:
         if not isinstance(one, Hooks | Hook):
             hint = "; import it, or name it with spanhook run --hooks" if isinstance(one, str) else ""
-            raise ConfigurationError(f"{one!r} is neither a spanhook.Hooks nor a spanhook.Hook{hint}")
+            if isinstance(one, type) and issubclass(one, Hook):
+                hint = f"; it is a class: give an object of it, such as {one.__name__}()"
+            with Placed():
+                raise ConfigurationError(f"{one!r} is neither a spanhook.Hooks nor a spanhook.Hook{hint}")
     wanted = list(installed(only))
     required = names(require)
     allowed = None if settings is None else named(settings.allow)
     with ExitStack() as undo:
+        undo.callback(setattr, registry, "examine", registry.examine)
+        registry.examine = None  # until libraries are bound
         use = _report(Use(settings, tracer_provider, meter_provider, logger_provider), undo)
         undo.callback(registry.mark())
         for one in given:
@@ -116,6 +127,7 @@ def instrument(
         watch.check()
         prices.load()
         ready_for_exit()
+        registry.examine = telling(_active)
         undo.pop_all()
     for library in added:
         if not library.supported:
@@ -126,6 +138,7 @@ def instrument(
                 library.requirement,
             )
     watch.tell()
+    registry.rebuild()
 
 
 def _report(asked: Use, undo: ExitStack) -> Use:
@@ -135,6 +148,7 @@ def _report(asked: Use, undo: ExitStack) -> Use:
     if before is None:
         undo.callback(_stop)
         providers.bind()
+        threads.bind()
     elif use != before:
 
         def back() -> None:
@@ -159,6 +173,7 @@ def _apply(use: Use) -> None:
     _use = use
     registry.enforcing = telemetry.settings.mode == "enforce"
     registry.tenant_metrics = telemetry.settings.tenant_metrics
+    frames.stay = telemetry.settings.full_tracebacks
     registry.rebuild()
 
 
@@ -166,6 +181,7 @@ def _stop() -> None:
     global _use
     _use = None
     providers.restore()
+    threads.restore()
     telemetry.stop()
 
 
@@ -196,6 +212,7 @@ def _unbind(library: Instrumentor) -> None:
 def uninstrument() -> None:
     """Take every wrapper off and every hook out. Operations under way end as they would have."""
     watch.follow(Rule())
+    registry.examine = None
     for library in reversed(list(_active)):
         _unbind(library)
     detach()

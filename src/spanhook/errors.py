@@ -19,7 +19,15 @@ class SpanhookError(Exception):
 
 
 class ConfigurationError(SpanhookError, ValueError):
-    """Something given to spanhook cannot be used; the message names it and the fix. Commands exit with 2."""
+    """Something given to spanhook cannot be used; the message names it and the fix. Commands exit with 2.
+
+    Attributes:
+        place: The line where it was given, which is then in the message too; empty where that is not known.
+    """
+
+    def __init__(self, message: str = "", *, place: str = "") -> None:
+        super().__init__(f"{message} ({place})" if place else message)
+        self.place = place
 
 
 class RequirementError(SpanhookError):

@@ -4,13 +4,16 @@ A ``Hook`` *is* a ``SpanProcessor``: it may be given to ``spanhook.instrument`` 
 ``add_span_processor``. It knows nothing of how chains run.
 """
 
-from collections.abc import Callable, Collection
+import weakref
+from collections.abc import Callable, Collection, Iterable, Iterator
+from functools import partial
 from typing import Any, Literal, TypedDict
 
 from opentelemetry.context import Context
 from opentelemetry.sdk.trace import ReadableSpan, Span, SpanProcessor
 
-from spanhook.errors import ConfigurationError, SpanhookError
+from spanhook.copying import copied_error
+from spanhook.errors import SpanhookError
 from spanhook.operation import Operation
 
 FailMode = Literal["open", "closed"]
@@ -31,9 +34,16 @@ class Reject(SpanhookError):
             own error result, so that the model can go on. ``"run"`` also refuses every later operation of the run,
             and the run itself ends with this exception whatever the framework does.
 
+    One may be made in advance and raised again and again: every refusal is a copy of it. Subclasses keep their class
+    and attributes when they are copied or pickled, whatever their ``__init__`` takes.
+
     Raises:
         ValueError: ``scope`` is neither, or ``status_code`` is no number.
     """
+
+    reason: str = "Rejected"
+    status_code: int = 403
+    scope: Scope = "operation"
 
     def __init__(self, reason: str = "Rejected", *, status_code: int = 403, scope: Scope = "operation") -> None:
         if not isinstance(status_code, int):  # pyright: ignore[reportUnnecessaryIsInstance]
@@ -43,17 +53,64 @@ class Reject(SpanhookError):
         super().__init__(reason)
         self.reason = reason
         self.status_code = status_code
-        self.scope: Scope = scope
+        self.scope = scope
 
-    def __reduce__(self) -> tuple[Callable[..., "Reject"], tuple[str, int, Scope]]:
-        return _reject, (self.reason, self.status_code, self.scope)
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _bare, (type(self), self.args), self.__getstate__()
+
+    def __setstate__(self, state: Any) -> None:
+        attributes, slots = state if isinstance(state, tuple) else (state, None)
+        for name, value in {**(attributes or {}), **(slots or {})}.items():
+            object.__setattr__(self, name, value)
 
 
 Reject.__module__ = "spanhook"  # where users import it from, and what error.type says
 
 
-def _reject(reason: str, status_code: int, scope: Scope) -> Reject:
-    return Reject(reason, status_code=status_code, scope=scope)
+def _bare(cls: type[Reject], args: tuple[Any, ...]) -> Reject:
+    """One without attributes, made past ``__init__``, whose arguments are not to be known."""
+    try:
+        made = Exception.__new__(cls, *args)
+    except TypeError:  # it is of another built-in exception too, which has a constructor of its own
+        made = cls.__new__(cls, *args)
+    made.args = args
+    return made
+
+
+def once(value: Any) -> Any:
+    """What an iterator gives, which it does but once; anything else as it is."""
+    return tuple(value) if isinstance(value, Iterator) else value
+
+
+_raised: dict[int, weakref.ref[Reject]] = {}
+"""Those that hooks have raised and that are still there, by id."""
+
+
+def own(reject: Reject) -> Reject:
+    """A copy of what a hook has raised, for this refusal alone; the original is as if it had not been raised.
+
+    A hook may raise the same one again and again, and in several threads at once. From the second time on nothing is
+    taken over of where it was raised and while what was handled: that may be another thread's.
+    """
+    twin = copied_error(reject)
+    if twin is reject or not isinstance(twin, Reject):
+        return reject
+    known = id(reject)
+    if known in _raised:
+        twin.__traceback__ = twin.__cause__ = twin.__context__ = None
+    else:
+        _raised[known] = weakref.ref(reject, partial(_raised.pop, known))  # of C, as an interrupt in it would be lost
+    reject.__traceback__ = reject.__cause__ = reject.__context__ = None
+    return twin
+
+
+def again(reject: Reject) -> Reject:
+    """The same refusal for another operation, which was raised nowhere yet."""
+    twin = copied_error(reject)
+    if twin is reject or not isinstance(twin, Reject):
+        return reject
+    twin.__traceback__ = twin.__cause__ = twin.__context__ = None
+    return twin
 
 
 class Bridge:
@@ -88,18 +145,25 @@ class Hook(SpanProcessor):
         when: Only operations for which this returns true.
     """
 
-    kinds: Collection[str] = ("*",)
+    kinds: Iterable[str] = ("*",)
     name: str = ""
     priority: int | None = None
     timeout: Seconds | None = UNSET
     fail_mode: FailMode | None = None
     blocking: bool = False
     buffer: bool = False
-    names: Collection[str] | None = None
-    models: Collection[str] | None = None
-    agents: Collection[str] | None = None
+    names: Iterable[str] | None = None
+    models: Iterable[str] | None = None
+    agents: Iterable[str] | None = None
     tenant_id: str = ""
     when: Callable[[Operation], bool] | None = None
+
+    def __init_subclass__(cls, **kwargs: Any) -> None:
+        """Keep what iterators give: every instance of the class reads its settings."""
+        super().__init_subclass__(**kwargs)
+        for label in ("kinds", "names", "models", "agents"):
+            if isinstance(vars(cls).get(label), Iterator):
+                setattr(cls, label, once(vars(cls)[label]))
 
     def before(self, op: Operation) -> Any:
         """Runs before the call.
@@ -158,26 +222,19 @@ class HookSettings(TypedDict, total=False):
     fail_mode: FailMode | None
     blocking: bool
     buffer: bool
-    names: Collection[str] | None
-    models: Collection[str] | None
-    agents: Collection[str] | None
+    names: Iterable[str] | None
+    models: Iterable[str] | None
+    agents: Iterable[str] | None
     tenant_id: str
     when: Callable[[Operation], bool] | None
 
 
 class FunctionHook(Hook):
-    """What a decorator or a subscription makes of a function.
-
-    Raises:
-        ConfigurationError: A setting of this name does not exist.
-    """
+    """What a decorator or a subscription makes of a function."""
 
     def __init__(self, form: str, function: Callable[..., Any], kinds: Collection[str], settings: HookSettings):
         self.form, self.function, self.kinds = form, function, kinds
         for setting, value in settings.items():
-            if setting not in HookSettings.__annotations__:
-                known = ", ".join(HookSettings.__annotations__)
-                raise ConfigurationError(f"unknown hook setting {setting}={value!r}; expected one of {known}")
             setattr(self, setting, value)
         if not self.name:
             self.name = getattr(function, "__name__", "") or type(function).__name__

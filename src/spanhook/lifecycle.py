@@ -3,14 +3,15 @@
 Who makes the call, and how it is waited for, is not known here; see ``calls`` and ``streams``.
 """
 
-import asyncio
 from collections.abc import Callable
-from typing import Any, Literal
+from typing import Any
 
 from opentelemetry.trace import INVALID_SPAN, get_current_span
 
 from spanhook import semconv
+from spanhook.absorption import Absorbed, absorbed
 from spanhook.accounting import tally
+from spanhook.async_library import is_cancellation
 from spanhook.attached import get_context
 from spanhook.clock import clock
 from spanhook.context import ambient
@@ -18,7 +19,7 @@ from spanhook.control import control
 from spanhook.current import InHook, current
 from spanhook.encoding import make_encodable
 from spanhook.errors import internal
-from spanhook.hook import Reject
+from spanhook.hook import Reject, again
 from spanhook.record import Record
 from spanhook.registry import Registry
 from spanhook.reporting import report
@@ -27,6 +28,7 @@ from spanhook.shape import OPERATION_NAMES, Args, Kwargs, Shape
 from spanhook.subscription import publish
 from spanhook.telemetry import telemetry
 from spanhook.threads import reaper
+from spanhook.tracebacks import shed
 from spanhook.usage import Usage
 
 registry = Registry()
@@ -46,31 +48,6 @@ class RunStopped(BaseException):
     def __init__(self, reject: Reject) -> None:
         super().__init__(reject.reason)
         self.reject = reject
-
-
-class Absorbed:
-    """A call that is the transport of the operation around it, and so none of its own."""
-
-    __slots__ = ("op", "shape")
-    absorbed: Literal[True] = True
-
-    def __init__(self, op: Record, shape: Shape) -> None:
-        self.op, self.shape = op, shape
-
-    def take(self, result: Any) -> None:
-        """Let the operation around have the usage, if its own result reports none."""
-        try:
-            attributes, used = self.shape.response(result)
-        except Exception as error:
-            internal.report("extract.response", error, lost=1)
-            return
-        op = self.op
-        if used is not None:
-            if op.own_usage is None:
-                op.own_usage = Usage()
-            op.own_usage.add(used)
-        if op.end_attributes is None:
-            op.end_attributes = attributes
 
 
 # ----------------------------------------------------------------------------------------------- start
@@ -111,8 +88,10 @@ def begin(shape: Shape, instance: Any, args: Args, kwargs: Kwargs) -> Record | A
     make_encodable(attributes)
     latch = None
     if parent is not None:
-        if shape.transport_of and not in_hook and _absorbs(parent, shape, instance, attributes):
-            return Absorbed(parent, shape)
+        if held is parent and parent.shape.model_layer:
+            transport = absorbed(parent, shape, instance, args, kwargs, attributes)
+            if transport is not None:
+                return transport
         while parent is not None and parent.ended:
             latch = latch or parent.latch
             parent = parent.parent
@@ -143,7 +122,7 @@ def begin(shape: Shape, instance: Any, args: Args, kwargs: Kwargs) -> Record | A
     if not in_hook:
         latch = latch or op.root.latch  # of a run that has ended, too: what it started may outlive it
         if latch is not None:
-            op.error = Reject(latch.reason, status_code=latch.status_code, scope="run")
+            op.error = again(latch)
     try:  # at last: an interrupt before it leaves nothing behind, and after it nothing is called
         op.span = telemetry.opener.open(
             f"{operation} {target}" if target else operation, before, shape.span_kind, attributes
@@ -173,15 +152,6 @@ def opens(shape: Shape, instance: Any) -> bool:
     return op.called and not op.ended
 
 
-def _absorbs(parent: Record, shape: Shape, instance: Any, attributes: dict[str, Any]) -> bool:
-    if parent.shape.layer not in shape.transport_of or not parent.called or parent.ended:
-        return False
-    if shape.same_instance:
-        return parent.instance is instance
-    model = attributes.get(semconv.GEN_AI_REQUEST_MODEL)
-    return not model or model == parent.model
-
-
 # ----------------------------------------------------------------------------------------------- outcome
 
 
@@ -200,6 +170,7 @@ def settle(op: Record, result: Any) -> None:
 def fail(op: Record, error: BaseException) -> None:
     """The call raised ``error``: read what it tells all the same."""
     returned(op)
+    shed(error)
     op.error = error
     if op.shape.failure is not None:
         try:
@@ -228,7 +199,8 @@ def told(op: Record, attributes: dict[str, Any], used: Usage | None) -> None:
 def conclude(op: Record) -> None:
     """Work out status and phase from what stands in ``op.error``."""
     error = op.error
-    if op.latch is not None and op.parent is None and not isinstance(error, _NOT_OURS):
+    outside = isinstance(error, _NOT_OURS) or is_cancellation(error)
+    if op.latch is not None and op.parent is None and not (op.foreign or outside):
         error = op.error = op.latch
     if isinstance(error, RunStopped):
         error = op.error = error.reject
@@ -239,7 +211,7 @@ def conclude(op: Record) -> None:
         op.phase, op.status = "error", "rejected"
     elif (status := control(error)) is not None:
         op.phase, op.status = "post", status
-    elif isinstance(error, asyncio.CancelledError | KeyboardInterrupt):
+    elif isinstance(error, KeyboardInterrupt) or is_cancellation(error):
         op.phase, op.status = "error", "cancelled"
     elif isinstance(error, GeneratorExit):
         op.phase, op.status = "post", "abandoned"
@@ -247,8 +219,8 @@ def conclude(op: Record) -> None:
         op.phase, op.status = "error", "error"
 
 
-_NOT_OURS = (asyncio.CancelledError, KeyboardInterrupt, SystemExit, GeneratorExit)
-"""Ends that come from outside of the run; a rejection does not hide them."""
+_NOT_OURS = (KeyboardInterrupt, SystemExit, GeneratorExit)
+"""Ends that, like cancellations, come from outside of the run; a rejection does not hide them."""
 
 
 def end(op: Record) -> None:

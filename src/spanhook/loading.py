@@ -162,7 +162,7 @@ def _one_line(spec: str, target: str) -> Generator[None]:
     except RequirementError as error:
         raise RequirementError(_line(f"hooks {spec!r}: {error} ({_place(error, target)})")) from error
     except ConfigurationError as error:
-        place = _place(error, target)
+        place = "" if error.place else _place(error, target)
         message = str(error) if str(error).startswith("hooks ") else f"hooks {spec!r}: {error}"
         raise ConfigurationError(_line(f"{message} ({place})" if place else message)) from error
     except SyntaxError as error:

@@ -5,37 +5,53 @@ from functools import partial
 from inspect import CO_ASYNC_GENERATOR, CO_GENERATOR
 from typing import Any
 
+from spanhook.absorption import Absorbed
 from spanhook.errors import internal
 from spanhook.finishing import Run
-from spanhook.lifecycle import Absorbed, opens
+from spanhook.lifecycle import opens
 from spanhook.record import Record
 from spanhook.shape import Args, Chunks, Kwargs, Shape
 from spanhook.streams import Track
+from spanhook.tracebacks import shed
 from spanhook.tracked import AsyncBody, AsyncGenerator, AsyncStream, SyncBody, SyncGenerator, SyncStream, Transparent
 
 
 class Overheard(Transparent):
     """A stream, or the bytes of one, in which an absorbed call goes on; its chunks are added up as they pass."""
 
-    def __init__(self, wrapped: Any, chunks: Chunks) -> None:
+    def __init__(self, wrapped: Any, chunks: Chunks, absorbed: Absorbed) -> None:
         super().__init__(wrapped)
-        self._self_chunks = chunks
+        self._self_chunks, self._self_absorbed = chunks, absorbed
 
     def __iter__(self) -> Any:
-        return Overheard(iter(self.__wrapped__), self._self_chunks)
+        return Overheard(iter(self.__wrapped__), self._self_chunks, self._self_absorbed)
 
     def __next__(self) -> Any:
-        while not self._self_passes(chunk := self.__wrapped__.__next__()):
-            pass
+        try:
+            while not self._self_passes(chunk := self.__wrapped__.__next__()):
+                pass
+        except BaseException as error:
+            self._self_stopped(error)
+            shed(error)
+            raise
         return chunk
 
     def __aiter__(self) -> Any:
-        return Overheard(aiter(self.__wrapped__), self._self_chunks)
+        return Overheard(aiter(self.__wrapped__), self._self_chunks, self._self_absorbed)
 
     async def __anext__(self) -> Any:
-        while not self._self_passes(chunk := await self.__wrapped__.__anext__()):
-            pass
+        try:
+            while not self._self_passes(chunk := await self.__wrapped__.__anext__()):
+                pass
+        except BaseException as error:
+            self._self_stopped(error)
+            shed(error)
+            raise
         return chunk
+
+    def _self_stopped(self, error: BaseException) -> None:
+        if isinstance(error, Exception) and not isinstance(error, StopIteration | StopAsyncIteration):
+            self._self_absorbed.failed()
 
     def _self_passes(self, chunk: Any) -> bool:
         try:
@@ -70,8 +86,8 @@ def overhear(absorbed: Absorbed, instance: Any, args: Args, kwargs: Kwargs, resu
         return result
     absorbed.op.__dict__.setdefault("overheard", []).append(chunks)
     if body is None:
-        return Overheard(result, chunks)
-    body.put(Overheard(body.stream, chunks))
+        return Overheard(result, chunks, absorbed)
+    body.put(Overheard(body.stream, chunks, absorbed))
     return result
 
 

@@ -4,7 +4,7 @@ Hooks never get it: they get an ``Operation``, a view of it that is made for eac
 """
 
 import weakref
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from itertools import count
 from types import MappingProxyType
 from typing import Any, Literal, NamedTuple
@@ -18,7 +18,7 @@ from spanhook.context import NOBODY, Identity, from_baggage
 from spanhook.decision import DecisionRecord
 from spanhook.encoding import encodable
 from spanhook.semconv import Coverage, Kind, Phase, Status
-from spanhook.shape import Args, Attributes, Chunks, Kwargs, Request, Shape
+from spanhook.shape import Args, Attributes, Chunks, Kwargs, Request, Shape, Withheld
 from spanhook.usage import Leaves, Usage
 
 
@@ -57,8 +57,18 @@ class Record:
         loose: What inside of the run may be left for the reaper to end, which it does before it tells of the run.
         foreign: It stands for a span of another instrumentation.
         undescribed: What it is about could not be read.
-        routed: Its model calls others, which are counted themselves.
+        routed: Its model calls others, which are counted themselves, and used nothing else.
+        nested: The model calls directly inside of it that have been counted.
+        carried: What its transport has yet to carry, by layer; see ``absorption``.
+        transported: A transport of its own has answered.
+        transport_usage: What that told that it used.
+        spans: How many spans of others for the same call are still to be expected, by their scope.
+        span_usage: What those told that it used, by their scope.
+        attempts: Told how it has ended, for refusals inside of it of which nobody knows whether they held.
+        mark: The id of what a stream has been made of, by which a result is known that is another call's.
         streamed, buffered: Its result is a stream; it is held back until hooks have seen it.
+        withheld: What was to leave by other ways, such as callbacks, and is kept until hooks have decided.
+        spilt: Some of that left all the same.
         returned_ns: When the call had returned, or its stream had ended; 0 before.
         state: What its hooks share.
         owed, owing: What it used, and the operation around that has still to be told of it.
@@ -98,19 +108,29 @@ class Record:
     foreign = False
     undescribed = False
     routed = False
+    transported = False
     streamed = False
     buffered = False
+    withheld: "list[Withheld] | None" = None
+    spilt = False
     first_chunk_ns = 0
     returned_ns = 0
     end_ns = 0
     end_time_ns: int | None = None
     modified: tuple[str, ...] = ()
     own_usage: Usage | None = None
+    transport_usage: Usage | None = None
+    spans: dict[str, int] | None = None
+    span_usage: dict[str, Usage] | None = None
+    attempts: "list[Callable[[BaseException | None], None]] | None" = None
+    mark: Any = None
     overheard: list[Chunks] | None = None
     owed: tuple[str, Usage | None] | None = None
     owing: "Record | None" = None
     published = summed = described = measured = resumed = False
     marked = emitted = heard = 0
+    carried: dict[str, list[str | None]] | None = None
+    nested: "list[Record] | None" = None
     latch: Any = None
     leaves: Leaves | None = None
     run_decisions: list[semconv.Decision] | None = None

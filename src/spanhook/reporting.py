@@ -80,10 +80,7 @@ def _describe(op: Record, kept: dict[str, Any] | None, in_full: bool) -> None:
         attributes.update(content.as_text(kept))
     fill(span, attributes)
     if op.decisions:
-        for decision in op.decisions[op.marked :]:
-            attributes = events.decision_attributes(decision, in_full)
-            op.marked += 1
-            span.add_event(semconv.EVENT_DECISION, attributes, decision.time_ns)
+        _tell_decisions(op, in_full)
     if op.phase == "error" and op.status != "cancelled":
         _fail(op, in_full)
 
@@ -110,11 +107,32 @@ def _end_attributes(op: Record, in_full: bool) -> dict[str, Any]:
     if op.modified:
         attributes[semconv.MODIFIED] = op.modified
     if op.decisions:
-        decision = _decisive(op)
-        attributes[semconv.DECISION] = decision.decision
-        attributes[semconv.DECISION_HOOK] = decision.hook
-        attributes[semconv.DECISION_REASON] = told(decision.reason, in_full)
+        attributes.update(_decided(op, in_full))
     return attributes
+
+
+def _decided(op: Record, in_full: bool) -> dict[str, Any]:
+    """The decision that the span of an operation is marked with."""
+    decision = _decisive(op)
+    return {
+        semconv.DECISION: decision.decision,
+        semconv.DECISION_HOOK: decision.hook,
+        semconv.DECISION_REASON: told(decision.reason, in_full),
+    }
+
+
+def _tell_decisions(op: Record, in_full: bool) -> None:
+    for decision in op.decisions[op.marked :]:
+        attributes = events.decision_attributes(decision, in_full)
+        op.marked += 1
+        op.span.add_event(semconv.EVENT_DECISION, attributes, decision.time_ns)
+
+
+def mark(op: Record, telemetry: Telemetry) -> None:
+    """Say on a span that stays its owner's what was decided; once its owner ends it, nothing can be added."""
+    if op.decisions and op.span.is_recording():
+        fill(op.span, _decided(op, telemetry.error_messages))
+        _tell_decisions(op, telemetry.error_messages)
 
 
 def _identified(attributes: dict[str, Any], identity: Identity) -> None:
@@ -142,6 +160,8 @@ def _own(attributes: dict[str, Any], used: Usage, *, generates: bool) -> None:
         attributes[semconv.GEN_AI_USAGE_REASONING_OUTPUT_TOKENS] = used.reasoning_tokens
     if used.estimated:
         attributes[semconv.USAGE_ESTIMATED] = True
+    if used.uncounted:
+        attributes[semconv.USAGE_UNCOUNTED] = used.uncounted
     if used.cost_nano is not None:
         attributes[semconv.COST_USD] = used.cost_usd
 
@@ -160,6 +180,8 @@ def _totals(attributes: dict[str, Any], used: Usage) -> None:
         attributes[semconv.USAGE_UNPRICED_TOKENS] = used.unpriced_tokens
     if used.estimated:
         attributes[semconv.USAGE_ESTIMATED] = True
+    if used.uncounted:
+        attributes[semconv.USAGE_UNCOUNTED] = used.uncounted
     if used.cost_nano is not None:
         attributes[semconv.COST_USD] = used.cost_usd
     attributes[semconv.LLM_CALLS] = used.llm_calls
@@ -170,7 +192,7 @@ def _decisive(op: Record) -> DecisionRecord:
     """Of several decisions, the one that the operation's span is marked with: that which refused it, else the last."""
     if op.decided:
         for decision in reversed(op.decisions):
-            if decision.decision in ("reject", "timeout", "error"):
+            if decision.decision in ("reject", "attempted", "timeout", "error", "too_late"):
                 return decision
     return op.decisions[-1]
 
@@ -192,6 +214,8 @@ def _fail(op: Record, in_full: bool) -> None:
 
 def _error_type(op: Record) -> str:
     assert op.error is not None
+    if isinstance(op.error, Reject):
+        return exception_name(Reject())  # of subclasses too: dashboards tell refusals from failures by it
     try:
         return encodable(op.shape.error_type(op.error))
     except Exception as failure:
@@ -218,7 +242,7 @@ def _measure(op: Record, instruments: Instruments, context: Context, error_type:
         if op.first_chunk_ns:
             instruments.first_chunk.record((op.first_chunk_ns - op.start_ns) / 1e9, attributes, context)
         used = op.own_usage
-        if used is not None:
+        if used is not None and not used.incomplete:
             # not popped: the SDK may keep the dict it was given
             attributes = {key: value for key, value in attributes.items() if key != semconv.ERROR_TYPE}
             instruments.tokens.record(used.input_tokens, {**attributes, semconv.GEN_AI_TOKEN_TYPE: "input"}, context)

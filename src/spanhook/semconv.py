@@ -26,7 +26,9 @@ Kind = Literal[
     "cron.execute",
 ]
 Phase = Literal["pre", "post", "error"]
-Decision = Literal["allow", "reject", "modify", "replace", "pause", "error", "timeout", "skipped"]
+Decision = Literal[
+    "allow", "reject", "modify", "replace", "pause", "error", "timeout", "skipped", "attempted", "too_late"
+]
 Status = Literal["success", "error", "rejected", "interrupted", "cancelled", "abandoned"]
 Coverage = Literal["enforced", "best_effort", "observed"]
 
@@ -111,6 +113,14 @@ OPENAI_RESPONSE_SYSTEM_FINGERPRINT: Final = "openai.response.system_fingerprint"
 
 # Names other instrumentations use for the same facts; read on their spans, never written.
 OPENINFERENCE_SPAN_KIND: Final = "openinference.span.kind"
+OPENINFERENCE_MODEL: Final = "llm.model_name"
+OPENINFERENCE_EMBEDDING_MODEL: Final = "embedding.model_name"
+OPENINFERENCE_TOOL: Final = "tool.name"
+OPENINFERENCE_INPUT_TOKENS: Final = "llm.token_count.prompt"
+OPENINFERENCE_OUTPUT_TOKENS: Final = "llm.token_count.completion"
+OPENINFERENCE_CACHE_READ_TOKENS: Final = "llm.token_count.prompt_details.cache_read"
+OPENINFERENCE_CACHE_WRITE_TOKENS: Final = "llm.token_count.prompt_details.cache_write"
+OPENINFERENCE_REASONING_TOKENS: Final = "llm.token_count.completion_details.reasoning"
 TRACELOOP_SPAN_KIND: Final = "traceloop.span.kind"
 
 # --------------------------------------------------------------------------- our own attributes
@@ -137,6 +147,7 @@ USAGE_CACHE_WRITE_TOKENS: Final = "spanhook.usage.cache_write_tokens"
 USAGE_REASONING_TOKENS: Final = "spanhook.usage.reasoning_tokens"
 USAGE_UNPRICED_TOKENS: Final = "spanhook.usage.unpriced_tokens"
 USAGE_ESTIMATED: Final = "spanhook.usage.estimated"
+USAGE_UNCOUNTED: Final = "spanhook.usage.uncounted"
 
 # Attributes of metrics and log events alone.
 HOOK: Final = "spanhook.hook"
@@ -188,6 +199,7 @@ METRIC_RUN_TOOL_CALLS: Final = "spanhook.run.tool_calls"
 METRIC_TOKENS: Final = "spanhook.usage.tokens"
 METRIC_COST: Final = "spanhook.usage.cost"
 METRIC_UNPRICED: Final = "spanhook.usage.unpriced"
+METRIC_UNCOUNTED: Final = "spanhook.usage.uncounted_calls"
 METRIC_DECISIONS: Final = "spanhook.hook.decisions"
 METRIC_HOOK_TIME: Final = "spanhook.hook.time"
 METRIC_HOOK_DURATION: Final = "spanhook.hook.duration"

@@ -14,12 +14,13 @@ from typing import Any
 
 from opentelemetry.context import Context
 
+from spanhook.async_library import running_loop
 from spanhook.attached import get_context, set_context
 from spanhook.clock import clock
 from spanhook.current import current
 from spanhook.driving import drive
 from spanhook.errors import internal
-from spanhook.finishing import Run, afinish, apasses, await_end, finish, orphan, passes, start
+from spanhook.finishing import Run, afinish, apasses, await_end, finish, orphan, passes, prepared, start
 from spanhook.hook import Reject
 from spanhook.lifecycle import begin, outcome, returned, told
 from spanhook.record import Record
@@ -27,6 +28,7 @@ from spanhook.shape import REPLACEABLE, Args, Body, Chunks, Kwargs, Shape
 from spanhook.spans import context_with
 from spanhook.telemetry import telemetry
 from spanhook.threads import reaper
+from spanhook.tracebacks import shed
 
 END: Any = object()
 """What a step returns when there is nothing more; ``Track.value`` is then the generator's return value."""
@@ -118,7 +120,7 @@ class Track:
         self.hand = partial(reaper.put, (Track._dropped, self))
         op.streamed = op.kind in REPLACEABLE
         if self.is_async and op.plan is not None:
-            self._loop = asyncio.get_running_loop()
+            self._loop = running_loop()
         try:
             if self._chunks is None and self.shape.chunks is not None:
                 self._chunks = self.shape.chunks(op.instance, op.args, op.kwargs)
@@ -158,7 +160,9 @@ class Track:
                 run = self._hold(start(op, is_async=self.is_async))
                 if await apasses(op, run) if self.is_async else passes(op, run):
                     op.called = True
-                    if op.modified:
+                    call = op.args, op.kwargs
+                    op.args, op.kwargs = prepared(self.shape, instance, *call)
+                    if op.modified or op.kwargs is not call[1]:
                         self.source = make(*op.args, **op.kwargs)
                     return
                 self.dead = True
@@ -302,6 +306,7 @@ class Track:
         if isinstance(error, StopIteration | StopAsyncIteration):
             self.value = getattr(error, "value", None)
         else:
+            shed(error)
             op.error = error
         await self._finish(op)
         outcome(op)
@@ -360,6 +365,7 @@ class Track:
                     if self.is_async and hasattr(result, "__await__"):
                         result = await result
                 except BaseException as error:
+                    shed(error)
                     op.error = error
                 op.abandoned = self._early()
                 await self._finish(op)
@@ -425,6 +431,7 @@ class Track:
         try:
             attributes, used = self._chunks.response()
             told(op, attributes, used)
+            op.mark = getattr(self._chunks, "mark", None)
             if self._chunks.keep:
                 op.result = self._chunks.result()
         except Exception as error:

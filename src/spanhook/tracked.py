@@ -11,6 +11,7 @@ import wrapt
 
 from spanhook.driving import drive
 from spanhook.streams import END, NOTHING, Track
+from spanhook.tracebacks import asheds, shed, sheds
 
 
 class Transparent(wrapt.ObjectProxy):  # pyright: ignore[reportMissingTypeArgument]
@@ -53,9 +54,13 @@ class SyncIterator(Tracked):
 
     def __next__(self) -> Any:
         track = self._self_track
-        if track.plain:
-            return track.source.__next__()
-        chunk = track.take()
+        try:
+            if track.plain:
+                return track.source.__next__()
+            chunk = track.take()
+        except BaseException as error:
+            shed(error)
+            raise
         if chunk is END:
             raise StopIteration(track.value)
         return chunk
@@ -70,11 +75,16 @@ class SyncGenerator(SyncIterator, Proxy):
     def throw(self, *error: Any) -> Any:
         return self._self_step("throw", *error)
 
+    @sheds
     def close(self) -> Any:
         return drive(self._self_track.close("close"))
 
     def _self_step(self, method: str, *args: Any) -> Any:
-        chunk = drive(self._self_track.step(method, *args))
+        try:
+            chunk = drive(self._self_track.step(method, *args))
+        except BaseException as error:
+            shed(error)
+            raise
         if chunk is END:
             raise StopIteration(self._self_track.value)
         return chunk
@@ -96,11 +106,13 @@ class SyncStream(SyncIterator, Proxy):
         self.__wrapped__.__enter__()
         return self
 
+    @sheds
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> Any:
         return drive(self._self_track.close("__exit__", kind, error, trace))
 
+    @sheds
     def close(self) -> Any:
         return drive(self._self_track.close("close"))
 
@@ -112,14 +124,22 @@ class AsyncIterator(Tracked):
         return self
 
     async def __anext__(self) -> Any:
-        chunk = await self._self_track.step("__anext__")
+        try:
+            chunk = await self._self_track.step("__anext__")
+        except BaseException as error:
+            shed(error)
+            raise
         if chunk is END:
             raise StopAsyncIteration
         return chunk
 
     async def _self_step(self, method: str, *args: Any) -> Any:
         track = self._self_track
-        chunk = await track.step(method, *args)
+        try:
+            chunk = await track.step(method, *args)
+        except BaseException as error:
+            shed(error)
+            raise
         if chunk is END:
             raise StopAsyncIteration
         return chunk
@@ -134,6 +154,7 @@ class AsyncGenerator(AsyncIterator, Proxy):
     async def athrow(self, *error: Any) -> Any:
         return await self._self_step("athrow", *error)
 
+    @asheds
     async def aclose(self) -> Any:
         return await self._self_track.close("aclose")
 
@@ -154,14 +175,17 @@ class AsyncStream(AsyncIterator, Proxy):
         await self.__wrapped__.__aenter__()
         return self
 
+    @asheds
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> Any:
         return await self._self_track.close("__aexit__", kind, error, trace)
 
+    @asheds
     async def close(self) -> Any:
         return await self._self_track.close("close")
 
+    @asheds
     async def aclose(self) -> Any:
         return await self._self_track.close("close")
 
@@ -169,6 +193,7 @@ class AsyncStream(AsyncIterator, Proxy):
 class SyncResponse(Tracked):
     """The HTTP response of a stream: closing it closes the stream."""
 
+    @sheds
     def close(self) -> Any:
         return drive(self._self_track.close("close", of=self.__wrapped__))
 
@@ -176,6 +201,7 @@ class SyncResponse(Tracked):
 class AsyncResponse(Tracked):
     """The HTTP response of an async stream: closing it closes the stream."""
 
+    @asheds
     async def aclose(self) -> Any:
         return await self._self_track.close("aclose", of=self.__wrapped__)
 
@@ -187,6 +213,7 @@ class SyncBody(Proxy):
         steps = iter(self.__wrapped__)
         return SyncIterator(steps, self._self_track) if self._self_track.begins(self.__wrapped__, steps) else steps
 
+    @sheds
     def close(self) -> Any:
         return drive(self._self_track.close("close", of=self.__wrapped__))
 
@@ -198,5 +225,6 @@ class AsyncBody(Proxy):
         steps = aiter(self.__wrapped__)
         return AsyncIterator(steps, self._self_track) if self._self_track.begins(self.__wrapped__, steps) else steps
 
+    @asheds
     async def aclose(self) -> Any:
         return await self._self_track.close("aclose", of=self.__wrapped__)

@@ -1,9 +1,11 @@
 """Everything that is gated, in process and over HTTP, and every way of calling it."""
 
-from tests.conformance import over_http, subjects
-from tests.conformance.subjects import Subject
+from spanhook.conformance import langchain_core, langchain_openai, langgraph, openai
+from spanhook.conformance.subject import Subject
 
-SUBJECTS: tuple[Subject, ...] = (*subjects.SUBJECTS, *over_http.SUBJECTS)
+HERE: tuple[Subject, ...] = (*langchain_core.SUBJECTS, *langgraph.SUBJECTS)
+OVER_HTTP: tuple[Subject, ...] = (*openai.SUBJECTS, *langchain_openai.SUBJECTS)
+SUBJECTS: tuple[Subject, ...] = (*HERE, *OVER_HTTP)
 
 CASES = [(subject, way) for subject in SUBJECTS for way in subject.ways]
 BOUND_CASES = [(subject, way) for subject in SUBJECTS for way in subject.bind]

@@ -20,14 +20,15 @@ from langgraph.types import Command, interrupt
 
 import spanhook
 from spanhook import Hooks, Operation
+from spanhook.conformance.langchain import WAYS, Calls, agent, consume
+from spanhook.conformance.langchain_core import ScriptedChat
+from spanhook.conformance.langgraph import State
+from spanhook.conformance.subject import Body, Subject, settle
 from spanhook.errors import internal
 from spanhook.instrument import INSTRUMENTORS, instrumentor
 from spanhook.shape import Point, Shape
 from spanhook.testing import recorder
-from tests.conformance import over_http
-from tests.conformance.agents import WAYS, Calls, agent, consume
-from tests.conformance.everything import CASES, named
-from tests.conformance.subjects import SUBJECTS, Body, ScriptedChat, State, Subject, settle
+from tests.conformance.everything import CASES, HERE, OVER_HTTP, named
 
 
 def outcome(use: Callable[[], Any]) -> Any:
@@ -145,10 +146,10 @@ FAILING: dict[str, Callable[[], Any]] = {
     "tool stop": lambda: _failing_tool(StopAsyncIteration("x")).invoke({"query": "x"}),
     "tool serious": lambda: _failing_tool(Serious("x")).invoke({"query": "x"}),
     "tool arguments": lambda: _failing_tool(KeyError("x")).invoke({"wrong": "x"}),
-    "tool nothing": lambda: SUBJECTS[3].make(Body()).run(),
+    "tool nothing": lambda: HERE[3].make(Body()).run(),
     "chat wrong": lambda: ScriptedChat(body=Body()).invoke(42),  # pyright: ignore[reportArgumentType]
-    "graph wrong": lambda: SUBJECTS[-1].make(Body()).invoke(42),
-    "graph recursion": lambda: SUBJECTS[-1].make(Body()).invoke({"value": "x"}, {"recursion_limit": 0}),
+    "graph wrong": lambda: HERE[-1].make(Body()).invoke(42),
+    "graph recursion": lambda: HERE[-1].make(Body()).invoke({"value": "x"}, {"recursion_limit": 0}),
 }
 
 
@@ -265,7 +266,7 @@ EXTRACTORS = [
     if callable(getattr(getattr(importlib.import_module(module), attribute), part.name)) and part.name != "kind"
 ]
 #: What each is tried with: subjects in this process, and those over HTTP.
-WHERE = {"here": SUBJECTS, "over HTTP": over_http.SUBJECTS}
+WHERE = {"here": HERE, "over HTTP": OVER_HTTP}
 
 
 def _raise(*_args: Any, **_kwargs: Any) -> Any:

@@ -17,10 +17,11 @@ from opentelemetry.trace import NoOpTracerProvider, StatusCode
 
 import spanhook
 from spanhook import Hook, Hooks, Operation, Reject
+from spanhook.conformance.langchain_core import ScriptedChat
+from spanhook.conformance.subject import Body, Subject, settle
 from spanhook.errors import internal
 from spanhook.testing import recorder
 from tests.conformance.everything import BOUND_CASES, CASES, SUBJECTS, named
-from tests.conformance.subjects import Body, ScriptedChat, Subject, settle
 from tests.conformance.tracing import ForeignProvider
 
 Case = tuple[Subject, str]

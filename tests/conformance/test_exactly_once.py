@@ -14,10 +14,11 @@ from langchain_core.tools import tool
 from langgraph.graph import END, START, StateGraph
 
 from spanhook import Hooks, Operation
+from spanhook.conformance.langchain import WAYS, Calls, agent, consume
+from spanhook.conformance.langchain_core import ScriptedChat, ScriptedEmbeddings, SilentChat
+from spanhook.conformance.subject import Body, Subject, settle
 from spanhook.testing import recorder
-from tests.conformance.agents import WAYS, Calls, agent, consume
 from tests.conformance.everything import SUBJECTS
-from tests.conformance.subjects import Body, ScriptedChat, ScriptedEmbeddings, SilentChat, settle
 from tests.conformance.tracing import span_id
 
 
@@ -36,20 +37,14 @@ def counting() -> tuple[Hooks, Counter[tuple[str, str, str]]]:
     return hooks, passes
 
 
-#: How many operations of its own kind one use of a subject is, where that is not one.
-MANY = {"batch": 2, "abatch": 2, "batch as completed": 2, "abatch as completed": 2}
-
-
 @pytest.mark.parametrize("subject", SUBJECTS, ids=lambda subject: subject.name)
-def test_every_way_is_as_many_operations_as_calls(subject: Any) -> None:
+def test_every_way_is_as_many_operations_as_calls(subject: Subject) -> None:
     for way, use in subject.ways.items():
         hooks, passes = counting()
         body = Body()
         with recorder(hooks) as seen:
             settle(use(subject.make(body)))
-        # a batch of a text model is one call with all its prompts
-        whole = subject.name in ("text", "langchain OpenAI") and "completed" not in way
-        expected = 1 if whole else MANY.get(way, 1)
+        expected = subject.calls(way)
         mine = [op for op in seen.operations if op.kind == subject.kind]
         assert len(mine) == expected, way
         assert (
@@ -156,7 +151,7 @@ def test_a_sub_agent_in_a_tool(way: str) -> None:
     def agent(calls: Calls, name_of: str = "helper", extra: Any = ()) -> Any:
         from langchain.agents import create_agent
 
-        from tests.conformance.agents import Turns
+        from spanhook.conformance.langchain import Turns
 
         turns = (
             [[("ask_expert", {"question": "x"})], "done"] if extra else [[("search", {"query": "x"})], "expert says"]
@@ -310,7 +305,7 @@ def test_a_method_that_calls_the_one_it_overrides(way: str) -> None:
 def test_a_model_that_overrides_the_methods_that_are_wrapped(way: str) -> None:
     with recorder() as seen:
         settle(SUBJECTS[0].ways[way](OverridingChat(body=Body())))
-    assert len(seen.operations) == MANY.get(way, 1)
+    assert len(seen.operations) == SUBJECTS[0].calls(way)
 
 
 def test_classes_made_after_instrument_are_bound_too() -> None:

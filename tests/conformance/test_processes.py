@@ -11,7 +11,10 @@ import pytest
 
 import spanhook
 from spanhook import Hooks, Operation, Reject
-from tests.conformance.subjects import SUBJECTS, Body, settle
+from spanhook.conformance import langchain_core, langgraph
+from spanhook.conformance.subject import Body, settle
+
+SUBJECTS = (*langchain_core.SUBJECTS, *langgraph.SUBJECTS)
 
 hooks = Hooks()
 
@@ -94,7 +97,8 @@ def test_in_a_child_forked_while_a_hook_runs() -> None:
 import threading
 import spanhook
 from spanhook import Hooks
-from tests.conformance.subjects import SUBJECTS, Body
+from spanhook.conformance.subject import Body
+from spanhook.conformance.langchain_core import SUBJECTS
 from tests.conformance.test_processes import hooks, in_fork, refused
 
 slow, inside, go = Hooks(), threading.Event(), threading.Event()
@@ -133,7 +137,7 @@ import httpx, os
 import spanhook
 from spanhook.instrument.engine import Bindings
 from tests.conformance.test_processes import in_fork
-from tests.servers.openai_server import OpenAIServer
+from spanhook.conformance.openai_server import OpenAIServer
 from tests.stub import TABLE, Library
 
 clients = spanhook.per_loop(lambda: httpx.AsyncClient(verify=False))
@@ -213,7 +217,8 @@ def last():
 atexit.register(last)  # registered first, so it runs last
 import spanhook
 from tests.conformance.test_processes import hooks
-from tests.conformance.subjects import SUBJECTS, Body
+from spanhook.conformance.subject import Body
+from spanhook.conformance.langchain_core import SUBJECTS
 spanhook.instrument(hooks)
 try:
     SUBJECTS[3].make(Body()).invoke({"query": "x"})

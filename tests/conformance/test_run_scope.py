@@ -17,9 +17,10 @@ from langgraph.prebuilt import ToolNode
 from langgraph.types import RetryPolicy
 
 from spanhook import Hooks, Operation, Reject
+from spanhook.conformance.langchain import WAYS, Calls, Turns, agent, consume
+from spanhook.conformance.langchain_core import ScriptedChat
+from spanhook.conformance.subject import Body, settle
 from spanhook.testing import Recorder, recorder
-from tests.conformance.agents import WAYS, Calls, Turns, agent, consume
-from tests.conformance.subjects import Body, ScriptedChat, settle
 
 
 def stopping(kind: str, **settings: Any) -> Hooks:

@@ -11,10 +11,11 @@ from langgraph.graph import START, StateGraph
 from langgraph.types import Command
 
 from spanhook import Hooks, Operation, SealedError, current_operation
+from spanhook.conformance.langchain import WAYS, Calls, agent, consume
+from spanhook.conformance.langchain_core import ScriptedChat
+from spanhook.conformance.subject import Body, Subject, settle
 from spanhook.testing import recorder
-from tests.conformance.agents import WAYS, Calls, agent, consume
 from tests.conformance.everything import CASES, named
-from tests.conformance.subjects import Body, ScriptedChat, Subject, settle
 from tests.conformance.test_contract import FAILING, MALFORMED, outcome, plain
 from tests.stub import stubbed
 

@@ -15,9 +15,11 @@ from langgraph.graph import START, StateGraph
 from opentelemetry.sdk.trace.sampling import ALWAYS_OFF, ALWAYS_ON, ParentBased, Sampler, TraceIdRatioBased
 
 from spanhook import Hooks, Operation
+from spanhook.conformance.langchain import WAYS, Calls, agent, consume
+from spanhook.conformance.langchain_core import CHAT_WAYS, TEXT_WAYS, ScriptedChat, ScriptedText
+from spanhook.conformance.subject import Body, settle
 from spanhook.testing import Recorder, recorder
-from tests.conformance.agents import WAYS, Calls, agent, consume
-from tests.conformance.subjects import CHAT_WAYS, SUBJECTS, TEXT_WAYS, Body, ScriptedChat, ScriptedText, settle
+from tests.conformance.everything import HERE
 
 Used = dict[str, Any]
 
@@ -240,7 +242,7 @@ def test_threads_with_a_copied_context_belong_to_the_run_and_others_do_not() -> 
 
 
 def test_embeddings_report_nothing_and_count_nothing() -> None:
-    embeddings = next(subject for subject in SUBJECTS if subject.name == "embeddings")
+    embeddings = next(subject for subject in HERE if subject.name == "embeddings")
     with recorder() as seen:
         embeddings.ways["query"](embeddings.make(Body()))
         assert total(seen) == 0
@@ -266,7 +268,7 @@ FORKED = """
 import json, os
 import spanhook
 from opentelemetry.sdk.metrics import MeterProvider
-from tests.conformance.agents import Calls, agent, consume
+from spanhook.conformance.langchain import Calls, agent, consume
 from tests.test_metrics import reader, tokens
 
 metric_reader = reader(delta=DELTA)

@@ -13,9 +13,9 @@ from langgraph.errors import ParentCommand
 from langgraph.types import Command, RetryPolicy, interrupt
 
 from spanhook import Hooks, Operation, Reject, Settings
+from spanhook.conformance.langchain import WAYS, consume
+from spanhook.conformance.subject import settle
 from spanhook.testing import Recorder, is_gated, recorder
-from tests.conformance.agents import WAYS, consume
-from tests.conformance.subjects import settle
 from tests.conformance.teams import asker, asking_swarm, hands_off, member, swarm, team, transfer_to
 
 GIVEN: Any = {"messages": [("user", "hi")]}

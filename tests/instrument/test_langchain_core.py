@@ -15,9 +15,11 @@ from langchain_core.tools import InjectedToolArg, InjectedToolCallId, Tool, tool
 
 import spanhook
 from spanhook import Hooks, Operation, Reject, Settings
+from spanhook.conformance.langchain_core import ScriptedChat, ScriptedRetriever, ScriptedText
+from spanhook.conformance.subject import Body
 from spanhook.instrument.langchain_core.results import usage_of
 from spanhook.testing import recorder
-from tests.conformance.subjects import SUBJECTS, Body, ScriptedChat, ScriptedRetriever, ScriptedText
+from tests.conformance.everything import HERE
 
 
 @tool
@@ -140,7 +142,7 @@ def test_text_retriever_and_embeddings_spans() -> None:
     with recorder() as seen:
         ScriptedText(body=Body()).invoke("hi")
         ScriptedRetriever(body=Body()).invoke("hi")
-        SUBJECTS[6].make(Body()).embed_query("hi")
+        HERE[6].make(Body()).embed_query("hi")
     told = [
         {key: value for key, value in (span.attributes or {}).items() if key.startswith("gen_ai")}
         for span in seen.spans
@@ -241,7 +243,8 @@ def test_rewriting_a_chat_request(way: str) -> None:
 
     body = Body()
     with recorder(hooks) as seen:
-        from tests.conformance.subjects import CHAT_WAYS, settle
+        from spanhook.conformance.langchain_core import CHAT_WAYS
+        from spanhook.conformance.subject import settle
 
         settle(CHAT_WAYS[way](ScriptedChat(body=body)))
     for prompt in body.seen:

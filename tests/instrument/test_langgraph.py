@@ -16,9 +16,11 @@ from langgraph.store.memory import InMemoryStore
 from langgraph.types import Command, interrupt
 
 from spanhook import Hooks, Operation, Reject, Settings
+from spanhook.conformance.langchain import ASK, WAYS, Calls, agent, consume
+from spanhook.conformance.langchain_core import ScriptedChat
+from spanhook.conformance.langgraph import make_graph
+from spanhook.conformance.subject import Body, settle
 from spanhook.testing import recorder
-from tests.conformance.agents import ASK, WAYS, Calls, agent, consume
-from tests.conformance.subjects import Body, ScriptedChat, make_graph, settle
 
 
 class State(TypedDict, total=False):
@@ -264,7 +266,7 @@ def test_a_tool_that_asks_first() -> None:
 
     from langchain.agents import create_agent
 
-    from tests.conformance.agents import Turns
+    from spanhook.conformance.langchain import Turns
 
     graph = create_agent(
         Turns(turns=[[("wire", {"amount": 5})], "done"], asked=[]),

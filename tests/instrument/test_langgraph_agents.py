@@ -16,10 +16,11 @@ from pydantic import BaseModel
 
 import spanhook
 from spanhook import Hooks, Operation, Reject
+from spanhook.conformance.langchain import WAYS, consume
+from spanhook.conformance.langgraph import State
+from spanhook.conformance.subject import settle
 from spanhook.context import Identity
 from spanhook.testing import recorder
-from tests.conformance.agents import WAYS, consume
-from tests.conformance.subjects import State, settle
 from tests.conformance.teams import Lines
 
 GIVEN: Any = {"value": "x"}

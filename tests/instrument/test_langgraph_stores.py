@@ -18,8 +18,8 @@ from langgraph.store.memory import InMemoryStore
 
 import spanhook
 from spanhook import Hooks, Operation, Reject
+from spanhook.conformance.langgraph import State
 from spanhook.testing import Recorder, recorder
-from tests.conformance.subjects import State
 
 VALUE: Any = {"text": "likes tea"}
 

@@ -11,11 +11,11 @@ from openai import AzureOpenAI, OpenAI
 from openai.types.responses import Response
 
 from spanhook import Hooks, Operation, Reject, Settings
+from spanhook.conformance.openai_server import Call, OpenAIServer, Reply, Tokens
+from spanhook.conformance.openai_ways import CHAT, EMBEDDINGS, RESPONSES, TEXT, WAYS, Answer, Way, named, sync_client
 from spanhook.instrument.openai.estimate import estimate
 from spanhook.instrument.openai.providers import server_of
 from spanhook.testing import Recorder, recorder
-from tests.instrument.openai_ways import CHAT, EMBEDDINGS, RESPONSES, TEXT, WAYS, Answer, Way, named, sync_client
-from tests.servers.openai_server import Call, OpenAIServer, Reply, Tokens
 
 
 def span_of(seen: Recorder, server: OpenAIServer) -> dict[str, Any]:

@@ -14,9 +14,9 @@ from langchain_openai import OpenAI as TextOpenAI
 from openai import DefaultAsyncHttpxClient, DefaultHttpxClient
 
 from spanhook import Hooks, Operation, Reject, Settings
+from spanhook.conformance.openai_server import OpenAIServer, Reply, Tokens
+from spanhook.conformance.openai_ways import CHAT, sync_client
 from spanhook.testing import recorder
-from tests.instrument.openai_ways import CHAT, sync_client
-from tests.servers.openai_server import OpenAIServer, Reply, Tokens
 
 
 @pytest.fixture

@@ -8,6 +8,8 @@ from typing import Any
 import pytest
 
 from spanhook import Hooks, Operation, Settings
+from spanhook.conformance.openai_server import Call, OpenAIServer, Reply, Tokens
+from spanhook.conformance.openai_ways import CHAT, WAYS, Way, named, sync_client
 from spanhook.errors import internal
 from spanhook.instrument.openai import paths
 from spanhook.instrument.openai.body import BodyChunks
@@ -15,8 +17,6 @@ from spanhook.instrument.openai.deltas import Deltas
 from spanhook.instrument.openai.responses_chunks import ResponsesChunks
 from spanhook.shape import Shape
 from spanhook.testing import recorder
-from tests.instrument.openai_ways import CHAT, WAYS, Way, named, sync_client
-from tests.servers.openai_server import Call, OpenAIServer, Reply, Tokens
 
 
 def looking() -> Hooks:
@@ -184,9 +184,11 @@ def test_every_extractor_is_known() -> None:
         "answer",
         "answer_chunks",
         "body",
+        "carries",
         "chunks",
         "error_type",
         "failure",
+        "message",
         "output",
         "prepare",
         "request",

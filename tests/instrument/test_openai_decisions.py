@@ -8,9 +8,9 @@ import pytest
 from inline_snapshot import snapshot
 
 from spanhook import HookError, Hooks, Operation
+from spanhook.conformance.openai_server import OpenAIServer, Reply, Tokens
+from spanhook.conformance.openai_ways import DECISIONS, sync_client
 from spanhook.testing import recorder
-from tests.instrument.openai_ways import DECISIONS, sync_client
-from tests.servers.openai_server import OpenAIServer, Reply, Tokens
 
 pytestmark = pytest.mark.skipif(
     not hasattr(openai.OpenAI, "decisions"), reason="this version of openai has no decisions"

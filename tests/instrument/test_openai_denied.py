@@ -12,9 +12,8 @@ from opentelemetry.trace import NoOpTracerProvider, StatusCode
 
 import spanhook
 from spanhook import Hooks, Operation, Reject
-from spanhook.testing import is_gated, recorder
-from tests.conformance.tracing import ForeignProvider
-from tests.instrument.openai_ways import (
+from spanhook.conformance.openai_server import OpenAIServer
+from spanhook.conformance.openai_ways import (
     CHAT,
     EMBEDDINGS,
     RESPONSES,
@@ -26,7 +25,8 @@ from tests.instrument.openai_ways import (
     named,
     sync_client,
 )
-from tests.servers.openai_server import OpenAIServer
+from spanhook.testing import is_gated, recorder
+from tests.conformance.tracing import ForeignProvider
 
 
 def refusing(*kinds: str, form: str = "def") -> Hooks:

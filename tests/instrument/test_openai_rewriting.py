@@ -14,9 +14,8 @@ from openai.types import CreateEmbeddingResponse
 from openai.types.chat import ChatCompletion
 
 from spanhook import HookError, Hooks, Operation, Reject
-from spanhook.instrument.openai import items, messages
-from spanhook.testing import recorder
-from tests.instrument.openai_ways import (
+from spanhook.conformance.openai_server import Call, OpenAIServer, Reply
+from spanhook.conformance.openai_ways import (
     CHAT,
     EMBEDDINGS,
     MESSAGES,
@@ -30,7 +29,8 @@ from tests.instrument.openai_ways import (
     named,
     sync_client,
 )
-from tests.servers.openai_server import Call, OpenAIServer, Reply
+from spanhook.instrument.openai import items, messages
+from spanhook.testing import recorder
 
 
 def text(content: str, role: str = "user") -> dict[str, Any]:

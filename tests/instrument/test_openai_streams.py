@@ -14,11 +14,11 @@ from openai import AsyncStream, Stream
 from opentelemetry import context as otel_context
 
 from spanhook import Hooks, Operation, Reject, current_operation
+from spanhook.conformance import loops
+from spanhook.conformance.openai_server import OpenAIServer, Reply
+from spanhook.conformance.openai_ways import CHAT, RESPONSES, TEXT, async_client, collected, sync_client
 from spanhook.finishing import reaper
 from spanhook.testing import Recorder, recorder
-from tests import loops
-from tests.instrument.openai_ways import CHAT, RESPONSES, TEXT, async_client, collected, sync_client
-from tests.servers.openai_server import OpenAIServer, Reply
 
 
 @pytest.fixture(autouse=True)

@@ -5,7 +5,7 @@ Knows how to find and replace functions; what a wrapped call does is up to ``cal
 
 import importlib
 import sys
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Iterator
 from importlib import metadata
 from types import ModuleType
 from typing import Any
@@ -19,11 +19,15 @@ from spanhook.calls import acall, acall_for, call, call_for
 from spanhook.control import Control
 from spanhook.current import Within, current
 from spanhook.errors import UnboundError, internal, log
-from spanhook.instrument.wrapping import Binding, Family
-from spanhook.lifecycle import wanted
+from spanhook.instrument.family import Family
+from spanhook.instrument.outlets import OnDemand
+from spanhook.instrument.wrapping import Binding
+from spanhook.lifecycle import registry, wanted
 from spanhook.proxies import lazy
 from spanhook.record import Record
-from spanhook.shape import Point, Shape, Signal
+from spanhook.semconv import Kind
+from spanhook.shape import Outlet, Point, Shape, Signal
+from spanhook.tracebacks import shed
 
 BOUND, WAITING, MISSING = "bound", "waiting", "missing"
 """States of a point: wrapped; its module is not imported yet; not there in this version."""
@@ -35,9 +39,14 @@ def _load(path: str) -> Any:
     return getattr(importlib.import_module(module), name)
 
 
+def _mode(point: Point, shape: Shape, sort: str) -> str:
+    """How a function is driven: as it says itself, since subclasses override plain methods by async ones."""
+    return sort if sort == "async" or (sort and shape.chunks is not None) else point.mode
+
+
 def _operation(point: Point) -> Callable[[Binding], Callable[..., Any]]:
     """The wrapper of a point that is an operation."""
-    mode, given = point.mode, _load(point.shape)
+    given = _load(point.shape)
     choose = _load(point.choose) if point.choose else None
     on_demand = choose is None and given.on_demand
 
@@ -49,24 +58,30 @@ def _operation(point: Point) -> Callable[[Binding], Callable[..., Any]]:
             return given  # what cannot be told apart is gated all the same
 
     def make(binding: Binding) -> Callable[..., Any]:
+        mode = _mode(point, given, binding.sort)
+
         def wrapper(wrapped: Any, instance: Any, args: Any, kwargs: Any) -> Any:
-            if not binding.on:
-                return binding.beyond(wrapped, instance)(*args, **kwargs)
-            if on_demand and not wanted(given.kind):
-                return wrapped(*args, **kwargs)
-            shape = given if choose is None else chosen(instance, args, kwargs)
-            if shape is None:
-                return wrapped(*args, **kwargs)
-            if isinstance(shape, Within):
-                return (call_for if mode == "sync" else acall_for)(shape.held, wrapped, args, kwargs)
-            held = current.get()
-            if type(held) is Record and held.instance is instance and binding.is_super_call(held, shape):
-                return wrapped(*args, **kwargs)
-            if mode == "sync":
-                return call(shape, wrapped, instance, args, kwargs)
-            if mode == "async":
-                return acall(shape, wrapped, instance, args, kwargs)
-            return lazy(shape, wrapped, instance, args, kwargs, is_async=mode == "astream")
+            try:
+                if not binding.on:
+                    return binding.beyond(wrapped, instance)(*args, **kwargs)
+                if on_demand and not wanted(given.kind):
+                    return wrapped(*args, **kwargs)
+                shape = given if choose is None else chosen(instance, args, kwargs)
+                if shape is None:
+                    return wrapped(*args, **kwargs)
+                if isinstance(shape, Within):
+                    return (call_for if mode == "sync" else acall_for)(shape.held, wrapped, args, kwargs)
+                held = current.get()
+                if type(held) is Record and held.instance is instance and binding.is_super_call(held, shape):
+                    return wrapped(*args, **kwargs)
+                if mode == "sync":
+                    return call(shape, wrapped, instance, args, kwargs)
+                if mode == "async":
+                    return acall(shape, wrapped, instance, args, kwargs)
+                return lazy(shape, wrapped, instance, args, kwargs, is_async=mode == "astream")
+            except BaseException as error:
+                shed(error)
+                raise
 
         return wrapper
 
@@ -77,6 +92,7 @@ def _signal(signal: Signal) -> Callable[[Binding], Callable[..., Any]]:
     """The wrapper of a function that is no operation."""
     after = _load(signal.after) if signal.after else None
     before = _load(signal.before) if signal.before else None
+    around = _load(signal.around) if signal.around else None
 
     def make(binding: Binding) -> Callable[..., Any]:
         def wrapper(wrapped: Any, instance: Any, args: Any, kwargs: Any) -> Any:
@@ -85,7 +101,14 @@ def _signal(signal: Signal) -> Callable[[Binding], Callable[..., Any]]:
                     args, kwargs = before(instance, args, kwargs)
                 except Exception as error:
                     internal.report("signal", error)
-            result = wrapped(*args, **kwargs)
+            try:
+                if binding.on and around is not None:
+                    result = around(wrapped, args, kwargs)
+                else:
+                    result = wrapped(*args, **kwargs)
+            except BaseException as error:
+                shed(error)
+                raise
             if binding.on and after is not None:
                 try:
                     after(instance, args, kwargs, result)
@@ -100,16 +123,19 @@ def _signal(signal: Signal) -> Callable[[Binding], Callable[..., Any]]:
     return make
 
 
+Entry = Point | Signal | Outlet
+
+
 class Bindings:
-    """A table of points and signals, bound as their modules are imported.
+    """A table of points, signals and outlets, bound as their modules are imported.
 
     Attributes:
         states: State of each point by its name.
     """
 
-    def __init__(self, table: Collection[Point | Signal]) -> None:
+    def __init__(self, table: Collection[Entry]) -> None:
         self._table = table
-        self._made: list[Binding | Family] = []
+        self._made: list[Binding | Family | OnDemand] = []
         self._on = False
         self.states: dict[str, str] = {}
 
@@ -118,7 +144,8 @@ class Bindings:
         if self._on:
             return
         self._on = True
-        by_module: dict[str, list[Point | Signal]] = {}
+        registry.changed.append(self._adapt)
+        by_module: dict[str, list[Entry]] = {}
         for entry in self._table:
             by_module.setdefault(entry.module, []).append(entry)
             self.states[str(entry)] = WAITING
@@ -129,14 +156,14 @@ class Bindings:
             else:
                 wrapt.register_post_import_hook(self._later(entries), name)
 
-    def _later(self, entries: list[Point | Signal]) -> Callable[[ModuleType], None]:
+    def _later(self, entries: list[Entry]) -> Callable[[ModuleType], None]:
         def imported(module: ModuleType) -> None:
             if self._on and self.states.get(str(entries[0])) == WAITING:
                 self._bind_module(module, entries)
 
         return imported
 
-    def _bind_module(self, module: ModuleType, entries: list[Point | Signal]) -> None:
+    def _bind_module(self, module: ModuleType, entries: list[Entry]) -> None:
         for entry in entries:
             owner: Any = module
             *path, attribute = entry.name.split(".")
@@ -148,25 +175,49 @@ class Bindings:
                     log.warning("spanhook: %s is not there; calls that go through it are not gated", entry)
                 continue
             try:
-                make = _signal(entry) if isinstance(entry, Signal) else _operation(entry)
+                bind = _binder(entry)
             except Exception as error:
                 self.states[str(entry)] = MISSING
                 log.error("spanhook: cannot bind %s; calls that go through it are not gated", entry, exc_info=error)
                 continue
-            if isinstance(entry, Point) and entry.overrides:
-                self._made.append(Family(owner, attribute, make))
-            else:
-                plain = isinstance(entry, Signal) and isinstance(owner, type)
-                self._made.append(Binding(owner, attribute, make, plain=plain))
+            self._made.append(bind(owner, attribute))
             self.states[str(entry)] = BOUND
+        if any(isinstance(entry, Outlet) for entry in entries):
+            registry.tell()
+
+    def _adapt(self) -> None:
+        """Hooks have changed: bind the outlets that are wanted now, and no others."""
+        for made in self._made:
+            if isinstance(made, OnDemand):
+                made.adapt()
+
+    def unbound(self) -> Iterator[str]:
+        """Overriding methods that are not bound, as ``module.Class.method``."""
+        for made in self._made:
+            if isinstance(made, Family):
+                yield from made.unbound()
 
     def restore(self) -> None:
         """Take every wrapper off, the last one first."""
         self._on = False
+        if self._adapt in registry.changed:
+            registry.changed.remove(self._adapt)
         for made in reversed(self._made):
             made.restore()
         self._made = []
         self.states = {}
+
+
+def _binder(entry: Entry) -> Callable[[Any, str], Binding | Family | OnDemand]:
+    """What binds an entry, given its owner and its name there."""
+    if isinstance(entry, Outlet):
+        wanted, hold = _load(entry.wanted), _load(entry.hold)
+        return lambda owner, name: OnDemand(owner, name, wanted, hold, is_async=entry.is_async)
+    if isinstance(entry, Signal):
+        told = _signal(entry)
+        return lambda owner, name: Binding(owner, name, told, plain=isinstance(owner, type))
+    make, sort = _operation(entry), Family if entry.overrides else Binding
+    return lambda owner, name: sort(owner, name, make)
 
 
 class Instrumentor(BaseInstrumentor):
@@ -176,12 +227,14 @@ class Instrumentor(BaseInstrumentor):
         library: The name users know it by, which is also that of its import.
         requirement: The distribution and its supported versions, as in a requirements file.
         table: The points.
+        kinds: The kinds of operation that come of them.
         control: Which of its exceptions are no errors; it may be asked before the library is imported.
     """
 
     library: str = ""
     requirement: str = ""
-    table: Collection[Point | Signal] = ()
+    table: Collection[Entry] = ()
+    kinds: frozenset[Kind] = frozenset()
     control: Control | None = None
 
     def __init__(self) -> None:
@@ -223,6 +276,10 @@ class Instrumentor(BaseInstrumentor):
     def required_states(self) -> list[tuple[str, str]]:
         """States of the points that every supported version has."""
         return [(str(entry), self.states.get(str(entry), MISSING)) for entry in self.table if not entry.optional]
+
+    def unbound(self) -> list[str]:
+        """Methods of classes below the points that are not gated, as ``module.Class.method``."""
+        return sorted(self.bindings.unbound())
 
     def load(self) -> None:
         """Import the modules of the points, so that what can be bound is."""

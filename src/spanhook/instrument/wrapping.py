@@ -1,14 +1,17 @@
-"""Replacing one function, or one method in a family of classes, by a wrapper, and taking it off again."""
+"""Replacing one function by a wrapper, and taking it off again. Knows nothing of what a wrapped call does."""
 
 import copy
 import functools
-from collections.abc import Callable, Iterator
+import inspect
+import weakref
+from collections.abc import Callable
+from inspect import CO_ITERABLE_COROUTINE
 from types import FunctionType
 from typing import Any
 
 import wrapt
 
-from spanhook.instrument.redirect import copy_of, redirect
+from spanhook.instrument.redirect import Reached, copy_of, redirect, release
 from spanhook.record import Record
 from spanhook.shape import Shape
 
@@ -30,7 +33,7 @@ class BoundWrapper(wrapt.BoundFunctionWrapper):  # pyright: ignore[reportMissing
         return self.__reduce__()
 
     def _self_found(self) -> tuple[Any, str]:
-        owner, name = self._self_parent._self_place
+        owner, name = self._self_parent._self_point.place
         return getattr(self.__wrapped__, "__self__", owner), name
 
 
@@ -39,9 +42,9 @@ class Wrapper(wrapt.FunctionWrapper):  # pyright: ignore[reportMissingTypeArgume
 
     __bound_function_wrapper__ = BoundWrapper
 
-    def __init__(self, wrapped: Any, wrapper: Any, place: tuple[Any, str]) -> None:
+    def __init__(self, wrapped: Any, wrapper: Any, point: "Binding") -> None:
         super().__init__(wrapped, wrapper)
-        self._self_place = place
+        self._self_point = point
 
     def __copy__(self) -> Any:
         return self
@@ -56,8 +59,27 @@ class Wrapper(wrapt.FunctionWrapper):  # pyright: ignore[reportMissingTypeArgume
         return self.__reduce__()
 
 
+class BoundApart(BoundWrapper):
+    """A static or class method, which is not told what it was called on; what reads the call is."""
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        on = self._self_instance
+        instance = getattr(self.__wrapped__, "__self__", None) if on is None else on
+        wrapper: Any = self._self_wrapper
+        return wrapper(self.__wrapped__, instance, args, kwargs)
+
+
+class WrapperApart(Wrapper):
+    """A static or class method."""
+
+    __bound_function_wrapper__ = BoundApart
+
+
 class Binding:
-    """One function replaced by its wrapper, until ``restore``."""
+    """One function replaced by its wrapper, until ``restore``.
+
+    It is the wrapper's, and refers to that weakly: both go with the class, or when something else takes their place.
+    """
 
     def __init__(
         self,
@@ -68,33 +90,75 @@ class Binding:
         plain: bool = False,
     ) -> None:
         self.on = True
-        self._owner, self._attribute = owner, attribute
+        self._owner, self._attribute, self._make = owner, attribute, make
         self._own = attribute in vars(owner)
-        self._original = vars(owner)[attribute] if self._own else getattr(owner, attribute)
-        inner, self._unredirect = self._original, None
-        if type(inner) is FunctionType:
-            inner = copy_of(inner)
-        self._wrapper: Any = _as_method(inner, make(self)) if plain else Wrapper(inner, make(self), (owner, attribute))
-        if type(self._original) is FunctionType and (self._own or not isinstance(owner, type)):
-            self._unredirect = redirect(self._original, self._reach(isinstance(owner, type)))
-        setattr(owner, attribute, self._wrapper)
+        self._original = self._found()
+        self._function = function_of(self._original)
+        inner: Any = _copied(self._original)
+        kind = WrapperApart if type(inner) in (staticmethod, classmethod) else Wrapper
+        wrapper: Any = _as_method(inner, make(self)) if plain else kind(inner, make(self), self)
+        self._wrapper: weakref.ref[Any] = weakref.ref(wrapper)
+        if self._function is not None:
+            redirect(self._function, self)
+        setattr(owner, attribute, wrapper)
 
-    def _reach(self, is_method: bool) -> Callable[..., Any]:
-        wrapper = self._wrapper
-        if not is_method:
-            return wrapper
+    def _found(self) -> Any:
+        if not isinstance(self._owner, type):
+            return getattr(self._owner, self._attribute)
+        found = static(self._owner, self._attribute)
+        while self._own and issubclass(type(found), Wrapper) and found._self_point.is_copied_to(self):
+            found = found._self_point._original
+        return found
 
-        def method(instance: Any, /, *args: Any, **kwargs: Any) -> Any:
-            return wrapper.__get__(instance, type(instance))(*args, **kwargs)
+    def is_copied_to(self, other: "Binding") -> bool:
+        """Whether ``other``'s class was made of the attributes of this one's, as dataclasses with slots are."""
+        return self._make is other._make and self._owner is not other._owner
 
-        return method
+    @property
+    def place(self) -> tuple[Any, str]:
+        """Where it is: class or module, and name."""
+        return self._owner, self._attribute
+
+    @property
+    def sort(self) -> str:
+        """``"async"``, ``"stream"`` or ``"astream"`` if the function itself says what a call gives, else empty."""
+        function = function_of(self._original)
+        if inspect.iscoroutinefunction(function) or (function and function.__code__.co_flags & CO_ITERABLE_COROUTINE):
+            return "async"
+        if inspect.isasyncgenfunction(function):
+            return "astream"
+        return "stream" if inspect.isgeneratorfunction(function) else ""
+
+    def reached(self, args: tuple[Any, ...]) -> Reached | None:
+        """What a call of the function itself is to call; ``None`` for those of a mixin on others' classes."""
+        wrapper, owner = self._wrapper(), self._owner
+        if wrapper is None:
+            return None
+        if not isinstance(owner, type):
+            return wrapper, args
+        if not self._own and not (args and isinstance(args[0], owner)):
+            return None
+        if isinstance(self._original, staticmethod):
+            return wrapper.__get__(None, owner), args
+        if isinstance(self._original, classmethod):
+            return wrapper.__get__(None, args[0]), args[1:]
+        return wrapper.__get__(args[0], type(args[0])), args[1:]
 
     def beyond(self, wrapped: Callable[..., Any], instance: Any) -> Callable[..., Any]:
         """What a wrapper that was taken off leads to: the function that was there, whose code may lead to a new one."""
-        original: Any = self._original
-        if type(original) is not FunctionType:
+        if self._function is None or self._is_within_another():
             return wrapped
-        return original.__get__(instance) if isinstance(self._owner, type) else original
+        if not isinstance(self._owner, type):
+            return self._function
+        if isinstance(instance, type):
+            return self._original.__get__(None, instance)
+        return self._original.__get__(instance, self._owner if instance is None else type(instance))
+
+    def _is_within_another(self) -> bool:
+        found, mine = vars(self._owner).get(self._attribute), self._wrapper()
+        while issubclass(type(found), Wrapper) and found is not mine:
+            found = found._self_point._original
+        return found is mine
 
     def is_super_call(self, op: Record, shape: Shape) -> bool:
         """Whether a method that was overridden is called from within the overriding one, whose operation ``op`` is."""
@@ -108,75 +172,43 @@ class Binding:
     def restore(self) -> None:
         """Put the very object back that was there; where somebody wrapped ours since, it stays and passes through."""
         self.on = False
-        if self._unredirect is not None:
-            self._unredirect()
-        if vars(self._owner).get(self._attribute) is self._wrapper:
-            if self._own:
-                setattr(self._owner, self._attribute, self._original)
-            else:
-                delattr(self._owner, self._attribute)
+        if self._function is not None:
+            release(self._function, self)
+        wrapper = self._wrapper()
+        if wrapper is None or vars(self._owner).get(self._attribute) is not wrapper:
+            return
+        original = self._original
+        while issubclass(type(original), Wrapper) and not original._self_point.on:
+            original = original._self_point._original  # another engine's, which was taken off before this one
+        if self._own:
+            setattr(self._owner, self._attribute, original)
+        else:
+            delattr(self._owner, self._attribute)
 
 
-class Family:
-    """One method in a class and in all its subclasses that have their own, present and future."""
-
-    def __init__(self, base: type, attribute: str, make: Callable[[Binding], Callable[..., Any]]) -> None:
-        self._base, self._attribute, self._make = base, attribute, make
-        self._bindings: list[Binding] = []
-        self._on = True
-        for cls in _descendants(base):
-            self._bind(cls)
-        self._hook = self._watch()
-
-    def _bind(self, cls: type) -> None:
-        owner = next((one for one in cls.__mro__ if self._attribute in vars(one)), None)
-        if owner is None or (owner is not cls and issubclass(owner, self._base)):
-            return  # it is bound there
-        if not getattr(vars(owner)[self._attribute], "__isabstractmethod__", False):
-            # One that comes from a class beside the family, such as a mixin, is bound in the class that inherits it.
-            self._bindings.append(Binding(cls, self._attribute, self._make))
-
-    def _watch(self) -> Any:
-        base, bind = self._base, self._bind
-        before = vars(base).get("__init_subclass__")
-        self._before = before
-
-        def made(cls: type, **kwargs: Any) -> None:
-            if before is not None:
-                before.__get__(None, cls)(**kwargs)
-            else:
-                super(base, cls).__init_subclass__(**kwargs)
-            if self._on:
-                bind(cls)
-
-        hook = classmethod(made)
-        setattr(base, "__init_subclass__", hook)  # noqa: B010
-        return hook
-
-    def restore(self) -> None:
-        """Take it off every class again."""
-        self._on = False
-        for binding in reversed(self._bindings):
-            binding.restore()
-        if vars(self._base).get("__init_subclass__") is self._hook:
-            if self._before is not None:
-                setattr(self._base, "__init_subclass__", self._before)  # noqa: B010
-            else:
-                delattr(self._base, "__init_subclass__")
+def static(cls: type, attribute: str) -> Any:
+    """An attribute as it stands in the class that has it, without what a descriptor would make of it."""
+    return next((vars(one)[attribute] for one in cls.__mro__ if attribute in vars(one)), None)
 
 
-def _descendants(cls: type) -> Iterator[type]:
-    seen: dict[type, None] = {cls: None}
-    queue = [cls]
-    while queue:
-        for subclass in queue.pop().__subclasses__():
-            if subclass not in seen:
-                seen[subclass] = None
-                queue.append(subclass)
-    yield from seen
+def function_of(found: Any) -> FunctionType | None:
+    """The function that is called by what stands in a class or module, if it is one."""
+    while issubclass(type(found), Wrapper):
+        found = found._self_point._original
+    if type(found) in (staticmethod, classmethod):
+        found = found.__func__
+    return found if type(found) is FunctionType else None
 
 
-def _as_method(inner: Callable[..., Any], wrapper: Callable[..., Any]) -> Callable[..., Any]:
+def _copied(found: Any) -> Any:
+    if type(found) is FunctionType:
+        return copy_of(found)
+    if type(found) in (staticmethod, classmethod) and type(found.__func__) is FunctionType:
+        return type(found)(copy_of(found.__func__))
+    return found
+
+
+def _as_method(inner: Any, wrapper: Callable[..., Any]) -> Callable[..., Any]:
     """A plain function in place of a ``wrapt.FunctionWrapper``, for methods that are pushed on an ``ExitStack``.
 
     That takes whatever has ``__exit__`` for a context manager, and wrapt's proxies have.

@@ -6,6 +6,7 @@ from langchain_core.documents import Document
 from opentelemetry.trace import SpanKind
 
 from spanhook import semconv
+from spanhook.absorption import Carried
 from spanhook.instrument.langchain_core.model import PROVIDERS, model_of
 from spanhook.instrument.layers import LANGCHAIN_EMBEDDINGS
 from spanhook.shape import Args, Attributes, Kwargs, Message, Request, Shape, first
@@ -49,6 +50,14 @@ def query_request(instance: Any, args: Args, kwargs: Kwargs) -> Request:
     return Request(inputs=[first(args, kwargs, "text")], model=model_of(instance, kwargs))
 
 
+def documents_carry(_instance: Any, args: Args, kwargs: Kwargs) -> Carried:
+    return list(first(args, kwargs, "texts"))
+
+
+def query_carries(_instance: Any, args: Args, kwargs: Kwargs) -> Carried:
+    return [first(args, kwargs, "text")]
+
+
 RETRIEVAL = Shape(
     kind="retrieval.query",
     layer="langchain.retriever",
@@ -64,8 +73,9 @@ DOCUMENTS = Shape(
     span_kind=SpanKind.CLIENT,
     start=embeddings_start,
     request=documents_request,
+    model_layer=True,
+    carries=documents_carry,
     transport_of=frozenset((LANGCHAIN_EMBEDDINGS,)),  # `embed_query` and the async methods call the others
-    same_instance=True,
 )
 QUERY = Shape(
     kind="embeddings.create",
@@ -73,6 +83,7 @@ QUERY = Shape(
     span_kind=SpanKind.CLIENT,
     start=embeddings_start,
     request=query_request,
+    model_layer=True,
+    carries=query_carries,
     transport_of=frozenset((LANGCHAIN_EMBEDDINGS,)),
-    same_instance=True,
 )

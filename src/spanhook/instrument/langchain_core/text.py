@@ -7,7 +7,8 @@ from langchain_core.outputs import Generation, LLMResult
 from opentelemetry.trace import SpanKind
 
 from spanhook import semconv
-from spanhook.instrument.langchain_core.model import describe, model_of
+from spanhook.absorption import Carried
+from spanhook.instrument.langchain_core.model import describe, model_of, with_model
 from spanhook.instrument.langchain_core.results import result_output, result_response
 from spanhook.instrument.layers import LANGCHAIN_LLM, LANGCHAIN_LLM_STREAM
 from spanhook.shape import Args, Attributes, Change, Kwargs, Message, Request, Shape, first, with_first
@@ -33,6 +34,8 @@ def _as_message(prompt: str) -> Message:
 def _as_prompt(message: Any) -> str:
     if isinstance(message, str):
         return message
+    if "parts" not in message and isinstance(message.get("content"), str):
+        return message["content"]
     return "".join(str(part.get("content", "")) for part in message["parts"] if part.get("type") == "text")
 
 
@@ -47,23 +50,27 @@ def text_stream_request(instance: Any, args: Args, kwargs: Kwargs) -> Request:
     return Request(messages=[_as_message(prompt)], inputs=given, model=model_of(instance, kwargs))
 
 
-def _model(kwargs: Kwargs, change: Change) -> Kwargs:
-    return kwargs if change.model is None else {**kwargs, "model": change.model}
+def text_carries(_instance: Any, args: Args, kwargs: Kwargs) -> Carried:
+    return list(first(args, kwargs, "prompts"))
 
 
-def text_rewrite(_instance: Any, args: Args, kwargs: Kwargs, change: Change) -> tuple[Args, Kwargs]:
+def text_stream_carries(instance: Any, args: Args, kwargs: Kwargs) -> Carried:
+    return [instance._convert_input(first(args, kwargs, "input")).to_string()]
+
+
+def text_rewrite(instance: Any, args: Args, kwargs: Kwargs, change: Change) -> tuple[Args, Kwargs]:
     if change.messages is not None:
         count = len(first(args, kwargs, "prompts"))
         if len(change.messages) != count:
             raise ValueError(f"the batch has {count} prompts; messages= needs one message for each")
         args, kwargs = with_first(args, kwargs, "prompts", [_as_prompt(one) for one in change.messages])
-    return args, _model(kwargs, change)
+    return args, kwargs if change.model is None else with_model(instance, kwargs, change.model)
 
 
-def text_stream_rewrite(_instance: Any, args: Args, kwargs: Kwargs, change: Change) -> tuple[Args, Kwargs]:
+def text_stream_rewrite(instance: Any, args: Args, kwargs: Kwargs, change: Change) -> tuple[Args, Kwargs]:
     if change.messages is not None:
         args, kwargs = with_first(args, kwargs, "input", "\n".join(_as_prompt(one) for one in change.messages))
-    return args, _model(kwargs, change)
+    return args, kwargs if change.model is None else with_model(instance, kwargs, change.model)
 
 
 class TextChunks:
@@ -126,8 +133,9 @@ GENERATE = Shape(
     rewrite=text_rewrite,
     takes=TAKES,
     answer=text_answer,
+    model_layer=True,
+    carries=text_carries,
     transport_of=frozenset((LANGCHAIN_LLM_STREAM,)),
-    same_instance=True,
 )
 STREAM = Shape(
     kind="llm.call",
@@ -142,4 +150,6 @@ STREAM = Shape(
     answer=text_stream_answer,
     chunks=TextChunks,
     answer_chunks=text_answer_chunks,
+    model_layer=True,
+    carries=text_stream_carries,
 )

@@ -27,6 +27,7 @@ class OpenAIInstrumentor(Instrumentor):
 
     library = "openai"
     requirement = "openai >= 1.109, < 4"
+    kinds = frozenset(("llm.call", "embeddings.create"))
     table = (
         _point("SyncAPIClient.request", "sync"),
         _point("AsyncAPIClient.request", "async"),

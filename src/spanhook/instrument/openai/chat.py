@@ -6,17 +6,18 @@ from typing import Any
 from opentelemetry.trace import SpanKind
 
 from spanhook import semconv
+from spanhook.absorption import Carried, text_of
 from spanhook.clock import clock
-from spanhook.instrument.layers import LANGCHAIN_CHAT, LANGCHAIN_CHAT_STREAM, OPENAI
+from spanhook.instrument.layers import OPENAI
 from spanhook.instrument.openai.api import Api, stream_of
 from spanhook.instrument.openai.asking import ask_for_usage
 from spanhook.instrument.openai.chat_chunks import ChatChunks
 from spanhook.instrument.openai.delivery import Event, Payload
 from spanhook.instrument.openai.describing import describe, output_type
 from spanhook.instrument.openai.messages import from_message, rewrite, system_of, to_message, tool_name, with_system
-from spanhook.instrument.openai.options import body_of, is_streamed, one_prompt, with_body
+from spanhook.instrument.openai.options import body_of, is_streamed, one_prompt, with_body, with_model
 from spanhook.instrument.openai.parsing import keep_what_is_parsed, parsing_failed
-from spanhook.instrument.openai.reading import completion_response, fields_of, result_of
+from spanhook.instrument.openai.reading import completion_response, fields_of, list_of, result_of
 from spanhook.shape import Args, Attributes, Change, Kwargs, Message, Request, Shape
 
 
@@ -44,7 +45,12 @@ def chat_request(_instance: Any, args: Args, kwargs: Kwargs) -> Request:
     )
 
 
-def chat_rewrite(_instance: Any, args: Args, kwargs: Kwargs, change: Change) -> tuple[Args, Kwargs]:
+def chat_carries(_instance: Any, args: Args, kwargs: Kwargs) -> Carried:
+    messages = body_of(args, kwargs).get("messages")
+    return [text_of(fields_of(messages[-1]).get("content")) if messages else None]
+
+
+def chat_rewrite(instance: Any, args: Args, kwargs: Kwargs, change: Change) -> tuple[Args, Kwargs]:
     body = dict(body_of(args, kwargs))
     if change.inputs is not None:
         body["messages"] = list(change.inputs)
@@ -53,7 +59,7 @@ def chat_rewrite(_instance: Any, args: Args, kwargs: Kwargs, change: Change) -> 
     if change.system is not None:
         body["messages"] = with_system(body.get("messages") or (), change.system)
     if change.model is not None:
-        body["model"] = change.model
+        with_model(instance, args, kwargs, body, change.model)
     return with_body(args, kwargs, body)
 
 
@@ -63,7 +69,7 @@ def chat_prepare(instance: Any, args: Args, kwargs: Kwargs) -> tuple[Args, Kwarg
 
 def chat_output(result: Any) -> list[Message]:
     messages: list[Message] = []
-    for choice in fields_of(result_of(result)).get("choices") or ():
+    for choice in list_of(fields_of(result_of(result)).get("choices")):
         told = fields_of(choice)
         message = to_message(told.get("message"))
         message["finish_reason"] = told.get("finish_reason") or "stop"
@@ -144,6 +150,8 @@ CHAT = Shape(
     start=chat_start,
     response=completion_response,
     request=chat_request,
+    message=to_message,
+    carries=chat_carries,
     output=chat_output,
     rewrite=chat_rewrite,
     takes=frozenset(("messages", "system", "inputs", "model")),
@@ -155,5 +163,4 @@ CHAT = Shape(
     answer_chunks=_API.answer_chunks,
     body=_API.body,
     opaque=True,
-    transport_of=frozenset((LANGCHAIN_CHAT, LANGCHAIN_CHAT_STREAM)),
 )

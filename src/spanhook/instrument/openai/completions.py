@@ -7,15 +7,16 @@ from openai._models import construct_type
 from opentelemetry.trace import SpanKind
 
 from spanhook import semconv
+from spanhook.absorption import Carried
 from spanhook.clock import clock
-from spanhook.instrument.layers import LANGCHAIN_LLM, LANGCHAIN_LLM_STREAM, OPENAI
+from spanhook.instrument.layers import OPENAI
 from spanhook.instrument.openai.api import Api, stream_of
 from spanhook.instrument.openai.asking import ask_for_usage
 from spanhook.instrument.openai.delivery import Event, Payload
 from spanhook.instrument.openai.deltas import Deltas
 from spanhook.instrument.openai.describing import describe
-from spanhook.instrument.openai.options import body_of, with_body
-from spanhook.instrument.openai.reading import Fields, completion_response, fields_of, result_of
+from spanhook.instrument.openai.options import body_of, with_body, with_model
+from spanhook.instrument.openai.reading import Fields, completion_response, fields_of, list_of, result_of
 from spanhook.shape import Args, Attributes, Change, Kwargs, Message, Request, Shape
 
 
@@ -45,7 +46,11 @@ def completions_request(_instance: Any, args: Args, kwargs: Kwargs) -> Request:
     return Request(messages=messages, inputs=body.get("prompt"), model=str(body.get("model") or ""))
 
 
-def completions_rewrite(_instance: Any, args: Args, kwargs: Kwargs, change: Change) -> tuple[Args, Kwargs]:
+def completions_carry(_instance: Any, args: Args, kwargs: Kwargs) -> Carried:
+    return [prompt if isinstance(prompt, str) else None for prompt in _prompts(body_of(args, kwargs))]
+
+
+def completions_rewrite(instance: Any, args: Args, kwargs: Kwargs, change: Change) -> tuple[Args, Kwargs]:
     body = dict(body_of(args, kwargs))
     if change.inputs is not None:
         body["prompt"] = change.inputs
@@ -54,11 +59,15 @@ def completions_rewrite(_instance: Any, args: Args, kwargs: Kwargs, change: Chan
         prompts = [_prompt(message, before, index) for index, message in enumerate(change.messages)]
         body["prompt"] = prompts if isinstance(body.get("prompt"), list) and len(before) != 1 else prompts[0]
     if change.model is not None:
-        body["model"] = change.model
+        with_model(instance, args, kwargs, body, change.model)
     return with_body(args, kwargs, body)
 
 
 def _prompt(message: Any, before: list[Any], index: int) -> Any:
+    if isinstance(message, str):
+        return message
+    if "parts" not in message and isinstance(message.get("content"), str):
+        return message["content"]
     if index < len(before) and _text("user", before[index]) == message:
         return before[index]
     return "".join(str(part.get("content", "")) for part in message["parts"] if part.get("type") == "text")
@@ -66,7 +75,7 @@ def _prompt(message: Any, before: list[Any], index: int) -> Any:
 
 def completions_output(result: Any) -> list[Message]:
     messages: list[Message] = []
-    for choice in fields_of(result_of(result)).get("choices") or ():
+    for choice in list_of(fields_of(result_of(result)).get("choices")):
         told = fields_of(choice)
         message = _text("assistant", told.get("text") or "")
         message["finish_reason"] = told.get("finish_reason") or "stop"
@@ -145,6 +154,7 @@ COMPLETIONS = Shape(
     start=completions_start,
     response=completion_response,
     request=completions_request,
+    carries=completions_carry,
     output=completions_output,
     rewrite=completions_rewrite,
     takes=frozenset(("messages", "inputs", "model")),
@@ -155,5 +165,4 @@ COMPLETIONS = Shape(
     answer_chunks=_API.answer_chunks,
     body=_API.body,
     opaque=True,
-    transport_of=frozenset((LANGCHAIN_LLM, LANGCHAIN_LLM_STREAM)),
 )

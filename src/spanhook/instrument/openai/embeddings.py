@@ -7,7 +7,8 @@ from typing import Any
 from opentelemetry.trace import SpanKind
 
 from spanhook import semconv
-from spanhook.instrument.layers import LANGCHAIN_EMBEDDINGS, OPENAI
+from spanhook.absorption import Carried
+from spanhook.instrument.layers import OPENAI
 from spanhook.instrument.openai.api import Api, stream_of
 from spanhook.instrument.openai.delivery import Payload
 from spanhook.instrument.openai.describing import describe
@@ -34,6 +35,13 @@ def embeddings_start(instance: Any, args: Args, kwargs: Kwargs) -> Attributes:
 def embeddings_request(_instance: Any, args: Args, kwargs: Kwargs) -> Request:
     body = body_of(args, kwargs)
     return Request(inputs=body.get("input"), model=str(body.get("model") or ""))
+
+
+def embeddings_carry(_instance: Any, args: Args, kwargs: Kwargs) -> Carried:
+    """The texts; nothing of tokens, of which a text may have more than one request can take."""
+    given = body_of(args, kwargs).get("input")
+    texts = given if isinstance(given, list) else [given]
+    return [text for text in texts if isinstance(text, str)]
 
 
 def embeddings_response(result: Any) -> tuple[Attributes, Usage | None]:
@@ -83,9 +91,9 @@ EMBEDDINGS = Shape(
     start=embeddings_start,
     response=embeddings_response,
     request=embeddings_request,
+    carries=embeddings_carry,
     answer=_API.answer,
     stream_of=stream_of,
     body=_API.body,
-    transport_of=frozenset((LANGCHAIN_EMBEDDINGS,)),
     opaque=True,
 )

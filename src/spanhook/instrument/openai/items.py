@@ -7,6 +7,7 @@ item that a hook left alone goes out as it came.
 from collections.abc import Sequence
 from typing import Any
 
+from spanhook.absorption import text_of
 from spanhook.instrument.openai.messages import Part, Wire, decoded, encoded, parts_of, plain, wire_part
 from spanhook.instrument.openai.reading import fields_of
 from spanhook.shape import Message
@@ -32,6 +33,24 @@ def to_message(item: Any) -> Message:
         part = {"type": "tool_call_response", "id": told.get("call_id"), "response": _plain_output(told.get("output"))}
         return {"role": "tool", "parts": [part]}
     return {"role": "tool" if kind.endswith("_output") else "assistant", "parts": [output_part(item)]}
+
+
+def last_text(given: Any) -> str | None:
+    """The text, or tool result, of the last message of a request's input, of which items may stand for parts."""
+    if isinstance(given, str):
+        return given or None
+    called = False
+    for item in reversed(given or ()):
+        told = fields_of(item)
+        kind = told.get("type") or "message"
+        if kind in _OUTPUTS:
+            return None if called else text_of(told.get("output"))
+        if kind == "message":
+            return text_of(told.get("content")) if not called or told.get("role") == "assistant" else None
+        if kind.endswith("_output"):
+            return None
+        called = True
+    return None
 
 
 def output_part(item: Any) -> Part:
@@ -93,13 +112,17 @@ def from_message(message: Message, like: Wire | None = None) -> list[Wire]:
         elif kind == "reasoning":
             if like is not None and like.get("type") == "reasoning":
                 items.append(like)  # it is signed, and only the model may have written it
-        elif like is not None and part == like:
-            items.append(like)
-        else:
+        elif kind in _SAID:
             said.append(part)
+        else:
+            items.append(dict(part))  # an item that is no message
     if said:
         items.insert(0, _message(role, said, like if like is not None and like.get("role") == role else None))
     return items
+
+
+_SAID = ("text", "refusal", "input_text", "output_text", "input_image", "input_file", "input_audio", "image_url")
+"""The parts of which messages consist; all else is an item by itself."""
 
 
 def _message(role: str, parts: list[Part], like: Wire | None) -> Wire:

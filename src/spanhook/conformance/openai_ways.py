@@ -7,8 +7,8 @@ from typing import Any
 from openai import AsyncOpenAI, DefaultAsyncHttpxClient, DefaultHttpxClient, OpenAI
 from pydantic import BaseModel
 
+from spanhook.conformance.loops import run
 from spanhook.semconv import Kind
-from tests.loops import run
 
 MESSAGES: Any = [{"role": "system", "content": "Be brief."}, {"role": "user", "content": "Say hello."}]
 CHAT: dict[str, Any] = {"model": "gpt-4o-mini", "messages": MESSAGES}

@@ -1,4 +1,4 @@
-"""Real LangGraph agents over a scripted model, for what needs a whole run."""
+"""Real agents of LangChain over a scripted model: every way of running them, and what is gated inside of them."""
 
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
@@ -9,6 +9,9 @@ from langchain_core.messages import AIMessage, AIMessageChunk, BaseMessage, Tool
 from langchain_core.outputs import ChatGeneration, ChatGenerationChunk, ChatResult
 from langchain_core.tools import BaseTool, tool
 from langgraph.graph.state import CompiledStateGraph
+
+from spanhook.conformance.langchain_core import FOUND, SAID, V3, collect, lacks_v3, make_tool
+from spanhook.conformance.subject import Body, Subject, Use
 
 USED = {"input_tokens": 23, "output_tokens": 11, "total_tokens": 34}
 
@@ -130,5 +133,51 @@ def consume(graph: Any, way: str, given: Any = None, config: Any = None) -> Any:
     return ways[way]()
 
 
-_V3 = ("v3", "av3") if hasattr(CompiledStateGraph, "stream_events") else ()  # LangGraph 1.0 has no third version
-WAYS = ["invoke", "ainvoke", "stream", "stream messages", "astream", "events", "batch", "abatch", *_V3]
+WAYS = [
+    "invoke",
+    "ainvoke",
+    "stream",
+    "stream messages",
+    "astream",
+    "events",
+    "batch",
+    "abatch",
+    *(() if lacks_v3(CompiledStateGraph) else V3),
+]
+
+
+class CountingTurns(Turns):
+    """The same, counting how often it is asked."""
+
+    body: Any
+
+    def _message(self, messages: list[BaseMessage]) -> AIMessage:
+        self.body.run(messages, USED["total_tokens"])
+        return super()._message(messages)
+
+
+def _asking(body: Body) -> Any:
+    return create_agent(CountingTurns(turns=[SAID], asked=[], body=body), tools=[], name="helper")
+
+
+def _using(body: Body) -> Any:
+    turns = [[("look_up", {"query": "x"})], "All done."]
+    return create_agent(Turns(turns=turns, asked=[]), tools=[make_tool(body)], name="helper")
+
+
+def _run(way: str) -> Use:
+    return lambda graph: consume(graph, way)
+
+
+AGENT_WAYS: dict[str, Use] = {
+    **{way: _run(way) for way in WAYS},
+    "batch": lambda graph: graph.batch([ASK, ASK]),
+    "abatch": lambda graph: graph.abatch([ASK, ASK]),
+    "astream messages": lambda graph: collect(graph.astream(ASK, stream_mode="messages")),
+}
+_LACKING = V3 if lacks_v3(CompiledStateGraph) else ()
+
+SUBJECTS: tuple[Subject, ...] = (
+    Subject("an agent's model", "llm.call", _asking, AGENT_WAYS, {}, said=SAID, lacking=_LACKING),
+    Subject("an agent's tool", "tool.execute", _using, AGENT_WAYS, {}, said=FOUND, raises=False, lacking=_LACKING),
+)

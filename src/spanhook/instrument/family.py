@@ -1,0 +1,220 @@
+"""One method in a class and in all classes below it, made earlier or later, none of which is kept alive for it."""
+
+import os
+import threading
+import weakref
+from collections.abc import Callable, Iterator
+from types import BuiltinFunctionType
+from typing import Any
+
+from spanhook.errors import internal
+from spanhook.instrument.wrapping import Binding, Wrapper
+
+_lock = threading.RLock()
+
+
+def _renew() -> None:
+    global _lock
+    _lock = threading.RLock()
+
+
+os.register_at_fork(after_in_child=_renew)
+
+
+class _ByClass:
+    """Bindings, at most one in a class. They go with their classes."""
+
+    def __init__(self, attribute: str, make: Callable[[Binding], Callable[..., Any]]) -> None:
+        self._attribute, self._make = attribute, make
+        self._held: dict[int, weakref.ref[Binding]] = {}  # by the id of the class
+
+    def bind(self, cls: type) -> None:
+        known = id(cls)
+        if known in self._held:
+            return
+        binding = Binding(cls, self._attribute, self._make)
+
+        def forget(gone: weakref.ref[Binding]) -> None:
+            if self._held.get(known) is gone:
+                del self._held[known]
+
+        self._held[known] = weakref.ref(binding, forget)
+
+    def restore(self) -> None:
+        for found in reversed(list(self._held.values())):
+            binding = found()
+            if binding is not None:
+                binding.restore()
+        self._held.clear()
+
+
+class Family:
+    """A method of a base class, bound in every class below that has its own."""
+
+    def __init__(self, base: type, attribute: str, make: Callable[[Binding], Callable[..., Any]]) -> None:
+        self._base, self._attribute = base, attribute
+        self._bound = _ByClass(attribute, make)
+        self._lineage = Lineage.of(base)
+        self._lineage.join(self)
+
+    def bind(self, cls: type) -> None:
+        """Bind the method in a class that has its own."""
+        owner, found = self._of(cls)
+        if owner is None or (owner is not cls and self._base in owner.__mro__):
+            return  # it is bound there
+        if not getattr(found, "__isabstractmethod__", False):
+            # One that comes from a class beside the family, such as a mixin, is bound in the class that inherits it.
+            self._bound.bind(cls)
+
+    def _of(self, cls: type) -> tuple[type | None, Any]:
+        owner = next((one for one in cls.__mro__ if self._attribute in vars(one)), None)
+        return owner, None if owner is None else vars(owner)[self._attribute]
+
+    def unbound(self) -> Iterator[str]:
+        """Methods that calls go to, and that no wrapper of ours is around."""
+        for cls in descendants(self._base):
+            owner, found = self._of(cls)
+            if owner is not cls or getattr(found, "__isabstractmethod__", False):
+                continue
+            while found is not None and not issubclass(type(found), Wrapper):
+                found = getattr(found, "__wrapped__", None)  # somebody else's, around ours
+            if found is None:
+                yield f"{cls.__module__}.{cls.__qualname__}.{self._attribute}"
+
+    def restore(self) -> None:
+        """Take it off every class again."""
+        self._lineage.leave(self)
+        self._bound.restore()
+
+
+class Lineage:
+    """Tells families of every class below their base: when it is made, or at the latest when its first instance is.
+
+    The first is told by ``__init_subclass__``: the base's, and those of classes below, which may not call ``super()``.
+    A mixin's may not either, and decorators and metaclasses set methods after it. So this stands in the base as its
+    ``__new__`` too, and sees who asks for that. Once set, CPython refuses arguments to ``object.__new__`` even when it
+    is deleted again: so it stays, and does nothing more.
+    """
+
+    def __init__(self, base: type) -> None:
+        self._base = base
+        self._families: tuple[Family, ...] = ()
+        self._born: dict[int, weakref.ref[type]] = {}
+        self._new: Any = vars(base).get("__new__")
+        self._made: Any = None
+        self._hook: Any = None
+        self._below = _ByClass("__init_subclass__", self._made_below)
+
+    @staticmethod
+    def of(base: type) -> "Lineage":
+        """The one of ``base``."""
+        found = vars(base).get("__new__")
+        return found if type(found) is Lineage else Lineage(base)
+
+    def join(self, family: Family) -> None:
+        """Tell ``family`` of all classes that there are, and from now on of those that are made."""
+        with _lock:
+            if not self._families:
+                self._watch()
+            self._families = (*self._families, family)
+            for cls in descendants(self._base):
+                family.bind(cls)
+                self._follow(cls)
+
+    def leave(self, family: Family) -> None:
+        """Tell it of no more."""
+        with _lock:
+            self._families = tuple(one for one in self._families if one is not family)
+            if self._families:
+                return
+            self._born.clear()
+            self._below.restore()
+            if vars(self._base).get("__init_subclass__") is self._hook:
+                _put_back(self._base, "__init_subclass__", self._made)
+            if self._new is not None and vars(self._base).get("__new__") is self:
+                _put_back(self._base, "__new__", self._new)
+
+    def _watch(self) -> None:
+        base = self._base
+        before = self._made = vars(base).get("__init_subclass__")
+
+        def made(cls: type, **kwargs: Any) -> None:
+            if before is not None:
+                before.__get__(None, cls)(**kwargs)
+            else:
+                super(base, cls).__init_subclass__(**kwargs)
+            self._tell(cls)
+
+        self._hook = _Hook(made)
+        setattr(base, "__init_subclass__", self._hook)  # noqa: B010
+        if vars(base).get("__new__") is not self:
+            setattr(base, "__new__", self)  # noqa: B010
+
+    def _follow(self, cls: type) -> None:
+        if cls is not self._base and type(vars(cls).get("__init_subclass__")) is classmethod:
+            self._below.bind(cls)
+
+    def _made_below(self, binding: Binding) -> Callable[..., Any]:
+        def made(wrapped: Any, cls: type, args: Any, kwargs: Any) -> None:
+            wrapped(*args, **kwargs)
+            if binding.on:
+                self._tell(cls)
+
+        return made
+
+    def __get__(self, instance: Any, owner: type) -> Any:
+        if self._families and id(owner) not in self._born:
+            self._tell(owner)
+            known = id(owner)
+            self._born[known] = weakref.ref(owner, lambda _: self._born.pop(known, None))
+        if self._new is not None:
+            return self._new.__get__(None, owner) if hasattr(self._new, "__get__") else self._new
+        new = super(self._base, owner).__new__
+        return _without_arguments if new is object.__new__ and owner.__init__ is not object.__init__ else new
+
+    def _tell(self, cls: type) -> None:
+        with _lock:
+            for tell in (*(family.bind for family in self._families), self._follow):
+                try:
+                    tell(cls)
+                except Exception as error:
+                    internal.report("bind", error)
+
+
+class _Hook(classmethod):  # pyright: ignore[reportMissingTypeArgument]
+    """An ``__init_subclass__`` of ours, which other lineages let be."""
+
+
+class _WithoutArguments:
+    """``object.__new__`` for classes that take arguments: it takes them only while no ``__new__`` is in between.
+
+    It says that it is a builtin, as that is, so that ``inspect.signature`` reads the signature of ``__init__``.
+    """
+
+    __slots__ = ()
+    __class__ = property(lambda _self: BuiltinFunctionType)  # pyright: ignore[reportAssignmentType, reportIncompatibleMethodOverride]
+
+    def __call__(self, cls: type, /, *_args: Any, **_kwargs: Any) -> Any:
+        return object.__new__(cls)
+
+
+_without_arguments = _WithoutArguments()
+
+
+def _put_back(base: type, name: str, value: Any) -> None:
+    if value is not None:
+        setattr(base, name, value)
+    else:
+        delattr(base, name)
+
+
+def descendants(cls: type) -> Iterator[type]:
+    """A class and all below it."""
+    seen: dict[type, None] = {cls: None}
+    queue = [cls]
+    while queue:
+        for subclass in type.__subclasses__(queue.pop()):
+            if subclass not in seen:
+                seen[subclass] = None
+                queue.append(subclass)
+    yield from seen

@@ -1,0 +1,45 @@
+"""Every point of every library's table, and the function that stands there."""
+
+import importlib
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from spanhook.instrument import INSTRUMENTORS, instrumentor
+from spanhook.instrument.wrapping import static
+from spanhook.shape import Outlet, Point, Signal
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where a point stands: a class or module, and a name there."""
+
+    entry: Point | Signal | Outlet
+    owner: Any
+    name: str
+
+    @property
+    def found(self) -> Any:
+        """What stands there now, as it stands there."""
+        return static(self.owner, self.name) if isinstance(self.owner, type) else getattr(self.owner, self.name)
+
+
+def _places() -> Iterator[Place]:
+    for library in INSTRUMENTORS:
+        for entry in instrumentor(library).table:
+            if isinstance(entry, Outlet):
+                continue  # bound while hooks want it
+            owner: Any = importlib.import_module(entry.module)
+            *path, name = entry.name.split(".")
+            for part in path:
+                owner = getattr(owner, part, None)
+            if hasattr(owner, name):
+                yield Place(entry, owner, name)
+
+
+PLACES = tuple(_places())
+
+
+def place_named(place: Place) -> str:
+    """The name of a place in test ids."""
+    return str(place.entry)
