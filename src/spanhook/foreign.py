@@ -55,14 +55,19 @@ def usage_of(attributes: Mapping[str, Any]) -> Usage | None:
     """Tokens as a span of the conventions reports them."""
     inputs = attributes.get(semconv.GEN_AI_USAGE_INPUT_TOKENS)
     outputs = attributes.get(semconv.GEN_AI_USAGE_OUTPUT_TOKENS)
-    if not isinstance(inputs, int) and not isinstance(outputs, int):
+    if inputs is None and outputs is None:
         return None
-    read, write, reasoning = (
-        attributes.get(name)
-        for name in (
-            semconv.GEN_AI_USAGE_CACHE_READ_INPUT_TOKENS,
-            semconv.GEN_AI_USAGE_CACHE_WRITE_INPUT_TOKENS,
-            semconv.GEN_AI_USAGE_REASONING_OUTPUT_TOKENS,
-        )
-    )
-    return Usage(inputs or 0, outputs or 0, read or 0, write or 0, reasoning or 0)
+    used = Usage()
+    used.input_tokens, used.output_tokens = used.count(inputs, "input_tokens"), used.count(outputs, "output_tokens")
+    read, write, reasoning = (used.count(attributes.get(key), name) for key, name in _DETAILS)
+    used.cache_read_tokens = min(read, used.input_tokens)
+    used.cache_write_tokens = min(write, used.input_tokens - used.cache_read_tokens)
+    used.reasoning_tokens = min(reasoning, used.output_tokens)
+    return used
+
+
+_DETAILS = (
+    (semconv.GEN_AI_USAGE_CACHE_READ_INPUT_TOKENS, "cache_read_tokens"),
+    (semconv.GEN_AI_USAGE_CACHE_WRITE_INPUT_TOKENS, "cache_write_tokens"),
+    (semconv.GEN_AI_USAGE_REASONING_OUTPUT_TOKENS, "reasoning_tokens"),
+)

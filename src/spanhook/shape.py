@@ -278,6 +278,7 @@ class Shape:
         mark: The id of what a result is made of, by which one that another call has made is known.
         names: Everything that one call works on, where that may be several; ``None`` where it is not to be known.
         request: The normalized request; only called when a hook or content capture looks at it.
+        message: Reads one message that a hook gave in the library's own form.
         output: A result's messages in role/parts form.
         rewrite: New ``(args, kwargs)`` for a ``Change``; ``None`` where the library's call cannot be rewritten.
         takes: The fields of a ``Change`` that ``rewrite`` knows what to do with; it is never given others.
@@ -311,6 +312,7 @@ class Shape:
     mark: Callable[[Any], Any] | None = None
     names: Callable[[Any, Args, Kwargs], frozenset[str] | None] | None = None
     request: Callable[[Any, Args, Kwargs], Request] = empty_request
+    message: Callable[[Any], Message] | None = None
     output: Callable[[Any], list[Message]] = no_messages
     rewrite: Callable[[Any, Args, Kwargs, Change], tuple[Args, Kwargs]] | None = None
     takes: frozenset[str] = frozenset()

@@ -14,6 +14,8 @@ from inspect import CO_ASYNC_GENERATOR, CO_COROUTINE, CO_GENERATOR, CO_ITERABLE_
 from types import CodeType, FunctionType
 from typing import Any, Protocol
 
+from spanhook.tracebacks import frames, shed
+
 _TARGET = "spanhook.redirect.target"
 _SORTS = CO_GENERATOR | CO_COROUTINE | CO_ASYNC_GENERATOR | CO_ITERABLE_COROUTINE
 _lock = threading.RLock()  # the garbage collector may come in between, and has targets forgotten
@@ -52,6 +54,13 @@ class _Redirection:
         function: Any = self._function()  # it is being called, so it is there
         plain = FunctionType(self.code, function.__globals__, function.__name__, None, function.__closure__)
         return plain(*args, **kwargs)
+
+    def leave(self, error: BaseException) -> None:
+        """Take the frame of the jump, and of what it called, off the traceback: the function's own frame follows."""
+        trace = error.__traceback__
+        if not frames.stay and trace is not None:
+            error.__traceback__ = trace.tb_next
+            shed(error)
 
     def add(self, function: FunctionType, target: Target) -> None:
         with _lock:
@@ -144,6 +153,17 @@ def _jump(code: CodeType, target: Callable[..., Any]) -> CodeType:
     )
 
 
+_JUMP = """
+def jump({taken}):
+    spanhook_target = {target}
+    try:
+        return spanhook_target({given})
+    except BaseException as spanhook_error:
+        spanhook_target.leave(spanhook_error)
+        raise
+"""
+
+
 @functools.lru_cache(maxsize=512)
 def _template(names: tuple[str, ...], first: int, positional: int, keyword: int, stars: int) -> CodeType:
     """A jump for one signature: ``names`` are the parameters' in the order of ``co_varnames``."""
@@ -162,7 +182,7 @@ def _template(names: tuple[str, ...], first: int, positional: int, keyword: int,
     if stars & CO_VARKEYWORDS:
         taken.append(f"**{rest[0]}")
         given.append(f"**{rest[0]}")
-    body = f"spanhook_target = {_TARGET!r}; return spanhook_target({', '.join(given)})"
     made: dict[str, FunctionType] = {}
-    exec(f"def jump({', '.join(taken)}): {body}", made)  # noqa: S102 - the names are those of a function's parameters
+    source = _JUMP.format(taken=", ".join(taken), target=repr(_TARGET), given=", ".join(given))
+    exec(source, made)  # noqa: S102 - the names are those of a function's parameters
     return made["jump"].__code__

@@ -95,7 +95,7 @@ class Binding:
         self._original = self._found()
         self._function = function_of(self._original)
         inner: Any = _copied(self._original)
-        kind = WrapperApart if isinstance(inner, staticmethod | classmethod) else Wrapper
+        kind = WrapperApart if type(inner) in (staticmethod, classmethod) else Wrapper
         wrapper: Any = _as_method(inner, make(self)) if plain else kind(inner, make(self), self)
         self._wrapper: weakref.ref[Any] = weakref.ref(wrapper)
         if self._function is not None:

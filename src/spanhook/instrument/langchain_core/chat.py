@@ -11,11 +11,11 @@ from opentelemetry.trace import SpanKind
 from spanhook import semconv
 from spanhook.absorption import Carried, text_of
 from spanhook.instrument.langchain_core.chat_chunks import ChatChunks
-from spanhook.instrument.langchain_core.messages import from_message, rewrite, to_message, with_system
-from spanhook.instrument.langchain_core.model import describe, model_of
+from spanhook.instrument.langchain_core.messages import from_message, read, rewrite, system_of, to_message, with_system
+from spanhook.instrument.langchain_core.model import describe, model_of, with_model
 from spanhook.instrument.langchain_core.results import result_mark, result_output, result_response
 from spanhook.instrument.layers import LANGCHAIN_CHAT, LANGCHAIN_CHAT_STREAM
-from spanhook.shape import Args, Attributes, Change, Kwargs, Message, Request, Shape, first, with_first
+from spanhook.shape import Args, Attributes, Change, Kwargs, Request, Shape, first, with_first
 
 
 def chat_start(instance: Any, _args: Args, kwargs: Kwargs) -> Attributes:
@@ -56,10 +56,10 @@ def chat_request(prompts: Prompts) -> Callable[[Any, Args, Kwargs], Request]:
     """How calls that are given prompts in this way read."""
 
     def request(instance: Any, args: Args, kwargs: Kwargs) -> Request:
-        messages = [to_message(message) for prompt in prompts(instance, args, kwargs) for message in prompt]
+        batch = [[to_message(message) for message in prompt] for prompt in prompts(instance, args, kwargs)]
         return Request(
-            messages=messages,
-            system=_system(messages),
+            messages=[message for messages in batch for message in messages],
+            system="\n".join(dict.fromkeys(filter(None, map(system_of, batch)))),
             tools=[tool_name(tool) for tool in kwargs.get("tools") or ()],
             tool_definitions=kwargs.get("tools") or (),
             inputs=first(args, kwargs, "input" if prompts is stream_prompts else "messages"),
@@ -67,16 +67,6 @@ def chat_request(prompts: Prompts) -> Callable[[Any, Args, Kwargs], Request]:
         )
 
     return request
-
-
-def _system(messages: Sequence[Message]) -> str:
-    return "\n".join(
-        str(part.get("content", ""))
-        for message in messages
-        if message["role"] == "system"
-        for part in message["parts"]
-        if part.get("type") == "text"
-    )
 
 
 def tool_name(tool: Any) -> str:
@@ -102,7 +92,7 @@ def chat_rewrite(prompts: Prompts, name: str, *, many: bool) -> Callable[..., tu
             changed = [with_system(prompt, change.system) for prompt in changed]
         args, kwargs = with_first(args, kwargs, name, changed if many else changed[0])
         if change.model is not None:
-            kwargs = {**kwargs, "model": change.model}
+            kwargs = with_model(instance, kwargs, change.model)
         return args, kwargs
 
     return change_call
@@ -170,6 +160,7 @@ GENERATE = Shape(
     start=chat_start,
     response=result_response,
     request=chat_request(generate_prompts),
+    message=read,
     output=result_output,
     rewrite=chat_rewrite(generate_prompts, "messages", many=True),
     takes=TAKES,
@@ -186,6 +177,7 @@ STREAM = Shape(
     start=stream_start,
     response=result_response,
     request=chat_request(stream_prompts),
+    message=read,
     output=result_output,
     rewrite=chat_rewrite(stream_prompts, "input", many=False),
     takes=TAKES,

@@ -6,7 +6,7 @@ from langchain_core.messages import BaseMessage
 from langchain_core.outputs import ChatGeneration, LLMResult
 
 from spanhook import semconv
-from spanhook.instrument.langchain_core.results import note, usage_of
+from spanhook.instrument.langchain_core.results import finish_reason, note, usage_of
 from spanhook.shape import Args, Attributes, Kwargs
 from spanhook.usage import Usage
 
@@ -51,7 +51,7 @@ class ChatChunks:
 
     def _told(self, told: Any) -> None:
         note(self._attributes, told)
-        reason = told.get("finish_reason") or told.get("stop_reason")
+        reason = finish_reason(told)
         if reason:
             self._reasons.append(reason)
 

@@ -18,6 +18,7 @@ from spanhook.instrument.langchain_core.chat import (
 )
 from spanhook.instrument.langchain_core.chat import stream_start as start
 from spanhook.instrument.langchain_core.chat_chunks import ChatChunks
+from spanhook.instrument.langchain_core.messages import read
 from spanhook.instrument.langchain_core.results import result_output, result_response
 from spanhook.instrument.layers import LANGCHAIN_CHAT, LANGCHAIN_CHAT_STREAM
 from spanhook.record import Record
@@ -90,6 +91,7 @@ EVENTS = Shape(
     start=start,
     response=result_response,
     request=chat_request(event_prompts),
+    message=read,
     output=result_output,
     rewrite=chat_rewrite(event_prompts, "messages", many=False),
     takes=TAKES,
