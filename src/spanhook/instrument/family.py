@@ -115,10 +115,10 @@ class Lineage:
     def join(self, family: Family) -> None:
         """Tell ``family`` of all classes that there are, and from now on of those that are made."""
         with _lock:
+            family.bind(self._base)  # where that fails, nobody is told of anything
             if not self._families:
                 self._watch()
             self._families = (*self._families, family)
-            family.bind(self._base)
             for cls in descendants(self._base):
                 self.tell(cls)
 
