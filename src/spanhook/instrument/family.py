@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from types import BuiltinFunctionType
 from typing import Any
 
-from spanhook.errors import internal
+from spanhook.errors import log
 from spanhook.instrument.wrapping import Binding, Wrapper
 
 _lock = threading.RLock()
@@ -71,8 +71,9 @@ class Family:
         return owner, None if owner is None else vars(owner)[self._attribute]
 
     def unbound(self) -> Iterator[str]:
-        """Methods that calls go to, and that no wrapper of ours is around."""
+        """Methods that calls go to, and that cannot be bound."""
         for cls in descendants(self._base):
+            self._lineage.tell(cls)
             owner, found = self._of(cls)
             if owner is not cls or getattr(found, "__isabstractmethod__", False):
                 continue
@@ -114,12 +115,12 @@ class Lineage:
     def join(self, family: Family) -> None:
         """Tell ``family`` of all classes that there are, and from now on of those that are made."""
         with _lock:
+            family.bind(self._base)  # where that fails, nobody is told of anything
             if not self._families:
                 self._watch()
             self._families = (*self._families, family)
             for cls in descendants(self._base):
-                family.bind(cls)
-                self._follow(cls)
+                self.tell(cls)
 
     def leave(self, family: Family) -> None:
         """Tell it of no more."""
@@ -143,7 +144,7 @@ class Lineage:
                 before.__get__(None, cls)(**kwargs)
             else:
                 super(base, cls).__init_subclass__(**kwargs)
-            self._tell(cls)
+            self.tell(cls)
 
         self._hook = _Hook(made)
         setattr(base, "__init_subclass__", self._hook)  # noqa: B010
@@ -158,13 +159,13 @@ class Lineage:
         def made(wrapped: Any, cls: type, args: Any, kwargs: Any) -> None:
             wrapped(*args, **kwargs)
             if binding.on:
-                self._tell(cls)
+                self.tell(cls)
 
         return made
 
     def __get__(self, instance: Any, owner: type) -> Any:
         if self._families and id(owner) not in self._born:
-            self._tell(owner)
+            self.tell(owner)
             known = id(owner)
             self._born[known] = weakref.ref(owner, lambda _: self._born.pop(known, None))
         if self._new is not None:
@@ -172,13 +173,14 @@ class Lineage:
         new = super(self._base, owner).__new__
         return _without_arguments if new is object.__new__ and owner.__init__ is not object.__init__ else new
 
-    def _tell(self, cls: type) -> None:
+    def tell(self, cls: type) -> None:
+        """Tell every family of one class."""
         with _lock:
             for tell in (*(family.bind for family in self._families), self._follow):
                 try:
                     tell(cls)
                 except Exception as error:
-                    internal.report("bind", error)
+                    log.error("spanhook: cannot bind what %s overrides; it is not gated", cls, exc_info=error)
 
 
 class _Hook(classmethod):  # pyright: ignore[reportMissingTypeArgument]
