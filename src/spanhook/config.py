@@ -11,11 +11,12 @@ from opentelemetry.trace import TracerProvider
 
 from spanhook import semconv
 from spanhook.errors import ConfigurationError, RequirementError, log
-from spanhook.foreign import bound_libraries
+from spanhook.foreign import bound_libraries, swallowing
 from spanhook.hook import Hook
 from spanhook.idle import telling
 from spanhook.instrument import installed, instrumentor, names
 from spanhook.instrument.engine import BOUND, Instrumentor
+from spanhook.instrument.known import SWALLOWING
 from spanhook.instrument.providers import providers
 from spanhook.instrument.threads import threads
 from spanhook.instrument.unbound import named
@@ -34,6 +35,7 @@ from spanhook.version import __version__
 
 __all__ = ["instrument", "load_hooks", "uninstrument"]
 
+swallowing.update(SWALLOWING)
 _active: list[Instrumentor] = []
 
 

@@ -103,6 +103,14 @@ def _on_trio(way: Way) -> Use:
     return use
 
 
+def _bound(method: Any, given: dict[str, Any]) -> Any:
+    return lambda: method(**given)
+
+
+def _parsed(method: Any, given: dict[str, Any]) -> Any:
+    return lambda: method(**given).parse()
+
+
 SUBJECTS: tuple[Subject, ...] = (
     Subject(
         "openai chat",
@@ -141,13 +149,18 @@ SUBJECTS: tuple[Subject, ...] = (
 )
 
 
-def _bound(method: Any, given: dict[str, Any]) -> Any:
-    return lambda: method(**given)
-
-
-def _parsed(method: Any, given: dict[str, Any]) -> Any:
-    return lambda: method(**given).parse()
-
+MORE = (
+    Subject("openai completions", "llm.call", Clients.of, _ways("text"), {}, said=Reply.text),
+    Subject(
+        "openai decisions",
+        "llm.call",
+        Clients.of,
+        _ways("decisions"),
+        {},
+        lacking=() if hasattr(OpenAI, "decisions") else ("create", "async create"),
+    ),
+)
+"""What the client's own tests call in every way; only the command does so here."""
 
 UNGATED = (
     Ungated("files", Clients.of, lambda clients: clients.sync.files.list()),
