@@ -3,24 +3,26 @@
 import asyncio
 from collections.abc import Awaitable, Callable, Iterable, Iterator
 from concurrent.futures import wait
-from contextlib import suppress
+from contextlib import nullcontext, suppress
 from contextvars import copy_context
 from functools import partial
 from types import CoroutineType
 from typing import TYPE_CHECKING, Any
 
 from spanhook.accounting import account, tally
+from spanhook.async_library import running_loop, under_trio
 from spanhook.chain import Chain
 from spanhook.driving import astep, drive, step
 from spanhook.errors import internal
 from spanhook.hook import Reject
 from spanhook.lifecycle import begin, conclude, end, enter, outcome, restore
-from spanhook.loops import private_loop
+from spanhook.loops import private_loops
 from spanhook.plain import pass_plain
 from spanhook.record import Record
 from spanhook.shape import Args, Following, Kwargs, Shape, Withheld
 from spanhook.subscription import publish
 from spanhook.threads import reaper
+from spanhook.waiting import shielded
 
 if TYPE_CHECKING:
     Run = CoroutineType[Any, Any, None]
@@ -111,7 +113,7 @@ async def afinish(op: Record, run: Run | None) -> None:
     """``finish`` for async code.
 
     Error hooks of a cancelled operation run in a task of their own, which is awaited once; cancelled again, it
-    finishes by itself.
+    finishes by itself. Under Trio they run in the caller's, shielded.
     """
     account(op)
     if isinstance(op.error, GeneratorExit):
@@ -136,7 +138,12 @@ async def afinish(op: Record, run: Run | None) -> None:
             await _hand_out(op, is_async=True)
         end(op)
         return
-    task = asyncio.get_running_loop().create_task(_rest(op, run))
+    loop = running_loop()
+    if loop is None:  # Trio has no tasks that belong to nobody
+        with shielded() if under_trio() else nullcontext():
+            await _rest(op, run)
+        return
+    task = loop.create_task(_rest(op, run))
     _apart.add(task)
     task.add_done_callback(_apart.discard)
     with suppress(asyncio.CancelledError):
@@ -285,7 +292,7 @@ def _finish_alone(op: Record, run: Run | None, is_async: bool, loop: asyncio.Abs
             return
         account(op)
         if loop is None or not loop.is_running() or not _rested_on(loop, op, run):
-            asyncio.run_coroutine_threadsafe(_rest(op, run), private_loop.get()).result(30.0)
+            asyncio.run_coroutine_threadsafe(_rest(op, run), private_loops.get().loop).result(30.0)
     finally:
         restore(held)
 

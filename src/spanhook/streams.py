@@ -13,6 +13,7 @@ from typing import Any
 from opentelemetry.context import Context
 
 from spanhook.absorption import Absorbed
+from spanhook.async_library import running_loop
 from spanhook.attached import get_context, set_context
 from spanhook.clock import clock
 from spanhook.current import current
@@ -100,7 +101,7 @@ class Track:
         reaper.start()
         op.streamed = op.kind in REPLACEABLE
         if self.is_async and op.plan is not None:
-            self._loop = asyncio.get_running_loop()
+            self._loop = running_loop()
         try:
             if self._chunks is None and self.shape.chunks is not None:
                 self._chunks = self.shape.chunks(op.instance, op.args, op.kwargs)

@@ -13,8 +13,8 @@ from spanhook.errors import HookError, log
 from spanhook.failures import Said, added, raised_in, told, words
 from spanhook.hook import Reject, own
 from spanhook.hosting import TimedOut
-from spanhook.loops import cross_loop_hint
 from spanhook.record import Record
+from spanhook.resources import cross_loop_hint
 from spanhook.semconv import Decision
 from spanhook.shape import REPLACEABLE
 from spanhook.subscription import Tally
@@ -140,6 +140,8 @@ class Verdicts:
             self._late(bound, reject.reason, spent, reject.status_code)
         if not (late and op.out):
             op.error, op.decided = reject, True
+        if op.foreign and decision == "reject":
+            decision = "attempted"  # whoever makes the call may make it all the same
         if not late:
             self.record(bound, decision, reject.reason, spent, reject.status_code)
 

@@ -20,10 +20,10 @@ from openai import APIError, DefaultAsyncHttpxClient, DefaultHttpxClient, OpenAI
 from pydantic import BaseModel
 
 from spanhook import Hooks, Operation, Reject
+from spanhook.conformance.loops import run
+from spanhook.conformance.openai_server import OpenAIServer, Reply, Tokens
+from spanhook.conformance.openai_ways import sync_client
 from spanhook.testing import Recorder, recorder
-from tests.instrument.openai_ways import sync_client
-from tests.loops import run
-from tests.servers.openai_server import OpenAIServer, Reply, Tokens
 
 HUNDRED = Tokens(input=100, output=50)
 TINY = Tokens(input=10, output=5)

@@ -39,6 +39,17 @@ def _streaming(manager: Any) -> Any:
         return b"".join(response.iter_bytes())
 
 
+def _quietly(ask: Ask) -> Ask:
+    """Asks where the SDK warns that it is to go."""
+
+    def quiet(client: Any) -> Any:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", DeprecationWarning)
+            return ask(client)
+
+    return quiet
+
+
 IMAGES: dict[str, Ask] = {
     "generate": lambda client: client.images.generate(model="gpt-image-1", prompt=ASKED),
     "generate stream": lambda client: _drained(
@@ -61,7 +72,9 @@ SOUNDS: dict[str, Ask] = {
     "transcription as text": lambda client: client.audio.transcriptions.create(
         model="whisper-1", file=SOUND, prompt=ASKED, response_format="text"
     ),
-    "translation": lambda client: client.audio.translations.create(model="whisper-1", file=SOUND, prompt=ASKED),
+    "translation": _quietly(
+        lambda client: client.audio.translations.create(model="whisper-1", file=SOUND, prompt=ASKED)
+    ),
 }
 MODERATIONS: dict[str, Ask] = {
     "text": lambda client: client.moderations.create(model="omni-moderation-latest", input=ASKED),
@@ -71,19 +84,6 @@ MODERATIONS: dict[str, Ask] = {
         input=[{"type": "text", "text": ASKED}, {"type": "image_url", "image_url": {"url": "data:,x"}}],
     ),
 }
-
-
-def _quietly(ask: Ask) -> Ask:
-    """Asks where the SDK warns that it is to go."""
-
-    def quiet(client: Any) -> Any:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", DeprecationWarning)
-            return ask(client)
-
-    return quiet
-
-
 VIDEOS: dict[str, Ask] = {
     "create": _quietly(lambda client: client.videos.create(model="sora-2", prompt=ASKED)),
     "remix": _quietly(lambda client: client.videos.remix("video_1", prompt=ASKED)),

@@ -9,7 +9,6 @@ from spanhook.instrument.langchain_core.control import control
 from spanhook.shape import Outlet, Point, Signal
 
 _HERE = "spanhook.instrument.langchain_core"
-_CALLBACKS = "langchain_core.callbacks.manager"
 _CHAT = "langchain_core.language_models.chat_models"
 _TEXT = "langchain_core.language_models.llms"
 _TOOLS = "langchain_core.tools.base"

@@ -13,7 +13,7 @@ from weakref import WeakValueDictionary
 
 from langchain_core.callbacks import manager
 from langchain_core.outputs import LLMResult
-from langchain_core.runnables.config import run_in_executor
+from langchain_core.runnables import config  # its functions later: it may be what imports this
 
 from spanhook.current import current
 from spanhook.instrument.langchain_core.retelling import Telling, message_id, retold
@@ -67,7 +67,7 @@ class Told(NamedTuple):
             (manager.handle_event if self.is_async else self.tell)(*self.args, **self.kwargs)
             return None
         if not self.is_async:  # told from a thread, where handlers may block
-            return run_in_executor(None, self.tell, *self.args, **self.kwargs)
+            return config.run_in_executor(None, self.tell, *self.args, **self.kwargs)
         telling = self.tell(*self.args, **self.kwargs)
         return telling if self.event in _PARTS else asyncio.shield(asyncio.ensure_future(telling))
 
@@ -213,12 +213,14 @@ def _holds(tell: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, An
 def keeper_of(op: Record) -> Callbacks | None:
     """What keeps the callbacks of an operation that is under way, if hooks are to see its result."""
     plan: Plan | None = op.plan
-    if plan is None or not op.called or op.returned_ns or op.out or not op.shape.layer.startswith("langchain"):
-        return None  # of a stream that is not held back, nothing can be decided any more
+    if plan is None or not op.called or op.returned_ns or not op.shape.layer.startswith("langchain"):
+        return None
     for way in op.withheld or ():
         if isinstance(way, Callbacks):
             return way
     parts = any(bound.concerns(op) for bound in plan.buffers)
+    if op.streamed and not parts:
+        return None  # it is handed out as it comes, so nothing can be decided about it any more
     follows = op.shape.follows is not None and "agent.delegate" in registry.plans
     if not (parts or follows or any(bound.concerns(op) for bound in plan.results)):
         return None
