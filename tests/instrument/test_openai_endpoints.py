@@ -98,8 +98,8 @@ def test_paths_that_begin_in_the_clients_address(base: str, path: str, operation
 def test_azure_deployments(server: OpenAIServer) -> None:
     given: dict[str, Any] = {"azure_endpoint": server.origin, "api_version": "2024-10-21", "api_key": "test"}
     with sync_client(server.url) as plain, recorder(refusing()) as seen:
-        for more in ({}, {"azure_deployment": "mine"}):
-            azure = AzureOpenAI(**given, **more, http_client=plain._client)
+        for deployment in (None, "mine"):
+            azure = AzureOpenAI(**given, azure_deployment=deployment, http_client=plain._client)
             for ask in (lambda one: one.chat.completions.create(**CHAT), IMAGES["generate"], SOUNDS["transcription"]):
                 with pytest.raises(Reject):
                     ask(azure)
@@ -202,7 +202,7 @@ def _facts(value: Any) -> Any:
 
 def test_the_application_gets_the_same(server: OpenAIServer) -> None:
     def look(op: Operation) -> None:
-        op.request, op.request.inputs, op.request.messages, op.response  # noqa: B018
+        op.state["seen"] = op.request.inputs, op.request.messages, op.response
 
     hooks = Hooks()
     hooks.before("llm.call")(look)

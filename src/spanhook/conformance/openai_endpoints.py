@@ -84,9 +84,8 @@ MODERATIONS: dict[str, Ask] = {
         input=[{"type": "text", "text": ASKED}, {"type": "image_url", "image_url": {"url": "data:,x"}}],
     ),
 }
-VIDEOS: dict[str, Ask] = {
+_VIDEOS: dict[str, Ask] = {
     "create": _quietly(lambda client: client.videos.create(model="sora-2", prompt=ASKED)),
     "remix": _quietly(lambda client: client.videos.remix("video_1", prompt=ASKED)),
 }
-if not hasattr(OpenAI, "videos"):  # version 1 has none
-    VIDEOS = {}
+VIDEOS = _VIDEOS if hasattr(OpenAI, "videos") else {}  # version 1 has none
