@@ -213,12 +213,14 @@ def _holds(tell: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, An
 def keeper_of(op: Record) -> Callbacks | None:
     """What keeps the callbacks of an operation that is under way, if hooks are to see its result."""
     plan: Plan | None = op.plan
-    if plan is None or not op.called or op.returned_ns or op.out or not op.shape.layer.startswith("langchain"):
-        return None  # of a stream that is not held back, nothing can be decided any more
+    if plan is None or not op.called or op.returned_ns or not op.shape.layer.startswith("langchain"):
+        return None
     for way in op.withheld or ():
         if isinstance(way, Callbacks):
             return way
     parts = any(bound.concerns(op) for bound in plan.buffers)
+    if op.streamed and not parts:
+        return None  # it is handed out as it comes, so nothing can be decided about it any more
     follows = op.shape.follows is not None and "agent.delegate" in registry.plans
     if not (parts or follows or any(bound.concerns(op) for bound in plan.results)):
         return None
