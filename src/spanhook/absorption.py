@@ -25,32 +25,50 @@ _calling_back: ContextVar[Record | None] = ContextVar("spanhook.calling_back", d
 """The operation whose framework runs the application's callbacks; what they call is never its transport."""
 
 
+_running: "ContextVar[Absorbed | None]" = ContextVar("spanhook.absorbed", default=None)
+"""The absorbed call that is being made."""
+
+
+class Part:
+    """A call that an absorbed one goes on in, such as that of the method which it overrides."""
+
+
+PART = Part()
+
+
 class Absorbed:
     """A call that is the transport of the operation around it, entered while it is made.
 
     One that fails gives back what it was to carry, since what retries it belongs to the same attempt.
     """
 
-    __slots__ = ("_layer", "_taken", "op", "shape")
+    __slots__ = ("_before", "_taken", "carried", "instance", "op", "shape")
 
-    def __init__(self, op: Record, shape: Shape, layer: str, taken: Carried) -> None:
-        self.op, self.shape = op, shape
-        self._layer, self._taken = layer, taken
+    def __init__(self, op: Record, shape: Shape, instance: Any, carried: Carried, *, taken: bool) -> None:
+        self.op, self.shape, self.instance, self.carried = op, shape, instance, carried
+        self._taken = taken
+        self._before: Absorbed | None = None
 
     def __enter__(self) -> None:
-        pass
+        self._before = _running.get()
+        _running.set(self)
 
     def __exit__(self, _kind: object, error: BaseException | None, _traceback: object) -> None:
+        _running.set(self._before)
         if error is not None:
             self.failed()
         elif not self.shape.model_layer:
             self.op.transported = True
 
+    def goes_on(self, instance: Any, carried: Carried) -> bool:
+        """Whether a call on the same client is this one, such as that of a method which is overridden."""
+        return self.instance is instance and self.carried == carried
+
     def failed(self) -> None:
         """The call has failed, or its stream has: another may be made for it."""
-        taken, self._taken = self._taken, []
-        if self.op.carried is not None:
-            self.op.carried[self._layer].extend(taken)
+        if self._taken and self.op.carried is not None:
+            self._taken = False
+            self.op.carried[self.shape.layer].extend(self.carried)
 
     def take(self, result: Any) -> None:
         """Note what the call tells, for the operation around."""
@@ -78,7 +96,7 @@ class Absorbed:
 
 def absorbed(
     parent: Record, shape: Shape, instance: Any, args: Args, kwargs: Kwargs, attributes: Attributes
-) -> Absorbed | None:
+) -> Absorbed | Part | None:
     """The call as the transport of ``parent``, directly inside of which it is about to be made, if it is that."""
     if parent.kind != shape.kind or not _open(parent):
         return None
@@ -88,10 +106,22 @@ def absorbed(
     elif not same_model(attributes.get(semconv.GEN_AI_REQUEST_MODEL), parent.model):
         return None
     carried = _carried(shape, instance, args, kwargs)
+    running = _running.get()
+    if running is not None and running.op is parent and not shape.model_layer and running.goes_on(instance, carried):
+        return PART
     if shape.layer == parent.shape.layer:  # one of its methods goes on in another, however deep
         own = _carried(parent.shape, parent.instance, parent.args, parent.kwargs)
-        return Absorbed(parent, shape, shape.layer, []) if all(one in own for one in carried) else None
-    return _claimed(parent, shape, carried, instance)
+        is_same = all(one in own for one in carried)
+        return Absorbed(parent, shape, instance, carried, taken=False) if is_same else None
+    return _claimed(parent, shape, instance, carried)
+
+
+def goes_on(op: Record, args: Args, kwargs: Kwargs) -> bool:
+    """Whether a call of the same sort on the same instance, made inside of ``op``, is what ``op`` was asked to do."""
+    if op.shape.carries is None:
+        return True
+    own = _carried(op.shape, op.instance, op.args, op.kwargs)
+    return all(one in own for one in _carried(op.shape, op.instance, args, kwargs))
 
 
 def absorbed_span(parent: Record, kind: str, scope: str, attributes: Attributes) -> bool:
@@ -153,17 +183,18 @@ def _carried(shape: Shape, instance: Any, args: Args, kwargs: Kwargs) -> Carried
         return [None]
 
 
-def _claimed(parent: Record, shape: Shape, carried: Carried, instance: Any) -> Absorbed | None:
+def _claimed(parent: Record, shape: Shape, instance: Any, carried: Carried) -> Absorbed | None:
     """Take what the call carries from what ``parent`` has yet to be carried, all of it or nothing."""
     layers = parent.carried
     if layers is None:  # setdefault is atomic: the prompts of a batch may go out in parallel
         layers = parent.__dict__.setdefault("carried", {})
     left = layers.get(shape.layer)
     if left is None:
-        left = layers.setdefault(shape.layer, list(_carried(parent.shape, parent.instance, parent.args, parent.kwargs)))
+        own = _carried(parent.shape, parent.instance, parent.args, parent.kwargs)
+        left = layers.setdefault(shape.layer, list(own))
     if not carried:  # in pieces that nobody can read, such as tokens: those of one client
         client = parent.__dict__.setdefault("carrier", instance)
-        return Absorbed(parent, shape, shape.layer, []) if client is instance else None
+        return Absorbed(parent, shape, instance, carried, taken=False) if client is instance else None
     taken: Carried = []
     for one in carried:
         try:
@@ -172,7 +203,7 @@ def _claimed(parent: Record, shape: Shape, carried: Carried, instance: Any) -> A
             left.extend(taken)
             return None
         taken.append(one)
-    return Absorbed(parent, shape, shape.layer, taken)
+    return Absorbed(parent, shape, instance, carried, taken=True)
 
 
 # ------------------------------------------------------------------------------------------------- what is compared

@@ -13,7 +13,7 @@ from opentelemetry.context import Context
 from opentelemetry.trace import INVALID_SPAN, get_current_span
 
 from spanhook import semconv
-from spanhook.absorption import Absorbed, absorbed
+from spanhook.absorption import Absorbed, Part, absorbed
 from spanhook.accounting import tally
 from spanhook.attached import get_context, set_context
 from spanhook.clock import clock
@@ -97,7 +97,7 @@ def begin(shape: Shape, instance: Any, args: Args, kwargs: Kwargs) -> Record | A
         if held is parent and parent.shape.model_layer:
             transport = absorbed(parent, shape, instance, args, kwargs, attributes)
             if transport is not None:
-                return transport
+                return None if isinstance(transport, Part) else transport
         while parent is not None and parent.ended:
             latch = latch or parent.latch
             parent = parent.parent
