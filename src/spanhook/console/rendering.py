@@ -20,7 +20,14 @@ _STATUS_COLOURS = {
     "cancelled": "yellow",
     "abandoned": "yellow",
 }
-_DECISION_COLOURS = {"reject": "red", "error": "red", "timeout": "red", "pause": "yellow", "skipped": "dim"}
+_DECISION_COLOURS = {
+    "reject": "red",
+    "attempted": "yellow",
+    "error": "red",
+    "timeout": "red",
+    "pause": "yellow",
+    "skipped": "dim",
+}
 
 
 class Row(NamedTuple):
