@@ -23,7 +23,7 @@ from spanhook import semconv
 
 DECISION_COLOURS = {
     "allow": GREEN, "reject": "orange", "modify": "purple", "replace": "blue", "pause": "light-blue", "error": RED,
-    "timeout": "dark-red", "skipped": "#808080", "attempted": "dark-orange",
+    "timeout": "dark-red", "skipped": "#808080", "too_late": "dark-orange", "attempted": "semi-dark-orange",
 }  # fmt: skip
 NO_HOOKS = "No hook ran in this time: none is registered for what ran, or the mode is off"
 NO_LOGS = "No decision but to allow in this time"

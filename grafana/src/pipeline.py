@@ -129,7 +129,8 @@ def _sdk() -> frame.Row:
         ),
         rows(
             "Errors in spanhook, by place",
-            "Over the time shown. hook.hung: a blocking hook's thread that never came back.",
+            "Over the time shown. hook.hung: a blocking hook's thread that never came back. "
+            "loop.hung: an async hook that blocked the loop.",
             counts(ours(semconv.METRIC_INTERNAL_ERRORS), "service.name", semconv.COMPONENT),
             columns={
                 "service_name": Column("Service"),

@@ -6,9 +6,9 @@ from spanhook.current import current_operation
 from spanhook.decision import DecisionRecord
 from spanhook.errors import ConfigurationError, HookError, RequirementError, SealedError, SpanhookError, UnboundError
 from spanhook.hook import Hook, Reject
-from spanhook.loops import per_loop
 from spanhook.operation import Operation
 from spanhook.registry import Hooks
+from spanhook.resources import per_loop
 from spanhook.settings import Settings
 from spanhook.shape import Request, Response
 from spanhook.usage import Usage

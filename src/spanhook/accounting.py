@@ -3,7 +3,8 @@
 from spanhook import own, semconv
 from spanhook.binding import Bound
 from spanhook.encoding import encodable
-from spanhook.metrics import COST, UNPRICED, counts
+from spanhook.errors import internal
+from spanhook.metrics import COST, UNCOUNTED, UNPRICED, counts
 from spanhook.pricing import prices
 from spanhook.record import Record
 from spanhook.semconv import Decision, Phase
@@ -20,6 +21,13 @@ def account(op: Record) -> None:
     if op.accounted or not op.called:
         return
     op.accounted = True
+    try:
+        _account(op)
+    except Exception as error:
+        internal.report("accounting", error, lost=1)
+
+
+def _account(op: Record) -> None:
     kind = op.kind
     if kind == "tool.execute":
         _roll_up(op, op.name, None)
@@ -64,6 +72,8 @@ def account(op: Record) -> None:
         vector[COST] += used.cost_nano
     else:
         vector[UNPRICED] += used.unpriced_tokens
+    if used.uncounted:
+        vector[UNCOUNTED] += 1
     if kind == "llm.call":
         used.llm_calls = 1
     if op.parent is not None:
@@ -82,6 +92,13 @@ def _roll_up(op: Record, model: str, used: Usage | None) -> None:
 
 def tally(op: Record, bound: Bound, decision: Decision, spent_ns: int, phase: Phase) -> None:
     """Count a decision of a hook about an operation in this phase, and its time."""
+    try:
+        _tally(op, bound, decision, spent_ns, phase)
+    except Exception as error:
+        internal.report("accounting", error, lost=1)
+
+
+def _tally(op: Record, bound: Bound, decision: Decision, spent_ns: int, phase: Phase) -> None:
     settings = telemetry.settings
     cell = counts.decisions.cell(
         (

@@ -9,8 +9,7 @@ from typing import Any
 
 from spanhook.absorption import Absorbed
 from spanhook.current import InHook
-from spanhook.errors import internal
-from spanhook.finishing import Run, afinish, apasses, finish, passes, start
+from spanhook.finishing import Run, afinish, apasses, finish, passes, prepared, start
 from spanhook.lifecycle import begin, enter, fail, outcome, restore, settle, standing_in
 from spanhook.proxies import hand_over, overhear, stream_sort
 from spanhook.record import Record
@@ -26,7 +25,7 @@ def call(shape: Shape, wrapped: Callable[..., Any], instance: Any, args: Args, k
     if op is None:
         return wrapped(*args, **kwargs)
     if isinstance(op, Absorbed):
-        args, kwargs = _prepared(shape, instance, args, kwargs)
+        args, kwargs = prepared(shape, instance, args, kwargs)
         with op:
             result = wrapped(*args, **kwargs)
         return overhear(op, instance, args, kwargs, result)
@@ -36,7 +35,7 @@ def call(shape: Shape, wrapped: Callable[..., Any], instance: Any, args: Args, k
         if op.error is None and (run is None or passes(op, run)):
             op.called = True
             if shape.prepare is not None:
-                op.args, op.kwargs = _prepared(shape, instance, op.args, op.kwargs)
+                op.args, op.kwargs = prepared(shape, instance, op.args, op.kwargs)
             try:
                 result = wrapped(*op.args, **op.kwargs)
             except BaseException as error:
@@ -60,7 +59,7 @@ async def acall(shape: Shape, wrapped: Callable[..., Awaitable[Any]], instance: 
         if op is None:
             return await wrapped(*args, **kwargs)
         if isinstance(op, Absorbed):
-            args, kwargs = _prepared(shape, instance, args, kwargs)
+            args, kwargs = prepared(shape, instance, args, kwargs)
             with op:
                 result = await wrapped(*args, **kwargs)
             return overhear(op, instance, args, kwargs, result)
@@ -106,20 +105,10 @@ async def acall_for(held: Held, wrapped: Callable[..., Awaitable[Any]], args: Ar
         raise
 
 
-def _prepared(shape: Shape, instance: Any, args: Args, kwargs: Kwargs) -> tuple[Args, Kwargs]:
-    """The arguments of a call that is about to be made, with the last changes of our own."""
-    if shape.prepare is not None:
-        try:
-            return shape.prepare(instance, args, kwargs)
-        except Exception as error:
-            internal.report("extract.prepare", error)
-    return args, kwargs
-
-
 async def _make(op: Record, wrapped: Callable[..., Awaitable[Any]]) -> None:
     op.called = True
     if op.shape.prepare is not None:
-        op.args, op.kwargs = _prepared(op.shape, op.instance, op.args, op.kwargs)
+        op.args, op.kwargs = prepared(op.shape, op.instance, op.args, op.kwargs)
     try:
         result = await wrapped(*op.args, **op.kwargs)
     except BaseException as error:

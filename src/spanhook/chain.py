@@ -8,6 +8,7 @@ import asyncio
 from collections.abc import Awaitable, Callable
 from typing import Any
 
+from spanhook.async_library import is_being_cancelled, is_cancellation
 from spanhook.binding import AROUND, BEFORE, WRAP, Bound
 from spanhook.clock import clock
 from spanhook.copying import alike
@@ -39,7 +40,7 @@ class Chain:
         direct: Makes the call from within the chain, where parking is impossible; ``None`` where it cannot be.
     """
 
-    __slots__ = ("_conclude", "_direct", "_host", "_is_async", "_marker", "_op", "_plan", "_ran", "_tally", "_verdicts")
+    __slots__ = ("_conclude", "_direct", "_is_async", "_marker", "_op", "_plan", "_ran", "_tally", "_verdicts")
 
     def __init__(
         self,
@@ -54,14 +55,11 @@ class Chain:
         self._conclude, self._direct = conclude, direct
         self._marker = InHook(op)
         self._tally, self._verdicts = tally, Verdicts(op, tally)
-        self._host: Host | None = None
         self._ran: list[Bound] = []
 
     def _hosted(self) -> Host:
-        """How hooks are waited for here; only made where one has to be."""
-        if self._host is None:
-            self._host = host_for(self._op, is_async=self._is_async)
-        return self._host
+        """How hooks are waited for here: what is left of a chain may run elsewhere than it began."""
+        return host_for(is_async=self._is_async)
 
     async def run(self, passed: Passed | None = None) -> None:
         """Run the gates from where ``passed`` got to, park while the call is made, then run what comes after it."""
@@ -132,7 +130,7 @@ class Chain:
         if error is None and value is not None:
             error = value if isinstance(value, Reject) else HookError(_RETURNED.format(type(value).__name__))
         if error is not None:
-            self._verdicts.failed(bound, error, spent)
+            self._verdicts.failed(bound, _meant(error), spent)
         elif view._changed:
             await self._judge(bound, spent, view, again=again)
         else:
@@ -225,7 +223,9 @@ class Chain:
         current.set(op)
         spent = clock.now() - started - inside
         failure = view.error if called else None
-        left_alive = isinstance(op.error, asyncio.CancelledError) and not isinstance(error, asyncio.CancelledError)
+        if error is not None and not is_cancellation(failure):
+            error = _meant(error)
+        left_alive = isinstance(op.error, asyncio.CancelledError) and not is_cancellation(error)
         if left_alive and not host.moves_async and host.cancelling() == cancelling:
             # The hook itself cancelled the call, as `asyncio.timeout` does, and has taken it back.
             op.error = failure = error or TimeoutError(f"hook {bound.name!r} gave up on the call")
@@ -331,6 +331,8 @@ class Chain:
                     value = await self._hosted().settle(view, bound.timeout_ns, value)
         except BaseException as raised:
             value, error = None, raised
+        if error is not None:
+            error = _meant(error)
         spent = clock.now() - started
         if not view._locked:
             view._locked = TIMED_OUT if isinstance(error, TimedOut) else RETURNED
@@ -351,6 +353,15 @@ class Chain:
 
 
 _RETURNED = "it returned a {}, which says nothing; raise Reject(...) to refuse, op.respond(...) to answer"
+
+
+def _meant(error: BaseException) -> BaseException:
+    """What left a hook; a cancellation that nobody asked for is its failure, and not the end of the call."""
+    if isinstance(error, asyncio.CancelledError) and not is_being_cancelled():
+        failure = HookError("it was left by a CancelledError, although nobody cancelled the call")
+        failure.__cause__ = error
+        return failure
+    return error
 
 
 def _given(value: Any) -> Any:

@@ -10,7 +10,6 @@ from opentelemetry.metrics import MeterProvider
 from opentelemetry.trace import TracerProvider
 
 from spanhook import semconv
-from spanhook.checking import Placed
 from spanhook.errors import ConfigurationError, RequirementError, log
 from spanhook.foreign import bound_libraries, swallowing
 from spanhook.hook import Hook
@@ -19,11 +18,13 @@ from spanhook.instrument import installed, instrumentor, names
 from spanhook.instrument.engine import BOUND, Instrumentor
 from spanhook.instrument.known import SWALLOWING
 from spanhook.instrument.providers import providers
+from spanhook.instrument.threads import threads
 from spanhook.instrument.unbound import named
 from spanhook.instrument.watching import Rule, watch
 from spanhook.lifecycle import registry
 from spanhook.loading import load_hooks
 from spanhook.loops import ready_for_exit
+from spanhook.places import Placed
 from spanhook.pricing import prices
 from spanhook.processor import attach, detach, listening
 from spanhook.registry import Hooks
@@ -107,8 +108,8 @@ def instrument(
     required = names(require)
     allowed = None if settings is None else named(settings.allow)
     with ExitStack() as undo:
-        undo.callback(setattr, registry, "tell", registry.tell)
-        registry.tell = None  # until libraries are bound
+        undo.callback(setattr, registry, "examine", registry.examine)
+        registry.examine = None  # until libraries are bound
         use = _report(Use(settings, tracer_provider, meter_provider, logger_provider), undo)
         undo.callback(registry.mark())
         for one in given:
@@ -126,7 +127,7 @@ def instrument(
         watch.check()
         prices.load()
         ready_for_exit()
-        registry.tell = telling(_active)
+        registry.examine = telling(_active)
         undo.pop_all()
     for library in added:
         if not library.supported:
@@ -147,6 +148,7 @@ def _report(asked: Use, undo: ExitStack) -> Use:
     if before is None:
         undo.callback(_stop)
         providers.bind()
+        threads.bind()
     elif use != before:
 
         def back() -> None:
@@ -179,6 +181,7 @@ def _stop() -> None:
     global _use
     _use = None
     providers.restore()
+    threads.restore()
     telemetry.stop()
 
 
@@ -209,7 +212,7 @@ def _unbind(library: Instrumentor) -> None:
 def uninstrument() -> None:
     """Take every wrapper off and every hook out. Operations under way end as they would have."""
     watch.follow(Rule())
-    registry.tell = None
+    registry.examine = None
     for library in reversed(list(_active)):
         _unbind(library)
     detach()

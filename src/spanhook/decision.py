@@ -13,7 +13,7 @@ class DecisionRecord:
     Attributes:
         hook: The hook's name.
         event: Kind and phase, such as ``tool.execute.pre``.
-        decision: ``reject``, ``modify``, ``replace``, ``pause``, ``error``, ``timeout`` or ``skipped``.
+        decision: ``reject``, ``modify``, ``replace``, ``pause``, ``error``, ``timeout``, ``skipped`` or ``too_late``.
         reason: The hook's own words, or what went wrong.
         duration_ns: The hook's own time in nanoseconds, without what it called next.
         fail_mode: ``open`` or ``closed``: what a failure of this hook means.

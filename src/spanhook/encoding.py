@@ -1,9 +1,13 @@
-"""Strings that can be exported: OTLP is UTF-8, which has no lone surrogates, and one of them costs its whole batch."""
+"""Values that can be exported: OTLP has strings of UTF-8, without lone surrogates, and integers of 64 bits.
+
+One that it has not costs its whole batch.
+"""
 
 import re
 from collections.abc import MutableMapping
 from typing import Any
 
+_LEAST, _MOST = -(2**63), 2**63 - 1
 _SURROGATES = re.compile("[\ud800-\udfff]")
 
 
@@ -13,21 +17,31 @@ def encodable(text: str) -> str:
 
 
 def make_encodable(attributes: MutableMapping[str, Any]) -> None:
-    """Replace, in place, the strings among attribute values that cannot be exported."""
+    """Replace, in place, the strings and integers among attribute values that cannot be exported."""
     for name, value in attributes.items():
         kind = type(value)
         if kind is str:
             if not value.isascii():
                 attributes[name] = encodable(value)
+        elif kind is int:
+            if not _LEAST <= value <= _MOST:
+                attributes[name] = _in_range(value)
         elif kind is tuple or kind is list:
             attributes[name] = tuple(encodable(one) if type(one) is str else one for one in value)
 
 
+def _in_range(number: int) -> int:
+    """The nearest integer that there is."""
+    return max(_LEAST, min(number, _MOST))
+
+
 def encodable_body(value: Any) -> Any:
-    """The body of a log record with every string in it encodable."""
+    """The body of a log record with every string and integer in it encodable."""
     kind = type(value)
     if kind is str:
         return encodable(value)
+    if kind is int:
+        return _in_range(value)
     if kind is dict:
         return {encodable(str(name)): encodable_body(one) for name, one in value.items()}
     if kind is list:

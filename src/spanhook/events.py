@@ -108,6 +108,8 @@ def _ran(op: Record, error_type: str | None) -> dict[str, Any]:
     }
     if used.estimated:
         attributes[semconv.USAGE_ESTIMATED] = True
+    if used.uncounted:
+        attributes[semconv.USAGE_UNCOUNTED] = used.uncounted
     if used.cost_usd is not None:
         attributes[semconv.COST_USD] = used.cost_usd
     if error_type:

@@ -3,24 +3,26 @@
 import asyncio
 from collections.abc import Awaitable, Callable, Iterable, Iterator
 from concurrent.futures import wait
-from contextlib import suppress
+from contextlib import nullcontext, suppress
 from contextvars import copy_context
 from functools import partial
 from types import CoroutineType
 from typing import TYPE_CHECKING, Any
 
 from spanhook.accounting import account, tally
+from spanhook.async_library import running_loop, under_trio
 from spanhook.chain import Chain
 from spanhook.driving import astep, drive, step
 from spanhook.errors import internal
 from spanhook.hook import Reject
 from spanhook.lifecycle import begin, conclude, end, enter, outcome, restore
-from spanhook.loops import private_loop
+from spanhook.loops import private_loops
 from spanhook.plain import pass_plain
 from spanhook.record import Record
-from spanhook.shape import Following
+from spanhook.shape import Args, Following, Kwargs, Shape, Withheld
 from spanhook.subscription import publish
 from spanhook.threads import reaper
+from spanhook.waiting import shielded
 
 if TYPE_CHECKING:
     Run = CoroutineType[Any, Any, None]
@@ -102,6 +104,8 @@ def finish(op: Record, run: Run | None) -> None:
         except Exception as error:
             internal.report("chain", error)
     conclude(op)
+    if op.withheld is not None:
+        drive(_hand_out(op, is_async=False))
     end(op)
 
 
@@ -109,7 +113,7 @@ async def afinish(op: Record, run: Run | None) -> None:
     """``finish`` for async code.
 
     Error hooks of a cancelled operation run in a task of their own, which is awaited once; cancelled again, it
-    finishes by itself.
+    finishes by itself. Under Trio they run in the caller's, shielded.
     """
     account(op)
     if isinstance(op.error, GeneratorExit):
@@ -130,9 +134,16 @@ async def afinish(op: Record, run: Run | None) -> None:
             internal.report("chain", error)
     if not apart or run is None:
         conclude(op)
+        if op.withheld is not None:
+            await _hand_out(op, is_async=True)
         end(op)
         return
-    task = asyncio.get_running_loop().create_task(_rest(op, run))
+    loop = running_loop()
+    if loop is None:  # Trio has no tasks that belong to nobody
+        with shielded() if under_trio() else nullcontext():
+            await _rest(op, run)
+        return
+    task = loop.create_task(_rest(op, run))
     _apart.add(task)
     task.add_done_callback(_apart.discard)
     with suppress(asyncio.CancelledError):
@@ -146,7 +157,53 @@ async def _rest(op: Record, run: Run) -> None:
     except Exception as error:
         internal.report("chain", error)
     conclude(op)
+    if op.withheld is not None:
+        await _hand_out(op, is_async=True)
     end(op)
+
+
+# ------------------------------------------------------------------------------- what leaves by other ways
+
+
+def prepared(shape: Shape, instance: Any, args: Args, kwargs: Kwargs) -> tuple[Args, Kwargs]:
+    """The arguments of a call that is about to be made, with the last changes of our own."""
+    if shape.prepare is not None:
+        try:
+            return shape.prepare(instance, args, kwargs)
+        except Exception as error:
+            internal.report("extract.prepare", error)
+    return args, kwargs
+
+
+async def _hand_out(op: Record, *, is_async: bool) -> None:
+    """Have what was withheld leave as hooks have decided. Where that raises, the call has failed with it."""
+    before = op.error
+    for way in op.withheld or ():
+        if not await _leave(op, way, is_async=is_async):
+            await _leave(op, way, is_async=is_async)  # what is left of it, now that the call has failed
+    if op.error is not before:
+        conclude(op)
+
+
+async def _leave(op: Record, way: Withheld, *, is_async: bool) -> bool:
+    steps = way.out()
+    while (do := _next(steps)) is not None:
+        try:
+            made = do(is_async)
+            if is_async and made is not None:
+                await made
+        except BaseException as error:
+            op.error = error
+            return not isinstance(error, Exception)
+    return True
+
+
+def _next(steps: Iterator[Callable[[bool], Any]]) -> Callable[[bool], Any] | None:
+    try:
+        return next(steps, None)
+    except Exception as error:
+        internal.report("withhold", error)
+        return None
 
 
 # ------------------------------------------------------------------------------- what a call has come to besides
@@ -170,7 +227,7 @@ async def _follow(op: Record, followers: Iterable[Following], *, is_async: bool)
             op.error = error
             return
         if instead is not None:
-            op.result, op.error = instead, None
+            op.result, op.error, op.replaced = instead, None, True
             return
 
 
@@ -235,7 +292,7 @@ def _finish_alone(op: Record, run: Run | None, is_async: bool, loop: asyncio.Abs
             return
         account(op)
         if loop is None or not loop.is_running() or not _rested_on(loop, op, run):
-            asyncio.run_coroutine_threadsafe(_rest(op, run), private_loop.get()).result(30.0)
+            asyncio.run_coroutine_threadsafe(_rest(op, run), private_loops.get().loop).result(30.0)
     finally:
         restore(held)
 

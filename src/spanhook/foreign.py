@@ -91,7 +91,18 @@ def described(attributes: Mapping[str, Any]) -> dict[str, Any]:
 def usage_of(attributes: Mapping[str, Any]) -> Usage | None:
     """Tokens as a span reports them, in the conventions' names or in OpenInference's."""
     for names in (_USAGE, _OPENINFERENCE_USAGE):
-        told = [attributes.get(name) for name in names]
-        if isinstance(told[0], int) or isinstance(told[1], int):
-            return Usage(*(count if isinstance(count, int) else 0 for count in told))
+        inputs, outputs, *details = (attributes.get(name) for name in names)
+        if inputs is None and outputs is None:
+            continue
+        used = Usage()
+        used.input_tokens = used.count(inputs, "input_tokens")
+        used.output_tokens = used.count(outputs, "output_tokens")
+        read, write, reasoning = (used.count(told, name) for told, name in zip(details, _DETAILS, strict=True))
+        used.cache_read_tokens = min(read, used.input_tokens)
+        used.cache_write_tokens = min(write, used.input_tokens - used.cache_read_tokens)
+        used.reasoning_tokens = min(reasoning, used.output_tokens)
+        return used
     return None
+
+
+_DETAILS = ("cache_read_tokens", "cache_write_tokens", "reasoning_tokens")

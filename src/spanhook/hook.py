@@ -33,8 +33,8 @@ class Reject(SpanhookError):
             own error result, so that the model can go on. ``"run"`` also refuses every later operation of the run,
             and the run itself ends with this exception whatever the framework does.
 
-    One may be made in advance and raised again and again: every refusal is a copy of it. Subclasses keep their class and
-    attributes when they are copied or pickled, whatever their ``__init__`` takes.
+    One may be made in advance and raised again and again: every refusal is a copy of it. Subclasses keep their class
+    and attributes when they are copied or pickled, whatever their ``__init__`` takes.
 
     Raises:
         ValueError: ``scope`` is neither, or ``status_code`` is no number.

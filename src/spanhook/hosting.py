@@ -1,23 +1,29 @@
 """Where a hook's code runs and how it is waited for: the one difference between hooks on sync and on async calls.
 
-On async calls an async hook runs in the call's own task; on sync calls it runs on spanhook's loop while the caller's
-thread waits. Blocking hooks run in worker threads in both.
+On async calls an async hook runs in the call's own task; on sync calls, and on those of Trio, it runs on a loop of
+spanhook's while the caller waits: its thread on sync calls, its task under Trio. Blocking hooks run in worker threads.
 """
 
 import asyncio
 from collections.abc import Awaitable, Callable, Coroutine
+from concurrent.futures import Future
+from contextlib import AbstractContextManager, nullcontext
 from contextvars import copy_context
+from time import monotonic
 from typing import Any
 
-from spanhook.current import InHook
+from spanhook.async_library import is_cancellation, running
 from spanhook.driving import rest
 from spanhook.errors import HookError, SealedError, internal
-from spanhook.loops import NEXT, Remote
 from spanhook.operation import TIMED_OUT, Operation
-from spanhook.record import Record
+from spanhook.remote import NEXT, SLICE_S, Remote
 from spanhook.threads import Workers
+from spanhook.waiting import AsyncioBell, Bell, TrioBell, shielded
 
 workers = Workers("spanhook-hook")
+START_S = 1.0
+"""How long a blocking hook may wait for a worker, if its own time is not longer."""
+_SHORTEST_S = 0.001
 
 Outcome = tuple[Any, BaseException | None]
 
@@ -29,26 +35,32 @@ class TimedOut(Exception):
 class Host:
     """Hosts hooks of a sync call: whatever has to be waited for is waited for in the caller's thread."""
 
-    def __init__(self, op: Record) -> None:
-        self._op = op
-        self._marker = InHook(op)
-
-    @property
-    def moves_async(self) -> bool:
-        """Whether async hooks run in another thread than the call."""
-        return True
+    moves_async = True
+    """Whether async hooks run in another thread than the call."""
+    translates = False
+    """Whether calls are cancelled otherwise than the hooks, which always are asyncio's."""
 
     def cancelling(self) -> int:
         """How often the cancellation of the call's task has been asked for and not been taken back."""
         return 0
 
+    def bell(self) -> Bell:
+        """What the caller waits with."""
+        return Bell()
+
     async def blocking(
         self, view: Operation, limit_ns: int | None, function: Callable[..., Any], args: tuple[Any, ...]
     ) -> Outcome:
         """Run plain code in a worker; returns what it returned and raised."""
-        future = workers.submit(copy_context().run, _outcome, function, args)
+        begun: list[float] = []
+
+        def run() -> Outcome:
+            begun.append(monotonic())
+            return _outcome(function, args)
+
+        future = workers.submit(copy_context().run, run)
         try:
-            return await self._worker(future, limit_ns)
+            return await self._worker(view, future, begun, _seconds(limit_ns))
         except BaseException as error:
             view._locked = TIMED_OUT
             workers.abandon(future)
@@ -58,8 +70,24 @@ class Host:
                 raise TimedOut from None
             raise
 
-    async def _worker(self, future: Any, limit_ns: int | None) -> Outcome:
-        return future.result(_seconds(limit_ns))
+    async def _worker(
+        self,
+        view: Operation,  # noqa: ARG002
+        future: "Future[Outcome]",
+        begun: list[float],
+        seconds: float | None,
+    ) -> Outcome:
+        """Wait for a worker. Its time runs from where it begins; until then it has a second at least."""
+        limit, asked, bell = float("inf") if seconds is None else seconds, monotonic(), self.bell()
+        future.add_done_callback(lambda _future: bell.ring())
+        since, own = asked, limit
+        # In slices, and not by `Future.result` or `wait_for`: on Python 3.11 that loses a cancellation which comes as
+        # the future gets done.
+        while not await bell.heard(min(max(since + own - monotonic(), _SHORTEST_S), SLICE_S)):
+            since, own = (begun[0], limit) if begun else (asked, max(limit, START_S))
+            if monotonic() - since >= own:
+                raise TimeoutError
+        return future.result()
 
     async def settle(self, view: Operation, limit_ns: int | None, awaitable: Awaitable[Any]) -> Any:
         """Await what an async hook returned.
@@ -75,18 +103,18 @@ class Host:
             if isinstance(awaitable, Coroutine):
                 awaitable.close()
 
-        remote = Remote(call, copy_context(), discard)
-        self._wait(remote, view, limit_ns, starting=True)
+        remote = Remote(call, copy_context(), self.bell(), _name(awaitable), discard)
+        await self._wait(remote, view, limit_ns, starting=True)
         if remote.error is not None:
             raise remote.error
         return remote.result
 
-    def _wait(self, remote: Remote, view: Operation, limit_ns: int | None, *, starting: bool = False) -> str:
-        """Wait for a hook on the private loop; one that is not waited for any more is cancelled and sealed."""
+    async def _wait(self, remote: Remote, view: Operation, limit_ns: int | None, *, starting: bool = False) -> str:
+        """Wait for a hook on a loop of ours; one that is not waited for any more is cancelled and sealed."""
         try:
             if starting:
                 remote.start()
-            return remote.wait(_seconds(limit_ns))
+            return await remote.wait(_seconds(limit_ns))
         except BaseException as error:
             remote.cancel()
             view._locked = TIMED_OUT
@@ -109,31 +137,60 @@ class Host:
 
             return await function(view, _once(call_next))
 
-        remote = Remote(call, copy_context())
-        if self._wait(remote, view, limit_ns, starting=True) == NEXT:
+        remote = Remote(call, copy_context(), self.bell(), _name(function))
+        if await self._wait(remote, view, limit_ns, starting=True) == NEXT:
             await proceed(False)
-            remote.resume(None if view.error is not None else view.result, view.error)
-            self._wait(remote, view, limit_ns)
+            failure = told = view.error
+            if failure is not None and self.translates and is_cancellation(failure):
+                told = asyncio.CancelledError()
+            # What nobody waits for any more is ended elsewhere than it began.
+            host = self if self is SYNC else host_for(is_async=True)
+            remote.resume(None if failure is not None else view.result, told, host.bell())
+            await host._wait(remote, view, limit_ns)
+            if failure is not None and remote.error is told:
+                raise failure
         if remote.error is not None:
             raise remote.error
         return remote.result
 
 
-class AsyncHost(Host):
-    """Hosts hooks of an async call: async hooks run in the call's own task, on its own loop."""
+class TrioHost(Host):
+    """Hosts hooks of a call that Trio runs: they are hosted as on sync calls, but the caller's task waits for them.
 
-    @property
-    def moves_async(self) -> bool:
-        return False
+    Trio cancels again wherever something is awaited. Hooks that are to see how a cancelled call ends are shielded.
+    """
+
+    translates = True
+
+    def bell(self) -> Bell:
+        return TrioBell()
+
+    async def _worker(
+        self, view: Operation, future: "Future[Outcome]", begun: list[float], seconds: float | None
+    ) -> Outcome:
+        with self._scope(view):
+            return await super()._worker(view, future, begun, seconds)
+
+    async def _wait(self, remote: Remote, view: Operation, limit_ns: int | None, *, starting: bool = False) -> str:
+        with self._scope(view):
+            return await super()._wait(remote, view, limit_ns, starting=starting)
+
+    @staticmethod
+    def _scope(view: Operation) -> AbstractContextManager[Any]:
+        return shielded() if is_cancellation(view._record.error) else nullcontext()
+
+
+class AsyncHost(Host):
+    """Hosts hooks of a call that asyncio runs: async hooks run in the call's own task, on its own loop."""
+
+    moves_async = False
+
+    def bell(self) -> Bell:
+        return AsyncioBell()
 
     def cancelling(self) -> int:
         task = asyncio.current_task()
         return task.cancelling() if task is not None else 0
-
-    async def _worker(self, future: Any, limit_ns: int | None) -> Outcome:
-        # Not `wait_for`: on Python 3.11 it loses a cancellation that comes as the future gets done.
-        async with asyncio.timeout(_seconds(limit_ns)):
-            return await asyncio.wrap_future(future)
 
     async def settle(self, view: Operation, limit_ns: int | None, awaitable: Awaitable[Any]) -> Any:  # noqa: ARG002
         if isinstance(awaitable, Coroutine):
@@ -186,15 +243,13 @@ async def _within(timer: asyncio.Timeout, awaitable: Awaitable[Any]) -> Any:
     return result
 
 
-def host_for(op: Record, *, is_async: bool) -> Host:
-    """The host for hooks of ``op``: async calls outside of asyncio (Trio) are hosted as sync ones."""
-    if is_async:
-        try:
-            asyncio.get_running_loop()
-        except RuntimeError:
-            return Host(op)
-        return AsyncHost(op)
-    return Host(op)
+SYNC = Host()
+_BY_LIBRARY: dict[str, Host] = {"asyncio": AsyncHost(), "trio": TrioHost(), "": SYNC}
+
+
+def host_for(*, is_async: bool) -> Host:
+    """The host for hooks of a call; async calls that nobody runs whom we know are hosted as sync ones."""
+    return _BY_LIBRARY[running()] if is_async else SYNC
 
 
 def _once(call_next: Callable[[], Awaitable[Any]]) -> Callable[[], Awaitable[Any]]:
@@ -219,3 +274,7 @@ def _outcome(function: Callable[..., Any], args: tuple[Any, ...]) -> Outcome:
 
 def _seconds(nanoseconds: int | None) -> float | None:
     return None if nanoseconds is None else nanoseconds / 1e9
+
+
+def _name(given: Any) -> str:
+    return getattr(given, "__qualname__", type(given).__qualname__)

@@ -3,7 +3,6 @@
 Who makes the call, and how it is waited for, is not known here; see ``calls`` and ``streams``.
 """
 
-import asyncio
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from functools import partial
@@ -15,6 +14,7 @@ from opentelemetry.trace import INVALID_SPAN, get_current_span
 from spanhook import semconv
 from spanhook.absorption import Absorbed, Part, absorbed
 from spanhook.accounting import tally
+from spanhook.async_library import is_cancellation
 from spanhook.attached import get_context, set_context
 from spanhook.clock import clock
 from spanhook.context import NOBODY, ambient
@@ -238,7 +238,8 @@ def told(op: Record, attributes: dict[str, Any], used: Usage | None) -> None:
 def conclude(op: Record) -> None:
     """Work out status and phase from what stands in ``op.error``."""
     error = op.error
-    if op.latch is not None and op.parent is None and not op.foreign and not isinstance(error, _NOT_OURS):
+    outside = isinstance(error, _NOT_OURS) or is_cancellation(error)
+    if op.latch is not None and op.parent is None and not (op.foreign or outside):
         error = op.error = op.latch
     if isinstance(error, RunStopped):
         error = op.error = error.reject
@@ -249,7 +250,7 @@ def conclude(op: Record) -> None:
         op.phase, op.status = "error", "rejected"
     elif (status := control(error)) is not None:
         op.phase, op.status = "post", status
-    elif isinstance(error, asyncio.CancelledError | KeyboardInterrupt):
+    elif isinstance(error, KeyboardInterrupt) or is_cancellation(error):
         op.phase, op.status = "error", "cancelled"
     elif isinstance(error, GeneratorExit):
         op.phase, op.status = "post", "abandoned"
@@ -257,8 +258,8 @@ def conclude(op: Record) -> None:
         op.phase, op.status = "error", "error"
 
 
-_NOT_OURS = (asyncio.CancelledError, KeyboardInterrupt, SystemExit, GeneratorExit)
-"""Ends that come from outside of the run; a rejection does not hide them."""
+_NOT_OURS = (KeyboardInterrupt, SystemExit, GeneratorExit)
+"""Ends that, like cancellations, come from outside of the run; a rejection does not hide them."""
 
 
 def end(op: Record) -> None:

@@ -1,230 +1,235 @@
-"""The event loop on which async hooks run when the call they belong to is a sync one."""
+"""The event loops on which async hooks run when the call they belong to is a sync one, or one of Trio's.
+
+One serves all, until a hook blocks it, ends it or closes it: then the next hooks run on another.
+"""
 
 import asyncio
 import contextvars
 import os
 import threading
-import weakref
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Coroutine, Generator
+from contextlib import suppress
 from time import monotonic
-from typing import Any, Generic, TypeVar
+from typing import Any, NamedTuple, Protocol
 
-from spanhook.errors import HookError
-from spanhook.threads import NONE_AT_EXIT, DaemonExecutor, reaper
+from spanhook.errors import Repeats, internal, log
+from spanhook.threads import NONE_AT_EXIT, DaemonExecutor, OwnThread, reaper
 
-T = TypeVar("T")
-
-NEXT, DONE = "next", "done"
-_SLICE = 0.25
-"""Seconds."""
-
-_CROSS_LOOP = ("different loop", "different event loop", "Event loop is closed")
+MAX_LOOPS = 8
+BLOCK_S = 0.01
+"""A step of a task that takes longer than this is time that others have lost."""
+STALL_S = 0.2
+"""After so many seconds in one step a loop counts as hung, until it comes back."""
 
 
-class PrivateLoop:
-    """One event loop in a daemon thread, started when first needed and again in every forked child."""
+class Owner(Protocol):
+    """Whose tasks run on a loop.
+
+    Attributes:
+        name: What messages call it.
+        blocked: Seconds in which its tasks let no others run.
+    """
+
+    name: str
+    blocked: float
+
+
+class Stepping(NamedTuple):
+    """A step that a task is taking just now."""
+
+    owner: Owner | None
+    since: float
+
+
+owner: contextvars.ContextVar[Owner | None] = contextvars.ContextVar("spanhook.owner", default=None)
+"""Whose task it is, also in the tasks that it starts."""
+
+_repeats = Repeats()
+
+
+class LoopThread(OwnThread):
+    """The thread of one of our loops, which must never wait for any of them."""
+
+
+class OwnLoop:
+    """One event loop in a daemon thread.
+
+    Attributes:
+        blocked: Seconds in which one task let no others run.
+        stepping: The step that is being taken.
+        hung: Nothing is to be started here, until the step under way has ended.
+    """
+
+    def __init__(self) -> None:
+        self.blocked = 0.0
+        self.stepping: Stepping | None = None
+        self.hung = False
+        self.loop = asyncio.new_event_loop()
+        self.loop.set_default_executor(DaemonExecutor())
+        self.loop.set_task_factory(self._task)  # pyright: ignore[reportArgumentType]
+        self._thread = LoopThread(self._run, "spanhook-loop")
+        try:
+            self._thread.start()
+        except RuntimeError:
+            self.loop.close()
+            raise
+
+    def _run(self) -> None:
+        asyncio.set_event_loop(self.loop)
+        while not self.loop.is_closed():
+            try:
+                self.loop.run_forever()  # returns where a hook calls `loop.stop()`
+            except Exception as error:
+                log.error("spanhook: an event loop for async hooks has failed; another is used", exc_info=error)
+                with suppress(Exception):
+                    self.loop.close()
+                return
+            except BaseException as error:
+                # `SystemExit` and `KeyboardInterrupt` leave the loop by every task that raises them. The hook's own
+                # gets to whoever waits for it; those of tasks that a hook left behind have nobody to go to.
+                log.debug("spanhook: a task of an async hook raised %s", type(error).__name__)
+
+    def _task(
+        self, loop: asyncio.AbstractEventLoop, coroutine: Coroutine[Any, Any, Any], **kwargs: Any
+    ) -> "asyncio.Task[Any]":
+        context: contextvars.Context | None = kwargs.get("context")
+        whose = owner.get() if context is None else context.get(owner)
+        return asyncio.Task(_Timed(coroutine, self, whose), loop=loop, **kwargs)
+
+    def call(self, function: Callable[..., None], *args: Any) -> None:
+        """Have something called on the loop; nothing where it is closed."""
+        with suppress(RuntimeError):
+            self.loop.call_soon_threadsafe(function, *args)
+
+    @property
+    def alive(self) -> bool:
+        return self._thread.is_alive() and not self.loop.is_closed()
+
+    @property
+    def free(self) -> bool:
+        """Whether something may be started here."""
+        return not self.hung and self.alive and (self.stepping is None or not self.stuck(monotonic()))
+
+    def stuck(self, now: float) -> bool:
+        """Whether one step has taken so long that others should not wait for its end; then it counts as hung."""
+        stepping = self.stepping
+        if stepping is None or now - stepping.since < STALL_S:
+            return False
+        self.give_up("a task" if stepping.owner is None else f"async hook {stepping.owner.name!r}")
+        return True
+
+    def give_up(self, whose: str) -> None:
+        """Start nothing more here until the loop answers again."""
+        if self.hung:
+            return
+        self.hung = True
+        internal.counts["loop.hung"] += 1
+        self.call(self._back)
+        if _repeats.due(whose) is not None:
+            log.warning(
+                "spanhook: %s blocks the event loop of async hooks on sync calls; await what takes long there, "
+                "or make it a plain function with blocking=True",
+                whose,
+            )
+
+    def _back(self) -> None:
+        self.hung = False
+
+    def lost(self, now: float, mine: Owner) -> float:
+        """Seconds that others than ``mine`` have taken from everybody here so far, the step under way included."""
+        lost, stepping = self.blocked - mine.blocked, self.stepping
+        if stepping is not None and stepping.owner is not mine and now - stepping.since > BLOCK_S:
+            lost += now - stepping.since
+        return lost
+
+
+class _Timed(Coroutine[Any, Any, Any]):
+    """A coroutine whose steps are timed."""
+
+    __slots__ = ("_coroutine", "_home", "_owner")
+
+    def __init__(self, coroutine: Coroutine[Any, Any, Any], home: OwnLoop, whose: Owner | None) -> None:
+        self._coroutine, self._home, self._owner = coroutine, home, whose
+
+    def send(self, value: Any, /) -> Any:
+        return self._step(self._coroutine.send, value)
+
+    def throw(self, *error: Any) -> Any:
+        return self._step(self._coroutine.throw, *error)
+
+    def _step(self, step: Callable[..., Any], *args: Any) -> Any:
+        home, since = self._home, monotonic()
+        home.stepping = Stepping(self._owner, since)
+        try:
+            return step(*args)
+        finally:
+            home.stepping = None
+            took = monotonic() - since
+            if took > BLOCK_S:
+                home.blocked += took
+                if self._owner is not None:
+                    self._owner.blocked += took
+
+    def close(self) -> None:
+        self._coroutine.close()
+
+    def __await__(self) -> Generator[Any, Any, Any]:
+        return self._coroutine.__await__()
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._coroutine, name)  # asyncio shows its code and frame
+
+
+class PrivateLoops:
+    """The loops there are: one, and as many more as are blocked, up to ``MAX_LOOPS``; a forked child has its own."""
 
     def __init__(self) -> None:
         self.renew()
 
     def renew(self) -> None:
         self._lock = threading.Lock()
-        self._loop: asyncio.AbstractEventLoop | None = None
-        self._thread: threading.Thread | None = None
+        self._loops: tuple[OwnLoop, ...] = ()
 
-    def get(self) -> asyncio.AbstractEventLoop:
-        """The running loop."""
-        loop = self._loop
-        if loop is None:
-            with self._lock:
-                if self._loop is None:
-                    self._start()
-                loop = self._loop
-        assert loop is not None
-        return loop
+    def get(self) -> OwnLoop:
+        """The first loop that is free, started if need be; if none is and no more may be, the last.
 
-    def _start(self) -> None:
-        loop = asyncio.new_event_loop()
-        loop.set_default_executor(DaemonExecutor())
-        self._thread = threading.Thread(target=self._run, args=(loop,), name="spanhook-loop", daemon=True)
-        self._thread.start()
-        self._loop = loop
-        if NONE_AT_EXIT:
-            loop.call_soon_threadsafe(loop.run_in_executor, None, int)
-
-    def _run(self, loop: asyncio.AbstractEventLoop) -> None:
-        asyncio.set_event_loop(loop)
-        loop.run_forever()
+        Raises:
+            RuntimeError: There is none, and the interpreter is leaving and starts no thread.
+        """
+        for one in self._loops:
+            if one.free:
+                return one
+        with self._lock:
+            kept = tuple(one for one in self._loops if one.alive)
+            for one in kept:
+                if one.free:
+                    return one
+            if len(kept) < MAX_LOOPS:
+                try:
+                    kept += (OwnLoop(),)
+                except RuntimeError:
+                    if not kept:
+                        raise
+            self._loops = kept
+            return kept[-1]
 
     def here(self) -> bool:
-        """Whether the caller is the loop's own thread, which must never wait for it."""
-        return self._thread is threading.current_thread()
+        """Whether the caller is one of the loops' own threads."""
+        return isinstance(threading.current_thread(), LoopThread)
 
 
-private_loop = PrivateLoop()
+private_loops = PrivateLoops()
 
 
 def ready_for_exit() -> None:
     """Start what hooks may need in the last ``atexit`` handler, where it cannot be started then."""
     if NONE_AT_EXIT:
         reaper.start()
-        private_loop.get()
+        private_loops.get().call(_start_worker)
 
 
-os.register_at_fork(after_in_child=private_loop.renew)
+def _start_worker() -> None:
+    asyncio.get_running_loop().run_in_executor(None, int)
 
 
-class Remote:
-    """A coroutine on the private loop, seen from the thread that waits for it.
-
-    The coroutine may hand control back in the middle with ``call_next`` and is gone on with by ``resume``; so the call
-    that a hook wraps stays in the caller's thread and context.
-
-    Args:
-        make: Makes the coroutine.
-        context: What it runs in.
-        discard: Called if it is cancelled, to close what it may not have begun to await.
-
-    Raises:
-        HookError: Made on the private loop's own thread, where waiting would be a deadlock.
-    """
-
-    def __init__(
-        self,
-        make: Callable[["Remote"], Coroutine[Any, Any, Any]],
-        context: contextvars.Context,
-        discard: Callable[[], None] = lambda: None,
-    ) -> None:
-        self._discard = discard
-        if private_loop.here():
-            discard()
-            raise HookError("an async hook cannot run for a sync call made on spanhook's own event loop")
-        self._loop = private_loop.get()
-        # Not a queue: those of CPython 3.11 to 3.13 may wait for ever if the time is over before they begin to wait.
-        self._news = threading.Lock()
-        self._news.acquire()
-        self._message = NEXT
-        self._task: asyncio.Task[Any] | None = None
-        self._paused: asyncio.Future[Any] | None = None
-        self._cancelled = False
-        self.result: Any = None
-        self.error: BaseException | None = None
-        self._make, self._context = make, context
-
-    def start(self) -> None:
-        """Set the coroutine going. Whatever interrupts the caller from here on must ``cancel`` it."""
-        self._loop.call_soon_threadsafe(self._begin)
-
-    def _begin(self) -> None:
-        if self._cancelled:
-            self._discard()
-            return
-        self._task = self._loop.create_task(self._make(self), context=self._context)
-        self._task.add_done_callback(self._finished)
-
-    def _finished(self, task: "asyncio.Task[Any]") -> None:
-        if task.cancelled():
-            self._discard()  # it may have been cancelled before its first step
-            self.error = asyncio.CancelledError()
-        else:
-            self.error = task.exception()
-            self.result = None if self.error is not None else task.result()
-        self._say(DONE)
-
-    def wait(self, seconds: float | None) -> str:
-        """Wait until the coroutine is ``DONE`` or wants the ``NEXT`` one to run.
-
-        Raises:
-            TimeoutError: Neither came in time.
-        """
-        left = float("inf") if seconds is None else seconds
-        until = monotonic() + left
-        # In slices: a signal that comes just before the wait begins would be seen only at its end.
-        while not self._news.acquire(timeout=max(0.0, min(left, _SLICE))):
-            left = until - monotonic()
-            if left <= 0:
-                raise TimeoutError
-        return self._message
-
-    def _say(self, message: str) -> None:
-        """Wake the waiting thread; only the loop's thread says anything."""
-        self._message = message
-        if self._news.locked():
-            self._news.release()
-
-    async def call_next(self) -> Any:
-        """Let the waiting thread go on; returns or raises what ``resume`` is given."""
-        self._paused = self._loop.create_future()
-        self._say(NEXT)
-        return await self._paused
-
-    def resume(self, result: Any, error: BaseException | None) -> None:
-        """Give the outcome of what ``call_next`` asked for."""
-        self._loop.call_soon_threadsafe(self._resume, result, error)
-
-    def _resume(self, result: Any, error: BaseException | None) -> None:
-        paused = self._paused
-        if paused is None or paused.done():
-            return
-        if error is None:
-            paused.set_result(result)
-        elif isinstance(error, StopIteration):  # a Future refuses it; PEP 479 turns it into this anyway
-            wrapped = RuntimeError("generator raised StopIteration")
-            wrapped.__cause__ = error
-            paused.set_exception(wrapped)
-        else:
-            paused.set_exception(error)
-
-    def cancel(self) -> None:
-        """Cancel the coroutine without waiting for it."""
-        self._loop.call_soon_threadsafe(self._cancel)
-
-    def _cancel(self) -> None:
-        self._cancelled = True
-        if self._task is not None:
-            self._task.cancel()
-
-
-class PerLoop(Generic[T]):
-    """What ``per_loop`` returns: call it inside a hook to get this event loop's own resource."""
-
-    def __init__(self, factory: Callable[[], T]) -> None:
-        self._factory = factory
-        self._made: weakref.WeakKeyDictionary[asyncio.AbstractEventLoop, T] = weakref.WeakKeyDictionary()
-
-    def __call__(self) -> T:
-        """The resource of the running loop, made when first asked for.
-
-        Raises:
-            RuntimeError: There is no running event loop.
-        """
-        loop = asyncio.get_running_loop()
-        try:
-            return self._made[loop]
-        except KeyError:
-            made = self._made[loop] = self._factory()
-            return made
-
-
-def per_loop(factory: Callable[[], T]) -> PerLoop[T]:
-    """Keep one resource per event loop.
-
-    Write ``clients = spanhook.per_loop(httpx.AsyncClient)`` beside your hooks, and ``clients()`` inside them.
-
-    An async hook runs on the application's loop for async calls and on spanhook's own loop for sync ones; clients and
-    pools are bound to the loop that first used them, so one shared between the two would fail.
-
-    Args:
-        factory: Makes the resource; called once per loop, on that loop.
-    """
-    return PerLoop(factory)
-
-
-def cross_loop_hint(error: BaseException) -> str:
-    """A sentence naming the fix if ``error`` looks like a resource used on another loop than its own, else empty."""
-    if isinstance(error, RuntimeError) and any(sign in str(error) for sign in _CROSS_LOOP):
-        return (
-            "; async hooks run on the call's own loop for async calls and on spanhook's loop for sync ones: "
-            "make the client with spanhook.per_loop(factory)"
-        )
-    return ""
+os.register_at_fork(after_in_child=private_loops.renew)

@@ -19,7 +19,7 @@ from spanhook.version import __version__
 
 SCOPE = "spanhook"
 BUCKETS = ("input", "cache_read", "cache_write", "output", "reasoning")
-COST, UNPRICED = 5, 6
+COST, UNPRICED, UNCOUNTED = 5, 6, 7
 
 #: Attribute names of the keys of ``counts.usage`` and ``counts.decisions``, in order.
 USAGE_KEY = (
@@ -50,12 +50,12 @@ class Counts:
     """What is counted, whether or not anybody reads it.
 
     Attributes:
-        usage: The five token buckets, nano-dollars and unpriced tokens, by ``USAGE_KEY``.
+        usage: The five token buckets, nano-dollars, unpriced tokens and incompletely counted calls, by ``USAGE_KEY``.
         decisions: Number and nanoseconds, by ``DECISION_KEY``.
     """
 
     def __init__(self) -> None:
-        self.usage = Cells(7)
+        self.usage = Cells(8)
         self.decisions = Cells(2)
 
     def renew(self) -> None:
@@ -127,6 +127,9 @@ class Instruments:
         counter(semconv.METRIC_TOKENS, "{token}", "Tokens used, in disjoint buckets", self._tokens)
         counter(semconv.METRIC_COST, "USD", "Cost of model calls with a known price", self._cost)
         counter(semconv.METRIC_UNPRICED, "{token}", "Tokens of models without a known price", self._unpriced)
+        counter(
+            semconv.METRIC_UNCOUNTED, "{call}", "Calls whose usage was reported in part in no counts", self._uncounted
+        )
         counter(semconv.METRIC_DECISIONS, "{decision}", "What hooks decided", self._decisions)
         counter(semconv.METRIC_HOOK_TIME, "s", "Time spent in hooks", self._hook_time)
         counter(semconv.METRIC_INTERNAL_ERRORS, "{error}", "Errors in spanhook's own code", self._errors)
@@ -170,6 +173,11 @@ class Instruments:
         for key, vector in self._usage().items():
             if vector[UNPRICED]:
                 yield Observation(vector[UNPRICED], _named(USAGE_KEY[:-1], key))
+
+    def _uncounted(self) -> Iterator[Observation]:
+        for key, vector in self._usage().items():
+            if vector[UNCOUNTED]:
+                yield Observation(vector[UNCOUNTED], _named(USAGE_KEY[:-1], key))
 
     def _decisions(self) -> Iterator[Observation]:
         for key, (count, _) in _since(self._now().decisions, self.since.decisions).items():

@@ -14,6 +14,7 @@ from typing import Any, Literal
 from opentelemetry.trace import Span
 
 from spanhook import semconv
+from spanhook.arrival import check
 from spanhook.clock import clock
 from spanhook.context import Identity
 from spanhook.copying import copied, copied_error, held
@@ -276,7 +277,7 @@ class Operation:
 
         Raises:
             HookError: The call has been made already, operations of this kind or this field of them cannot be
-                rewritten, or the hook only watches.
+                rewritten, the hook only watches, or the rewritten call does not say what was asked for.
             SealedError: The hook has returned or timed out, or the operation is not its own.
         """
         self._check_open("op.replace()")
@@ -297,7 +298,9 @@ class Operation:
             takes = ", ".join(f"{name}=" for name in sorted(shape.takes))
             given = ", ".join(f"{name}=" for name in foreign) or "nothing"
             raise HookError(f"op.replace() was given {given}; {self.kind} of {shape.layer} takes {takes}")
-        args, kwargs = shape.rewrite(record.instance, *self._call(), copied_change(change))
+        change = copied_change(change)
+        args, kwargs = shape.rewrite(record.instance, *self._call(), change)
+        check(shape, record.instance, args, kwargs, change)
         if self._rewritten is not None:
             fields = (*self._rewritten.fields, *fields)
         self._rewritten = Rewritten(args, kwargs, fields, model or self.model)

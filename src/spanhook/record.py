@@ -18,7 +18,7 @@ from spanhook.context import NOBODY, Identity, from_baggage
 from spanhook.decision import DecisionRecord
 from spanhook.encoding import encodable
 from spanhook.semconv import Coverage, Kind, Phase, Status
-from spanhook.shape import Args, Attributes, Chunks, Kwargs, Request, Shape
+from spanhook.shape import Args, Attributes, Chunks, Kwargs, Request, Shape, Withheld
 from spanhook.usage import Leaves, Usage
 
 
@@ -62,6 +62,8 @@ class Record:
         attempts: Told how it has ended, for refusals inside of it of which nobody knows whether they held.
         mark: The id of what a stream has been made of, by which a result is known that is another call's.
         streamed, buffered: Its result is a stream; it is held back until hooks have seen it.
+        withheld: What was to leave by other ways, such as callbacks, and is kept until hooks have decided.
+        spilt: Some of that left all the same.
         returned_ns: When the call had returned, or its stream had ended; 0 before.
         state: What its hooks share.
         view: The one for everybody who only reads it, as long as somebody does.
@@ -97,6 +99,8 @@ class Record:
     transported = False
     streamed = False
     buffered = False
+    withheld: "list[Withheld] | None" = None
+    spilt = False
     first_chunk_ns = 0
     returned_ns = 0
     end_ns = 0

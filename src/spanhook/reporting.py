@@ -148,6 +148,8 @@ def _own(attributes: dict[str, Any], used: Usage, *, generates: bool) -> None:
         attributes[semconv.GEN_AI_USAGE_REASONING_OUTPUT_TOKENS] = used.reasoning_tokens
     if used.estimated:
         attributes[semconv.USAGE_ESTIMATED] = True
+    if used.uncounted:
+        attributes[semconv.USAGE_UNCOUNTED] = used.uncounted
     if used.cost_nano is not None:
         attributes[semconv.COST_USD] = used.cost_usd
 
@@ -166,6 +168,8 @@ def _totals(attributes: dict[str, Any], used: Usage) -> None:
         attributes[semconv.USAGE_UNPRICED_TOKENS] = used.unpriced_tokens
     if used.estimated:
         attributes[semconv.USAGE_ESTIMATED] = True
+    if used.uncounted:
+        attributes[semconv.USAGE_UNCOUNTED] = used.uncounted
     if used.cost_nano is not None:
         attributes[semconv.COST_USD] = used.cost_usd
     attributes[semconv.LLM_CALLS] = used.llm_calls
@@ -176,7 +180,7 @@ def _decisive(op: Record) -> DecisionRecord:
     """Of several decisions, the one that the operation's span is marked with: that which refused it, else the last."""
     if op.decided:
         for decision in reversed(op.decisions):
-            if decision.decision in ("reject", "attempted", "timeout", "error"):
+            if decision.decision in ("reject", "attempted", "timeout", "error", "too_late"):
                 return decision
     return op.decisions[-1]
 
@@ -198,6 +202,8 @@ def _fail(op: Record, in_full: bool) -> None:
 
 def _error_type(op: Record) -> str:
     assert op.error is not None
+    if isinstance(op.error, Reject):
+        return exception_name(Reject())  # of subclasses too: dashboards tell refusals from failures by it
     try:
         return encodable(op.shape.error_type(op.error))
     except Exception as failure:
@@ -224,7 +230,7 @@ def _measure(op: Record, instruments: Instruments, context: Context, error_type:
         if op.first_chunk_ns:
             instruments.first_chunk.record((op.first_chunk_ns - op.start_ns) / 1e9, attributes, context)
         used = op.own_usage
-        if used is not None:
+        if used is not None and not used.incomplete:
             # not popped: the SDK may keep the dict it was given
             attributes = {key: value for key, value in attributes.items() if key != semconv.ERROR_TYPE}
             instruments.tokens.record(used.input_tokens, {**attributes, semconv.GEN_AI_TOKEN_TYPE: "input"}, context)

@@ -26,7 +26,9 @@ Kind = Literal[
     "cron.execute",
 ]
 Phase = Literal["pre", "post", "error"]
-Decision = Literal["allow", "reject", "modify", "replace", "pause", "error", "timeout", "skipped", "attempted"]
+Decision = Literal[
+    "allow", "reject", "modify", "replace", "pause", "error", "timeout", "skipped", "attempted", "too_late"
+]
 Status = Literal["success", "error", "rejected", "interrupted", "cancelled", "abandoned"]
 Coverage = Literal["enforced", "best_effort", "observed"]
 
@@ -145,6 +147,7 @@ USAGE_CACHE_WRITE_TOKENS: Final = "spanhook.usage.cache_write_tokens"
 USAGE_REASONING_TOKENS: Final = "spanhook.usage.reasoning_tokens"
 USAGE_UNPRICED_TOKENS: Final = "spanhook.usage.unpriced_tokens"
 USAGE_ESTIMATED: Final = "spanhook.usage.estimated"
+USAGE_UNCOUNTED: Final = "spanhook.usage.uncounted"
 
 # Attributes of metrics and log events alone.
 HOOK: Final = "spanhook.hook"
@@ -196,6 +199,7 @@ METRIC_RUN_TOOL_CALLS: Final = "spanhook.run.tool_calls"
 METRIC_TOKENS: Final = "spanhook.usage.tokens"
 METRIC_COST: Final = "spanhook.usage.cost"
 METRIC_UNPRICED: Final = "spanhook.usage.unpriced"
+METRIC_UNCOUNTED: Final = "spanhook.usage.uncounted_calls"
 METRIC_DECISIONS: Final = "spanhook.hook.decisions"
 METRIC_HOOK_TIME: Final = "spanhook.hook.time"
 METRIC_HOOK_DURATION: Final = "spanhook.hook.duration"

@@ -4,7 +4,7 @@ Nothing here knows spans, hooks or metrics. Every function of a shape takes ``(i
 library's function got them, so that nothing is allocated for a call nobody looks at.
 """
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
@@ -201,6 +201,18 @@ class Chunks(Protocol):
         ...
 
 
+class Withheld(Protocol):
+    """What was to leave a call otherwise than by being returned, such as to callbacks, until hooks have decided.
+
+    ``out`` gives what is to be done about it now, one thing after the other: as it was, if the result is what the call
+    gave; else as was decided. Asked again, it goes on from there.
+    """
+
+    def out(self) -> Iterator[Callable[[bool], Any]]:
+        """What is to be done, each called with whether what it returns will be awaited."""
+        ...
+
+
 @dataclass(frozen=True, slots=True)
 class Body:
     """The content of a result that whoever holds the result reads later, as a stream of bytes or never.
@@ -266,6 +278,7 @@ class Shape:
         mark: The id of what a result is made of, by which one that another call has made is known.
         names: Everything that one call works on, where that may be several; ``None`` where it is not to be known.
         request: The normalized request; only called when a hook or content capture looks at it.
+        message: Reads one message that a hook gave in the library's own form.
         output: A result's messages in role/parts form.
         rewrite: New ``(args, kwargs)`` for a ``Change``; ``None`` where the library's call cannot be rewritten.
         takes: The fields of a ``Change`` that ``rewrite`` knows what to do with; it is never given others.
@@ -299,6 +312,7 @@ class Shape:
     mark: Callable[[Any], Any] | None = None
     names: Callable[[Any, Args, Kwargs], frozenset[str] | None] | None = None
     request: Callable[[Any, Args, Kwargs], Request] = empty_request
+    message: Callable[[Any], Message] | None = None
     output: Callable[[Any], list[Message]] = no_messages
     rewrite: Callable[[Any, Args, Kwargs, Change], tuple[Args, Kwargs]] | None = None
     takes: frozenset[str] = frozenset()
@@ -387,6 +401,30 @@ class Signal:
     after: str = ""
     before: str = ""
     around: str = ""
+    optional: bool = False
+
+    def __str__(self) -> str:
+        return f"{self.module}.{self.name}"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Outlet:
+    """A function by which results, or parts of them, leave before their call returns, such as one that tells callbacks.
+
+    Attributes:
+        module, name: Which.
+        wanted: Called with the plans by kind; whether there are hooks that may decide about what leaves, without which
+            it is not wrapped, as ``module:function``.
+        hold: Called with ``(function, args, kwargs)``; true if it is not to be called now, as ``module:function``.
+        is_async: It is a coroutine function.
+        optional: Absent in some supported versions.
+    """
+
+    module: str
+    name: str
+    wanted: str
+    hold: str
+    is_async: bool = False
     optional: bool = False
 
     def __str__(self) -> str:

@@ -13,12 +13,13 @@ from typing import Any
 from opentelemetry.context import Context
 
 from spanhook.absorption import Absorbed
+from spanhook.async_library import running_loop
 from spanhook.attached import get_context, set_context
 from spanhook.clock import clock
 from spanhook.current import current
 from spanhook.driving import drive
 from spanhook.errors import internal
-from spanhook.finishing import Run, afinish, apasses, finish, orphan, passes, start
+from spanhook.finishing import Run, afinish, apasses, finish, orphan, passes, prepared, start
 from spanhook.hook import Reject
 from spanhook.lifecycle import Held, begin, enter, outcome, restore, returned, told
 from spanhook.record import Record
@@ -100,7 +101,7 @@ class Track:
         reaper.start()
         op.streamed = op.kind in REPLACEABLE
         if self.is_async and op.plan is not None:
-            self._loop = asyncio.get_running_loop()
+            self._loop = running_loop()
         try:
             if self._chunks is None and self.shape.chunks is not None:
                 self._chunks = self.shape.chunks(op.instance, op.args, op.kwargs)
@@ -138,7 +139,9 @@ class Track:
             run = self._hold(start(op, is_async=self.is_async))
             if await apasses(op, run) if self.is_async else passes(op, run):
                 op.called = True
-                if op.modified:
+                call = op.args, op.kwargs
+                op.args, op.kwargs = prepared(self.shape, instance, *call)
+                if op.modified or op.kwargs is not call[1]:
                     self.source = make(*op.args, **op.kwargs)
                 return
             self.dead = True

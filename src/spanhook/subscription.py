@@ -22,10 +22,11 @@ from spanhook.driving import drive
 from spanhook.errors import internal, log
 from spanhook.failures import Said, words
 from spanhook.hook import FunctionHook, HookSettings, Reject, own
-from spanhook.hosting import Host, TimedOut
+from spanhook.hosting import SYNC, TimedOut
 from spanhook.operation import Event
 from spanhook.record import Record
 from spanhook.semconv import Decision, Phase
+from spanhook.threads import OwnThread
 from spanhook.tracebacks import shed
 
 MAX_WAITING = 1000
@@ -102,7 +103,7 @@ class Subscription(FunctionHook):
         with self._starting:
             if self._thread is not None:
                 return
-            thread = threading.Thread(target=self._work, name=f"spanhook-on-{self.name}", daemon=True)
+            thread = OwnThread(self._work, f"spanhook-on-{self.name}")
             self._thread = thread  # before it starts, since a handler may ask
             try:
                 thread.start()
@@ -169,7 +170,7 @@ def _tell(delivery: Delivery) -> None:
             return
         value = bound.function(event)
         if value is not None and hasattr(value, "__await__"):
-            drive(Host(event._record).settle(event, bound.timeout_ns, value))
+            drive(SYNC.settle(event, bound.timeout_ns, value))
     except BaseException as error:
         shed(error)
         if isinstance(error, Reject):

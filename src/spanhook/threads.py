@@ -14,6 +14,7 @@ import threading
 import weakref
 from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
+from contextvars import copy_context
 from typing import Any, ParamSpec, TypeVar
 
 from spanhook.errors import internal
@@ -26,6 +27,13 @@ NONE_AT_EXIT = sys.version_info[:2] == (3, 12)
 """Whether no thread can be started while ``atexit`` handlers run."""
 
 _renewed: "weakref.WeakSet[Workers | Reaper]" = weakref.WeakSet()
+
+
+class OwnThread(threading.Thread):
+    """A daemon thread of ours. Started by a hook's code, it is not the hook's all the same."""
+
+    def __init__(self, target: Callable[[], None], name: str) -> None:
+        super().__init__(target=target, name=name, daemon=True)
 
 
 class Workers:
@@ -52,7 +60,7 @@ class Workers:
         future: Future[T] = Future()
         with self._lock:
             if self._idle <= self._tasks.qsize() and self._threads < self._limit:
-                thread = threading.Thread(target=self._work, name=f"{self._name}-{self._threads + 1}", daemon=True)
+                thread = OwnThread(self._work, f"{self._name}-{self._threads + 1}")
                 try:
                     thread.start()
                 except RuntimeError:  # the interpreter is leaving, and starts none any more
@@ -102,14 +110,17 @@ def _done(future: "Future[Any]", task: Callable[[], Any]) -> None:
 
 
 class DaemonExecutor(ThreadPoolExecutor):
-    """The default executor of our event loop: name resolution must work while the interpreter is exiting."""
+    """The default executor of our event loop: name resolution must work while the interpreter is exiting.
+
+    What a hook has run there is the hook's code too.
+    """
 
     def __init__(self) -> None:
         super().__init__(max_workers=1)
         self._daemons = Workers("spanhook-io")
 
     def submit(self, fn: Callable[P, T], /, *args: P.args, **kwargs: P.kwargs) -> "Future[T]":
-        return self._daemons.submit(fn, *args, **kwargs)
+        return self._daemons.submit(copy_context().run, fn, *args, **kwargs)
 
 
 class Reaper:
@@ -133,7 +144,7 @@ class Reaper:
         if self._thread is None:
             with self._starting:
                 if self._thread is None:
-                    thread = threading.Thread(target=self._run, name="spanhook-reaper", daemon=True)
+                    thread = OwnThread(self._run, "spanhook-reaper")
                     try:
                         thread.start()
                     except RuntimeError:  # the interpreter is leaving; `drain` does what is to be done
@@ -183,7 +194,7 @@ class Reaper:
     def _end(self, end: Callable[[], None]) -> None:
         try:
             end()
-        except Exception as error:
+        except BaseException as error:  # `SystemExit` too: there is nobody else to end what comes after it
             late = isinstance(error, TimeoutError)  # it is still being ended, on a loop
             internal.report("reaper", error, lost=0 if late else 1)
 

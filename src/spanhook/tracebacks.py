@@ -6,12 +6,17 @@ passes through is handed on without them. Where an error was raised by spanhook 
 
 from collections.abc import Awaitable, Callable
 from functools import wraps
-from typing import ParamSpec, TypeVar
+from types import CoroutineType
+from typing import Any, ParamSpec, TypeVar
 
 from spanhook.errors import SpanhookError
 
 P = ParamSpec("P")
 T = TypeVar("T")
+
+
+_APPLICATIONS = ("spanhook.conformance", "spanhook.demo", "spanhook.load")
+"""What comes with spanhook and calls libraries as applications do."""
 
 
 class Frames:
@@ -31,7 +36,10 @@ def shed(error: BaseException) -> None:
     For an ``except`` clause that then says plain ``raise``, which adds none.
     """
     trace = error.__traceback__
-    while trace is not None and trace.tb_frame.f_globals.get("__name__", "").startswith("spanhook."):
+    while trace is not None:
+        name = trace.tb_frame.f_globals.get("__name__", "")
+        if not name.startswith("spanhook.") or name.startswith(_APPLICATIONS):
+            break
         trace = trace.tb_next
     if not frames.stay and (trace is not None or isinstance(error, SpanhookError)):
         error.__traceback__ = trace
@@ -51,7 +59,7 @@ def sheds(method: Callable[P, T]) -> Callable[P, T]:
     return outermost
 
 
-def asheds(method: Callable[P, Awaitable[T]]) -> Callable[P, Awaitable[T]]:
+def asheds(method: Callable[P, Awaitable[T]]) -> "Callable[P, CoroutineType[Any, Any, T]]":
     """``sheds`` for coroutine functions."""
 
     @wraps(method)

@@ -2,6 +2,8 @@
 
 Terms are those of the GenAI conventions: input tokens include the cached ones, output tokens include reasoning.
 Money is an integer of nano-dollars, so that sums are exact. A model without a known price is *unpriced*, never free.
+What providers report is not to be trusted: ``Usage.count`` and ``Usage.charge`` take what is a number of tokens or a
+price, and name what is none in ``Usage.uncounted``.
 """
 
 import os
@@ -9,8 +11,12 @@ import threading
 from collections.abc import Iterator, Mapping
 from copy import copy
 from types import MappingProxyType
+from typing import Any
 
 NANO = 1_000_000_000
+MOST_TOKENS = 10**12
+MOST_USD = 10**9
+"""More than one call can use or cost; what is reported beyond is a mistake, and its sums would be none."""
 
 
 class Usage:
@@ -28,6 +34,7 @@ class Usage:
         llm_calls, tool_calls: How many of them ended inside the operation.
         tools: How often each tool was called, by name.
         estimated: Whether any count is a guess, because a stream reported none.
+        uncounted: What was reported in values that are no counts, such as ``("input_tokens",)``; it is in no sum.
         by_model: The same per model; empty on a call that used none.
     """
 
@@ -38,6 +45,7 @@ class Usage:
     llm_calls: int = 0
     tool_calls: int = 0
     estimated: bool = False
+    uncounted: tuple[str, ...] = ()
     by_model: "Mapping[str, Usage]" = MappingProxyType({})
     tools: Mapping[str, int] = MappingProxyType({})
 
@@ -54,6 +62,39 @@ class Usage:
         self.cache_read_tokens = cache_read_tokens
         self.cache_write_tokens = cache_write_tokens
         self.reasoning_tokens = reasoning_tokens
+
+    def count(self, value: object, name: str) -> int:
+        """A reported number of tokens; 0, and ``name`` in ``uncounted``, for what cannot be one.
+
+        Compatible servers send whole numbers as floats and strings, too.
+        """
+        if type(value) is int and 0 <= value <= MOST_TOKENS:
+            return value
+        if value is None:
+            return 0
+        number = _number(value, MOST_TOKENS)
+        if number is None:
+            self.skip(name)
+            return 0
+        return round(number)
+
+    def charge(self, dollars: object) -> None:
+        """Take the cost that a provider reported; a price list is asked for what cannot be one."""
+        number = _number(dollars, MOST_USD)
+        if number is None:
+            self.skip("cost")
+        else:
+            self.cost_nano, self.cost_source = round(number * NANO), "provider"
+
+    def skip(self, name: str) -> None:
+        """Say that something was reported which is in no sum."""
+        if name not in self.uncounted:
+            self.uncounted = (*self.uncounted, name)
+
+    @property
+    def incomplete(self) -> bool:
+        """Whether tokens were reported that are in no sum."""
+        return any(name != "cost" for name in self.uncounted)
 
     @property
     def total_tokens(self) -> int:
@@ -85,6 +126,8 @@ class Usage:
         self.reasoning_tokens += other.reasoning_tokens
         self.unpriced_tokens += other.unpriced_tokens
         self.estimated = self.estimated or other.estimated
+        for name in other.uncounted:
+            self.skip(name)
         if other.cost_nano is not None:
             self.cost_nano = (self.cost_nano or 0) + other.cost_nano
             self.cost_source = self.cost_source or other.cost_source
@@ -123,6 +166,17 @@ class Usage:
 
     def __repr__(self) -> str:
         return f"Usage(input_tokens={self.input_tokens}, output_tokens={self.output_tokens}, cost_usd={self.cost_usd})"
+
+
+def _number(value: Any, most: int) -> float | None:
+    """What a provider reported as a number between 0 and ``most``; ``None`` if it is none."""
+    try:
+        if isinstance(value, bool):
+            return None
+        number = float(value)
+        return number if 0 <= number <= most else None  # no NaN is
+    except (TypeError, ValueError, OverflowError, ArithmeticError):
+        return None
 
 
 class Leaves:

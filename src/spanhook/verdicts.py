@@ -13,8 +13,8 @@ from spanhook.errors import HookError, log
 from spanhook.failures import Said, added, raised_in, told, words
 from spanhook.hook import Reject, own
 from spanhook.hosting import TimedOut
-from spanhook.loops import cross_loop_hint
 from spanhook.record import Record
+from spanhook.resources import cross_loop_hint
 from spanhook.semconv import Decision
 from spanhook.shape import REPLACEABLE
 from spanhook.subscription import Tally
@@ -75,7 +75,8 @@ class Verdicts:
             if op.kind not in REPLACEABLE:
                 raise HookError(f"results of {op.kind} are read-only")
             if op.out:
-                raise HookError("too late, the result has been handed on; set buffer=True on the hook to replace it")
+                self._late(bound, "it was to be replaced", spent)
+                return
             if op.error is not None and (not isinstance(op.error, Exception) or isinstance(op.error, Reject)):
                 raise HookError(f"a {type(op.error).__name__} cannot be replaced by a value")
             value = copied(value)
@@ -84,7 +85,10 @@ class Verdicts:
             self.failed(bound, error, spent, keep=True)
             return
         op.answer, op.error, op.replaced = value, None, True
-        self.record(bound, "replace", "replaced the result", spent)
+        if op.spilt:
+            self._late(bound, "replaced the result", spent)
+        else:
+            self.record(bound, "replace", "replaced the result", spent)
 
     def failed(self, bound: Bound, error: BaseException, spent: int, *, keep: bool = False) -> None:
         """Act on an exception that left a hook; ``keep`` says that it must not change the outcome."""
@@ -131,16 +135,25 @@ class Verdicts:
         op = self._op
         if reject.scope == "run":
             op.root.latch = reject
-        if op.phase == "post" and op.out:
-            said = f"{reject.reason}: too late, the result has been handed on; set buffer=True on the hook"
-            if bound.repeats.due("too late") is not None:
-                log.warning("spanhook: hook %r on %s: %s", bound.name, op.event, said)
-            self.record(bound, "error", said, spent)
-            return
-        op.error, op.decided = reject, True
+        late = op.phase == "post" and (op.out or op.spilt)
+        if late:
+            self._late(bound, reject.reason, spent, reject.status_code)
+        if not (late and op.out):
+            op.error, op.decided = reject, True
         if op.foreign and decision == "reject":
             decision = "attempted"  # whoever makes the call may make it all the same
-        self.record(bound, decision, reject.reason, spent, reject.status_code)
+        if not late:
+            self.record(bound, decision, reject.reason, spent, reject.status_code)
+
+    def _late(self, bound: Bound, what: str, spent: int, status_code: int = 0) -> None:
+        """The result, or part of it, was handed out before the hook decided about it; what is left is kept back."""
+        op = self._op
+        said = f"{what}: too late, {'the result' if op.out else 'part of the result'} has been handed on"
+        if not bound.buffer:
+            said += "; set buffer=True on the hook"
+        if bound.repeats.due("too late") is not None:
+            log.warning("spanhook: hook %r on %s: %s", bound.name, op.event, said)
+        self.record(bound, "too_late", said, spent, status_code)
 
     def record(self, bound: Bound, decision: Decision, reason: str, spent: int, status_code: int = 0) -> None:
         """Keep a decision other than ``allow`` with the operation."""

@@ -7,14 +7,14 @@ from typing import Any
 
 from spanhook.instrument import INSTRUMENTORS, instrumentor
 from spanhook.instrument.wrapping import static
-from spanhook.shape import Point, Signal
+from spanhook.shape import Outlet, Point, Signal
 
 
 @dataclass(frozen=True)
 class Place:
     """Where a point stands: a class or module, and a name there."""
 
-    entry: Point | Signal
+    entry: Point | Signal | Outlet
     owner: Any
     name: str
 
@@ -27,6 +27,8 @@ class Place:
 def _places() -> Iterator[Place]:
     for library in INSTRUMENTORS:
         for entry in instrumentor(library).table:
+            if isinstance(entry, Outlet):
+                continue  # bound while hooks want it
             owner: Any = importlib.import_module(entry.module)
             *path, name = entry.name.split(".")
             for part in path:

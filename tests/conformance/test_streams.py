@@ -600,7 +600,7 @@ def test_replacing_what_a_stream_said_needs_buffering(
     said = "".join(chunk.content for chunk in chunks)
     assert said == ("redacted" if buffer else "hellotherefriend")
     decisions = [decision.decision for decision in seen.operations[0].decisions]
-    assert decisions == (["replace"] if buffer else ["error"])
+    assert decisions == (["replace"] if buffer else ["too_late"])
     assert seen.operations[0].usage.total_tokens == 28
     assert ("buffer=True" in caplog.text) is not buffer
     caplog.clear()

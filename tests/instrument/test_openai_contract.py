@@ -188,6 +188,7 @@ def test_every_extractor_is_known() -> None:
         "chunks",
         "error_type",
         "failure",
+        "message",
         "output",
         "prepare",
         "request",

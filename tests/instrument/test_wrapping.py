@@ -324,7 +324,7 @@ def overriding() -> dict[str, type]:
         def plain(self, given: Any) -> Any:
             return given
 
-    found = [one for one in locals().values() if isinstance(one, type) and issubclass(one, Base)]
+    found = [one for one in locals().values() if isinstance(one, type) and issubclass(one, Base) and one is not Base]
     return {one.__name__: one for one in found}
 
 

@@ -91,7 +91,7 @@ def denied(way: Way) -> Cell:
                     raise Wrong(f"the caller got {error!r}, which is not what the hook raised") from None
             else:
                 if way.subject.raises and not body.runs:
-                    raise Wrong(f"a hook refused it, and the caller got {_brief(result)}")
+                    raise Wrong(f"a hook refused it, and the caller got {_brief(repr(result))}")
         if body.runs:
             raise Wrong(f"a hook refused it, and the call was made{_times(body.runs)}")
         if not any(op.status == "rejected" for op in _mine(way, seen)):
@@ -252,6 +252,6 @@ def _times(count: int) -> str:
     return "" if count == 1 else f" {count} times"
 
 
-def _brief(value: Any) -> str:
-    text = " ".join((value if isinstance(value, str) else repr(value)).split())
+def _brief(text: str) -> str:
+    text = " ".join(text.split())
     return text if len(text) <= 200 else f"{text[:199]}…"

@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 from functools import cache
+from importlib.util import find_spec
 from typing import Any
 
 from openai import DEFAULT_CONNECTION_LIMITS, AsyncOpenAI, DefaultAsyncHttpxClient, DefaultHttpxClient, OpenAI
@@ -85,12 +86,37 @@ def _ways(api: str) -> dict[str, Use]:
     return {way.name.replace(f"{api} ", "", 1): _use(way) for way in WAYS if way.name in names}
 
 
+def _under_trio(api: str) -> dict[str, Use]:
+    """Ways of the async client where Trio runs it, if that is installed."""
+    if find_spec("trio") is None:
+        return {}
+    names = {f"async {api} {how}": f"trio {how}" for how in ("create", "stream")}
+    return {names[way.name]: _on_trio(way) for way in WAYS if way.name in names}
+
+
+def _on_trio(way: Way) -> Use:
+    def use(clients: Clients) -> Any:
+        import trio
+
+        return trio.run(way.ask, clients.later)
+
+    return use
+
+
+def _bound(method: Any, given: dict[str, Any]) -> Any:
+    return lambda: method(**given)
+
+
+def _parsed(method: Any, given: dict[str, Any]) -> Any:
+    return lambda: method(**given).parse()
+
+
 SUBJECTS: tuple[Subject, ...] = (
     Subject(
         "openai chat",
         "llm.call",
         Clients.of,
-        _ways("chat"),
+        {**_ways("chat"), **_under_trio("chat")},
         {
             "create": lambda clients: _bound(clients.sync.chat.completions.create, CHAT),
             "acreate": lambda clients: _bound(clients.later.chat.completions.create, CHAT),
@@ -123,13 +149,18 @@ SUBJECTS: tuple[Subject, ...] = (
 )
 
 
-def _bound(method: Any, given: dict[str, Any]) -> Any:
-    return lambda: method(**given)
-
-
-def _parsed(method: Any, given: dict[str, Any]) -> Any:
-    return lambda: method(**given).parse()
-
+MORE = (
+    Subject("openai completions", "llm.call", Clients.of, _ways("text"), {}, said=Reply.text),
+    Subject(
+        "openai decisions",
+        "llm.call",
+        Clients.of,
+        _ways("decisions"),
+        {},
+        lacking=() if hasattr(OpenAI, "decisions") else ("create", "async create"),
+    ),
+)
+"""What the client's own tests call in every way; only the command does so here."""
 
 UNGATED = (
     Ungated("files", Clients.of, lambda clients: clients.sync.files.list()),

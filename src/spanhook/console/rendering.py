@@ -25,6 +25,7 @@ _DECISION_COLOURS = {
     "attempted": "yellow",
     "error": "red",
     "timeout": "red",
+    "too_late": "red",
     "pause": "yellow",
     "skipped": "dim",
 }

@@ -5,7 +5,7 @@ Knows how to find and replace functions; what a wrapped call does is up to ``cal
 
 import importlib
 import sys
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Iterator
 from importlib import metadata
 from types import ModuleType
 from typing import Any
@@ -21,12 +21,13 @@ from spanhook.control import Control
 from spanhook.current import Within, current
 from spanhook.errors import UnboundError, internal, log
 from spanhook.instrument.family import Family
+from spanhook.instrument.outlets import OnDemand
 from spanhook.instrument.wrapping import Binding
-from spanhook.lifecycle import wanted
+from spanhook.lifecycle import registry, wanted
 from spanhook.proxies import lazy
 from spanhook.record import Record
 from spanhook.semconv import Kind
-from spanhook.shape import Point, Shape, Signal
+from spanhook.shape import Outlet, Point, Shape, Signal
 from spanhook.tracebacks import shed
 
 BOUND, WAITING, MISSING = "bound", "waiting", "missing"
@@ -128,16 +129,19 @@ def _signal(signal: Signal) -> Callable[[Binding], Callable[..., Any]]:
     return make
 
 
+Entry = Point | Signal | Outlet
+
+
 class Bindings:
-    """A table of points and signals, bound as their modules are imported.
+    """A table of points, signals and outlets, bound as their modules are imported.
 
     Attributes:
         states: State of each point by its name.
     """
 
-    def __init__(self, table: Collection[Point | Signal]) -> None:
+    def __init__(self, table: Collection[Entry]) -> None:
         self._table = table
-        self._made: list[Binding | Family] = []
+        self._made: list[Binding | Family | OnDemand] = []
         self._on = False
         self.states: dict[str, str] = {}
 
@@ -146,7 +150,8 @@ class Bindings:
         if self._on:
             return
         self._on = True
-        by_module: dict[str, list[Point | Signal]] = {}
+        registry.changed.append(self._adapt)
+        by_module: dict[str, list[Entry]] = {}
         for entry in self._table:
             by_module.setdefault(entry.module, []).append(entry)
             self.states[str(entry)] = WAITING
@@ -157,14 +162,14 @@ class Bindings:
             else:
                 wrapt.register_post_import_hook(self._later(entries), name)
 
-    def _later(self, entries: list[Point | Signal]) -> Callable[[ModuleType], None]:
+    def _later(self, entries: list[Entry]) -> Callable[[ModuleType], None]:
         def imported(module: ModuleType) -> None:
             if self._on and self.states.get(str(entries[0])) == WAITING:
                 self._bind_module(module, entries)
 
         return imported
 
-    def _bind_module(self, module: ModuleType, entries: list[Point | Signal]) -> None:
+    def _bind_module(self, module: ModuleType, entries: list[Entry]) -> None:
         for entry in entries:
             owner: Any = module
             *path, attribute = entry.name.split(".")
@@ -176,25 +181,49 @@ class Bindings:
                     log.warning("spanhook: %s is not there; calls that go through it are not gated", entry)
                 continue
             try:
-                make = _signal(entry) if isinstance(entry, Signal) else _operation(entry)
+                bind = _binder(entry)
             except Exception as error:
                 self.states[str(entry)] = MISSING
                 log.error("spanhook: cannot bind %s; calls that go through it are not gated", entry, exc_info=error)
                 continue
-            if isinstance(entry, Point) and entry.overrides:
-                self._made.append(Family(owner, attribute, make))
-            else:
-                plain = isinstance(entry, Signal) and isinstance(owner, type)
-                self._made.append(Binding(owner, attribute, make, plain=plain))
+            self._made.append(bind(owner, attribute))
             self.states[str(entry)] = BOUND
+        if any(isinstance(entry, Outlet) for entry in entries):
+            registry.tell()
+
+    def _adapt(self) -> None:
+        """Hooks have changed: bind the outlets that are wanted now, and no others."""
+        for made in self._made:
+            if isinstance(made, OnDemand):
+                made.adapt()
+
+    def unbound(self) -> Iterator[str]:
+        """Overriding methods that are not bound, as ``module.Class.method``."""
+        for made in self._made:
+            if isinstance(made, Family):
+                yield from made.unbound()
 
     def restore(self) -> None:
         """Take every wrapper off, the last one first."""
         self._on = False
+        if self._adapt in registry.changed:
+            registry.changed.remove(self._adapt)
         for made in reversed(self._made):
             made.restore()
         self._made = []
         self.states = {}
+
+
+def _binder(entry: Entry) -> Callable[[Any, str], Binding | Family | OnDemand]:
+    """What binds an entry, given its owner and its name there."""
+    if isinstance(entry, Outlet):
+        wanted, hold = _load(entry.wanted), _load(entry.hold)
+        return lambda owner, name: OnDemand(owner, name, wanted, hold, is_async=entry.is_async)
+    if isinstance(entry, Signal):
+        told = _signal(entry)
+        return lambda owner, name: Binding(owner, name, told, plain=isinstance(owner, type))
+    make, sort = _operation(entry), Family if entry.overrides else Binding
+    return lambda owner, name: sort(owner, name, make)
 
 
 class Instrumentor(BaseInstrumentor):
@@ -210,7 +239,7 @@ class Instrumentor(BaseInstrumentor):
 
     library: str = ""
     requirement: str = ""
-    table: Collection[Point | Signal] = ()
+    table: Collection[Entry] = ()
     kinds: frozenset[Kind] = frozenset()
     control: Control | None = None
 
@@ -253,6 +282,10 @@ class Instrumentor(BaseInstrumentor):
     def required_states(self) -> list[tuple[str, str]]:
         """States of the points that every supported version has."""
         return [(str(entry), self.states.get(str(entry), MISSING)) for entry in self.table if not entry.optional]
+
+    def unbound(self) -> list[str]:
+        """Methods of classes below the points that are not gated, as ``module.Class.method``."""
+        return sorted(self.bindings.unbound())
 
     def load(self) -> None:
         """Import the modules of the points, so that what can be bound is."""

@@ -6,14 +6,14 @@ compares by identity (``_stream``, ``_astream``, ``_arun``, ``bind_tools``) are 
 
 from spanhook.instrument.engine import Instrumentor
 from spanhook.instrument.langchain_core.control import control
-from spanhook.shape import Point, Signal
+from spanhook.shape import Outlet, Point, Signal
 
 _HERE = "spanhook.instrument.langchain_core"
-_CALLBACKS = "langchain_core.callbacks.manager"
 _CHAT = "langchain_core.language_models.chat_models"
 _TEXT = "langchain_core.language_models.llms"
 _TOOLS = "langchain_core.tools.base"
 _RETRIEVERS = "langchain_core.retrievers"
+_CALLBACKS = "langchain_core.callbacks.manager"
 _EMBEDDINGS = "langchain_core.embeddings.embeddings"
 
 
@@ -33,8 +33,8 @@ class LangChainInstrumentor(Instrumentor):
         _point(_CHAT, "BaseChatModel.agenerate", "chat:GENERATE", "async"),
         _point(_CHAT, "BaseChatModel.stream", "chat:STREAM", "stream"),
         _point(_CHAT, "BaseChatModel.astream", "chat:STREAM", "astream"),
-        _point(_CHAT, "BaseChatModel._iter_v2_events", "chat:EVENTS", "stream", optional=True),
-        _point(_CHAT, "BaseChatModel._aiter_v2_events", "chat:EVENTS", "astream", optional=True),
+        _point(_CHAT, "BaseChatModel._iter_v2_events", "events:EVENTS", "stream", optional=True),
+        _point(_CHAT, "BaseChatModel._aiter_v2_events", "events:EVENTS", "astream", optional=True),
         _point(_TEXT, "BaseLLM.generate", "text:GENERATE"),
         _point(_TEXT, "BaseLLM.agenerate", "text:GENERATE", "async"),
         _point(_TEXT, "BaseLLM.stream", "text:STREAM", "stream"),
@@ -49,4 +49,17 @@ class LangChainInstrumentor(Instrumentor):
         _point(_EMBEDDINGS, "Embeddings.aembed_query", "retrieval:QUERY", "async"),
         Signal(module=_CALLBACKS, name="handle_event", around="spanhook.absorption:called_back"),
         Signal(module=_CALLBACKS, name="ahandle_event", around="spanhook.absorption:acalled_back"),
+        Outlet(
+            module=_CALLBACKS,
+            name="handle_event",
+            wanted=f"{_HERE}.callbacks:wanted",
+            hold=f"{_HERE}.callbacks:hold",
+        ),
+        Outlet(
+            module=_CALLBACKS,
+            name="ahandle_event",
+            wanted=f"{_HERE}.callbacks:wanted",
+            hold=f"{_HERE}.callbacks:ahold",
+            is_async=True,
+        ),
     )

@@ -1,7 +1,8 @@
-"""Chat models: ``generate``, ``stream`` and the event streams of ``BaseChatModel``, sync and async."""
+"""Chat models: ``generate`` and ``stream`` of ``BaseChatModel``, sync and async."""
 
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
+from uuid import uuid4
 
 from langchain_core.messages import AIMessage, AIMessageChunk, BaseMessage
 from langchain_core.outputs import ChatGeneration, ChatResult, LLMResult
@@ -10,11 +11,11 @@ from opentelemetry.trace import SpanKind
 from spanhook import semconv
 from spanhook.absorption import Carried, text_of
 from spanhook.instrument.langchain_core.chat_chunks import ChatChunks
-from spanhook.instrument.langchain_core.messages import from_message, rewrite, to_message, with_system
-from spanhook.instrument.langchain_core.model import describe, model_of
+from spanhook.instrument.langchain_core.messages import from_message, read, rewrite, system_of, to_message, with_system
+from spanhook.instrument.langchain_core.model import describe, model_of, with_model
 from spanhook.instrument.langchain_core.results import result_mark, result_output, result_response
 from spanhook.instrument.layers import LANGCHAIN_CHAT, LANGCHAIN_CHAT_STREAM
-from spanhook.shape import Args, Attributes, Change, Kwargs, Message, Request, Shape, first, with_first
+from spanhook.shape import Args, Attributes, Change, Kwargs, Request, Shape, first, with_first
 
 
 def chat_start(instance: Any, _args: Args, kwargs: Kwargs) -> Attributes:
@@ -42,23 +43,23 @@ def stream_prompts(instance: Any, args: Args, kwargs: Kwargs) -> Sequence[Sequen
     return [instance._convert_input(first(args, kwargs, "input")).to_messages()]
 
 
-def event_prompts(_instance: Any, args: Args, kwargs: Kwargs) -> Sequence[Sequence[BaseMessage]]:
-    return [first(args, kwargs, "messages")]
+def carries_prompts(prompts: Prompts) -> Callable[[Any, Args, Kwargs], Carried]:
+    """What the calls carry that are given prompts in this way."""
 
-
-def _carries(prompts: Prompts) -> Callable[[Any, Args, Kwargs], Carried]:
     def carries(instance: Any, args: Args, kwargs: Kwargs) -> Carried:
         return [text_of(prompt[-1].content) if prompt else None for prompt in prompts(instance, args, kwargs)]
 
     return carries
 
 
-def _request(prompts: Prompts) -> Callable[[Any, Args, Kwargs], Request]:
+def chat_request(prompts: Prompts) -> Callable[[Any, Args, Kwargs], Request]:
+    """How calls that are given prompts in this way read."""
+
     def request(instance: Any, args: Args, kwargs: Kwargs) -> Request:
-        messages = [to_message(message) for prompt in prompts(instance, args, kwargs) for message in prompt]
+        batch = [[to_message(message) for message in prompt] for prompt in prompts(instance, args, kwargs)]
         return Request(
-            messages=messages,
-            system=_system(messages),
+            messages=[message for messages in batch for message in messages],
+            system="\n".join(dict.fromkeys(filter(None, map(system_of, batch)))),
             tools=[tool_name(tool) for tool in kwargs.get("tools") or ()],
             tool_definitions=kwargs.get("tools") or (),
             inputs=first(args, kwargs, "input" if prompts is stream_prompts else "messages"),
@@ -68,16 +69,6 @@ def _request(prompts: Prompts) -> Callable[[Any, Args, Kwargs], Request]:
     return request
 
 
-def _system(messages: Sequence[Message]) -> str:
-    return "\n".join(
-        str(part.get("content", ""))
-        for message in messages
-        if message["role"] == "system"
-        for part in message["parts"]
-        if part.get("type") == "text"
-    )
-
-
 def tool_name(tool: Any) -> str:
     """The name of a tool as models are given it."""
     if not isinstance(tool, dict):
@@ -85,7 +76,9 @@ def tool_name(tool: Any) -> str:
     return str(tool.get("name") or tool.get("function", {}).get("name") or tool.get("type", ""))
 
 
-def _rewrite(prompts: Prompts, name: str, *, many: bool) -> Callable[..., tuple[Args, Kwargs]]:
+def chat_rewrite(prompts: Prompts, name: str, *, many: bool) -> Callable[..., tuple[Args, Kwargs]]:
+    """How their argument of this name is changed; ``many`` where it is a list of prompts."""
+
     def change_call(instance: Any, args: Args, kwargs: Kwargs, change: Change) -> tuple[Args, Kwargs]:
         changed: list[list[BaseMessage]] = [list(prompt) for prompt in prompts(instance, args, kwargs)]
         if change.messages is not None:
@@ -99,7 +92,7 @@ def _rewrite(prompts: Prompts, name: str, *, many: bool) -> Callable[..., tuple[
             changed = [with_system(prompt, change.system) for prompt in changed]
         args, kwargs = with_first(args, kwargs, name, changed if many else changed[0])
         if change.model is not None:
-            kwargs = {**kwargs, "model": change.model}
+            kwargs = with_model(instance, kwargs, change.model)
         return args, kwargs
 
     return change_call
@@ -135,7 +128,9 @@ def generate_answer(instance: Any, args: Args, kwargs: Kwargs, value: Any) -> LL
     if isinstance(value, LLMResult):
         return value
     message = as_ai_message(value)
-    return LLMResult(generations=[[ChatGeneration(message=message)] for _ in generate_prompts(instance, args, kwargs)])
+    count = len(generate_prompts(instance, args, kwargs))
+    each = [message, *(message.model_copy() for _ in range(count - 1))]
+    return LLMResult(generations=[[ChatGeneration(message=one)] for one in each])
 
 
 def stream_answer(_instance: Any, _args: Args, _kwargs: Kwargs, value: Any) -> LLMResult:
@@ -149,21 +144,12 @@ def answer_chunks(_instance: Any, _args: Args, _kwargs: Kwargs, value: Any) -> I
         return
     yield AIMessageChunk(
         content=message.content,
-        id=message.id or "run-spanhook",
+        id=message.id or f"lc_run--{uuid4()}",
         tool_calls=message.tool_calls,
         response_metadata=message.response_metadata,
         usage_metadata=message.usage_metadata,
         chunk_position="last",
     )
-
-
-def answer_events(_instance: Any, _args: Args, kwargs: Kwargs, value: Any) -> Iterable[Any]:
-    """Events of the v3 protocol, told to the stream and the callbacks as the library's own generator does."""
-    from langchain_core.language_models._compat_bridge import message_to_events
-
-    for event in message_to_events(as_ai_message(value)):
-        kwargs["stream"].dispatch(event)
-        yield event
 
 
 TAKES = frozenset(("messages", "system", "model"))
@@ -173,14 +159,15 @@ GENERATE = Shape(
     span_kind=SpanKind.CLIENT,
     start=chat_start,
     response=result_response,
-    request=_request(generate_prompts),
+    request=chat_request(generate_prompts),
+    message=read,
     output=result_output,
-    rewrite=_rewrite(generate_prompts, "messages", many=True),
+    rewrite=chat_rewrite(generate_prompts, "messages", many=True),
     takes=TAKES,
     answer=generate_answer,
     mark=result_mark,
     model_layer=True,
-    carries=_carries(generate_prompts),
+    carries=carries_prompts(generate_prompts),
     transport_of=frozenset((LANGCHAIN_CHAT_STREAM,)),  # a model that cannot stream answers `stream` with `invoke`
 )
 STREAM = Shape(
@@ -189,31 +176,14 @@ STREAM = Shape(
     span_kind=SpanKind.CLIENT,
     start=stream_start,
     response=result_response,
-    request=_request(stream_prompts),
+    request=chat_request(stream_prompts),
+    message=read,
     output=result_output,
-    rewrite=_rewrite(stream_prompts, "input", many=False),
+    rewrite=chat_rewrite(stream_prompts, "input", many=False),
     takes=TAKES,
     answer=stream_answer,
     chunks=ChatChunks,
     answer_chunks=answer_chunks,
     model_layer=True,
-    carries=_carries(stream_prompts),
-)
-EVENTS = Shape(
-    kind="llm.call",
-    layer=LANGCHAIN_CHAT_STREAM,
-    span_kind=SpanKind.CLIENT,
-    start=stream_start,
-    response=result_response,
-    request=_request(event_prompts),
-    output=result_output,
-    rewrite=_rewrite(event_prompts, "messages", many=False),
-    takes=TAKES,
-    answer=stream_answer,
-    chunks=ChatChunks,
-    answer_chunks=answer_events,
-    ends_complete=True,
-    model_layer=True,
-    carries=_carries(event_prompts),
-    transport_of=frozenset((LANGCHAIN_CHAT,)),  # `generate` reads the events itself where a handler asks for them
+    carries=carries_prompts(stream_prompts),
 )

@@ -6,7 +6,7 @@ from langchain_core.messages import BaseMessage
 from langchain_core.outputs import ChatGeneration, LLMResult
 
 from spanhook import semconv
-from spanhook.instrument.langchain_core.results import note, usage_of
+from spanhook.instrument.langchain_core.results import finish_reason, note, usage_of
 from spanhook.shape import Args, Attributes, Kwargs
 from spanhook.usage import Usage
 
@@ -51,7 +51,7 @@ class ChatChunks:
 
     def _told(self, told: Any) -> None:
         note(self._attributes, told)
-        reason = told.get("finish_reason") or told.get("stop_reason")
+        reason = finish_reason(told)
         if reason:
             self._reasons.append(reason)
 
@@ -72,9 +72,21 @@ class ChatChunks:
     def result(self) -> LLMResult | None:
         """The stream as ``generate`` would have returned it."""
         messages = [chunk for chunk in self.kept if isinstance(chunk, BaseMessage)]
-        if not messages:
-            return None
-        whole: Any = messages[0]
+        whole: Any = messages[0] if messages else _assembled(self.kept)
         for chunk in messages[1:]:
             whole = whole + chunk
+        if whole is None:
+            return None
         return LLMResult(generations=[[ChatGeneration(message=whole)]])
+
+
+def _assembled(events: list[Any]) -> Any:
+    """The message that events of the v3 protocol tell; ``None`` where they have not come to its end."""
+    if not events:
+        return None
+    from langchain_core.language_models.chat_model_stream import ChatModelStream
+
+    stream = ChatModelStream()
+    for event in events:
+        stream.dispatch(event)
+    return stream.output_message

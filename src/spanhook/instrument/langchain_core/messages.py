@@ -16,11 +16,13 @@ from langchain_core.messages import (
     HumanMessage,
     SystemMessage,
     ToolMessage,
+    convert_to_messages,
 )
 from langchain_core.outputs import ChatResult, Generation, LLMResult
 from langchain_core.prompt_values import PromptValue
 
 from spanhook.copying import copied_model, copies
+from spanhook.instrument.langchain_core.tool_calls import block_part, blocks_for, call_parts, fields_for
 from spanhook.shape import Message
 
 copies(BaseMessage, ChatResult, Document, Generation, LLMResult, PromptValue)(copied_model)
@@ -36,16 +38,34 @@ def to_message(message: BaseMessage) -> Message:
     if isinstance(message, ToolMessage):
         parts = [{"type": "tool_call_response", "id": message.tool_call_id, "response": message.content}]
     else:
-        parts = list(_parts(message.content))
-    for call in getattr(message, "tool_calls", None) or ():
-        parts.append({"type": "tool_call", "id": call["id"], "name": call["name"], "arguments": dict(call["args"])})
+        calls = call_parts(message)
+        parts = [{"type": "reasoning", "content": thought} for thought in _thoughts(message).values()]
+        parts += _parts(message.content, calls)
+        parts += calls
     converted: Message = {"role": role, "parts": parts}
-    if message.name:
-        converted["name"] = message.name
+    name = message.name or message.additional_kwargs.get("name")
+    if name:
+        converted["name"] = name
     return converted
 
 
-def _parts(content: Any) -> Iterable[dict[str, Any]]:
+def _thoughts(message: BaseMessage) -> dict[str, str]:
+    """Reasoning that integrations keep beside the content, by where."""
+    if not isinstance(message, AIMessage):
+        return {}
+    found: dict[str, str] = {}
+    for place in ("reasoning_content", "reasoning"):
+        thought = message.additional_kwargs.get(place)
+        if isinstance(thought, dict):
+            told = thought.get("summary")
+            pieces = [one.get("text") for one in told if isinstance(one, dict)] if isinstance(told, list) else ()
+            thought = "\n".join(str(piece) for piece in pieces)
+        if isinstance(thought, str) and thought:
+            found[place] = thought
+    return found
+
+
+def _parts(content: Any, calls: Sequence[dict[str, Any]] = ()) -> Iterable[dict[str, Any]]:
     if isinstance(content, str):
         if content:
             yield {"type": "text", "content": content}
@@ -58,52 +78,109 @@ def _parts(content: Any) -> Iterable[dict[str, Any]]:
         elif block.get("type") == "reasoning" and isinstance(block.get("reasoning"), str):
             yield {"type": "reasoning", "content": block["reasoning"]}
         else:
-            yield dict(block)
+            part = block_part(block, calls)
+            if part is not None:
+                yield part
 
 
 def from_message(message: Message, like: BaseMessage | None = None) -> BaseMessage:
     """A LangChain message for one in role/parts form.
 
     Args:
-        message: What a hook gave.
+        message: What a hook gave; one in LangChain's own form is taken as it is.
         like: The message it stands for, whose id and metadata are kept.
 
     Raises:
-        ValueError: The role is none that LangChain has a message for.
+        ValueError: The role is none that LangChain has a message for, or nothing is said.
     """
-    role, parts = message["role"], message.get("parts", ())
+    if "parts" not in message:
+        return as_native(message)
+    role, parts, name = message["role"], message["parts"], message.get("name")
     if isinstance(like, ToolMessage) and role == "tool":
-        return like.model_copy(update={"content": _tool_content(parts)})
-    calls = [
-        {"id": part.get("id"), "name": part["name"], "args": part.get("arguments") or {}, "type": "tool_call"}
-        for part in parts
-        if part.get("type") == "tool_call"
-    ]
-    content = _content([part for part in parts if part.get("type") != "tool_call"], like)
-    if like is not None and to_message(like)["role"] == role:
-        update: dict[str, Any] = {"content": content}
-        if isinstance(like, AIMessage):
-            update["tool_calls"] = calls
-        return like.model_copy(update=update)
-    name = message.get("name")
+        update = {"content": _tool_content(parts), "tool_call_id": _call_id(parts) or like.tool_call_id}
+        return like.model_copy(update=_named(update, name, like))
+    if like is not None and to_message(like)["role"] != role:
+        like = None
+    calls = [part for part in parts if part.get("type") == "tool_call"]
+    fields = fields_for(calls, like) if role == "assistant" else {}
+    said = [part for part in parts if part.get("type") != "tool_call"]
+    if isinstance(like, AIMessage):
+        said = _keep_thoughts(said, like, fields)
+    content = _content([*said, *blocks_for(calls, like)], like)
+    if like is not None:
+        return like.model_copy(update=_named({"content": content, **fields}, name, like))
     if role == "system":
         return SystemMessage(content=content, name=name)
     if role == "user":
         return HumanMessage(content=content, name=name)
     if role == "assistant":
-        return AIMessage(content=content, name=name, tool_calls=calls)
+        return AIMessage(content=content, name=name, **fields)
     if role == "tool":
-        call_id = next((part.get("id") for part in parts if part.get("type") == "tool_call_response"), None)
-        return ToolMessage(content=_tool_content(parts), tool_call_id=call_id or "", name=name)
+        return ToolMessage(content=_tool_content(parts), tool_call_id=_call_id(parts) or "", name=name)
     if not isinstance(role, str):
         raise ValueError(f"a message needs a role such as 'user', not {role!r}")
     return ChatMessage(role=role, content=content, name=name)
 
 
+def as_native(message: Any) -> BaseMessage:
+    """A message that a hook gave in LangChain's own form: one of its objects, ``{"role", "content"}``, plain text.
+
+    Raises:
+        ValueError: It is none of these.
+    """
+    if isinstance(message, dict) and not {"content", "tool_calls"} & message.keys():
+        raise ValueError('a message needs "parts" or "content"')
+    return convert_to_messages([message])[0]
+
+
+def read(message: Any) -> Message:
+    """A message that a hook gave in LangChain's own form, in role/parts form."""
+    return to_message(as_native(message))
+
+
+def _named(update: dict[str, Any], name: Any, like: BaseMessage) -> dict[str, Any]:
+    more = update.get("additional_kwargs", like.additional_kwargs)
+    if "name" in more:
+        update["additional_kwargs"] = {key: one for key, one in more.items() if key != "name"}
+    return {**update, "name": name}
+
+
+def _keep_thoughts(parts: list[dict[str, Any]], like: AIMessage, fields: dict[str, Any]) -> list[dict[str, Any]]:
+    """Put reasoning that is kept beside the content back there; returns the other parts.
+
+    What providers have signed stays as they wrote it, or goes.
+    """
+    places = _thoughts(like)
+    if not places:
+        return parts
+    there = [part for part in parts if part.get("type") == "reasoning"]
+    same_number = len(there) == len([part for part in to_message(like)["parts"] if part["type"] == "reasoning"])
+    more = dict(fields.get("additional_kwargs", like.additional_kwargs))
+    rest = list(parts)
+    for index, (place, thought) in enumerate(places.items()):
+        part = next((one for one in there if one.get("content") == thought), there[index] if same_number else None)
+        if part is None:
+            del more[place]
+            continue
+        rest.remove(part)
+        if isinstance(more[place], str):
+            more[place] = part.get("content")
+    fields["additional_kwargs"] = more
+    return rest
+
+
 def _content(parts: Sequence[dict[str, Any]], like: BaseMessage | None) -> Any:
     if all(part.get("type") == "text" for part in parts) and (like is None or isinstance(like.content, str)):
         return "".join(part["content"] for part in parts)
-    return [_block(part) for part in parts]
+    known = like.content if like is not None and isinstance(like.content, list) else ()
+    return [_as_it_was(part, known) or _block(part) for part in parts]
+
+
+def _as_it_was(part: dict[str, Any], known: Sequence[Any]) -> Any:
+    """The block that reads like this part, with what a part cannot say."""
+    if part.get("type") not in ("text", "reasoning"):
+        return None
+    return next((block for block in known if isinstance(block, dict) and list(_parts([block])) == [part]), None)
 
 
 def _block(part: dict[str, Any]) -> dict[str, Any]:
@@ -112,6 +189,10 @@ def _block(part: dict[str, Any]) -> dict[str, Any]:
     if part.get("type") == "reasoning":
         return {"type": "reasoning", "reasoning": part["content"]}
     return part
+
+
+def _call_id(parts: Iterable[dict[str, Any]]) -> str | None:
+    return next((part.get("id") for part in parts if part.get("type") == "tool_call_response"), None)
 
 
 def _tool_content(parts: Iterable[dict[str, Any]]) -> Any:
@@ -139,13 +220,13 @@ def _is_block(value: Any) -> bool:
     return isinstance(value, str) or (isinstance(value, dict) and "type" in value)
 
 
-def rewrite(natives: Sequence[BaseMessage], new: Sequence[Message]) -> list[BaseMessage]:
+def rewrite(natives: Sequence[BaseMessage], new: Sequence[Any]) -> list[BaseMessage]:
     """LangChain messages for what a hook made of ``natives``; those it left alone stay the same objects."""
     before = [to_message(native) for native in natives]
     result: list[BaseMessage] = []
     for index, message in enumerate(new):
-        if isinstance(message, BaseMessage):
-            result.append(message)
+        if not isinstance(message, dict):
+            result.append(as_native(message))
         elif index < len(before) and before[index] == message:
             result.append(natives[index])
         elif message in before:
@@ -157,6 +238,17 @@ def rewrite(natives: Sequence[BaseMessage], new: Sequence[Message]) -> list[Base
 
 
 def with_system(natives: Sequence[BaseMessage], system: str) -> list[BaseMessage]:
-    """The messages with this system message in front, in place of the one that may be there."""
-    rest = list(natives[1:]) if natives and isinstance(natives[0], SystemMessage) else list(natives)
+    """The messages with these instructions in front, in place of all that are there."""
+    rest = [native for native in natives if to_message(native)["role"] != "system"]
     return [SystemMessage(content=system), *rest]
+
+
+def system_of(messages: Iterable[Message]) -> str:
+    """The text of all instructions among messages in role/parts form."""
+    return "\n".join(
+        str(part.get("content", ""))
+        for message in messages
+        if message["role"] == "system"
+        for part in message["parts"]
+        if part.get("type") == "text"
+    )

@@ -66,6 +66,18 @@ def model_of(instance: Any, kwargs: Kwargs) -> str:
     return ""
 
 
+def with_model(instance: Any, kwargs: Kwargs, model: str) -> Kwargs:
+    """The arguments of a call of another model.
+
+    Raises:
+        ValueError: The address of the model object names the model, as that of Azure's deployments does.
+    """
+    deployment = instance.__dict__.get("deployment_name")
+    if deployment and deployment != model:
+        raise ValueError(f"this model object always asks for its deployment, {deployment!r}; model= would not arrive")
+    return {**kwargs, "model": model}
+
+
 def describe(instance: Any, kwargs: Kwargs) -> Attributes:
     """Start attributes that chat models and LLMs share."""
     model = model_of(instance, kwargs)

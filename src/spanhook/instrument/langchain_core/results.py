@@ -1,5 +1,6 @@
 """What LangChain's results tell: usage, end attributes, output messages. Chat and text models share it."""
 
+from collections.abc import Mapping
 from typing import Any
 
 from spanhook import semconv
@@ -10,28 +11,46 @@ from spanhook.usage import Usage
 
 def usage_of(reported: Any) -> Usage | None:
     """Usage as LangChain reports it on a message; none for an answer that came from a cache."""
-    if not reported or reported.get("total_cost") == 0:
+    if not reported:
         return None
-    inputs, outputs = reported.get("input_token_details") or {}, reported.get("output_token_details") or {}
-    written = inputs.get("cache_creation") or 0
-    written += sum(amount or 0 for name, amount in inputs.items() if name.startswith("ephemeral_"))
-    read, reasoning = inputs.get("cache_read") or 0, outputs.get("reasoning") or 0
-    given, made = reported.get("input_tokens") or 0, reported.get("output_tokens") or 0
+    used = Usage()
+    if not isinstance(reported, Mapping):
+        used.skip("usage")
+        return used
+    if reported.get("total_cost") == 0:
+        return None
+    count = used.count
+    given, made = (
+        count(reported.get("input_tokens"), "input_tokens"),
+        count(reported.get("output_tokens"), "output_tokens"),
+    )
+    inputs, outputs = reported.get("input_token_details"), reported.get("output_token_details")
+    read = written = reasoning = 0
+    if inputs and isinstance(inputs, Mapping):
+        read = count(inputs.get("cache_read"), "cache_read_tokens")
+        for name, amount in inputs.items():
+            if name == "cache_creation" or name.startswith("ephemeral_"):
+                written += count(amount, "cache_write_tokens")
+    if outputs and isinstance(outputs, Mapping):
+        reasoning = count(outputs.get("reasoning"), "reasoning_tokens")
     if read + written > given:
         given += read + written  # some integrations count cached tokens apart
     if reasoning and (reasoning > made or reported.get("total_tokens") == given + made + reasoning):
         made += reasoning  # and some, such as xAI's, those spent on reasoning
-    return Usage(given, made, read, written, reasoning)
+    used.input_tokens, used.output_tokens = given, made
+    used.cache_read_tokens, used.cache_write_tokens, used.reasoning_tokens = read, written, reasoning
+    return used
 
 
 def _legacy_usage(reported: Any) -> Usage | None:
     """Usage in ``llm_output``, which older integrations and text models fill in OpenAI's terms."""
     if not isinstance(reported, dict) or not reported:
         return None
-    return Usage(
-        reported.get("prompt_tokens") or reported.get("input_tokens") or 0,
-        reported.get("completion_tokens") or reported.get("output_tokens") or 0,
-    )
+    used = Usage()
+    given, made = reported.get("prompt_tokens"), reported.get("completion_tokens")
+    used.input_tokens = used.count(given or reported.get("input_tokens"), "input_tokens")
+    used.output_tokens = used.count(made or reported.get("output_tokens"), "output_tokens")
+    return used
 
 
 def result_response(result: Any) -> tuple[Attributes, Usage | None]:
@@ -46,7 +65,7 @@ def result_response(result: Any) -> tuple[Attributes, Usage | None]:
             info = generation.generation_info or {}
             told = getattr(message, "response_metadata", None) or info
             note(attributes, told)
-            reason = told.get("finish_reason") or told.get("stop_reason") or info.get("finish_reason")
+            reason = finish_reason(told) or finish_reason(info)
             if reason:
                 reasons.append(reason)
             reported = getattr(message, "usage_metadata", None)
@@ -75,11 +94,17 @@ def result_mark(result: Any) -> Any:
 def note(attributes: Attributes, told: Any) -> None:
     """Which model answered, and the id of its answer, of what is told first."""
     model = told.get("model_name") or told.get("model")
-    if model and semconv.GEN_AI_RESPONSE_MODEL not in attributes:
+    if model and semconv.GEN_AI_RESPONSE_MODEL not in attributes and isinstance(model, str):
         attributes[semconv.GEN_AI_RESPONSE_MODEL] = model
     identifier = told.get("id")
-    if identifier and semconv.GEN_AI_RESPONSE_ID not in attributes:
+    if identifier and semconv.GEN_AI_RESPONSE_ID not in attributes and isinstance(identifier, str):
         attributes[semconv.GEN_AI_RESPONSE_ID] = identifier
+
+
+def finish_reason(told: Any) -> str:
+    """Why the model stopped; empty where nothing is said, or what is no reason."""
+    reason = told.get("finish_reason") or told.get("stop_reason")
+    return reason if isinstance(reason, str) else ""
 
 
 def result_output(result: Any) -> list[Message]:
@@ -94,6 +119,6 @@ def result_output(result: Any) -> list[Message]:
                 else {"role": "assistant", "parts": [{"type": "text", "content": generation.text}]}
             )
             told = getattr(message, "response_metadata", None) or generation.generation_info or {}
-            converted["finish_reason"] = told.get("finish_reason") or told.get("stop_reason") or "stop"
+            converted["finish_reason"] = finish_reason(told) or "stop"
             found.append(converted)
     return found

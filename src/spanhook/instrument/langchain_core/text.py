@@ -8,7 +8,7 @@ from opentelemetry.trace import SpanKind
 
 from spanhook import semconv
 from spanhook.absorption import Carried
-from spanhook.instrument.langchain_core.model import describe, model_of
+from spanhook.instrument.langchain_core.model import describe, model_of, with_model
 from spanhook.instrument.langchain_core.results import result_output, result_response
 from spanhook.instrument.layers import LANGCHAIN_LLM, LANGCHAIN_LLM_STREAM
 from spanhook.shape import Args, Attributes, Change, Kwargs, Message, Request, Shape, first, with_first
@@ -34,6 +34,8 @@ def _as_message(prompt: str) -> Message:
 def _as_prompt(message: Any) -> str:
     if isinstance(message, str):
         return message
+    if "parts" not in message and isinstance(message.get("content"), str):
+        return message["content"]
     return "".join(str(part.get("content", "")) for part in message["parts"] if part.get("type") == "text")
 
 
@@ -56,23 +58,19 @@ def text_stream_carries(instance: Any, args: Args, kwargs: Kwargs) -> Carried:
     return [instance._convert_input(first(args, kwargs, "input")).to_string()]
 
 
-def _model(kwargs: Kwargs, change: Change) -> Kwargs:
-    return kwargs if change.model is None else {**kwargs, "model": change.model}
-
-
-def text_rewrite(_instance: Any, args: Args, kwargs: Kwargs, change: Change) -> tuple[Args, Kwargs]:
+def text_rewrite(instance: Any, args: Args, kwargs: Kwargs, change: Change) -> tuple[Args, Kwargs]:
     if change.messages is not None:
         count = len(first(args, kwargs, "prompts"))
         if len(change.messages) != count:
             raise ValueError(f"the batch has {count} prompts; messages= needs one message for each")
         args, kwargs = with_first(args, kwargs, "prompts", [_as_prompt(one) for one in change.messages])
-    return args, _model(kwargs, change)
+    return args, kwargs if change.model is None else with_model(instance, kwargs, change.model)
 
 
-def text_stream_rewrite(_instance: Any, args: Args, kwargs: Kwargs, change: Change) -> tuple[Args, Kwargs]:
+def text_stream_rewrite(instance: Any, args: Args, kwargs: Kwargs, change: Change) -> tuple[Args, Kwargs]:
     if change.messages is not None:
         args, kwargs = with_first(args, kwargs, "input", "\n".join(_as_prompt(one) for one in change.messages))
-    return args, _model(kwargs, change)
+    return args, kwargs if change.model is None else with_model(instance, kwargs, change.model)
 
 
 class TextChunks:

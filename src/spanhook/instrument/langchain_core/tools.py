@@ -33,6 +33,16 @@ def _arguments(instance: Any, given: Any) -> dict[str, Any]:
     return {name: value for name, value in given.items() if name not in injected}
 
 
+def _names(instance: Any, given: Mapping[str, Any]) -> set[str]:
+    """The arguments that reach the tool; what its schema does not name is left out on the way, unless it takes any."""
+    schema = getattr(instance, "args_schema", None)
+    fields = getattr(schema, "model_fields", None)
+    if fields is None or "kwargs" in fields or getattr(schema, "model_config", {}).get("extra") == "allow":
+        return set(given)
+    aliases = (one for field in fields.values() for one in (field.alias, field.validation_alias))
+    return {*fields, *(alias for alias in aliases if isinstance(alias, str))}
+
+
 def tool_request(instance: Any, args: Args, kwargs: Kwargs) -> Request:
     given = first(args, kwargs, "tool_input")
     return Request(arguments=_arguments(instance, given), inputs=given)
@@ -44,8 +54,11 @@ def tool_rewrite(instance: Any, args: Args, kwargs: Kwargs, change: Change) -> t
         given = change.inputs
     if change.arguments is not None:
         injected: Mapping[str, Any] = {}
+        visible = _arguments(instance, given)
+        unknown = change.arguments.keys() - visible.keys() - _names(instance, change.arguments)
+        if unknown:
+            raise ValueError(f"the tool {instance.name!r} has no argument {sorted(map(str, unknown))}")
         if isinstance(given, Mapping):
-            visible = _arguments(instance, given)
             injected = {name: value for name, value in given.items() if name not in visible}
         given = {**injected, **change.arguments}
     return with_first(args, kwargs, "tool_input", given)

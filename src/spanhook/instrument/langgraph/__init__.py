@@ -7,7 +7,7 @@ through; the stream that it reads is then none of its own.
 
 from spanhook.instrument.engine import Instrumentor
 from spanhook.instrument.langchain_core.control import control
-from spanhook.shape import Point, Signal
+from spanhook.shape import Outlet, Point, Signal
 
 _HERE = "spanhook.instrument.langgraph"
 _MAIN = "langgraph.pregel.main"
@@ -49,5 +49,12 @@ class LangGraphInstrumentor(Instrumentor):
         _point(_STORE, "BaseStore.batch", "store:BATCH", choose="store:batching"),
         _point(_STORE, "BaseStore.abatch", "store:BATCH", "async", choose="store:batching"),
         _point(_BATCHED, "AsyncBatchedBaseStore.asearch", "store:SEARCH", "async"),
+        Outlet(
+            module="langgraph.prebuilt.tool_node",
+            name="ToolRuntime.emit_output_delta",
+            wanted="spanhook.instrument.langchain_core.callbacks:parts_wanted",
+            hold="spanhook.instrument.langchain_core.callbacks:hold_delta",
+            optional=True,
+        ),
         Signal(module=_LOOP, name="PregelLoop._suppress_interrupt", after=f"{_HERE}.graph:loop_left"),
     )

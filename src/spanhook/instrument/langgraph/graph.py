@@ -11,7 +11,7 @@ from langgraph import types
 from spanhook import semconv
 from spanhook.copying import copied, copied_dataclass, copies
 from spanhook.current import current_record
-from spanhook.instrument.langchain_core.messages import rewrite, to_message, with_system
+from spanhook.instrument.langchain_core.messages import read, rewrite, system_of, to_message, with_system
 from spanhook.instrument.langgraph.agents import agent_id, agent_name, graph_identity, metadata
 from spanhook.instrument.langgraph.handoffs import graph_handoffs
 from spanhook.shape import Args, Attributes, Change, Kwargs, Message, Request, Shape, first, with_first
@@ -52,8 +52,8 @@ def _input_messages(given: Any) -> Sequence[BaseMessage] | None:
 
 def graph_request(_instance: Any, args: Args, kwargs: Kwargs) -> Request:
     given = first(args, kwargs, "input")
-    messages = _input_messages(given)
-    return Request(messages=[to_message(message) for message in messages or ()], inputs=given)
+    messages = [to_message(message) for message in _input_messages(given) or ()]
+    return Request(messages=messages, system=system_of(messages), inputs=given)
 
 
 def graph_rewrite(_instance: Any, args: Args, kwargs: Kwargs, change: Change) -> tuple[Args, Kwargs]:
@@ -140,6 +140,7 @@ GRAPH = Shape(
     identity=graph_identity,
     metadata=metadata,
     request=graph_request,
+    message=read,
     output=graph_output,
     rewrite=graph_rewrite,
     takes=frozenset(("inputs", "messages", "system")),

@@ -10,11 +10,13 @@ from spanhook.current import Within
 from spanhook.instrument.langgraph.transport import Item, handed_over, item, made, passes_on, sought, waits
 from spanhook.shape import Args, Attributes, Change, Kwargs, Request, Shape
 
-_PUT = ("namespace", "key", "value")
+_PUT = ("namespace", "key", "value", "index")
+_MORE = ("ttl",)
 
 
 def _named(args: Args, kwargs: Kwargs) -> dict[str, Any]:
-    return {**dict(zip(_PUT, args, strict=False)), **{name: kwargs[name] for name in _PUT if name in kwargs}}
+    """What is written, by name, with how it is to be indexed and kept where that is said."""
+    return {**dict(zip(_PUT, args, strict=False)), **kwargs}
 
 
 def _where(namespace: Iterable[str]) -> str:
@@ -66,9 +68,21 @@ def put_request(_instance: Any, args: Args, kwargs: Kwargs) -> Request:
 
 
 def put_rewrite(_instance: Any, args: Args, kwargs: Kwargs, change: Change) -> tuple[Args, Kwargs]:
+    return _rewrite(args, kwargs, change, (*_PUT, *_MORE))
+
+
+def delete_rewrite(_instance: Any, args: Args, kwargs: Kwargs, change: Change) -> tuple[Args, Kwargs]:
+    return _rewrite(args, kwargs, change, _PUT[:2])
+
+
+def _rewrite(args: Args, kwargs: Kwargs, change: Change, takes: Sequence[str]) -> tuple[Args, Kwargs]:
     new = _named(args, kwargs)
     if change.arguments is not None:
+        unknown = change.arguments.keys() - {*takes, *new}
+        if unknown:
+            raise ValueError(f"a write has no {sorted(map(str, unknown))}; op.replace(arguments=) takes {list(takes)}")
         new.update(change.arguments)
+        new["namespace"] = tuple(new["namespace"])
     if change.inputs is not None:
         new["value"] = change.inputs
     by_position = tuple(new[name] for name in _PUT[: len(args)])
@@ -162,7 +176,7 @@ DELETE = Shape(
     **_PARTS,
     start=delete_start,
     request=put_request,
-    rewrite=put_rewrite,
+    rewrite=delete_rewrite,
     takes=frozenset(("arguments",)),
     prepare=put_prepare,
 )

@@ -15,9 +15,9 @@ from spanhook.instrument.openai.chat_chunks import ChatChunks
 from spanhook.instrument.openai.delivery import Event, Payload
 from spanhook.instrument.openai.describing import describe, output_type
 from spanhook.instrument.openai.messages import from_message, rewrite, system_of, to_message, tool_name, with_system
-from spanhook.instrument.openai.options import body_of, is_streamed, one_prompt, with_body
+from spanhook.instrument.openai.options import body_of, is_streamed, one_prompt, with_body, with_model
 from spanhook.instrument.openai.parsing import keep_what_is_parsed, parsing_failed
-from spanhook.instrument.openai.reading import completion_response, fields_of, result_of
+from spanhook.instrument.openai.reading import completion_response, fields_of, list_of, result_of
 from spanhook.shape import Args, Attributes, Change, Kwargs, Message, Request, Shape
 
 
@@ -50,7 +50,7 @@ def chat_carries(_instance: Any, args: Args, kwargs: Kwargs) -> Carried:
     return [text_of(fields_of(messages[-1]).get("content")) if messages else None]
 
 
-def chat_rewrite(_instance: Any, args: Args, kwargs: Kwargs, change: Change) -> tuple[Args, Kwargs]:
+def chat_rewrite(instance: Any, args: Args, kwargs: Kwargs, change: Change) -> tuple[Args, Kwargs]:
     body = dict(body_of(args, kwargs))
     if change.inputs is not None:
         body["messages"] = list(change.inputs)
@@ -59,7 +59,7 @@ def chat_rewrite(_instance: Any, args: Args, kwargs: Kwargs, change: Change) -> 
     if change.system is not None:
         body["messages"] = with_system(body.get("messages") or (), change.system)
     if change.model is not None:
-        body["model"] = change.model
+        with_model(instance, args, kwargs, body, change.model)
     return with_body(args, kwargs, body)
 
 
@@ -69,7 +69,7 @@ def chat_prepare(instance: Any, args: Args, kwargs: Kwargs) -> tuple[Args, Kwarg
 
 def chat_output(result: Any) -> list[Message]:
     messages: list[Message] = []
-    for choice in fields_of(result_of(result)).get("choices") or ():
+    for choice in list_of(fields_of(result_of(result)).get("choices")):
         told = fields_of(choice)
         message = to_message(told.get("message"))
         message["finish_reason"] = told.get("finish_reason") or "stop"
@@ -150,6 +150,7 @@ CHAT = Shape(
     start=chat_start,
     response=completion_response,
     request=chat_request,
+    message=to_message,
     carries=chat_carries,
     output=chat_output,
     rewrite=chat_rewrite,

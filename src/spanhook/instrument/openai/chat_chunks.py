@@ -6,7 +6,7 @@ from typing import Any
 from openai._models import construct_type
 
 from spanhook.instrument.openai.deltas import Deltas
-from spanhook.instrument.openai.reading import Fields, fields_of
+from spanhook.instrument.openai.reading import Fields, fields_of, index_of
 from spanhook.shape import Args, Kwargs
 
 
@@ -77,7 +77,7 @@ class Growing:
                 self._fields[name] = value
 
     def _call(self, delta: Fields) -> None:
-        call = self._calls.setdefault(delta.get("index") or 0, {"type": "function", "function": {"arguments": ""}})
+        call = self._calls.setdefault(index_of(delta), {"type": "function", "function": {"arguments": ""}})
         if delta.get("id"):
             call["id"] = delta["id"]
         function = fields_of(delta.get("function"))

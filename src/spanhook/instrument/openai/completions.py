@@ -15,8 +15,8 @@ from spanhook.instrument.openai.asking import ask_for_usage
 from spanhook.instrument.openai.delivery import Event, Payload
 from spanhook.instrument.openai.deltas import Deltas
 from spanhook.instrument.openai.describing import describe
-from spanhook.instrument.openai.options import body_of, with_body
-from spanhook.instrument.openai.reading import Fields, completion_response, fields_of, result_of
+from spanhook.instrument.openai.options import body_of, with_body, with_model
+from spanhook.instrument.openai.reading import Fields, completion_response, fields_of, list_of, result_of
 from spanhook.shape import Args, Attributes, Change, Kwargs, Message, Request, Shape
 
 
@@ -50,7 +50,7 @@ def completions_carry(_instance: Any, args: Args, kwargs: Kwargs) -> Carried:
     return [prompt if isinstance(prompt, str) else None for prompt in _prompts(body_of(args, kwargs))]
 
 
-def completions_rewrite(_instance: Any, args: Args, kwargs: Kwargs, change: Change) -> tuple[Args, Kwargs]:
+def completions_rewrite(instance: Any, args: Args, kwargs: Kwargs, change: Change) -> tuple[Args, Kwargs]:
     body = dict(body_of(args, kwargs))
     if change.inputs is not None:
         body["prompt"] = change.inputs
@@ -59,11 +59,15 @@ def completions_rewrite(_instance: Any, args: Args, kwargs: Kwargs, change: Chan
         prompts = [_prompt(message, before, index) for index, message in enumerate(change.messages)]
         body["prompt"] = prompts if isinstance(body.get("prompt"), list) and len(before) != 1 else prompts[0]
     if change.model is not None:
-        body["model"] = change.model
+        with_model(instance, args, kwargs, body, change.model)
     return with_body(args, kwargs, body)
 
 
 def _prompt(message: Any, before: list[Any], index: int) -> Any:
+    if isinstance(message, str):
+        return message
+    if "parts" not in message and isinstance(message.get("content"), str):
+        return message["content"]
     if index < len(before) and _text("user", before[index]) == message:
         return before[index]
     return "".join(str(part.get("content", "")) for part in message["parts"] if part.get("type") == "text")
@@ -71,7 +75,7 @@ def _prompt(message: Any, before: list[Any], index: int) -> Any:
 
 def completions_output(result: Any) -> list[Message]:
     messages: list[Message] = []
-    for choice in fields_of(result_of(result)).get("choices") or ():
+    for choice in list_of(fields_of(result_of(result)).get("choices")):
         told = fields_of(choice)
         message = _text("assistant", told.get("text") or "")
         message["finish_reason"] = told.get("finish_reason") or "stop"

@@ -10,8 +10,8 @@ from spanhook.instrument.layers import OPENAI
 from spanhook.instrument.openai.api import Api, stream_of
 from spanhook.instrument.openai.delivery import Payload
 from spanhook.instrument.openai.describing import describe
-from spanhook.instrument.openai.items import rewrite, to_messages
-from spanhook.instrument.openai.options import body_of, one_prompt, with_body
+from spanhook.instrument.openai.items import rewrite, to_message, to_messages
+from spanhook.instrument.openai.options import body_of, one_prompt, with_body, with_model
 from spanhook.instrument.openai.reading import RESPONSES_USAGE, fields_of, note, result_of, usage_of
 from spanhook.instrument.openai.unstreamed import NoChunks, no_events
 from spanhook.shape import Args, Attributes, Change, Kwargs, Message, Request, Shape
@@ -32,14 +32,14 @@ def decisions_request(_instance: Any, args: Args, kwargs: Kwargs) -> Request:
     return Request(messages=to_messages(given), inputs=given, model=str(body.get("model") or ""))
 
 
-def decisions_rewrite(_instance: Any, args: Args, kwargs: Kwargs, change: Change) -> tuple[Args, Kwargs]:
+def decisions_rewrite(instance: Any, args: Args, kwargs: Kwargs, change: Change) -> tuple[Args, Kwargs]:
     body = dict(body_of(args, kwargs))
     if change.inputs is not None:
         body["input"] = change.inputs
     if change.messages is not None:
         body["input"] = rewrite(body.get("input"), one_prompt(change.messages))
     if change.model is not None:
-        body["model"] = change.model
+        with_model(instance, args, kwargs, body, change.model)
     return with_body(args, kwargs, body)
 
 
@@ -93,6 +93,7 @@ DECISIONS = Shape(
     start=decisions_start,
     response=decisions_response,
     request=decisions_request,
+    message=to_message,
     output=decisions_output,
     rewrite=decisions_rewrite,
     takes=frozenset(("messages", "inputs", "model")),

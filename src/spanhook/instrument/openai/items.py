@@ -112,13 +112,17 @@ def from_message(message: Message, like: Wire | None = None) -> list[Wire]:
         elif kind == "reasoning":
             if like is not None and like.get("type") == "reasoning":
                 items.append(like)  # it is signed, and only the model may have written it
-        elif like is not None and part == like:
-            items.append(like)
-        else:
+        elif kind in _SAID:
             said.append(part)
+        else:
+            items.append(dict(part))  # an item that is no message
     if said:
         items.insert(0, _message(role, said, like if like is not None and like.get("role") == role else None))
     return items
+
+
+_SAID = ("text", "refusal", "input_text", "output_text", "input_image", "input_file", "input_audio", "image_url")
+"""The parts of which messages consist; all else is an item by itself."""
 
 
 def _message(role: str, parts: list[Part], like: Wire | None) -> Wire:

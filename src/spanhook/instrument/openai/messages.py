@@ -38,10 +38,13 @@ def to_message(wire: Any) -> Message:
     return message
 
 
+_THOUGHTS = ("reasoning_content", "reasoning")
+
+
 def _thoughts(told: Mapping[str, Any], wire: Any) -> Iterable[str]:
     """Reasoning that compatible providers tell beside the content."""
     more = getattr(wire, "__pydantic_extra__", None) or told
-    for name in ("reasoning_content", "reasoning"):
+    for name in _THOUGHTS:
         if isinstance(more.get(name), str) and more[name]:
             yield more[name]
             return
@@ -87,8 +90,10 @@ def from_message(message: Message, like: Wire | None = None) -> Wire:
         return dict(message)
     role, parts = message["role"], list(message["parts"])
     wire: Wire = {**like, "role": role} if like is not None and like.get("role") == role else {"role": role}
-    if "name" in message:
+    wire.pop("name", None)
+    if message.get("name"):
         wire["name"] = message["name"]
+    _think(wire, [str(part.get("content") or "") for part in parts if part.get("type") == "reasoning"])
     responses = [part for part in parts if part.get("type") == "tool_call_response"]
     if responses:
         wire["tool_call_id"] = responses[0].get("id") or wire.get("tool_call_id", "")
@@ -98,10 +103,10 @@ def from_message(message: Message, like: Wire | None = None) -> Wire:
     known = {call.get("id"): call for call in wire.pop("tool_calls", None) or ()}
     if calls and "function_call" in wire and not calls[0].get("id"):
         wire["function_call"] = {"name": calls[0].get("name"), "arguments": encoded(calls[0].get("arguments") or {})}
-    elif calls:
-        wire["tool_calls"] = [_wire_call(call, known.get(call.get("id"))) for call in calls]
     else:
         wire.pop("function_call", None)
+        if calls:
+            wire["tool_calls"] = [_wire_call(call, known.get(call.get("id"))) for call in calls]
     refusals = [part for part in parts if part.get("type") == "refusal"]
     if "refusal" in wire:
         wire["refusal"] = refusals[0].get("content") if refusals else None
@@ -109,6 +114,17 @@ def from_message(message: Message, like: Wire | None = None) -> Wire:
     said = [part for part in parts if part.get("type") not in ("tool_call", "reasoning", "refusal")] + refusals
     wire["content"] = _content(said, like) if said or not calls else None
     return wire
+
+
+def _think(wire: Wire, thoughts: Sequence[str]) -> None:
+    """Put reasoning where it stood; there is no other place for it."""
+    place = next((name for name in _THOUGHTS if isinstance(wire.get(name), str) and wire[name]), "")
+    if not place:
+        return
+    for name in _THOUGHTS:
+        wire.pop(name, None)
+    if thoughts:
+        wire[place] = "\n".join(thoughts)
 
 
 def _wire_call(part: Part, like: Wire | None) -> Wire:
@@ -153,11 +169,13 @@ def rewrite(natives: Sequence[Any], new: Sequence[Any]) -> list[Any]:
 
 
 def with_system(natives: Sequence[Any], system: str) -> list[Any]:
-    """The messages with these instructions in front, in place of those that may be there."""
-    first = fields_of(natives[0]) if natives else {}
-    if first.get("role") in ("system", "developer"):
-        return [{**first, "content": system}, *natives[1:]]
-    return [{"role": "system", "content": system}, *natives]
+    """The messages with these instructions in front, in place of all that are there."""
+    rest = [native for native in natives if fields_of(native).get("role") not in _INSTRUCTIONS]
+    like = next((fields_of(native) for native in natives if fields_of(native).get("role") in _INSTRUCTIONS), {})
+    return [{"role": "system", **like, "content": system}, *rest]
+
+
+_INSTRUCTIONS = ("system", "developer")
 
 
 def system_of(messages: Iterable[Message]) -> str:
@@ -165,7 +183,7 @@ def system_of(messages: Iterable[Message]) -> str:
     return "\n".join(
         str(part.get("content", ""))
         for message in messages
-        if message["role"] in ("system", "developer")
+        if message["role"] in _INSTRUCTIONS
         for part in message["parts"]
         if part.get("type") == "text"
     )

@@ -1,6 +1,7 @@
 """The options of a request, as the SDK passes them to its transport: reading them, and copies with another body."""
 
 import json
+import re
 from collections.abc import Mapping
 from typing import Any
 
@@ -46,6 +47,22 @@ def with_body(args: Args, kwargs: Kwargs, body: Body) -> tuple[Args, Kwargs]:
     if getattr(options, "content", None) is not None:
         changes["content"] = None
     return with_options(args, kwargs, **changes)
+
+
+def with_model(instance: Any, args: Args, kwargs: Kwargs, body: dict[str, Any], model: str) -> None:
+    """Have the body ask for another model.
+
+    Raises:
+        ValueError: The address names the model, as that of Azure's deployments does, and the body is not asked.
+    """
+    base = str(getattr(instance, "_base_url", ""))
+    found = _DEPLOYMENT.search(options_of(args, kwargs).url) or _DEPLOYMENT.search(base)
+    if found is not None and found[1] != model:
+        raise ValueError(f"the address always asks for its deployment, {found[1]!r}; model= would not arrive")
+    body["model"] = model
+
+
+_DEPLOYMENT = re.compile(r"/deployments/([^/?#]+)")
 
 
 def with_options(args: Args, kwargs: Kwargs, **changes: Any) -> tuple[Args, Kwargs]:

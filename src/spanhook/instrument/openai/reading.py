@@ -1,7 +1,7 @@
 """Reading what came back, in whichever form the caller asked for it: a model, a dict, a raw response."""
 
 import copy
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from openai._legacy_response import LegacyAPIResponse
@@ -12,7 +12,7 @@ from spanhook import semconv
 from spanhook.copying import copied, copied_model, copies
 from spanhook.driving import drive
 from spanhook.shape import Attributes
-from spanhook.usage import NANO, Usage
+from spanhook.usage import Usage
 
 Fields = Mapping[str, Any]
 _NO_FIELDS: Fields = {}
@@ -35,6 +35,22 @@ def fields_of(value: Any) -> Fields:
     if type(value) is dict:
         return value
     return value.__dict__ if isinstance(value, BaseModel) else _NO_FIELDS
+
+
+def text_of(value: Any) -> str:
+    """A name, an id or a reason; empty for what is no text, which a server may send all the same."""
+    return value if isinstance(value, str) else ""
+
+
+def list_of(value: Any) -> Sequence[Any]:
+    """A list; an empty one for what is none."""
+    return value if isinstance(value, list | tuple) else ()
+
+
+def index_of(told: Fields, name: str = "index") -> int:
+    """Which of several it is about."""
+    index = told.get(name)
+    return index if type(index) is int else 0
 
 
 def extra_of(value: Any, name: str) -> Any:
@@ -78,19 +94,24 @@ RESPONSES_USAGE = ("input_tokens", "output_tokens", "input_tokens_details", "out
 
 def usage_of(reported: Any, names: tuple[str, str, str, str]) -> Usage | None:
     """Usage as the provider reported it, and the cost if it reported that too, as OpenRouter and Perplexity do."""
-    told = fields_of(reported)
+    told, used = fields_of(reported), Usage()
     if not told:
-        return None
-    used = Usage(told.get(names[0]) or 0, told.get(names[1]) or 0)
+        if not reported:
+            return None
+        used.skip("usage")
+        return used
+    used.input_tokens = used.count(told.get(names[0]), "input_tokens")
+    used.output_tokens = used.count(told.get(names[1]), "output_tokens")
     details = told.get(names[2])
     if details:
-        read = fields_of(details).get("cached_tokens") or 0
-        written = fields_of(details).get("cache_write_tokens") or extra_of(details, "cache_write_tokens") or 0
+        read = used.count(fields_of(details).get("cached_tokens"), "cache_read_tokens")
+        written = fields_of(details).get("cache_write_tokens") or extra_of(details, "cache_write_tokens")
+        written = used.count(written, "cache_write_tokens")
         used.cache_read_tokens = min(read, used.input_tokens)
         used.cache_write_tokens = min(written, used.input_tokens - used.cache_read_tokens)
     details = told.get(names[3])
     if details:
-        reasoning = fields_of(details).get("reasoning_tokens") or 0
+        reasoning = used.count(fields_of(details).get("reasoning_tokens"), "reasoning_tokens")
         if reasoning and told.get("total_tokens") == used.input_tokens + used.output_tokens + reasoning:
             used.output_tokens += reasoning  # xAI counts them apart
         used.reasoning_tokens = min(reasoning, used.output_tokens)
@@ -98,8 +119,8 @@ def usage_of(reported: Any, names: tuple[str, str, str, str]) -> Usage | None:
     if cost is not None:
         if isinstance(cost, Mapping):
             cost = cost.get("total_cost")
-        if isinstance(cost, int | float):
-            used.cost_nano, used.cost_source = round(cost * NANO), "provider"
+        if cost is not None:
+            used.charge(cost)
     return used
 
 
@@ -124,7 +145,7 @@ def completion_response(result: Any) -> tuple[Attributes, Usage | None]:
     told = fields_of(result_of(result))
     attributes: Attributes = {}
     note(attributes, told)
-    reasons = tuple(fields_of(choice).get("finish_reason") or "" for choice in told.get("choices") or ())
+    reasons = tuple(text_of(fields_of(choice).get("finish_reason")) for choice in list_of(told.get("choices")))
     if any(reasons):
         attributes[semconv.GEN_AI_RESPONSE_FINISH_REASONS] = reasons
     return attributes, usage_of(told.get("usage"), CHAT_USAGE)

@@ -12,11 +12,20 @@ from spanhook.instrument.layers import OPENAI
 from spanhook.instrument.openai.api import Api, stream_of
 from spanhook.instrument.openai.delivery import Event, Payload
 from spanhook.instrument.openai.describing import describe, output_type
-from spanhook.instrument.openai.items import from_message, last_text, output_part, rewrite, to_messages
+from spanhook.instrument.openai.items import from_message, last_text, output_part, rewrite, to_message, to_messages
 from spanhook.instrument.openai.messages import parts_of, tool_name
-from spanhook.instrument.openai.options import body_of, one_prompt, options_of, with_body
+from spanhook.instrument.openai.options import body_of, one_prompt, options_of, with_body, with_model
 from spanhook.instrument.openai.parsing import keep_what_is_parsed, parsing_failed
-from spanhook.instrument.openai.reading import RESPONSES_USAGE, Fields, fields_of, note, result_of, usage_of
+from spanhook.instrument.openai.reading import (
+    RESPONSES_USAGE,
+    Fields,
+    fields_of,
+    list_of,
+    note,
+    result_of,
+    text_of,
+    usage_of,
+)
 from spanhook.instrument.openai.response_events import response_events
 from spanhook.instrument.openai.responses_chunks import ResponsesChunks
 from spanhook.shape import Args, Attributes, Change, Kwargs, Message, Request, Shape
@@ -60,7 +69,7 @@ def responses_carries(_instance: Any, args: Args, kwargs: Kwargs) -> Carried:
     return [last_text(body_of(args, kwargs).get("input"))]
 
 
-def responses_rewrite(_instance: Any, args: Args, kwargs: Kwargs, change: Change) -> tuple[Args, Kwargs]:
+def responses_rewrite(instance: Any, args: Args, kwargs: Kwargs, change: Change) -> tuple[Args, Kwargs]:
     body = dict(body_of(args, kwargs))
     if change.inputs is not None:
         body["input"] = change.inputs
@@ -69,7 +78,7 @@ def responses_rewrite(_instance: Any, args: Args, kwargs: Kwargs, change: Change
     if change.system is not None:
         body["instructions"] = change.system
     if change.model is not None:
-        body["model"] = change.model
+        with_model(instance, args, kwargs, body, change.model)
     return with_body(args, kwargs, body)
 
 
@@ -77,11 +86,11 @@ def _finish_reason(told: Fields) -> str:
     """Why a response came to its end, in the words of chat completions; empty while it runs in the background."""
     status = told.get("status")
     if status == "completed":
-        called = any(fields_of(item).get("type") in _TOOL_CALLS for item in told.get("output") or ())
+        called = any(fields_of(item).get("type") in _TOOL_CALLS for item in list_of(told.get("output")))
         return "tool_calls" if called else "stop"
     if status == "incomplete":
-        reason = fields_of(told.get("incomplete_details")).get("reason")
-        return _INCOMPLETE.get(str(reason), reason or "incomplete")
+        reason = text_of(fields_of(told.get("incomplete_details")).get("reason"))
+        return _INCOMPLETE.get(reason, reason or "incomplete")
     return _STOPPED.get(str(status), "")
 
 
@@ -98,7 +107,7 @@ def responses_response(result: Any) -> tuple[Attributes, Usage | None]:
 def responses_output(result: Any) -> list[Message]:
     told = fields_of(result_of(result))
     parts: list[dict[str, Any]] = []
-    for item in told.get("output") or ():
+    for item in list_of(told.get("output")):
         said = fields_of(item)
         if said.get("type") == "message":
             parts.extend(parts_of(said.get("content")))
@@ -182,6 +191,7 @@ RESPONSES = Shape(
     start=responses_start,
     response=responses_response,
     request=responses_request,
+    message=to_message,
     carries=responses_carries,
     output=responses_output,
     rewrite=responses_rewrite,

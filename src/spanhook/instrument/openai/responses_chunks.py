@@ -7,7 +7,7 @@ from openai._models import construct_type
 
 from spanhook.instrument.openai.estimate import estimate
 from spanhook.instrument.openai.options import body_of
-from spanhook.instrument.openai.reading import Fields, fields_of, note
+from spanhook.instrument.openai.reading import Fields, fields_of, index_of, note, text_of
 from spanhook.shape import Args, Attributes, Kwargs
 from spanhook.usage import Usage
 
@@ -39,19 +39,19 @@ class ResponsesChunks:
 
     def add(self, chunk: Any) -> bool:
         told = fields_of(chunk)
-        kind = told.get("type") or ""
+        kind = text_of(told.get("type"))
         if kind.endswith(".delta"):
             delta = told.get("delta")
             if isinstance(delta, str) and not kind.startswith("response.audio.d"):  # sound, not its transcript
                 self._characters += len(delta)
                 if self.keep and kind == "response.output_text.delta":
-                    self._text.setdefault(told.get("output_index") or 0, []).append(delta)
+                    self._text.setdefault(index_of(told, "output_index"), []).append(delta)
         elif kind in _LAST:
             self._last = told.get("response")
         elif self._head is None and kind == "response.created":
             self._head = told.get("response")
         elif self.keep and kind == "response.output_item.done":
-            index = told.get("output_index") or 0
+            index = index_of(told, "output_index")
             self._items[index] = told.get("item")
             self._text.pop(index, None)
         return True

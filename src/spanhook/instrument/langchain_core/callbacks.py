@@ -1,0 +1,248 @@
+"""What LangChain tells its callbacks about a call: kept until hooks have decided about the call, then told accordingly.
+
+Everything goes through two functions of LangChain's, whichever manager it is told to, and carries the id of its run. A
+run belongs to the operation that is current when it starts. Ends wait for every hook that sees results; tokens, events
+and whatever else may tell parts of a result wait for hooks that hold back.
+"""
+
+import asyncio
+from collections import deque
+from collections.abc import Callable, Iterator
+from typing import Any, NamedTuple
+from weakref import WeakValueDictionary
+
+from langchain_core.callbacks import manager
+from langchain_core.outputs import LLMResult
+from langchain_core.runnables import config  # its functions later: it may be what imports this
+
+from spanhook.current import current
+from spanhook.instrument.langchain_core.retelling import Telling, message_id, retold
+from spanhook.lifecycle import registry
+from spanhook.record import Record
+from spanhook.registry import Plan
+
+_STARTS = {
+    "on_chat_model_start": "llm.call",
+    "on_llm_start": "llm.call",
+    "on_tool_start": "tool.execute",
+    "on_retriever_start": "retrieval.query",
+}
+_PARTS = frozenset(("on_llm_new_token", "on_stream_event", "on_text", "on_custom_event"))
+_ENDS = frozenset(("on_llm_end", "on_tool_end", "on_retriever_end"))
+_ERRORS = {
+    "llm.call": ("on_llm_error", "ignore_llm"),
+    "tool.execute": ("on_tool_error", "ignore_agent"),
+    "retrieval.query": ("on_retriever_error", "ignore_retriever"),
+}
+_FAILURES = frozenset(name for name, _ in _ERRORS.values())
+_KEPT = _PARTS | _ENDS | _FAILURES
+
+_LATE = 1000
+"""Refused runs whose late parts are still known not to be told."""
+
+
+class Told(NamedTuple):
+    """One thing that was to be told.
+
+    Attributes:
+        run: The id of its run; ``None`` where it goes elsewhere than to callbacks.
+        event: What it is.
+        tell: Tells it; ``is_async`` says whether what that returns is to be awaited.
+        args, kwargs: With these.
+    """
+
+    run: Any
+    event: str
+    tell: Callable[..., Any]
+    is_async: bool
+    args: tuple[Any, ...]
+    kwargs: dict[str, Any]
+
+    def now(self, awaits: bool) -> Any:
+        """Tell it, as LangChain would have."""
+        if self.run is None:
+            self.tell(*self.args, **self.kwargs)
+            return None
+        if not awaits:
+            (manager.handle_event if self.is_async else self.tell)(*self.args, **self.kwargs)
+            return None
+        if not self.is_async:  # told from a thread, where handlers may block
+            return config.run_in_executor(None, self.tell, *self.args, **self.kwargs)
+        telling = self.tell(*self.args, **self.kwargs)
+        return telling if self.event in _PARTS else asyncio.shield(asyncio.ensure_future(telling))
+
+    def other(self, telling: Telling) -> "Told":
+        """Something else told instead, in the same way."""
+        event, ignore, args, kwargs = telling
+        about = {key: self.kwargs[key] for key in ("run_id", "parent_run_id", "tags") if key in self.kwargs}
+        return self._replace(event=event, args=(self.args[0], event, ignore, *args), kwargs={**about, **kwargs})
+
+
+class Callbacks:
+    """What is kept of the runs of one operation.
+
+    Attributes:
+        parts: Whether parts of results are kept, too.
+    """
+
+    def __init__(self, op: Record, *, parts: bool) -> None:
+        self.parts = parts
+        self._op: Record | None = op
+        self._runs: list[Any] = []
+        self._queue: deque[Told] = deque()
+        self._released = self._changed = False
+
+    @property
+    def waiting(self) -> bool:
+        """Whether hooks have yet to decide."""
+        return not self._released
+
+    def add(self, run: Any) -> None:
+        """Keep what is told of a run from now on."""
+        if run not in self._runs:
+            self._runs.append(run)
+            _keeping[run] = self
+
+    def keeps(self, told: Told) -> bool:
+        """Whether something is not to be told now."""
+        is_part = told.event in _PARTS
+        if is_part and not self.parts:
+            return False
+        if self._released:
+            return is_part and self._changed
+        self._queue.append(told)
+        return True
+
+    def out(self) -> Iterator[Callable[[bool], Any]]:
+        op, queue = self._op, self._queue
+        self._released = True
+        if op is None:
+            return
+        self._changed = op.error is not None or op.replaced
+        if self._changed:
+            _late.append(self)
+        if op.error is not None:
+            yield from self._failed(op)
+        elif op.replaced:
+            yield from self._replaced(op)
+        while queue:
+            yield queue.popleft().now
+        self._op = None
+
+    def _failed(self, op: Record) -> Iterator[Callable[[bool], Any]]:
+        """Parts are dropped: no hook has let them pass. Ends become errors, but for those of a call that has failed."""
+        queue, (event, ignore) = self._queue, _ERRORS[op.kind]
+        itself = not op.decided and any(told.event in _FAILURES for told in queue)
+        while queue:
+            told = queue.popleft()
+            if told.event in _PARTS:
+                continue
+            if itself and (told.event in _FAILURES or not self.parts):
+                yield (self._unsaid(told) if self.parts else told).now
+                continue
+            kwargs: dict[str, Any] = {}
+            if op.kind == "llm.call":
+                kwargs["response"] = LLMResult(generations=[])
+            elif op.kind == "tool.execute":
+                kwargs["tool_call_id"] = op.kwargs.get("tool_call_id")
+            yield told.other((event, ignore, (op.error,), kwargs)).now
+
+    @staticmethod
+    def _unsaid(told: Told) -> Told:
+        """An error without the part of the answer that had come by then."""
+        if "response" not in told.kwargs:
+            return told
+        return told._replace(kwargs={**told.kwargs, "response": LLMResult(generations=[])})
+
+    def _replaced(self, op: Record) -> Iterator[Callable[[bool], Any]]:
+        """Every run is told what was decided, in the form it was told something in; ids stay what they were."""
+        queue = list(self._queue)
+        self._queue.clear()
+        if op.streamed:
+            op.answer = op.result  # chunks are made of what has an id
+        for index, run in enumerate(self._runs):
+            mine = [told for told in queue if told.run == run]
+            if not mine:
+                continue
+            events = {told.event: told for told in mine}
+            for telling in retold(op, index, events.keys(), message_id(run, mine)):
+                yield events.get(telling[0], mine[-1]).other(telling).now
+
+
+_keeping: "WeakValueDictionary[Any, Callbacks]" = WeakValueDictionary()
+"""By the id of a run."""
+_late: deque[Callbacks] = deque(maxlen=_LATE)
+
+
+# ----------------------------------------------------------------------------------------------- what is kept
+
+
+def wanted(plans: dict[str, Plan]) -> bool:
+    """Whether hooks may decide otherwise about what callbacks are told."""
+    if "agent.delegate" in plans or any(kind in plans and plans[kind].results for kind in _ERRORS):
+        return True
+    return any(one.waiting for one in list(_keeping.values()))
+
+
+def hold(tell: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool:
+    """Whether ``handle_event`` is not to tell something now."""
+    return _holds(tell, args, kwargs, is_async=False)
+
+
+def ahold(tell: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool:
+    """Whether ``ahandle_event`` is not to tell something now."""
+    return _holds(tell, args, kwargs, is_async=True)
+
+
+def _holds(tell: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any], *, is_async: bool) -> bool:
+    if len(args) < 2:
+        return False
+    event = args[1]
+    if event in _KEPT:
+        run = kwargs.get("run_id")
+        keeper = _keeping.get(run)
+        return keeper is not None and keeper.keeps(Told(run, event, tell, is_async, args, kwargs))
+    kind = _STARTS.get(event)
+    if kind is not None and args[0]:
+        op = current.get()
+        if type(op) is Record and op.kind == kind and (keeper := keeper_of(op)) is not None:
+            keeper.add(kwargs.get("run_id"))
+    return False
+
+
+def keeper_of(op: Record) -> Callbacks | None:
+    """What keeps the callbacks of an operation that is under way, if hooks are to see its result."""
+    plan: Plan | None = op.plan
+    if plan is None or not op.called or op.returned_ns or not op.shape.layer.startswith("langchain"):
+        return None
+    for way in op.withheld or ():
+        if isinstance(way, Callbacks):
+            return way
+    parts = any(bound.concerns(op) for bound in plan.buffers)
+    if op.streamed and not parts:
+        return None  # it is handed out as it comes, so nothing can be decided about it any more
+    follows = op.shape.follows is not None and "agent.delegate" in registry.plans
+    if not (parts or follows or any(bound.concerns(op) for bound in plan.results)):
+        return None
+    keeper = Callbacks(op, parts=parts)
+    op.withheld = [*(op.withheld or ()), keeper]
+    return keeper
+
+
+# ----------------------------------------------------------------------------------------------- parts told elsewhere
+
+
+def parts_wanted(plans: dict[str, Plan]) -> bool:
+    """Whether hooks hold back what tools have come to."""
+    plan = plans.get("tool.execute")
+    return plan is not None and bool(plan.buffers)
+
+
+def hold_delta(tell: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool:
+    """Whether a part of a tool's output is not to leave now."""
+    op = current.get()
+    op = op if type(op) is Record else None
+    while op is not None and op.kind != "tool.execute":
+        op = op.parent
+    keeper = None if op is None else keeper_of(op)
+    return keeper is not None and keeper.keeps(Told(None, "on_text", tell, False, args, kwargs))

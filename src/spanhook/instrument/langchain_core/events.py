@@ -1,0 +1,106 @@
+"""Chat models' events of the third version: each goes to callbacks and into the caller's stream object at once."""
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Any
+
+from langchain_core.messages import BaseMessage
+from opentelemetry.trace import SpanKind
+
+from spanhook.current import current_record
+from spanhook.instrument.langchain_core.callbacks import keeper_of
+from spanhook.instrument.langchain_core.chat import (
+    TAKES,
+    as_ai_message,
+    carries_prompts,
+    chat_request,
+    chat_rewrite,
+    stream_answer,
+)
+from spanhook.instrument.langchain_core.chat import stream_start as start
+from spanhook.instrument.langchain_core.chat_chunks import ChatChunks
+from spanhook.instrument.langchain_core.messages import read
+from spanhook.instrument.langchain_core.results import result_output, result_response
+from spanhook.instrument.layers import LANGCHAIN_CHAT, LANGCHAIN_CHAT_STREAM
+from spanhook.record import Record
+from spanhook.shape import Args, Kwargs, Shape, first
+
+
+def event_prompts(_instance: Any, args: Args, kwargs: Kwargs) -> Sequence[Sequence[BaseMessage]]:
+    return [first(args, kwargs, "messages")]
+
+
+class Unseen:
+    """Stands in for the caller's stream object while its events are held back."""
+
+    def __init__(self, stream: Any, op: Record) -> None:
+        self.stream, self.events, self._op = stream, list[Any](), op
+        self._generation_info: dict[str, Any] = {}  # filled by LangChain as chunks come
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.stream, name)
+
+    def dispatch(self, event: Any) -> None:
+        self.events.append(event)
+
+    def out(self) -> Iterator[Callable[[bool], Any]]:
+        op, events = self._op, self.events
+        self.events = []
+        if op.error is not None:
+            return
+        if op.replaced:
+            events = list(_as_events(op.answer, self.stream))
+        else:
+            self.stream._generation_info.update(self._generation_info)
+        for event in events:
+            yield lambda _, event=event: self.stream.dispatch(event)
+
+
+def _as_events(value: Any, stream: Any) -> Iterable[Any]:
+    from langchain_core.language_models._compat_bridge import message_to_events
+
+    return message_to_events(as_ai_message(value), message_id=stream.message_id)
+
+
+def prepare(_instance: Any, args: Args, kwargs: Kwargs) -> tuple[Args, Kwargs]:
+    """Have what hooks must see first go to another stream object than the caller's."""
+    op = current_record()
+    manager = kwargs.get("run_manager")
+    keeper = None if op is None else keeper_of(op)
+    if op is None or keeper is None or not keeper.parts:
+        return args, kwargs
+    if manager is not None and manager.handlers:
+        keeper.add(manager.run_id)
+    unseen = Unseen(kwargs["stream"], op)
+    op.withheld = [unseen, *(op.withheld or ())]
+    return args, {**kwargs, "stream": unseen}
+
+
+def answer_events(_instance: Any, _args: Args, kwargs: Kwargs, value: Any) -> Iterable[Any]:
+    """Events of an answer. Nothing has been dispatched of it where it answers in place of the call."""
+    stream = kwargs["stream"]
+    for event in _as_events(value, stream):
+        if not isinstance(stream, Unseen):
+            stream.dispatch(event)
+        yield event
+
+
+EVENTS = Shape(
+    kind="llm.call",
+    layer=LANGCHAIN_CHAT_STREAM,
+    span_kind=SpanKind.CLIENT,
+    start=start,
+    response=result_response,
+    request=chat_request(event_prompts),
+    message=read,
+    output=result_output,
+    rewrite=chat_rewrite(event_prompts, "messages", many=False),
+    takes=TAKES,
+    answer=stream_answer,
+    chunks=ChatChunks,
+    answer_chunks=answer_events,
+    prepare=prepare,
+    ends_complete=True,
+    model_layer=True,
+    carries=carries_prompts(event_prompts),
+    transport_of=frozenset((LANGCHAIN_CHAT,)),  # `generate` reads the events itself where a handler asks for them
+)

@@ -1,0 +1,93 @@
+"""What callbacks are told of a call whose result a hook has replaced: in LangChain's terms, under the ids it gave."""
+
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from typing import Any, Protocol
+
+from langchain_core.messages import BaseMessage
+from langchain_core.outputs import (
+    ChatGeneration,
+    ChatGenerationChunk,
+    Generation,
+    GenerationChunk,
+    LLMResult,
+)
+
+from spanhook.instrument.langchain_core.chat import answer_chunks
+from spanhook.record import Record
+
+Telling = tuple[str, str, tuple[Any, ...], dict[str, Any]]
+"""An event, which handlers ignore it, and what it is told with."""
+
+_PREFIX = "lc_run-"
+"""Of the ids that LangChain gives messages, before the id of the run."""
+
+
+class _Told(Protocol):
+    @property
+    def event(self) -> str: ...
+    @property
+    def args(self) -> tuple[Any, ...]: ...
+    @property
+    def kwargs(self) -> dict[str, Any]: ...
+
+
+def message_id(run: Any, told: Iterable[_Told]) -> str:
+    """The id that the answer of a run was to have, as far as it was told; else the one LangChain makes of the run's."""
+    for one in told:
+        found: Any = None
+        if one.event == "on_llm_new_token":
+            found = getattr(one.kwargs.get("chunk"), "message", None)
+        elif one.event == "on_llm_end":
+            generations = one.args[3].generations
+            found = getattr(generations[0][0], "message", None) if generations and generations[0] else None
+        if found is not None and found.id:
+            return found.id
+    return f"{_PREFIX}-{run}"
+
+
+def retold(op: Record, index: int, events: Collection[str], identifier: str) -> Iterator[Telling]:
+    """What the ``index``th run of an operation is told of the result that was decided, in the form of ``events``."""
+    ends = any(event.endswith(("_end", "_error")) for event in events)
+    if op.kind == "tool.execute":
+        if ends:
+            yield "on_tool_end", "ignore_agent", (op.result,), {"name": op.name}
+        return
+    if op.kind != "llm.call":
+        return
+    generations, output = _generations(op.result, index)
+    for position, generation in enumerate(generations):
+        message = getattr(generation, "message", None)
+        if message is not None and message.id is None:
+            message.id = identifier if position == 0 else f"{identifier}-{position}"
+    if "on_llm_new_token" in events:
+        yield from _as_token(generations[0])
+    if "on_stream_event" in events:
+        yield from _as_events(generations[0])
+    if ends:
+        whole = LLMResult(generations=[list(generations)], llm_output=output)
+        yield "on_llm_end", "ignore_llm", (whole,), {}
+
+
+def _generations(result: Any, index: int) -> tuple[Sequence[Any], Any]:
+    if isinstance(result, LLMResult):
+        return result.generations[min(index, len(result.generations) - 1)], result.llm_output
+    if isinstance(result, BaseMessage):
+        return [ChatGeneration(message=result)], None
+    return [Generation(text=str(result))], None
+
+
+def _as_token(generation: Any) -> Iterator[Telling]:
+    message = getattr(generation, "message", None)
+    if message is None:
+        chunk: Any = GenerationChunk(text=generation.text)
+        yield "on_llm_new_token", "ignore_llm", (generation.text,), {"chunk": chunk}
+        return
+    for one in answer_chunks(None, (), {}, message):
+        yield "on_llm_new_token", "ignore_llm", (one.content,), {"chunk": ChatGenerationChunk(message=one)}
+
+
+def _as_events(generation: Any) -> Iterator[Telling]:
+    from langchain_core.language_models._compat_bridge import message_to_events
+
+    for event in message_to_events(generation.message, message_id=generation.message.id):
+        yield "on_stream_event", "ignore_llm", (event,), {}

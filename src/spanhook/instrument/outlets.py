@@ -1,0 +1,65 @@
+"""Functions by which results leave before their call returns: wrapped while hooks may decide about what leaves."""
+
+from collections.abc import Callable
+from typing import Any
+
+from spanhook.current import current_record
+from spanhook.errors import internal
+from spanhook.instrument.wrapping import Binding
+from spanhook.lifecycle import registry
+from spanhook.registry import Plan
+
+Wanted = Callable[[dict[str, Plan]], bool]
+Hold = Callable[[Callable[..., Any], tuple[Any, ...], dict[str, Any]], bool]
+
+
+class OnDemand:
+    """The binding of an outlet, which comes and goes with the hooks it is for."""
+
+    def __init__(self, owner: Any, attribute: str, wanted: Wanted, hold: Hold, *, is_async: bool) -> None:
+        self._owner, self._attribute, self._wanted = owner, attribute, wanted
+        self._hold, self._is_async = hold, is_async
+        self._binding: Binding | None = None
+
+    def adapt(self) -> None:
+        """Wrap it, or take the wrapper off, as the hooks that are in force now want it."""
+        wanted = self._wanted(registry.plans)
+        if wanted and self._binding is None:
+            self._binding = Binding(self._owner, self._attribute, self._make)
+        elif not wanted:
+            self.restore()
+
+    def restore(self) -> None:
+        """Put back what was there."""
+        if self._binding is not None:
+            self._binding.restore()
+            self._binding = None
+
+    def _make(self, binding: Binding) -> Callable[..., Any]:
+        hold, is_async = self._hold, self._is_async
+
+        def wrapper(wrapped: Any, instance: Any, args: Any, kwargs: Any) -> Any:
+            if not binding.on:
+                return binding.beyond(wrapped, instance)(*args, **kwargs)
+            try:
+                held = hold(wrapped, args, kwargs)
+            except Exception as error:
+                _spill(error)
+                held = False
+            if not held:
+                return wrapped(*args, **kwargs)
+            return _nothing() if is_async else None
+
+        return wrapper
+
+
+def _spill(error: Exception) -> None:
+    """What cannot be held back leaves, and it is told that it did."""
+    op = current_record()
+    if op is not None and op.plan is not None and op.plan.buffers:
+        op.spilt = True
+    internal.report("withhold", error)
+
+
+async def _nothing() -> None:
+    """Stands in for a coroutine that is not to run."""
