@@ -5,15 +5,14 @@ the model of the operation around it is not enough, since callbacks and a model'
 must carry the request that was gated, which is known by the last text of each prompt; what carries another is gated.
 """
 
-import re
 from collections.abc import Awaitable, Callable, Sequence
 from contextvars import ContextVar
-from functools import lru_cache
 from typing import Any
 
 from spanhook import semconv
 from spanhook.current import current
 from spanhook.errors import internal
+from spanhook.names import same_model, same_provider
 from spanhook.record import Record
 from spanhook.shape import Args, Attributes, Kwargs, Shape
 from spanhook.usage import Usage
@@ -110,7 +109,7 @@ def absorbed(
     if running is not None and running.op is parent and not shape.model_layer and running.goes_on(instance, carried):
         return PART
     if shape.layer == parent.shape.layer:  # one of its methods goes on in another, however deep
-        own = _carried(parent.shape, parent.instance, parent.args, parent.kwargs)
+        own = _gated(parent)
         is_same = all(one in own for one in carried)
         return Absorbed(parent, shape, instance, carried, taken=False) if is_same else None
     return _claimed(parent, shape, instance, carried)
@@ -120,7 +119,7 @@ def goes_on(op: Record, args: Args, kwargs: Kwargs) -> bool:
     """Whether a call of the same sort on the same instance, made inside of ``op``, is what ``op`` was asked to do."""
     if op.shape.carries is None:
         return True
-    own = _carried(op.shape, op.instance, op.args, op.kwargs)
+    own = _gated(op)
     return all(one in own for one in _carried(op.shape, op.instance, args, kwargs))
 
 
@@ -132,7 +131,7 @@ def absorbed_span(parent: Record, kind: str, scope: str, attributes: Attributes)
     if parent.kind != kind or kind == "agent.invoke" or not _open(parent):
         return False
     if kind in ("llm.call", "embeddings.create"):
-        if not _same_provider(attributes.get(semconv.GEN_AI_PROVIDER_NAME), parent.provider):
+        if not same_provider(attributes.get(semconv.GEN_AI_PROVIDER_NAME), parent.provider):
             return False
         is_known = bool(parent.model) or not parent.foreign
         if is_known and not same_model(attributes.get(semconv.GEN_AI_REQUEST_MODEL), parent.model):
@@ -143,7 +142,7 @@ def absorbed_span(parent: Record, kind: str, scope: str, attributes: Attributes)
     if spans is None:  # setdefault is atomic
         spans = parent.__dict__.setdefault("spans", {})
     if scope not in spans:
-        spans[scope] = len(_carried(parent.shape, parent.instance, parent.args, parent.kwargs)) or 1
+        spans[scope] = len(_gated(parent)) or 1
     if not spans[scope]:
         return False
     spans[scope] -= 1
@@ -183,6 +182,15 @@ def _carried(shape: Shape, instance: Any, args: Args, kwargs: Kwargs) -> Carried
         return [None]
 
 
+def read(op: Record) -> None:
+    """Note what the gates are asked about: callbacks of the application's may change it in place after them."""
+    op.gated = _carried(op.shape, op.instance, op.args, op.kwargs)
+
+
+def _gated(op: Record) -> Carried:
+    return op.gated if op.gated is not None else _carried(op.shape, op.instance, op.args, op.kwargs)
+
+
 def _claimed(parent: Record, shape: Shape, instance: Any, carried: Carried) -> Absorbed | None:
     """Take what the call carries from what ``parent`` has yet to be carried, all of it or nothing."""
     layers = parent.carried
@@ -190,7 +198,7 @@ def _claimed(parent: Record, shape: Shape, instance: Any, carried: Carried) -> A
         layers = parent.__dict__.setdefault("carried", {})
     left = layers.get(shape.layer)
     if left is None:
-        own = _carried(parent.shape, parent.instance, parent.args, parent.kwargs)
+        own = _gated(parent)
         left = layers.setdefault(shape.layer, list(own))
     if not carried:  # in pieces that nobody can read, such as tokens: those of one client
         client = parent.__dict__.setdefault("carrier", instance)
@@ -221,44 +229,6 @@ def text_of(content: Any) -> str | None:
         if isinstance(text, str):
             texts.append(text)
     return "".join(texts) or None
-
-
-def same_model(asked: Any, gated: str) -> bool:
-    """Whether two names are of the same model, as providers, routers and responses write them."""
-    if not asked or asked == gated:
-        return True
-    return isinstance(asked, str) and normalized(asked) == normalized(gated)
-
-
-#: Providers in the conventions' terms. Frameworks have names of their own for others, such as that of a class.
-_PROVIDERS = frozenset(
-    (
-        "anthropic", "aws.bedrock", "azure.ai.inference", "azure.ai.openai", "cohere", "deepseek", "gcp.gemini",
-        "gcp.gen_ai", "gcp.vertex_ai", "groq", "ibm.watsonx.ai", "mistral_ai", "openai", "perplexity", "x_ai",
-    )
-)  # fmt: skip
-
-
-def _same_provider(asked: Any, gated: str) -> bool:
-    if asked == gated or asked not in _PROVIDERS or gated not in _PROVIDERS:
-        return True
-    return not set(asked.split(".")).isdisjoint(gated.split("."))
-
-
-_DATE = re.compile(
-    r"""(?: [-@:] (?: latest
-            | 20\d\d-?(?:0[1-9]|1[0-2])-?(?:0[1-9]|[12]\d|3[01])  # a day
-            | 2[3-9](?:0[1-9]|1[0-2])                              # a month, as Mistral writes it
-            | (?:0[1-9]|1[0-2])(?:0[1-9]|[12]\d|3[01]) )           # a day, as OpenAI wrote it
-          (?:-v\d+)? )$""",
-    re.VERBOSE,
-)
-
-
-@lru_cache(maxsize=1024)
-def normalized(model: str) -> str:
-    """A model's name without what stands for where it is (``openai/``, ``models/``) and from when (a date)."""
-    return _DATE.sub("", model.casefold().rpartition("/")[2])
 
 
 # ------------------------------------------------------------------------------------------------- callbacks

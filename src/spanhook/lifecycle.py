@@ -12,7 +12,7 @@ from opentelemetry.context import Context
 from opentelemetry.trace import INVALID_SPAN, get_current_span
 
 from spanhook import semconv
-from spanhook.absorption import Absorbed, Part, absorbed
+from spanhook.absorption import Absorbed, Part, absorbed, read
 from spanhook.accounting import tally
 from spanhook.async_library import is_cancellation
 from spanhook.attached import get_context, set_context
@@ -114,6 +114,8 @@ def begin(shape: Shape, instance: Any, args: Args, kwargs: Kwargs) -> Record | A
     if plan is not None:
         op.plan = plan
         op.coverage = "enforced" if plan.hooked else "observed"
+        if shape.model_layer:
+            read(op)
     elif in_hook:
         op.in_hook = True
     if kind == "agent.invoke":

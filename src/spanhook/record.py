@@ -54,6 +54,7 @@ class Record:
         undescribed: What it is about could not be read.
         routed: Its model calls others, which are counted themselves, and used nothing else.
         nested: The model calls directly inside of it that have been counted.
+        gated: What its request carried when the gates were asked, where there are any.
         carried: What its transport has yet to carry, by layer; see ``absorption``.
         transported: A transport of its own has answered.
         transport_usage: What that told that it used.
@@ -113,6 +114,7 @@ class Record:
     attempts: "list[Callable[[BaseException | None], None]] | None" = None
     mark: Any = None
     overheard: list[Chunks] | None = None
+    gated: list[str | None] | None = None
     carried: dict[str, list[str | None]] | None = None
     nested: "list[Record] | None" = None
     latch: Any = None

@@ -439,6 +439,25 @@ ANOTHER = {
 }
 
 
+@pytest.mark.parametrize("rewritten", [False, True])
+def test_what_callbacks_change_in_place_is_gated_as_it_goes_out(rewritten: bool, server: OpenAIServer) -> None:
+    class Adding(BaseCallbackHandler):
+        def on_chat_model_start(self, serialized: Any, messages: Any, **_kwargs: Any) -> None:
+            messages[0][-1].content += ", and a secret"
+
+    hooks, asked = recording()
+
+    @hooks.before("llm.call", priority=10)
+    def rewrite(op: Operation) -> None:
+        if rewritten and op.request.messages[-1]["parts"][0]["content"] == "hi":
+            op.replace(messages=[{"role": "user", "parts": [{"type": "text", "content": "ho"}]}])
+
+    with recorder(hooks) as seen, made(server) as model:
+        model.invoke("hi", {"callbacks": [Adding()]})
+        assert total(seen) == 150
+    assert asked[-1] == sent(server)[0] == ("ho" if rewritten else "hi") + ", and a secret"
+
+
 class Overriding(OpenAI):
     """A client of one's own, which asks something else as well, or not."""
 
