@@ -9,7 +9,7 @@ from typing import Any
 from opentelemetry.trace import INVALID_SPAN, get_current_span
 
 from spanhook import semconv
-from spanhook.absorption import Absorbed, absorbed
+from spanhook.absorption import Absorbed, Part, absorbed, read
 from spanhook.accounting import tally
 from spanhook.async_library import is_cancellation
 from spanhook.attached import get_context
@@ -91,7 +91,7 @@ def begin(shape: Shape, instance: Any, args: Args, kwargs: Kwargs) -> Record | A
         if held is parent and parent.shape.model_layer:
             transport = absorbed(parent, shape, instance, args, kwargs, attributes)
             if transport is not None:
-                return transport
+                return None if isinstance(transport, Part) else transport
         while parent is not None and parent.ended:
             latch = latch or parent.latch
             parent = parent.parent
@@ -109,6 +109,8 @@ def begin(shape: Shape, instance: Any, args: Args, kwargs: Kwargs) -> Record | A
     if plan is not None:
         op.plan = plan
         op.coverage = "enforced" if plan.hooked else "observed"
+        if shape.model_layer:
+            read(op)
     elif in_hook:
         op.in_hook = True
     if kind == "agent.invoke":

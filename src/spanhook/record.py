@@ -59,6 +59,7 @@ class Record:
         undescribed: What it is about could not be read.
         routed: Its model calls others, which are counted themselves, and used nothing else.
         nested: The model calls directly inside of it that have been counted.
+        gated: What its request carried when the gates were asked, where there are any.
         carried: What its transport has yet to carry, by layer; see ``absorption``.
         transported: A transport of its own has answered.
         transport_usage: What that told that it used.
@@ -129,6 +130,7 @@ class Record:
     owing: "Record | None" = None
     published = summed = described = measured = resumed = False
     marked = emitted = heard = 0
+    gated: list[str | None] | None = None
     carried: dict[str, list[str | None]] | None = None
     nested: "list[Record] | None" = None
     latch: Any = None
