@@ -99,6 +99,7 @@ def clean() -> Iterator[None]:
     reaper.drain()
     spanhook.uninstrument()
     internal.fatal = False
+    internal.renew()
 
 
 LIMITS = checking.TIMEOUT, verdicts.BUDGET_NS
