@@ -374,17 +374,24 @@ def test_tokens_told_after_the_answer_was_refused_are_not_told() -> None:
 def test_nothing_is_wrapped_while_no_hook_sees_results() -> None:
     from langchain_core.callbacks import manager
 
-    before = manager.handle_event, manager.ahandle_event
     hooks = Hooks()
-    hooks.before("llm.call")(lambda op: None)
+<<<<<<< HEAD
     with recorder(hooks):
-        assert (manager.handle_event, manager.ahandle_event) == before
+        plain = manager.handle_event, manager.ahandle_event  # it is known that callbacks run, and no more
+        hooks.before("llm.call")(lambda op: None)
+        assert (manager.handle_event, manager.ahandle_event) == plain
+=======
+    hooks.before("llm.call")(lambda op: None)
+    untouched = manager.handle_event, manager.ahandle_event
+    with recorder(hooks):
+        before = manager.handle_event, manager.ahandle_event
+>>>>>>> callbacks
         watch = hooks.add(_After())
-        assert manager.handle_event is not before[0]
+        assert manager.handle_event is not plain[0]
         hooks.remove(watch)
-        assert (manager.handle_event, manager.ahandle_event) == before
+        assert (manager.handle_event, manager.ahandle_event) == plain
         hooks.add(watch)
-    assert (manager.handle_event, manager.ahandle_event) == before
+    assert (manager.handle_event, manager.ahandle_event) == untouched
 
 
 def _After() -> Any:

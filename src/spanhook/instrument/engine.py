@@ -216,8 +216,10 @@ def _binder(entry: Entry) -> Callable[[Any, str], Binding | Family | OnDemand]:
     if isinstance(entry, Signal):
         told = _signal(entry)
         return lambda owner, name: Binding(owner, name, told, plain=isinstance(owner, type))
-    make, sort = _operation(entry), Family if entry.overrides else Binding
-    return lambda owner, name: sort(owner, name, make)
+    make = _operation(entry)
+    if entry.overrides:
+        return lambda owner, name: Family(owner, name, make, entry.outside)
+    return lambda owner, name: Binding(owner, name, make)
 
 
 class Instrumentor(BaseInstrumentor):

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from types import BuiltinFunctionType
 from typing import Any
 
-from spanhook.errors import internal
+from spanhook.errors import log
 from spanhook.instrument.wrapping import Binding, Wrapper
 
 _lock = threading.RLock()
@@ -49,11 +49,23 @@ class _ByClass:
 
 
 class Family:
-    """A method of a base class, bound in every class below that has its own."""
+    """A method of a base class, bound in every class below that has its own.
 
+<<<<<<< HEAD
     def __init__(self, base: type, attribute: str, make: Callable[[Binding], Callable[..., Any]]) -> None:
         self._base, self._attribute = base, attribute
         self._bound = _ByClass(attribute, make)
+=======
+    Args:
+        outside: Only methods from outside of this package are bound.
+    """
+
+    def __init__(
+        self, base: type, attribute: str, make: Callable[[Binding], Callable[..., Any]], outside: str = ""
+    ) -> None:
+        self._base, self._attribute, self._make, self._outside = base, attribute, make, outside
+        self._bindings: dict[int, weakref.ref[Binding]] = {}  # by the id of the class, which goes with its binding
+>>>>>>> callbacks
         self._lineage = Lineage.of(base)
         self._lineage.join(self)
 
@@ -62,19 +74,41 @@ class Family:
         owner, found = self._of(cls)
         if owner is None or (owner is not cls and self._base in owner.__mro__):
             return  # it is bound there
+<<<<<<< HEAD
         if not getattr(found, "__isabstractmethod__", False):
             # One that comes from a class beside the family, such as a mixin, is bound in the class that inherits it.
             self._bound.bind(cls)
+=======
+        if self._outside and self._is_inside(owner):
+            return
+        if id(cls) in self._bindings or getattr(found, "__isabstractmethod__", False):
+            return
+        # One that comes from a class beside the family, such as a mixin, is bound in the class that inherits it.
+        binding = Binding(cls, self._attribute, self._make)
+        known = id(cls)
+
+        def forget(gone: weakref.ref[Binding]) -> None:
+            if self._bindings.get(known) is gone:
+                del self._bindings[known]
+
+        self._bindings[known] = weakref.ref(binding, forget)
+>>>>>>> callbacks
 
     def _of(self, cls: type) -> tuple[type | None, Any]:
         owner = next((one for one in cls.__mro__ if self._attribute in vars(one)), None)
         return owner, None if owner is None else vars(owner)[self._attribute]
 
+    def _is_inside(self, owner: type) -> bool:
+        return owner is self._base or owner.__module__.partition(".")[0] == self._outside
+
     def unbound(self) -> Iterator[str]:
-        """Methods that calls go to, and that no wrapper of ours is around."""
+        """Methods that calls go to, and that cannot be bound."""
         for cls in descendants(self._base):
+            self._lineage.tell(cls)
             owner, found = self._of(cls)
             if owner is not cls or getattr(found, "__isabstractmethod__", False):
+                continue
+            if self._outside and self._is_inside(cls):
                 continue
             while found is not None and not issubclass(type(found), Wrapper):
                 found = getattr(found, "__wrapped__", None)  # somebody else's, around ours
@@ -114,12 +148,12 @@ class Lineage:
     def join(self, family: Family) -> None:
         """Tell ``family`` of all classes that there are, and from now on of those that are made."""
         with _lock:
+            family.bind(self._base)  # where that fails, nobody is told of anything
             if not self._families:
                 self._watch()
             self._families = (*self._families, family)
             for cls in descendants(self._base):
-                family.bind(cls)
-                self._follow(cls)
+                self.tell(cls)
 
     def leave(self, family: Family) -> None:
         """Tell it of no more."""
@@ -143,7 +177,7 @@ class Lineage:
                 before.__get__(None, cls)(**kwargs)
             else:
                 super(base, cls).__init_subclass__(**kwargs)
-            self._tell(cls)
+            self.tell(cls)
 
         self._hook = _Hook(made)
         setattr(base, "__init_subclass__", self._hook)  # noqa: B010
@@ -158,13 +192,13 @@ class Lineage:
         def made(wrapped: Any, cls: type, args: Any, kwargs: Any) -> None:
             wrapped(*args, **kwargs)
             if binding.on:
-                self._tell(cls)
+                self.tell(cls)
 
         return made
 
     def __get__(self, instance: Any, owner: type) -> Any:
         if self._families and id(owner) not in self._born:
-            self._tell(owner)
+            self.tell(owner)
             known = id(owner)
             self._born[known] = weakref.ref(owner, lambda _: self._born.pop(known, None))
         if self._new is not None:
@@ -172,13 +206,14 @@ class Lineage:
         new = super(self._base, owner).__new__
         return _without_arguments if new is object.__new__ and owner.__init__ is not object.__init__ else new
 
-    def _tell(self, cls: type) -> None:
+    def tell(self, cls: type) -> None:
+        """Tell every family of one class."""
         with _lock:
             for tell in (*(family.bind for family in self._families), self._follow):
                 try:
                     tell(cls)
                 except Exception as error:
-                    internal.report("bind", error)
+                    log.error("spanhook: cannot bind what %s overrides; it is not gated", cls, exc_info=error)
 
 
 class _Hook(classmethod):  # pyright: ignore[reportMissingTypeArgument]

@@ -155,11 +155,11 @@ def _jump(code: CodeType, target: Callable[..., Any]) -> CodeType:
 
 _JUMP = """
 def jump({taken}):
-    spanhook_target = {target}
+    {own}target = {target}
     try:
-        return spanhook_target({given})
-    except BaseException as spanhook_error:
-        spanhook_target.leave(spanhook_error)
+        return {own}target({given})
+    except BaseException as {own}error:
+        {own}target.leave({own}error)
         raise
 """
 
@@ -183,6 +183,9 @@ def _template(names: tuple[str, ...], first: int, positional: int, keyword: int,
         taken.append(f"**{rest[0]}")
         given.append(f"**{rest[0]}")
     made: dict[str, FunctionType] = {}
-    source = _JUMP.format(taken=", ".join(taken), target=repr(_TARGET), given=", ".join(given))
+    own = "spanhook_"
+    while any(name.startswith(own) for name in names):
+        own += "_"
+    source = _JUMP.format(own=own, taken=", ".join(taken), target=repr(_TARGET), given=", ".join(given))
     exec(source, made)  # noqa: S102 - the names are those of a function's parameters
     return made["jump"].__code__

@@ -15,6 +15,7 @@ from langchain_core.callbacks import manager
 from langchain_core.outputs import LLMResult
 from langchain_core.runnables import config  # its functions later: it may be what imports this
 
+from spanhook import semconv
 from spanhook.current import current
 from spanhook.instrument.langchain_core.retelling import Telling, message_id, retold
 from spanhook.lifecycle import registry
@@ -144,7 +145,7 @@ class Callbacks:
             if op.kind == "llm.call":
                 kwargs["response"] = LLMResult(generations=[])
             elif op.kind == "tool.execute":
-                kwargs["tool_call_id"] = op.kwargs.get("tool_call_id")
+                kwargs["tool_call_id"] = op.attributes.get(semconv.GEN_AI_TOOL_CALL_ID)
             yield told.other((event, ignore, (op.error,), kwargs)).now
 
     @staticmethod
