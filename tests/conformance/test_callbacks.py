@@ -375,17 +375,11 @@ def test_nothing_is_wrapped_while_no_hook_sees_results() -> None:
     from langchain_core.callbacks import manager
 
     hooks = Hooks()
-<<<<<<< HEAD
+    untouched = manager.handle_event, manager.ahandle_event
     with recorder(hooks):
         plain = manager.handle_event, manager.ahandle_event  # it is known that callbacks run, and no more
         hooks.before("llm.call")(lambda op: None)
         assert (manager.handle_event, manager.ahandle_event) == plain
-=======
-    hooks.before("llm.call")(lambda op: None)
-    untouched = manager.handle_event, manager.ahandle_event
-    with recorder(hooks):
-        before = manager.handle_event, manager.ahandle_event
->>>>>>> callbacks
         watch = hooks.add(_After())
         assert manager.handle_event is not plain[0]
         hooks.remove(watch)

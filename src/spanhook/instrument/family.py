@@ -51,11 +51,6 @@ class _ByClass:
 class Family:
     """A method of a base class, bound in every class below that has its own.
 
-<<<<<<< HEAD
-    def __init__(self, base: type, attribute: str, make: Callable[[Binding], Callable[..., Any]]) -> None:
-        self._base, self._attribute = base, attribute
-        self._bound = _ByClass(attribute, make)
-=======
     Args:
         outside: Only methods from outside of this package are bound.
     """
@@ -63,9 +58,8 @@ class Family:
     def __init__(
         self, base: type, attribute: str, make: Callable[[Binding], Callable[..., Any]], outside: str = ""
     ) -> None:
-        self._base, self._attribute, self._make, self._outside = base, attribute, make, outside
-        self._bindings: dict[int, weakref.ref[Binding]] = {}  # by the id of the class, which goes with its binding
->>>>>>> callbacks
+        self._base, self._attribute, self._outside = base, attribute, outside
+        self._bound = _ByClass(attribute, make)
         self._lineage = Lineage.of(base)
         self._lineage.join(self)
 
@@ -74,25 +68,11 @@ class Family:
         owner, found = self._of(cls)
         if owner is None or (owner is not cls and self._base in owner.__mro__):
             return  # it is bound there
-<<<<<<< HEAD
+        if self._outside and self._is_inside(owner):
+            return
         if not getattr(found, "__isabstractmethod__", False):
             # One that comes from a class beside the family, such as a mixin, is bound in the class that inherits it.
             self._bound.bind(cls)
-=======
-        if self._outside and self._is_inside(owner):
-            return
-        if id(cls) in self._bindings or getattr(found, "__isabstractmethod__", False):
-            return
-        # One that comes from a class beside the family, such as a mixin, is bound in the class that inherits it.
-        binding = Binding(cls, self._attribute, self._make)
-        known = id(cls)
-
-        def forget(gone: weakref.ref[Binding]) -> None:
-            if self._bindings.get(known) is gone:
-                del self._bindings[known]
-
-        self._bindings[known] = weakref.ref(binding, forget)
->>>>>>> callbacks
 
     def _of(self, cls: type) -> tuple[type | None, Any]:
         owner = next((one for one in cls.__mro__ if self._attribute in vars(one)), None)
