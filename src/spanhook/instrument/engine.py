@@ -6,6 +6,7 @@ Knows how to find and replace functions; what a wrapped call does is up to ``cal
 import importlib
 import sys
 from collections.abc import Callable, Collection, Iterator
+from functools import partial
 from importlib import metadata
 from types import ModuleType
 from typing import Any
@@ -217,7 +218,7 @@ class Bindings:
 def _binder(entry: Entry) -> Callable[[Any, str], Binding | Family | OnDemand]:
     """What binds an entry, given its owner and its name there."""
     if isinstance(entry, Outlet):
-        wanted, hold = _load(entry.wanted), _load(entry.hold)
+        wanted, hold = _load(entry.wanted), partial(_load, entry.hold)
         return lambda owner, name: OnDemand(owner, name, wanted, hold, is_async=entry.is_async)
     if isinstance(entry, Signal):
         told = _signal(entry)
