@@ -91,7 +91,7 @@ def test_a_span_of_others_that_cannot_be_understood(monkeypatch: pytest.MonkeyPa
     def broken(_attributes: Any) -> None:
         raise ValueError("cannot be read")
 
-    monkeypatch.setattr("spanhook.processor.usage_of", broken)
+    monkeypatch.setattr("spanhook.live.usage_of", broken)
     with tolerated() as (_, seen):
         tracer = seen.tracer_provider.get_tracer("opentelemetry.instrumentation.somebody")
         with tracer.start_as_current_span("theirs", attributes={"gen_ai.operation.name": "chat"}) as span:
