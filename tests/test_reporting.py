@@ -108,7 +108,7 @@ def test_what_a_process_leaves_unfinished_when_it_exits() -> None:
 
     reaper.start()
     for _ in range(3):
-        reaper.put(hung)
+        reaper.put((hung,))
     begun.wait()
     try:
         reaper.leave(0.01)
@@ -130,8 +130,8 @@ def test_an_end_that_fails_is_an_operation_lost() -> None:
         raise TimeoutError
 
     reaper.start()
-    reaper.put(failed)
-    reaper.put(late)
+    reaper.put((failed,))
+    reaper.put((late,))
     assert reaper.drain()
     assert internal.counts == {"reaper": 2}
     assert internal.lost == {"reaper": 1}

@@ -201,5 +201,5 @@ UNGATED = (
         Clients.of,
         lambda clients: clients.sync._client.post(f"{clients.sync.base_url}chat/completions", json=CHAT),
     ),
-    Ungated("WebSockets: realtime, live, responses.connect"),
+    Ungated("realtime and other WebSockets"),
 )
