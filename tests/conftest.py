@@ -10,6 +10,7 @@ import pytest
 
 import spanhook
 from spanhook import checking, verdicts
+from spanhook.current import current
 from spanhook.errors import internal
 from spanhook.finishing import reaper
 from spanhook.loops import private_loops
@@ -100,6 +101,9 @@ def clean() -> Iterator[None]:
     spanhook.uninstrument()
     internal.fatal = False
     internal.renew()
+    left = current.get()
+    current.set(None)
+    assert left is None, f"{left!r} is still current"
 
 
 LIMITS = checking.TIMEOUT, verdicts.BUDGET_NS
