@@ -17,7 +17,9 @@ def nest(op: Record) -> None:
     around = op.parent
     while around is not None and around.in_hook == op.in_hook:
         if around.kind == "llm.call":
-            around.__dict__.setdefault("nested", []).append(op)
+            nested = around.__dict__.setdefault("nested", [])
+            if not op.resumed or op not in nested:
+                nested.append(op)
             return
         around = around.parent
 
@@ -36,7 +38,7 @@ def settle(op: Record) -> None:
 
 
 def _transported(op: Record) -> Usage | None:
-    """What the transport told, in results and in streams."""
+    """What the transport told, in results and in streams, or else in spans of somebody else's."""
     used, op.transport_usage = op.transport_usage, None
     for chunks in op.overheard or ():
         try:
@@ -49,6 +51,8 @@ def _transported(op: Record) -> Usage | None:
             used = used or Usage()
             used.add(streamed)
     op.overheard = None
+    if used is None and op.span_usage:
+        used = next(iter(op.span_usage.values()))  # others tell of the same call
     return used
 
 
@@ -64,7 +68,8 @@ def _is_theirs(op: Record, nested: Iterable[Record]) -> bool:
     for one in nested:
         theirs.add(one.usage)
     alike = theirs.input_tokens == used.input_tokens and theirs.output_tokens == used.output_tokens
-    return alike and not op.transported
+    is_summed = op.shape.model_layer or op.foreign  # what a client tells comes from its server
+    return alike and is_summed and not op.transported
 
 
 def _marks(op: Record) -> set[Any]:

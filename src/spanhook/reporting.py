@@ -30,12 +30,19 @@ _CLIENT_ATTRIBUTES = (
 
 
 def report(op: Record, telemetry: Telemetry) -> None:
-    """End the span of ``op``, record its histograms and emit its events; what fails of it costs none of the rest."""
+    """End the span of ``op``, record its histograms and emit its events; what fails of it costs none of the rest.
+
+    What an interrupt has stopped is gone on with when it is called again.
+    """
+    failed = None
     try:
         _report(op, telemetry)
-    finally:
-        if not op.foreign:
-            op.span.end(op.end_time_ns)
+    except Exception as error:
+        failed = error
+    if not op.foreign and (not op.resumed or op.span.is_recording()):
+        op.span.end(op.end_time_ns)
+    if failed is not None:
+        raise failed
 
 
 def _report(op: Record, telemetry: Telemetry) -> None:
@@ -44,22 +51,25 @@ def _report(op: Record, telemetry: Telemetry) -> None:
     if telemetry.span_content or (telemetry.event_content and logger is not None):
         kept = content.captured(op)
     try:
-        if span.is_recording():
+        if not op.described and span.is_recording():
             _describe(op, kept if telemetry.span_content else None, telemetry.error_messages)
     except Exception as error:
         internal.report("report.span", error, lost=1)
+    op.described = True
     if instruments is None and logger is None:
         return
     context, error_type = set_span_in_context(span), _error_type(op) if op.phase == "error" else None
-    if instruments is not None and not op.foreign:
+    if instruments is not None and not op.foreign and not op.measured:
         try:
+            op.measured = True
             _measure(op, instruments, context, error_type)
         except Exception as error:
             internal.report("report.metrics", error, lost=1)
     if logger is not None:
         events.tell(op, logger, context, telemetry.settings.mode, error_type, telemetry.error_messages)
         if kept and telemetry.event_content:
-            events.emit(logger, context, semconv.EVENT_INFERENCE_DETAILS, _client(op, None), content.as_body(kept))
+            details = _client(op, None), content.as_body(kept)
+            events.emit(op, len(op.decisions) + 1, logger, context, semconv.EVENT_INFERENCE_DETAILS, *details)
 
 
 def _describe(op: Record, kept: dict[str, Any] | None, in_full: bool) -> None:
@@ -70,8 +80,7 @@ def _describe(op: Record, kept: dict[str, Any] | None, in_full: bool) -> None:
         attributes.update(content.as_text(kept))
     fill(span, attributes)
     if op.decisions:
-        for decision in op.decisions:
-            span.add_event(semconv.EVENT_DECISION, events.decision_attributes(decision, in_full), decision.time_ns)
+        _tell_decisions(op, in_full)
     if op.phase == "error" and op.status != "cancelled":
         _fail(op, in_full)
 
@@ -98,11 +107,32 @@ def _end_attributes(op: Record, in_full: bool) -> dict[str, Any]:
     if op.modified:
         attributes[semconv.MODIFIED] = op.modified
     if op.decisions:
-        decision = _decisive(op)
-        attributes[semconv.DECISION] = decision.decision
-        attributes[semconv.DECISION_HOOK] = decision.hook
-        attributes[semconv.DECISION_REASON] = told(decision.reason, in_full)
+        attributes.update(_decided(op, in_full))
     return attributes
+
+
+def _decided(op: Record, in_full: bool) -> dict[str, Any]:
+    """The decision that the span of an operation is marked with."""
+    decision = _decisive(op)
+    return {
+        semconv.DECISION: decision.decision,
+        semconv.DECISION_HOOK: decision.hook,
+        semconv.DECISION_REASON: told(decision.reason, in_full),
+    }
+
+
+def _tell_decisions(op: Record, in_full: bool) -> None:
+    for decision in op.decisions[op.marked :]:
+        attributes = events.decision_attributes(decision, in_full)
+        op.marked += 1
+        op.span.add_event(semconv.EVENT_DECISION, attributes, decision.time_ns)
+
+
+def mark(op: Record, telemetry: Telemetry) -> None:
+    """Say on a span that stays its owner's what was decided; once its owner ends it, nothing can be added."""
+    if op.decisions and op.span.is_recording():
+        fill(op.span, _decided(op, telemetry.error_messages))
+        _tell_decisions(op, telemetry.error_messages)
 
 
 def _identified(attributes: dict[str, Any], identity: Identity) -> None:
@@ -162,7 +192,7 @@ def _decisive(op: Record) -> DecisionRecord:
     """Of several decisions, the one that the operation's span is marked with: that which refused it, else the last."""
     if op.decided:
         for decision in reversed(op.decisions):
-            if decision.decision in ("reject", "timeout", "error", "too_late"):
+            if decision.decision in ("reject", "attempted", "timeout", "error", "too_late"):
                 return decision
     return op.decisions[-1]
 
@@ -178,12 +208,14 @@ def _fail(op: Record, in_full: bool) -> None:
     if in_full:
         attributes[semconv.EXCEPTION_MESSAGE] = encodable(words(error))
     attributes[semconv.EXCEPTION_STACKTRACE] = encodable(stack(error, in_full=in_full))
-    span.add_event(semconv.EVENT_EXCEPTION, attributes)
     span.set_status(Status(StatusCode.ERROR, encodable(described(error, in_full=in_full))))
+    span.add_event(semconv.EVENT_EXCEPTION, attributes)
 
 
 def _error_type(op: Record) -> str:
     assert op.error is not None
+    if isinstance(op.error, Reject):
+        return exception_name(Reject())  # of subclasses too: dashboards tell refusals from failures by it
     try:
         return encodable(op.shape.error_type(op.error))
     except Exception as failure:

@@ -295,9 +295,9 @@ class Shape:
         follows: What the call has come to besides, given also its result and what it raised; see ``Following``.
         ends_complete: A stream's operation ends with the chunk that completes it, for consumers that ask for no other.
         opaque: Steps of the stream run none of the application's code, so no context is attached around them.
-        model_layer: It is a framework's view of a model: a client's call directly inside of it that carries its request
-            is its transport; see ``absorption``.
-        carries: What the request carries, by which its transport is known: the last text of each prompt.
+        model_layer: It is a framework's view of a model or tool: a call directly inside of it that carries its request,
+            such as a client's, is its transport; see ``absorption``.
+        carries: What the request carries, by which its transport is known: the last text of each prompt, or arguments.
         transport_of: Layers of the same library whose operation absorbs this call if it stands directly around it, on
             the very same instance, and carries the same.
         opening_of: A layer whose calls begin with this one on the same instance, which is then none of its own.
@@ -370,6 +370,7 @@ class Point:
         mode: ``"sync"`` or ``"async"`` for functions; ``"stream"`` or ``"astream"`` for generator functions, whose
             operation starts at the first step.
         overrides: Also wrap the method in every subclass that has its own, present and future.
+        outside: With ``overrides``, wrap only methods from outside of this package: its own end in other points.
         optional: Absent in some supported versions.
     """
 
@@ -379,6 +380,7 @@ class Point:
     choose: str = ""
     mode: str = "sync"
     overrides: bool = False
+    outside: str = ""
     optional: bool = False
 
     def __str__(self) -> str:

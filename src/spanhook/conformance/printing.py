@@ -14,6 +14,7 @@ COLUMNS = {
     "denied": "a call that a hook refuses is not made",
     "once": "each call is one operation: hooks asked once, tokens counted once",
     "held": "what a hook puts in place of an answer is all that gets out, of streams too",
+    "callbacks": "so it is with what LangChain's callbacks are told",
     "rewritten": "what a hook makes of a request is what arrives",
 }
 KEPT = "by a reference taken before hooks were in force"
@@ -32,9 +33,11 @@ def _document(report: Report, style: Style) -> Iterator[str]:
     yield ""
     yield from _aligned([*((column, COLUMNS[column]) for column in CHECKS), ("(kept)", KEPT)], style)
     yield ""
-    rows = [_row(line) for line in report.lines]
-    rows += [(one.library, "-", f"not installed: {one.fix}", *("" for _ in CHECKS), "") for one in report.absent]
-    yield from _aligned([("library", "version", "way of calling", *CHECKS, ""), *rows], style)
+    yield from _aligned([("library", "version", "way of calling", *CHECKS, ""), *map(_row, report.lines)], style)
+    if report.absent:
+        yield ""
+        yield style.paint("Not installed", "bold")
+        yield from _aligned([(one.library, one.fix) for one in report.absent], style)
     failed = [line for line in report.lines if line.state == FAILED]
     if failed:
         yield ""

@@ -5,7 +5,7 @@ Knows how to find and replace functions; what a wrapped call does is up to ``cal
 
 import importlib
 import sys
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Iterator
 from importlib import metadata
 from types import ModuleType
 from typing import Any
@@ -15,6 +15,7 @@ from opentelemetry.instrumentation.instrumentor import BaseInstrumentor
 from packaging.requirements import Requirement
 
 from spanhook import control
+from spanhook.absorption import goes_on
 from spanhook.calls import acall, acall_for, call, call_for
 from spanhook.control import Control
 from spanhook.current import Within, current
@@ -72,7 +73,12 @@ def _operation(point: Point) -> Callable[[Binding], Callable[..., Any]]:
                 if isinstance(shape, Within):
                     return (call_for if mode == "sync" else acall_for)(shape.held, wrapped, args, kwargs)
                 held = current.get()
-                if type(held) is Record and held.instance is instance and binding.is_super_call(held, shape):
+                if (
+                    type(held) is Record
+                    and held.instance is instance
+                    and binding.is_super_call(held, shape)
+                    and goes_on(held, args, kwargs)
+                ):
                     return wrapped(*args, **kwargs)
                 if mode == "sync":
                     return call(shape, wrapped, instance, args, kwargs)
@@ -191,6 +197,12 @@ class Bindings:
             if isinstance(made, OnDemand):
                 made.adapt()
 
+    def unbound(self) -> Iterator[str]:
+        """Overriding methods that are not bound, as ``module.Class.method``."""
+        for made in self._made:
+            if isinstance(made, Family):
+                yield from made.unbound()
+
     def restore(self) -> None:
         """Take every wrapper off, the last one first."""
         self._on = False
@@ -210,8 +222,10 @@ def _binder(entry: Entry) -> Callable[[Any, str], Binding | Family | OnDemand]:
     if isinstance(entry, Signal):
         told = _signal(entry)
         return lambda owner, name: Binding(owner, name, told, plain=isinstance(owner, type))
-    make, sort = _operation(entry), Family if entry.overrides else Binding
-    return lambda owner, name: sort(owner, name, make)
+    make = _operation(entry)
+    if entry.overrides:
+        return lambda owner, name: Family(owner, name, make, entry.outside)
+    return lambda owner, name: Binding(owner, name, make)
 
 
 class Instrumentor(BaseInstrumentor):
@@ -270,6 +284,10 @@ class Instrumentor(BaseInstrumentor):
     def required_states(self) -> list[tuple[str, str]]:
         """States of the points that every supported version has."""
         return [(str(entry), self.states.get(str(entry), MISSING)) for entry in self.table if not entry.optional]
+
+    def unbound(self) -> list[str]:
+        """Methods of classes below the points that are not gated, as ``module.Class.method``."""
+        return sorted(self.bindings.unbound())
 
     def load(self) -> None:
         """Import the modules of the points, so that what can be bound is."""

@@ -4,7 +4,10 @@ from typing import Final
 
 LANGCHAIN_CHAT: Final = "langchain.chat"
 LANGCHAIN_CHAT_STREAM: Final = "langchain.chat.stream"
+LANGCHAIN_CHAT_INVOKE: Final = "langchain.chat.invoke"
 LANGCHAIN_LLM: Final = "langchain.llm"
 LANGCHAIN_LLM_STREAM: Final = "langchain.llm.stream"
+LANGCHAIN_LLM_INVOKE: Final = "langchain.llm.invoke"
+LANGCHAIN_TOOL_INVOKE: Final = "langchain.tool.invoke"
 LANGCHAIN_EMBEDDINGS: Final = "langchain.embeddings"
 OPENAI: Final = "openai"

@@ -1,7 +1,8 @@
 """LangChain: chat models, text models, tools, retrievers and embeddings.
 
 Points stand at the base classes' methods that ``invoke``, ``batch`` and events all end in. Methods that LangChain
-compares by identity (``_stream``, ``_astream``, ``_arun``, ``bind_tools``) are left alone.
+compares by identity (``_stream``, ``_astream``, ``_arun``, ``bind_tools``) are left alone. Classes from elsewhere with
+an ``invoke`` of their own are bound there as well.
 """
 
 from spanhook.instrument.engine import Instrumentor
@@ -15,6 +16,13 @@ _TOOLS = "langchain_core.tools.base"
 _RETRIEVERS = "langchain_core.retrievers"
 _CALLBACKS = "langchain_core.callbacks.manager"
 _EMBEDDINGS = "langchain_core.embeddings.embeddings"
+
+
+def _own(module: str, name: str, shape: str, mode: str = "sync") -> Point:
+    """The method of classes that have their own; LangChain's end in other points."""
+    return Point(
+        module=module, name=name, shape=f"{_HERE}.invoked:{shape}", mode=mode, overrides=True, outside="langchain_core"
+    )
 
 
 def _point(module: str, name: str, shape: str, mode: str = "sync", *, optional: bool = False) -> Point:
@@ -47,6 +55,12 @@ class LangChainInstrumentor(Instrumentor):
         _point(_EMBEDDINGS, "Embeddings.embed_query", "retrieval:QUERY"),
         _point(_EMBEDDINGS, "Embeddings.aembed_documents", "retrieval:DOCUMENTS", "async"),
         _point(_EMBEDDINGS, "Embeddings.aembed_query", "retrieval:QUERY", "async"),
+        _own(_CHAT, "BaseChatModel.invoke", "CHAT"),
+        _own(_CHAT, "BaseChatModel.ainvoke", "CHAT", "async"),
+        _own(_TEXT, "BaseLLM.invoke", "TEXT"),
+        _own(_TEXT, "BaseLLM.ainvoke", "TEXT", "async"),
+        _own(_TOOLS, "BaseTool.invoke", "TOOL"),
+        _own(_TOOLS, "BaseTool.ainvoke", "TOOL", "async"),
         Signal(module=_CALLBACKS, name="handle_event", around="spanhook.absorption:called_back"),
         Signal(module=_CALLBACKS, name="ahandle_event", around="spanhook.absorption:acalled_back"),
         Outlet(

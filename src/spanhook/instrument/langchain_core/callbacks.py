@@ -15,6 +15,7 @@ from langchain_core.callbacks import manager
 from langchain_core.outputs import LLMResult
 from langchain_core.runnables import config  # its functions later: it may be what imports this
 
+from spanhook import semconv
 from spanhook.current import current
 from spanhook.instrument.langchain_core.retelling import Telling, message_id, retold
 from spanhook.lifecycle import registry
@@ -144,7 +145,7 @@ class Callbacks:
             if op.kind == "llm.call":
                 kwargs["response"] = LLMResult(generations=[])
             elif op.kind == "tool.execute":
-                kwargs["tool_call_id"] = op.kwargs.get("tool_call_id")
+                kwargs["tool_call_id"] = op.attributes.get(semconv.GEN_AI_TOOL_CALL_ID)
             yield told.other((event, ignore, (op.error,), kwargs)).now
 
     @staticmethod
@@ -213,12 +214,14 @@ def _holds(tell: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, An
 def keeper_of(op: Record) -> Callbacks | None:
     """What keeps the callbacks of an operation that is under way, if hooks are to see its result."""
     plan: Plan | None = op.plan
-    if plan is None or not op.called or op.returned_ns or op.out or not op.shape.layer.startswith("langchain"):
-        return None  # of a stream that is not held back, nothing can be decided any more
+    if plan is None or not op.called or op.returned_ns or not op.shape.layer.startswith("langchain"):
+        return None
     for way in op.withheld or ():
         if isinstance(way, Callbacks):
             return way
     parts = any(bound.concerns(op) for bound in plan.buffers)
+    if op.streamed and not parts:
+        return None  # it is handed out as it comes, so nothing can be decided about it any more
     follows = op.shape.follows is not None and "agent.delegate" in registry.plans
     if not (parts or follows or any(bound.concerns(op) for bound in plan.results)):
         return None

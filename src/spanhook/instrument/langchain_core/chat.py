@@ -14,7 +14,7 @@ from spanhook.instrument.langchain_core.chat_chunks import ChatChunks
 from spanhook.instrument.langchain_core.messages import from_message, read, rewrite, system_of, to_message, with_system
 from spanhook.instrument.langchain_core.model import describe, model_of, with_model
 from spanhook.instrument.langchain_core.results import result_mark, result_output, result_response
-from spanhook.instrument.layers import LANGCHAIN_CHAT, LANGCHAIN_CHAT_STREAM
+from spanhook.instrument.layers import LANGCHAIN_CHAT, LANGCHAIN_CHAT_INVOKE, LANGCHAIN_CHAT_STREAM
 from spanhook.shape import Args, Attributes, Change, Kwargs, Request, Shape, first, with_first
 
 
@@ -168,7 +168,8 @@ GENERATE = Shape(
     mark=result_mark,
     model_layer=True,
     carries=carries_prompts(generate_prompts),
-    transport_of=frozenset((LANGCHAIN_CHAT_STREAM,)),  # a model that cannot stream answers `stream` with `invoke`
+    # A model that cannot stream answers `stream` with `invoke`; an `invoke` that is overridden goes on here.
+    transport_of=frozenset((LANGCHAIN_CHAT_STREAM, LANGCHAIN_CHAT_INVOKE)),
 )
 STREAM = Shape(
     kind="llm.call",
@@ -186,4 +187,5 @@ STREAM = Shape(
     answer_chunks=answer_chunks,
     model_layer=True,
     carries=carries_prompts(stream_prompts),
+    transport_of=frozenset((LANGCHAIN_CHAT_INVOKE,)),
 )

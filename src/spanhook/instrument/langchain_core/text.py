@@ -10,7 +10,7 @@ from spanhook import semconv
 from spanhook.absorption import Carried
 from spanhook.instrument.langchain_core.model import describe, model_of, with_model
 from spanhook.instrument.langchain_core.results import result_output, result_response
-from spanhook.instrument.layers import LANGCHAIN_LLM, LANGCHAIN_LLM_STREAM
+from spanhook.instrument.layers import LANGCHAIN_LLM, LANGCHAIN_LLM_INVOKE, LANGCHAIN_LLM_STREAM
 from spanhook.shape import Args, Attributes, Change, Kwargs, Message, Request, Shape, first, with_first
 from spanhook.usage import Usage
 
@@ -135,7 +135,7 @@ GENERATE = Shape(
     answer=text_answer,
     model_layer=True,
     carries=text_carries,
-    transport_of=frozenset((LANGCHAIN_LLM_STREAM,)),
+    transport_of=frozenset((LANGCHAIN_LLM_STREAM, LANGCHAIN_LLM_INVOKE)),
 )
 STREAM = Shape(
     kind="llm.call",
@@ -152,4 +152,5 @@ STREAM = Shape(
     answer_chunks=text_answer_chunks,
     model_layer=True,
     carries=text_stream_carries,
+    transport_of=frozenset((LANGCHAIN_LLM_INVOKE,)),
 )

@@ -8,6 +8,7 @@ from langchain_core.messages import ToolMessage
 from spanhook import semconv
 from spanhook.instrument.langchain_core.handoffs import tool_handoffs
 from spanhook.instrument.langchain_core.messages import as_content, to_message
+from spanhook.instrument.layers import LANGCHAIN_TOOL_INVOKE
 from spanhook.shape import Args, Attributes, Change, Kwargs, Message, Request, Shape, first, with_first
 
 
@@ -87,6 +88,12 @@ def tool_rejected(instance: Any, _args: Args, kwargs: Kwargs, reason: str) -> To
     )
 
 
+def tool_carries(instance: Any, args: Args, kwargs: Kwargs) -> list[str | None]:
+    """What the tool is called with, as text."""
+    arguments = _arguments(instance, first(args, kwargs, "tool_input"))
+    return [repr(sorted(arguments.items()))]
+
+
 def tool_output(result: Any) -> list[Message]:
     if isinstance(result, ToolMessage):
         return [to_message(result)]
@@ -104,4 +111,7 @@ TOOL = Shape(
     answer=tool_answer,
     rejected=tool_rejected,
     follows=tool_handoffs,
+    model_layer=True,
+    carries=tool_carries,
+    transport_of=frozenset((LANGCHAIN_TOOL_INVOKE,)),  # an `invoke` that is overridden goes on here
 )

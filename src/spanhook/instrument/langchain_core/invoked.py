@@ -1,0 +1,140 @@
+"""Classes with an ``invoke`` of their own, which may go on in the methods that the other points stand at, or not.
+
+Where it does, with the same request, that is one operation: the one of ``invoke``.
+"""
+
+from collections.abc import Callable, Iterable
+from dataclasses import replace
+from typing import Any
+
+from langchain_core.messages import BaseMessage
+from langchain_core.outputs import ChatGeneration, Generation, LLMResult
+
+from spanhook.instrument.langchain_core import text, tools
+from spanhook.instrument.langchain_core.chat import STREAM, as_ai_message, chat_start
+from spanhook.instrument.langchain_core.results import result_mark, result_output, result_response
+from spanhook.instrument.langchain_core.text import text_of, text_start
+from spanhook.instrument.layers import (
+    LANGCHAIN_CHAT_INVOKE,
+    LANGCHAIN_CHAT_STREAM,
+    LANGCHAIN_LLM_INVOKE,
+    LANGCHAIN_LLM_STREAM,
+    LANGCHAIN_TOOL_INVOKE,
+)
+from spanhook.shape import Args, Attributes, Change, Following, Kwargs, Message, Request, Shape, first, with_first
+from spanhook.usage import Usage
+
+# ----------------------------------------------------------------------------------------------- models
+
+
+def _whole(result: Any) -> LLMResult | None:
+    """What ``generate`` would have returned; ``None`` for what is no answer of a model, such as a parsed one."""
+    if isinstance(result, BaseMessage):
+        return LLMResult(generations=[[ChatGeneration(message=result)]])
+    if isinstance(result, str):
+        return LLMResult(generations=[[Generation(text=result)]])
+    return None
+
+
+def invoke_response(result: Any) -> tuple[Attributes, Usage | None]:
+    whole = _whole(result)
+    return ({}, None) if whole is None else result_response(whole)
+
+
+def invoke_output(result: Any) -> list[Message]:
+    whole = _whole(result)
+    return [] if whole is None else result_output(whole)
+
+
+def invoke_mark(result: Any) -> Any:
+    whole = _whole(result)
+    return None if whole is None else result_mark(whole)
+
+
+def chat_answer(_instance: Any, _args: Args, _kwargs: Kwargs, value: Any) -> Any:
+    return as_ai_message(value)
+
+
+def text_answer(_instance: Any, _args: Args, _kwargs: Kwargs, value: Any) -> str:
+    return text_of(value)
+
+
+def _invoke(stream: Shape, layer: str, **differences: Any) -> Shape:
+    """A shape for ``invoke``, which is given what ``stream`` is given."""
+    return replace(
+        stream,
+        layer=layer,
+        response=invoke_response,
+        output=invoke_output,
+        mark=invoke_mark,
+        chunks=None,
+        answer_chunks=None,
+        **differences,
+    )
+
+
+CHAT = _invoke(
+    STREAM,
+    LANGCHAIN_CHAT_INVOKE,
+    start=chat_start,
+    answer=chat_answer,
+    transport_of=frozenset((LANGCHAIN_CHAT_INVOKE, LANGCHAIN_CHAT_STREAM)),
+)
+TEXT = _invoke(
+    text.STREAM,
+    LANGCHAIN_LLM_INVOKE,
+    start=text_start,
+    answer=text_answer,
+    transport_of=frozenset((LANGCHAIN_LLM_INVOKE, LANGCHAIN_LLM_STREAM)),
+)
+
+
+# ----------------------------------------------------------------------------------------------- tools
+
+
+def _is_call(given: Any) -> bool:
+    return isinstance(given, dict) and given.get("type") == "tool_call"
+
+
+def _run(args: Args, kwargs: Kwargs) -> tuple[Args, Kwargs]:
+    """What ``run`` is given where ``invoke`` is given this."""
+    given = first(args, kwargs, "input")
+    config = args[1] if len(args) > 1 else kwargs.get("config")
+    if _is_call(given):
+        return (given["args"],), {"tool_call_id": given["id"], "config": config}
+    return (given,), {"tool_call_id": None, "config": config}
+
+
+def _as_run(function: Callable[..., Any]) -> Callable[..., Any]:
+    """A function of a shape for ``run``, for ``invoke``."""
+    return lambda instance, args, kwargs, *more: function(instance, *_run(args, kwargs), *more)
+
+
+def tool_rewrite(instance: Any, args: Args, kwargs: Kwargs, change: Change) -> tuple[Args, Kwargs]:
+    (changed,), _ = tools.tool_rewrite(instance, *_run(args, kwargs), change)
+    given = first(args, kwargs, "input")
+    return with_first(args, kwargs, "input", {**given, "args": changed} if _is_call(given) else changed)
+
+
+def tool_request(instance: Any, args: Args, kwargs: Kwargs) -> Request:
+    return tools.tool_request(instance, *_run(args, kwargs))
+
+
+def tool_follows(
+    instance: Any, args: Args, kwargs: Kwargs, result: Any, error: BaseException | None
+) -> Iterable[Following]:
+    return tools.tool_handoffs(instance, *_run(args, kwargs), result, error)
+
+
+TOOL = replace(
+    tools.TOOL,
+    layer=LANGCHAIN_TOOL_INVOKE,
+    start=_as_run(tools.tool_start),
+    request=tool_request,
+    rewrite=tool_rewrite,
+    answer=_as_run(tools.tool_answer),
+    rejected=_as_run(tools.tool_rejected),
+    follows=tool_follows,
+    carries=_as_run(tools.tool_carries),
+    transport_of=frozenset((LANGCHAIN_TOOL_INVOKE,)),
+)
