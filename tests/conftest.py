@@ -9,9 +9,9 @@ from importlib import metadata
 import pytest
 
 import spanhook
-from spanhook import checking, verdicts
+from spanhook import checking, loops, verdicts
 from spanhook.current import current
-from spanhook.errors import internal
+from spanhook.errors import Repeats, internal
 from spanhook.finishing import reaper
 from spanhook.loops import private_loops
 
@@ -124,8 +124,9 @@ def limits(patient: None, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.fixture
-def fresh_loops() -> Iterator[None]:
-    """Event loops of spanhook's of the test's own, which it may harm."""
+def fresh_loops(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Event loops of spanhook's of the test's own, which it may harm and be told of."""
+    monkeypatch.setattr(loops, "_repeats", Repeats())
     private_loops.renew()
     yield
     internal.counts.pop("loop.hung", None)
