@@ -390,8 +390,8 @@ class Track:
         self.plain = not self.dead
         returned(op)
         self._read(op)
-        # Hooks need the context that steps went without.
-        held = (get_context(), current.get()) if self._context is None and self._run is not None else None
+        # Hooks need the context that steps went without, or have left.
+        held = (get_context(), current.get()) if self._run is not None and current.get() is not op else None
         try:
             if held is not None:
                 set_context(context_with(op.span, op.before))

@@ -17,6 +17,7 @@ from spanhook import Hooks, Operation
 from spanhook.conformance.langchain import WAYS, Calls, agent, consume
 from spanhook.conformance.langchain_core import ScriptedChat, ScriptedEmbeddings, SilentChat
 from spanhook.conformance.subject import Body, Subject, settle
+from spanhook.current import current_operation
 from spanhook.testing import recorder
 from tests.conformance.everything import SUBJECTS
 from tests.conformance.tracing import span_id
@@ -44,6 +45,7 @@ def test_every_way_is_as_many_operations_as_calls(subject: Subject) -> None:
         body = Body()
         with recorder(hooks) as seen:
             settle(use(subject.make(body)))
+            assert current_operation() is None, way
         expected = subject.calls(way)
         mine = [op for op in seen.operations if op.kind == subject.kind]
         assert len(mine) == expected, way

@@ -6,7 +6,6 @@ from collections.abc import Mapping
 from typing import Any
 
 from openai._compat import model_copy
-from openai.lib.azure import _deployments_endpoints
 
 from spanhook.shape import Args, Kwargs
 
@@ -66,6 +65,9 @@ def with_model(instance: Any, args: Args, kwargs: Kwargs, body: dict[str, Any], 
 
 def _leaves_deployment(instance: Any, url: str) -> bool:
     """Whether Azure's client sends a request past the deployment in its own address."""
+    # Not at the top: it imports the client, and this module is loaded while that is being imported.
+    from openai.lib.azure import _deployments_endpoints
+
     return getattr(instance, "_azure_deployment", None) is not None and url not in _deployments_endpoints
 
 
