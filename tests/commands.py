@@ -109,10 +109,19 @@ class Folder:
                 patch.delenv(name)
             for name, value in env.items():
                 patch.setenv(name, value)
-            with pytest.raises(SystemExit) as left:
-                main()
+            try:
+                with pytest.raises(SystemExit) as left:
+                    main()
+            finally:
+                self._forget()
         assert isinstance(left.value.code, int)
         return subprocess.CompletedProcess([*SPANHOOK, *arguments], left.value.code, out.getvalue(), err.getvalue())
+
+    def _forget(self) -> None:
+        """Leave no module of this folder to the next test, which may have others of the same names."""
+        for name, module in list(sys.modules.items()):
+            if str(getattr(module, "__file__", None) or "").startswith(f"{self.path}{os.sep}"):
+                del sys.modules[name]
 
     @contextmanager
     def server(self, *command: str, port: int, **env: str) -> Generator[subprocess.Popen[bytes]]:

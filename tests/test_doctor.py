@@ -140,6 +140,39 @@ def test_a_provider_that_hooks_set(folder: Folder) -> None:
 # ----------------------------------------------------------------------------------- what is not bound
 
 
+def test_overrides_that_cannot_be_bound(folder: Folder) -> None:
+    folder.write(
+        hooks=HOOKS
+        + """
+from abc import ABCMeta
+from langchain_core.embeddings import Embeddings
+
+class Frozen(ABCMeta):
+    def __setattr__(cls, name, value):
+        if not name.startswith("_"):
+            raise AttributeError("frozen")
+        super().__setattr__(name, value)
+
+class Own(Embeddings, metaclass=Frozen):
+    def embed_documents(self, texts): ...
+    def embed_query(self, text): ...
+
+class Open(Embeddings):
+    def embed_documents(self, texts): ...
+"""
+    )
+
+    code, report = diagnosed(folder, "--hooks", "hooks.py:hooks")
+
+    assert code == 0
+    (found,) = [library for library in report["libraries"] if library["ungated"]]
+    (warning,) = [one for one in report["findings"] if "cannot be bound" in one["text"]]
+    ungated = [name.rpartition(".Own.")[2] for name in found["ungated"]]
+    assert (found["name"], ungated) == ("langchain_core", ["embed_documents", "embed_query"])
+    assert (warning["level"], warning["about"]) == ("warning", "langchain_core")
+    assert all(name in warning["text"] for name in found["ungated"])
+
+
 @pytest.fixture
 def here(folder: Folder) -> str:
     """Two libraries that are installed, of which the hooks import one; and where they are."""

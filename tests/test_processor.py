@@ -63,9 +63,9 @@ def test_a_refused_one_is_ended_once_every_processor_has_seen_it(kind: str) -> N
     assert late.seen == ["start", "end"]
     assert span.status.status_code.name == "ERROR"
     attributes = span.attributes or {}
-    assert attributes["spanhook.decision"] == "reject"
+    assert attributes["spanhook.decision"] == "attempted"
     assert attributes["spanhook.coverage"] == "best_effort"
-    assert [op.status for op in seen.operations] == ["rejected"]
+    assert [op.status for op in seen.operations] == ["error"]
     assert len(decisions) == 1
 
 

@@ -1,13 +1,16 @@
 """Registering hooks: what is refused, in one line that names the thing and the fix."""
 
+import functools
 from collections.abc import AsyncIterator, Callable, Iterator
+from dataclasses import dataclass
 from typing import Any
 
 import pytest
 
 import spanhook
-from spanhook import ConfigurationError, Hook, Hooks, Operation, Reject
+from spanhook import ConfigurationError, Hook, Hooks, Operation
 from spanhook.registry import Registry
+from tests.stub import stubbed
 
 
 def noop(op: Operation) -> None:
@@ -34,6 +37,7 @@ def refused(register: Callable[[Hooks], Any]) -> str:
     with pytest.raises(ConfigurationError) as caught:
         register(Hooks())
     assert "\n" not in str(caught.value)
+    assert f"{__file__}, line " in str(caught.value)
     return str(caught.value)
 
 
@@ -58,6 +62,7 @@ BAD: dict[str, tuple[Callable[[Any], Any], str]] = {
     "async blocking": (lambda h: h.before("run", blocking=True)(anoop), "blocking=True is for plain functions"),
     "no parentheses": (lambda h: h.before(noop), "write the kind in parentheses"),
     "no hook": (lambda h: h.add(noop), "is no spanhook.Hook"),
+    "class for hook": (lambda h: h.add(Hook), "it is a class; add an object of it, such as Hook()"),
     "empty hook": (lambda h: h.add(Hook()), "overrides none of"),
     "event": (lambda h: h.on("tool.execute.during", noop), "unknown event 'tool.execute.during'"),
     "uncallable": (lambda h: h.on("run.pre", 7), "7 is not callable"),
@@ -129,19 +134,6 @@ def test_decorators_give_the_function_back() -> None:
     assert [hook.name for hook in hooks] == ["noop", "wrap"]
 
 
-def test_reject() -> None:
-    import copy
-    import pickle
-
-    reject = Reject("no", status_code=402, scope="run")
-    for twin in (copy.copy(reject), pickle.loads(pickle.dumps(reject))):
-        assert (twin.reason, twin.status_code, twin.scope, str(twin)) == ("no", 402, "run", "no")
-    with pytest.raises(ValueError, match="scope='all'"):
-        Reject("no", scope="all")  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
-    assert isinstance(reject, spanhook.SpanhookError)
-    assert (Reject().status_code, Reject().scope) == (403, "operation")
-
-
 def test_the_limit_holds_for_all_registries_in_force_together() -> None:
     first, second = Hooks(), Hooks()
     for hooks in (first, second):
@@ -159,3 +151,103 @@ def test_the_limit_holds_for_all_registries_in_force_together() -> None:
     with pytest.raises(ConfigurationError, match="at most 20"):
         registry.include(third)
     assert len(registry.plans["llm.call"].pre) == 20
+
+
+def test_a_subscription_may_be_a_decorator() -> None:
+    hooks, heard = Hooks(), list[str]()
+
+    @hooks.on("llm.call.post", name="ear")
+    def listen(op: Operation) -> None:
+        heard.append(op.event)
+
+    assert [one.name for one in hooks] == ["ear"]
+    with stubbed(hooks) as (library, _):
+        library.work("hi")
+        assert hooks.flush()
+    assert heard == ["llm.call.post"]
+    assert hooks.remove(listen)
+    assert not list(hooks)
+    assert hooks.on("*", noop) is not noop
+
+
+class Limit(Hook):
+    kinds = ("llm.call",)
+
+    def before(self, op: Operation) -> None:
+        return None
+
+    def after(self, op: Operation) -> None:
+        return None
+
+    def method(self, op: Operation) -> None:
+        return None
+
+
+@pytest.mark.parametrize("form", ["before", "after", "on_error", "around", "wrap", "on", "on as decorator", "twice"])
+def test_what_was_decorated_can_be_removed(form: str) -> None:
+    hooks = Hooks(Limit())
+    function: Any = gen if form == "around" else wrap if form == "wrap" else noop
+    match form:
+        case "on":
+            hooks.on("llm.call", function)
+        case "on as decorator":
+            hooks.on("llm.call")(function)
+        case "twice":
+            hooks.before("llm.call")(function)
+            hooks.before("llm.call")(function)
+            hooks.after("tool.execute")(function)
+            hooks.on("*", function)
+        case _:
+            getattr(hooks, {"wrap": "around"}.get(form, form))("llm.call")(function)
+    registry = Registry()
+    registry.include(hooks)
+    assert hooks.remove(function)
+    assert [type(one) for one in hooks] == [Limit]
+    assert len(registry.plans["llm.call"].pre) == 1
+    assert not registry.plans["llm.call"].heard
+    assert not hooks.remove(function)
+
+
+def test_whatever_was_registered_can_be_removed() -> None:
+    hooks, limit, other, gate = Hooks(), Limit(), Limit(), functools.partial(noop)
+    hooks.before("run")(limit.method)  # each look at a method makes another object
+    hooks.before("run")(other.method)
+    hooks.before("run")(gate)
+    outer = functools.wraps(noop)(lambda op: None)
+    hooks.before("run")(noop)
+    assert hooks.remove(limit.method)
+    assert hooks.remove(gate)
+    assert hooks.remove(outer)  # decorated again after it was registered
+    assert [getattr(one.function, "__self__", None) for one in hooks.bound] == [other]
+    assert not hooks.remove(limit.method)
+    hooks.add(limit)
+    hooks.add(Limit())
+    assert hooks.remove(Limit)
+    assert hooks.remove(other.method)
+    assert not hooks.bound
+    for wrong in ("noop", None, ["noop"]):
+        with pytest.raises(ConfigurationError, match="cannot be removed; give the Hook"):
+            hooks.remove(wrong)  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
+
+
+def test_hooks_are_told_apart_by_identity_whatever_they_are_equal_to() -> None:
+    @dataclass
+    class Same(Hook):
+        limit: int = 1
+
+        def before(self, op: Operation) -> None:
+            seen.append(self)
+
+    seen: list[Hook] = []
+    first, second = Same(), Same()
+    assert first == second
+    hooks = Hooks(first, second)
+    assert len(hooks) == 2
+    with stubbed(hooks) as (library, recorded):
+        recorded.tracer_provider.add_span_processor(second)
+        library.work("hi")
+        with recorded.tracer_provider.get_tracer("of others").start_as_current_span("chat"):
+            pass
+    assert [one is first for one in seen] == [True, False]
+    hooks.remove(first)
+    assert [one is second for one in hooks] == [True]

@@ -95,25 +95,47 @@ def absorbed(
 
 
 def absorbed_span(parent: Record, kind: str, scope: str, attributes: Attributes) -> bool:
-    """Whether a span that somebody else opens directly inside of ``parent`` is for the same call, once for each scope.
+    """Whether a span that somebody else opens directly inside of ``parent`` is for the same call.
 
-    Spans tell no content, so what is called and whose it is stand in for the request.
+    Spans tell no content, so what is called and whose it is stand in for the request: once for each scope and prompt.
     """
     if parent.kind != kind or kind == "agent.invoke" or not _open(parent):
         return False
     if kind in ("llm.call", "embeddings.create"):
-        provider = attributes.get(semconv.GEN_AI_PROVIDER_NAME)
-        if provider and parent.provider and provider != parent.provider:
+        if not _same_provider(attributes.get(semconv.GEN_AI_PROVIDER_NAME), parent.provider):
             return False
-        if not same_model(attributes.get(semconv.GEN_AI_REQUEST_MODEL), parent.model):
+        is_known = bool(parent.model) or not parent.foreign
+        if is_known and not same_model(attributes.get(semconv.GEN_AI_REQUEST_MODEL), parent.model):
             return False
     elif attributes.get(parent.shape.target_key) != parent.name:
         return False
-    spans = parent.__dict__.setdefault("spans_absorbed", set[str]())
-    if scope in spans:
+    spans = parent.spans
+    if spans is None:  # setdefault is atomic
+        spans = parent.__dict__.setdefault("spans", {})
+    if scope not in spans:
+        spans[scope] = len(_carried(parent.shape, parent.instance, parent.args, parent.kwargs)) or 1
+    if not spans[scope]:
         return False
-    spans.add(scope)
+    spans[scope] -= 1
     return True
+
+
+def span_ended(parent: Record, scope: str, used: Usage | None, *, failed: bool) -> None:
+    """An absorbed span has ended: ``parent`` may have its usage, and another one after it has failed."""
+    if failed:
+        assert parent.spans is not None
+        parent.spans[scope] += 1
+    else:
+        parent.transported = True
+    if used is None:
+        return
+    told = parent.span_usage
+    if told is None:
+        told = parent.__dict__.setdefault("span_usage", {})
+    if scope in told:
+        told[scope].add(used)
+    else:
+        told[scope] = used
 
 
 def _open(parent: Record) -> bool:
@@ -175,6 +197,21 @@ def same_model(asked: Any, gated: str) -> bool:
     if not asked or asked == gated:
         return True
     return isinstance(asked, str) and normalized(asked) == normalized(gated)
+
+
+#: Providers in the conventions' terms. Frameworks have names of their own for others, such as that of a class.
+_PROVIDERS = frozenset(
+    (
+        "anthropic", "aws.bedrock", "azure.ai.inference", "azure.ai.openai", "cohere", "deepseek", "gcp.gemini",
+        "gcp.gen_ai", "gcp.vertex_ai", "groq", "ibm.watsonx.ai", "mistral_ai", "openai", "perplexity", "x_ai",
+    )
+)  # fmt: skip
+
+
+def _same_provider(asked: Any, gated: str) -> bool:
+    if asked == gated or asked not in _PROVIDERS or gated not in _PROVIDERS:
+        return True
+    return not set(asked.split(".")).isdisjoint(gated.split("."))
 
 
 _DATE = re.compile(

@@ -14,6 +14,10 @@ from spanhook.usage import Leaves, Usage
 
 def account(op: Record) -> None:
     """Count a call that was made, once: its usage into the counters, and both into every operation around it."""
+    if op.attempts is not None:
+        attempts, op.attempts = op.attempts, None
+        for tell in attempts:
+            tell(op.error)
     if op.accounted or not op.called:
         return
     op.accounted = True

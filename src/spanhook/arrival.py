@@ -160,6 +160,8 @@ def _entries(messages: Iterable[Any], shape: Shape, without: Sequence[str]) -> I
             last = Entry((index, at), {"role": message["role"], "message name": message.get("name") or None, **fields})
         if last is not None:
             yield last
+        elif message.get("name"):
+            yield Entry((index, 0), {"role": message["role"], "message name": message["name"], "type": ""})
 
 
 def _goes_on(before: dict[str, Any], fields: dict[str, Any]) -> bool:

@@ -11,10 +11,11 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from spanhook import semconv
-from spanhook.checking import Checked, check_signature, checked, where
+from spanhook.checking import Checked, check_signature, checked
 from spanhook.errors import ConfigurationError, Repeats
 from spanhook.hook import FailMode, FunctionHook, Hook
 from spanhook.operation import FILTERING, Operation
+from spanhook.places import where
 from spanhook.record import Record
 
 MAX_PER_EVENT = 20

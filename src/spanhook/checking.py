@@ -1,16 +1,14 @@
-"""What may be given as a setting of a hook, and where it was given.
+"""What may be given as a setting of a hook.
 
 A mistake here would widen a hook, or narrow it to nothing, without a word. So each is refused at registration, in one
-line that says what was given, where, and what to write instead. Knows nothing of how hooks run.
+line that says what was given and what to write instead. Knows nothing of how hooks run.
 """
 
 import inspect
-import os
-import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from difflib import get_close_matches
-from types import TracebackType
 from typing import Any, cast
 
 from spanhook import semconv
@@ -24,7 +22,6 @@ TIMEOUT, RUN_TIMEOUT = 0.2, 10.0
 LONGEST = 365 * 24 * 3600
 """Seconds; what waits longer waits for good. Locks of CPython and event loops fail on much larger numbers."""
 
-_OURS = os.path.dirname(os.path.abspath(__file__)) + os.sep
 _METHODS = ("before", "around", "after", "on_error", "when")
 _ONES_OWN = ("model", "agent", "kind")
 _KINDS_GO_FIRST = frozenset(("kind", "kinds", "event", "events"))
@@ -57,7 +54,7 @@ def checked(hook: Hook) -> Checked:
     if not isinstance(given, str):
         meant = f"; did you mean names={given!r}?" if isinstance(given, Iterable) else ""
         raise ConfigurationError(
-            f"hook {type(hook).__name__!r}: name={hook.name!r}, expected a string to call the hook by{meant}"
+            f"hook {type(hook).__name__!r}: name={given!r}, expected a string to call the hook by{meant}"
         )
     name = encodable(hook.name or type(hook).__name__)
     if not isinstance(hook, FunctionHook):
@@ -67,8 +64,8 @@ def checked(hook: Hook) -> Checked:
     for label in ("blocking", "buffer"):
         if not isinstance(getattr(hook, label), bool):
             raise ConfigurationError(f"hook {name!r}: {label}={getattr(hook, label)!r}, expected True or False")
-    kinds = _kinds(name, hook.kinds)
-    names, models, agents = (_filter(name, label, getattr(hook, label)) for label in ("names", "models", "agents"))
+    kinds = _kinds(name, _kept(hook, "kinds"))
+    names, models, agents = (_filter(name, label, _kept(hook, label)) for label in ("names", "models", "agents"))
     if not isinstance(hook.tenant_id, str):  # pyright: ignore[reportUnnecessaryIsInstance]
         raise ConfigurationError(f"hook {name!r}: tenant_id={hook.tenant_id!r}, expected a string, or '' for all")
     return Checked(
@@ -164,6 +161,16 @@ def _meant(given: Any, known: Iterable[str]) -> str:
     return f" (did you mean {close[0]!r}?)" if close else ""
 
 
+def _kept(hook: Hook, label: str) -> Any:
+    """A setting of a hook. What an iterator gives is kept there, since the hook may be registered again."""
+    value = getattr(hook, label)
+    if isinstance(value, Iterator):
+        value = once(value)
+        with suppress(AttributeError):  # a property, say, which makes another
+            object.__setattr__(hook, label, value)
+    return value
+
+
 def _kinds(name: str, given: Any) -> frozenset[str]:
     found = (given,) if isinstance(given, str) else _items(given)
     if found is None:
@@ -183,7 +190,8 @@ def _kinds(name: str, given: Any) -> frozenset[str]:
             )
     if not found:
         raise ConfigurationError(
-            f"hook {name!r}: kinds={given!r} is empty{_used_up(given)}, so it would never run; write ('*',) for all"
+            f"hook {name!r}: kinds={given!r} is empty (an iterator may have been used up), "
+            "so it would never run; write ('*',) for all"
         )
     return frozenset(str.__str__(kind) for kind in found)
 
@@ -197,7 +205,7 @@ def _filter(name: str, label: str, given: Any) -> frozenset[str] | None:
         raise ConfigurationError(f"hook {name!r}: {label}={given!r}, expected a set of strings such as {wanted}")
     if not items:
         raise ConfigurationError(
-            f"hook {name!r}: {label}={given!r} is empty{_used_up(given)}, so it would never run; "
+            f"hook {name!r}: {label}={given!r} is empty (an iterator may have been used up), so it would never run; "
             f"leave {label} out for all"
         )
     return frozenset(str.__str__(one) for one in items)
@@ -206,10 +214,6 @@ def _filter(name: str, label: str, given: Any) -> frozenset[str] | None:
 def _items(given: Any) -> tuple[Any, ...] | None:
     """What is in a set, list, view or iterator; ``None`` if it is none of these."""
     return tuple(given) if isinstance(given, Iterable) else None
-
-
-def _used_up(given: Any) -> str:
-    return " (an iterator that gives nothing, or has been used up)" if isinstance(given, Iterator) else ""
 
 
 def _when(name: str, given: Any) -> Callable[[Operation], bool] | None:
@@ -265,50 +269,3 @@ def _check_name(cls: type, name: str, *, is_method: bool) -> None:
             f"hook {cls.__qualname__}: {name!r} is no {what} of a hook; did you mean {meant!r}? "
             "(If it is something of your own, name it otherwise.)"
         )
-
-
-# --------------------------------------------------------------------------------------------------- places
-
-
-def place() -> str:
-    """Where spanhook was called from; empty if it cannot be known."""
-    frame = sys._getframe(1)
-    while frame is not None and frame.f_code.co_filename.startswith(_OURS):
-        frame = frame.f_back
-    return f"{frame.f_code.co_filename}, line {frame.f_lineno}" if frame is not None else ""
-
-
-def where(hook: Any, registered: str) -> str:
-    """Where a hook was registered and, of a class, where that stands."""
-    cls = hook if isinstance(hook, type) else type(hook)
-    if not issubclass(cls, Hook) or issubclass(cls, FunctionHook):
-        return registered
-    try:
-        file, line = inspect.getsourcefile(cls), inspect.getsourcelines(cls)[1]
-    except (OSError, TypeError):  # made in an interpreter's prompt, or by `type()`
-        return registered
-    return f"{file}, line {line}; added at {registered}" if registered else f"{file}, line {line}"
-
-
-class Placed:
-    """Adds to a mistake where it was made.
-
-    Args:
-        hook: What is registered, if it may be a ``Hook``.
-    """
-
-    __slots__ = ("_hook",)
-
-    def __init__(self, hook: Any = None) -> None:
-        self._hook = hook
-
-    def __enter__(self) -> None:
-        pass
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        if isinstance(error, ConfigurationError) and not error.place:
-            error.place = where(self._hook, place())
-            if error.place:
-                error.args = (f"{error} ({error.place})",)

@@ -10,13 +10,13 @@ from opentelemetry.metrics import MeterProvider
 from opentelemetry.trace import TracerProvider
 
 from spanhook import semconv
-from spanhook.checking import Placed
 from spanhook.errors import ConfigurationError, RequirementError, log
-from spanhook.foreign import bound_libraries
+from spanhook.foreign import bound_libraries, swallowing
 from spanhook.hook import Hook
 from spanhook.idle import telling
 from spanhook.instrument import installed, instrumentor, names
 from spanhook.instrument.engine import BOUND, Instrumentor
+from spanhook.instrument.known import SWALLOWING
 from spanhook.instrument.providers import providers
 from spanhook.instrument.threads import threads
 from spanhook.instrument.unbound import named
@@ -24,6 +24,7 @@ from spanhook.instrument.watching import Rule, watch
 from spanhook.lifecycle import registry
 from spanhook.loading import load_hooks
 from spanhook.loops import ready_for_exit
+from spanhook.places import Placed
 from spanhook.pricing import prices
 from spanhook.processor import attach, detach, listening
 from spanhook.registry import Hooks
@@ -34,6 +35,7 @@ from spanhook.version import __version__
 
 __all__ = ["instrument", "load_hooks", "uninstrument"]
 
+swallowing.update(SWALLOWING)
 _active: list[Instrumentor] = []
 
 

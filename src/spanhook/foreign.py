@@ -29,8 +29,31 @@ _BY_SPAN_KIND: Mapping[str, Kind] = {
 FOREIGN_KINDS: frozenset[Kind] = frozenset((*_BY_OPERATION.values(), *_BY_SPAN_KIND.values()))
 """Kinds that spans of other instrumentations may be."""
 
+_NAMES = (
+    (semconv.OPENINFERENCE_MODEL, semconv.GEN_AI_REQUEST_MODEL),
+    (semconv.OPENINFERENCE_EMBEDDING_MODEL, semconv.GEN_AI_REQUEST_MODEL),
+    (semconv.OPENINFERENCE_TOOL, semconv.GEN_AI_TOOL_NAME),
+)
+#: Input, output, cache read, cache written, reasoning.
+_USAGE = (
+    semconv.GEN_AI_USAGE_INPUT_TOKENS,
+    semconv.GEN_AI_USAGE_OUTPUT_TOKENS,
+    semconv.GEN_AI_USAGE_CACHE_READ_INPUT_TOKENS,
+    semconv.GEN_AI_USAGE_CACHE_WRITE_INPUT_TOKENS,
+    semconv.GEN_AI_USAGE_REASONING_OUTPUT_TOKENS,
+)
+_OPENINFERENCE_USAGE = (
+    semconv.OPENINFERENCE_INPUT_TOKENS,
+    semconv.OPENINFERENCE_OUTPUT_TOKENS,
+    semconv.OPENINFERENCE_CACHE_READ_TOKENS,
+    semconv.OPENINFERENCE_CACHE_WRITE_TOKENS,
+    semconv.OPENINFERENCE_REASONING_TOKENS,
+)
+
 #: Libraries whose calls are operations already, so that spans of others for the same call are not: set by ``config``.
 bound_libraries: set[str] = set()
+#: Scopes, or what they begin with, whose owners go on without a span where its start raises: set by ``config``.
+swallowing: set[str] = set()
 _SCOPE_WORDS: Mapping[str, str] = {"openai": "openai", "langchain": "langchain_core", "langgraph": "langgraph"}
 
 
@@ -51,23 +74,35 @@ def is_double(scope: str) -> bool:
     return any(word in words and library in bound_libraries for word, library in _SCOPE_WORDS.items())
 
 
+def swallows(scope: str) -> bool:
+    """Whether whoever opens spans of this scope is known to make the call whatever the start of its span raises."""
+    return any(scope == name or scope.startswith(f"{name}.") for name in swallowing)
+
+
+def described(attributes: Mapping[str, Any]) -> dict[str, Any]:
+    """What a span says when it starts, under the conventions' names as well."""
+    found = dict(attributes)
+    for theirs, name in _NAMES:
+        if theirs in found and name not in found:
+            found[name] = found[theirs]
+    return found
+
+
 def usage_of(attributes: Mapping[str, Any]) -> Usage | None:
-    """Tokens as a span of the conventions reports them."""
-    inputs = attributes.get(semconv.GEN_AI_USAGE_INPUT_TOKENS)
-    outputs = attributes.get(semconv.GEN_AI_USAGE_OUTPUT_TOKENS)
-    if inputs is None and outputs is None:
-        return None
-    used = Usage()
-    used.input_tokens, used.output_tokens = used.count(inputs, "input_tokens"), used.count(outputs, "output_tokens")
-    read, write, reasoning = (used.count(attributes.get(key), name) for key, name in _DETAILS)
-    used.cache_read_tokens = min(read, used.input_tokens)
-    used.cache_write_tokens = min(write, used.input_tokens - used.cache_read_tokens)
-    used.reasoning_tokens = min(reasoning, used.output_tokens)
-    return used
+    """Tokens as a span reports them, in the conventions' names or in OpenInference's."""
+    for names in (_USAGE, _OPENINFERENCE_USAGE):
+        inputs, outputs, *details = (attributes.get(name) for name in names)
+        if inputs is None and outputs is None:
+            continue
+        used = Usage()
+        used.input_tokens = used.count(inputs, "input_tokens")
+        used.output_tokens = used.count(outputs, "output_tokens")
+        read, write, reasoning = (used.count(told, name) for told, name in zip(details, _DETAILS, strict=True))
+        used.cache_read_tokens = min(read, used.input_tokens)
+        used.cache_write_tokens = min(write, used.input_tokens - used.cache_read_tokens)
+        used.reasoning_tokens = min(reasoning, used.output_tokens)
+        return used
+    return None
 
 
-_DETAILS = (
-    (semconv.GEN_AI_USAGE_CACHE_READ_INPUT_TOKENS, "cache_read_tokens"),
-    (semconv.GEN_AI_USAGE_CACHE_WRITE_INPUT_TOKENS, "cache_write_tokens"),
-    (semconv.GEN_AI_USAGE_REASONING_OUTPUT_TOKENS, "reasoning_tokens"),
-)
+_DETAILS = ("cache_read_tokens", "cache_write_tokens", "reasoning_tokens")

@@ -6,19 +6,24 @@ spanhook's while the caller waits: its thread on sync calls, its task under Trio
 
 import asyncio
 from collections.abc import Awaitable, Callable, Coroutine
+from concurrent.futures import Future
 from contextlib import AbstractContextManager, nullcontext
 from contextvars import copy_context
+from time import monotonic
 from typing import Any
 
 from spanhook.async_library import is_cancellation, running
 from spanhook.driving import rest
 from spanhook.errors import HookError, SealedError, internal
 from spanhook.operation import TIMED_OUT, Operation
-from spanhook.remote import NEXT, Remote
+from spanhook.remote import NEXT, SLICE_S, Remote
 from spanhook.threads import Workers
 from spanhook.waiting import AsyncioBell, Bell, TrioBell, shielded
 
 workers = Workers("spanhook-hook")
+START_S = 1.0
+"""How long a blocking hook may wait for a worker, if its own time is not longer."""
+_SHORTEST_S = 0.001
 
 Outcome = tuple[Any, BaseException | None]
 
@@ -47,9 +52,15 @@ class Host:
         self, view: Operation, limit_ns: int | None, function: Callable[..., Any], args: tuple[Any, ...]
     ) -> Outcome:
         """Run plain code in a worker; returns what it returned and raised."""
-        future = workers.submit(copy_context().run, _outcome, function, args)
+        begun: list[float] = []
+
+        def run() -> Outcome:
+            begun.append(monotonic())
+            return _outcome(function, args)
+
+        future = workers.submit(copy_context().run, run)
         try:
-            return await self._worker(view, future, limit_ns)
+            return await self._worker(view, future, begun, _seconds(limit_ns))
         except BaseException as error:
             view._locked = TIMED_OUT
             workers.abandon(future)
@@ -59,8 +70,24 @@ class Host:
                 raise TimedOut from None
             raise
 
-    async def _worker(self, view: Operation, future: Any, limit_ns: int | None) -> Outcome:  # noqa: ARG002
-        return future.result(_seconds(limit_ns))
+    async def _worker(
+        self,
+        view: Operation,  # noqa: ARG002
+        future: "Future[Outcome]",
+        begun: list[float],
+        seconds: float | None,
+    ) -> Outcome:
+        """Wait for a worker. Its time runs from where it begins; until then it has a second at least."""
+        limit, asked, bell = float("inf") if seconds is None else seconds, monotonic(), self.bell()
+        future.add_done_callback(lambda _future: bell.ring())
+        since, own = asked, limit
+        # In slices, and not by `Future.result` or `wait_for`: on Python 3.11 that loses a cancellation which comes as
+        # the future gets done.
+        while not await bell.heard(min(max(since + own - monotonic(), _SHORTEST_S), SLICE_S)):
+            since, own = (begun[0], limit) if begun else (asked, max(limit, START_S))
+            if monotonic() - since >= own:
+                raise TimeoutError
+        return future.result()
 
     async def settle(self, view: Operation, limit_ns: int | None, awaitable: Awaitable[Any]) -> Any:
         """Await what an async hook returned.
@@ -138,13 +165,11 @@ class TrioHost(Host):
     def bell(self) -> Bell:
         return TrioBell()
 
-    async def _worker(self, view: Operation, future: Any, limit_ns: int | None) -> Outcome:
-        bell = TrioBell()
-        future.add_done_callback(lambda _future: bell.ring())
+    async def _worker(
+        self, view: Operation, future: "Future[Outcome]", begun: list[float], seconds: float | None
+    ) -> Outcome:
         with self._scope(view):
-            if not await bell.heard(float("inf") if limit_ns is None else limit_ns / 1e9):
-                raise TimeoutError
-        return future.result()
+            return await super()._worker(view, future, begun, seconds)
 
     async def _wait(self, remote: Remote, view: Operation, limit_ns: int | None, *, starting: bool = False) -> str:
         with self._scope(view):
@@ -166,11 +191,6 @@ class AsyncHost(Host):
     def cancelling(self) -> int:
         task = asyncio.current_task()
         return task.cancelling() if task is not None else 0
-
-    async def _worker(self, view: Operation, future: Any, limit_ns: int | None) -> Outcome:  # noqa: ARG002
-        # Not `wait_for`: on Python 3.11 it loses a cancellation that comes as the future gets done.
-        async with asyncio.timeout(_seconds(limit_ns)):
-            return await asyncio.wrap_future(future)
 
     async def settle(self, view: Operation, limit_ns: int | None, awaitable: Awaitable[Any]) -> Any:  # noqa: ARG002
         if isinstance(awaitable, Coroutine):

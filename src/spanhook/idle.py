@@ -3,11 +3,11 @@
 from collections.abc import Callable, Collection, Iterable
 
 from spanhook.binding import Bound
-from spanhook.checking import where
 from spanhook.errors import log
 from spanhook.foreign import FOREIGN_KINDS
 from spanhook.instrument import INSTRUMENTORS, instrumentor
 from spanhook.instrument.engine import Instrumentor
+from spanhook.places import where
 
 _said: set[tuple[str, str, str]] = set()
 

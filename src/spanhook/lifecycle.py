@@ -238,7 +238,8 @@ def told(op: Record, attributes: dict[str, Any], used: Usage | None) -> None:
 def conclude(op: Record) -> None:
     """Work out status and phase from what stands in ``op.error``."""
     error = op.error
-    if op.latch is not None and op.parent is None and not (isinstance(error, _NOT_OURS) or is_cancellation(error)):
+    outside = isinstance(error, _NOT_OURS) or is_cancellation(error)
+    if op.latch is not None and op.parent is None and not (op.foreign or outside):
         error = op.error = op.latch
     if isinstance(error, RunStopped):
         error = op.error = error.reject

@@ -36,7 +36,7 @@ def settle(op: Record) -> None:
 
 
 def _transported(op: Record) -> Usage | None:
-    """What the transport told, in results and in streams."""
+    """What the transport told, in results and in streams, or else in spans of somebody else's."""
     used, op.transport_usage = op.transport_usage, None
     for chunks in op.overheard or ():
         try:
@@ -49,6 +49,8 @@ def _transported(op: Record) -> Usage | None:
             used = used or Usage()
             used.add(streamed)
     op.overheard = None
+    if used is None and op.span_usage:
+        used = next(iter(op.span_usage.values()))  # others tell of the same call
     return used
 
 

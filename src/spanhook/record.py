@@ -4,7 +4,7 @@ Hooks never get it: they get an ``Operation``, a view of it that is made for eac
 """
 
 import weakref
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from itertools import count
 from types import MappingProxyType
 from typing import Any, Literal, NamedTuple
@@ -57,6 +57,9 @@ class Record:
         carried: What its transport has yet to carry, by layer; see ``absorption``.
         transported: A transport of its own has answered.
         transport_usage: What that told that it used.
+        spans: How many spans of others for the same call are still to be expected, by their scope.
+        span_usage: What those told that it used, by their scope.
+        attempts: Told how it has ended, for refusals inside of it of which nobody knows whether they held.
         mark: The id of what a stream has been made of, by which a result is known that is another call's.
         streamed, buffered: Its result is a stream; it is held back until hooks have seen it.
         withheld: What was to leave by other ways, such as callbacks, and is kept until hooks have decided.
@@ -105,6 +108,9 @@ class Record:
     modified: tuple[str, ...] = ()
     own_usage: Usage | None = None
     transport_usage: Usage | None = None
+    spans: dict[str, int] | None = None
+    span_usage: dict[str, Usage] | None = None
+    attempts: "list[Callable[[BaseException | None], None]] | None" = None
     mark: Any = None
     overheard: list[Chunks] | None = None
     carried: dict[str, list[str | None]] | None = None

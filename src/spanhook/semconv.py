@@ -26,7 +26,9 @@ Kind = Literal[
     "cron.execute",
 ]
 Phase = Literal["pre", "post", "error"]
-Decision = Literal["allow", "reject", "modify", "replace", "pause", "error", "timeout", "skipped", "too_late"]
+Decision = Literal[
+    "allow", "reject", "modify", "replace", "pause", "error", "timeout", "skipped", "attempted", "too_late"
+]
 Status = Literal["success", "error", "rejected", "interrupted", "cancelled", "abandoned"]
 Coverage = Literal["enforced", "best_effort", "observed"]
 
@@ -111,6 +113,14 @@ OPENAI_RESPONSE_SYSTEM_FINGERPRINT: Final = "openai.response.system_fingerprint"
 
 # Names other instrumentations use for the same facts; read on their spans, never written.
 OPENINFERENCE_SPAN_KIND: Final = "openinference.span.kind"
+OPENINFERENCE_MODEL: Final = "llm.model_name"
+OPENINFERENCE_EMBEDDING_MODEL: Final = "embedding.model_name"
+OPENINFERENCE_TOOL: Final = "tool.name"
+OPENINFERENCE_INPUT_TOKENS: Final = "llm.token_count.prompt"
+OPENINFERENCE_OUTPUT_TOKENS: Final = "llm.token_count.completion"
+OPENINFERENCE_CACHE_READ_TOKENS: Final = "llm.token_count.prompt_details.cache_read"
+OPENINFERENCE_CACHE_WRITE_TOKENS: Final = "llm.token_count.prompt_details.cache_write"
+OPENINFERENCE_REASONING_TOKENS: Final = "llm.token_count.completion_details.reasoning"
 TRACELOOP_SPAN_KIND: Final = "traceloop.span.kind"
 
 # --------------------------------------------------------------------------- our own attributes

@@ -15,6 +15,10 @@ P = ParamSpec("P")
 T = TypeVar("T")
 
 
+_APPLICATIONS = ("spanhook.conformance", "spanhook.demo", "spanhook.load")
+"""What comes with spanhook and calls libraries as applications do."""
+
+
 class Frames:
     """Attributes:
     stay: Errors are handed on as they are; ``Settings(full_tracebacks=True)``.
@@ -32,7 +36,10 @@ def shed(error: BaseException) -> None:
     For an ``except`` clause that then says plain ``raise``, which adds none.
     """
     trace = error.__traceback__
-    while trace is not None and trace.tb_frame.f_globals.get("__name__", "").startswith("spanhook."):
+    while trace is not None:
+        name = trace.tb_frame.f_globals.get("__name__", "")
+        if not name.startswith("spanhook.") or name.startswith(_APPLICATIONS):
+            break
         trace = trace.tb_next
     if not frames.stay and (trace is not None or isinstance(error, SpanhookError)):
         error.__traceback__ = trace

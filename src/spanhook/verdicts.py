@@ -140,6 +140,8 @@ class Verdicts:
             self._late(bound, reject.reason, spent, reject.status_code)
         if not (late and op.out):
             op.error, op.decided = reject, True
+        if op.foreign and decision == "reject":
+            decision = "attempted"  # whoever makes the call may make it all the same
         if not late:
             self.record(bound, decision, reject.reason, spent, reject.status_code)
 

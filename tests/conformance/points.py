@@ -14,7 +14,7 @@ from spanhook.shape import Outlet, Point, Signal
 class Place:
     """Where a point stands: a class or module, and a name there."""
 
-    entry: Point | Signal
+    entry: Point | Signal | Outlet
     owner: Any
     name: str
 

@@ -86,7 +86,8 @@ def in_the_other_pool(ask: Ask) -> None:
 
 def with_arguments(ask: Ask) -> None:
     with ThreadPoolExecutor(1) as pool:
-        assert pool.submit(lambda *args, **kwargs: (args, kwargs), 1, 2, fn=3).result() == ((1, 2), {"fn": 3})
+        run: Any = pool.submit
+        assert run(lambda *args, **kwargs: (args, kwargs), 1, 2, fn=3).result() == ((1, 2), {"fn": 3})
         pool.submit(ask).result()
 
 

@@ -98,6 +98,15 @@ assert_type(unsubscribe, Callable[[], None])
 unsubscribe()
 hooks.on("*", look, priority=600, names=["refund"])
 
+
+@hooks.on("tool.execute.error", names=iter(["refund"]))
+async def told(op: Operation) -> None:
+    print(op.error)
+
+
+assert_type(hooks.remove(told), bool)
+assert_type(hooks.flush(None), bool)
+
 # ----------------------------------------------------------------------------------------------- classes
 
 

@@ -8,7 +8,7 @@ import json
 import platform
 import sys
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
 from spanhook.errors import ConfigurationError
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from spanhook.conformance.report import Report
 
 
-def run_conformance(libraries: Iterable[str] = (), as_json: bool = False) -> int:
+def run_conformance(libraries: Sequence[str] = (), as_json: bool = False) -> int:
     """Check and print.
 
     Args:
@@ -34,7 +34,7 @@ def run_conformance(libraries: Iterable[str] = (), as_json: bool = False) -> int
     """
     from spanhook.conformance.printing import print_report
 
-    report = _report(_wanted(libraries), only=bool(libraries))
+    report = examine(libraries)
     if as_json:
         print(json.dumps(report.as_json(), indent=2))  # noqa: T201
     else:
@@ -42,7 +42,7 @@ def run_conformance(libraries: Iterable[str] = (), as_json: bool = False) -> int
     return report.exit_code
 
 
-def _wanted(given: Iterable[str]) -> "list[Library]":
+def _wanted(given: Sequence[str]) -> "list[Library]":
     from spanhook.conformance.matrix import LIBRARIES
 
     names = [name.strip().replace("-", "_") for some in given for name in some.split(",") if name.strip()]
@@ -61,12 +61,14 @@ def _fix(library: "Library") -> str:
     return f'pip install "spanhook[{library.extra}]"'
 
 
-def _report(wanted: "list[Library]", *, only: bool) -> "Report":
+def examine(libraries: Sequence[str] = ()) -> "Report":
+    """Check, in child processes; args and errors are those of ``run_conformance``."""
     from spanhook.conformance.children import fill
     from spanhook.conformance.matrix import LIBRARIES
     from spanhook.conformance.printing import Progress
     from spanhook.conformance.report import Absent, Report
 
+    wanted = _wanted(libraries)
     progress = Progress()
     started = time.monotonic()
     try:
@@ -78,7 +80,7 @@ def _report(wanted: "list[Library]", *, only: bool) -> "Report":
         python=platform.python_version(),
         executable=sys.executable,
         lines=lines,
-        absent=[Absent(one.name, _fix(one)) for one in LIBRARIES.values() if not one.version and not only],
+        absent=[Absent(one.name, _fix(one)) for one in LIBRARIES.values() if not one.version and not libraries],
         unsupported=list(_unsupported(wanted)),
         seconds=time.monotonic() - started,
     )

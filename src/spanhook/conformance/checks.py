@@ -1,6 +1,7 @@
 """What is checked of a way of calling: a column of the matrix each."""
 
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, Literal
@@ -91,7 +92,7 @@ def denied(way: Way) -> Cell:
                     raise Wrong(f"the caller got {error!r}, which is not what the hook raised") from None
             else:
                 if way.subject.raises and not body.runs:
-                    raise Wrong(f"a hook refused it, and the caller got {_brief(result)}")
+                    raise Wrong(f"a hook refused it, and the caller got {_brief(repr(result))}")
         if body.runs:
             raise Wrong(f"a hook refused it, and the call was made{_times(body.runs)}")
         if not any(op.status == "rejected" for op in _mine(way, seen)):
@@ -152,6 +153,29 @@ def _replace(op: Operation) -> None:
     op.respond(ANSWER)
 
 
+_DID = {_replace: "replaced", _refuse: "refused"}
+
+
+def callbacks(way: Way) -> Cell:
+    """Whatever callbacks are told is what a hook decided, too."""
+    subject = way.subject
+    if not subject.said or subject.listeners is None:
+        return NONE
+    for decide in (_replace, _refuse):
+        for listening in subject.listeners(subject, way.name):
+            hooks, body = Hooks(), Body()
+            hooks.after(subject.kind, buffer=True, priority=50, timeout=PATIENCE, name="decide")(decide)
+            call = way.take(subject.make(body))
+            with recorder(hooks), listening as heard, suppress(Reject):
+                settle(call())
+            told = repr(heard.results)
+            if leaked := [word for word in subject.said.split() if word in told]:
+                raise Wrong(f"a hook {_DID[decide]} what was said, and callbacks were told {' '.join(leaked)!r}")
+            if decide is _replace and heard.ends and ANSWER not in told:
+                raise Wrong("a hook replaced what was said, and callbacks were not told what by")
+    return Cell(OK)
+
+
 def rewritten(way: Way) -> Cell:
     """What a hook makes of the request is what the body gets."""
     rewrite = _REWRITES.get(way.subject.kind)
@@ -195,7 +219,13 @@ _REWRITES: dict[str, Callable[[Way, Operation], None]] = {
     "agent.invoke": lambda _way, op: op.replace(inputs=_planted(op.request.inputs)),
 }
 
-CHECKS: dict[str, Callable[[Way], Cell]] = {"denied": denied, "once": once, "held": held, "rewritten": rewritten}
+CHECKS: dict[str, Callable[[Way], Cell]] = {
+    "denied": denied,
+    "once": once,
+    "held": held,
+    "callbacks": callbacks,
+    "rewritten": rewritten,
+}
 """What is checked, by the name of its column."""
 
 
@@ -252,6 +282,6 @@ def _times(count: int) -> str:
     return "" if count == 1 else f" {count} times"
 
 
-def _brief(value: Any) -> str:
-    text = " ".join((value if isinstance(value, str) else repr(value)).split())
+def _brief(text: str) -> str:
+    text = " ".join(text.split())
     return text if len(text) <= 200 else f"{text[:199]}…"

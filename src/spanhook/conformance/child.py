@@ -39,11 +39,11 @@ def main(library: str, first: str, patience: str, channel: str) -> None:
         tell(rows=[(row.subject, row.way, row.note, list(row.checks)) for row in found])
         checks = [check for row in found for check in row.checks.values()]
         for number, check in enumerate(checks[int(first) :], int(first)):
-            tell(at=number)
+            tell(at=number, said=os.lseek(2, 0, os.SEEK_CUR))
             faulthandler.dump_traceback_later(float(patience), exit=True)
             cell = check()
             faulthandler.cancel_dump_traceback_later()
-            tell(at=number, state=cell.state, why=cell.why)
+            tell(state=cell.state, why=cell.why)
         tell(end=True)
     os._exit(0)  # whatever a library would still wait for
 

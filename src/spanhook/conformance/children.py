@@ -1,4 +1,4 @@
-"""Having the checks done in child processes, a library each: whatever ends one of them costs one check.
+"""Having the checks done in child processes, a library each: whatever ends one of them costs one way of calling.
 
 Children see the libraries that are installed here, and nothing else of the user's: no hooks, no ``spanhook.yaml``, no
 exporters, no keys, no proxies.
@@ -28,7 +28,7 @@ PATIENCE = 20.0
 GRACE = 30.0
 """Seconds after which a child that should have ended itself is ended."""
 LOSSES = 3
-"""How many children one library may cost before the rest of its checks is given up."""
+"""How many children one library may cost before the rest of its ways of calling is given up."""
 WORDS = 12
 """How many lines are kept of what a child said last."""
 
@@ -75,7 +75,7 @@ class Child:
     def _start(self) -> None:
         self.channel, theirs = os.pipe()
         self._errors = tempfile.TemporaryFile(dir=self._folder)  # noqa: SIM115 - closed when its process has ended
-        self._rest = b""
+        self._rest, self._said = b"", 0
         given = (_ROOT, self.library.name, str(self._done), str(self._patience), str(theirs))
         try:
             self._process = subprocess.Popen(  # noqa: S603 - this Python
@@ -102,7 +102,8 @@ class Child:
             return True
         self._close()
         if not self._ended:
-            self._lose(_said_last(self._process, self._errors))
+            self._errors.seek(self._said)
+            self._lose(_last_words(self._process.returncode, self._errors.read().decode(errors="replace")))
         self._errors.close()
         if self._ended:
             return False
@@ -116,6 +117,8 @@ class Child:
                 line = Line(self.library.name, self.library.version, subject, way, note)
                 self.lines.append(line)
                 self._places += [(line, column) for column in columns]
+        elif "at" in told:
+            self._said = told["said"]  # what comes from here on is of this check
         elif "state" in told:
             self._fill(Cell(told["state"], told["why"]))
         elif "end" in told:
@@ -128,6 +131,13 @@ class Child:
         if self._done == len(self._places) or self._places[self._done][0] is not line:
             self._told(line)
 
+    def _fill_row(self, why: str) -> None:
+        """The check that it is at has failed, those of the same row that would come next are not tried."""
+        line, _ = self._places[self._done]
+        self._fill(Cell(FAILED, why))
+        while self._done < len(self._places) and self._places[self._done][0] is line:
+            self._fill(NONE)
+
     def _lose(self, why: str) -> None:
         """The process has ended before it was to: that is the fault of the check it was at."""
         self._lost += 1
@@ -139,9 +149,9 @@ class Child:
             self._ended = True
             return
         if self._done < len(self._places):
-            self._fill(Cell(FAILED, why))
+            self._fill_row(why)
         while self._lost == LOSSES and self._done < len(self._places):
-            self._fill(Cell(FAILED, f"not tried: {LOSSES} checks before it have ended their process"))
+            self._fill_row(f"not tried: {LOSSES} ways of calling before it have ended their process")
         self._ended = self._done == len(self._places)
 
     def _close(self) -> None:
@@ -199,10 +209,7 @@ def _flags() -> list[str]:
     return [flag for flag, given in found.items() if given]
 
 
-def _said_last(process: "subprocess.Popen[bytes]", errors: Any) -> str:
-    code = process.returncode
-    errors.seek(0)
-    text = errors.read().decode(errors="replace")
+def _last_words(code: int, text: str) -> str:
     if "Timeout (" in text:  # what faulthandler writes of all threads, the main one last
         head = "it did not come back"
         lines = text.rpartition("Timeout (")[2].strip().split("\n\n")[-1].splitlines()[:WORDS]

@@ -10,6 +10,7 @@ from langchain_core.outputs import ChatGeneration, ChatGenerationChunk, ChatResu
 from langchain_core.tools import BaseTool, tool
 from langgraph.graph.state import CompiledStateGraph
 
+from spanhook.conformance.hearing import listeners
 from spanhook.conformance.langchain_core import FOUND, SAID, V3, collect, lacks_v3, make_tool
 from spanhook.conformance.subject import Body, Subject, Use
 
@@ -178,6 +179,16 @@ AGENT_WAYS: dict[str, Use] = {
 _LACKING = V3 if lacks_v3(CompiledStateGraph) else ()
 
 SUBJECTS: tuple[Subject, ...] = (
-    Subject("an agent's model", "llm.call", _asking, AGENT_WAYS, {}, said=SAID, lacking=_LACKING),
-    Subject("an agent's tool", "tool.execute", _using, AGENT_WAYS, {}, said=FOUND, raises=False, lacking=_LACKING),
+    Subject("an agent's model", "llm.call", _asking, AGENT_WAYS, {}, said=SAID, listeners=listeners, lacking=_LACKING),
+    Subject(
+        "an agent's tool",
+        "tool.execute",
+        _using,
+        AGENT_WAYS,
+        {},
+        said=FOUND,
+        listeners=listeners,
+        raises=False,
+        lacking=_LACKING,
+    ),
 )

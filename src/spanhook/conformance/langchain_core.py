@@ -20,6 +20,7 @@ from langchain_core.outputs import (
 from langchain_core.retrievers import BaseRetriever
 from langchain_core.tools import StructuredTool
 
+from spanhook.conformance.hearing import listeners
 from spanhook.conformance.subject import Body, Subject, Ungated, Use
 
 
@@ -297,13 +298,29 @@ SUBJECTS: tuple[Subject, ...] = (
         CHAT_WAYS,
         CHAT_BIND,
         said=SAID,
+        listeners=listeners,
         lacking=V3 if lacks_v3(BaseChatModel) else (),
     ),
-    Subject("silent chat", "llm.call", lambda body: SilentChat(body=body), SILENT_WAYS, CHAT_BIND, said=SAID),
     Subject(
-        "text", "llm.call", lambda body: ScriptedText(body=body), TEXT_WAYS, TEXT_BIND, said=SAID, whole_batches=True
+        "silent chat",
+        "llm.call",
+        lambda body: SilentChat(body=body),
+        SILENT_WAYS,
+        CHAT_BIND,
+        said=SAID,
+        listeners=listeners,
     ),
-    Subject("tool", "tool.execute", make_tool, TOOL_WAYS, TOOL_BIND, said=FOUND),
+    Subject(
+        "text",
+        "llm.call",
+        lambda body: ScriptedText(body=body),
+        TEXT_WAYS,
+        TEXT_BIND,
+        said=SAID,
+        listeners=listeners,
+        whole_batches=True,
+    ),
+    Subject("tool", "tool.execute", make_tool, TOOL_WAYS, TOOL_BIND, said=FOUND, listeners=listeners),
     Subject(
         "async tool",
         "tool.execute",
@@ -311,6 +328,7 @@ SUBJECTS: tuple[Subject, ...] = (
         ASYNC_TOOL_WAYS,
         {name: way for name, way in TOOL_BIND.items() if name.startswith("a")},
         said=FOUND,
+        listeners=listeners,
     ),
     Subject(
         "retriever",

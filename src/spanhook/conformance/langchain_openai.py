@@ -4,6 +4,7 @@ from typing import Any
 
 from langchain_openai import ChatOpenAI, OpenAI, OpenAIEmbeddings
 
+from spanhook.conformance.hearing import listeners
 from spanhook.conformance.langchain_core import CHAT_BIND, CHAT_WAYS, EMBEDDINGS_WAYS, TEXT_WAYS, V3, lacks_v3
 from spanhook.conformance.openai import connections, counting_into
 from spanhook.conformance.openai_server import Reply
@@ -34,7 +35,9 @@ def _embeddings(body: Body) -> Any:
 _LACKING = V3 if lacks_v3(ChatOpenAI) else ()
 
 SUBJECTS: tuple[Subject, ...] = (
-    Subject("ChatOpenAI", "llm.call", _chat, CHAT_WAYS, CHAT_BIND, said=Reply.text, lacking=_LACKING),
+    Subject(
+        "ChatOpenAI", "llm.call", _chat, CHAT_WAYS, CHAT_BIND, said=Reply.text, listeners=listeners, lacking=_LACKING
+    ),
     Subject(
         "ChatOpenAI responses",
         "llm.call",
@@ -43,8 +46,11 @@ SUBJECTS: tuple[Subject, ...] = (
         {**CHAT_WAYS, "bound": lambda model: model.bind(temperature=0.5).invoke("hi")},
         CHAT_BIND,
         said=Reply.text,
+        listeners=listeners,
         lacking=_LACKING,
     ),
-    Subject("langchain OpenAI", "llm.call", _text, TEXT_WAYS, {}, said=Reply.text, whole_batches=True),
+    Subject(
+        "langchain OpenAI", "llm.call", _text, TEXT_WAYS, {}, said=Reply.text, listeners=listeners, whole_batches=True
+    ),
     Subject("OpenAIEmbeddings", "embeddings.create", _embeddings, EMBEDDINGS_WAYS, {}),
 )

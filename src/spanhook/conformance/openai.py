@@ -7,6 +7,7 @@ from typing import Any
 
 from openai import DEFAULT_CONNECTION_LIMITS, AsyncOpenAI, DefaultAsyncHttpxClient, DefaultHttpxClient, OpenAI
 
+from spanhook.conformance.openai_endpoints import IMAGES, MODERATIONS, SOUNDS, VIDEOS, Ask
 from spanhook.conformance.openai_server import OpenAIServer, Reply, Seen, Tokens
 from spanhook.conformance.openai_ways import CHAT, EMBEDDINGS, RESPONSES, WAYS, Way
 from spanhook.conformance.subject import Body, Subject, Ungated, Use
@@ -28,10 +29,17 @@ class Heard(list[Seen]):
         self._body.run(seen, _tokens(seen))
 
 
+_OTHERS = ("/images/", "/audio/", "/moderations", "/videos")
+_REPORTING = ("gpt-image-1", "gpt-4o-transcribe")
+"""Models of those that report tokens."""
+
+
 def _tokens(seen: Seen) -> int:
     """What the server says that a request used."""
     if seen.path.endswith("/embeddings"):
         return Tokens().input
+    if seen.path.startswith(_OTHERS):
+        return Tokens().input + Tokens().output if seen.body.get("model") in _REPORTING else 0
     streams, options = seen.body.get("stream"), seen.body.get("stream_options") or {}
     reports = not streams or "/responses" in seen.path or options.get("include_usage")
     return Tokens().input + Tokens().output if reports else 0
@@ -86,6 +94,12 @@ def _ways(api: str) -> dict[str, Use]:
     return {way.name.replace(f"{api} ", "", 1): _use(way) for way in WAYS if way.name in names}
 
 
+def _both(ways: dict[str, Ask]) -> dict[str, Use]:
+    """Each way, of a client and of an async one."""
+    sync: dict[str, Use] = {name: lambda clients, ask=ask: ask(clients.sync) for name, ask in ways.items()}
+    return sync | {f"async {name}": lambda clients, ask=ask: ask(clients.later) for name, ask in ways.items()}
+
+
 def _under_trio(api: str) -> dict[str, Use]:
     """Ways of the async client where Trio runs it, if that is installed."""
     if find_spec("trio") is None:
@@ -101,6 +115,14 @@ def _on_trio(way: Way) -> Use:
         return trio.run(way.ask, clients.later)
 
     return use
+
+
+def _bound(method: Any, given: dict[str, Any]) -> Any:
+    return lambda: method(**given)
+
+
+def _parsed(method: Any, given: dict[str, Any]) -> Any:
+    return lambda: method(**given).parse()
 
 
 SUBJECTS: tuple[Subject, ...] = (
@@ -138,26 +160,37 @@ SUBJECTS: tuple[Subject, ...] = (
             "acreate": lambda clients: _bound(clients.later.embeddings.create, EMBEDDINGS),
         },
     ),
+    *(
+        Subject(f"openai {name}", "llm.call", Clients.of, _both(ways), {})
+        for name, ways in (
+            ("images", IMAGES),
+            ("audio", SOUNDS),
+            ("moderations", MODERATIONS),
+            ("videos", VIDEOS),
+        )
+        if ways
+    ),
 )
 
 
-def _bound(method: Any, given: dict[str, Any]) -> Any:
-    return lambda: method(**given)
-
-
-def _parsed(method: Any, given: dict[str, Any]) -> Any:
-    return lambda: method(**given).parse()
-
+MORE = (
+    Subject("openai completions", "llm.call", Clients.of, _ways("text"), {}, said=Reply.text),
+    Subject(
+        "openai decisions",
+        "llm.call",
+        Clients.of,
+        _ways("decisions"),
+        {},
+        lacking=() if hasattr(OpenAI, "decisions") else ("create", "async create"),
+    ),
+)
+"""What the client's own tests call in every way; only the command does so here."""
 
 UNGATED = (
     Ungated("files", Clients.of, lambda clients: clients.sync.files.list()),
-    Ungated("batches", Clients.of, lambda clients: clients.sync.batches.list()),
+    Ungated("reading what there is, such as batches", Clients.of, lambda clients: clients.sync.batches.list()),
     Ungated("vector stores", Clients.of, lambda clients: clients.sync.vector_stores.create(name="x")),
-    Ungated(
-        "fine-tuning",
-        Clients.of,
-        lambda clients: clients.sync.fine_tuning.jobs.create(model="gpt-4o-mini", training_file="x"),
-    ),
+    Ungated("conversations", Clients.of, lambda clients: clients.sync.conversations.create()),
     Ungated(
         "its HTTP client, used directly",
         Clients.of,

@@ -10,7 +10,9 @@ all of them get. Nothing here waits, unless ``Reply.gate`` or ``Reply.hold`` is 
 """
 
 import base64
+import email
 import json
+import re
 import struct
 import sys
 import threading
@@ -20,7 +22,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler
 from typing import Any, Self
+from urllib.parse import unquote
 
+from spanhook.conformance import other_endpoints
 from spanhook.conformance.loopback import Server
 
 Json = dict[str, Any]
@@ -225,7 +229,8 @@ class _Handler(BaseHTTPRequestHandler):
 
     def do_POST(self) -> None:
         length = int(self.headers.get("content-length") or 0)
-        body = json.loads(self.rfile.read(length) or b"{}")
+        content, kind = self.rfile.read(length), self.headers.get("content-type") or ""
+        body = _form(content, kind) if kind.startswith("multipart/") else json.loads(content or b"{}")
         path = self._take(body)
         reply = self.owner.next()
         if reply.hold is not None:
@@ -234,6 +239,8 @@ class _Handler(BaseHTTPRequestHandler):
             self._json(reply.status, _error_body(reply.status, reply.code, reply.message), reply.headers)
         elif reply.body is not None:
             self._json(200, reply.body, reply.headers, reply)
+        elif (other := other_endpoints.answer(path, body, reply.text, reply.tokens.responses())) is not None:
+            self._other(body, reply, other)
         elif path.endswith("/embeddings"):
             self._json(200, _embeddings(body, reply), reply.headers, reply)
         elif path.endswith("/decisions"):
@@ -251,10 +258,20 @@ class _Handler(BaseHTTPRequestHandler):
         path = self.path.removeprefix("/v1")
         headers = {name.lower(): value for name, value in self.headers.items()}
         self.owner.requests.append(Seen(self.command, path, body, headers))
-        return path.partition("?")[0]
+        return re.sub("/+", "/", unquote(path).partition("?")[0]).rstrip("/").lower()
+
+    def _other(self, body: Json, reply: Reply, answer: Any) -> None:
+        if isinstance(answer, bytes):
+            self._head(200, "audio/mpeg", {**reply.headers, "content-length": str(len(answer))})
+            self.wfile.write(answer)
+        elif isinstance(answer, str):
+            self._head(200, "text/plain", {**reply.headers, "content-length": str(len(answer.encode()))})
+            self.wfile.write(answer.encode())
+        else:
+            self._answer(body, reply, answer, other_endpoints.events(answer))
 
     def _answer(self, body: Json, reply: Reply, whole: Json, events: Iterator[tuple[str, Json | str]]) -> None:
-        if body.get("stream"):
+        if body.get("stream") in (True, "true"):
             self._stream(reply, events)
         else:
             self._json(200, whole, reply.headers, reply)
@@ -306,6 +323,18 @@ class _Handler(BaseHTTPRequestHandler):
     def _hang_up(self) -> None:
         self.wfile.flush()
         self.close_connection = True
+
+
+def _form(content: bytes, kind: str) -> Json:
+    """The fields of a form; of files, how many bytes they have."""
+    parsed = email.message_from_bytes(b"content-type: " + kind.encode() + b"\r\n\r\n" + content)
+    fields: Json = {}
+    for part in parsed.get_payload():
+        entry: Any = part
+        value = entry.get_payload(decode=True)
+        name = entry.get_param("name", header="content-disposition")
+        fields[name] = f"{len(value)} bytes" if entry.get_filename() else value.decode()
+    return fields
 
 
 def _encoding(reply: Reply | None) -> dict[str, str]:

@@ -14,6 +14,7 @@ COLUMNS = {
     "denied": "a call that a hook refuses is not made",
     "once": "each call is one operation: hooks asked once, tokens counted once",
     "held": "what a hook puts in place of an answer is all that gets out, of streams too",
+    "callbacks": "so it is with what LangChain's callbacks are told",
     "rewritten": "what a hook makes of a request is what arrives",
 }
 KEPT = "by a reference taken before hooks were in force"

@@ -3,7 +3,8 @@
 Knows no library.
 """
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterable
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -58,6 +59,8 @@ class Subject:
         whole_batches: Whether a batch is one call with all that it is given.
         raises: Whether a refusal is raised; else it is told to the model, whose agent goes on.
         lacking: Ways that the installed version has not.
+        listeners: What is told of a call beside what it returns, by the way of calling: blocks that give the
+            ``results`` told in them, and among these the ``ends``.
     """
 
     name: str
@@ -69,6 +72,7 @@ class Subject:
     whole_batches: bool = False
     raises: bool = True
     lacking: tuple[str, ...] = ()
+    listeners: "Callable[[Subject, str], Iterable[AbstractContextManager[Any]]] | None" = None
 
     def takes_whole(self, way: str) -> bool:
         """Whether ``way`` gives several prompts to one call."""

@@ -84,6 +84,7 @@ def _library(name: str) -> Library:
         supported=bool(found.version) and found.supported,
         points=dict(found.states),
         optional=tuple(str(entry) for entry in found.table if entry.optional),
+        ungated=tuple(found.unbound()),
     )
 
 
@@ -107,6 +108,9 @@ def _gaps(libraries: Iterable[Library], required: Iterable[str]) -> Iterator[Fin
             yield Finding("warning", library.name, text)
         if library.missing:
             yield Finding("warning", library.name, f"calls by {', '.join(library.missing)} are not gated")
+        if library.ungated:
+            text = f"{', '.join(library.ungated)} cannot be bound: their classes refuse it. Calls of them are not gated"
+            yield Finding("warning", library.name, text)
 
 
 def _hooks(registries: Iterable[Hooks]) -> Iterator[HookFound]:

@@ -26,6 +26,7 @@ class Library:
         version: The installed one; empty if it is not installed.
         points: State of each point by its name.
         optional: Points that not every supported version has.
+        ungated: Methods of classes below the points that cannot be bound, as ``module.Class.method``.
     """
 
     name: str
@@ -34,6 +35,7 @@ class Library:
     supported: bool
     points: dict[str, str]
     optional: tuple[str, ...]
+    ungated: tuple[str, ...] = ()
 
     @property
     def bound(self) -> int:

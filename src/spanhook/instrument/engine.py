@@ -5,7 +5,7 @@ Knows how to find and replace functions; what a wrapped call does is up to ``cal
 
 import importlib
 import sys
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Iterator
 from functools import partial
 from importlib import metadata
 from types import ModuleType
@@ -192,6 +192,12 @@ class Bindings:
             if isinstance(made, OnDemand):
                 made.adapt()
 
+    def unbound(self) -> Iterator[str]:
+        """Overriding methods that are not bound, as ``module.Class.method``."""
+        for made in self._made:
+            if isinstance(made, Family):
+                yield from made.unbound()
+
     def restore(self) -> None:
         """Take every wrapper off, the last one first."""
         self._on = False
@@ -273,6 +279,10 @@ class Instrumentor(BaseInstrumentor):
     def required_states(self) -> list[tuple[str, str]]:
         """States of the points that every supported version has."""
         return [(str(entry), self.states.get(str(entry), MISSING)) for entry in self.table if not entry.optional]
+
+    def unbound(self) -> list[str]:
+        """Methods of classes below the points that are not gated, as ``module.Class.method``."""
+        return sorted(self.bindings.unbound())
 
     def load(self) -> None:
         """Import the modules of the points, so that what can be bound is."""

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from types import BuiltinFunctionType
 from typing import Any
 
-from spanhook.errors import internal
+from spanhook.errors import log
 from spanhook.instrument.wrapping import Binding, Wrapper
 
 _lock = threading.RLock()
@@ -21,6 +21,33 @@ def _renew() -> None:
 os.register_at_fork(after_in_child=_renew)
 
 
+class _ByClass:
+    """Bindings, at most one in a class. They go with their classes."""
+
+    def __init__(self, attribute: str, make: Callable[[Binding], Callable[..., Any]]) -> None:
+        self._attribute, self._make = attribute, make
+        self._held: dict[int, weakref.ref[Binding]] = {}  # by the id of the class
+
+    def bind(self, cls: type) -> None:
+        known = id(cls)
+        if known in self._held:
+            return
+        binding = Binding(cls, self._attribute, self._make)
+
+        def forget(gone: weakref.ref[Binding]) -> None:
+            if self._held.get(known) is gone:
+                del self._held[known]
+
+        self._held[known] = weakref.ref(binding, forget)
+
+    def restore(self) -> None:
+        for found in reversed(list(self._held.values())):
+            binding = found()
+            if binding is not None:
+                binding.restore()
+        self._held.clear()
+
+
 class Family:
     """A method of a base class, bound in every class below that has its own.
 
@@ -31,8 +58,8 @@ class Family:
     def __init__(
         self, base: type, attribute: str, make: Callable[[Binding], Callable[..., Any]], outside: str = ""
     ) -> None:
-        self._base, self._attribute, self._make, self._outside = base, attribute, make, outside
-        self._bindings: dict[int, weakref.ref[Binding]] = {}  # by the id of the class, which goes with its binding
+        self._base, self._attribute, self._outside = base, attribute, outside
+        self._bound = _ByClass(attribute, make)
         self._lineage = Lineage.of(base)
         self._lineage.join(self)
 
@@ -43,17 +70,9 @@ class Family:
             return  # it is bound there
         if self._outside and self._is_inside(owner):
             return
-        if id(cls) in self._bindings or getattr(found, "__isabstractmethod__", False):
-            return
-        # One that comes from a class beside the family, such as a mixin, is bound in the class that inherits it.
-        binding = Binding(cls, self._attribute, self._make)
-        known = id(cls)
-
-        def forget(gone: weakref.ref[Binding]) -> None:
-            if self._bindings.get(known) is gone:
-                del self._bindings[known]
-
-        self._bindings[known] = weakref.ref(binding, forget)
+        if not getattr(found, "__isabstractmethod__", False):
+            # One that comes from a class beside the family, such as a mixin, is bound in the class that inherits it.
+            self._bound.bind(cls)
 
     def _of(self, cls: type) -> tuple[type | None, Any]:
         owner = next((one for one in cls.__mro__ if self._attribute in vars(one)), None)
@@ -63,8 +82,9 @@ class Family:
         return owner is self._base or owner.__module__.partition(".")[0] == self._outside
 
     def unbound(self) -> Iterator[str]:
-        """Methods that calls go to, and that no wrapper of ours is around."""
+        """Methods that calls go to, and that cannot be bound."""
         for cls in descendants(self._base):
+            self._lineage.tell(cls)
             owner, found = self._of(cls)
             if owner is not cls or getattr(found, "__isabstractmethod__", False):
                 continue
@@ -78,28 +98,26 @@ class Family:
     def restore(self) -> None:
         """Take it off every class again."""
         self._lineage.leave(self)
-        for found in reversed(list(self._bindings.values())):
-            binding = found()
-            if binding is not None:
-                binding.restore()
-        self._bindings.clear()
+        self._bound.restore()
 
 
 class Lineage:
     """Tells families of every class below their base: when it is made, or at the latest when its first instance is.
 
-    The first is told by ``__init_subclass__`` of the base, which classes and mixins may leave out by an own one that
-    does not call ``super()``. So this stands in the base as its ``__new__`` too, and sees who asks for that. Once set,
-    CPython refuses arguments to ``object.__new__`` even when it is deleted again: so it stays, and does nothing more.
+    The first is told by ``__init_subclass__``: the base's, and those of classes below, which may not call ``super()``.
+    A mixin's may not either, and decorators and metaclasses set methods after it. So this stands in the base as its
+    ``__new__`` too, and sees who asks for that. Once set, CPython refuses arguments to ``object.__new__`` even when it
+    is deleted again: so it stays, and does nothing more.
     """
 
     def __init__(self, base: type) -> None:
         self._base = base
         self._families: tuple[Family, ...] = ()
-        self._seen: dict[int, weakref.ref[type]] = {}
+        self._born: dict[int, weakref.ref[type]] = {}
         self._new: Any = vars(base).get("__new__")
         self._made: Any = None
         self._hook: Any = None
+        self._below = _ByClass("__init_subclass__", self._made_below)
 
     @staticmethod
     def of(base: type) -> "Lineage":
@@ -110,11 +128,12 @@ class Lineage:
     def join(self, family: Family) -> None:
         """Tell ``family`` of all classes that there are, and from now on of those that are made."""
         with _lock:
+            family.bind(self._base)  # where that fails, nobody is told of anything
             if not self._families:
                 self._watch()
             self._families = (*self._families, family)
             for cls in descendants(self._base):
-                family.bind(cls)
+                self.tell(cls)
 
     def leave(self, family: Family) -> None:
         """Tell it of no more."""
@@ -122,7 +141,8 @@ class Lineage:
             self._families = tuple(one for one in self._families if one is not family)
             if self._families:
                 return
-            self._seen.clear()
+            self._born.clear()
+            self._below.restore()
             if vars(self._base).get("__init_subclass__") is self._hook:
                 _put_back(self._base, "__init_subclass__", self._made)
             if self._new is not None and vars(self._base).get("__new__") is self:
@@ -137,30 +157,47 @@ class Lineage:
                 before.__get__(None, cls)(**kwargs)
             else:
                 super(base, cls).__init_subclass__(**kwargs)
-            self._see(cls)
+            self.tell(cls)
 
-        self._hook = classmethod(made)
+        self._hook = _Hook(made)
         setattr(base, "__init_subclass__", self._hook)  # noqa: B010
         if vars(base).get("__new__") is not self:
             setattr(base, "__new__", self)  # noqa: B010
 
+    def _follow(self, cls: type) -> None:
+        if cls is not self._base and type(vars(cls).get("__init_subclass__")) is classmethod:
+            self._below.bind(cls)
+
+    def _made_below(self, binding: Binding) -> Callable[..., Any]:
+        def made(wrapped: Any, cls: type, args: Any, kwargs: Any) -> None:
+            wrapped(*args, **kwargs)
+            if binding.on:
+                self.tell(cls)
+
+        return made
+
     def __get__(self, instance: Any, owner: type) -> Any:
-        if self._families and id(owner) not in self._seen:
-            self._see(owner)
+        if self._families and id(owner) not in self._born:
+            self.tell(owner)
+            known = id(owner)
+            self._born[known] = weakref.ref(owner, lambda _: self._born.pop(known, None))
         if self._new is not None:
             return self._new.__get__(None, owner) if hasattr(self._new, "__get__") else self._new
         new = super(self._base, owner).__new__
         return _without_arguments if new is object.__new__ and owner.__init__ is not object.__init__ else new
 
-    def _see(self, cls: type) -> None:
+    def tell(self, cls: type) -> None:
+        """Tell every family of one class."""
         with _lock:
-            for family in self._families:
+            for tell in (*(family.bind for family in self._families), self._follow):
                 try:
-                    family.bind(cls)
+                    tell(cls)
                 except Exception as error:
-                    internal.report("bind", error)
-            known = id(cls)
-            self._seen[known] = weakref.ref(cls, lambda _: self._seen.pop(known, None))
+                    log.error("spanhook: cannot bind what %s overrides; it is not gated", cls, exc_info=error)
+
+
+class _Hook(classmethod):  # pyright: ignore[reportMissingTypeArgument]
+    """An ``__init_subclass__`` of ours, which other lineages let be."""
 
 
 class _WithoutArguments:

@@ -37,10 +37,12 @@ class Tracing:
     Attributes:
         scopes: Instrumentation scopes of its OpenTelemetry spans; none where its traces are its own.
         when: Under which circumstances.
+        swallows: Whether it makes the call whatever the start of its span raises.
     """
 
     scopes: tuple[str, ...]
     when: str
+    swallows: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,7 +83,12 @@ BEDROCK: Final = Known("botocore", MODELS, modules=(), use="used for Bedrock", s
 
 _PROVIDERS = (
     Known("ai21", MODELS),
-    Known("anthropic", MODELS, tracing=Tracing(("com.anthropic.sdk.python",), "unless ANTHROPIC_OPEN_TELEMETRY=false")),
+    Known(
+        "anthropic",
+        MODELS,
+        # clients of a platform have its name behind that scope
+        tracing=Tracing(("com.anthropic.sdk.python",), "unless ANTHROPIC_OPEN_TELEMETRY=false", swallows=True),
+    ),
     Known(
         "azure.ai.inference",
         MODELS,
@@ -206,3 +213,8 @@ _AGENTS = (
 )
 
 KNOWN: Final = tuple(sorted((*_PROVIDERS, *_AGENTS), key=lambda known: known.library))
+
+SWALLOWING: Final = frozenset(
+    scope for known in KNOWN if known.tracing is not None and known.tracing.swallows for scope in known.tracing.scopes
+) | {"openinference.instrumentation.openai", "openinference.instrumentation.langchain"}
+"""Scopes of those who make a call without a span where its start raises, instrumentations of others among them."""

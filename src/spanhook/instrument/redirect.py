@@ -14,20 +14,22 @@ from inspect import CO_ASYNC_GENERATOR, CO_COROUTINE, CO_GENERATOR, CO_ITERABLE_
 from types import CodeType, FunctionType
 from typing import Any, Protocol
 
+from spanhook.tracebacks import frames, shed
+
 _TARGET = "spanhook.redirect.target"
 _SORTS = CO_GENERATOR | CO_COROUTINE | CO_ASYNC_GENERATOR | CO_ITERABLE_COROUTINE
 _lock = threading.RLock()  # the garbage collector may come in between, and has targets forgotten
 
 
+Reached = tuple[Callable[..., Any], tuple[Any, ...]]
+"""What to call, and with which positional arguments."""
+
+
 class Target(Protocol):
     """Where calls of a redirected function may go."""
 
-    def takes(self, args: tuple[Any, ...]) -> bool:
-        """Whether a call with these arguments is one for it."""
-        ...
-
-    def reach(self, *args: Any, **kwargs: Any) -> Any:
-        """The call, as the function was called."""
+    def reached(self, args: tuple[Any, ...]) -> Reached | None:
+        """What a call with these positional arguments is to call, if it is one for this target."""
         ...
 
 
@@ -35,28 +37,36 @@ class _Redirection:
     """What the code of a redirected function calls in its place.
 
     That code holds it, and the garbage collector does not look into code. So nothing here may keep alive what leads
-    back to the function, such as the class it is of: targets and the function are referred to weakly.
+    back to the function, such as the class it is of, or that code: targets and the function are referred to weakly.
     """
 
     def __init__(self, function: FunctionType) -> None:
         self.code = function.__code__
-        self.jump = _jump(self.code, self)
         self._function = weakref.ref(function)
         self._targets: tuple[weakref.ref[Target], ...] = ()
 
     def __call__(self, /, *args: Any, **kwargs: Any) -> Any:
         for found in self._targets:
             target = found()
-            if target is not None and target.takes(args):
-                return target.reach(*args, **kwargs)
+            reached = None if target is None else target.reached(args)
+            if reached is not None:
+                return reached[0](*reached[1], **kwargs)
         function: Any = self._function()  # it is being called, so it is there
         plain = FunctionType(self.code, function.__globals__, function.__name__, None, function.__closure__)
         return plain(*args, **kwargs)
 
+    def leave(self, error: BaseException) -> None:
+        """Take the frame of the jump, and of what it called, off the traceback: the function's own frame follows."""
+        trace = error.__traceback__
+        if not frames.stay and trace is not None:
+            error.__traceback__ = trace.tb_next
+            shed(error)
+
     def add(self, function: FunctionType, target: Target) -> None:
         with _lock:
             self._targets = (weakref.ref(target, self._forget), *self._targets)
-            function.__code__ = self.jump
+            if _redirection(function) is not self:
+                function.__code__ = _jump(self.code, self)
 
     def remove(self, target: Target) -> None:
         for found in self._targets:
@@ -67,7 +77,7 @@ class _Redirection:
         with _lock:
             self._targets = tuple(found for found in self._targets if found is not gone)
             function = self._function()
-            if not self._targets and function is not None and function.__code__ is self.jump:
+            if not self._targets and function is not None and _redirection(function) is self:
                 function.__code__ = self.code
 
 
@@ -143,6 +153,17 @@ def _jump(code: CodeType, target: Callable[..., Any]) -> CodeType:
     )
 
 
+_JUMP = """
+def jump({taken}):
+    {own}target = {target}
+    try:
+        return {own}target({given})
+    except BaseException as {own}error:
+        {own}target.leave({own}error)
+        raise
+"""
+
+
 @functools.lru_cache(maxsize=512)
 def _template(names: tuple[str, ...], first: int, positional: int, keyword: int, stars: int) -> CodeType:
     """A jump for one signature: ``names`` are the parameters' in the order of ``co_varnames``."""
@@ -161,7 +182,10 @@ def _template(names: tuple[str, ...], first: int, positional: int, keyword: int,
     if stars & CO_VARKEYWORDS:
         taken.append(f"**{rest[0]}")
         given.append(f"**{rest[0]}")
-    body = f"spanhook_target = {_TARGET!r}; return spanhook_target({', '.join(given)})"
     made: dict[str, FunctionType] = {}
-    exec(f"def jump({', '.join(taken)}): {body}", made)  # noqa: S102 - the names are those of a function's parameters
+    own = "spanhook_"
+    while any(name.startswith(own) for name in names):
+        own += "_"
+    source = _JUMP.format(own=own, taken=", ".join(taken), target=repr(_TARGET), given=", ".join(given))
+    exec(source, made)  # noqa: S102 - the names are those of a function's parameters
     return made["jump"].__code__

@@ -3,6 +3,7 @@
 import copy
 import functools
 import inspect
+import weakref
 from collections.abc import Callable
 from inspect import CO_ITERABLE_COROUTINE
 from types import FunctionType
@@ -10,7 +11,7 @@ from typing import Any
 
 import wrapt
 
-from spanhook.instrument.redirect import copy_of, redirect, release
+from spanhook.instrument.redirect import Reached, copy_of, redirect, release
 from spanhook.record import Record
 from spanhook.shape import Shape
 
@@ -77,7 +78,7 @@ class WrapperApart(Wrapper):
 class Binding:
     """One function replaced by its wrapper, until ``restore``.
 
-    Nothing but the wrapper refers to it for good, so that it goes with the class that it is in.
+    It is the wrapper's, and refers to that weakly: both go with the class, or when something else takes their place.
     """
 
     def __init__(
@@ -95,10 +96,11 @@ class Binding:
         self._function = function_of(self._original)
         inner: Any = _copied(self._original)
         kind = WrapperApart if type(inner) in (staticmethod, classmethod) else Wrapper
-        self._wrapper: Any = _as_method(inner, make(self)) if plain else kind(inner, make(self), self)
+        wrapper: Any = _as_method(inner, make(self)) if plain else kind(inner, make(self), self)
+        self._wrapper: weakref.ref[Any] = weakref.ref(wrapper)
         if self._function is not None:
             redirect(self._function, self)
-        setattr(owner, attribute, self._wrapper)
+        setattr(owner, attribute, wrapper)
 
     def _found(self) -> Any:
         if not isinstance(self._owner, type):
@@ -127,21 +129,20 @@ class Binding:
             return "astream"
         return "stream" if inspect.isgeneratorfunction(function) else ""
 
-    def takes(self, args: tuple[Any, ...]) -> bool:
-        """Whether a call of the function itself is one of the point's: of others' mixins, only those on its classes."""
-        return self._own or not isinstance(self._owner, type) or bool(args and isinstance(args[0], self._owner))
-
-    def reach(self, /, *args: Any, **kwargs: Any) -> Any:
-        """Call the wrapper as the function itself was called."""
-        wrapper, owner = self._wrapper, self._owner
+    def reached(self, args: tuple[Any, ...]) -> Reached | None:
+        """What a call of the function itself is to call; ``None`` for those of a mixin on others' classes."""
+        wrapper, owner = self._wrapper(), self._owner
+        if wrapper is None:
+            return None
         if not isinstance(owner, type):
-            return wrapper(*args, **kwargs)
+            return wrapper, args
+        if not self._own and not (args and isinstance(args[0], owner)):
+            return None
         if isinstance(self._original, staticmethod):
-            return wrapper.__get__(None, owner)(*args, **kwargs)
-        instance, *rest = args
+            return wrapper.__get__(None, owner), args
         if isinstance(self._original, classmethod):
-            return wrapper.__get__(None, instance)(*rest, **kwargs)
-        return wrapper.__get__(instance, type(instance))(*rest, **kwargs)
+            return wrapper.__get__(None, args[0]), args[1:]
+        return wrapper.__get__(args[0], type(args[0])), args[1:]
 
     def beyond(self, wrapped: Callable[..., Any], instance: Any) -> Callable[..., Any]:
         """What a wrapper that was taken off leads to: the function that was there, whose code may lead to a new one."""
@@ -154,10 +155,10 @@ class Binding:
         return self._original.__get__(instance, self._owner if instance is None else type(instance))
 
     def _is_within_another(self) -> bool:
-        found = vars(self._owner).get(self._attribute)
-        while issubclass(type(found), Wrapper) and found is not self._wrapper:
+        found, mine = vars(self._owner).get(self._attribute), self._wrapper()
+        while issubclass(type(found), Wrapper) and found is not mine:
             found = found._self_point._original
-        return found is self._wrapper
+        return found is mine
 
     def is_super_call(self, op: Record, shape: Shape) -> bool:
         """Whether a method that was overridden is called from within the overriding one, whose operation ``op`` is."""
@@ -173,7 +174,8 @@ class Binding:
         self.on = False
         if self._function is not None:
             release(self._function, self)
-        if vars(self._owner).get(self._attribute) is not self._wrapper:
+        wrapper = self._wrapper()
+        if wrapper is None or vars(self._owner).get(self._attribute) is not wrapper:
             return
         original = self._original
         while issubclass(type(original), Wrapper) and not original._self_point.on:
@@ -206,7 +208,7 @@ def _copied(found: Any) -> Any:
     return found
 
 
-def _as_method(inner: Callable[..., Any], wrapper: Callable[..., Any]) -> Callable[..., Any]:
+def _as_method(inner: Any, wrapper: Callable[..., Any]) -> Callable[..., Any]:
     """A plain function in place of a ``wrapt.FunctionWrapper``, for methods that are pushed on an ``ExitStack``.
 
     That takes whatever has ``__exit__`` for a context manager, and wrapt's proxies have.

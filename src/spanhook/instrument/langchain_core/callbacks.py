@@ -13,7 +13,7 @@ from weakref import WeakValueDictionary
 
 from langchain_core.callbacks import manager
 from langchain_core.outputs import LLMResult
-from langchain_core.runnables.config import run_in_executor
+from langchain_core.runnables import config  # its functions later: it may be what imports this
 
 from spanhook import semconv
 from spanhook.current import current
@@ -69,7 +69,7 @@ class Told(NamedTuple):
             (manager.handle_event if self.is_async else self.tell)(*self.args, **self.kwargs)
             return None
         if not self.is_async:  # told from a thread, where handlers may block
-            return run_in_executor(None, self.tell, *self.args, **self.kwargs)
+            return config.run_in_executor(None, self.tell, *self.args, **self.kwargs)
         telling = self.tell(*self.args, **self.kwargs)
         return telling if self.event in _PARTS else asyncio.shield(asyncio.ensure_future(telling))
 

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from openai._compat import model_copy
+from openai.lib.azure import _deployments_endpoints
 
 from spanhook.shape import Args, Kwargs
 
@@ -55,11 +56,17 @@ def with_model(instance: Any, args: Args, kwargs: Kwargs, body: dict[str, Any], 
     Raises:
         ValueError: The address names the model, as that of Azure's deployments does, and the body is not asked.
     """
-    base = str(getattr(instance, "_base_url", ""))
-    found = _DEPLOYMENT.search(options_of(args, kwargs).url) or _DEPLOYMENT.search(base)
+    url = options_of(args, kwargs).url
+    base = "" if "://" in url or _leaves_deployment(instance, url) else str(getattr(instance, "_base_url", ""))
+    found = _DEPLOYMENT.search(url) or _DEPLOYMENT.search(base)
     if found is not None and found[1] != model:
         raise ValueError(f"the address always asks for its deployment, {found[1]!r}; model= would not arrive")
     body["model"] = model
+
+
+def _leaves_deployment(instance: Any, url: str) -> bool:
+    """Whether Azure's client sends a request past the deployment in its own address."""
+    return getattr(instance, "_azure_deployment", None) is not None and url not in _deployments_endpoints
 
 
 _DEPLOYMENT = re.compile(r"/deployments/([^/?#]+)")

@@ -36,7 +36,7 @@ _servers: dict[int, tuple[type, Any, Server]] = {}
 
 def server_of(client: Any, url: str) -> Server:
     """The server that ``client`` asks for ``url``: its own, unless the URL is an absolute one."""
-    if url.startswith("http"):
+    if url[:4].lower() == "http":
         return _look_at(url, client)
     base = client._base_url
     known = _servers.get(id(base))

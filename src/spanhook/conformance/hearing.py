@@ -1,15 +1,16 @@
-"""Handlers that keep what they are told, for what LangChain tells beside what it returns."""
+"""Handlers that keep what they are told: what LangChain tells beside what it returns."""
 
 import asyncio
 from collections.abc import Callable, Generator, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
 from typing import Any
 
 from langchain_core.callbacks import AsyncCallbackHandler, BaseCallbackHandler
-from langchain_core.tracers import _streaming
 from langchain_core.tracers.context import register_configure_hook
+
+from spanhook.conformance.subject import Subject
 
 STARTS = ("on_chat_model_start", "on_llm_start", "on_tool_start", "on_retriever_start")
 TOKENS = ("on_llm_new_token", "on_stream_event")
@@ -32,6 +33,11 @@ class Heard:
         """All that was told but starts."""
         return [one for one in self.told if one[0] not in STARTS]
 
+    @property
+    def ends(self) -> list[Any]:
+        """The results that were told."""
+        return self.of(*ENDS)
+
     def of(self, *events: str) -> list[Any]:
         """What was told in these events."""
         return [given for event, _, given, _ in self.told if event in events]
@@ -47,7 +53,7 @@ class Heard:
         return found
 
     @property
-    def sequence(self) -> list[tuple[str, Any]]:
+    def sequence(self) -> list[tuple[str, Any, Any]]:
         """Events with what they told."""
         return [(event, given, more.get("response")) for event, _, given, more in self.told]
 
@@ -85,28 +91,39 @@ for _event in (*STARTS, *TOKENS, *ENDS, *ERRORS):
 
 
 class _Untapped:
-    def tap_output_iter(self, _run_id: Any, output: Iterator[Any]) -> Iterator[Any]:
+    def tap_output_iter(self, run_id: Any, output: Iterator[Any]) -> Iterator[Any]:
         return output
 
     tap_output_aiter: Any = tap_output_iter
 
 
-class TokenHandler(_Untapped, Handler, _streaming._StreamingCallbackHandler[Any]):
-    """One for which models stream when they are invoked; it is called in place, as LangGraph's for messages is."""
+HANDLERS: dict[str, Callable[[], Any]] = {"plain": Handler, "async": AsyncHandler}
 
-    run_inline = True
+try:
+    from langchain_core.tracers._streaming import _StreamingCallbackHandler
+except ImportError:  # private, and may go
+    pass
+else:
 
+    class TokenHandler(_Untapped, Handler, _StreamingCallbackHandler[Any]):
+        """One for which models stream when they are invoked; it is called in place, as LangGraph's for messages is."""
 
-HANDLERS: dict[str, Callable[[], Any]] = {"plain": Handler, "async": AsyncHandler, "tokens": TokenHandler}
+        run_inline = True
 
-if hasattr(_streaming, "_V2StreamingCallbackHandler"):  # not in LangChain 1.0
+    HANDLERS["tokens"] = TokenHandler
 
-    class EventHandler(Handler, _streaming._V2StreamingCallbackHandler):
+try:
+    from langchain_core.tracers._streaming import _V2StreamingCallbackHandler
+except ImportError:  # not in LangChain 1.0
+    pass
+else:
+
+    class EventHandler(Handler, _V2StreamingCallbackHandler):
         """One for which models tell events of the third version when they are invoked."""
 
     HANDLERS["events"] = EventHandler
 
-_listening: ContextVar[Any] = ContextVar("tests.hearing", default=None)
+_listening: ContextVar[Any] = ContextVar("spanhook.conformance.hearing", default=None)
 register_configure_hook(_listening, inheritable=True)
 
 
@@ -119,3 +136,25 @@ def listening(sort: str) -> Generator[Heard, None, None]:
         yield handler.heard
     finally:
         _listening.reset(token)
+
+
+_ASYNC = ("ainvoke", "agenerate", "arun", "abatch", "astream", "events", "av3")
+_MAIN = ("invoke", "ainvoke", "stream", "astream", "batch", "events", "v3", "av3")
+
+
+def sorts(subject: str, kind: str, way: str) -> list[str]:
+    """The handlers that make a difference when something is called so."""
+    return [
+        sort
+        for sort in HANDLERS
+        if (sort == "plain" or way in _MAIN)
+        and (sort != "async" or way in _ASYNC)
+        and (sort not in ("tokens", "events") or kind == "llm.call")
+        # for text models, LangChain does not tell its own handler of the start where another is called in place
+        and (subject, way, sort) != ("text", "events", "tokens")
+    ]
+
+
+def listeners(subject: Subject, way: str) -> Iterator[AbstractContextManager[Heard]]:
+    """A handler of each of these sorts."""
+    return map(listening, sorts(subject.name, subject.kind, way))

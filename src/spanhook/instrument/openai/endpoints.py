@@ -1,0 +1,241 @@
+"""OpenAI's other endpoints at which a model works: images, sound, videos, moderation, and what runs later.
+
+They are alike enough to be told apart by a table: which field holds what is sent, and what comes of it. What runs later
+(batches, evaluations, fine-tuning, agents and assistants of OpenAI's) is gated where it is asked for; what it uses by
+then is not known here.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from typing import Any
+
+from opentelemetry.trace import SpanKind
+
+from spanhook import semconv
+from spanhook.instrument.layers import OPENAI
+from spanhook.instrument.openai.api import Api, stream_of
+from spanhook.instrument.openai.delivery import Event, Payload
+from spanhook.instrument.openai.describing import describe
+from spanhook.instrument.openai.events import EventChunks, Passing, used_in
+from spanhook.instrument.openai.items import rewrite, to_message, to_messages
+from spanhook.instrument.openai.messages import parts_of, wire_part
+from spanhook.instrument.openai.options import body_of, one_prompt, options_of, with_body, with_model
+from spanhook.instrument.openai.reading import RAW, fields_of, note, result_of
+from spanhook.instrument.openai.responses import RESPONSES
+from spanhook.shape import Args, Attributes, Body, Change, Kwargs, Message, Request, Shape
+from spanhook.usage import Usage
+
+
+@dataclass(frozen=True, kw_only=True)
+class Endpoint:
+    """One of them.
+
+    Attributes:
+        operation: Its ``gen_ai.operation.name``: the conventions' word where they have one.
+        api: Its ``openai.api.type``.
+        output: Its ``gen_ai.output.type``; empty where nothing is generated.
+        content: The field with what is sent: text, texts, or messages.
+        system: The field with instructions.
+    """
+
+    operation: str
+    api: str
+    output: str = ""
+    content: str = ""
+    system: str = ""
+
+    # ------------------------------------------------------------------------------------------ requests
+
+    def start(self, instance: Any, args: Args, kwargs: Kwargs) -> Attributes:
+        attributes = describe(instance, args, kwargs, body_of(args, kwargs))
+        attributes[semconv.GEN_AI_OPERATION_NAME] = self.operation
+        attributes[semconv.OPENAI_API_TYPE] = self.api
+        if self.output:
+            attributes[semconv.GEN_AI_OUTPUT_TYPE] = self.output
+        return attributes
+
+    def request(self, _instance: Any, args: Args, kwargs: Kwargs) -> Request:
+        body = body_of(args, kwargs)
+        content = body.get(self.content)
+        messages = _messages(content)
+        files = [{"type": "file", "name": name} for name in _files(options_of(args, kwargs).files)]
+        if files:
+            messages = messages or [{"role": "user", "parts": []}]
+            messages[-1]["parts"].extend(files)
+        return Request(
+            messages=messages,
+            system=str(body.get(self.system) or ""),
+            inputs=content,
+            model=str(body.get("model") or ""),
+        )
+
+    def rewrite(self, instance: Any, args: Args, kwargs: Kwargs, change: Change) -> tuple[Args, Kwargs]:
+        body = dict(body_of(args, kwargs))
+        if change.inputs is not None:
+            body[self.content] = change.inputs
+        if change.messages is not None:
+            body[self.content] = _rewritten(body.get(self.content), change.messages)
+        if change.system is not None:
+            body[self.system] = change.system
+        if change.model is not None:
+            with_model(instance, args, kwargs, body, change.model)
+        return with_body(args, kwargs, body)
+
+    # ------------------------------------------------------------------------------------------ results
+
+    def response(self, result: Any) -> tuple[Attributes, Usage | None]:
+        told = fields_of(result_of(result))
+        attributes: Attributes = {}
+        note(attributes, told)
+        return attributes, used_in(told)
+
+    def messages_of(self, result: Any) -> list[Message]:
+        """What was said, where that is text."""
+        told = fields_of(result_of(result))
+        said = result if isinstance(result, str) else told.get("text")
+        if self.output != "text" or not isinstance(said, str):
+            return []
+        return [{"role": "assistant", "parts": [{"type": "text", "content": said}], "finish_reason": "stop"}]
+
+    def payload(self, args: Args, kwargs: Kwargs, value: Any) -> Payload:
+        """The answer on the wire, for what the SDK would return or the JSON of it; text where that is what comes.
+
+        Raises:
+            TypeError: It is none of these.
+        """
+        if hasattr(value, "to_dict"):
+            value = value.to_dict(mode="json", warnings=False)
+        if isinstance(value, str) and self.output == "text":
+            value = {"text": value}
+        if not isinstance(value, dict):
+            raise TypeError(f"an answer to {self.api} is what the SDK returns, or its JSON, not {type(value).__name__}")
+        return {"model": str(body_of(args, kwargs).get("model") or ""), **value}
+
+    def events(self, _args: Args, _kwargs: Kwargs, payload: Payload) -> Iterator[Event]:
+        """The answer as a stream.
+
+        Raises:
+            TypeError: It is no text.
+        """
+        if self.output != "text":
+            raise TypeError(f"a stream of {self.api} cannot be answered, only refused")
+        said = payload.get("text")
+        yield "transcript.text.delta", {"type": "transcript.text.delta", "delta": said}
+        yield "transcript.text.done", {"type": "transcript.text.done", "text": said}
+
+    def shape(self) -> Shape:
+        api = Api(payload=self.payload, events=self.events, response=self.response, chunks=EventChunks)
+        takes = {"model", *(("messages", "inputs") if self.content else ()), *(("system",) if self.system else ())}
+
+        def body(instance: Any, args: Args, kwargs: Kwargs, result: Any) -> Body | None:
+            found = api.body(instance, args, kwargs, result) if isinstance(result, RAW) else None
+            if found is None or self.output in ("text", "image", ""):
+                return found
+            return replace(found, chunks=Passing())  # sound: nothing is to be read in it, or kept of it
+
+        return Shape(
+            kind="llm.call",
+            layer=OPENAI,
+            span_kind=SpanKind.CLIENT,
+            start=self.start,
+            response=self.response,
+            request=self.request,
+            message=to_message,
+            output=self.messages_of,
+            rewrite=self.rewrite,
+            takes=frozenset(takes),
+            answer=api.answer,
+            stream_of=stream_of,
+            chunks=EventChunks,
+            answer_chunks=api.answer_chunks,
+            body=body,
+            opaque=True,
+        )
+
+
+def _messages(content: Any) -> list[Message]:
+    if content is None or isinstance(content, str):
+        return to_messages(content)
+    if not isinstance(content, list):
+        return []
+    if all(isinstance(one, str) for one in content):
+        return [message for one in content for message in to_messages(one)]
+    if any("role" in fields_of(one) for one in content):
+        return to_messages(content)
+    return [{"role": "user", "parts": list(parts_of(content))}]
+
+
+def _rewritten(content: Any, given: Any) -> Any:
+    """The field for messages that a hook gave; files are no part of it, and stay."""
+    if given and isinstance(given[0], list | tuple):
+        given = one_prompt(given)
+    if isinstance(content, list) and content:
+        if all(isinstance(one, str) for one in content):
+            return [_text(message) for message in given]
+        if any("role" in fields_of(one) for one in content):
+            return rewrite(content, given)
+        return [wire_part(part) for message in given for part in _said(message)]
+    return "".join(_text(message) for message in given)
+
+
+def _said(message: Any) -> list[dict[str, Any]]:
+    """The parts of a message but its files."""
+    if "parts" not in message:
+        return list(parts_of(message["content"]))
+    return [part for part in message["parts"] if part.get("type") != "file"]
+
+
+def _text(message: Any) -> str:
+    if isinstance(message, str):
+        return message
+    return "".join(str(part.get("content", "")) for part in _said(message) if part.get("type") == "text")
+
+
+def _files(files: Any) -> list[str]:
+    """The fields of a form that hold files."""
+    named = files.items() if isinstance(files, dict) else files or ()
+    return [str(name) for name, _ in named]
+
+
+def _row(operation: str, api: str, output: str = "", content: str = "", system: str = "") -> Shape:
+    return Endpoint(operation=operation, api=api, output=output, content=content, system=system).shape()
+
+
+_MAKES = "generate_content"
+_RUNS = "invoke_agent"
+_SPOKEN = _row(_MAKES, "audio.transcriptions", "text", "prompt")
+_RUN = _row(_RUNS, "threads.runs", content="additional_messages", system="instructions")
+_VIDEO = _row(_MAKES, "videos", "video", "prompt")
+
+#: By the end of their path, in which a star stands for an id.
+ENDPOINTS: dict[str, Shape] = {
+    "/images/generations": _row(_MAKES, "images.generations", "image", "prompt"),
+    "/images/edits": _row(_MAKES, "images.edits", "image", "prompt"),
+    "/images/variations": _row(_MAKES, "images.variations", "image"),
+    "/audio/speech": _row(_MAKES, "audio.speech", "speech", "input", "instructions"),
+    "/audio/transcriptions": _SPOKEN,
+    "/audio/translations": _row(_MAKES, "audio.translations", "text", "prompt"),
+    "/moderations": _row("moderation", "moderations", content="input"),
+    "/videos": _VIDEO,
+    "/videos/edits": _VIDEO,
+    "/videos/extensions": _VIDEO,
+    "/videos/*/remix": _VIDEO,
+    "/responses/input_tokens": replace(
+        RESPONSES,
+        start=lambda instance, args, kwargs: {
+            **RESPONSES.start(instance, args, kwargs),  # pyright: ignore[reportGeneralTypeIssues]
+            semconv.GEN_AI_OPERATION_NAME: "count_tokens",
+            semconv.OPENAI_API_TYPE: "responses.input_tokens",
+        },
+    ),
+    "/threads/runs": _row(_RUNS, "threads.runs", system="instructions"),
+    "/threads/*/runs": _RUN,
+    "/threads/*/runs/*/submit_tool_outputs": _row(_RUNS, "threads.runs"),
+    "/agents/sessions": _row(_RUNS, "agents.sessions", content="input"),
+    "/agents/sessions/*/events": _row(_RUNS, "agents.sessions"),
+    "/agents/automations/*/invocations": _row(_RUNS, "agents.automations"),
+    "/batches": _row("batch", "batches"),
+    "/evals/*/runs": _row("evaluate", "evals.runs"),
+    "/fine_tuning/alpha/graders/run": _row("evaluate", "graders", content="model_sample"),
+    "/fine_tuning/jobs": _row("fine_tune", "fine_tuning.jobs"),
+}

@@ -1,0 +1,62 @@
+"""Adding up streams of which only the end tells what was used: images, transcripts, runs."""
+
+from typing import Any
+
+from spanhook.instrument.openai.reading import CHAT_USAGE, RESPONSES_USAGE, Fields, fields_of, note, usage_of
+from spanhook.shape import Args, Attributes, Kwargs
+from spanhook.usage import Usage
+
+_LAST = (".completed", ".done", ".failed", ".cancelled", ".expired", ".incomplete")
+
+
+def used_in(told: Fields) -> Usage | None:
+    """Tokens in whichever terms they are told; ``None`` for what is counted in seconds."""
+    reported = told.get("usage")
+    said = fields_of(reported)
+    if reported is None or (said and not {"input_tokens", "prompt_tokens"} & said.keys()):
+        return None
+    return usage_of(reported, CHAT_USAGE if "prompt_tokens" in said else RESPONSES_USAGE)
+
+
+class EventChunks:
+    """Keeps the event that tells usage, and the last."""
+
+    __slots__ = ("_last", "_told", "complete", "keep")
+
+    def __init__(self, _instance: Any, _args: Args, _kwargs: Kwargs) -> None:
+        self.keep = self.complete = False
+        self._told: Fields = {}
+        self._last: Any = None
+
+    def add(self, chunk: Any) -> bool:
+        told = fields_of(chunk)
+        inner = fields_of(told.get("data"))
+        if told.get("usage") is not None or inner.get("usage") is not None:
+            self._told = told if told.get("usage") is not None else inner
+        kind = told.get("type") or told.get("event")
+        self.complete = isinstance(kind, str) and kind.endswith(_LAST)
+        self._last = chunk
+        return True
+
+    def response(self) -> tuple[Attributes, Usage | None]:
+        attributes: Attributes = {}
+        note(attributes, self._told)
+        return attributes, used_in(self._told)
+
+    def result(self) -> Any:
+        return self._last
+
+
+class Passing:
+    """Stands in for the adder of bytes in which there is nothing to read."""
+
+    keep = complete = False
+
+    def add(self, chunk: Any) -> bool:  # noqa: ARG002
+        return True
+
+    def response(self) -> tuple[Attributes, Usage | None]:
+        return {}, None
+
+    def result(self) -> Any:
+        return None
