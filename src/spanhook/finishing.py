@@ -19,10 +19,11 @@ from spanhook.lifecycle import begin, conclude, end, enter, outcome, restore
 from spanhook.loops import private_loops
 from spanhook.plain import pass_plain
 from spanhook.record import Record
-from spanhook.shape import Args, Following, Kwargs, Shape, Withheld
+from spanhook.shape import Args, Following, Kwargs, Shape
 from spanhook.subscription import publish
 from spanhook.threads import reaper
 from spanhook.waiting import shielded
+from spanhook.withheld import hand_out
 
 if TYPE_CHECKING:
     Run = CoroutineType[Any, Any, None]
@@ -105,7 +106,7 @@ def finish(op: Record, run: Run | None) -> None:
             internal.report("chain", error)
     conclude(op)
     if op.withheld is not None:
-        drive(_hand_out(op, is_async=False))
+        drive(hand_out(op, is_async=False))
     end(op)
 
 
@@ -135,7 +136,7 @@ async def afinish(op: Record, run: Run | None) -> None:
     if not apart or run is None:
         conclude(op)
         if op.withheld is not None:
-            await _hand_out(op, is_async=True)
+            await hand_out(op, is_async=True)
         end(op)
         return
     loop = running_loop()
@@ -158,11 +159,11 @@ async def _rest(op: Record, run: Run) -> None:
         internal.report("chain", error)
     conclude(op)
     if op.withheld is not None:
-        await _hand_out(op, is_async=True)
+        await hand_out(op, is_async=True)
     end(op)
 
 
-# ------------------------------------------------------------------------------- what leaves by other ways
+# ------------------------------------------------------------------------------- a call that is about to be made
 
 
 def prepared(shape: Shape, instance: Any, args: Args, kwargs: Kwargs) -> tuple[Args, Kwargs]:
@@ -173,37 +174,6 @@ def prepared(shape: Shape, instance: Any, args: Args, kwargs: Kwargs) -> tuple[A
         except Exception as error:
             internal.report("extract.prepare", error)
     return args, kwargs
-
-
-async def _hand_out(op: Record, *, is_async: bool) -> None:
-    """Have what was withheld leave as hooks have decided. Where that raises, the call has failed with it."""
-    before = op.error
-    for way in op.withheld or ():
-        if not await _leave(op, way, is_async=is_async):
-            await _leave(op, way, is_async=is_async)  # what is left of it, now that the call has failed
-    if op.error is not before:
-        conclude(op)
-
-
-async def _leave(op: Record, way: Withheld, *, is_async: bool) -> bool:
-    steps = way.out()
-    while (do := _next(steps)) is not None:
-        try:
-            made = do(is_async)
-            if is_async and made is not None:
-                await made
-        except BaseException as error:
-            op.error = error
-            return not isinstance(error, Exception)
-    return True
-
-
-def _next(steps: Iterator[Callable[[bool], Any]]) -> Callable[[bool], Any] | None:
-    try:
-        return next(steps, None)
-    except Exception as error:
-        internal.report("withhold", error)
-        return None
 
 
 # ------------------------------------------------------------------------------- what a call has come to besides
