@@ -8,6 +8,7 @@ import asyncio
 from collections.abc import Awaitable, Callable
 from typing import Any
 
+from spanhook.absorption import read
 from spanhook.async_library import is_being_cancelled, is_cancellation
 from spanhook.binding import AROUND, BEFORE, WRAP, Bound
 from spanhook.clock import clock
@@ -142,6 +143,8 @@ class Chain:
         rewritten, answered, answer = view._take()
         if rewritten is not None:
             op.rewrite(rewritten)
+            if op.gated is not None:
+                read(op)
             self._verdicts.record(bound, "modify", ", ".join(op.modified), spent)
             spent = 0  # counted
             if not again:
@@ -196,11 +199,12 @@ class Chain:
         op = self._op
         inside, called, finished = 0, False, False
         host, view = self._hosted(), Operation(op)
+        held: Any = op
         current.set(self._marker)
         started = clock.now()
 
         async def proceed(elsewhere: bool) -> None:
-            nonlocal inside, called, finished
+            nonlocal inside, called, finished, held
             called = True
             entered = clock.now()
             view._locked = CALLING
@@ -208,6 +212,8 @@ class Chain:
             if view._changed:
                 await self._judge(bound, entered - started, view)
             await self._go_on(index, foreign or elsewhere)
+            if not elsewhere:
+                held = current.get()  # not always the operation: a stream may have ended after its last step
             view._reread()
             view._locked = ""
             current.set(self._marker)
@@ -220,7 +226,7 @@ class Chain:
         except BaseException as raised:
             error = raised
         view._locked = TIMED_OUT if isinstance(error, TimedOut) else RETURNED
-        current.set(op)
+        current.set(held)
         spent = clock.now() - started - inside
         failure = view.error if called else None
         if error is not None and not is_cancellation(failure):
@@ -319,6 +325,7 @@ class Chain:
     async def _piece(self, bound: Bound, view: Operation, function: Callable[..., Any], *args: Any) -> Outcome:
         """Run one piece of hook code, marked as such, and wait for it as long as it may take."""
         value = error = None
+        held = current.get()  # not always the operation, as in `_wrap`
         current.set(self._marker)
         view._locked = ""
         started = clock.now()
@@ -336,7 +343,7 @@ class Chain:
         spent = clock.now() - started
         if not view._locked:
             view._locked = TIMED_OUT if isinstance(error, TimedOut) else RETURNED
-        current.set(self._op)
+        current.set(held)
         return value, error, spent
 
     def _wanted(self, bound: Bound) -> bool:

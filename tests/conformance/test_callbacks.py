@@ -358,10 +358,8 @@ def test_each_prompt_of_a_batch_is_told_its_own_answer() -> None:
     with recorder(hooks), listening("plain") as heard:
         result = ScriptedChat(body=Body()).generate([[HumanMessage("a")], [HumanMessage("b")]])
     assert [one.generations[0][0].text for one in heard.of("on_llm_end")] == ["0", "1"]
-    answers: Any = result.generations
-    assert [one[0].message.id for one in answers] == [
-        one.generations[0][0].message.id for one in heard.of("on_llm_end")
-    ]
+    first: Any = [one[0] for one in result.generations]
+    assert [one.message.id for one in first] == [one.generations[0][0].message.id for one in heard.of("on_llm_end")]
 
 
 def test_tokens_told_after_the_answer_was_refused_are_not_told() -> None:

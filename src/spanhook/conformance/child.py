@@ -50,7 +50,7 @@ def main(library: str, first: str, patience: str, channel: str) -> None:
 
 def _only_loopback(event: str, arguments: tuple[Any, ...]) -> None:
     """Refuse what would leave this machine."""
-    if event == "socket.connect":
+    if event in ("socket.connect", "socket.sendto"):
         address = arguments[1]
         host = address[0] if isinstance(address, tuple) else ""
     elif event == "socket.getaddrinfo":

@@ -11,7 +11,8 @@ from langchain_core.tools import BaseTool, tool
 from langgraph.graph.state import CompiledStateGraph
 
 from spanhook.conformance.hearing import listeners
-from spanhook.conformance.langchain_core import FOUND, SAID, V3, collect, lacks_v3, make_tool
+from spanhook.conformance.langchain_core import FOUND, SAID, make_tool
+from spanhook.conformance.runnables import V3, collect, lacks_v3
 from spanhook.conformance.subject import Body, Subject, Use
 
 USED = {"input_tokens": 23, "output_tokens": 11, "total_tokens": 34}

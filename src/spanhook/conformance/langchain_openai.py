@@ -5,9 +5,10 @@ from typing import Any
 from langchain_openai import ChatOpenAI, OpenAI, OpenAIEmbeddings
 
 from spanhook.conformance.hearing import listeners
-from spanhook.conformance.langchain_core import CHAT_BIND, CHAT_WAYS, EMBEDDINGS_WAYS, TEXT_WAYS, V3, lacks_v3
+from spanhook.conformance.langchain_core import CHAT_BIND, CHAT_WAYS, EMBEDDINGS_WAYS, TEXT_WAYS
 from spanhook.conformance.openai import connections, counting_into
 from spanhook.conformance.openai_server import Reply
+from spanhook.conformance.runnables import V3, lacks_v3
 from spanhook.conformance.subject import Body, Subject
 
 

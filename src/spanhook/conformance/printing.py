@@ -33,9 +33,11 @@ def _document(report: Report, style: Style) -> Iterator[str]:
     yield ""
     yield from _aligned([*((column, COLUMNS[column]) for column in CHECKS), ("(kept)", KEPT)], style)
     yield ""
-    rows = [_row(line) for line in report.lines]
-    rows += [(one.library, "-", f"not installed: {one.fix}", *("" for _ in CHECKS), "") for one in report.absent]
-    yield from _aligned([("library", "version", "way of calling", *CHECKS, ""), *rows], style)
+    yield from _aligned([("library", "version", "way of calling", *CHECKS, ""), *map(_row, report.lines)], style)
+    if report.absent:
+        yield ""
+        yield style.paint("Not installed", "bold")
+        yield from _aligned([(one.library, one.fix) for one in report.absent], style)
     failed = [line for line in report.lines if line.state == FAILED]
     if failed:
         yield ""

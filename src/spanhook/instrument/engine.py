@@ -16,6 +16,7 @@ from opentelemetry.instrumentation.instrumentor import BaseInstrumentor
 from packaging.requirements import Requirement
 
 from spanhook import control
+from spanhook.absorption import goes_on
 from spanhook.calls import acall, acall_for, call, call_for
 from spanhook.control import Control
 from spanhook.current import Within, current
@@ -73,7 +74,12 @@ def _operation(point: Point) -> Callable[[Binding], Callable[..., Any]]:
                 if isinstance(shape, Within):
                     return (call_for if mode == "sync" else acall_for)(shape.held, wrapped, args, kwargs)
                 held = current.get()
-                if type(held) is Record and held.instance is instance and binding.is_super_call(held, shape):
+                if (
+                    type(held) is Record
+                    and held.instance is instance
+                    and binding.is_super_call(held, shape)
+                    and goes_on(held, args, kwargs)
+                ):
                     return wrapped(*args, **kwargs)
                 if mode == "sync":
                     return call(shape, wrapped, instance, args, kwargs)
