@@ -22,11 +22,12 @@ from spanhook.lifecycle import begin, conclude, end, outcome
 from spanhook.loops import private_loops
 from spanhook.plain import pass_plain
 from spanhook.record import Record
-from spanhook.shape import Args, Following, Kwargs, Shape, Withheld
+from spanhook.shape import Args, Following, Kwargs, Shape
 from spanhook.spans import context_with
 from spanhook.subscription import publish
 from spanhook.threads import Dropped, reaper
 from spanhook.waiting import shielded
+from spanhook.withheld import hand_out
 
 if TYPE_CHECKING:
     Run = CoroutineType[Any, Any, None]
@@ -109,7 +110,7 @@ def finish(op: Record, run: Run | None) -> None:
             internal.report("chain", error)
     conclude(op)
     if op.withheld is not None:
-        drive(_hand_out(op, is_async=False))
+        drive(hand_out(op, is_async=False))
     end(op)
 
 
@@ -139,7 +140,7 @@ async def afinish(op: Record, run: Run | None) -> None:
     if not apart or run is None:
         conclude(op)
         if op.withheld is not None:
-            await _hand_out(op, is_async=True)
+            await hand_out(op, is_async=True)
         end(op)
         return
     loop = running_loop()
@@ -166,7 +167,7 @@ async def _rest(op: Record, run: Run, dropped: Dropped | None = None) -> None:
             internal.report("chain", error)
         conclude(op)
         if op.withheld is not None:
-            await _hand_out(op, is_async=True)
+            await hand_out(op, is_async=True)
         end(op)
     except BaseException as error:
         if not op.told:
@@ -175,7 +176,7 @@ async def _rest(op: Record, run: Run, dropped: Dropped | None = None) -> None:
         raise
 
 
-# ------------------------------------------------------------------------------- what leaves by other ways
+# ------------------------------------------------------------------------------- a call that is about to be made
 
 
 def prepared(shape: Shape, instance: Any, args: Args, kwargs: Kwargs) -> tuple[Args, Kwargs]:
@@ -186,37 +187,6 @@ def prepared(shape: Shape, instance: Any, args: Args, kwargs: Kwargs) -> tuple[A
         except Exception as error:
             internal.report("extract.prepare", error)
     return args, kwargs
-
-
-async def _hand_out(op: Record, *, is_async: bool) -> None:
-    """Have what was withheld leave as hooks have decided. Where that raises, the call has failed with it."""
-    before = op.error
-    for way in op.withheld or ():
-        if not await _leave(op, way, is_async=is_async):
-            await _leave(op, way, is_async=is_async)  # what is left of it, now that the call has failed
-    if op.error is not before:
-        conclude(op)
-
-
-async def _leave(op: Record, way: Withheld, *, is_async: bool) -> bool:
-    steps = way.out()
-    while (do := _next(steps)) is not None:
-        try:
-            made = do(is_async)
-            if is_async and made is not None:
-                await made
-        except BaseException as error:
-            op.error = error
-            return not isinstance(error, Exception)
-    return True
-
-
-def _next(steps: Iterator[Callable[[bool], Any]]) -> Callable[[bool], Any] | None:
-    try:
-        return next(steps, None)
-    except Exception as error:
-        internal.report("withhold", error)
-        return None
 
 
 # ------------------------------------------------------------------------------- what a call has come to besides

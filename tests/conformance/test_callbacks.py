@@ -3,22 +3,27 @@
 import asyncio
 import subprocess
 import sys
+import uuid
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import suppress
 from typing import Any
 
 import pytest
-from langchain_core.callbacks import BaseCallbackHandler, CallbackManagerForLLMRun
+from langchain.agents import create_agent
+from langchain.tools import ToolRuntime
+from langchain_core.callbacks import BaseCallbackHandler, CallbackManagerForLLMRun, dispatch_custom_event
 from langchain_core.language_models import BaseChatModel
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage
 from langchain_core.outputs import ChatGeneration, ChatResult, LLMResult
+from langchain_core.tools import tool
 
 from spanhook import Hooks, Operation, Reject
 from spanhook.conformance.hearing import ENDS, ERRORS, HANDLERS, STARTS, TOKENS, Handler, listening, sorts
-from spanhook.conformance.langchain import Calls, agent
-from spanhook.conformance.langchain_core import CHAT_WAYS, SAID, SUBJECTS, ScriptedChat
+from spanhook.conformance.langchain import Calls, Turns, agent
+from spanhook.conformance.langchain_core import CHAT_WAYS, SAID, SUBJECTS, ScriptedChat, SilentChat
 from spanhook.conformance.loops import run
 from spanhook.conformance.subject import Body, Subject, settle
+from spanhook.errors import internal
 from spanhook.testing import recorder
 from tests.conformance.test_contract import plain, watching
 
@@ -260,10 +265,8 @@ def test_streams_of_agents_tell_what_was_decided_of_tools(way: str, decision: st
         assert (INSTEAD if decision == "replace" else "not for you") in repr(told)
 
 
-@pytest.mark.parametrize("way", ["messages", "amessages", "v3", "av3"])
+@pytest.mark.parametrize("way", [way for way in ("messages", "amessages", "v3", "av3") if way in STREAMS])
 def test_a_message_is_told_once(way: str) -> None:
-    if way not in STREAMS:
-        pytest.skip("LangChain 1.0 has no third version of events")
     with recorder(decide("llm.call", "replace", buffer=True)):
         told = _told(way, agent(Calls(), ("hello there friend",)))
     assert len(told) == 1
@@ -425,9 +428,6 @@ def test_a_handler_hears_one_call_while_another_is_held_back(is_async: bool) -> 
 
 
 def test_custom_events_of_a_tool_wait_with_its_result() -> None:
-    from langchain_core.callbacks import dispatch_custom_event
-    from langchain_core.tools import tool
-
     @tool
     def search(query: str) -> str:
         """Search."""
@@ -445,6 +445,48 @@ def test_custom_events_of_a_tool_wait_with_its_result() -> None:
         with recorder(decide("tool.execute", decision, buffer=True)), suppress(Reject):
             search.invoke({"query": "secret"}, {"callbacks": [Custom()]})
         assert told == expected
+
+
+def test_what_left_although_it_was_to_be_held_back_is_told_to_have_been_too_late() -> None:
+    class Unhashable(uuid.UUID):
+        """An id that LangChain is given, and nobody can look up."""
+
+        __hash__ = None  # pyright: ignore[reportAssignmentType]
+
+    for decision in ("reject", "replace"):
+        with recorder(decide("llm.call", decision, buffer=True)) as seen, listening("plain"):
+            internal.fatal = False
+            with suppress(Reject):
+                config: Any = {"run_id": Unhashable(int=1)}
+                assert SilentChat(body=Body()).invoke("hi", config).content == INSTEAD
+            [decided] = seen.operations[0].decisions
+            assert decided.decision == "too_late"
+            assert "part of the result has been handed on" in decided.reason
+            span = seen.spans[0]
+            assert (span.attributes or {})["spanhook.decision"] == "too_late"
+            assert [(one.attributes or {})["spanhook.decision"] for one in span.events if one.name != "exception"] == [
+                "too_late"
+            ]
+            assert "too_late" in [event["attributes"].get("spanhook.decision") for event in seen.events]
+
+
+def test_parts_of_a_tools_output_wait_with_it() -> None:
+    if not hasattr(ToolRuntime, "emit_output_delta"):
+        return  # older versions have none
+
+    @tool
+    def search(query: str, runtime: ToolRuntime[Any, Any]) -> str:
+        """Search the web."""
+        runtime.emit_output_delta("so far")
+        return f"found {query}"
+
+    for decision, expected in (("reject", False), ("replace", False), ("allow", True)):
+        graph = create_agent(Turns(turns=_SCRIPT, asked=[]), tools=[search])
+        with recorder(decide("tool.execute", decision, buffer=True)):
+            mode: Any = "tools"
+            told = list(graph.stream(ASK, stream_mode=mode))
+        assert ("so far" in repr(told)) is expected
+        assert ("found" in repr(told)) is expected
 
 
 _LATER = """
