@@ -14,7 +14,7 @@ from spanhook import Hooks, Operation, Reject
 from spanhook.conformance.langchain_core import USAGE, ScriptedChat, ScriptedText, SilentChat
 from spanhook.conformance.subject import Body, settle
 from spanhook.testing import recorder
-from tests.conformance.hearing import listening
+from spanhook.conformance.hearing import listening
 
 
 class StraightChat(ScriptedChat):
