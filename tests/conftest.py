@@ -9,8 +9,10 @@ from importlib import metadata
 import pytest
 
 import spanhook
+from spanhook import checking, verdicts
 from spanhook.errors import internal
 from spanhook.finishing import reaper
+from spanhook.loops import private_loops
 
 
 class Skips:
@@ -97,6 +99,33 @@ def clean() -> Iterator[None]:
     reaper.drain()
     spanhook.uninstrument()
     internal.fatal = False
+    internal.renew()
+
+
+LIMITS = checking.TIMEOUT, verdicts.BUDGET_NS
+
+
+@pytest.fixture(autouse=True)
+def patient(monkeypatch: pytest.MonkeyPatch) -> None:
+    """No hook runs out of time because the machine is busy. Tests of limits give their own, or ask for ``limits``."""
+    monkeypatch.setattr(checking, "TIMEOUT", 60.0)
+    monkeypatch.setattr(verdicts, "BUDGET_NS", 60_000_000_000)
+
+
+@pytest.fixture
+def limits(patient: None, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The limits that users have."""
+    monkeypatch.setattr(checking, "TIMEOUT", LIMITS[0])
+    monkeypatch.setattr(verdicts, "BUDGET_NS", LIMITS[1])
+
+
+@pytest.fixture
+def fresh_loops() -> Iterator[None]:
+    """Event loops of spanhook's of the test's own, which it may harm."""
+    private_loops.renew()
+    yield
+    internal.counts.pop("loop.hung", None)
+    private_loops.renew()
 
 
 @pytest.fixture

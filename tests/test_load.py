@@ -190,7 +190,7 @@ def test_the_totals_of_a_seed_are_always_the_same(document: Document) -> None:
                 "fraud_check": {"tool.execute.pre": {"timeout": 1}},
                 "judged": {"tool.execute.pre": {"allow": 1}},
                 "masked": {"tool.execute.pre": {"modify": 3}},
-                "not_allowed": {"llm.call.pre": {"reject": 3}},
+                "not_allowed": {"llm.call.pre": {"attempted": 1, "reject": 2}},
                 "noted": {"tool.execute.pre": {"allow": 1}},
                 "noticed": {"llm.call.post": {"allow": 1}},
                 "paying_customers_only": {"tool.execute.pre": {"reject": 1}},

@@ -4,7 +4,7 @@ import asyncio
 import gc
 import threading
 import time
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import Awaitable, Callable
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from typing import Any
 
@@ -13,7 +13,6 @@ import pytest
 import spanhook
 from spanhook import Hooks, Operation, Reject, loops, remote
 from spanhook.errors import internal
-from spanhook.loops import private_loops
 from spanhook.threads import reaper
 from tests.stub import MODES, Library, stubbed, use
 
@@ -24,15 +23,6 @@ LONG = 30.0
 @pytest.fixture(params=MODES)
 def mode(request: pytest.FixtureRequest) -> str:
     return request.param
-
-
-@pytest.fixture
-def fresh() -> Iterator[None]:
-    """Loops of the test's own."""
-    private_loops.renew()
-    yield
-    internal.counts.pop("loop.hung", None)
-    private_loops.renew()
 
 
 class Clock:
@@ -163,7 +153,7 @@ HARM: dict[str, Callable[[], Any]] = {
 
 
 @pytest.mark.parametrize("harm", HARM)
-def test_a_hook_that_harms_the_loop_harms_no_other(harm: str, fresh: None) -> None:
+def test_a_hook_that_harms_the_loop_harms_no_other(harm: str, fresh_loops: None) -> None:
     hooks = Hooks()
 
     @hooks.before("llm.call", timeout=LONG, fail_mode="open")
@@ -204,7 +194,7 @@ def _break(loop: Any) -> None:
 
 
 @pytest.mark.parametrize("kill", [_close, _break])
-def test_a_loop_that_is_dead_is_replaced(kill: Callable[[Any], None], fresh: None) -> None:
+def test_a_loop_that_is_dead_is_replaced(kill: Callable[[Any], None], fresh_loops: None) -> None:
     hooks = Hooks()
 
     @hooks.before("llm.call", timeout=None)
@@ -258,7 +248,7 @@ def of(tenant: str, library: Library, given: str) -> Any:
 
 
 def test_a_hook_that_blocks_the_loop_keeps_none_from_beginning(
-    fresh: None, clock: Clock, caplog: pytest.LogCaptureFixture
+    fresh_loops: None, clock: Clock, caplog: pytest.LogCaptureFixture
 ) -> None:
     blocked = Blocked()
     with stubbed(blocked.hooks) as (library, _), ThreadPoolExecutor(4) as pool:
@@ -280,7 +270,7 @@ def test_a_hook_that_blocks_the_loop_keeps_none_from_beginning(
     assert caplog.text.count("careless' blocks the event loop of async hooks on sync calls") == 1
 
 
-def test_a_hook_that_waits_while_another_blocks_its_loop_loses_no_time(fresh: None, clock: Clock) -> None:
+def test_a_hook_that_waits_while_another_blocks_its_loop_loses_no_time(fresh_loops: None, clock: Clock) -> None:
     blocked = Blocked()
     with stubbed(blocked.hooks) as (library, seen), ThreadPoolExecutor(4) as pool:
         waits = pool.submit(of, "careful", library, "wait")
@@ -297,7 +287,7 @@ def test_a_hook_that_waits_while_another_blocks_its_loop_loses_no_time(fresh: No
     assert [op.decisions for op in seen.operations if op.identity.tenant_id == "careful"] == [()]
 
 
-def test_blocking_goes_on_for_too_long_for_everybody(fresh: None, clock: Clock) -> None:
+def test_blocking_goes_on_for_too_long_for_everybody(fresh_loops: None, clock: Clock) -> None:
     blocked = Blocked()
     with stubbed(blocked.hooks) as (library, _), ThreadPoolExecutor(4) as pool:
         waits = pool.submit(of, "careful", library, "wait")
@@ -310,7 +300,7 @@ def test_blocking_goes_on_for_too_long_for_everybody(fresh: None, clock: Clock) 
         blocked.release.set()
 
 
-def test_hung_loops_are_counted_and_bounded(fresh: None, clock: Clock, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_hung_loops_are_counted_and_bounded(fresh_loops: None, clock: Clock, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(loops, "MAX_LOOPS", 2)
     blocked = Blocked()
     with stubbed(blocked.hooks) as (library, _), ThreadPoolExecutor(4) as pool:

@@ -91,7 +91,7 @@ def test_a_span_of_others_that_cannot_be_understood(monkeypatch: pytest.MonkeyPa
     def broken(_attributes: Any) -> None:
         raise ValueError("cannot be read")
 
-    monkeypatch.setattr("spanhook.processor.usage_of", broken)
+    monkeypatch.setattr("spanhook.live.usage_of", broken)
     with tolerated() as (_, seen):
         tracer = seen.tracer_provider.get_tracer("opentelemetry.instrumentation.somebody")
         with tracer.start_as_current_span("theirs", attributes={"gen_ai.operation.name": "chat"}) as span:
@@ -108,7 +108,7 @@ def test_what_a_process_leaves_unfinished_when_it_exits() -> None:
 
     reaper.start()
     for _ in range(3):
-        reaper.put(hung)
+        reaper.put((hung,))
     begun.wait()
     try:
         reaper.leave(0.01)
@@ -130,8 +130,8 @@ def test_an_end_that_fails_is_an_operation_lost() -> None:
         raise TimeoutError
 
     reaper.start()
-    reaper.put(failed)
-    reaper.put(late)
+    reaper.put((failed,))
+    reaper.put((late,))
     assert reaper.drain()
     assert internal.counts == {"reaper": 2}
     assert internal.lost == {"reaper": 1}

@@ -15,7 +15,7 @@ import httpx
 import pytest
 
 import spanhook
-from spanhook import Hooks, Operation, Reject, SealedError
+from spanhook import Hooks, Operation, Reject, SealedError, hosting, loops, remote
 from spanhook.clock import clock
 from spanhook.conformance.openai_server import OpenAIServer
 from spanhook.errors import Repeats, internal
@@ -24,7 +24,7 @@ from spanhook.loops import private_loops
 from tests.stub import MODES, Library, passing, stubbed, use
 
 Next = Callable[[], Awaitable[Any]]
-SHORT = 0.02
+SHORT, LONG = 0.02, 30.0
 
 
 @pytest.fixture(autouse=True)
@@ -36,6 +36,25 @@ def logged(caplog: pytest.LogCaptureFixture) -> Iterator[None]:
 @pytest.fixture(params=MODES)
 def mode(request: pytest.FixtureRequest) -> str:
     return request.param
+
+
+@pytest.fixture
+def later(monkeypatch: pytest.MonkeyPatch) -> Callable[[], None]:
+    """Lets more time pass than any limit here, for every clock that hooks are timed with; called in a hook."""
+    passed = [0.0]
+
+    def now() -> float:
+        return time.monotonic() + passed[0]
+
+    monkeypatch.setattr(loops, "monotonic", now)
+    monkeypatch.setattr(remote, "monotonic", now)
+    monkeypatch.setattr(remote, "SLICE_S", 0.01)
+
+    def pass_time() -> None:
+        passed[0] += 2 * LONG
+        asyncio.get_running_loop().time = now
+
+    return pass_time
 
 
 def decisions(op: Operation) -> list[tuple[str, str]]:
@@ -51,12 +70,16 @@ async def forever() -> None:
 
 @pytest.mark.parametrize("closed", [True, False])
 @pytest.mark.parametrize("form", ["before", "wrapping", "wrapping after"])
-def test_an_async_hook_that_takes_too_long(form: str, closed: bool, mode: str) -> None:
+def test_an_async_hook_that_takes_too_long(
+    form: str, closed: bool, mode: str, later: Callable[[], None], fresh_loops: None
+) -> None:
     hooks = Hooks()
-    settings: Any = {"timeout": SHORT, "fail_mode": "closed" if closed else "open"}
+    settings: Any = {"timeout": LONG, "fail_mode": "closed" if closed else "open"}
     cancelled = threading.Event()
 
     async def before(op: Operation) -> None:
+        await asyncio.sleep(0)  # from here on it is timed on async calls as well
+        later()
         try:
             await forever()
         except asyncio.CancelledError:
@@ -78,7 +101,7 @@ def test_an_async_hook_that_takes_too_long(form: str, closed: bool, mode: str) -
             with pytest.raises(Reject) as caught:
                 use(library, mode, "x")
             assert caught.value.status_code == 504
-            assert caught.value.reason == "hook 'slow' timed out after 20 ms"
+            assert caught.value.reason == "hook 'slow' timed out after 3e+04 ms"
         else:
             assert use(library, mode, "x") == "x"
     assert len(library.calls) == (0 if closed and form != "wrapping after" else 1)
@@ -140,22 +163,23 @@ def test_a_hook_that_swallows_its_timeout_has_timed_out_all_the_same(mode: str) 
     assert library.calls == []
 
 
-def test_the_timeout_covers_the_hooks_own_code_alone(mode: str) -> None:
+def test_the_timeout_covers_the_hooks_own_code_alone(mode: str, later: Callable[[], None], fresh_loops: None) -> None:
     """A timeout that covered what the hook calls next made slow chains run steps several times."""
     hooks = Hooks()
-    released = threading.Event()
 
-    @hooks.around("llm.call", timeout=SHORT, priority=10)
+    @hooks.around("llm.call", timeout=LONG, priority=10)
     async def wrapping(op: Operation, call_next: Next) -> Any:
         return await call_next()
 
-    @hooks.around("llm.call", timeout=SHORT, priority=11)
+    @hooks.around("llm.call", timeout=LONG, priority=11)
     def around(op: Operation) -> Iterator[None]:
         yield
 
     @hooks.before("llm.call", timeout=None, priority=12)
     async def patient(op: Operation) -> None:
-        await asyncio.get_running_loop().run_in_executor(None, released.wait, 5 * SHORT)
+        later()
+        for _ in range(10):  # a timer that is due by now would come in between
+            await asyncio.sleep(0)
 
     with stubbed(hooks) as (library, seen):
         assert use(library, mode, "x") == "x"
@@ -186,7 +210,7 @@ def test_a_sync_hook_that_overran_is_recorded_and_its_decision_stands() -> None:
     assert op.decisions[1].reason == "no (ran 300 ms of 200 ms)"
 
 
-def test_a_spent_budget_skips_observers_and_never_gates() -> None:
+def test_a_spent_budget_skips_observers_and_never_gates(limits: None) -> None:
     hooks = Hooks()
     now = [0]
     ran: list[str] = []
@@ -234,7 +258,7 @@ def test_waiting_for_people_counts_against_no_budget() -> None:
     assert seen.operations[0].decisions == ()
 
 
-def test_defaults() -> None:
+def test_defaults(limits: None) -> None:
     hooks = Hooks()
     hooks.before("llm.call")(lambda op: None)
     hooks.before("run")(lambda op: None)
@@ -325,7 +349,8 @@ def test_a_hung_blocking_hook_is_sealed_counted_and_bounded(mode: str) -> None:
     assert library.calls == []
 
 
-def test_when_every_worker_hangs_new_hooks_time_out_and_nothing_else_does() -> None:
+def test_when_every_worker_hangs_new_hooks_time_out_and_nothing_else_does(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(hosting, "START_S", LONG)
     hooks = Hooks()
     release = threading.Event()
 
@@ -334,7 +359,9 @@ def test_when_every_worker_hangs_new_hooks_time_out_and_nothing_else_does() -> N
         release.wait(20.0)
 
     with stubbed(hooks) as (library, _):
-        for _ in range(40):
+        for index in range(36):
+            if index == 32:
+                monkeypatch.setattr(hosting, "START_S", SHORT)
             with pytest.raises(Reject, match="timed out"):
                 library.work("x")
         assert workers.hung == 32
@@ -475,7 +502,7 @@ def test_a_hooks_own_timeout_around_the_call() -> None:
     @hooks.around("llm.call", timeout=5.0)
     async def bounded(op: Operation, call_next: Next) -> Any:
         try:
-            async with asyncio.timeout(SHORT):
+            async with asyncio.timeout(SHORT if op.request.inputs is forever else None):
                 return await call_next()
         except TimeoutError:
             return "took too long"

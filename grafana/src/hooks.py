@@ -23,7 +23,7 @@ from spanhook import semconv
 
 DECISION_COLOURS = {
     "allow": GREEN, "reject": "orange", "modify": "purple", "replace": "blue", "pause": "light-blue", "error": RED,
-    "timeout": "dark-red", "skipped": "#808080", "too_late": "dark-orange",
+    "timeout": "dark-red", "skipped": "#808080", "too_late": "dark-orange", "attempted": "semi-dark-orange",
 }  # fmt: skip
 NO_HOOKS = "No hook ran in this time: none is registered for what ran, or the mode is off"
 NO_LOGS = "No decision but to allow in this time"
@@ -125,12 +125,29 @@ def _blocked() -> frame.Row:
             stacked=True,
             width=8,
         ),
+        log_rows(
+            "Refused, and perhaps made all the same",
+            "Refusals of calls of which spanhook knows only by the span that another instrumentation opens. Whoever "
+            "makes the call may make it whatever is raised there; what it used is counted where the span tells it.",
+            counted(decisions(is_(semconv.DECISION, "attempted")), *who),
+            columns={
+                label(semconv.TENANT_ID): Column("Tenant"),
+                label(semconv.USER_ID): Column("User"),
+                label(semconv.HOOK): Column("Hook"),
+                label(semconv.TARGET): Column("Target"),
+                label(semconv.DECISION_REASON): Column("Reason", width=260),
+                "Value #A": Column("Times", unit=COUNT, width=100),
+            },
+            empty="No refusal in this time depended on another instrumentation",
+            width=24,
+            sort="Times",
+        ),
         traces(
             "Blocked, in traces",
             "Operations that a hook decided about but to allow, of traces that were kept: every one with a "
             "rejection, a "
             "failed or a timed-out hook is.",
-            f'{attribute(semconv.DECISION)} =~ "reject|pause|error|timeout"',
+            f'{attribute(semconv.DECISION)} =~ "reject|attempted|pause|error|timeout"',
             columns={
                 semconv.DECISION: Column("Decision", colours=DECISION_COLOURS, width=90),
                 semconv.DECISION_HOOK: Column("Hook"),

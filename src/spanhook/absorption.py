@@ -5,15 +5,14 @@ the model of the operation around it is not enough, since callbacks and a model'
 must carry the request that was gated, which is known by the last text of each prompt; what carries another is gated.
 """
 
-import re
 from collections.abc import Awaitable, Callable, Sequence
 from contextvars import ContextVar
-from functools import lru_cache
-from typing import Any
+from typing import Any, Literal
 
 from spanhook import semconv
 from spanhook.current import current
 from spanhook.errors import internal
+from spanhook.names import same_model, same_provider
 from spanhook.record import Record
 from spanhook.shape import Args, Attributes, Kwargs, Shape
 from spanhook.usage import Usage
@@ -25,32 +24,51 @@ _calling_back: ContextVar[Record | None] = ContextVar("spanhook.calling_back", d
 """The operation whose framework runs the application's callbacks; what they call is never its transport."""
 
 
+_running: "ContextVar[Absorbed | None]" = ContextVar("spanhook.absorbed", default=None)
+"""The absorbed call that is being made."""
+
+
+class Part:
+    """A call that an absorbed one goes on in, such as that of the method which it overrides."""
+
+
+PART = Part()
+
+
 class Absorbed:
     """A call that is the transport of the operation around it, entered while it is made.
 
     One that fails gives back what it was to carry, since what retries it belongs to the same attempt.
     """
 
-    __slots__ = ("_layer", "_taken", "op", "shape")
+    __slots__ = ("_before", "_taken", "carried", "instance", "op", "shape")
+    absorbed: Literal[True] = True
 
-    def __init__(self, op: Record, shape: Shape, layer: str, taken: Carried) -> None:
-        self.op, self.shape = op, shape
-        self._layer, self._taken = layer, taken
+    def __init__(self, op: Record, shape: Shape, instance: Any, carried: Carried, *, taken: bool) -> None:
+        self.op, self.shape, self.instance, self.carried = op, shape, instance, carried
+        self._taken = taken
+        self._before: Absorbed | None = None
 
     def __enter__(self) -> None:
-        pass
+        self._before = _running.get()
+        _running.set(self)
 
     def __exit__(self, _kind: object, error: BaseException | None, _traceback: object) -> None:
+        _running.set(self._before)
         if error is not None:
             self.failed()
         elif not self.shape.model_layer:
             self.op.transported = True
 
+    def goes_on(self, instance: Any, carried: Carried) -> bool:
+        """Whether a call on the same client is this one, such as that of a method which is overridden."""
+        return self.instance is instance and self.carried == carried
+
     def failed(self) -> None:
         """The call has failed, or its stream has: another may be made for it."""
-        taken, self._taken = self._taken, []
-        if self.op.carried is not None:
-            self.op.carried[self._layer].extend(taken)
+        if self._taken and self.op.carried is not None:
+            self._taken = False
+            self.op.carried[self.shape.layer].extend(self.carried)
 
     def take(self, result: Any) -> None:
         """Note what the call tells, for the operation around."""
@@ -78,7 +96,7 @@ class Absorbed:
 
 def absorbed(
     parent: Record, shape: Shape, instance: Any, args: Args, kwargs: Kwargs, attributes: Attributes
-) -> Absorbed | None:
+) -> Absorbed | Part | None:
     """The call as the transport of ``parent``, directly inside of which it is about to be made, if it is that."""
     if parent.kind != shape.kind or not _open(parent):
         return None
@@ -88,10 +106,22 @@ def absorbed(
     elif not same_model(attributes.get(semconv.GEN_AI_REQUEST_MODEL), parent.model):
         return None
     carried = _carried(shape, instance, args, kwargs)
+    running = _running.get()
+    if running is not None and running.op is parent and not shape.model_layer and running.goes_on(instance, carried):
+        return PART
     if shape.layer == parent.shape.layer:  # one of its methods goes on in another, however deep
-        own = _carried(parent.shape, parent.instance, parent.args, parent.kwargs)
-        return Absorbed(parent, shape, shape.layer, []) if all(one in own for one in carried) else None
-    return _claimed(parent, shape, carried, instance)
+        own = _gated(parent)
+        is_same = all(one in own for one in carried)
+        return Absorbed(parent, shape, instance, carried, taken=False) if is_same else None
+    return _claimed(parent, shape, instance, carried)
+
+
+def goes_on(op: Record, args: Args, kwargs: Kwargs) -> bool:
+    """Whether a call of the same sort on the same instance, made inside of ``op``, is what ``op`` was asked to do."""
+    if op.shape.carries is None:
+        return True
+    own = _gated(op)
+    return all(one in own for one in _carried(op.shape, op.instance, args, kwargs))
 
 
 def absorbed_span(parent: Record, kind: str, scope: str, attributes: Attributes) -> bool:
@@ -102,7 +132,7 @@ def absorbed_span(parent: Record, kind: str, scope: str, attributes: Attributes)
     if parent.kind != kind or kind == "agent.invoke" or not _open(parent):
         return False
     if kind in ("llm.call", "embeddings.create"):
-        if not _same_provider(attributes.get(semconv.GEN_AI_PROVIDER_NAME), parent.provider):
+        if not same_provider(attributes.get(semconv.GEN_AI_PROVIDER_NAME), parent.provider):
             return False
         is_known = bool(parent.model) or not parent.foreign
         if is_known and not same_model(attributes.get(semconv.GEN_AI_REQUEST_MODEL), parent.model):
@@ -113,7 +143,7 @@ def absorbed_span(parent: Record, kind: str, scope: str, attributes: Attributes)
     if spans is None:  # setdefault is atomic
         spans = parent.__dict__.setdefault("spans", {})
     if scope not in spans:
-        spans[scope] = len(_carried(parent.shape, parent.instance, parent.args, parent.kwargs)) or 1
+        spans[scope] = len(_gated(parent)) or 1
     if not spans[scope]:
         return False
     spans[scope] -= 1
@@ -153,17 +183,27 @@ def _carried(shape: Shape, instance: Any, args: Args, kwargs: Kwargs) -> Carried
         return [None]
 
 
-def _claimed(parent: Record, shape: Shape, carried: Carried, instance: Any) -> Absorbed | None:
+def read(op: Record) -> None:
+    """Note what the gates are asked about: callbacks of the application's may change it in place after them."""
+    op.gated = _carried(op.shape, op.instance, op.args, op.kwargs)
+
+
+def _gated(op: Record) -> Carried:
+    return op.gated if op.gated is not None else _carried(op.shape, op.instance, op.args, op.kwargs)
+
+
+def _claimed(parent: Record, shape: Shape, instance: Any, carried: Carried) -> Absorbed | None:
     """Take what the call carries from what ``parent`` has yet to be carried, all of it or nothing."""
     layers = parent.carried
     if layers is None:  # setdefault is atomic: the prompts of a batch may go out in parallel
         layers = parent.__dict__.setdefault("carried", {})
     left = layers.get(shape.layer)
     if left is None:
-        left = layers.setdefault(shape.layer, list(_carried(parent.shape, parent.instance, parent.args, parent.kwargs)))
+        own = _gated(parent)
+        left = layers.setdefault(shape.layer, list(own))
     if not carried:  # in pieces that nobody can read, such as tokens: those of one client
         client = parent.__dict__.setdefault("carrier", instance)
-        return Absorbed(parent, shape, shape.layer, []) if client is instance else None
+        return Absorbed(parent, shape, instance, carried, taken=False) if client is instance else None
     taken: Carried = []
     for one in carried:
         try:
@@ -172,7 +212,7 @@ def _claimed(parent: Record, shape: Shape, carried: Carried, instance: Any) -> A
             left.extend(taken)
             return None
         taken.append(one)
-    return Absorbed(parent, shape, shape.layer, taken)
+    return Absorbed(parent, shape, instance, carried, taken=True)
 
 
 # ------------------------------------------------------------------------------------------------- what is compared
@@ -190,44 +230,6 @@ def text_of(content: Any) -> str | None:
         if isinstance(text, str):
             texts.append(text)
     return "".join(texts) or None
-
-
-def same_model(asked: Any, gated: str) -> bool:
-    """Whether two names are of the same model, as providers, routers and responses write them."""
-    if not asked or asked == gated:
-        return True
-    return isinstance(asked, str) and normalized(asked) == normalized(gated)
-
-
-#: Providers in the conventions' terms. Frameworks have names of their own for others, such as that of a class.
-_PROVIDERS = frozenset(
-    (
-        "anthropic", "aws.bedrock", "azure.ai.inference", "azure.ai.openai", "cohere", "deepseek", "gcp.gemini",
-        "gcp.gen_ai", "gcp.vertex_ai", "groq", "ibm.watsonx.ai", "mistral_ai", "openai", "perplexity", "x_ai",
-    )
-)  # fmt: skip
-
-
-def _same_provider(asked: Any, gated: str) -> bool:
-    if asked == gated or asked not in _PROVIDERS or gated not in _PROVIDERS:
-        return True
-    return not set(asked.split(".")).isdisjoint(gated.split("."))
-
-
-_DATE = re.compile(
-    r"""(?: [-@:] (?: latest
-            | 20\d\d-?(?:0[1-9]|1[0-2])-?(?:0[1-9]|[12]\d|3[01])  # a day
-            | 2[3-9](?:0[1-9]|1[0-2])                              # a month, as Mistral writes it
-            | (?:0[1-9]|1[0-2])(?:0[1-9]|[12]\d|3[01]) )           # a day, as OpenAI wrote it
-          (?:-v\d+)? )$""",
-    re.VERBOSE,
-)
-
-
-@lru_cache(maxsize=1024)
-def normalized(model: str) -> str:
-    """A model's name without what stands for where it is (``openai/``, ``models/``) and from when (a date)."""
-    return _DATE.sub("", model.casefold().rpartition("/")[2])
 
 
 # ------------------------------------------------------------------------------------------------- callbacks

@@ -19,33 +19,40 @@ def account(op: Record) -> None:
         for tell in attempts:
             tell(op.error)
     if op.accounted or not op.called:
+        if op.owing is not None:  # an interrupt came between
+            _roll_up(op)
         return
-    op.accounted = True
     try:
         _account(op)
     except Exception as error:
         internal.report("accounting", error, lost=1)
+    op.accounted = True
 
 
 def _account(op: Record) -> None:
     kind = op.kind
     if kind == "tool.execute":
-        _roll_up(op, op.name, None)
+        op.owed, op.owing, op.accounted = (op.name, None), op.parent, True
+        _roll_up(op)
         return
     if kind not in ("llm.call", "embeddings.create"):
+        op.accounted = True
         return
     if op.own_usage is None or op.nested is not None:
         own.settle(op)
     if op.parent is not None and kind == "llm.call":
         own.nest(op)
     if op.routed:
+        op.accounted = True
         return
     used = op.own_usage
     if used is None:
         if kind == "llm.call":
             used = Usage()
             used.llm_calls = 1
-            _roll_up(op, op.model, used)
+            op.owed, op.owing, op.accounted = (op.model, used), op.parent, True
+            _roll_up(op)
+        op.accounted = True
         return
     model = (op.end_attributes or {}).get(semconv.GEN_AI_RESPONSE_MODEL) or op.model
     prices.price(used, op.provider, model)
@@ -62,6 +69,8 @@ def _account(op: Record) -> None:
         )
     )
     read, write, reasoning = used.cache_read_tokens, used.cache_write_tokens, used.reasoning_tokens
+    # From here on nothing is called until all is counted, so that an interrupt comes before or after it.
+    op.owed, op.owing, op.accounted = (model, used), op.parent, True
     vector[0] += used.input_tokens - read - write
     vector[3] += used.output_tokens - reasoning
     if read or write or reasoning:
@@ -76,18 +85,23 @@ def _account(op: Record) -> None:
         vector[UNCOUNTED] += 1
     if kind == "llm.call":
         used.llm_calls = 1
-    if op.parent is not None:
-        _roll_up(op, model, used)
+    if op.owing is not None:
+        _roll_up(op)
 
 
-def _roll_up(op: Record, model: str, used: Usage | None) -> None:
-    around = op.parent
+def _roll_up(op: Record) -> None:
+    """Tell the operations around of what this one used, from ``op.owing`` on."""
+    owed, around = op.owed, op.owing
+    assert owed is not None
     while around is not None:
         leaves = around.leaves
         if leaves is None:  # setdefault is atomic: parallel branches of a run end at the same time
             leaves = around.__dict__.setdefault("leaves", Leaves())
-        leaves.add(model, used)
-        around = around.parent
+        new = leaves.new
+        op.owing = around = around.parent
+        new.append(owed)  # an interrupt comes before the line above, or after this one
+        if len(new) >= leaves.FOLD_AT:
+            leaves.fold()
 
 
 def tally(op: Record, bound: Bound, decision: Decision, spent_ns: int, phase: Phase) -> None:

@@ -1,19 +1,29 @@
 """Making one call with its hooks around it: the drivers for functions and coroutine functions.
 
 What comes back is settled by what it is: a value, an awaitable, or a stream.
+
+An interrupt may come wherever CPython looks for one: where a function begins, and after a call. So what is made current
+is made so inside of a ``try`` and put back by functions of C alone, each in the ``finally`` of the one before, and what
+has not ended by then is put on the reaper's queue. Streams and hand-offs are driven in the same form.
 """
 
 from collections.abc import Awaitable, Callable
 from functools import partial
 from typing import Any
 
-from spanhook.absorption import Absorbed
-from spanhook.current import InHook
-from spanhook.finishing import Run, afinish, apasses, finish, passes, prepared, start
-from spanhook.lifecycle import begin, enter, fail, outcome, restore, settle, standing_in
+from opentelemetry.context import Context
+
+from spanhook.attached import get_context, set_context
+from spanhook.context import NOBODY, ambient
+from spanhook.current import InHook, current
+from spanhook.driving import drive
+from spanhook.finishing import Run, afinish, apasses, await_end, finish, interrupted, left, passes, prepared, start
+from spanhook.lifecycle import RunStopped, begin, fail, outcome, settle
 from spanhook.proxies import hand_over, overhear, stream_sort
 from spanhook.record import Record
 from spanhook.shape import Args, Kwargs, Shape
+from spanhook.spans import context_with
+from spanhook.threads import Dropped, reaper
 from spanhook.tracebacks import shed
 
 Held = Record | InHook | None
@@ -24,61 +34,87 @@ def call(shape: Shape, wrapped: Callable[..., Any], instance: Any, args: Args, k
     op = begin(shape, instance, args, kwargs)
     if op is None:
         return wrapped(*args, **kwargs)
-    if isinstance(op, Absorbed):
+    if op.absorbed is True:
         args, kwargs = prepared(shape, instance, args, kwargs)
         with op:
             result = wrapped(*args, **kwargs)
         return overhear(op, instance, args, kwargs, result)
-    held = enter(op)
+    run: Run | None = None
     try:
-        run = start(op, is_async=False) if op.plan is not None else None
-        if op.error is None and (run is None or passes(op, run)):
-            op.called = True
-            if shape.prepare is not None:
-                op.args, op.kwargs = prepared(shape, instance, op.args, op.kwargs)
+        try:
+            set_context(context_with(op.span, op.before))
+            current.set(op)
+            if op.plan is not None:
+                run = start(op, is_async=False)
+            if op.error is None and (run is None or passes(op, run)):
+                op.called = True
+                if shape.prepare is not None:
+                    op.args, op.kwargs = prepared(shape, instance, op.args, op.kwargs)
+                try:
+                    result = wrapped(*op.args, **op.kwargs)
+                except BaseException as error:
+                    fail(op, error)
+                else:
+                    if shape.stream_of is not None and (stream := hand_over(op, run, result)) is not None:
+                        return stream
+                    if issubclass(type(result), Awaitable):
+                        return _awaited(op, run, result, left(op, run))
+                    settle(op, result)
+            finish(op, run)
+        finally:
             try:
-                result = wrapped(*op.args, **op.kwargs)
-            except BaseException as error:
-                fail(op, error)
-            else:
-                if shape.stream_of is not None and (stream := hand_over(op, run, result)) is not None:
-                    return stream
-                if issubclass(type(result), Awaitable):
-                    return _awaited(op, run, result)
-                settle(op, result)
-        finish(op, run)
-    finally:
-        restore(held)
+                set_context(op.before)
+            finally:
+                current.set(op.held)
+    except BaseException as error:
+        op.ended = True
+        if not op.told and not op.handed:
+            reaper.put((interrupted, op, run, False, None, error))
+            await_end(op)
+        raise
     return outcome(op)
 
 
 async def acall(shape: Shape, wrapped: Callable[..., Awaitable[Any]], instance: Any, args: Args, kwargs: Kwargs) -> Any:
     """Call a coroutine function as an operation."""
     op = begin(shape, instance, args, kwargs)
-    try:
-        if op is None:
-            return await wrapped(*args, **kwargs)
-        if isinstance(op, Absorbed):
+    if op is None or op.absorbed is True:
+        try:
+            if op is None:
+                return await wrapped(*args, **kwargs)
             args, kwargs = prepared(shape, instance, args, kwargs)
             with op:
                 result = await wrapped(*args, **kwargs)
             return overhear(op, instance, args, kwargs, result)
-    except BaseException as error:
-        shed(error)
-        raise
-    held = enter(op)
+        except BaseException as error:
+            shed(error)
+            raise
+    run: Run | None = None
     try:
-        run = start(op, is_async=True, direct=partial(_make, op, wrapped)) if op.plan is not None else None
-        if op.error is None and (run is None or await apasses(op, run)):
-            await _make(op, wrapped)
-            if shape.stream_of is not None and (stream := hand_over(op, run, op.result)) is not None:
-                return stream
-        if run is None:
-            finish(op, run)
-        else:
-            await afinish(op, run)
-    finally:
-        restore(held)
+        try:
+            set_context(context_with(op.span, op.before))
+            current.set(op)
+            if op.plan is not None:
+                run = start(op, is_async=True, direct=partial(_make, op, wrapped))
+            if op.error is None and (run is None or await apasses(op, run)):
+                await _make(op, wrapped)
+                if shape.stream_of is not None and (stream := hand_over(op, run, op.result)) is not None:
+                    return stream
+            if run is None:
+                finish(op, run)
+            else:
+                await afinish(op, run)
+        finally:
+            try:
+                set_context(op.before)
+            finally:
+                current.set(op.held)
+    except BaseException as error:
+        op.ended = True
+        if not op.told and not op.handed:
+            reaper.put((interrupted, op, run, True, None, error))
+            await_end(op)
+        raise
     try:
         result = outcome(op)
         if op.short_circuited and issubclass(type(result), Awaitable):
@@ -91,18 +127,41 @@ async def acall(shape: Shape, wrapped: Callable[..., Awaitable[Any]], instance: 
 
 def call_for(held: Held, wrapped: Callable[..., Any], args: Args, kwargs: Kwargs) -> Any:
     """Call a plain function for what was current elsewhere."""
-    with standing_in(held):
-        return wrapped(*args, **kwargs)
+    return drive(_standing_in(held, wrapped, args, kwargs, is_async=False))
 
 
 async def acall_for(held: Held, wrapped: Callable[..., Awaitable[Any]], args: Args, kwargs: Kwargs) -> Any:
     """Call a coroutine function for what was current elsewhere."""
     try:
-        with standing_in(held):
-            return await wrapped(*args, **kwargs)
+        return await _standing_in(held, wrapped, args, kwargs, is_async=True)
     except BaseException as error:
         shed(error)
         raise
+
+
+async def _standing_in(held: Held, wrapped: Callable[..., Any], args: Args, kwargs: Kwargs, *, is_async: bool) -> Any:
+    """Have ``held`` current for code that a framework runs for it elsewhere, such as in a task that serves many runs.
+
+    What ends a run is raised as the plain rejection, which the framework hands to whoever waits for it.
+    """
+    before, around, identity = get_context(), current.get(), ambient.get()
+    op = held.op if isinstance(held, InHook) else held
+    try:
+        set_context(Context() if op is None else context_with(op.span, op.before))
+        current.set(held)
+        ambient.set(NOBODY if op is None else op.ambient)
+        result = wrapped(*args, **kwargs)
+        return await result if is_async else result
+    except RunStopped as stopped:
+        raise stopped.reject from None
+    finally:
+        try:
+            set_context(before)
+        finally:
+            try:
+                current.set(around)
+            finally:
+                ambient.set(identity)
 
 
 async def _make(op: Record, wrapped: Callable[..., Awaitable[Any]]) -> None:
@@ -120,18 +179,31 @@ async def _make(op: Record, wrapped: Callable[..., Awaitable[Any]]) -> None:
             settle(op, result)
 
 
-async def _awaited(op: Record, run: Run | None, result: Awaitable[Any]) -> Any:
+async def _awaited(op: Record, run: Run | None, result: Awaitable[Any], dropped: Dropped) -> Any:
     """Go on with an operation whose plain function returned an awaitable."""
-    held = enter(op)
+    before, held = get_context(), current.get()
     try:
         try:
-            settle(op, await result)
-        except BaseException as error:
-            shed(error)
-            op.error = error
-        await afinish(op, run)
-    finally:
-        restore(held)
+            dropped.hand = int
+            set_context(context_with(op.span, op.before))
+            current.set(op)
+            try:
+                settle(op, await result)
+            except BaseException as error:
+                shed(error)
+                op.error = error
+            await afinish(op, run)
+        finally:
+            try:
+                set_context(before)
+            finally:
+                current.set(held)
+    except BaseException as error:
+        op.ended = True
+        if not op.told and not op.handed:
+            reaper.put((interrupted, op, run, True, None, error))
+            await_end(op)
+        raise
     try:
         return outcome(op)
     except BaseException as error:

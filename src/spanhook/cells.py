@@ -54,22 +54,29 @@ class Cells:
 
     def _join(self) -> dict[Key, Vector]:
         cells: dict[Key, Vector] = {}
-        self._local.cells = cells
         with self._lock:
             self._fold()
             self._live.append((weakref.ref(threading.current_thread()), cells))
+        self._local.cells = cells  # at last, so that an interrupt before has it done once more
         return cells
 
     def _fold(self) -> None:
         """Add up what threads that have ended left behind, so that threads leave no trace of their own."""
         live: list[tuple[weakref.ref[threading.Thread], dict[Key, Vector]]] = []
+        ended: list[dict[Key, Vector]] = []
         for reference, cells in self._live:
             thread = reference()
             if thread is not None and thread.is_alive():
                 live.append((reference, cells))
             else:
-                self._add(self._folded, cells)
-        self._live = live
+                ended.append(cells)
+        if not ended:
+            return
+        folded = {key: list(vector) for key, vector in self._folded.items()}
+        for cells in ended:
+            self._add(folded, cells)
+        # In one go: an interrupt that comes between would have something counted twice, or never.
+        self._folded, self._live = folded, live
 
     def _add(self, into: dict[Key, Vector], cells: Mapping[Key, Vector]) -> None:
         for name, vector in list(cells.items()):

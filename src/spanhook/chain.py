@@ -8,6 +8,7 @@ import asyncio
 from collections.abc import Awaitable, Callable
 from typing import Any
 
+from spanhook.absorption import read
 from spanhook.async_library import is_being_cancelled, is_cancellation
 from spanhook.binding import AROUND, BEFORE, WRAP, Bound
 from spanhook.clock import clock
@@ -142,6 +143,8 @@ class Chain:
         rewritten, answered, answer = view._take()
         if rewritten is not None:
             op.rewrite(rewritten)
+            if op.gated is not None:
+                read(op)
             self._verdicts.record(bound, "modify", ", ".join(op.modified), spent)
             spent = 0  # counted
             if not again:

@@ -20,9 +20,13 @@ current: ContextVar[Record | InHook | None] = ContextVar("spanhook.operation", d
 
 
 def current_record() -> Record | None:
-    """The operation the caller runs inside, as the engine keeps it."""
+    """The operation the caller runs inside, as the engine keeps it; none that has ended but for its hooks."""
     found = current.get()
-    return found.op if isinstance(found, InHook) else found
+    if isinstance(found, InHook):
+        return found.op
+    while found is not None and found.ended:
+        found = found.parent
+    return found
 
 
 @dataclass(frozen=True, slots=True)

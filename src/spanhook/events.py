@@ -28,14 +28,22 @@ def tell(op: Record, logger: Logger, context: Context, mode: str, error_type: st
         error_type: What ``op`` failed with, if it did.
         in_full: Whether exceptions are told with their own words.
     """
-    for decision in op.decisions:
-        emit(logger, context, semconv.EVENT_DECISION, _decided(op, decision, mode, in_full))
+    for number, decision in enumerate(op.decisions):
+        emit(op, number, logger, context, semconv.EVENT_DECISION, _decided(op, decision, mode, in_full))
     if op.parent is None:
-        emit(logger, context, semconv.EVENT_RUN, _ran(op, error_type), _body(op))
+        emit(op, len(op.decisions), logger, context, semconv.EVENT_RUN, _ran(op, error_type), _body(op))
 
 
-def emit(logger: Logger, context: Context, name: str, attributes: dict[str, Any], body: Any = None) -> None:
-    """Emit one event; if it cannot be, that is counted."""
+def emit(
+    op: Record, number: int, logger: Logger, context: Context, name: str, attributes: dict[str, Any], body: Any = None
+) -> None:
+    """Emit one event about ``op``, unless it has been; if it cannot be, that is counted.
+
+    Args:
+        number: Which of those about ``op`` it is, in the order in which they are emitted.
+    """
+    if number < op.emitted:
+        return
     make_encodable(attributes)
     record = LogRecord(
         context=context,
@@ -44,6 +52,7 @@ def emit(logger: Logger, context: Context, name: str, attributes: dict[str, Any]
         attributes=attributes,
         body=body,
     )
+    op.emitted = number + 1
     try:
         logger.emit(record)
     except Exception as error:

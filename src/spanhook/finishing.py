@@ -4,24 +4,28 @@ import asyncio
 from collections.abc import Awaitable, Callable, Iterable, Iterator
 from concurrent.futures import wait
 from contextlib import nullcontext, suppress
-from contextvars import copy_context
+from contextvars import Context, copy_context
 from functools import partial
 from types import CoroutineType
 from typing import TYPE_CHECKING, Any
 
 from spanhook.accounting import account, tally
 from spanhook.async_library import running_loop, under_trio
+from spanhook.attached import set_context
 from spanhook.chain import Chain
+from spanhook.context import ambient
+from spanhook.current import current
 from spanhook.driving import astep, drive, step
 from spanhook.errors import internal
 from spanhook.hook import Reject
-from spanhook.lifecycle import begin, conclude, end, enter, outcome, restore
+from spanhook.lifecycle import begin, conclude, end, outcome
 from spanhook.loops import private_loops
 from spanhook.plain import pass_plain
 from spanhook.record import Record
 from spanhook.shape import Args, Following, Kwargs, Shape, Withheld
+from spanhook.spans import context_with
 from spanhook.subscription import publish
-from spanhook.threads import reaper
+from spanhook.threads import Dropped, reaper
 from spanhook.waiting import shielded
 
 if TYPE_CHECKING:
@@ -95,7 +99,7 @@ def _broken(op: Record, error: BaseException) -> bool:
 def finish(op: Record, run: Run | None) -> None:
     """Run what comes after the call and end the operation. Its context is current."""
     account(op)
-    if op.shape.follows is not None and (followers := _followers(op)):
+    if op.shape.follows is not None and not op.resumed and (followers := _followers(op)):
         drive(_follow(op, followers, is_async=False))
     if run is not None:
         try:
@@ -143,23 +147,32 @@ async def afinish(op: Record, run: Run | None) -> None:
         with shielded() if under_trio() else nullcontext():
             await _rest(op, run)
         return
-    task = loop.create_task(_rest(op, run))
+    task = loop.create_task(_rest(op, run, left(op, run)))
+    op.handed = True
     _apart.add(task)
     task.add_done_callback(_apart.discard)
     with suppress(asyncio.CancelledError):
         await asyncio.shield(task)
 
 
-async def _rest(op: Record, run: Run) -> None:
+async def _rest(op: Record, run: Run, dropped: Dropped | None = None) -> None:
     try:
-        if run.cr_frame is not None:
-            await astep(run)
-    except Exception as error:
-        internal.report("chain", error)
-    conclude(op)
-    if op.withheld is not None:
-        await _hand_out(op, is_async=True)
-    end(op)
+        if dropped is not None:
+            dropped.hand = int
+        try:
+            if run.cr_frame is not None:
+                await astep(run)
+        except Exception as error:
+            internal.report("chain", error)
+        conclude(op)
+        if op.withheld is not None:
+            await _hand_out(op, is_async=True)
+        end(op)
+    except BaseException as error:
+        if not op.told:
+            reaper.put((interrupted, op, run, True, None, error))
+            await_end(op)
+        raise
 
 
 # ------------------------------------------------------------------------------- what leaves by other ways
@@ -248,19 +261,31 @@ async def _instantly(following: Following, *, is_async: bool) -> Any:
         Reject: It was refused, and nothing stands in its place.
     """
     op = begin(following.shape, following.instance, (), {})
-    if not isinstance(op, Record):
+    if op is None or op.absorbed is True:
         return None
-    held = enter(op)
+    run: Run | None = None
     try:
-        run = start(op, is_async=is_async, direct=partial(_called, op) if is_async else None)
-        if await apasses(op, run) if is_async else passes(op, run):
-            op.called = True
-        if is_async:
-            await afinish(op, run)
-        else:
-            finish(op, run)
-    finally:
-        restore(held)
+        try:
+            set_context(context_with(op.span, op.before))
+            current.set(op)
+            run = start(op, is_async=is_async, direct=partial(_called, op) if is_async else None)
+            if await apasses(op, run) if is_async else passes(op, run):
+                op.called = True
+            if is_async:
+                await afinish(op, run)
+            else:
+                finish(op, run)
+        finally:
+            try:
+                set_context(op.before)
+            finally:
+                current.set(op.held)
+    except BaseException as error:
+        op.ended = True
+        if not op.told and not op.handed:
+            reaper.put((interrupted, op, run, is_async, None, error))
+            await_end(op)
+        raise
     return outcome(op)
 
 
@@ -271,30 +296,68 @@ async def _called(op: Record) -> None:
 # ---------------------------------------------------------------------------------- what nobody waits for
 
 
+def await_end(op: Record) -> None:
+    """See to it that the reaper ends ``op``, which it was given, before it tells of the run around."""
+    op.loosen()
+    reaper.start()
+
+
+def left(op: Record, run: Run | None) -> Dropped:
+    """What ends ``op`` if a coroutine that was to do so is dropped before it has begun."""
+    reaper.start()
+    return Dropped(partial(reaper.put, (interrupted, op, run, True, None, GeneratorExit())))
+
+
 def orphan(op: Record, run: Run | None, *, is_async: bool, loop: asyncio.AbstractEventLoop | None = None) -> None:
     """Have an operation ended whose caller is gone, on the reaper's thread.
 
     Async hooks of an async call run on its ``loop`` if that is still running, else on spanhook's own.
     """
-    op.root.loose = True
+    op.loosen()
     context = copy_context()
     if reaper.here():
         context.run(_finish_alone, op, run, is_async, loop)
     else:
-        reaper.put(lambda: context.run(_finish_alone, op, run, is_async, loop))
+        op.handed = True
+        reaper.put((context.run, _finish_alone, op, run, is_async, loop))
+
+
+def interrupted(
+    op: Record, run: Run | None, is_async: bool, loop: asyncio.AbstractEventLoop | None, error: BaseException
+) -> None:
+    """See an operation through whose driver was interrupted by ``error``, on the reaper's thread.
+
+    It had got somewhere, perhaps to the middle of its end; what was done is not done again.
+    """
+    if op.told:
+        return
+    op.ends_again()
+    if not op.end_ns and op.error is None:
+        op.error = error
+    try:
+        Context().run(_finish_alone, op, run, is_async, loop)
+    except Exception as again:
+        if internal.fatal:  # it has been raised where it happened
+            return
+        conclude(op)
+        end(op)
+        if type(again) is not type(error):
+            raise
 
 
 def _finish_alone(op: Record, run: Run | None, is_async: bool, loop: asyncio.AbstractEventLoop | None) -> None:
-    held = enter(op)
-    try:
-        if run is None or not is_async:
-            finish(op, run)
-            return
+    """See an operation through in a context of its own."""
+    set_context(context_with(op.span, op.before))
+    current.set(op)
+    ambient.set(op.ambient)
+    if op.end_ns:
+        end(op)
+    elif run is None or not is_async:
+        finish(op, run)
+    else:
         account(op)
         if loop is None or not loop.is_running() or not _rested_on(loop, op, run):
             asyncio.run_coroutine_threadsafe(_rest(op, run), private_loops.get().loop).result(30.0)
-    finally:
-        restore(held)
 
 
 def _rested_on(loop: asyncio.AbstractEventLoop, op: Record, run: Run) -> bool:

@@ -6,6 +6,7 @@ A ``Hook`` *is* a ``SpanProcessor``: it may be given to ``spanhook.instrument`` 
 
 import weakref
 from collections.abc import Callable, Collection, Iterable, Iterator
+from functools import partial
 from typing import Any, Literal, TypedDict
 
 from opentelemetry.context import Context
@@ -98,7 +99,7 @@ def own(reject: Reject) -> Reject:
     if known in _raised:
         twin.__traceback__ = twin.__cause__ = twin.__context__ = None
     else:
-        _raised[known] = weakref.ref(reject, lambda _: _raised.pop(known, None))
+        _raised[known] = weakref.ref(reject, partial(_raised.pop, known))  # of C, as an interrupt in it would be lost
     reject.__traceback__ = reject.__cause__ = reject.__context__ = None
     return twin
 

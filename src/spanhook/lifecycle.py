@@ -3,21 +3,18 @@
 Who makes the call, and how it is waited for, is not known here; see ``calls`` and ``streams``.
 """
 
-from collections.abc import Callable, Generator
-from contextlib import contextmanager
-from functools import partial
+from collections.abc import Callable
 from typing import Any
 
-from opentelemetry.context import Context
 from opentelemetry.trace import INVALID_SPAN, get_current_span
 
 from spanhook import semconv
-from spanhook.absorption import Absorbed, absorbed
+from spanhook.absorption import Absorbed, Part, absorbed, read
 from spanhook.accounting import tally
 from spanhook.async_library import is_cancellation
-from spanhook.attached import get_context, set_context
+from spanhook.attached import get_context
 from spanhook.clock import clock
-from spanhook.context import NOBODY, ambient
+from spanhook.context import ambient
 from spanhook.control import control
 from spanhook.current import InHook, current
 from spanhook.encoding import make_encodable
@@ -28,7 +25,6 @@ from spanhook.registry import Registry
 from spanhook.reporting import report
 from spanhook.semconv import Kind
 from spanhook.shape import OPERATION_NAMES, Args, Kwargs, Shape
-from spanhook.spans import context_with
 from spanhook.subscription import publish
 from spanhook.telemetry import telemetry
 from spanhook.threads import reaper
@@ -41,8 +37,6 @@ listeners: list[Callable[[Record], None]] = []
 
 foreign: dict[int, Record] = {}
 """Operations that spans of other instrumentations stand for, by span id; see ``processor``."""
-
-Held = tuple[Context, Record | InHook | None]
 
 
 class RunStopped(BaseException):
@@ -97,7 +91,7 @@ def begin(shape: Shape, instance: Any, args: Args, kwargs: Kwargs) -> Record | A
         if held is parent and parent.shape.model_layer:
             transport = absorbed(parent, shape, instance, args, kwargs, attributes)
             if transport is not None:
-                return transport
+                return None if isinstance(transport, Part) else transport
         while parent is not None and parent.ended:
             latch = latch or parent.latch
             parent = parent.parent
@@ -105,6 +99,7 @@ def begin(shape: Shape, instance: Any, args: Args, kwargs: Kwargs) -> Record | A
     if parent is None and foreign:
         parent = foreign.get(get_current_span(before).get_span_context().span_id)
     op = Record(shape, attributes, instance, args, kwargs, parent, ambient.get(), before, clock.now())
+    op.held = held
     operation = attributes.get(semconv.GEN_AI_OPERATION_NAME)
     if operation is None:
         operation = attributes[semconv.GEN_AI_OPERATION_NAME] = OPERATION_NAMES.get(kind, kind)
@@ -114,6 +109,8 @@ def begin(shape: Shape, instance: Any, args: Args, kwargs: Kwargs) -> Record | A
     if plan is not None:
         op.plan = plan
         op.coverage = "enforced" if plan.hooked else "observed"
+        if shape.model_layer:
+            read(op)
     elif in_hook:
         op.in_hook = True
     if kind == "agent.invoke":
@@ -124,17 +121,17 @@ def begin(shape: Shape, instance: Any, args: Args, kwargs: Kwargs) -> Record | A
         op.trusts_baggage = True
     if shape.identity is not None:
         _identify(op)
-    try:
+    if not in_hook:
+        latch = latch or op.root.latch  # of a run that has ended, too: what it started may outlive it
+        if latch is not None:
+            op.error = again(latch)
+    try:  # at last: an interrupt before it leaves nothing behind, and after it nothing is called
         op.span = telemetry.opener.open(
             f"{operation} {target}" if target else operation, before, shape.span_kind, attributes
         )
     except Exception as error:
         internal.report("span.start", error, lost=1)
         op.span = INVALID_SPAN
-    if not in_hook:
-        latch = latch or op.root.latch  # of a run that has ended, too: what it started may outlive it
-        if latch is not None:
-            op.error = again(latch)
     return op
 
 
@@ -155,40 +152,6 @@ def opens(shape: Shape, instance: Any) -> bool:
         return False
     op.opened = True
     return op.called and not op.ended
-
-
-def enter(op: Record) -> Held:
-    """Make ``op`` and its span current; returns what ``restore`` needs."""
-    held = current.get()
-    set_context(context_with(op.span, op.before))
-    current.set(op)
-    return op.before, held
-
-
-def restore(held: Held) -> None:
-    """Put back what was current. Values are set rather than reset by token, so it never fails and never logs."""
-    set_context(held[0])
-    current.set(held[1])
-
-
-@contextmanager
-def standing_in(held: Record | InHook | None) -> Generator[None]:
-    """Have ``held`` current for code that a framework runs for it elsewhere, such as in a task that serves many runs.
-
-    What ends a run is raised as the plain rejection, which the framework hands to whoever waits for it.
-    """
-    before, identity = (get_context(), current.get()), ambient.get()
-    op = held.op if isinstance(held, InHook) else held
-    set_context(Context() if op is None else context_with(op.span, op.before))
-    current.set(held)
-    ambient.set(NOBODY if op is None else op.ambient)
-    try:
-        yield
-    except RunStopped as stopped:
-        raise stopped.reject from None
-    finally:
-        restore(before)
-        ambient.set(identity)
 
 
 # ----------------------------------------------------------------------------------------------- outcome
@@ -266,16 +229,20 @@ def end(op: Record) -> None:
     """End the span and report the operation, exactly once."""
     if not op.ends():
         return
-    op.end_ns = clock.now()
+    op.end_ns = op.end_ns or clock.now()
     op.ended = True
-    if op.plan is not None and op.plan.heard:
+    if op.plan is not None and op.plan.heard and not op.published:
+        op.published = True
         publish(op, op.phase, tally)
-    if op.decisions:
-        op.root.__dict__.setdefault("run_decisions", []).extend(one.decision for one in op.decisions)
+    if op.decisions and not op.summed:
+        decided, all_decided = [one.decision for one in op.decisions], op.root.__dict__.setdefault("run_decisions", [])
+        op.summed = True
+        all_decided.extend(decided)
     if op.loose and op.parent is None and not reaper.here():
         # What was dropped inside of the run is told of first, and so is counted in it.
         op.end_time_ns = clock.wall()
-        reaper.put(partial(_tell, op))
+        op.handed = True
+        reaper.put((_tell, op))
     else:
         _tell(op)
 
@@ -285,11 +252,13 @@ def _tell(op: Record) -> None:
         report(op, telemetry)
     except Exception as error:
         internal.report("report", error, lost=1)
-    for listener in listeners:
+    for listener in listeners[op.heard :] if op.heard else listeners:
         try:
             listener(op)
         except Exception as error:
             internal.report("listener", error)
+        op.heard += 1
+    op.told = True
 
 
 def outcome(op: Record) -> Any:

@@ -14,20 +14,23 @@ from opentelemetry.trace import StatusCode
 from spanhook import semconv
 from spanhook.absorption import absorbed_span, span_ended
 from spanhook.accounting import account
+from spanhook.attached import get_context, set_context
 from spanhook.clock import clock
 from spanhook.context import ambient
 from spanhook.current import InHook, current
 from spanhook.errors import internal
-from spanhook.finishing import Run, finish, passes, start
+from spanhook.finishing import Run, await_end, finish, interrupted, passes, start
 from spanhook.foreign import described, usage_of
 from spanhook.hook import Reject, again
-from spanhook.lifecycle import RunStopped, conclude, end, enter, foreign, restore
+from spanhook.lifecycle import RunStopped, conclude, end, foreign
 from spanhook.record import Record
 from spanhook.registry import Plan
 from spanhook.reporting import mark
 from spanhook.semconv import Kind
 from spanhook.shape import OPERATION_NAMES, Args, Kwargs, Shape
+from spanhook.spans import context_with
 from spanhook.telemetry import telemetry
+from spanhook.threads import reaper
 
 
 def _known(_instance: Any, _args: Args, _kwargs: Kwargs) -> dict[str, Any]:
@@ -75,7 +78,7 @@ class Live:
         op = Record(_SHAPES[kind], attributes, None, (), {}, parent, ambient.get(), before, clock.now())
         op.agent = op.name if kind == "agent.invoke" else parent.agent if parent is not None else ""
         attributes.setdefault(semconv.GEN_AI_OPERATION_NAME, OPERATION_NAMES.get(kind, kind))
-        op.span, op.foreign, op.spans = span, True, {scope: 0}
+        op.span, op.foreign, op.spans, op.held = span, True, {scope: 0}, held
         if isinstance(held, InHook) or (parent is not None and parent.in_hook):
             op.in_hook = True
         elif plan:
@@ -96,15 +99,26 @@ class Live:
 
     def gate(self, op: Record) -> None:
         """Run the gates; what came of them stands in ``op.error``. Where they refuse, ``on_error`` hooks have run."""
-        held = enter(op)
+        run: Run | None = None
         try:
-            run = start(op, is_async=False)
-            if passes(op, run):
-                self._runs[op.span.get_span_context().span_id] = run
-            else:
-                conclude(op)
-        finally:
-            restore(held)
+            try:
+                set_context(context_with(op.span, op.before))
+                current.set(op)
+                run = start(op, is_async=False)
+                if passes(op, run):
+                    self._runs[op.span.get_span_context().span_id] = run
+                else:
+                    conclude(op)
+            finally:
+                try:
+                    set_context(op.before)
+                finally:
+                    current.set(op.held)
+        except BaseException as error:
+            op.ended = True
+            reaper.put((interrupted, op, run, False, None, error))
+            await_end(op)
+            raise
         op.called = True  # it may be made whatever the gates say
 
     def attempted(self, op: Record) -> None:
@@ -157,21 +171,34 @@ class Live:
         if around is not None:
             span_ended(around, scope_of(span), usage_of(attributes), failed=failed)
             return
-        op = foreign.pop(span_id, None)
+        op = foreign.get(span_id)
         run = self._runs.pop(span_id, None)
         if op is None or op.ended:
             return
-        op.attributes.update(described(attributes))
-        op.end_attributes = attributes
-        op.error = ForeignError(span.status.description or "") if failed else None
-        op.own_usage = usage_of(attributes)
-        if op.coverage is not None and not op.decided:
-            op.coverage = "observed"
-        held = enter(op)
+        before, held = get_context(), current.get()
         try:
-            finish(op, run)
-        finally:
-            restore(held)
+            try:
+                foreign.pop(span_id, None)
+                op.attributes.update(described(attributes))
+                op.end_attributes = attributes
+                op.error = ForeignError(span.status.description or "") if failed else None
+                op.own_usage = usage_of(attributes)
+                if op.coverage is not None and not op.decided:
+                    op.coverage = "observed"
+                set_context(context_with(op.span, op.before))
+                current.set(op)
+                finish(op, run)
+            finally:
+                try:
+                    set_context(before)
+                finally:
+                    current.set(held)
+        except BaseException as error:
+            op.ended = True
+            if not op.told and not op.handed:
+                reaper.put((interrupted, op, run, False, None, error))
+                await_end(op)
+            raise
 
 
 def leaves_with(error: BaseException | None, refusal: BaseException) -> bool:

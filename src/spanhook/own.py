@@ -17,7 +17,9 @@ def nest(op: Record) -> None:
     around = op.parent
     while around is not None and around.in_hook == op.in_hook:
         if around.kind == "llm.call":
-            around.__dict__.setdefault("nested", []).append(op)
+            nested = around.__dict__.setdefault("nested", [])
+            if not op.resumed or op not in nested:
+                nested.append(op)
             return
         around = around.parent
 
@@ -66,7 +68,8 @@ def _is_theirs(op: Record, nested: Iterable[Record]) -> bool:
     for one in nested:
         theirs.add(one.usage)
     alike = theirs.input_tokens == used.input_tokens and theirs.output_tokens == used.output_tokens
-    return alike and not op.transported
+    is_summed = op.shape.model_layer or op.foreign  # what a client tells comes from its server
+    return alike and is_summed and not op.transported
 
 
 def _marks(op: Record) -> set[Any]:

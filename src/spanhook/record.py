@@ -46,14 +46,20 @@ class Record:
         given: Ids that the library knows.
         plan: The hooks of its kind; ``None`` where there are none.
         answer: What a hook answered with, as it gave it.
+        held: What was current where it began.
         called: The call was made, or has begun.
         opened: The stream that its call begins with has been made.
         decided: A hook refused this very operation.
-        loose: Something inside was left for the reaper to end, which it does before it tells of the run.
+        ended: Nobody sees it through any more: it has come to its end, or whoever did was interrupted. From then on
+            it is nobody's current operation, whatever stands there.
+        told: Nothing is left to be told of it.
+        handed: Somebody else is about to end it or to tell of it: the reaper, or a task of its own.
+        loose: What inside of the run may be left for the reaper to end, which it does before it tells of the run.
         foreign: It stands for a span of another instrumentation.
         undescribed: What it is about could not be read.
         routed: Its model calls others, which are counted themselves, and used nothing else.
         nested: The model calls directly inside of it that have been counted.
+        gated: What its request carried when the gates were asked, where there are any.
         carried: What its transport has yet to carry, by layer; see ``absorption``.
         transported: A transport of its own has answered.
         transport_usage: What that told that it used.
@@ -66,10 +72,15 @@ class Record:
         spilt: Some of that left all the same.
         returned_ns: When the call had returned, or its stream had ended; 0 before.
         state: What its hooks share.
+        owed, owing: What it used, and the operation around that has still to be told of it.
+        published, summed, marked, described, measured, emitted, heard: How far it has got with telling of its end;
+            should an interrupt stop that, the reaper goes on from there, so that nothing is told twice.
+        resumed: It has done so.
         view: The one for everybody who only reads it, as long as somebody does.
         raw: What a tool returned before the framework made a message of it.
     """
 
+    absorbed: Literal[False] = False
     phase: Phase = "pre"
     result: Any = None
     error: BaseException | None = None
@@ -83,6 +94,7 @@ class Record:
     plan: Any = None
     coverage: Coverage | None = None
     answer: Any = None
+    held: Any = None
     called = False
     opened = False
     accounted = False
@@ -92,7 +104,8 @@ class Record:
     abandoned = False
     decided = False
     ended = False
-    loose = False
+    told = handed = False
+    loose: "set[Record] | tuple[()]" = ()
     foreign = False
     undescribed = False
     routed = False
@@ -113,6 +126,11 @@ class Record:
     attempts: "list[Callable[[BaseException | None], None]] | None" = None
     mark: Any = None
     overheard: list[Chunks] | None = None
+    owed: tuple[str, Usage | None] | None = None
+    owing: "Record | None" = None
+    published = summed = described = measured = resumed = False
+    marked = emitted = heard = 0
+    gated: list[str | None] | None = None
     carried: dict[str, list[str | None]] | None = None
     nested: "list[Record] | None" = None
     latch: Any = None
@@ -264,9 +282,24 @@ class Record:
             self.attributes[semconv.GEN_AI_REQUEST_MODEL] = rewritten.model
             self.span.set_attribute(semconv.GEN_AI_REQUEST_MODEL, encodable(rewritten.model))
 
+    def loosen(self) -> None:
+        """Have the end of the run told of by the reaper, which may have to end this one before."""
+        self.root.__dict__.setdefault("loose", set()).add(self)
+
+    def fasten(self) -> None:
+        """It has come to its end by itself after all."""
+        loose = self.root.loose
+        if loose:
+            loose.discard(self)
+
     def ends(self) -> bool:
         """Whether this is the first time that it is asked, whichever threads ask."""
         return next(self._ends) == 0
+
+    def ends_again(self) -> None:
+        """Its end was interrupted, and is gone on with by somebody else."""
+        self.resumed, self.ended = True, False
+        self._ends = count()
 
     def shared(self) -> dict[str, Any]:
         """What its hooks share."""

@@ -58,7 +58,7 @@ class Remote:
         self._task: asyncio.Task[Any] | None = None
         self._paused: asyncio.Future[Any] | None = None
         self._since: float | None = None
-        self._lost = self._spent = 0.0
+        self._lost = self._spent = self._posted = 0.0
         self.result: Any = None
         self.error: BaseException | None = None
 
@@ -70,7 +70,7 @@ class Remote:
 
     def _post(self, home: OwnLoop) -> None:
         # Whoever takes the ticket decides: the loop begins the coroutine, or the caller takes it elsewhere.
-        self._home, self._ticket = home, [home]
+        self._home, self._ticket, self._posted = home, [home], monotonic()
         home.call(self._begin, self._ticket)
 
     async def wait(self, seconds: float | None) -> str:
@@ -88,7 +88,7 @@ class Remote:
                 return self._message
             now = monotonic()
             if not self._task and self._ticket:
-                self._elsewhere(now - asked)
+                self._elsewhere(now, now - asked)
             elif self._own(now) >= limit or now - asked >= limit + PATIENCE_S:
                 self._stuck(now)
                 raise TimeoutError
@@ -101,13 +101,13 @@ class Remote:
             return self._spent
         return self._spent + now - self._since - (self._home.lost(now, self) - self._lost)
 
-    def _elsewhere(self, waited: float) -> None:
+    def _elsewhere(self, now: float, waited: float) -> None:
         """It has not begun: where something blocks its loop, have another begin it."""
         home = self._home
         if home is None:
             return
         if home.free:
-            if waited < SILENCE_S:
+            if now - self._posted < SILENCE_S:
                 return
             home.give_up("a callback")
         another = private_loops.get()

@@ -30,12 +30,19 @@ _CLIENT_ATTRIBUTES = (
 
 
 def report(op: Record, telemetry: Telemetry) -> None:
-    """End the span of ``op``, record its histograms and emit its events; what fails of it costs none of the rest."""
+    """End the span of ``op``, record its histograms and emit its events; what fails of it costs none of the rest.
+
+    What an interrupt has stopped is gone on with when it is called again.
+    """
+    failed = None
     try:
         _report(op, telemetry)
-    finally:
-        if not op.foreign:
-            op.span.end(op.end_time_ns)
+    except Exception as error:
+        failed = error
+    if not op.foreign and (not op.resumed or op.span.is_recording()):
+        op.span.end(op.end_time_ns)
+    if failed is not None:
+        raise failed
 
 
 def _report(op: Record, telemetry: Telemetry) -> None:
@@ -44,22 +51,25 @@ def _report(op: Record, telemetry: Telemetry) -> None:
     if telemetry.span_content or (telemetry.event_content and logger is not None):
         kept = content.captured(op)
     try:
-        if span.is_recording():
+        if not op.described and span.is_recording():
             _describe(op, kept if telemetry.span_content else None, telemetry.error_messages)
     except Exception as error:
         internal.report("report.span", error, lost=1)
+    op.described = True
     if instruments is None and logger is None:
         return
     context, error_type = set_span_in_context(span), _error_type(op) if op.phase == "error" else None
-    if instruments is not None and not op.foreign:
+    if instruments is not None and not op.foreign and not op.measured:
         try:
+            op.measured = True
             _measure(op, instruments, context, error_type)
         except Exception as error:
             internal.report("report.metrics", error, lost=1)
     if logger is not None:
         events.tell(op, logger, context, telemetry.settings.mode, error_type, telemetry.error_messages)
         if kept and telemetry.event_content:
-            events.emit(logger, context, semconv.EVENT_INFERENCE_DETAILS, _client(op, None), content.as_body(kept))
+            details = _client(op, None), content.as_body(kept)
+            events.emit(op, len(op.decisions) + 1, logger, context, semconv.EVENT_INFERENCE_DETAILS, *details)
 
 
 def _describe(op: Record, kept: dict[str, Any] | None, in_full: bool) -> None:
@@ -112,8 +122,10 @@ def _decided(op: Record, in_full: bool) -> dict[str, Any]:
 
 
 def _tell_decisions(op: Record, in_full: bool) -> None:
-    for decision in op.decisions:
-        op.span.add_event(semconv.EVENT_DECISION, events.decision_attributes(decision, in_full), decision.time_ns)
+    for decision in op.decisions[op.marked :]:
+        attributes = events.decision_attributes(decision, in_full)
+        op.marked += 1
+        op.span.add_event(semconv.EVENT_DECISION, attributes, decision.time_ns)
 
 
 def mark(op: Record, telemetry: Telemetry) -> None:
@@ -196,8 +208,8 @@ def _fail(op: Record, in_full: bool) -> None:
     if in_full:
         attributes[semconv.EXCEPTION_MESSAGE] = encodable(words(error))
     attributes[semconv.EXCEPTION_STACKTRACE] = encodable(stack(error, in_full=in_full))
-    span.add_event(semconv.EVENT_EXCEPTION, attributes)
     span.set_status(Status(StatusCode.ERROR, encodable(described(error, in_full=in_full))))
+    span.add_event(semconv.EVENT_EXCEPTION, attributes)
 
 
 def _error_type(op: Record) -> str:

@@ -416,7 +416,7 @@ class Outlet:
     Attributes:
         module, name: Which.
         wanted: Called with the plans by kind; whether there are hooks that may decide about what leaves, without which
-            it is not wrapped, as ``module:function``.
+            it is not wrapped, as ``module:function``; it must not import the library, which may be on its way in.
         hold: Called with ``(function, args, kwargs)``; true if it is not to be called now, as ``module:function``.
         is_async: It is a coroutine function.
         optional: Absent in some supported versions.

@@ -284,13 +284,13 @@ class Opener:
         """Whether no processor does more than read what has ended; looked at again whenever one was added."""
         processors = getattr(tracer.span_processor, "_span_processors", None)
         if processors is not self._processors:
-            self._processors = processors
             self._heard = (processors is None or type(tracer.span_processor) not in _FORWARDING) or any(
                 type(one).on_start not in _QUIET
                 or type(one).on_end not in _READERS
                 or getattr(type(one), "_on_ending", None) not in _QUIET_ENDINGS
                 for one in processors
             )
+            self._processors = processors  # at last: an interrupt before has it looked at again
         return not self._heard and processors is not None
 
 

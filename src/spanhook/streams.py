@@ -8,20 +8,21 @@ hand; see ``proxies`` for what is handed to the consumer.
 import asyncio
 from collections import deque
 from collections.abc import Callable, Iterable
+from functools import partial
+from itertools import count
 from typing import Any
 
 from opentelemetry.context import Context
 
-from spanhook.absorption import Absorbed
 from spanhook.async_library import running_loop
 from spanhook.attached import get_context, set_context
 from spanhook.clock import clock
 from spanhook.current import current
 from spanhook.driving import drive
 from spanhook.errors import internal
-from spanhook.finishing import Run, afinish, apasses, finish, orphan, passes, prepared, start
+from spanhook.finishing import Run, afinish, apasses, await_end, finish, orphan, passes, prepared, start
 from spanhook.hook import Reject
-from spanhook.lifecycle import Held, begin, enter, outcome, restore, returned, told
+from spanhook.lifecycle import begin, outcome, returned, told
 from spanhook.record import Record
 from spanhook.shape import REPLACEABLE, Args, Body, Chunks, Kwargs, Shape
 from spanhook.spans import context_with
@@ -31,6 +32,15 @@ from spanhook.tracebacks import shed
 
 END: Any = object()
 """What a step returns when there is nothing more; ``Track.value`` is then the generator's return value."""
+
+
+class Nothing:
+    """The track of no stream."""
+
+    hand = int
+
+
+NOTHING = Nothing()
 
 _unfinished: set[Run] = set()
 """Strong references to the hooks of streams under way. Of a stream in a reference cycle the garbage collector would
@@ -48,6 +58,7 @@ class Track:
     Attributes:
         plain: Nothing is tracked: it is no operation of its own, or the operation has ended.
         dead: The source must never be stepped, because a hook refused or answered the call.
+        hand: Called when the consumer drops the stream, which a finalizer does: a function of C.
     """
 
     __slots__ = (
@@ -55,10 +66,12 @@ class Track:
         "_buffer",
         "_chunks",
         "_context",
+        "_ends",
         "_loop",
         "_run",
         "call",
         "dead",
+        "hand",
         "is_async",
         "op",
         "plain",
@@ -72,6 +85,8 @@ class Track:
         self.op: Record | None = None
         self.call: tuple[Callable[..., Any], Any, Args, Kwargs] | None = None
         self.plain = self.dead = False
+        self.hand: Callable[[], Any] = int
+        self._ends = count()
         self.value: Any = None
         self._run: Run | None = None
         self._answer: Callable[[Any], Iterable[Any]] | None = None
@@ -88,6 +103,7 @@ class Track:
 
     def adopt(self, op: Record, run: Run | None, body: Body | None = None) -> None:
         """Go on with an operation whose call has returned the stream; its context is current."""
+        self.op = op
         self._hold(run)
         op.result = None
         if body is not None:
@@ -99,6 +115,9 @@ class Track:
     def _prepare(self, op: Record) -> None:
         self.op = op
         reaper.start()
+        if op.parent is not None:
+            op.loosen()
+        self.hand = partial(reaper.put, (Track._dropped, self))
         op.streamed = op.kind in REPLACEABLE
         if self.is_async and op.plan is not None:
             self._loop = running_loop()
@@ -129,27 +148,41 @@ class Track:
         make, instance, args, kwargs = self.call
         self.call = None
         op = begin(self.shape, instance, args, kwargs)
-        if op is None or isinstance(op, Absorbed):
+        if op is None or op.absorbed is True:
             self.plain = True
             return
-        self._context = context_with(op.span, op.before)
-        self._prepare(op)
-        held = self._enter()
         try:
-            run = self._hold(start(op, is_async=self.is_async))
-            if await apasses(op, run) if self.is_async else passes(op, run):
-                op.called = True
-                call = op.args, op.kwargs
-                op.args, op.kwargs = prepared(self.shape, instance, *call)
-                if op.modified or op.kwargs is not call[1]:
-                    self.source = make(*op.args, **op.kwargs)
-                return
-            self.dead = True
-            await self._finish(op)
-            if op.error is None:
-                self._buffer = self._answer_chunks(op)
-        finally:
-            self._leave(held)
+            try:
+                self._context = context_with(op.span, op.before)
+                set_context(self._context)
+                current.set(op)
+                self._prepare(op)
+                run = self._hold(start(op, is_async=self.is_async))
+                if await apasses(op, run) if self.is_async else passes(op, run):
+                    op.called = True
+                    call = op.args, op.kwargs
+                    op.args, op.kwargs = prepared(self.shape, instance, *call)
+                    if op.modified or op.kwargs is not call[1]:
+                        self.source = make(*op.args, **op.kwargs)
+                    return
+                self.dead = True
+                await self._finish(op)
+                if op.error is None:
+                    self._buffer = self._answer_chunks(op)
+            finally:
+                try:
+                    self._context = get_context()
+                finally:
+                    try:
+                        set_context(op.before)
+                    finally:
+                        current.set(op.held)
+        except BaseException as error:
+            if not op.told and not op.handed:
+                self.plain, op.ended = not self.dead, True
+                reaper.put((Track._interrupted, self, op, error))
+                await_end(op)
+            raise
         outcome(op)
 
     def _answer_chunks(self, op: Record) -> deque[Any]:
@@ -185,41 +218,77 @@ class Track:
         return await self._next(op, method, args)
 
     async def _next(self, op: Record, method: str, args: tuple[Any, ...]) -> Any:
-        while True:
-            held = self._enter()
-            try:
-                chunk = getattr(self.source, method)(*args)
-                if self.is_async:
-                    chunk = await chunk
-            except BaseException as error:
-                return await self._stopped(op, error)
-            finally:
-                self._leave(held)
-            if self._took(op, chunk):
-                if self._ends_here():
-                    await self._finish(op)
-                    outcome(op)
-                return chunk
-            method, args = ("__anext__", ()) if self.is_async else ("__next__", ())
+        try:
+            while True:
+                context = self._context
+                held = None if context is None else (get_context(), current.get())
+                try:
+                    if context is not None:
+                        set_context(context)
+                        current.set(op)
+                    chunk = getattr(self.source, method)(*args)
+                    if self.is_async:
+                        chunk = await chunk
+                except BaseException as error:
+                    return await self._stopped(op, error)
+                finally:
+                    if held is not None:
+                        try:
+                            self._context = get_context()
+                        finally:
+                            try:
+                                set_context(held[0])
+                            finally:
+                                current.set(held[1])
+                if self._took(op, chunk):
+                    if self._ends_here():
+                        await self._finish(op)
+                        outcome(op)
+                    return chunk
+                method, args = ("__anext__", ()) if self.is_async else ("__next__", ())
+        except BaseException as error:
+            if not op.told and not op.handed:
+                self.plain, op.ended = not self.dead, True
+                reaper.put((Track._interrupted, self, op, error))
+                await_end(op)
+            raise
 
     def take(self) -> Any:
         """``step("__next__")`` of a sync stream, without a coroutine once it is under way."""
         op = self.op
         if op is None or self.dead or self._buffer is not None or self._held_back(op):
             return drive(self.step("__next__"))
-        while True:
-            held = self._enter()
-            try:
-                chunk = self.source.__next__()
-            except BaseException as error:
-                return drive(self._stopped(op, error))
-            finally:
-                self._leave(held)
-            if self._chunks is None or self._took(op, chunk):
-                if self._ends_here():
-                    drive(self._finish(op))
-                    outcome(op)
-                return chunk
+        try:
+            while True:
+                context = self._context
+                held = None if context is None else (get_context(), current.get())
+                try:
+                    if context is not None:
+                        set_context(context)
+                        current.set(op)
+                    chunk = self.source.__next__()
+                except BaseException as error:
+                    return drive(self._stopped(op, error))
+                finally:
+                    if held is not None:
+                        try:
+                            self._context = get_context()
+                        finally:
+                            try:
+                                set_context(held[0])
+                            finally:
+                                current.set(held[1])
+                if self._chunks is None or self._took(op, chunk):
+                    if self._ends_here():
+                        drive(self._finish(op))
+                        outcome(op)
+                    return chunk
+        except BaseException as error:
+            if not op.told and not op.handed:
+                self.plain, op.ended = not self.dead, True
+                reaper.put((Track._interrupted, self, op, error))
+                await_end(op)
+            raise
 
     def _ends_here(self) -> bool:
         """Whether the chunk that has come is the last, and its consumer may never ask whether there is another."""
@@ -274,21 +343,6 @@ class Track:
             internal.report("extract.chunk", error, lost=1)
             return True
 
-    def _enter(self) -> Held | None:
-        """Make what the last step left current; nothing where steps run none of the application's code."""
-        context = self._context
-        if context is None:
-            return None
-        held = (get_context(), current.get())
-        set_context(context)
-        current.set(self.op)
-        return held
-
-    def _leave(self, held: Held | None) -> None:
-        if held is not None:
-            self._context = get_context()
-            restore(held)
-
     # ------------------------------------------------------------------------------------------- end
 
     async def close(self, method: str, *args: Any, of: Any = None) -> Any:
@@ -299,41 +353,68 @@ class Track:
             self.plain = self.plain or op is None
             result = getattr(closed, method)(*args)
             return await result if self.is_async and hasattr(result, "__await__") else result
-        held = self._enter()
+        result, context = None, self._context
         try:
-            result = None
+            held = None if context is None else (get_context(), current.get())
             try:
-                result = getattr(closed, method)(*args)
-                if self.is_async and hasattr(result, "__await__"):
-                    result = await result
-            except BaseException as error:
-                shed(error)
-                op.error = error
-            op.abandoned = self._early()
-            await self._finish(op)
-        finally:
-            self._leave(held)
+                if context is not None:
+                    set_context(context)
+                    current.set(op)
+                try:
+                    result = getattr(closed, method)(*args)
+                    if self.is_async and hasattr(result, "__await__"):
+                        result = await result
+                except BaseException as error:
+                    shed(error)
+                    op.error = error
+                op.abandoned = self._early()
+                await self._finish(op)
+            finally:
+                if held is not None:
+                    try:
+                        set_context(held[0])
+                    finally:
+                        current.set(held[1])
+        except BaseException as error:
+            if not op.told and not op.handed:
+                self.plain, op.ended = not self.dead, True
+                reaper.put((Track._interrupted, self, op, error))
+                await_end(op)
+            raise
         outcome(op)
         return result
 
     async def _finish(self, op: Record) -> None:
+        if next(self._ends):  # it was dropped, while something that belongs to it is closed
+            return
         self.plain = not self.dead
-        if self._run is not None:
-            _unfinished.discard(self._run)
         returned(op)
         self._read(op)
-        held = None
-        if self._context is None and self._run is not None:  # hooks need the context that steps went without
-            held = (get_context(), current.get())
-            enter(op)
+        # Hooks need the context that steps went without.
+        held = (get_context(), current.get()) if self._context is None and self._run is not None else None
         try:
+            if held is not None:
+                set_context(context_with(op.span, op.before))
+                current.set(op)
             if self.is_async:
                 await afinish(op, self._run)
             else:
                 finish(op, self._run)
         finally:
             if held is not None:
-                restore(held)
+                try:
+                    set_context(held[0])
+                finally:
+                    current.set(held[1])
+        self._release(op)
+
+    def _release(self, op: Record) -> None:
+        """Nobody need keep or end anything of it any more."""
+        self.hand = int
+        if self._run is not None:
+            _unfinished.discard(self._run)
+        if op.parent is not None:
+            op.fasten()
 
     def _early(self) -> bool:
         """Whether a consumer that lets go now has stopped before the end."""
@@ -356,17 +437,29 @@ class Track:
         except Exception as error:
             internal.report("extract.response", error, lost=1)
 
-    def let_go(self) -> None:
-        """The consumer dropped the stream without closing it. Runs in a finalizer, so it only hands over."""
+    def _dropped(self) -> None:
+        """The consumer has dropped the stream without closing it; the reaper ends it."""
         op = self.op
-        if op is None or op.ended or self.plain or self.dead:
+        self.hand = int
+        if op is None or op.ended or self.plain or self.dead or next(self._ends):
             return
-        self.plain = op.root.loose = True
+        self.plain = True
         op.abandoned = self._early()
-        reaper.put(lambda: self._reap(op))
+        self._end_alone(op)
 
-    def _reap(self, op: Record) -> None:
+    def _interrupted(self, op: Record, error: BaseException) -> None:
+        """A step was interrupted within code of ours; the reaper ends the stream."""
+        self.hand = int
+        if op.told:
+            return
+        op.ends_again()
+        if not op.end_ns and op.error is None:
+            op.error = error
+        self._end_alone(op)
+
+    def _end_alone(self, op: Record) -> None:
         if self._run is not None:
             _unfinished.discard(self._run)
-        self._read(op)
+        if not op.end_ns:
+            self._read(op)
         orphan(op, self._run, is_async=self.is_async, loop=self._loop)

@@ -15,12 +15,16 @@ import weakref
 from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextvars import copy_context
+from operator import attrgetter
 from typing import Any, ParamSpec, TypeVar
 
 from spanhook.errors import internal
 
 P = ParamSpec("P")
 T = TypeVar("T")
+
+Found = tuple[Callable[..., Any], *tuple[Any, ...]]
+"""What is to be called, and with what."""
 
 MAX_WORKERS = 32
 NONE_AT_EXIT = sys.version_info[:2] == (3, 12)
@@ -123,11 +127,30 @@ class DaemonExecutor(ThreadPoolExecutor):
         return self._daemons.submit(copy_context().run, fn, *args, **kwargs)
 
 
+class Dropped:
+    """Calls ``hand`` when it is dropped: with a function of C there, no interrupt comes between."""
+
+    __slots__ = ("hand",)
+    hand: Callable[[], Any]
+
+    def __init__(self, hand: Callable[[], Any]) -> None:
+        self.hand = hand
+
+    __del__: Any = property(attrgetter("hand"))
+
+
 class Reaper:
     """Runs what a finalizer must not: a finalizer may interrupt any code, even the owner of a lock it would need.
 
-    ``start`` is called when something that may need reaping is made; ``put`` is all that a finalizer calls.
+    ``start`` is called when something that may need reaping is made; ``put`` is all that a finalizer calls, and code
+    that was interrupted: an interrupt that comes while a Python function cleans up leaves it half done.
+
+    Attributes:
+        put: Hands over what is to be called, as a tuple of a function and its arguments. A function of C, which no
+            interrupt and no finalizer comes between.
     """
+
+    put: Callable[[Found], None]
 
     def __init__(self) -> None:
         self._starting = threading.Lock()
@@ -138,7 +161,8 @@ class Reaper:
         """Forget the thread that a fork did not copy, and what the parent will end itself."""
         self._starting = threading.Lock()
         self._thread: threading.Thread | None = None
-        self._found: queue.SimpleQueue[Callable[[], None]] = queue.SimpleQueue()
+        self._found: queue.SimpleQueue[Found] = queue.SimpleQueue()
+        self.put = self._found.put
 
     def start(self) -> None:
         if self._thread is None:
@@ -158,9 +182,6 @@ class Reaper:
         """Whether the caller is what is being reaped."""
         return self._thread is threading.current_thread()
 
-    def put(self, end: Callable[[], None]) -> None:
-        self._found.put(end)
-
     def leave(self, seconds: float = 5.0) -> None:
         """The interpreter exits: what has not been ended by then, the one under way included, is never told of."""
         found = self._found
@@ -177,10 +198,10 @@ class Reaper:
             if found.empty():
                 done.set()
             else:  # what was found has handed over more
-                found.put(last)
+                found.put((last,))
 
         self.start()
-        found.put(last)
+        found.put((last,))
         if self._thread is None:
             while not done.is_set():
                 self._end(found.get())
@@ -191,9 +212,10 @@ class Reaper:
         while True:
             self._end(found.get())
 
-    def _end(self, end: Callable[[], None]) -> None:
+    def _end(self, found: Found) -> None:
+        end, *args = found
         try:
-            end()
+            end(*args)
         except BaseException as error:  # `SystemExit` too: there is nobody else to end what comes after it
             late = isinstance(error, TimeoutError)  # it is still being ended, on a loop
             internal.report("reaper", error, lost=0 if late else 1)

@@ -3,13 +3,14 @@
 Copying and pickling give the wrapped object. What a step does is up to ``streams``.
 """
 
+from operator import attrgetter
 from types import TracebackType
 from typing import Any
 
 import wrapt
 
 from spanhook.driving import drive
-from spanhook.streams import END, Track
+from spanhook.streams import END, NOTHING, Track
 from spanhook.tracebacks import asheds, shed, sheds
 
 
@@ -32,6 +33,8 @@ class Transparent(wrapt.ObjectProxy):  # pyright: ignore[reportMissingTypeArgume
 class Tracked(Transparent):
     """Something that belongs to a stream, and the stream's track."""
 
+    _self_track: Any = NOTHING  # of one that was left half made
+
     def __init__(self, wrapped: Any, track: Track) -> None:
         super().__init__(wrapped)
         self._self_track = track
@@ -40,15 +43,10 @@ class Tracked(Transparent):
 class Proxy(Tracked):
     """What a consumer holds: dropped unfinished, it ends the operation."""
 
-    def __del__(self) -> None:
-        try:
-            track = self._self_track
-        except AttributeError:  # left half made
-            return
-        track.let_go()
+    __del__: Any = property(attrgetter("_self_track.hand"))  # no Python function, which may be interrupted
 
 
-class SyncIterator(Proxy):
+class SyncIterator(Tracked):
     """A stream that is iterated."""
 
     def __iter__(self) -> Any:
@@ -68,7 +66,7 @@ class SyncIterator(Proxy):
         return chunk
 
 
-class SyncGenerator(SyncIterator):
+class SyncGenerator(SyncIterator, Proxy):
     """A generator."""
 
     def send(self, value: Any) -> Any:
@@ -92,7 +90,7 @@ class SyncGenerator(SyncIterator):
         return chunk
 
 
-class SyncStream(SyncIterator):
+class SyncStream(SyncIterator, Proxy):
     """A stream object that is also a context manager."""
 
     _self_response: Any = None
@@ -119,7 +117,7 @@ class SyncStream(SyncIterator):
         return drive(self._self_track.close("close"))
 
 
-class AsyncIterator(Proxy):
+class AsyncIterator(Tracked):
     """A stream that is iterated with ``async for``."""
 
     def __aiter__(self) -> Any:
@@ -147,7 +145,7 @@ class AsyncIterator(Proxy):
         return chunk
 
 
-class AsyncGenerator(AsyncIterator):
+class AsyncGenerator(AsyncIterator, Proxy):
     """An async generator."""
 
     async def asend(self, value: Any) -> Any:
@@ -161,7 +159,7 @@ class AsyncGenerator(AsyncIterator):
         return await self._self_track.close("aclose")
 
 
-class AsyncStream(AsyncIterator):
+class AsyncStream(AsyncIterator, Proxy):
     """An async stream object that is also a context manager."""
 
     _self_response: Any = None

@@ -182,39 +182,47 @@ def _number(value: Any, most: int) -> float | None:
 class Leaves:
     """What the calls inside of an operation used, as they end, from any thread; an agent may run for days."""
 
-    __slots__ = ("_new", "_sum")
+    FOLD_AT = 256
+
+    __slots__ = ("_sum", "new")
     _lock = threading.RLock()
-    _FOLD_AT = 256
 
     def __init__(self) -> None:
-        self._new: list[tuple[str, Usage | None]] = []
+        self.new: list[tuple[str, Usage | None]] = []
+        """Calls to be added: a model's, by its name, with what it used, or a tool's with ``None``. Whoever puts one
+        there folds them when they are ``FOLD_AT``."""
         self._sum = Usage()
 
-    def add(self, name: str, used: Usage | None) -> None:
-        """Add a call: a model's, by its name, with what it used, or a tool's with ``None``."""
-        self._new.append((name, used))
-        if len(self._new) >= self._FOLD_AT:
-            with self._lock:
-                self._fold()
+    def fold(self) -> None:
+        """Add up what is new."""
+        with self._lock:
+            self._fold()
 
     def total(self) -> Usage:
         """The sum, with ``by_model`` filled; the caller's own."""
         with self._lock:
             self._fold()
-            result = copy(self._sum)
-            result.by_model = {model: copy(used) for model, used in self._sum.by_model.items()}
-            result.tools = dict(self._sum.tools)
-            return result
+            return self._summed()
+
+    def _summed(self) -> Usage:
+        result = copy(self._sum)
+        result.by_model = {model: copy(used) for model, used in self._sum.by_model.items()}
+        result.tools = dict(self._sum.tools)
+        return result
 
     def _fold(self) -> None:
-        count = len(self._new)
-        new = self._new[:count]
-        del self._new[:count]
-        for name, used in new:
+        count = len(self.new)
+        if not count:
+            return
+        total = self._summed()
+        for name, used in self.new[:count]:
             if used is None:
-                self._sum.add_tool(name)
+                total.add_tool(name)
             else:
-                self._sum.add_call(name, used)
+                total.add_call(name, used)
+        # In one go: an interrupt that comes between would have something added twice, or never.
+        self._sum = total
+        del self.new[:count]
 
     @classmethod
     def renew(cls) -> None:

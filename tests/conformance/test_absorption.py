@@ -20,9 +20,11 @@ from openai import APIError, DefaultAsyncHttpxClient, DefaultHttpxClient, OpenAI
 from pydantic import BaseModel
 
 from spanhook import Hooks, Operation, Reject
+from spanhook.conformance.langchain_core import ScriptedChat
 from spanhook.conformance.loops import run
 from spanhook.conformance.openai_server import OpenAIServer, Reply, Tokens
 from spanhook.conformance.openai_ways import sync_client
+from spanhook.conformance.subject import Body
 from spanhook.testing import Recorder, recorder
 
 HUNDRED = Tokens(input=100, output=50)
@@ -425,6 +427,90 @@ def test_a_request_that_the_model_changes_is_gated_as_it_goes_out(server: OpenAI
         assert total(seen) == 150
     assert asked == ["hi", "and be brief"]
     assert seen.operations[-1].usage.llm_calls == 1
+
+
+ANOTHER = {
+    "id": "chatcmpl-2",
+    "object": "chat.completion",
+    "created": 1,
+    "model": "gpt-4o-mini",
+    "choices": [{"index": 0, "message": {"role": "assistant", "content": "more"}, "finish_reason": "stop"}],
+    "usage": HUNDRED.chat(),
+}
+
+
+@pytest.mark.parametrize("rewritten", [False, True])
+def test_what_callbacks_change_in_place_is_gated_as_it_goes_out(rewritten: bool, server: OpenAIServer) -> None:
+    class Adding(BaseCallbackHandler):
+        def on_chat_model_start(self, serialized: Any, messages: Any, **_kwargs: Any) -> None:
+            messages[0][-1].content += ", and a secret"
+
+    hooks, asked = recording()
+
+    @hooks.before("llm.call", priority=10)
+    def rewrite(op: Operation) -> None:
+        if rewritten and op.request.messages[-1]["parts"][0]["content"] == "hi":
+            op.replace(messages=[{"role": "user", "parts": [{"type": "text", "content": "ho"}]}])
+
+    with recorder(hooks) as seen, made(server) as model:
+        model.invoke("hi", {"callbacks": [Adding()]})
+        assert total(seen) == 150
+    assert asked[-1] == sent(server)[0] == ("ho" if rewritten else "hi") + ", and a secret"
+
+
+class Overriding(OpenAI):
+    """A client of one's own, which asks something else as well, or not."""
+
+    more: bool = False
+
+    def request(self, cast_to: Any, options: Any, **kwargs: Any) -> Any:
+        if self.more:
+            body = {**options.json_data, "messages": [{"role": "user", "content": "more"}]}
+            super().request(cast_to, options.model_copy(update={"json_data": body}), **kwargs)
+        return super().request(cast_to, options, **kwargs)
+
+
+@pytest.mark.parametrize("more", [False, True])
+@pytest.mark.parametrize("under", ["a model", "nothing"])
+def test_a_client_that_overrides_the_transport(under: str, more: bool, server: OpenAIServer) -> None:
+    hooks, asked = recording()
+    with recorder(hooks) as seen, DefaultHttpxClient(verify=False) as http:
+        client = Overriding(base_url=server.url, api_key="test", http_client=http)
+        client.more = more
+        if more:
+            server.script(Reply(body=ANOTHER))
+        if under == "a model":
+            ChatOpenAI(model="gpt-4o-mini", client=client.chat.completions, api_key="test").invoke("hi")  # pyright: ignore[reportArgumentType]
+        else:
+            client.chat.completions.create(model="gpt-4o-mini", messages=[{"role": "user", "content": "hi"}])
+        assert total(seen) == 150 * len(server.requests)
+    assert sorted(asked) == sorted(sent(server)) == (["hi", "more"] if more else ["hi"])
+    assert len(seen.operations) == len(server.requests)
+
+
+@pytest.mark.parametrize("way", ["invoke", "ainvoke", "stream"])
+def test_a_model_that_overrides_what_is_wrapped_and_asks_twice(way: str) -> None:
+    class Drafting(ScriptedChat):
+        def generate(self, messages: Any, *args: Any, **kwargs: Any) -> Any:
+            super().generate([[HumanMessage("a draft, please")]])
+            return super().generate(messages, *args, **kwargs)
+
+        async def agenerate(self, messages: Any, *args: Any, **kwargs: Any) -> Any:
+            await super().agenerate([[HumanMessage("a draft, please")]])
+            return await super().agenerate(messages, *args, **kwargs)
+
+        def stream(self, input: Any, *args: Any, **kwargs: Any) -> Iterator[Any]:
+            list(super().stream("a draft, please"))
+            yield from super().stream(input, *args, **kwargs)
+
+    hooks, asked = recording()
+    model = Drafting(body=Body())
+    with recorder(hooks):
+        if way == "stream":
+            list(model.stream("hi"))
+        else:
+            model.invoke("hi") if way == "invoke" else run(model.ainvoke("hi"))
+    assert asked == ["hi", "a draft, please"]
 
 
 # ------------------------------------------------------------------------------------------ what models inside use

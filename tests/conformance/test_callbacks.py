@@ -1,6 +1,8 @@
 """Whatever callbacks, events and message streams are told is what hooks have decided, however a thing is called."""
 
 import asyncio
+import subprocess
+import sys
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import suppress
 from typing import Any
@@ -440,3 +442,39 @@ def test_custom_events_of_a_tool_wait_with_its_result() -> None:
         with recorder(decide("tool.execute", decision, buffer=True)), suppress(Reject):
             search.invoke({"query": "secret"}, {"callbacks": [Custom()]})
         assert told == expected
+
+
+_LATER = """
+import spanhook
+from spanhook import Hooks, Reject
+
+hooks = Hooks()
+
+@hooks.after("llm.call", buffer=True)
+def refuse(op):
+    raise Reject("no")
+
+spanhook.instrument(hooks)
+from langchain_core.callbacks import BaseCallbackHandler
+from langchain_core.language_models import GenericFakeChatModel
+
+told = []
+
+class Hears(BaseCallbackHandler):
+    def on_llm_end(self, *args, **kwargs):
+        told.append("end")
+    def on_llm_error(self, *args, **kwargs):
+        told.append("error")
+
+try:
+    GenericFakeChatModel(messages=iter(["secret"])).invoke("hi", {"callbacks": [Hears()]})
+except Reject:
+    told.append("refused")
+print(told)
+"""
+
+
+def test_callbacks_wait_where_langchain_is_imported_later() -> None:
+    ran = subprocess.run([sys.executable, "-c", _LATER], capture_output=True, text=True, timeout=120, check=True)
+    assert ran.stdout.strip() == "['error', 'refused']"
+    assert ran.stderr == ""

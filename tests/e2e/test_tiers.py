@@ -62,7 +62,7 @@ def test_of_a_load_just_what_matters_is_kept(loaded: Loaded) -> None:
         if loaded.service == span.resource["service.name"]:
             reasons[span.trace_id] |= {span.status.get("code"), span.attributes.get(semconv.STATUS)}
             reasons[span.trace_id].add(span.attributes.get(semconv.DECISION))
-    enough = {2, "STATUS_CODE_ERROR", "rejected", "reject", "pause", "error", "timeout"}
+    enough = {2, "STATUS_CODE_ERROR", "rejected", "reject", "attempted", "pause", "error", "timeout"}
     assert not [trace for trace, seen in reasons.items() if not seen & enough]
     assert 0 < len(reasons) < len(ran) == loaded.document["totals"]["runs"]
 

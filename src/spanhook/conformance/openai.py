@@ -94,8 +94,13 @@ def _ways(api: str) -> dict[str, Use]:
     return {way.name.replace(f"{api} ", "", 1): _use(way) for way in WAYS if way.name in names}
 
 
+_ALIKE = ("transcription as text", "translation", "texts", "parts", "remix")
+"""Ways that differ from others in what is sent alone."""
+
+
 def _both(ways: dict[str, Ask]) -> dict[str, Use]:
     """Each way, of a client and of an async one."""
+    ways = {name: ask for name, ask in ways.items() if name not in _ALIKE}
     sync: dict[str, Use] = {name: lambda clients, ask=ask: ask(clients.sync) for name, ask in ways.items()}
     return sync | {f"async {name}": lambda clients, ask=ask: ask(clients.later) for name, ask in ways.items()}
 

@@ -26,6 +26,17 @@ def _drained(made: Any) -> Any:
     return list(made) if hasattr(made, "__next__") else made
 
 
+def _then(made: Any, read: Callable[[Any], Any]) -> Any:
+    """What ``read`` finds in what a call gives."""
+    if hasattr(made, "__await__"):
+
+        async def wait() -> Any:
+            return read(await made)
+
+        return wait()
+    return read(made)
+
+
 def _streaming(manager: Any) -> Any:
     """The body of a raw response, read piece by piece."""
     if hasattr(manager, "__aenter__"):
@@ -56,10 +67,14 @@ IMAGES: dict[str, Ask] = {
         client.images.generate(model="gpt-image-1", prompt=ASKED, stream=True, partial_images=1)
     ),
     "edit": lambda client: client.images.edit(model="gpt-image-1", image=PICTURE, prompt=ASKED),
-    "raw generate": lambda client: client.images.with_raw_response.generate(model="gpt-image-1", prompt=ASKED),
+    "raw generate": lambda client: _then(
+        client.images.with_raw_response.generate(model="gpt-image-1", prompt=ASKED), lambda raw: raw.parse()
+    ),
 }
 SOUNDS: dict[str, Ask] = {
-    "speech": lambda client: client.audio.speech.create(model="tts-1", voice="alloy", input=ASKED),
+    "speech": lambda client: _then(
+        client.audio.speech.create(model="tts-1", voice="alloy", input=ASKED), lambda sound: sound.content
+    ),
     "speech streaming": lambda client: _streaming(
         client.audio.speech.with_streaming_response.create(model="tts-1", voice="alloy", input=ASKED)
     ),

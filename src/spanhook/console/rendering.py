@@ -22,6 +22,7 @@ _STATUS_COLOURS = {
 }
 _DECISION_COLOURS = {
     "reject": "red",
+    "attempted": "yellow",
     "error": "red",
     "timeout": "red",
     "too_late": "red",

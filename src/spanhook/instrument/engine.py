@@ -6,6 +6,7 @@ Knows how to find and replace functions; what a wrapped call does is up to ``cal
 import importlib
 import sys
 from collections.abc import Callable, Collection, Iterator
+from functools import partial
 from importlib import metadata
 from types import ModuleType
 from typing import Any
@@ -15,6 +16,7 @@ from opentelemetry.instrumentation.instrumentor import BaseInstrumentor
 from packaging.requirements import Requirement
 
 from spanhook import control
+from spanhook.absorption import goes_on
 from spanhook.calls import acall, acall_for, call, call_for
 from spanhook.control import Control
 from spanhook.current import Within, current
@@ -72,7 +74,12 @@ def _operation(point: Point) -> Callable[[Binding], Callable[..., Any]]:
                 if isinstance(shape, Within):
                     return (call_for if mode == "sync" else acall_for)(shape.held, wrapped, args, kwargs)
                 held = current.get()
-                if type(held) is Record and held.instance is instance and binding.is_super_call(held, shape):
+                if (
+                    type(held) is Record
+                    and held.instance is instance
+                    and binding.is_super_call(held, shape)
+                    and goes_on(held, args, kwargs)
+                ):
                     return wrapped(*args, **kwargs)
                 if mode == "sync":
                     return call(shape, wrapped, instance, args, kwargs)
@@ -211,7 +218,7 @@ class Bindings:
 def _binder(entry: Entry) -> Callable[[Any, str], Binding | Family | OnDemand]:
     """What binds an entry, given its owner and its name there."""
     if isinstance(entry, Outlet):
-        wanted, hold = _load(entry.wanted), _load(entry.hold)
+        wanted, hold = _load(entry.wanted), partial(_load, entry.hold)
         return lambda owner, name: OnDemand(owner, name, wanted, hold, is_async=entry.is_async)
     if isinstance(entry, Signal):
         told = _signal(entry)

@@ -14,11 +14,15 @@ Hold = Callable[[Callable[..., Any], tuple[Any, ...], dict[str, Any]], bool]
 
 
 class OnDemand:
-    """The binding of an outlet, which comes and goes with the hooks it is for."""
+    """The binding of an outlet, which comes and goes with the hooks it is for.
 
-    def __init__(self, owner: Any, attribute: str, wanted: Wanted, hold: Hold, *, is_async: bool) -> None:
+    Args:
+        load: Gives what holds back, which imports the library; so not before a call is made.
+    """
+
+    def __init__(self, owner: Any, attribute: str, wanted: Wanted, load: Callable[[], Hold], *, is_async: bool) -> None:
         self._owner, self._attribute, self._wanted = owner, attribute, wanted
-        self._hold, self._is_async = hold, is_async
+        self._load, self._is_async = load, is_async
         self._binding: Binding | None = None
 
     def adapt(self) -> None:
@@ -36,12 +40,15 @@ class OnDemand:
             self._binding = None
 
     def _make(self, binding: Binding) -> Callable[..., Any]:
-        hold, is_async = self._hold, self._is_async
+        load, is_async = self._load, self._is_async
+        hold: Hold | None = None
 
         def wrapper(wrapped: Any, instance: Any, args: Any, kwargs: Any) -> Any:
+            nonlocal hold
             if not binding.on:
                 return binding.beyond(wrapped, instance)(*args, **kwargs)
             try:
+                hold = hold or load()
                 held = hold(wrapped, args, kwargs)
             except Exception as error:
                 _spill(error)

@@ -187,7 +187,7 @@ class Foreign:
 
     def facts(self, agent: str, tenant: str) -> tuple[Fact, ...]:  # noqa: ARG002 - as every step
         decisions = (
-            (Decided("not_allowed", "llm.call.pre", "reject", "best_effort"),)
+            (Decided("not_allowed", "llm.call.pre", "attempted", "best_effort"),)
             if self.refused
             else (
                 Decided("screened", "llm.call.pre", "allow", "best_effort"),

@@ -1,8 +1,8 @@
 """LangChain: chat models, text models, tools, retrievers and embeddings.
 
-Points stand at the base classes' methods that ``invoke``, ``batch`` and events all end in. Methods that LangChain
-compares by identity (``_stream``, ``_astream``, ``_arun``, ``bind_tools``) are left alone. Classes from elsewhere with
-an ``invoke`` of their own are bound there as well.
+Points stand at the base classes' methods that ``invoke``, ``batch`` and events all end in, and at any ``invoke`` that a
+class from elsewhere has. Methods that LangChain compares by identity (``_stream``, ``_astream``, ``_arun``,
+``bind_tools``) are left alone.
 """
 
 from spanhook.instrument.engine import Instrumentor
@@ -66,13 +66,13 @@ class LangChainInstrumentor(Instrumentor):
         Outlet(
             module=_CALLBACKS,
             name="handle_event",
-            wanted=f"{_HERE}.callbacks:wanted",
+            wanted=f"{_HERE}.wanted:ends",
             hold=f"{_HERE}.callbacks:hold",
         ),
         Outlet(
             module=_CALLBACKS,
             name="ahandle_event",
-            wanted=f"{_HERE}.callbacks:wanted",
+            wanted=f"{_HERE}.wanted:ends",
             hold=f"{_HERE}.callbacks:ahold",
             is_async=True,
         ),

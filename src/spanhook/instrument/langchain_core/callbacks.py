@@ -18,6 +18,7 @@ from langchain_core.runnables import config  # its functions later: it may be wh
 from spanhook import semconv
 from spanhook.current import current
 from spanhook.instrument.langchain_core.retelling import Telling, message_id, retold
+from spanhook.instrument.langchain_core.wanted import keepers
 from spanhook.lifecycle import registry
 from spanhook.record import Record
 from spanhook.registry import Plan
@@ -92,6 +93,7 @@ class Callbacks:
         self._runs: list[Any] = []
         self._queue: deque[Told] = deque()
         self._released = self._changed = False
+        keepers.add(self)
 
     @property
     def waiting(self) -> bool:
@@ -178,13 +180,6 @@ _late: deque[Callbacks] = deque(maxlen=_LATE)
 # ----------------------------------------------------------------------------------------------- what is kept
 
 
-def wanted(plans: dict[str, Plan]) -> bool:
-    """Whether hooks may decide otherwise about what callbacks are told."""
-    if "agent.delegate" in plans or any(kind in plans and plans[kind].results for kind in _ERRORS):
-        return True
-    return any(one.waiting for one in list(_keeping.values()))
-
-
 def hold(tell: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool:
     """Whether ``handle_event`` is not to tell something now."""
     return _holds(tell, args, kwargs, is_async=False)
@@ -231,12 +226,6 @@ def keeper_of(op: Record) -> Callbacks | None:
 
 
 # ----------------------------------------------------------------------------------------------- parts told elsewhere
-
-
-def parts_wanted(plans: dict[str, Plan]) -> bool:
-    """Whether hooks hold back what tools have come to."""
-    plan = plans.get("tool.execute")
-    return plan is not None and bool(plan.buffers)
 
 
 def hold_delta(tell: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool:

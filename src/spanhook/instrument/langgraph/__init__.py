@@ -52,7 +52,7 @@ class LangGraphInstrumentor(Instrumentor):
         Outlet(
             module="langgraph.prebuilt.tool_node",
             name="ToolRuntime.emit_output_delta",
-            wanted="spanhook.instrument.langchain_core.callbacks:parts_wanted",
+            wanted="spanhook.instrument.langchain_core.wanted:parts",
             hold="spanhook.instrument.langchain_core.callbacks:hold_delta",
             optional=True,
         ),

@@ -1,0 +1,303 @@
+"""Ctrl-C at any instruction: what was running ends, nothing stays current, and what comes next is as if nothing was.
+
+Beside it stands the control, the same without spanhook: what the libraries make of an interrupt themselves.
+"""
+
+import asyncio
+import re
+from collections import Counter
+from collections.abc import Callable, Coroutine, Generator, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar, copy_context
+from typing import Any
+
+import pytest
+
+from spanhook import Hooks, Operation, Reject, current_operation
+from spanhook.conformance.subject import Body, Subject
+from spanhook.errors import internal
+from spanhook.testing import Recorder, recorder
+from spanhook.threads import reaper
+from tests.conformance.everything import HERE
+from tests.interrupts import Interrupts
+from tests.stub import Library, stubbed
+
+pytestmark = pytest.mark.filterwarnings(
+    # Of a coroutine whose first step is interrupted Python says so. Nothing can be done about it, and it is no harm.
+    "ignore:.*coroutine .* was never awaited:RuntimeWarning",
+    "ignore:.*coroutine .* was never awaited:pytest.PytestUnraisableExceptionWarning",
+    # LangChain's own, of the generator that suppresses its warnings.
+    "ignore:Exception ignored in. <generator object suppress:pytest.PytestUnraisableExceptionWarning",
+)
+
+Call = Callable[[], Any]
+
+
+async def _letters(library: Library) -> str:
+    return "".join([letter async for letter in library.awords("hey")])
+
+
+def _one_letter(library: Library) -> str:
+    return next(library.words("hey"))
+
+
+STUB: dict[str, Callable[[Library], Any]] = {
+    "call": lambda library: library.work("hey"),
+    "coroutine": lambda library: library.awork("hey"),
+    "stream": lambda library: "".join(library.words("hey")),
+    "dropped stream": _one_letter,
+    "async stream": _letters,
+}
+WAYS = {
+    "chat": ("invoke", "ainvoke", "stream", "astream"),
+    "tool": ("invoke",),
+    "async tool": ("ainvoke",),
+    "retriever": ("invoke",),
+    "store": ("put", "aput"),
+    "graph": ("invoke", "ainvoke", "stream", "astream"),
+    "handoff": ("invoke", "ainvoke"),
+}
+REAL = [
+    pytest.param(subject, way, id=f"{subject.name} {way}") for subject in HERE for way in WAYS.get(subject.name, ())
+]
+
+
+class Guard:
+    """Hooks of every form, which remember what they saw begin, and refuse when they are told to."""
+
+    def __init__(self, hooked: bool = True) -> None:
+        self.begun: list[Operation] = []
+        self.refuse = False
+        self.hooks = Hooks()
+        if hooked:
+            self._fill()
+
+    def _fill(self) -> None:
+        @self.hooks.before("*", priority=1)
+        def before(op: Operation) -> None:
+            self.begun.append(op)
+            if self.refuse:
+                raise Reject("not now", scope="run")
+
+        @self.hooks.around("*")
+        def around(_op: Operation) -> Iterator[None]:
+            yield
+
+        @self.hooks.after("*")
+        def after(_op: Operation) -> None: ...
+
+        @self.hooks.on_error("*")
+        def failed(_op: Operation) -> None: ...
+
+
+class Timeout(Exception):
+    """What a job server raises from its signal handler when a job may not go on."""
+
+
+class Fuzz:
+    """Interrupts a call at one place after the other and looks at what that leaves behind.
+
+    Args:
+        call: What is called; may return a coroutine.
+        seen: What spanhook records; ``None`` in the control.
+        guard: The hooks in force.
+        raising: What an interrupt raises.
+    """
+
+    def __init__(
+        self, call: Call, seen: Recorder | None, guard: Guard, raising: type[BaseException] = KeyboardInterrupt
+    ) -> None:
+        self.call, self.seen, self.guard, self.raising = call, seen, guard, raising
+        self._loop = asyncio.new_event_loop()
+
+    def sweep(self, *, everywhere: bool = False, places: int | None = None) -> tuple[int, Counter[str]]:
+        """Interrupt everywhere, or in so many places; how many interrupts there were, and what was wrong how often."""
+        try:
+            self._make()
+            self._make()
+            counting = Interrupts(everywhere=everywhere)
+            self._interrupt(counting)
+            wrong: Counter[str] = Counter()
+            made = 0
+            for at in range(0, counting.places, max(1, counting.places // (places or counting.places))):
+                interrupts = Interrupts(at, everywhere=everywhere, raising=self.raising)
+                wrong.update(f"{what} [{_short(interrupts.where)}]" for what in self._consequences(interrupts))
+                made += bool(interrupts.where)
+            return made, wrong
+        finally:
+            self._loop.close()
+
+    def _make(self) -> Any:
+        made = self.call()
+        return self._loop.run_until_complete(made) if isinstance(made, Coroutine) else made
+
+    def _interrupt(self, interrupts: Interrupts) -> tuple[type[BaseException] | None, list[str]]:
+        """Make the call with an interrupt in it: what it raised, and what is otherwise in its context than before."""
+        raised: type[BaseException] | None = None
+        left: list[str] = []
+
+        async def watch(made: Coroutine[Any, Any, Any]) -> None:
+            nonlocal raised
+            with unchanged(left):
+                try:
+                    with interrupts.put_on():
+                        await made
+                except BaseException as error:
+                    raised = raised or type(error)
+
+        with unchanged(left):
+            try:
+                with interrupts.put_on():
+                    made = self.call()
+                if isinstance(made, Coroutine):
+                    self._loop.run_until_complete(watch(made))
+            except BaseException as error:
+                raised = type(error)
+            if tasks := asyncio.all_tasks(self._loop):  # as `asyncio.run` does
+                for task in tasks:
+                    task.cancel()
+                self._loop.run_until_complete(asyncio.gather(*tasks, return_exceptions=True))
+        return raised, left
+
+    def _consequences(self, interrupts: Interrupts) -> Iterator[str]:
+        self._forget()
+        raised, left = self._interrupt(interrupts)
+        yield from left
+        if self.raising is KeyboardInterrupt and interrupts.where and raised is not self.raising:
+            yield f"{raised} was raised"
+        if self.seen is None:
+            return
+        reaper.drain()
+        if current_operation() is not None:
+            yield "an operation is current"
+        if self.raising is KeyboardInterrupt:  # any other exception is taken for an error where it is raised
+            yield from self._ends(interrupts)
+        before = self._traces()
+        yield from self._next(before)
+        if len(self.guard.hooks):
+            yield from self._refused()
+            yield from self._next(before)
+
+    def _ends(self, interrupts: Interrupts) -> Iterator[str]:
+        """What became of the operations that were interrupted."""
+        assert self.seen is not None
+        ended = Counter(self.seen.operations)
+        if Counter(self.guard.begun) - ended or any(times > 1 for times in ended.values()):
+            yield "an operation has not ended, or more than once"
+        if any(op.status not in ("success", "cancelled", "abandoned") for op in ended):
+            yield "a status that does not fit"
+        if not interrupts.within_sdk:
+            if self._runs() != sum(op.parent is None for op in ended):
+                yield "not each run was told of once"
+            if len(self.seen.spans) != len(ended):
+                yield "not each operation has a span"
+
+    def _next(self, before: set[int]) -> Iterator[str]:
+        """The next call is a run of its own, in a trace of its own."""
+        seen = self.seen
+        assert seen is not None
+        self._forget()
+        self._make()
+        reaper.drain()
+        if self._runs() != 1 or any(op.status not in ("success", "abandoned") for op in seen.operations):
+            yield "the next call is no run of its own"
+        if len(self._traces()) != 1 or self._traces() & before or len(seen.spans) != len(seen.operations):
+            yield "the next call has no trace of its own"
+
+    def _refused(self) -> Iterator[str]:
+        self.guard.refuse = True
+        try:
+            self._make()
+        except Reject:
+            pass
+        except BaseException as error:
+            yield f"a rejection left as {type(error).__name__}"
+        else:
+            yield "a rejection did not leave"
+        self.guard.refuse = False
+
+    def _forget(self) -> None:
+        self.guard.begun.clear()
+        if self.seen is not None:
+            reaper.drain()
+            self.seen.operations.clear()
+            self.seen._spans.clear()
+            self.seen._logs.clear()
+
+    def _runs(self) -> int:
+        assert self.seen is not None
+        return sum(one.log_record.event_name == "spanhook.run" for one in self.seen._logs.get_finished_logs())
+
+    def _traces(self) -> set[int]:
+        assert self.seen is not None
+        return {span.context.trace_id for span in self.seen.spans if span.context is not None}
+
+
+@contextmanager
+def unchanged(left: list[str]) -> Generator[None]:
+    """Note which context variables are not what they were, and put them back."""
+    before = dict(copy_context())
+    yield
+    for variable, value in copy_context().items():
+        was: Any = before.get(variable, _UNSET)
+        if value is not was and _watched(variable) and not (was is _UNSET and not value):
+            left.append(f"{variable.name} is left")
+            variable.set(None if was is _UNSET else was)
+
+
+def _watched(variable: ContextVar[Any]) -> bool:
+    """Whether it is spanhook's or OpenTelemetry's: LangChain leaves one of its own, as the control shows."""
+    return variable.name.startswith("spanhook") or variable.name == "current_context"
+
+
+_UNSET = object()
+
+
+def _short(where: str) -> str:
+    return re.sub(r"^.*/(?=[^/]+/[^/]+:)", "", where)
+
+
+@pytest.mark.parametrize("hooked", [True, False], ids=["hooks", "no hooks"])
+@pytest.mark.parametrize("way", STUB)
+def test_in_spanhook(way: str, hooked: bool) -> None:
+    guard = Guard(hooked)
+    with stubbed(guard.hooks) as (library, seen):
+        made, wrong = Fuzz(lambda: STUB[way](library), seen, guard).sweep(places=25)
+    assert wrong == {}
+    assert made > 20
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("raising", [KeyboardInterrupt, Timeout])
+@pytest.mark.parametrize("hooked", [True, False], ids=["hooks", "no hooks"])
+@pytest.mark.parametrize("way", STUB)
+def test_at_every_place_in_spanhook(way: str, hooked: bool, raising: type[BaseException]) -> None:
+    guard = Guard(hooked)
+    with stubbed(guard.hooks) as (library, seen):
+        internal.fatal = raising is KeyboardInterrupt
+        made, wrong = Fuzz(lambda: STUB[way](library), seen, guard, raising).sweep()
+    assert wrong == {}
+    assert made > 50
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("subject", "way"), REAL)
+def test_at_every_place_in_spanhook_under_a_framework(subject: Subject, way: str) -> None:
+    guard = Guard()
+    thing = subject.make(Body())
+    with recorder(guard.hooks) as seen:
+        made, wrong = Fuzz(lambda: subject.ways[way](thing), seen, guard).sweep(places=250)
+    assert wrong == {}
+    assert made > 90
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("subject", "way"), REAL)
+def test_at_every_function_of_a_framework(subject: Subject, way: str) -> None:
+    thing = subject.make(Body())
+    guard = Guard()
+    _, control = Fuzz(lambda: subject.ways[way](thing), None, guard).sweep(everywhere=True, places=100)
+    with recorder(guard.hooks) as seen:
+        made, wrong = Fuzz(lambda: subject.ways[way](thing), seen, guard).sweep(everywhere=True, places=100)
+    assert wrong.keys() <= control.keys()
+    assert made > 90
