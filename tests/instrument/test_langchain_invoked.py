@@ -11,10 +11,10 @@ from langchain_core.outputs import ChatGenerationChunk
 from langchain_core.tools import BaseTool, StructuredTool
 
 from spanhook import Hooks, Operation, Reject
+from spanhook.conformance.hearing import listening
 from spanhook.conformance.langchain_core import USAGE, ScriptedChat, ScriptedText, SilentChat
 from spanhook.conformance.subject import Body, settle
 from spanhook.testing import recorder
-from spanhook.conformance.hearing import listening
 
 
 class StraightChat(ScriptedChat):
