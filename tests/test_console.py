@@ -14,13 +14,14 @@ import pytest
 from inline_snapshot import snapshot
 
 import spanhook
-from spanhook import Hooks, Operation, Reject, lifecycle
+from spanhook import Hooks, Operation, Reject
 from spanhook.calls import call
 from spanhook.clock import clock
 from spanhook.console import Console, install
 from spanhook.console.rendering import duration, render
 from spanhook.console.terminal import Style, encodable, harmless, style_of, width
 from spanhook.console.tree import MAX_NODES, Node, Trees
+from spanhook.current import current
 from spanhook.decision import DecisionRecord
 from spanhook.lifecycle import begin, end, listeners
 from spanhook.record import Record
@@ -389,10 +390,10 @@ def test_an_operation_that_ends_after_its_run_is_printed_by_itself() -> None:
     with recorder():
         run = begin(AGENT, None, ("support",), {})
         assert isinstance(run, Record)
-        held = lifecycle.enter(run)
+        current.set(run)
         late = begin(TOOL, None, ("slow",), {})
         assert isinstance(late, Record)
-        lifecycle.restore(held)
+        current.set(None)
         end(run)
         end(late)
     listeners.remove(trees)
@@ -406,9 +407,9 @@ def test_runs_that_never_end_leave_nothing_behind() -> None:
     def begin_only() -> None:
         run = begin(AGENT, None, ("support",), {})
         assert isinstance(run, Record)
-        held = lifecycle.enter(run)
+        current.set(run)
         tool("search", lambda: tool("deeper"))
-        lifecycle.restore(held)
+        current.set(None)
 
     with fixed_clock():
         for _ in range(50):

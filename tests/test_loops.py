@@ -331,8 +331,8 @@ def test_the_reaper_outlives_what_it_ends(monkeypatch: pytest.MonkeyPatch) -> No
         raise SystemExit
 
     reaper.start()
-    reaper.put(leave)
-    reaper.put(lambda: ended.append("next"))
+    reaper.put((leave,))
+    reaper.put((ended.append, "next"))
     assert reaper.drain()
     assert ended == ["next"]
     assert internal.counts.pop("reaper") == 1

@@ -199,11 +199,12 @@ class Chain:
         op = self._op
         inside, called, finished = 0, False, False
         host, view = self._hosted(), Operation(op)
+        held: Any = op
         current.set(self._marker)
         started = clock.now()
 
         async def proceed(elsewhere: bool) -> None:
-            nonlocal inside, called, finished
+            nonlocal inside, called, finished, held
             called = True
             entered = clock.now()
             view._locked = CALLING
@@ -211,6 +212,8 @@ class Chain:
             if view._changed:
                 await self._judge(bound, entered - started, view)
             await self._go_on(index, foreign or elsewhere)
+            if not elsewhere:
+                held = current.get()  # not always the operation: a stream may have ended after its last step
             view._reread()
             view._locked = ""
             current.set(self._marker)
@@ -223,7 +226,7 @@ class Chain:
         except BaseException as raised:
             error = raised
         view._locked = TIMED_OUT if isinstance(error, TimedOut) else RETURNED
-        current.set(op)
+        current.set(held)
         spent = clock.now() - started - inside
         failure = view.error if called else None
         if error is not None and not is_cancellation(failure):
@@ -322,6 +325,7 @@ class Chain:
     async def _piece(self, bound: Bound, view: Operation, function: Callable[..., Any], *args: Any) -> Outcome:
         """Run one piece of hook code, marked as such, and wait for it as long as it may take."""
         value = error = None
+        held = current.get()  # not always the operation, as in `_wrap`
         current.set(self._marker)
         view._locked = ""
         started = clock.now()
@@ -339,7 +343,7 @@ class Chain:
         spent = clock.now() - started
         if not view._locked:
             view._locked = TIMED_OUT if isinstance(error, TimedOut) else RETURNED
-        current.set(self._op)
+        current.set(held)
         return value, error, spent
 
     def _wanted(self, bound: Bound) -> bool:

@@ -172,7 +172,7 @@ def _langchain(tokens: Iterator[str]) -> list[st.SearchStrategy[Any]]:
     return [
         none.map(lambda _: SystemMessage(next(tokens))),
         none.map(lambda _: HumanMessage(next(tokens), name=next(tokens))),
-        st.lists(st.one_of(piece, image), min_size=1, max_size=3).map(lambda content: HumanMessage(content)),
+        st.lists(st.one_of(piece, image), min_size=1, max_size=3).map(HumanMessage),
         calls.map(lambda made: AIMessage(next(tokens), tool_calls=made, id="m1")),
         calls.map(with_blocks),
         none.map(broken),

@@ -217,11 +217,15 @@ STREAMS: dict[str, Callable[[Any], Any]] = {
     "ainvoke": lambda graph: graph.ainvoke(ASK),
 }
 if "events" in HANDLERS:
-    STREAMS |= {
-        "tools": lambda graph: list(graph.stream(ASK, stream_mode=["tools", "messages"])),
-        "v3": lambda graph: [(str(one.text), one.output) for one in graph.stream_events(ASK, version="v3").messages],
-        "av3": _messages,
-    }
+    STREAMS.update(
+        {
+            "tools": lambda graph: list(graph.stream(ASK, stream_mode=["tools", "messages"])),
+            "v3": lambda graph: [
+                (str(one.text), one.output) for one in graph.stream_events(ASK, version="v3").messages
+            ],
+            "av3": _messages,
+        }
+    )
 _SCRIPT = ([("search", {"query": "x"})], "hello there friend")
 
 
@@ -351,9 +355,8 @@ def test_each_prompt_of_a_batch_is_told_its_own_answer() -> None:
     with recorder(hooks), listening("plain") as heard:
         result = ScriptedChat(body=Body()).generate([[HumanMessage("a")], [HumanMessage("b")]])
     assert [one.generations[0][0].text for one in heard.of("on_llm_end")] == ["0", "1"]
-    assert [one[0].message.id for one in result.generations] == [
-        one.generations[0][0].message.id for one in heard.of("on_llm_end")
-    ]
+    first: Any = [one[0] for one in result.generations]
+    assert [one.message.id for one in first] == [one.generations[0][0].message.id for one in heard.of("on_llm_end")]
 
 
 def test_tokens_told_after_the_answer_was_refused_are_not_told() -> None:
