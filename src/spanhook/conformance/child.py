@@ -4,10 +4,12 @@ What it tells is one JSON document a line, on a pipe of its own: what libraries 
 """
 
 import faulthandler
+import functools
 import json
 import logging
 import os
 import sys
+from importlib import metadata
 from typing import Any
 
 from spanhook.conformance.matrix import rows
@@ -27,6 +29,9 @@ def main(library: str, first: str, patience: str, channel: str) -> None:
         channel: The file descriptor to tell the results on.
     """
     sys.addaudithook(_only_loopback)
+    metadata.version = functools.cache(
+        metadata.version
+    )  # every check asks for each library's, which takes a third of it
     logging.getLogger("asyncio").setLevel(logging.CRITICAL)  # it tells of refused tasks that LangChain leaves
     with os.fdopen(int(channel), "w") as told:
 

@@ -188,6 +188,11 @@ MORE = (
         {},
         lacking=() if hasattr(OpenAI, "decisions") else ("create", "async create"),
     ),
+    *(
+        ()
+        if VIDEOS
+        else (Subject("openai videos", "llm.call", Clients.of, {}, {}, lacking=("create", "async create")),)
+    ),
 )
 """What the client's own tests call in every way; only the command does so here."""
 
