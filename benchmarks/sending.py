@@ -24,6 +24,7 @@ from opentelemetry.trace import SpanKind, set_span_in_context
 from benchmarks.payloads import BATCH, BODY, ENDED, SPANS_PER_RUN, STARTED
 from benchmarks.terminal import tell
 from spanhook import events, semconv
+from spanhook.record import Record
 from spanhook.spans import Opener, context_with, fill
 
 RESOURCE = Resource({"service.name": "benchmark"})
@@ -124,7 +125,9 @@ class Sender:
     def logs(self) -> None:
         """Log events as spanhook emits them when a run has ended."""
         for _ in range(BATCH):
-            events.emit(self._logger, self._context, semconv.EVENT_RUN, {**STARTED, **ENDED}, dict(BODY))
+            run = Record.__new__(Record)  # of which nothing has been told yet
+            attributes = {**STARTED, **ENDED}
+            events.emit(run, 0, self._logger, self._context, semconv.EVENT_RUN, attributes, dict(BODY))
         self._loggers.force_flush()
         assert len(self._logs.batch) == BATCH
 

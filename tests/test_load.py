@@ -30,6 +30,8 @@ from spanhook.load.tables import expected
 from spanhook.testing import Recorder
 from tests.servers.collector import collector
 
+pytestmark = pytest.mark.usefixtures("limits")
+
 ENOUGH = 45
 """Runs in which every scenario comes once."""
 
@@ -127,14 +129,14 @@ def test_the_totals_of_a_seed_are_always_the_same(document: Document) -> None:
             "tool_calls": 18,
             "tokens": {
                 "claude-sonnet-4-5": {
-                    "input": 31568,
-                    "cache_read": 13312,
-                    "cache_write": 4864,
-                    "output": 4877,
+                    "input": 32107,
+                    "cache_read": 14336,
+                    "cache_write": 5376,
+                    "output": 5193,
                     "reasoning": 0,
                 },
                 "foreign-model-1": {"input": 1513, "cache_read": 1024, "cache_write": 0, "output": 186, "reasoning": 0},
-                "gpt-4o-mini": {"input": 94081, "cache_read": 41472, "cache_write": 0, "output": 16910, "reasoning": 0},
+                "gpt-4o-mini": {"input": 91519, "cache_read": 39936, "cache_write": 0, "output": 16594, "reasoning": 0},
                 "house-model-1": {"input": 688, "cache_read": 0, "cache_write": 0, "output": 542, "reasoning": 0},
                 "o4-mini-2025-04-16": {
                     "input": 3396,
@@ -170,12 +172,12 @@ def test_the_totals_of_a_seed_are_always_the_same(document: Document) -> None:
             "model_calls": {
                 "": {"": 1},
                 "claude-sonnet-4-5": {
-                    "": 16,
+                    "": 17,
                     "asyncio.exceptions.CancelledError": 1,
                     "spanhook.load.models.RateLimitError": 1,
                 },
                 "forbidden-1": {"spanhook.Reject": 2},
-                "gpt-4o-mini": {"": 47, "spanhook.load.models.RateLimitError": 3},
+                "gpt-4o-mini": {"": 46, "spanhook.load.models.RateLimitError": 3},
                 "house-model-1": {"": 2},
                 "o4-mini": {"": 1},
             },
@@ -190,6 +192,7 @@ def test_the_totals_of_a_seed_are_always_the_same(document: Document) -> None:
                 "fraud_check": {"tool.execute.pre": {"timeout": 1}},
                 "judged": {"tool.execute.pre": {"allow": 1}},
                 "masked": {"tool.execute.pre": {"modify": 3}},
+                "masked_answer": {"llm.call.post": {"replace": 16, "too_late": 1}},
                 "not_allowed": {"llm.call.pre": {"attempted": 1, "reject": 2}},
                 "noted": {"tool.execute.pre": {"allow": 1}},
                 "noticed": {"llm.call.post": {"allow": 1}},
@@ -205,7 +208,7 @@ def test_the_totals_of_a_seed_are_always_the_same(document: Document) -> None:
                 "withheld": {"tool.execute.post": {"reject": 1}},
                 "within_budget": {"agent.invoke.pre": {"allow": 4, "reject": 2}},
             },
-            "coverage": {"best_effort": 2, "enforced": 114, "observed": 1},
+            "coverage": {"best_effort": 2, "enforced": 131, "observed": 1},
             "errors": {
                 "ValueError": {"agent.invoke": 1, "tool.execute": 1},
                 "asyncio.exceptions.CancelledError": {"agent.invoke": 1, "llm.call": 1},
@@ -223,7 +226,7 @@ def test_the_totals_of_a_seed_are_always_the_same(document: Document) -> None:
                 "tool.execute": 27,
             },
             "foreign_spans": {"llm.call": 2},
-            "events": {"spanhook.decision": 23, "spanhook.run": 45},
+            "events": {"spanhook.decision": 40, "spanhook.run": 45},
         }
     )
 
@@ -334,34 +337,36 @@ def test_as_text(capsys: pytest.CaptureFixture[str]) -> None:
             "  planner         1        1",
             "",
             "tokens and cost by model",
-            "  model        input  cache_read  cache_write  output  reasoning  cost in USD",
-            "  gpt-4o-mini  6,575       3,072            0   1,283          0  0.001986450",
+            "  model              input  cache_read  cache_write  output  reasoning  cost in USD",
+            "  claude-sonnet-4-5    539       1,024          512     316          0  0.008584200",
+            "  gpt-4o-mini        4,013       1,536            0     967          0  0.001297350",
             "",
             "by agent",
             "  agent    runs  model calls  tool calls  tokens  cost in USD",
-            "  analyst     1            2           0   5,806  0.000943350",
+            "  analyst     1            2           0   3,783  0.008838450",
             "  planner     2            2           1   5,124  0.001043100",
             "",
             "by tenant",
             "  tenant  runs  model calls  tool calls  tokens  cost in USD",
             "  acme       2            2           1   5,124  0.001043100",
-            "  globex     1            2           0   5,806  0.000943350",
+            "  globex     1            2           0   3,783  0.008838450",
             "",
             "by user",
             "  user  runs  model calls  tool calls  tokens  cost in USD",
             "  ann      1            1           0   1,625  0.000502950",
             "  cyd      1            1           1   3,499  0.000540150",
-            "  gil      1            2           0   5,806  0.000943350",
+            "  gil      1            2           0   3,783  0.008838450",
             "",
             "decisions",
-            "  hook          event               decision",
-            "  alerted       agent.invoke.error  allow     1",
-            "  archived      tool.execute.post   skipped   1",
-            "  audit         tool.execute.pre    allow     2",
-            "  billed        agent.invoke.post   allow     2",
-            "  noted         tool.execute.pre    allow     1",
-            "  reviewed      tool.execute.pre    allow     1",
-            "  stop_the_run  tool.execute.pre    reject    1",
+            "  hook           event               decision",
+            "  alerted        agent.invoke.error  allow     1",
+            "  archived       tool.execute.post   skipped   1",
+            "  audit          tool.execute.pre    allow     2",
+            "  billed         agent.invoke.post   allow     2",
+            "  masked_answer  llm.call.post       too_late  1",
+            "  noted          tool.execute.pre    allow     1",
+            "  reviewed       tool.execute.pre    allow     1",
+            "  stop_the_run   tool.execute.pre    reject    1",
             "",
             "errors",
             "  type             kind",
@@ -369,7 +374,7 @@ def test_as_text(capsys: pytest.CaptureFixture[str]) -> None:
             "  spanhook.Reject  tool.execute  1",
             "",
             "decisions by coverage",
-            "  enforced  9",
+            "  enforced  10",
             "",
             "streamed model calls by status",
             "  success  2",
@@ -380,7 +385,7 @@ def test_as_text(capsys: pytest.CaptureFixture[str]) -> None:
             "  tool.execute  2",
             "",
             "log events",
-            "  spanhook.decision  2",
+            "  spanhook.decision  3",
             "  spanhook.run       3",
         ]
     )

@@ -53,6 +53,11 @@ def scored(_op: Operation) -> None:
     raise RuntimeError("the scorer is down")
 
 
+@hooks.after("llm.call", models={"claude-sonnet-4-5"}, timeout=None)
+def masked_answer(op: Operation) -> None:
+    op.respond("***")
+
+
 @hooks.around("llm.call", models={"o4-mini"}, timeout=None)
 async def traced(_op: Operation, call_next: Callable[[], Awaitable[Any]]) -> None:
     await call_next()

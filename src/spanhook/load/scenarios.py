@@ -103,7 +103,7 @@ def unpriced(draw: Draw) -> Job:
 
 
 def streamed(draw: Draw) -> Job:
-    return (run(draw, ask(draw, "stream"), ask(draw, "stream")),)
+    return (run(draw, ask(draw, "stream"), ask(draw, "stream", "claude-sonnet-4-5")),)
 
 
 def stopped_reading(draw: Draw) -> Job:

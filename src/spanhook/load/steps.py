@@ -37,6 +37,10 @@ MODEL_DECISIONS: Mapping[str, tuple[Decided, ...]] = {
     "house-model-1": (Decided("scored", "llm.call.pre", "error"),),
     "forbidden-1": (Decided("not_allowed", "llm.call.pre", "reject"),),
 }
+MASKED = Decided("masked_answer", "llm.call.post", "replace")
+"""About every answer of ``claude-sonnet-4-5``."""
+MASKED_TOO_LATE = Decided("masked_answer", "llm.call.post", "too_late")
+"""About every one that is streamed, since the hook does not hold it back."""
 
 
 class Step(Protocol):
@@ -103,13 +107,23 @@ class Ask:
             error_type=error_type,
             agent=agent,
             called=not refused,
-            decisions=MODEL_DECISIONS.get(self.model, ()),
+            decisions=self._decisions(),
             provider=known.provider,
             answered=known.answers_as if tokens is not None else "",
             operation="chat",
             tokens=tokens,
             streamed=self.how in ("stream", "stop", "break"),
         )
+
+    def _decisions(self) -> tuple[Decided, ...]:
+        if self.model == "claude-sonnet-4-5":
+            late: Mapping[How, tuple[Decided, ...]] = {
+                "answer": (MASKED,),
+                "stream": (MASKED_TOO_LATE,),
+                "stop": (MASKED_TOO_LATE,),
+            }
+            return late.get(self.how, ())
+        return MODEL_DECISIONS.get(self.model, ())
 
 
 JUDGE = Ask("gpt-4o-mini", Tokens(input=40, output=2))
