@@ -62,7 +62,7 @@ NOT_STARTED = {
         2,
         "expected one of NO_CONTENT",
     ),
-    "library": (["--require", "langchian", "app.py"], {}, 2, "unknown library 'langchian'; spanhook knows"),
+    "library": (["--require", "langchian", "app.py"], {}, 2, "unknown library 'langchian'; spanhook binds"),
     "allow": (
         ["--allow", "mcp,antropic", "app.py"],
         {},
