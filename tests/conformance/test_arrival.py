@@ -98,7 +98,7 @@ def _openai_chat(tokens: Iterator[str]) -> list[st.SearchStrategy[Any]]:
 
     none = st.none()
     image = none.map(lambda _: {"type": "image_url", "image_url": {"url": f"data:{next(tokens)}"}})
-    piece = none.map(lambda _: {"type": "text", "text": next(tokens)})
+    piece: Any = none.map(lambda _: {"type": "text", "text": next(tokens)})
     return [
         none.map(lambda _: {"role": "system", "content": next(tokens)}),
         none.map(lambda _: {"role": "user", "content": next(tokens), "name": next(tokens)}),
@@ -167,7 +167,7 @@ def _langchain(tokens: Iterator[str]) -> list[st.SearchStrategy[Any]]:
 
     none = st.none()
     image = none.map(lambda _: {"type": "image_url", "image_url": {"url": f"data:{next(tokens)}"}})
-    piece = none.map(lambda _: {"type": "text", "text": next(tokens)})
+    piece: Any = none.map(lambda _: {"type": "text", "text": next(tokens)})
     calls = st.lists(none.map(call), min_size=1, max_size=2)
     return [
         none.map(lambda _: SystemMessage(next(tokens))),
