@@ -1,7 +1,4 @@
-"""Ctrl-C at any instruction: what was running ends, nothing stays current, and what comes next is as if nothing was.
-
-Beside it stands the control, the same without spanhook: what the libraries make of an interrupt themselves.
-"""
+"""Ctrl-C at any instruction: what was running ends, nothing stays current, and what comes next is as if nothing was."""
 
 import asyncio
 import re
@@ -18,7 +15,7 @@ from spanhook.conformance.subject import Body, Subject
 from spanhook.errors import internal
 from spanhook.testing import Recorder, recorder
 from spanhook.threads import reaper
-from tests.conformance.everything import HERE
+from tests.conformance.everything import HERE, SUBJECTS
 from tests.interrupts import Interrupts
 from tests.stub import Library, stubbed
 
@@ -56,10 +53,17 @@ WAYS = {
     "store": ("put", "aput"),
     "graph": ("invoke", "ainvoke", "stream", "astream"),
     "handoff": ("invoke", "ainvoke"),
+    "ChatOpenAI": ("invoke", "ainvoke"),
 }
-REAL = [
-    pytest.param(subject, way, id=f"{subject.name} {way}") for subject in HERE for way in WAYS.get(subject.name, ())
-]
+
+
+def rows(subjects: tuple[Subject, ...]) -> list[Any]:
+    named = [(subject, way) for subject in subjects for way in WAYS.get(subject.name, ())]
+    return [pytest.param(subject, way, id=f"{subject.name} {way}") for subject, way in named]
+
+
+PLACES = {"graph": 100, "handoff": 95, "ChatOpenAI": None}
+"""In how many places each is interrupted: fewer where runs are long, everywhere where one call is within another."""
 
 
 class Guard:
@@ -99,13 +103,13 @@ class Fuzz:
 
     Args:
         call: What is called; may return a coroutine.
-        seen: What spanhook records; ``None`` in the control.
+        seen: What spanhook records.
         guard: The hooks in force.
         raising: What an interrupt raises.
     """
 
     def __init__(
-        self, call: Call, seen: Recorder | None, guard: Guard, raising: type[BaseException] = KeyboardInterrupt
+        self, call: Call, seen: Recorder, guard: Guard, raising: type[BaseException] = KeyboardInterrupt
     ) -> None:
         self.call, self.seen, self.guard, self.raising = call, seen, guard, raising
         self._loop = asyncio.new_event_loop()
@@ -165,8 +169,6 @@ class Fuzz:
         yield from left
         if self.raising is KeyboardInterrupt and interrupts.where and raised is not self.raising:
             yield f"{raised} was raised"
-        if self.seen is None:
-            return
         reaper.drain()
         if current_operation() is not None:
             yield "an operation is current"
@@ -180,7 +182,6 @@ class Fuzz:
 
     def _ends(self, interrupts: Interrupts) -> Iterator[str]:
         """What became of the operations that were interrupted."""
-        assert self.seen is not None
         ended = Counter(self.seen.operations)
         if Counter(self.guard.begun) - ended or any(times > 1 for times in ended.values()):
             yield "an operation has not ended, or more than once"
@@ -195,7 +196,6 @@ class Fuzz:
     def _next(self, before: set[int]) -> Iterator[str]:
         """The next call is a run of its own, in a trace of its own."""
         seen = self.seen
-        assert seen is not None
         self._forget()
         self._make()
         reaper.drain()
@@ -218,18 +218,15 @@ class Fuzz:
 
     def _forget(self) -> None:
         self.guard.begun.clear()
-        if self.seen is not None:
-            reaper.drain()
-            self.seen.operations.clear()
-            self.seen._spans.clear()
-            self.seen._logs.clear()
+        reaper.drain()
+        self.seen.operations.clear()
+        self.seen._spans.clear()
+        self.seen._logs.clear()
 
     def _runs(self) -> int:
-        assert self.seen is not None
         return sum(one.log_record.event_name == "spanhook.run" for one in self.seen._logs.get_finished_logs())
 
     def _traces(self) -> set[int]:
-        assert self.seen is not None
         return {span.context.trace_id for span in self.seen.spans if span.context is not None}
 
 
@@ -246,7 +243,7 @@ def unchanged(left: list[str]) -> Generator[None]:
 
 
 def _watched(variable: ContextVar[Any]) -> bool:
-    """Whether it is spanhook's or OpenTelemetry's: LangChain leaves one of its own, as the control shows."""
+    """Whether it is spanhook's or OpenTelemetry's: LangChain leaves one of its own, without spanhook too."""
     return variable.name.startswith("spanhook") or variable.name == "current_context"
 
 
@@ -281,23 +278,22 @@ def test_at_every_place_in_spanhook(way: str, hooked: bool, raising: type[BaseEx
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("subject", "way"), REAL)
+@pytest.mark.parametrize(("subject", "way"), rows(SUBJECTS))
 def test_at_every_place_in_spanhook_under_a_framework(subject: Subject, way: str) -> None:
     guard = Guard()
     thing = subject.make(Body())
     with recorder(guard.hooks) as seen:
-        made, wrong = Fuzz(lambda: subject.ways[way](thing), seen, guard).sweep(places=250)
+        made, wrong = Fuzz(lambda: subject.ways[way](thing), seen, guard).sweep(places=PLACES.get(subject.name, 250))
     assert wrong == {}
     assert made > 90
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("subject", "way"), REAL)
+@pytest.mark.parametrize(("subject", "way"), rows(HERE))
 def test_at_every_function_of_a_framework(subject: Subject, way: str) -> None:
-    thing = subject.make(Body())
     guard = Guard()
-    _, control = Fuzz(lambda: subject.ways[way](thing), None, guard).sweep(everywhere=True, places=100)
+    thing = subject.make(Body())
     with recorder(guard.hooks) as seen:
-        made, wrong = Fuzz(lambda: subject.ways[way](thing), seen, guard).sweep(everywhere=True, places=100)
-    assert wrong.keys() <= control.keys()
+        made, wrong = Fuzz(lambda: subject.ways[way](thing), seen, guard).sweep(everywhere=True, places=200)
+    assert wrong == {}
     assert made > 90
