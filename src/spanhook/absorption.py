@@ -20,11 +20,11 @@ from spanhook.usage import Usage
 Carried = list[str | None]
 """What a request carries: the last text of each prompt, or ``None`` where there is none, as of an image alone."""
 
-_calling_back: ContextVar[Record | None] = ContextVar("spanhook.calling_back", default=None)
+calling_back: ContextVar[Record | None] = ContextVar("spanhook.calling_back", default=None)
 """The operation whose framework runs the application's callbacks; what they call is never its transport."""
 
 
-_running: "ContextVar[Absorbed | None]" = ContextVar("spanhook.absorbed", default=None)
+running: "ContextVar[Absorbed | None]" = ContextVar("spanhook.absorbed", default=None)
 """The absorbed call that is being made."""
 
 
@@ -36,28 +36,21 @@ PART = Part()
 
 
 class Absorbed:
-    """A call that is the transport of the operation around it, entered while it is made.
+    """A call that is the transport of the operation around it; ``running`` while it is made.
 
     One that fails gives back what it was to carry, since what retries it belongs to the same attempt.
     """
 
-    __slots__ = ("_before", "_taken", "carried", "instance", "op", "shape")
+    __slots__ = ("_taken", "carried", "instance", "op", "shape")
     absorbed: Literal[True] = True
 
     def __init__(self, op: Record, shape: Shape, instance: Any, carried: Carried, *, taken: bool) -> None:
         self.op, self.shape, self.instance, self.carried = op, shape, instance, carried
         self._taken = taken
-        self._before: Absorbed | None = None
 
-    def __enter__(self) -> None:
-        self._before = _running.get()
-        _running.set(self)
-
-    def __exit__(self, _kind: object, error: BaseException | None, _traceback: object) -> None:
-        _running.set(self._before)
-        if error is not None:
-            self.failed()
-        elif not self.shape.model_layer:
+    def done(self) -> None:
+        """The call has returned."""
+        if not self.shape.model_layer:
             self.op.transported = True
 
     def goes_on(self, instance: Any, carried: Carried) -> bool:
@@ -106,8 +99,8 @@ def absorbed(
     elif not same_model(attributes.get(semconv.GEN_AI_REQUEST_MODEL), parent.model):
         return None
     carried = _carried(shape, instance, args, kwargs)
-    running = _running.get()
-    if running is not None and running.op is parent and not shape.model_layer and running.goes_on(instance, carried):
+    around = running.get()
+    if around is not None and around.op is parent and not shape.model_layer and around.goes_on(instance, carried):
         return PART
     if shape.layer == parent.shape.layer:  # one of its methods goes on in another, however deep
         own = _gated(parent)
@@ -169,7 +162,7 @@ def span_ended(parent: Record, scope: str, used: Usage | None, *, failed: bool) 
 
 
 def _open(parent: Record) -> bool:
-    return parent.called and not parent.ended and _calling_back.get() is not parent
+    return parent.called and not parent.ended and calling_back.get() is not parent
 
 
 def _carried(shape: Shape, instance: Any, args: Args, kwargs: Kwargs) -> Carried:
@@ -185,7 +178,8 @@ def _carried(shape: Shape, instance: Any, args: Args, kwargs: Kwargs) -> Carried
 
 def read(op: Record) -> None:
     """Note what the gates are asked about: callbacks of the application's may change it in place after them."""
-    op.gated = _carried(op.shape, op.instance, op.args, op.kwargs)
+    if op.shape.goes_on is None or op.shape.goes_on(op.instance):
+        op.gated = _carried(op.shape, op.instance, op.args, op.kwargs)
 
 
 def _gated(op: Record) -> Carried:
@@ -237,29 +231,29 @@ def text_of(content: Any) -> str | None:
 
 def called_back(wrapped: Callable[..., Any], args: Args, kwargs: Kwargs) -> Any:
     """Run a function of a framework that calls the application's callbacks: the handlers, its first argument."""
-    op = current.get()
-    if type(op) is not Record or not (args and args[0]):
+    op = current.get() if args and args[0] else None
+    if type(op) is not Record:
         return wrapped(*args, **kwargs)
-    before = _calling_back.get()
-    _calling_back.set(op)
+    before = calling_back.get()
     try:
+        calling_back.set(op)
         return wrapped(*args, **kwargs)
     finally:
-        _calling_back.set(before)
+        calling_back.set(before)
 
 
 def acalled_back(wrapped: Callable[..., Awaitable[Any]], args: Args, kwargs: Kwargs) -> Awaitable[Any]:
     """``called_back`` for a coroutine function."""
-    op = current.get()
-    if type(op) is not Record or not (args and args[0]):
+    op = current.get() if args and args[0] else None
+    if type(op) is not Record:
         return wrapped(*args, **kwargs)
     return _awaited(wrapped(*args, **kwargs), op)
 
 
 async def _awaited(callbacks: Awaitable[Any], op: Record) -> Any:
-    before = _calling_back.get()
-    _calling_back.set(op)
+    before = calling_back.get()
     try:
+        calling_back.set(op)
         return await callbacks
     finally:
-        _calling_back.set(before)
+        calling_back.set(before)

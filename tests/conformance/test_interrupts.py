@@ -18,7 +18,7 @@ from spanhook.conformance.subject import Body, Subject
 from spanhook.errors import internal
 from spanhook.testing import Recorder, recorder
 from spanhook.threads import reaper
-from tests.conformance.everything import HERE
+from tests.conformance.everything import HERE, OVER_HTTP
 from tests.interrupts import Interrupts
 from tests.stub import Library, stubbed
 
@@ -287,6 +287,18 @@ def test_at_every_place_in_spanhook_under_a_framework(subject: Subject, way: str
     thing = subject.make(Body())
     with recorder(guard.hooks) as seen:
         made, wrong = Fuzz(lambda: subject.ways[way](thing), seen, guard).sweep(places=250)
+    assert wrong == {}
+    assert made > 90
+
+
+@pytest.mark.slow
+def test_in_what_is_the_transport_of_another_call() -> None:
+    (subject,) = (one for one in OVER_HTTP if one.name == "ChatOpenAI")
+    guard = Guard()
+    thing = subject.make(Body())
+    call = subject.ways["invoke"]
+    with recorder(guard.hooks) as seen:
+        made, wrong = Fuzz(lambda: call(thing), seen, guard).sweep(places=250)
     assert wrong == {}
     assert made > 90
 
