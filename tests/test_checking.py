@@ -223,6 +223,7 @@ def test_a_flush_that_cannot_be_waited_for_is_refused(timeout: Any) -> None:
             "name={'search'}, expected a string to call the hook by; did you mean names={'search'}?",
         ),
         ({"name": 7}, "name=7, expected a string"),
+        ({"name": set()}, "name=set(), expected a string"),
         ({"tenant_id": {"acme"}}, "tenant_id={'acme'}, expected a string"),
         ({"tenant_id": None}, "tenant_id=None, expected a string, or '' for all"),
         ({"blocking": "yes"}, "blocking='yes', expected True or False"),
@@ -230,7 +231,7 @@ def test_a_flush_that_cannot_be_waited_for_is_refused(timeout: Any) -> None:
         ({"when": awhen}, "is async or a generator, so what it returns is always true"),
         ({"when": functools.partial(noop, unset)}, "when takes () -> None; it is called with (op)"),
     ],
-    ids=str,
+    ids=lambda given: given if isinstance(given, str) else next(iter(given)),
 )
 def test_settings_of_the_wrong_type_are_refused(form: str, settings: dict[str, Any], said: str) -> None:
     if form == "class" and "when" in settings:
@@ -286,6 +287,7 @@ def test_events_that_are_none_are_refused() -> None:
     for event, said in (
         ("agent.invoke.pots", "unknown event 'agent.invoke.pots' (did you mean 'agent.invoke.post'?); expected '*'"),
         ("tool.excute", "did you mean 'tool.execute'?"),
+        ("tool.execute.before", "unknown event 'tool.execute.before' (did you mean 'tool.execute.pre'?)"),
         (noop, "write the event in parentheses, such as @hooks.on('agent.invoke.post')"),
         (7, "unknown event 7; expected"),
         (None, "unknown event None; expected"),

@@ -211,5 +211,5 @@ def test_a_file_that_failed_is_loaded_anew(folder: Folder) -> None:
 
 
 def test_an_unknown_library_is_no_requirement() -> None:
-    with pytest.raises(ConfigurationError, match="unknown library 'nope'; spanhook knows"):
+    with pytest.raises(ConfigurationError, match="unknown library 'nope'; spanhook binds"):
         check_installed(["langgraph", "nope"])

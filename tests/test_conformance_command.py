@@ -135,6 +135,7 @@ REPORT = Report(
         Line("openai", "3.1", "chat", "create", cells=dict.fromkeys(CHECKS, Cell(OK))),
         Line("openai", "3.1", "chat", "raw", cells={**dict.fromkeys(CHECKS, NONE), "once": Cell(FAILED, "two\nlines")}),
         Line("openai", "3.1", "chat", "v3", "not in this version", dict.fromkeys(CHECKS, NONE)),
+        Line("openai", "3.1", "graph", "stream", cells={**dict.fromkeys(CHECKS, Cell(OK)), "held": Cell(NOT_GATED)}),
         Line("openai", "3.1", "files", "", "documented", {**dict.fromkeys(CHECKS, NONE), "denied": Cell(NOT_GATED)}),
     ],
     absent=[Absent("langgraph", "pip install it")],
@@ -153,6 +154,7 @@ def test_the_report_for_people(capsys: pytest.CaptureFixture[str], monkeypatch: 
         f"openai 3.1 chat, create {' '.join('ok' for _ in CHECKS)}",
         f"openai 3.1 chat, raw {' '.join('FAILED' if one == 'once' else 'n/a' for one in CHECKS)}",
         f"openai 3.1 chat, v3 {' '.join('n/a' for _ in CHECKS)} not in this version",
+        f"openai 3.1 graph, stream {' '.join('not held' if one == 'held' else 'ok' for one in CHECKS)}",
         f"openai 3.1 files not gated {' '.join('n/a' for _ in list(CHECKS)[1:])} documented",
         "",
         "Not installed",
@@ -164,7 +166,7 @@ def test_the_report_for_people(capsys: pytest.CaptureFixture[str], monkeypatch: 
         "",
         "openai 3.1 is odd",
         "",
-        "4 ways of calling: 1 ok, 1 FAILED, 1 not gated, as documented, 1 not in this version; in 2 s",
+        "5 ways of calling: 2 ok, 1 FAILED, 1 not gated, as documented, 1 not in this version; in 2 s",
     ]
     monkeypatch.setenv("FORCE_COLOR", "1")
     print_report(REPORT)
@@ -177,7 +179,7 @@ def test_the_report_for_people(capsys: pytest.CaptureFixture[str], monkeypatch: 
 def test_the_report_for_machines() -> None:
     document = json.loads(json.dumps(REPORT.as_json()))
     assert document["exit_code"] == 1
-    assert document["counts"] == {"ok": 1, "FAILED": 1, "not gated": 1, "n/a": 1}
+    assert document["counts"] == {"ok": 2, "FAILED": 1, "not gated": 1, "n/a": 1}
     assert document["rows"][1]["checks"]["once"] == {"state": "FAILED", "why": "two\nlines"}
 
 

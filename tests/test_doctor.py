@@ -26,6 +26,8 @@ def installed(folder: Folder, monkeypatch: pytest.MonkeyPatch) -> Any:
     monkeypatch.syspath_prepend(folder.path)
 
     def install(name: str, version: str = "1.0", **groups: str) -> None:
+        for module in [one for one in sys.modules if one.partition(".")[0] == name.replace("-", "_")]:
+            monkeypatch.delitem(sys.modules, module)  # no other test has imported it
         info = f"{name.replace('-', '_')}-{version}.dist-info"
         folder.file(f"{info}/METADATA", f"Metadata-Version: 2.1\nName: {name}\nVersion: {version}\n")
         lines = [f"[{group}]\n{entry} = some.module:thing" for group, entry in groups.items()]
@@ -43,14 +45,24 @@ def diagnosed(folder: Folder, *arguments: str, apart: bool = True, **env: str) -
 
 
 def test_everything_in_order(folder: Folder) -> None:
-    folder.write(hooks=HOOKS + "print('loading')\n@hooks.after('*', priority=600, timeout=None)\ndef seen(op): ...\n")
+    folder.write(
+        hooks=HOOKS
+        + "print('loading')\n@hooks.after('*', priority=600, timeout=None)\ndef seen(op): ...\n"
+        + "@hooks.on('tool.execute')\ndef told(op): ...\n@hooks.on('run.post')\ndef ended(op): ...\n"
+    )
 
     code, report = diagnosed(folder, "--hooks", "hooks.py:hooks", "--require", "langchain,langgraph")
 
     assert (code, report["exit_code"]) == (0, 0)
     assert [library["name"] for library in report["libraries"]] == list(INSTRUMENTORS)
     assert all(library["supported"] and library["bound"] and not library["missing"] for library in report["libraries"])
-    assert report["events"] == {"tool.execute.pre": ["no_refunds"], "*.post": ["seen"]}
+    assert report["events"] == {
+        "tool.execute.pre": ["no_refunds", "told"],
+        "*.post": ["seen"],
+        "tool.execute.post": ["told"],
+        "tool.execute.error": ["told"],
+        "run.post": ["ended"],
+    }
     assert report["hooks"][1] == {
         "name": "seen",
         "events": ["*.post"],
@@ -59,22 +71,29 @@ def test_everything_in_order(folder: Folder) -> None:
         "fail_mode": "open",
         "timeout_s": None,
         "tenant_id": "",
+        "holds_back": False,
     }
     assert [signal["exporters"] for signal in report["telemetry"]["signals"]] == [[], [], []]
-    assert report["verdict"] == f"ready: {len(INSTRUMENTORS)} libraries bound, 2 hooks, nothing exported"
+    assert report["verdict"] == f"ready: {len(INSTRUMENTORS)} libraries bound, 4 hooks, nothing exported"
 
 
 def test_for_people(folder: Folder) -> None:
-    folder.write(hooks=HOOKS)
+    folder.write(
+        hooks=HOOKS
+        + "@hooks.on('tool.execute.post')\ndef told(op): ...\n"
+        + "@hooks.after('llm.call', buffer=True)\ndef checked(op): ...\n"
+    )
 
     ran = folder.spanhook("doctor", "--hooks", "hooks.py:hooks", OTEL_EXPORTER_OTLP_ENDPOINT="http://127.0.0.1:9")
 
     lines = ran.stdout.splitlines()
     assert ran.returncode == 0
     assert "\x1b" not in ran.stdout
-    assert "  no_refunds  tool.execute.pre  priority 75, fails closed, 0.2 s" in lines
+    assert "  no_refunds  tool.execute.pre   priority 75, fails closed, 0.2 s" in lines
+    assert "  told        tool.execute.post  subscription" in lines
+    assert "  checked     llm.call.post      priority 500, fails open, 0.2 s, holds streams back" in lines
     assert "  traces   made by spanhook run  otlp_proto_http to http://127.0.0.1:9" in lines
-    assert lines[-1] == f"ready: {len(INSTRUMENTORS)} libraries bound, 1 hook, traces and metrics and logs exported"
+    assert lines[-1] == f"ready: {len(INSTRUMENTORS)} libraries bound, 3 hooks, traces and metrics and logs exported"
 
 
 @pytest.mark.parametrize(
@@ -235,7 +254,7 @@ def test_what_is_not_bound_for_people(folder: Folder, here: str) -> None:
     assert "anthropic 1.2.3 com.anthropic.sdk.python unless ANTHROPIC_OPEN_TELEMETRY=false" in lines
     said = "is imported but not bound, which strict mode does not allow: model calls made with it directly would bypass"
     assert any(line.startswith(f"requirement anthropic 1.2.3 {said}") for line in lines)
-    assert lines[-1].startswith(f"not ready: anthropic 1.2.3: {said}")
+    assert lines[-1].startswith(f"not ready: anthropic 1.2.3 {said}")
 
 
 @pytest.mark.parametrize(

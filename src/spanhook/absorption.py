@@ -20,11 +20,11 @@ from spanhook.usage import Usage
 Carried = list[str | None]
 """What a request carries: the last text of each prompt, or ``None`` where there is none, as of an image alone."""
 
-calling_back: ContextVar[Record | None] = ContextVar("spanhook.calling_back", default=None)
+_calling_back: ContextVar[Record | None] = ContextVar("spanhook.calling_back", default=None)
 """The operation whose framework runs the application's callbacks; what they call is never its transport."""
 
 
-running: "ContextVar[Absorbed | None]" = ContextVar("spanhook.absorbed", default=None)
+_running: "ContextVar[Absorbed | None]" = ContextVar("spanhook.absorbed", default=None)
 """The absorbed call that is being made."""
 
 
@@ -36,7 +36,7 @@ PART = Part()
 
 
 class Absorbed:
-    """A call that is the transport of the operation around it; ``running`` while it is made.
+    """A call that is the transport of the operation around it.
 
     One that fails gives back what it was to carry, since what retries it belongs to the same attempt.
     """
@@ -48,8 +48,35 @@ class Absorbed:
         self.op, self.shape, self.instance, self.carried = op, shape, instance, carried
         self._taken = taken
 
-    def done(self) -> None:
-        """The call has returned."""
+    def make(self, wrapped: Callable[..., Any], args: Args, kwargs: Kwargs) -> Any:
+        """Make the call. What ends it, be it Ctrl-C, leaves nothing behind."""
+        before = _running.get()
+        try:
+            _running.set(self)
+            result = wrapped(*args, **kwargs)
+            self._made()
+            return result
+        except BaseException:
+            self.failed()
+            raise
+        finally:
+            _running.set(before)
+
+    async def amake(self, wrapped: Callable[..., Awaitable[Any]], args: Args, kwargs: Kwargs) -> Any:
+        """``make`` for a coroutine function."""
+        before = _running.get()
+        try:
+            _running.set(self)
+            result = await wrapped(*args, **kwargs)
+            self._made()
+            return result
+        except BaseException:
+            self.failed()
+            raise
+        finally:
+            _running.set(before)
+
+    def _made(self) -> None:
         if not self.shape.model_layer:
             self.op.transported = True
 
@@ -99,8 +126,8 @@ def absorbed(
     elif not same_model(attributes.get(semconv.GEN_AI_REQUEST_MODEL), parent.model):
         return None
     carried = _carried(shape, instance, args, kwargs)
-    around = running.get()
-    if around is not None and around.op is parent and not shape.model_layer and around.goes_on(instance, carried):
+    running = _running.get()
+    if running is not None and running.op is parent and not shape.model_layer and running.goes_on(instance, carried):
         return PART
     if shape.layer == parent.shape.layer:  # one of its methods goes on in another, however deep
         own = _gated(parent)
@@ -162,7 +189,7 @@ def span_ended(parent: Record, scope: str, used: Usage | None, *, failed: bool) 
 
 
 def _open(parent: Record) -> bool:
-    return parent.called and not parent.ended and calling_back.get() is not parent
+    return parent.called and not parent.ended and _calling_back.get() is not parent
 
 
 def _carried(shape: Shape, instance: Any, args: Args, kwargs: Kwargs) -> Carried:
@@ -234,12 +261,12 @@ def called_back(wrapped: Callable[..., Any], args: Args, kwargs: Kwargs) -> Any:
     op = current.get() if args and args[0] else None
     if type(op) is not Record:
         return wrapped(*args, **kwargs)
-    before = calling_back.get()
+    before = _calling_back.get()
     try:
-        calling_back.set(op)
+        _calling_back.set(op)
         return wrapped(*args, **kwargs)
     finally:
-        calling_back.set(before)
+        _calling_back.set(before)
 
 
 def acalled_back(wrapped: Callable[..., Awaitable[Any]], args: Args, kwargs: Kwargs) -> Awaitable[Any]:
@@ -251,9 +278,9 @@ def acalled_back(wrapped: Callable[..., Awaitable[Any]], args: Args, kwargs: Kwa
 
 
 async def _awaited(callbacks: Awaitable[Any], op: Record) -> Any:
-    before = calling_back.get()
+    before = _calling_back.get()
     try:
-        calling_back.set(op)
+        _calling_back.set(op)
         return await callbacks
     finally:
-        calling_back.set(before)
+        _calling_back.set(before)

@@ -13,7 +13,6 @@ from typing import Any
 
 from opentelemetry.context import Context
 
-from spanhook.absorption import running
 from spanhook.attached import get_context, set_context
 from spanhook.context import NOBODY, ambient
 from spanhook.current import InHook, current
@@ -37,17 +36,7 @@ def call(shape: Shape, wrapped: Callable[..., Any], instance: Any, args: Args, k
         return wrapped(*args, **kwargs)
     if op.absorbed is True:
         args, kwargs = prepared(shape, instance, args, kwargs)
-        around = running.get()
-        try:
-            try:
-                running.set(op)
-                result = wrapped(*args, **kwargs)
-            finally:
-                running.set(around)
-        except BaseException:
-            op.failed()
-            raise
-        op.done()
+        result = op.make(wrapped, args, kwargs)
         return overhear(op, instance, args, kwargs, result)
     run: Run | None = None
     try:
@@ -93,17 +82,7 @@ async def acall(shape: Shape, wrapped: Callable[..., Awaitable[Any]], instance: 
             if op is None:
                 return await wrapped(*args, **kwargs)
             args, kwargs = prepared(shape, instance, args, kwargs)
-            around = running.get()
-            try:
-                try:
-                    running.set(op)
-                    result = await wrapped(*args, **kwargs)
-                finally:
-                    running.set(around)
-            except BaseException:
-                op.failed()
-                raise
-            op.done()
+            result = await op.amake(wrapped, args, kwargs)
             return overhear(op, instance, args, kwargs, result)
         except BaseException as error:
             shed(error)

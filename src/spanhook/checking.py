@@ -25,6 +25,7 @@ LONGEST = 365 * 24 * 3600
 _METHODS = ("before", "around", "after", "on_error", "when")
 _ONES_OWN = ("model", "agent", "kind")
 _KINDS_GO_FIRST = frozenset(("kind", "kinds", "event", "events"))
+_PHASES_ALSO_CALLED = {"before": "pre", "after": "post", "on_error": "error"}
 _ALSO_CALLED = {"tool": "names", "tools": "names", "tenant": "tenant_id", "condition": "when", "filter": "when"}
 
 
@@ -53,8 +54,10 @@ def checked(hook: Hook) -> Checked:
     given: Any = hook.name
     if not isinstance(given, str):
         meant = f"; did you mean names={given!r}?" if isinstance(given, Iterable) else ""
+        own = hook.function if isinstance(hook, FunctionHook) else type(hook)
         raise ConfigurationError(
-            f"hook {type(hook).__name__!r}: name={given!r}, expected a string to call the hook by{meant}"
+            f"hook {getattr(own, '__name__', type(own).__name__)!r}: name={given!r}, "
+            f"expected a string to call the hook by{meant}"
         )
     name = encodable(hook.name or type(hook).__name__)
     if not isinstance(hook, FunctionHook):
@@ -105,6 +108,7 @@ def kept(settings: Mapping[str, Any]) -> HookSettings:
 
 def parse_event(event: Any) -> tuple[str, tuple[Phase, ...]]:
     """The kind and the phases that an event, a kind or ``"*"`` stands for."""
+    given = event
     if callable(event):
         raise ConfigurationError(f"{event!r}: write the event in parentheses, such as @hooks.on('agent.invoke.post')")
     if isinstance(event, str):
@@ -113,9 +117,11 @@ def parse_event(event: Any) -> tuple[str, tuple[Phase, ...]]:
             return kind, (phase,)
         if event in semconv.KINDS or event == "*":
             return event, semconv.PHASES
+        if phase in _PHASES_ALSO_CALLED:
+            event = f"{kind}.{_PHASES_ALSO_CALLED[phase]}"
     events = {*semconv.KINDS, *(f"{kind}.{phase}" for kind in semconv.KINDS for phase in semconv.PHASES)}
     raise ConfigurationError(
-        f"unknown event {event!r}{_meant(event, events)}; expected '*', a kind, or a kind with .pre, .post or .error"
+        f"unknown event {given!r}{_meant(event, events)}; expected '*', a kind, or a kind with .pre, .post or .error"
     )
 
 

@@ -236,5 +236,5 @@ class FunctionHook(Hook):
         self.form, self.function, self.kinds = form, function, kinds
         for setting, value in settings.items():
             setattr(self, setting, value)
-        if not self.name:
+        if self.name == "":  # an empty set is a mistake that is refused
             self.name = getattr(function, "__name__", "") or type(function).__name__

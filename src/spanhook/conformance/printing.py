@@ -5,16 +5,17 @@ from collections.abc import Iterator, Sequence
 
 import click
 
-from spanhook.conformance.checks import CHECKS, FAILED, NOT_GATED, OK
+from spanhook.conformance.checks import CHECKS, FAILED, NOT_GATED, OK, Cell
 from spanhook.conformance.report import Line, Report
 from spanhook.console.terminal import Style, encodable, style_of, width
 
-_COLOURS = {OK: "green", FAILED: "red", NOT_GATED: "yellow", "n/a": "dim"}
+_NOT_HELD = "not held"
+_COLOURS = {OK: "green", FAILED: "red", NOT_GATED: "yellow", _NOT_HELD: "yellow", "n/a": "dim"}
 COLUMNS = {
     "denied": "a call that a hook refuses is not made",
     "once": "each call is one operation: hooks asked once, tokens counted once",
     "held": "what a hook puts in place of an answer is all that gets out, of streams too",
-    "callbacks": "so it is with what LangChain's callbacks are told",
+    "callbacks": "the same for what LangChain's callbacks are told",
     "rewritten": "what a hook makes of a request is what arrives",
 }
 KEPT = "by a reference taken before hooks were in force"
@@ -52,7 +53,12 @@ def _document(report: Report, style: Style) -> Iterator[str]:
 
 
 def _row(line: Line) -> tuple[str, ...]:
-    return line.library, line.version, line.name, *(line.cells[column].state for column in CHECKS), line.note
+    return line.library, line.version, line.name, *(_said(column, line.cells[column]) for column in CHECKS), line.note
+
+
+def _said(column: str, cell: Cell) -> str:
+    """What is gated is not held back all the same, such as a graph's stream: nobody is to read that it is not gated."""
+    return _NOT_HELD if cell.state == NOT_GATED and column in ("held", "callbacks") else cell.state
 
 
 def _reasons(line: Line, style: Style) -> Iterator[str]:

@@ -24,6 +24,7 @@ from spanhook.instrument import ALIASES, INSTRUMENTORS, instrumentor
 from spanhook.providers import existing
 from spanhook.registry import Hooks
 from spanhook.settings import CONTENT_VARIABLE, Settings
+from spanhook.subscription import Subscription
 from spanhook.version import __version__
 
 
@@ -116,12 +117,16 @@ def _gaps(libraries: Iterable[Library], required: Iterable[str]) -> Iterator[Fin
 def _hooks(registries: Iterable[Hooks]) -> Iterator[HookFound]:
     for bound in dict.fromkeys(one for registry in registries for one in registry.bound):
         limit = None if bound.timeout_ns is None else bound.timeout_ns / 1e9
-        events = tuple(f"{kind}.{_phase(bound)}" for kind in sorted(bound.kinds))
-        yield HookFound(bound.name, events, bound.form, bound.priority, bound.fail_mode, limit, bound.tenant_id)
+        events = tuple(f"{kind}.{phase}" for kind in sorted(bound.kinds) for phase in _phases(bound))
+        yield HookFound(
+            bound.name, events, bound.form, bound.priority, bound.fail_mode, limit, bound.tenant_id, bound.buffers
+        )
 
 
-def _phase(bound: Bound) -> str:
-    return "post" if bound.form == AFTER else "error" if bound.form == ERROR else "pre"
+def _phases(bound: Bound) -> tuple[str, ...]:
+    if isinstance(bound.hook, Subscription):
+        return bound.hook.phases
+    return ("post",) if bound.form == AFTER else ("error",) if bound.form == ERROR else ("pre",)
 
 
 def _telemetry(environ: Mapping[str, str]) -> tuple[Telemetry, list[Finding]]:

@@ -4,6 +4,7 @@ from collections.abc import Iterable, Iterator, Sequence
 
 import click
 
+from spanhook.binding import WATCH
 from spanhook.doctor.report import HookFound, Library, NotBound, Report, SignalFound
 
 _COLOURS = {"configuration": "red", "requirement": "red", "warning": "yellow", "note": "blue"}
@@ -46,7 +47,9 @@ def _not_bound(one: NotBound) -> tuple[str, ...]:
 def _hook(hook: HookFound) -> tuple[str, ...]:
     limit = "no limit" if hook.timeout_s is None else f"{hook.timeout_s:g} s"
     tenant = f", tenant {hook.tenant_id}" if hook.tenant_id else ""
-    return hook.name, ", ".join(hook.events), f"priority {hook.priority}, fails {hook.fail_mode}, {limit}{tenant}"
+    held = ", holds streams back" if hook.holds_back else ""
+    about = f"priority {hook.priority}, fails {hook.fail_mode}, {limit}{held}{tenant}"
+    return hook.name, ", ".join(hook.events), f"subscription{tenant}" if hook.form == WATCH else about
 
 
 def _signal(signal: SignalFound) -> tuple[str, ...]:

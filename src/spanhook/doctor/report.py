@@ -20,7 +20,7 @@ class Finding:
 
 @dataclass(frozen=True, slots=True)
 class Library:
-    """A library that spanhook knows.
+    """A library that spanhook binds.
 
     Attributes:
         version: The installed one; empty if it is not installed.
@@ -75,7 +75,12 @@ class SelfTracing:
 
 @dataclass(frozen=True, slots=True)
 class HookFound:
-    """One function of a hook. ``timeout_s`` is in seconds, ``None`` for no limit."""
+    """One function of a hook.
+
+    Attributes:
+        timeout_s: In seconds, ``None`` for no limit.
+        holds_back: Whether streams wait for it.
+    """
 
     name: str
     events: tuple[str, ...]
@@ -84,6 +89,7 @@ class HookFound:
     fail_mode: str
     timeout_s: float | None
     tenant_id: str
+    holds_back: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,7 +145,8 @@ class Report:
         wrong = [one for one in self.findings if one.level in ("configuration", "requirement")]
         if wrong:
             more = f", and {len(wrong) - 1} more" if len(wrong) > 1 else ""
-            return f"not ready: {wrong[0].about}: {wrong[0].text}{more}"
+            about, text = wrong[0].about, wrong[0].text
+            return f"not ready: {about}{' ' if text.startswith('is ') else ': '}{text}{more}"
         bound = sum(bool(library.bound) for library in self.libraries)
         signals = [one.signal for one in self.telemetry.signals if one.exporters and not self.telemetry.disabled]
         hooks = len({hook.name for hook in self.hooks})

@@ -1,4 +1,4 @@
-"""The libraries that spanhook knows, by the name users give them."""
+"""The libraries that spanhook binds, by the name users give them."""
 
 import importlib
 from collections.abc import Iterable, Iterator
@@ -25,7 +25,7 @@ def names(given: Iterable[str]) -> list[str]:
     for name in [given] if isinstance(given, str) else given:
         known = ALIASES.get(name.strip(), name.strip())
         if known not in INSTRUMENTORS:
-            raise ConfigurationError(f"unknown library {name!r}; spanhook knows {', '.join(INSTRUMENTORS)}")
+            raise ConfigurationError(f"unknown library {name!r}; spanhook binds {', '.join(INSTRUMENTORS)}")
         found.append(known)
     return found
 
