@@ -205,7 +205,8 @@ def _carried(shape: Shape, instance: Any, args: Args, kwargs: Kwargs) -> Carried
 
 def read(op: Record) -> None:
     """Note what the gates are asked about: callbacks of the application's may change it in place after them."""
-    op.gated = _carried(op.shape, op.instance, op.args, op.kwargs)
+    if op.shape.goes_on is None or op.shape.goes_on(op.instance):
+        op.gated = _carried(op.shape, op.instance, op.args, op.kwargs)
 
 
 def _gated(op: Record) -> Carried:
@@ -257,8 +258,8 @@ def text_of(content: Any) -> str | None:
 
 def called_back(wrapped: Callable[..., Any], args: Args, kwargs: Kwargs) -> Any:
     """Run a function of a framework that calls the application's callbacks: the handlers, its first argument."""
-    op = current.get()
-    if type(op) is not Record or not (args and args[0]):
+    op = current.get() if args and args[0] else None
+    if type(op) is not Record:
         return wrapped(*args, **kwargs)
     before = _calling_back.get()
     try:
@@ -270,8 +271,8 @@ def called_back(wrapped: Callable[..., Any], args: Args, kwargs: Kwargs) -> Any:
 
 def acalled_back(wrapped: Callable[..., Awaitable[Any]], args: Args, kwargs: Kwargs) -> Awaitable[Any]:
     """``called_back`` for a coroutine function."""
-    op = current.get()
-    if type(op) is not Record or not (args and args[0]):
+    op = current.get() if args and args[0] else None
+    if type(op) is not Record:
         return wrapped(*args, **kwargs)
     return _awaited(wrapped(*args, **kwargs), op)
 

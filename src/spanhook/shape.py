@@ -298,6 +298,8 @@ class Shape:
         model_layer: It is a framework's view of a model or tool: a call directly inside of it that carries its request,
             such as a client's, is its transport; see ``absorption``.
         carries: What the request carries, by which its transport is known: the last text of each prompt, or arguments.
+        goes_on: Whether calls on this instance may go on in another of its methods; unset where they always may. What
+            such a call carries is noted before the gates, which costs as much as it is long.
         transport_of: Layers of the same library whose operation absorbs this call if it stands directly around it, on
             the very same instance, and carries the same.
         opening_of: A layer whose calls begin with this one on the same instance, which is then none of its own.
@@ -332,6 +334,7 @@ class Shape:
     opaque: bool = False
     model_layer: bool = False
     carries: Callable[[Any, Args, Kwargs], list[str | None]] | None = None
+    goes_on: Callable[[Any], bool] | None = None
     transport_of: frozenset[str] = frozenset()
     opening_of: str = ""
     on_demand: bool = False

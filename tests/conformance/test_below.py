@@ -12,11 +12,11 @@ from types import FunctionType
 from typing import Any
 
 import pytest
-from langchain_core.tools import BaseTool
+from langchain_core.tools import BaseTool, StructuredTool
 from openai import OpenAI
 
 import spanhook
-from spanhook import Reject
+from spanhook import Hooks, Reject
 from spanhook.conformance.langchain_core import ScriptedChat, ScriptedEmbeddings, ScriptedRetriever, ScriptedText
 from spanhook.conformance.langgraph import OuterStore
 from spanhook.conformance.subject import Body, settle
@@ -365,3 +365,34 @@ def test_threads_that_make_classes_while_others_instrument() -> None:
                 cls(body).embed_query("x")
     assert body.runs == 0
     assert all("embed_query" in vars(cls) and not hasattr(vars(cls)["embed_query"], "_self_point") for cls in made)
+
+
+@pytest.mark.parametrize("own", [False, True], ids=["LangChain's run", "a run of its own"])
+def test_arguments_are_printed_only_where_a_call_may_go_on_in_another(own: bool) -> None:
+    """Printing them takes as long as they are: what LangChain does of it is all there is."""
+
+    class Table:
+        printed = 0
+
+        def __repr__(self) -> str:
+            Table.printed += 1
+            return "a long table"
+
+    def count(table: Any) -> str:
+        """Count rows."""
+        return "3"
+
+    class Own(StructuredTool):
+        def run(self, *args: Any, **kwargs: Any) -> Any:
+            return super().run(*args, **kwargs)
+
+    tool = (Own if own else StructuredTool).from_function(count)
+    table = Table()
+    tool.invoke({"table": table})
+    without, Table.printed = Table.printed, 0
+    hooks = Hooks()
+    hooks.before("tool.execute")(lambda op: None)
+    with recorder(hooks) as seen:
+        assert tool.invoke({"table": table}) == "3"
+    assert len(seen.operations) == 1
+    assert (Table.printed > without) is own

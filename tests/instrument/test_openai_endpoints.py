@@ -285,3 +285,41 @@ def test_answers(server: OpenAIServer) -> None:
     assert [piece.type for piece in pieces] == ["transcript.text.delta", "transcript.text.done"]
     assert (type(image).__name__, (image.data or [])[0].url) == ("ImagesResponse", "x")
     assert server.requests == []
+
+
+THREAD = {"assistant_id": "a", "thread": {"messages": [{"role": "user", "content": "hi"}], "metadata": {"k": "v"}}}
+GIVEN: dict[str, dict[str, Any]] = {
+    "/threads/t/runs/r/submit_tool_outputs": {"tool_outputs": [{"tool_call_id": "c", "output": "found"}]},
+    "/agents/sessions/s/events": {"events": [{"type": "user_message", "text": "found"}]},
+}
+
+
+def test_the_messages_of_a_thread_that_is_made_with_its_run_are_gated(server: OpenAIServer) -> None:
+    hooks = Hooks()
+
+    @hooks.before("llm.call")
+    def shorten(op: Operation) -> None:
+        [message] = op.request.messages
+        if message["parts"][0]["content"] == "hi":
+            op.replace(messages=[{"role": "user", "parts": [{"type": "text", "content": "ho"}]}])
+
+    with recorder(hooks), sync_client(server.url) as client:
+        client.post("/threads/runs", cast_to=dict[str, Any], body=THREAD)
+    thread = server.requests[0].body["thread"]
+    assert ("ho" in str(thread["messages"]), "hi" in str(thread["messages"])) == (True, False)
+    assert thread["metadata"] == {"k": "v"}
+    assert "ho" not in str(THREAD)
+
+
+@pytest.mark.parametrize("path", GIVEN)
+def test_what_a_run_is_given_under_way_is_gated(path: str, server: OpenAIServer) -> None:
+    hooks, shown = Hooks(), list[str]()
+
+    @hooks.before("llm.call")
+    def look(op: Operation) -> None:
+        shown.append(f"{op.request.messages} {op.request.inputs}")
+
+    with recorder(hooks), sync_client(server.url) as client:
+        client.post(path, cast_to=dict[str, Any], body=GIVEN[path])
+    assert shown[0].count("found") == 2
+    assert server.requests[0].body == GIVEN[path]

@@ -136,5 +136,6 @@ TOOL = replace(
     rejected=_as_run(tools.tool_rejected),
     follows=tool_follows,
     carries=_as_run(tools.tool_carries),
+    goes_on=None,
     transport_of=frozenset((LANGCHAIN_TOOL_INVOKE,)),
 )

@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from langchain_core.messages import ToolMessage
+from langchain_core.tools import BaseTool
 
 from spanhook import semconv
 from spanhook.instrument.langchain_core.handoffs import tool_handoffs
@@ -94,6 +95,17 @@ def tool_carries(instance: Any, args: Args, kwargs: Kwargs) -> list[str | None]:
     return [repr(sorted(arguments.items()))]
 
 
+def tool_goes_on(instance: Any) -> bool:
+    """Whether the tool's class has a ``run`` or ``arun`` of its own, which may call LangChain's."""
+    for name in ("run", "arun"):
+        for cls in type(instance).__mro__:
+            if name in vars(cls):
+                if cls is not BaseTool:
+                    return True
+                break
+    return False
+
+
 def tool_output(result: Any) -> list[Message]:
     if isinstance(result, ToolMessage):
         return [to_message(result)]
@@ -113,5 +125,6 @@ TOOL = Shape(
     follows=tool_handoffs,
     model_layer=True,
     carries=tool_carries,
+    goes_on=tool_goes_on,
     transport_of=frozenset((LANGCHAIN_TOOL_INVOKE,)),  # an `invoke` that is overridden goes on here
 )

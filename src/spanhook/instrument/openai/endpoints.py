@@ -5,7 +5,7 @@ They are alike enough to be told apart by a table: which field holds what is sen
 then is not known here.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -34,7 +34,7 @@ class Endpoint:
         operation: Its ``gen_ai.operation.name``: the conventions' word where they have one.
         api: Its ``openai.api.type``.
         output: Its ``gen_ai.output.type``; empty where nothing is generated.
-        content: The field with what is sent: text, texts, or messages.
+        content: The field with what is sent: text, texts, or messages; behind a dot where it stands in another.
         system: The field with instructions.
     """
 
@@ -56,7 +56,7 @@ class Endpoint:
 
     def request(self, _instance: Any, args: Args, kwargs: Kwargs) -> Request:
         body = body_of(args, kwargs)
-        content = body.get(self.content)
+        content = self._content(body)
         messages = _messages(content)
         files = [{"type": "file", "name": name} for name in _files(options_of(args, kwargs).files)]
         if files:
@@ -72,14 +72,25 @@ class Endpoint:
     def rewrite(self, instance: Any, args: Args, kwargs: Kwargs, change: Change) -> tuple[Args, Kwargs]:
         body = dict(body_of(args, kwargs))
         if change.inputs is not None:
-            body[self.content] = change.inputs
+            self._put(body, change.inputs)
         if change.messages is not None:
-            body[self.content] = _rewritten(body.get(self.content), change.messages)
+            self._put(body, _rewritten(self._content(body), change.messages))
         if change.system is not None:
             body[self.system] = change.system
         if change.model is not None:
             with_model(instance, args, kwargs, body, change.model)
         return with_body(args, kwargs, body)
+
+    def _content(self, body: Mapping[str, Any]) -> Any:
+        around, _, field = self.content.rpartition(".")
+        return (fields_of(body.get(around)) if around else body).get(field)
+
+    def _put(self, body: dict[str, Any], content: Any) -> None:
+        around, _, field = self.content.rpartition(".")
+        if around:
+            body[around] = {**fields_of(body.get(around)), field: content}
+        else:
+            body[field] = content
 
     # ------------------------------------------------------------------------------------------ results
 
@@ -228,11 +239,11 @@ ENDPOINTS: dict[str, Shape] = {
             semconv.OPENAI_API_TYPE: "responses.input_tokens",
         },
     ),
-    "/threads/runs": _row(_RUNS, "threads.runs", system="instructions"),
+    "/threads/runs": _row(_RUNS, "threads.runs", content="thread.messages", system="instructions"),
     "/threads/*/runs": _RUN,
-    "/threads/*/runs/*/submit_tool_outputs": _row(_RUNS, "threads.runs"),
+    "/threads/*/runs/*/submit_tool_outputs": _row(_RUNS, "threads.runs", content="tool_outputs"),
     "/agents/sessions": _row(_RUNS, "agents.sessions", content="input"),
-    "/agents/sessions/*/events": _row(_RUNS, "agents.sessions"),
+    "/agents/sessions/*/events": _row(_RUNS, "agents.sessions", content="events"),
     "/agents/automations/*/invocations": _row(_RUNS, "agents.automations"),
     "/batches": _row("batch", "batches"),
     "/evals/*/runs": _row("evaluate", "evals.runs"),
