@@ -231,7 +231,7 @@ def test_a_flush_that_cannot_be_waited_for_is_refused(timeout: Any) -> None:
         ({"when": awhen}, "is async or a generator, so what it returns is always true"),
         ({"when": functools.partial(noop, unset)}, "when takes () -> None; it is called with (op)"),
     ],
-    ids=str,
+    ids=lambda given: given if isinstance(given, str) else next(iter(given)),
 )
 def test_settings_of_the_wrong_type_are_refused(form: str, settings: dict[str, Any], said: str) -> None:
     if form == "class" and "when" in settings:

@@ -404,6 +404,7 @@ def play(**variables: str) -> "subprocess.CompletedProcess[str]":
     )
 
 
+@pytest.mark.slow
 def test_nothing_else_is_printed() -> None:
     done = play()
     assert done.stderr == ""

@@ -26,6 +26,8 @@ def installed(folder: Folder, monkeypatch: pytest.MonkeyPatch) -> Any:
     monkeypatch.syspath_prepend(folder.path)
 
     def install(name: str, version: str = "1.0", **groups: str) -> None:
+        for module in [one for one in sys.modules if one.partition(".")[0] == name.replace("-", "_")]:
+            monkeypatch.delitem(sys.modules, module)  # no other test has imported it
         info = f"{name.replace('-', '_')}-{version}.dist-info"
         folder.file(f"{info}/METADATA", f"Metadata-Version: 2.1\nName: {name}\nVersion: {version}\n")
         lines = [f"[{group}]\n{entry} = some.module:thing" for group, entry in groups.items()]

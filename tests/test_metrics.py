@@ -302,7 +302,9 @@ print(json.dumps({"before": before, "parent": tokens(metric_reader), "children":
 
 
 @pytest.mark.parametrize("collected", [False, True], ids=["never read before", "read before the fork"])
-@pytest.mark.parametrize("delta", [False, True], ids=["cumulative", "delta"])
+@pytest.mark.parametrize(
+    "delta", [pytest.param(False, id="cumulative", marks=pytest.mark.slow), pytest.param(True, id="delta")]
+)
 def test_every_forked_child_counts_its_own(delta: bool, collected: bool) -> None:
     found = run_apart(FORK.replace("DELTA", str(delta)).replace("COLLECTED", str(collected)))
     assert found["children"] == [[28], [28, 28] if delta else [28, 56]]

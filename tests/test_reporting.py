@@ -99,6 +99,7 @@ def test_a_span_of_others_that_cannot_be_understood(monkeypatch: pytest.MonkeyPa
         assert lost(seen) == {"processor": 1}
 
 
+@pytest.mark.slow
 def test_what_a_process_leaves_unfinished_when_it_exits() -> None:
     reaper, held, begun = Reaper(), threading.Event(), threading.Event()
 

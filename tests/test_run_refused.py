@@ -163,6 +163,7 @@ def test_a_requirement_that_is_not_met(folder: Folder, tmp_path: Path) -> None:
     assert not folder.body_ran
 
 
+@pytest.mark.slow
 def test_a_requirement_that_is_met(folder: Folder) -> None:
     ran = folder.agent().spanhook(*GATED, "--require", "langchain,langgraph", "app.py")
 

@@ -320,6 +320,7 @@ def test_what_a_sampler_adds_is_cleaned() -> None:
     assert dict(opened.exporter.get_finished_spans()[0].attributes or {}) == {"a": ("b",)}
 
 
+@pytest.mark.slow
 def test_threads_that_complete_a_span_lose_nothing() -> None:
     before = sys.getswitchinterval()
     sys.setswitchinterval(1e-6)

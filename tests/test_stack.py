@@ -160,6 +160,7 @@ def test_up_finds_the_file_above(place: Place, elsewhere: list[str]) -> None:
     assert place.calls()[0][0][3] == str(path)
 
 
+@pytest.mark.slow
 def test_a_file_of_somebody_else_is_passed_over(place: Place, elsewhere: list[str]) -> None:
     place.engine("docker")
     place.stack("shop")
@@ -287,6 +288,7 @@ def test_down_stops_all_profiles_and_needs_no_password(place: Place) -> None:
 # --------------------------------------------------------------------------- status
 
 
+@pytest.mark.slow
 def test_status_tells_who_answers_without_an_engine(place: Place, elsewhere: list[str]) -> None:
     first = place.run("status", *elsewhere)
     assert first.returncode == 1

@@ -80,6 +80,7 @@ def test_what_hooks_import_keeps_the_application_from_starting(folder: Folder, p
     assert not folder.body_ran
 
 
+@pytest.mark.slow
 def test_what_start_up_code_imports_keeps_the_application_from_starting(folder: Folder, path: str) -> None:
     folder.file("installed/sitecustomize.py", "import anthropic")
 
@@ -91,6 +92,7 @@ def test_what_start_up_code_imports_keeps_the_application_from_starting(folder: 
     assert not folder.body_ran
 
 
+@pytest.mark.slow
 def test_children_inherit_it(folder: Folder, path: str) -> None:
     folder.write(parent="import subprocess, sys\nsys.exit(subprocess.call([sys.executable, 'app.py']))")
 

@@ -700,6 +700,7 @@ def test_outside_of_asyncio_async_calls_are_hosted_like_sync_ones() -> None:
     assert library.calls == []
 
 
+@pytest.mark.slow
 def test_a_limit_too_short_to_begin_leaves_nothing_behind() -> None:
     """The caller neither waits for ever nor leaves a coroutine that nobody awaited."""
     hooks = Hooks()

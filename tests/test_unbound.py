@@ -457,6 +457,7 @@ def points(metrics: Any) -> set[tuple[str, str, str]]:
     return {one for one in found if one[2] in ("unbound", "importable")}
 
 
+@pytest.mark.slow
 def test_points_tell_what_is_in_use_and_what_could_be(folder: Path) -> None:
     for name in ("anthropic", "mcp", "huggingface_hub"):
         library(folder, BY_NAME[name])

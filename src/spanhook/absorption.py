@@ -36,28 +36,48 @@ PART = Part()
 
 
 class Absorbed:
-    """A call that is the transport of the operation around it, entered while it is made.
+    """A call that is the transport of the operation around it.
 
     One that fails gives back what it was to carry, since what retries it belongs to the same attempt.
     """
 
-    __slots__ = ("_before", "_taken", "carried", "instance", "op", "shape")
+    __slots__ = ("_taken", "carried", "instance", "op", "shape")
     absorbed: Literal[True] = True
 
     def __init__(self, op: Record, shape: Shape, instance: Any, carried: Carried, *, taken: bool) -> None:
         self.op, self.shape, self.instance, self.carried = op, shape, instance, carried
         self._taken = taken
-        self._before: Absorbed | None = None
 
-    def __enter__(self) -> None:
-        self._before = _running.get()
-        _running.set(self)
-
-    def __exit__(self, _kind: object, error: BaseException | None, _traceback: object) -> None:
-        _running.set(self._before)
-        if error is not None:
+    def make(self, wrapped: Callable[..., Any], args: Args, kwargs: Kwargs) -> Any:
+        """Make the call. What ends it, be it Ctrl-C, leaves nothing behind."""
+        before = _running.get()
+        try:
+            _running.set(self)
+            result = wrapped(*args, **kwargs)
+            self._made()
+            return result
+        except BaseException:
             self.failed()
-        elif not self.shape.model_layer:
+            raise
+        finally:
+            _running.set(before)
+
+    async def amake(self, wrapped: Callable[..., Awaitable[Any]], args: Args, kwargs: Kwargs) -> Any:
+        """``make`` for a coroutine function."""
+        before = _running.get()
+        try:
+            _running.set(self)
+            result = await wrapped(*args, **kwargs)
+            self._made()
+            return result
+        except BaseException:
+            self.failed()
+            raise
+        finally:
+            _running.set(before)
+
+    def _made(self) -> None:
+        if not self.shape.model_layer:
             self.op.transported = True
 
     def goes_on(self, instance: Any, carried: Carried) -> bool:
@@ -241,8 +261,8 @@ def called_back(wrapped: Callable[..., Any], args: Args, kwargs: Kwargs) -> Any:
     if type(op) is not Record or not (args and args[0]):
         return wrapped(*args, **kwargs)
     before = _calling_back.get()
-    _calling_back.set(op)
     try:
+        _calling_back.set(op)
         return wrapped(*args, **kwargs)
     finally:
         _calling_back.set(before)
@@ -258,8 +278,8 @@ def acalled_back(wrapped: Callable[..., Awaitable[Any]], args: Args, kwargs: Kwa
 
 async def _awaited(callbacks: Awaitable[Any], op: Record) -> Any:
     before = _calling_back.get()
-    _calling_back.set(op)
     try:
+        _calling_back.set(op)
         return await callbacks
     finally:
         _calling_back.set(before)

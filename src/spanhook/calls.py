@@ -36,8 +36,7 @@ def call(shape: Shape, wrapped: Callable[..., Any], instance: Any, args: Args, k
         return wrapped(*args, **kwargs)
     if op.absorbed is True:
         args, kwargs = prepared(shape, instance, args, kwargs)
-        with op:
-            result = wrapped(*args, **kwargs)
+        result = op.make(wrapped, args, kwargs)
         return overhear(op, instance, args, kwargs, result)
     run: Run | None = None
     try:
@@ -83,8 +82,7 @@ async def acall(shape: Shape, wrapped: Callable[..., Awaitable[Any]], instance: 
             if op is None:
                 return await wrapped(*args, **kwargs)
             args, kwargs = prepared(shape, instance, args, kwargs)
-            with op:
-                result = await wrapped(*args, **kwargs)
+            result = await op.amake(wrapped, args, kwargs)
             return overhear(op, instance, args, kwargs, result)
         except BaseException as error:
             shed(error)

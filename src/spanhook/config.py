@@ -183,6 +183,8 @@ def _stop() -> None:
     providers.restore()
     threads.restore()
     telemetry.stop()
+    registry.enforcing = True
+    registry.tenant_metrics = frames.stay = False
 
 
 def _bind(library: Instrumentor, undo: ExitStack) -> None:

@@ -63,8 +63,13 @@ class Live:
             return False
         span_id = span.get_span_context().span_id
         self._absorbed[span_id] = op
-        weakref.finalize(span, self._absorbed.pop, span_id, None)
+        weakref.finalize(span, self._forget, span_id, op)
         return True
+
+    def _forget(self, span_id: int, op: Record) -> None:
+        """A span is no more. Providers with fixed ids give the same to another, which may be absorbed by now."""
+        if self._absorbed.get(span_id) is op:
+            del self._absorbed[span_id]
 
     def begin(self, span: Span, plan: Plan, kind: Kind, scope: str) -> Record:
         """Make an operation of a span that has just been started."""
@@ -89,13 +94,14 @@ class Live:
         if op.plan is not None:
             span.set_attributes({semconv.KIND: kind, semconv.COVERAGE: op.coverage})
         span_id = span.get_span_context().span_id
+        self._absorbed.pop(span_id, None)
         foreign[span_id] = op
-        weakref.finalize(span, self._forget, span_id)
         return op
 
-    def _forget(self, span_id: int) -> None:
-        foreign.pop(span_id, None)
-        self._runs.pop(span_id, None)
+    def clear(self) -> None:
+        """Forget the operations; spans that end from now on are nothing to us."""
+        foreign.clear()
+        self._runs.clear()
 
     def gate(self, op: Record) -> None:
         """Run the gates; what came of them stands in ``op.error``. Where they refuse, ``on_error`` hooks have run."""

@@ -17,7 +17,7 @@ from opentelemetry.sdk.trace import ReadableSpan, Span, SpanProcessor, TracerPro
 from spanhook.errors import internal
 from spanhook.foreign import is_double, kind_of, swallows
 from spanhook.hook import Hook, bridge
-from spanhook.lifecycle import foreign, outcome, registry
+from spanhook.lifecycle import outcome, registry
 from spanhook.live import live, scope_of
 from spanhook.metrics import SCOPE
 from spanhook.record import Record
@@ -136,7 +136,7 @@ def detach() -> None:
     """Hear of foreign spans no more. A processor cannot be taken off a provider, so ours stays and does nothing."""
     for processor in list(_attached.values()):
         processor.on = False
-    foreign.clear()
+    live.clear()
 
 
 def joined(instance: Any, args: Args, kwargs: Kwargs, _result: Any) -> None:

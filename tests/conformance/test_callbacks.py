@@ -106,7 +106,7 @@ def leaked(*values: Any) -> list[str]:
     return [secret for secret in SECRETS if secret in told]
 
 
-@pytest.mark.parametrize("case", CASES, ids=named)
+@pytest.mark.parametrize("case", [pytest.param(case, marks=pytest.mark.slow) for case in CASES], ids=named)
 def test_what_is_let_pass_is_told_as_it_would_have_been(case: tuple[Subject, str, str]) -> None:
     subject, way, handler = case
     with listening(handler) as expected:

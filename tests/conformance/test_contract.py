@@ -90,7 +90,9 @@ def watching() -> Hooks:
 
 
 @pytest.mark.parametrize("case", CASES, ids=named)
-@pytest.mark.parametrize("hooked", [False, True], ids=["no hooks", "hooks"])
+@pytest.mark.parametrize(
+    "hooked", [pytest.param(False, id="no hooks", marks=pytest.mark.slow), pytest.param(True, id="hooks")]
+)
 def test_results(case: tuple[Subject, str], hooked: bool) -> None:
     subject, way = case
     expected = outcome(lambda: subject.ways[way](subject.make(Body())))

@@ -75,7 +75,7 @@ def expect_refused(use: Callable[[], Any]) -> None:
 
 
 @pytest.mark.parametrize("case", CASES, ids=named)
-@pytest.mark.parametrize("form", often(REFUSALS, "def", "async"))
+@pytest.mark.parametrize("form", often(REFUSALS, "def"))
 def test_every_way_with_every_form_of_hook(case: Case, form: str) -> None:
     subject, way = case
     body = Body()
@@ -110,7 +110,7 @@ SAMPLERS: dict[str, Sampler] = {
 
 
 @pytest.mark.parametrize("case", CASES, ids=named)
-@pytest.mark.parametrize("sampler", often(SAMPLERS, "always_off", "ratio_half"))
+@pytest.mark.parametrize("sampler", often(SAMPLERS, "always_off"))
 def test_every_way_under_every_sampler(case: Case, sampler: str) -> None:
     subject, way = case
     body = Body()
@@ -139,7 +139,7 @@ PROVIDERS: dict[str, Callable[[pytest.MonkeyPatch], Any]] = {
 
 
 @pytest.mark.parametrize("case", CASES, ids=named)
-@pytest.mark.parametrize("provider", PROVIDERS)
+@pytest.mark.parametrize("provider", often(PROVIDERS, "disabled"))
 def test_every_way_without_an_sdk(case: Case, provider: str, monkeypatch: pytest.MonkeyPatch) -> None:
     subject, way = case
     body = Body()

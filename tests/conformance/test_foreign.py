@@ -1,5 +1,7 @@
 """Spans of others: transport of the operation directly around them, or operations that are gated as far as they let."""
 
+import gc
+import weakref
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from typing import Any, TypedDict
@@ -13,7 +15,7 @@ from langchain_core.messages import AIMessage, AIMessageChunk, BaseMessage, Huma
 from langchain_core.outputs import ChatGeneration, ChatGenerationChunk, ChatResult
 from langchain_core.tools import tool
 from langgraph.graph import START, StateGraph
-from opentelemetry.trace import StatusCode, Tracer
+from opentelemetry.trace import Span, StatusCode, Tracer
 
 from spanhook import Hooks, Operation, Reject
 from spanhook.conformance.loops import run
@@ -317,6 +319,49 @@ def test_a_refusal_that_is_swallowed_is_attempted(way: str, scope: Any, server: 
     assert (attributes["spanhook.decision"], attributes["spanhook.coverage"]) == ("attempted", "best_effort")
     assert attributes["gen_ai.usage.output_tokens"] == OUTPUT
     assert span.status.status_code is StatusCode.OK
+
+
+class Reporting(Opening):
+    """A model that opens a span which tells what was used; ``told`` is given the span while that is open."""
+
+    told: Callable[[Span], Any]
+
+    def _generate(self, messages: list[BaseMessage], *args: Any, **kwargs: Any) -> ChatResult:
+        report(self.tracer, self.attributes, self.told)
+        return ChatResult(generations=[ChatGeneration(message=AIMessage("done"))])
+
+
+def report(tracer: Tracer, attributes: Any, told: Callable[[Span], Any]) -> None:
+    with tracer.start_as_current_span("theirs", attributes=attributes) as span:
+        told(span)
+        span.set_attributes({"gen_ai.usage.input_tokens": INPUT, "gen_ai.usage.output_tokens": OUTPUT})
+
+
+@pytest.mark.parametrize("absorbed", [False, True])
+def test_a_span_that_goes_takes_no_other_of_its_id_with_it(absorbed: bool) -> None:
+    """Every recorder gives the same ids."""
+    attributes = {"gen_ai.operation.name": "chat", "gen_ai.request.model": MODEL}
+    hooks, kept = Hooks(), list[Span]()
+    hooks.before("llm.call")(lambda op: None)
+
+    def once(told: Callable[[Span], Any]) -> None:
+        with recorder(hooks) as seen:
+            tracer = seen.tracer_provider.get_tracer(SOMEBODY)
+            if absorbed:
+                Reporting(sdk=None, tracer=tracer, attributes=attributes, told=told).invoke("hi")
+            else:
+                report(tracer, attributes, told)
+            assert total(seen) == EACH
+            assert len(seen.operations) == 1
+
+    def let_go(span: Span) -> None:
+        gone = weakref.ref(kept[0])
+        assert kept.pop().get_span_context().span_id == span.get_span_context().span_id
+        gc.collect()
+        assert gone() is None
+
+    once(kept.append)
+    once(let_go)
 
 
 def test_a_call_that_fails_after_a_swallowed_refusal(server: AnthropicServer) -> None:

@@ -77,6 +77,7 @@ def apart(code: str, *flags: str) -> None:
     assert done.stderr == ""
 
 
+@pytest.mark.slow
 def test_in_a_forked_child_after_the_parents_threads_were_used() -> None:
     apart(
         """
@@ -129,6 +130,7 @@ thread.join()
     )
 
 
+@pytest.mark.slow
 def test_an_http_client_of_its_own_in_a_forked_child() -> None:
     """A connection that parent and child both use would mix up their answers."""
     apart(

@@ -20,6 +20,7 @@ from spanhook.conformance.langchain_core import CHAT_WAYS, TEXT_WAYS, ScriptedCh
 from spanhook.conformance.subject import Body, settle
 from spanhook.testing import Recorder, recorder
 from tests.conformance.everything import HERE
+from tests.conformance.test_denied import often
 
 Used = dict[str, Any]
 
@@ -66,7 +67,7 @@ SAMPLERS: dict[str, Sampler] = {
 }
 
 
-@pytest.mark.parametrize("sampler", SAMPLERS)
+@pytest.mark.parametrize("sampler", often(SAMPLERS, "off", "half"))
 @pytest.mark.parametrize("way", WAYS)
 def test_agents_at_every_sampling_ratio(way: str, sampler: str) -> None:
     hooks = Hooks()

@@ -109,6 +109,7 @@ def _sent(headers: dict[str, str]) -> dict[str, str]:
     return {name: value for name, value in headers.items() if "idempotency" not in name}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("way", WAYS, ids=named)
 def test_same_with_content_captured_and_usage_asked_for(way: Way, server: OpenAIServer) -> None:
     server.script(way.text, way.text)

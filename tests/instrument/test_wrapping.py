@@ -368,14 +368,39 @@ KEPT_OVERRIDES = ("Plain", "Super", "Below", "BelowSuper", "Static", "Class", "D
 
 @pytest.mark.parametrize("name", KEPT_OVERRIDES)
 def test_an_override_that_was_kept_is_gated(name: str) -> None:
-    kept = overriding()[name]().plain
-    signature = inspect.signature(kept)
+    cls: Any = overriding()[name]
+    kept = cls().plain
+    signature, has = inspect.signature(kept), dict(vars(kept))
     with bound(refusing()) as seen:
         assert inspect.signature(kept) == signature
-        with pytest.raises(Reject):
-            kept("x")
-        assert len(seen.operations) == 1
+        del cls  # nor does it matter whether anything else keeps the class
+        gc.collect()
+        for _ in range(2):
+            with pytest.raises(Reject):
+                kept("x")
+        assert len(seen.operations) == 2
     assert kept("x") == "x"
+    assert vars(kept) == has
+
+
+def test_a_static_method_goes_with_its_class_and_a_function_that_is_lent_does_not_hold_it() -> None:
+    def lent(given: Any) -> Any:
+        return given
+
+    def make() -> tuple[Any, list[weakref.ref[Any]]]:
+        static, borrowing = overriding()["Static"], type("Borrowing", (Base,), {"plain": staticmethod(lent)})
+        kept = static().plain
+        return kept, [weakref.ref(static), weakref.ref(borrowing)]
+
+    bindings = Bindings(table())
+    bindings.bind()
+    kept, classes = make()
+    gc.collect()
+    assert [one() is not None for one in classes] == [True, False]
+    del kept
+    gc.collect()
+    assert [one() for one in classes] == [None, None]
+    bindings.restore()
 
 
 def test_a_mixin_that_others_use_too_is_gated_in_the_family_alone() -> None:

@@ -18,6 +18,7 @@ from spanhook.tracebacks import frames, shed
 
 _TARGET = "spanhook.redirect.target"
 _SORTS = CO_GENERATOR | CO_COROUTINE | CO_ASYNC_GENERATOR | CO_ITERABLE_COROUTINE
+_KEPT = "spanhook.redirect.kept"
 _lock = threading.RLock()  # the garbage collector may come in between, and has targets forgotten
 
 
@@ -81,10 +82,15 @@ class _Redirection:
                 function.__code__ = self.code
 
 
-def redirect(function: FunctionType, target: Target) -> None:
-    """Have calls of ``function`` itself go to ``target``, the last one given first, for as long as that is there."""
+def redirect(function: FunctionType, target: Target, *, keep: bool = False) -> None:
+    """Have calls of ``function`` itself go to ``target``, the last one given first, for as long as that is there.
+
+    With ``keep`` the function keeps it there: where the garbage collector does look, so that both may go together.
+    """
     found = _redirection(function)
     (found if found is not None else _Redirection(function)).add(function, target)
+    if keep:
+        function.__dict__[_KEPT] = (*function.__dict__.get(_KEPT, ()), target)
 
 
 def release(function: FunctionType, target: Target) -> None:
@@ -92,6 +98,9 @@ def release(function: FunctionType, target: Target) -> None:
     found = _redirection(function)
     if found is not None:
         found.remove(target)
+    kept = tuple(one for one in function.__dict__.pop(_KEPT, ()) if one is not target)
+    if kept:
+        function.__dict__[_KEPT] = kept
 
 
 def copy_of(function: FunctionType) -> FunctionType:
@@ -115,6 +124,7 @@ def copy_of(function: FunctionType) -> FunctionType:
     if type_params := getattr(function, "__type_params__", None):  # from Python 3.12 on
         copy.__type_params__ = type_params  # type: ignore[attr-defined]
     copy.__dict__.update(function.__dict__)
+    copy.__dict__.pop(_KEPT, None)
     return copy
 
 

@@ -99,7 +99,7 @@ class Binding:
         wrapper: Any = _as_method(inner, make(self)) if plain else kind(inner, make(self), self)
         self._wrapper: weakref.ref[Any] = weakref.ref(wrapper)
         if self._function is not None:
-            redirect(self._function, self)
+            redirect(self._function, self, keep=self._is_kept_alone())
         setattr(owner, attribute, wrapper)
 
     def _found(self) -> Any:
@@ -109,6 +109,15 @@ class Binding:
         while self._own and issubclass(type(found), Wrapper) and found._self_point.is_copied_to(self):
             found = found._self_point._original
         return found
+
+    def _is_kept_alone(self) -> bool:
+        """Whether who keeps the function keeps nothing that leads to its class: a static method that was made with it.
+
+        One that was only put there may outlive any number of classes, and would have them all stay.
+        """
+        if not self._own or not isinstance(self._original, staticmethod) or self._function is None:
+            return False
+        return self._function.__qualname__ == f"{self._owner.__qualname__}.{self._attribute}"
 
     def is_copied_to(self, other: "Binding") -> bool:
         """Whether ``other``'s class was made of the attributes of this one's, as dataclasses with slots are."""
