@@ -102,6 +102,8 @@ def instrument(
             hint = "; import it, or name it with spanhook run --hooks" if isinstance(one, str) else ""
             if isinstance(one, type) and issubclass(one, Hook):
                 hint = f"; it is a class: give an object of it, such as {one.__name__}()"
+            elif callable(one):
+                hint = "; give the Hooks that a function was registered on"
             with Placed():
                 raise ConfigurationError(f"{one!r} is neither a spanhook.Hooks nor a spanhook.Hook{hint}")
     wanted = list(installed(only))
