@@ -47,7 +47,32 @@ def _mode(point: Point, shape: Shape, sort: str) -> str:
 
 
 def _operation(point: Point) -> Callable[[Binding], Callable[..., Any]]:
-    """The wrapper of a point that is an operation."""
+    """The wrapper of a point that is an operation.
+
+    Its library may be half imported: what describes the point imports more of it, and is loaded at the first call then.
+    """
+    try:
+        return _described(point)
+    except (ImportError, AttributeError):
+        return partial(_described_later, point)
+
+
+def _described_later(point: Point, binding: Binding) -> Callable[..., Any]:
+    found: list[Callable[..., Any]] = []
+
+    def wrapper(wrapped: Any, instance: Any, args: Any, kwargs: Any) -> Any:
+        if not found:
+            try:
+                found.append(_described(point)(binding))
+            except Exception as error:
+                log.error("spanhook: %s cannot be read; calls that go through it are not gated", point, exc_info=error)
+                found.append(lambda wrapped, _instance, args, kwargs: wrapped(*args, **kwargs))
+        return found[0](wrapped, instance, args, kwargs)
+
+    return wrapper
+
+
+def _described(point: Point) -> Callable[[Binding], Callable[..., Any]]:
     given = _load(point.shape)
     choose = _load(point.choose) if point.choose else None
     on_demand = choose is None and given.on_demand

@@ -1,0 +1,93 @@
+"""Libraries that are imported after `instrument()`, beginning with any of their modules: every point is bound."""
+
+import subprocess
+import sys
+
+import pytest
+
+from spanhook.instrument import INSTRUMENTORS, instrumentor
+
+MODULES = [
+    (library, module)
+    for library in INSTRUMENTORS
+    for module in dict.fromkeys(entry.module for entry in instrumentor(library).table)
+]
+FIRST = {
+    "langchain_core.language_models.chat_models",
+    "langchain_core.tools.base",
+    "langgraph.pregel.main",
+    "openai._base_client",
+}
+"""What applications begin with; the others where slow tests are run."""
+
+CHILD = """
+import importlib, logging, sys
+
+heard = []
+handler = logging.Handler(logging.WARNING)
+handler.emit = lambda record: heard.append(record.getMessage())
+logging.getLogger("spanhook").addHandler(handler)
+
+import spanhook
+from spanhook import Hooks, Reject
+from spanhook.errors import internal
+from spanhook.instrument import instrumentor
+
+internal.fatal = True
+hooks = Hooks()
+
+@hooks.before("*", timeout=None)
+def refuse(op):
+    raise Reject("no")
+
+@hooks.after("llm.call", "tool.execute", buffer=True, timeout=None)
+def seen(op):
+    pass
+
+spanhook.instrument(hooks)
+library, module, *rest = sys.argv[1:]
+importlib.import_module(module)
+for other in rest:
+    importlib.import_module(other)
+states = instrumentor(library).required_states()
+assert all(state == "bound" for _, state in states), states
+assert not heard, heard
+
+from spanhook.conformance import langchain_core, langgraph, openai
+from spanhook.conformance.subject import Body
+
+for subjects in (langchain_core.SUBJECTS, langgraph.SUBJECTS):
+    for subject in subjects:
+        for way in ("invoke", "ainvoke", "put"):
+            if way not in subject.ways:
+                continue
+            body = Body()
+            use, thing = subject.ways[way], subject.make(body)
+            try:
+                result = use(thing)
+                if hasattr(result, "__await__"):
+                    import asyncio
+                    asyncio.run(result)
+            except Reject:
+                pass
+            else:
+                raise AssertionError(f"{subject.name} {way} was not refused")
+            assert body.runs == 0, subject.name
+assert not heard, heard
+print("all refused")
+"""
+
+
+@pytest.mark.parametrize(
+    ("library", "module"),
+    [
+        pytest.param(library, module, id=module, marks=[] if module in FIRST else pytest.mark.slow)
+        for library, module in MODULES
+    ],
+)
+def test_whatever_is_imported_first_everything_is_gated(library: str, module: str) -> None:
+    rest = [other for known, other in MODULES if known == library and other != module]
+    ran = subprocess.run(
+        [sys.executable, "-c", CHILD, library, module, *rest], capture_output=True, text=True, check=False, timeout=120
+    )
+    assert (ran.returncode, ran.stdout) == (0, "all refused\n"), ran.stderr
