@@ -374,8 +374,8 @@ def test_after_uninstrument_everything_is_the_object_it_was() -> None:
                 owner: Any = importlib.import_module(entry.module)
                 *path, attribute = entry.name.split(".")
                 for part in path:
-                    owner = getattr(owner, part)
-                if attribute in vars(owner):
+                    owner = getattr(owner, part, None)
+                if attribute in getattr(owner, "__dict__", ()):
                     found[str(entry)] = vars(owner)[attribute]
                     code = getattr(vars(owner)[attribute], "__code__", None)
                     found[f"{entry} code"] = code

@@ -28,7 +28,6 @@ TRACEQL = [query for query in QUERIES if query.source == "tempo"]
 
 #: Queries that find nothing behind a load that lost nothing, and why.
 EMPTY = {
-    "agents/Libraries that are not bound": "nothing is installed that could not be bound: test_unbound.py",
     "agents/Models, now and before/B": "nothing ran in the hour before",
     "agents/Models, now and before/C": "nothing ran in the hour before",
     "agents/Tools, now and before/B": "nothing ran in the hour before",

@@ -71,7 +71,7 @@ def _tools(told: Told, *statuses: str) -> Answer:
 
 LLM, TOOL, DECISIONS = semconv.METRIC_RUN_LLM_CALLS, semconv.METRIC_RUN_TOOL_CALLS, semconv.METRIC_DECISIONS
 UNANSWERED = ("interrupted", "abandoned", "cancelled")
-BUT_ALLOW = ("reject", "modify", "replace", "pause", "error", "timeout", "skipped", "attempted")
+BUT_ALLOW = ("reject", "modify", "replace", "pause", "error", "timeout", "skipped", "attempted", "too_late")
 
 #: Queries, the attributes they state it by, and what the load says of it.
 KNOWN: dict[str, tuple[tuple[str, ...], Callable[[Told], Answer]]] = {

@@ -25,7 +25,6 @@ QUERIES = {str(query): query for query in queries()}
 
 #: Tables of which a load that lost nothing, and was quick, fills no row; queries for the hour before.
 EMPTY = {
-    "agents/Libraries that are not bound",
     "tools/Slow executions",
     "pipeline/Errors in spanhook, by place",
 }
