@@ -16,6 +16,10 @@ from spanhook.finishing import reaper
 from spanhook.loops import private_loops
 
 
+# From CPython 3.12 on, threads that run while another is traced by instruction crash the interpreter.
+collect_ignore = ["conformance/test_interrupts.py"] if sys.version_info >= (3, 12) else []
+
+
 class Skips:
     """Makes skipping a failure, where everything is installed that a test may need.
 
