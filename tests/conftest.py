@@ -15,7 +15,6 @@ from spanhook.errors import Repeats, internal
 from spanhook.finishing import reaper
 from spanhook.loops import private_loops
 
-
 # From CPython 3.12 on, threads that run while another is traced by instruction crash the interpreter.
 collect_ignore = ["conformance/test_interrupts.py"] if sys.version_info >= (3, 12) else []
 
