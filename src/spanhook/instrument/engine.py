@@ -16,143 +16,18 @@ from opentelemetry.instrumentation.instrumentor import BaseInstrumentor
 from packaging.requirements import Requirement
 
 from spanhook import control
-from spanhook.absorption import goes_on
-from spanhook.calls import acall, acall_for, call, call_for
 from spanhook.control import Control
-from spanhook.current import Within, current
-from spanhook.errors import UnboundError, internal, log
+from spanhook.errors import log
 from spanhook.instrument.family import Family
 from spanhook.instrument.outlets import OnDemand
+from spanhook.instrument.points import Operations, load, told
 from spanhook.instrument.wrapping import Binding
-from spanhook.lifecycle import registry, wanted
-from spanhook.proxies import lazy
-from spanhook.record import Record
+from spanhook.lifecycle import registry
 from spanhook.semconv import Kind
-from spanhook.shape import Outlet, Point, Shape, Signal
-from spanhook.tracebacks import shed
+from spanhook.shape import Outlet, Point, Signal
 
 BOUND, WAITING, MISSING = "bound", "waiting", "missing"
 """States of a point: wrapped; its module is not imported yet; not there in this version."""
-
-
-def _load(path: str) -> Any:
-    """What ``module:name`` names; the module may import the library, which is loaded by now."""
-    module, _, name = path.partition(":")
-    return getattr(importlib.import_module(module), name)
-
-
-def _mode(point: Point, shape: Shape, sort: str) -> str:
-    """How a function is driven: as it says itself, since subclasses override plain methods by async ones."""
-    return sort if sort == "async" or (sort and shape.chunks is not None) else point.mode
-
-
-def _operation(point: Point) -> Callable[[Binding], Callable[..., Any]]:
-    """The wrapper of a point that is an operation.
-
-    Its library may be half imported: what describes the point imports more of it, and is loaded at the first call then.
-    """
-    try:
-        return _described(point)
-    except (ImportError, AttributeError):
-        return partial(_described_later, point)
-
-
-def _described_later(point: Point, binding: Binding) -> Callable[..., Any]:
-    found: list[Callable[..., Any]] = []
-
-    def wrapper(wrapped: Any, instance: Any, args: Any, kwargs: Any) -> Any:
-        if not found:
-            try:
-                found.append(_described(point)(binding))
-            except Exception as error:
-                log.error("spanhook: %s cannot be read; calls that go through it are not gated", point, exc_info=error)
-                found.append(lambda wrapped, _instance, args, kwargs: wrapped(*args, **kwargs))
-        return found[0](wrapped, instance, args, kwargs)
-
-    return wrapper
-
-
-def _described(point: Point) -> Callable[[Binding], Callable[..., Any]]:
-    given = _load(point.shape)
-    choose = _load(point.choose) if point.choose else None
-    on_demand = choose is None and given.on_demand
-
-    def chosen(instance: Any, args: Any, kwargs: Any) -> Shape | Within | None:
-        try:
-            return choose(instance, args, kwargs) if choose is not None else given
-        except Exception as error:
-            internal.report("extract.shape", error)
-            return given  # what cannot be told apart is gated all the same
-
-    def make(binding: Binding) -> Callable[..., Any]:
-        mode = _mode(point, given, binding.sort)
-
-        def wrapper(wrapped: Any, instance: Any, args: Any, kwargs: Any) -> Any:
-            try:
-                if not binding.on:
-                    return binding.beyond(wrapped, instance)(*args, **kwargs)
-                if on_demand and not wanted(given.kind):
-                    return wrapped(*args, **kwargs)
-                shape = given if choose is None else chosen(instance, args, kwargs)
-                if shape is None:
-                    return wrapped(*args, **kwargs)
-                if isinstance(shape, Within):
-                    return (call_for if mode == "sync" else acall_for)(shape.held, wrapped, args, kwargs)
-                held = current.get()
-                if (
-                    type(held) is Record
-                    and held.instance is instance
-                    and binding.is_super_call(held, shape)
-                    and goes_on(held, args, kwargs)
-                ):
-                    return wrapped(*args, **kwargs)
-                if mode == "sync":
-                    return call(shape, wrapped, instance, args, kwargs)
-                if mode == "async":
-                    return acall(shape, wrapped, instance, args, kwargs)
-                return lazy(shape, wrapped, instance, args, kwargs, is_async=mode == "astream")
-            except BaseException as error:
-                shed(error)
-                raise
-
-        return wrapper
-
-    return make
-
-
-def _signal(signal: Signal) -> Callable[[Binding], Callable[..., Any]]:
-    """The wrapper of a function that is no operation."""
-    after = _load(signal.after) if signal.after else None
-    before = _load(signal.before) if signal.before else None
-    around = _load(signal.around) if signal.around else None
-
-    def make(binding: Binding) -> Callable[..., Any]:
-        def wrapper(wrapped: Any, instance: Any, args: Any, kwargs: Any) -> Any:
-            if binding.on and before is not None:
-                try:
-                    args, kwargs = before(instance, args, kwargs)
-                except Exception as error:
-                    internal.report("signal", error)
-            try:
-                if binding.on and around is not None:
-                    result = around(wrapped, args, kwargs)
-                else:
-                    result = wrapped(*args, **kwargs)
-            except BaseException as error:
-                shed(error)
-                raise
-            if binding.on and after is not None:
-                try:
-                    after(instance, args, kwargs, result)
-                except UnboundError:
-                    raise
-                except Exception as error:
-                    internal.report("signal", error)
-            return result
-
-        return wrapper
-
-    return make
 
 
 Entry = Point | Signal | Outlet
@@ -168,6 +43,7 @@ class Bindings:
     def __init__(self, table: Collection[Entry]) -> None:
         self._table = table
         self._made: list[Binding | Family | OnDemand] = []
+        self._operations: list[Operations] = []
         self._on = False
         self.states: dict[str, str] = {}
 
@@ -207,7 +83,7 @@ class Bindings:
                     log.warning("spanhook: %s is not there; calls that go through it are not gated", entry)
                 continue
             try:
-                bind = _binder(entry)
+                bind = self._binder(entry)
             except Exception as error:
                 self.states[str(entry)] = MISSING
                 log.error("spanhook: cannot bind %s; calls that go through it are not gated", entry, exc_info=error)
@@ -216,6 +92,25 @@ class Bindings:
             self.states[str(entry)] = BOUND
         if any(isinstance(entry, Outlet) for entry in entries):
             registry.tell()
+
+    def _binder(self, entry: Entry) -> Callable[[Any, str], Binding | Family | OnDemand]:
+        """What binds an entry, given its owner and its name there."""
+        if isinstance(entry, Outlet):
+            wanted, hold = load(entry.wanted), partial(load, entry.hold)
+            return lambda owner, name: OnDemand(owner, name, wanted, hold, is_async=entry.is_async)
+        if isinstance(entry, Signal):
+            tells = told(entry)
+            return lambda owner, name: Binding(owner, name, tells, plain=isinstance(owner, type))
+        make = Operations(entry, partial(self.states.__setitem__, str(entry), MISSING))
+        self._operations.append(make)
+        if entry.overrides:
+            return lambda owner, name: Family(owner, name, make, entry.outside)
+        return lambda owner, name: Binding(owner, name, make)
+
+    def settle(self) -> None:
+        """Read what could not be read while the library was being imported; what cannot be is missing."""
+        for operations in self._operations:
+            operations.settle()
 
     def _adapt(self) -> None:
         """Hooks have changed: bind the outlets that are wanted now, and no others."""
@@ -236,22 +131,8 @@ class Bindings:
             registry.changed.remove(self._adapt)
         for made in reversed(self._made):
             made.restore()
-        self._made = []
+        self._made, self._operations = [], []
         self.states = {}
-
-
-def _binder(entry: Entry) -> Callable[[Any, str], Binding | Family | OnDemand]:
-    """What binds an entry, given its owner and its name there."""
-    if isinstance(entry, Outlet):
-        wanted, hold = _load(entry.wanted), partial(_load, entry.hold)
-        return lambda owner, name: OnDemand(owner, name, wanted, hold, is_async=entry.is_async)
-    if isinstance(entry, Signal):
-        told = _signal(entry)
-        return lambda owner, name: Binding(owner, name, told, plain=isinstance(owner, type))
-    make = _operation(entry)
-    if entry.overrides:
-        return lambda owner, name: Family(owner, name, make, entry.outside)
-    return lambda owner, name: Binding(owner, name, make)
 
 
 class Instrumentor(BaseInstrumentor):
@@ -322,3 +203,4 @@ class Instrumentor(BaseInstrumentor):
                 importlib.import_module(module)
             except ImportError as error:
                 log.debug("spanhook: %s: %s", module, error)
+        self.bindings.settle()
