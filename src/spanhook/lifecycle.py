@@ -201,8 +201,7 @@ def told(op: Record, attributes: dict[str, Any], used: Usage | None) -> None:
 def conclude(op: Record) -> None:
     """Work out status and phase from what stands in ``op.error``."""
     error = op.error
-    outside = isinstance(error, _NOT_OURS) or is_cancellation(error)
-    if op.latch is not None and op.parent is None and not (op.foreign or outside):
+    if op.latch is not None and op.parent is None and not op.foreign and not _is_from_outside(error):
         error = op.error = op.latch
     if isinstance(error, RunStopped):
         error = op.error = error.reject
@@ -221,8 +220,9 @@ def conclude(op: Record) -> None:
         op.phase, op.status = "error", "error"
 
 
-_NOT_OURS = (KeyboardInterrupt, SystemExit, GeneratorExit)
-"""Ends that, like cancellations, come from outside of the run; a rejection does not hide them."""
+def _is_from_outside(error: BaseException | None) -> bool:
+    """Whether the end comes from outside of the run; a rejection does not hide it."""
+    return isinstance(error, KeyboardInterrupt | SystemExit | GeneratorExit) or is_cancellation(error)
 
 
 def end(op: Record) -> None:
