@@ -75,8 +75,10 @@ class Family:
             self._bound.bind(cls)
 
     def _of(self, cls: type) -> tuple[type | None, Any]:
-        owner = next((one for one in cls.__mro__ if self._attribute in vars(one)), None)
-        return owner, None if owner is None else vars(owner)[self._attribute]
+        for one in cls.__mro__:
+            if self._attribute in one.__dict__:
+                return one, one.__dict__[self._attribute]
+        return None, None
 
     def _is_inside(self, owner: type) -> bool:
         return owner is self._base or owner.__module__.partition(".")[0] == self._outside
@@ -129,11 +131,13 @@ class Lineage:
         """Tell ``family`` of all classes that there are, and from now on of those that are made."""
         with _lock:
             family.bind(self._base)  # where that fails, nobody is told of anything
+            told: list[Callable[[type], None]] = [family.bind]
             if not self._families:
                 self._watch()
+                told.append(self._follow)
             self._families = (*self._families, family)
             for cls in descendants(self._base):
-                self.tell(cls)
+                _tell(told, cls)
 
     def leave(self, family: Family) -> None:
         """Tell it of no more."""
@@ -189,11 +193,15 @@ class Lineage:
     def tell(self, cls: type) -> None:
         """Tell every family of one class."""
         with _lock:
-            for tell in (*(family.bind for family in self._families), self._follow):
-                try:
-                    tell(cls)
-                except Exception as error:
-                    log.error("spanhook: cannot bind what %s overrides; it is not gated", cls, exc_info=error)
+            _tell([*(family.bind for family in self._families), self._follow], cls)
+
+
+def _tell(told: list[Callable[[type], None]], cls: type) -> None:
+    for tell in told:
+        try:
+            tell(cls)
+        except Exception as error:
+            log.error("spanhook: cannot bind what %s overrides; it is not gated", cls, exc_info=error)
 
 
 class _Hook(classmethod):  # pyright: ignore[reportMissingTypeArgument]
