@@ -11,6 +11,7 @@ from typing import Any, Literal
 
 from spanhook import semconv
 from spanhook.current import current
+from spanhook.encoding import make_encodable
 from spanhook.errors import internal
 from spanhook.names import same_model, same_provider
 from spanhook.record import Record
@@ -103,6 +104,7 @@ class Absorbed:
         """Let the operation around have what its own result does not tell."""
         op = self.op
         if op.end_attributes is None:
+            op.odd = not make_encodable(attributes)
             op.end_attributes = attributes
         if used is None:
             return

@@ -22,28 +22,26 @@ def account(op: Record) -> None:
         if op.owing is not None:  # an interrupt came between
             _roll_up(op)
         return
+    kind = op.kind
     try:
-        _account(op)
+        if kind == "tool.execute":
+            op.owed, op.owing, op.accounted = (op.name, None), op.parent, True
+            _roll_up(op)
+        elif kind in ("llm.call", "embeddings.create"):
+            _account(op)
     except Exception as error:
         internal.report("accounting", error, lost=1)
     op.accounted = True
 
 
 def _account(op: Record) -> None:
+    """Count the call of a model."""
     kind = op.kind
-    if kind == "tool.execute":
-        op.owed, op.owing, op.accounted = (op.name, None), op.parent, True
-        _roll_up(op)
-        return
-    if kind not in ("llm.call", "embeddings.create"):
-        op.accounted = True
-        return
     if op.own_usage is None or op.nested is not None:
         own.settle(op)
     if op.parent is not None and kind == "llm.call":
         own.nest(op)
     if op.routed:
-        op.accounted = True
         return
     used = op.own_usage
     if used is None:
@@ -52,15 +50,15 @@ def _account(op: Record) -> None:
             used.llm_calls = 1
             op.owed, op.owing, op.accounted = (op.model, used), op.parent, True
             _roll_up(op)
-        op.accounted = True
         return
     model = (op.end_attributes or {}).get(semconv.GEN_AI_RESPONSE_MODEL) or op.model
-    prices.price(used, op.provider, model)
+    provider = op.provider
+    prices.price(used, provider, model)
     settings = telemetry.settings
     vector = counts.usage.cell(
         (
             op.attributes[semconv.GEN_AI_OPERATION_NAME],
-            op.provider,
+            provider,
             model,
             op.agent,
             encodable(op.identity.tenant_id) if settings.tenant_metrics else "",

@@ -7,6 +7,7 @@ import re
 from collections.abc import MutableMapping
 from typing import Any
 
+_STRINGS = frozenset((str,))
 _LEAST, _MOST = -(2**63), 2**63 - 1
 _SURROGATES = re.compile("[\ud800-\udfff]")
 
@@ -16,8 +17,13 @@ def encodable(text: str) -> str:
     return text if text.isascii() else _SURROGATES.sub("\ufffd", text)
 
 
-def make_encodable(attributes: MutableMapping[str, Any]) -> None:
-    """Replace, in place, the strings and integers among attribute values that cannot be exported."""
+def make_encodable(attributes: MutableMapping[str, Any]) -> bool:
+    """Replace, in place, the strings and integers among attribute values that cannot be exported.
+
+    Returns:
+        Whether every value is of a sort that the SDK takes as it is.
+    """
+    taken = True
     for name, value in attributes.items():
         kind = type(value)
         if kind is str:
@@ -26,8 +32,15 @@ def make_encodable(attributes: MutableMapping[str, Any]) -> None:
         elif kind is int:
             if not _LEAST <= value <= _MOST:
                 attributes[name] = _in_range(value)
+        elif kind is tuple and _STRINGS.issuperset(map(type, value)):
+            if not "".join(value).isascii():
+                attributes[name] = tuple(map(encodable, value))
         elif kind is tuple or kind is list:
             attributes[name] = tuple(encodable(one) if type(one) is str else one for one in value)
+            taken = False
+        elif kind is not float and kind is not bool:
+            taken = False
+    return taken
 
 
 def _in_range(number: int) -> int:

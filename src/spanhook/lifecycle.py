@@ -85,7 +85,7 @@ def begin(shape: Shape, instance: Any, args: Args, kwargs: Kwargs) -> Record | A
         attributes, described = {}, False  # still an operation: what cannot be described is gated all the same
     if attributes is None:
         return None
-    make_encodable(attributes)
+    plain = make_encodable(attributes)
     latch = None
     if parent is not None:
         if held is parent and parent.shape.model_layer:
@@ -98,8 +98,7 @@ def begin(shape: Shape, instance: Any, args: Args, kwargs: Kwargs) -> Record | A
     before = get_context()
     if parent is None and foreign:
         parent = foreign.get(get_current_span(before).get_span_context().span_id)
-    op = Record(shape, attributes, instance, args, kwargs, parent, ambient.get(), before, clock.now())
-    op.held = held
+    op = Record(shape, attributes, instance, args, kwargs, parent, ambient.get(), before, clock.now(), held)
     operation = attributes.get(semconv.GEN_AI_OPERATION_NAME)
     if operation is None:
         operation = attributes[semconv.GEN_AI_OPERATION_NAME] = OPERATION_NAMES.get(kind, kind)
@@ -127,7 +126,7 @@ def begin(shape: Shape, instance: Any, args: Args, kwargs: Kwargs) -> Record | A
             op.error = again(latch)
     try:  # at last: an interrupt before it leaves nothing behind, and after it nothing is called
         op.span = telemetry.opener.open(
-            f"{operation} {target}" if target else operation, before, shape.span_kind, attributes
+            f"{operation} {target}" if target else operation, before, shape.span_kind, attributes, plain=plain
         )
     except Exception as error:
         internal.report("span.start", error, lost=1)
@@ -191,7 +190,8 @@ def returned(op: Record) -> None:
 
 def told(op: Record, attributes: dict[str, Any], used: Usage | None) -> None:
     """Keep end attributes and usage, whether of a result or of a stream."""
-    make_encodable(attributes)
+    if not make_encodable(attributes):
+        op.odd = True
     if attributes or op.end_attributes is None:
         op.end_attributes = attributes
     if used is not None:

@@ -6,7 +6,6 @@ engine takes it over, so a hook that failed, timed out or has returned changes n
 
 import weakref
 from collections.abc import Mapping, Sequence
-from copy import copy
 from datetime import UTC, datetime
 from types import MappingProxyType
 from typing import Any, Literal
@@ -201,12 +200,12 @@ class Operation:
     @property
     def usage(self) -> Usage:
         """Tokens and cost: a model call's own, or the sum of the model calls inside. Zero before the call."""
-        return copy(self._record.usage)
+        return self._record.usage.copied()
 
     @property
     def usage_by_model(self) -> Mapping[str, Usage]:
         """``usage`` per model that answered; only models that used tokens."""
-        return {model: copy(used) for model, used in self._record.usage_by_model.items()}
+        return {model: used.copied() for model, used in self._record.usage_by_model.items()}
 
     @property
     def duration(self) -> float:

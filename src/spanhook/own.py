@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from spanhook import semconv
+from spanhook.encoding import make_encodable
 from spanhook.errors import internal
 from spanhook.record import Record
 from spanhook.usage import Usage
@@ -46,6 +47,8 @@ def _transported(op: Record) -> Usage | None:
         except Exception as error:
             internal.report("extract.response", error, lost=1)
             continue
+        if not make_encodable(attributes):
+            op.odd = True
         op.end_attributes = {**attributes, **(op.end_attributes or {})}
         if streamed is not None:
             used = used or Usage()

@@ -78,14 +78,33 @@ class Record:
         resumed: It has done so.
         view: The one for everybody who only reads it, as long as somebody does.
         raw: What a tool returned before the framework made a message of it.
+        odd: What its end tells is nothing that the SDK takes as it is.
     """
+
+    # What every operation sets stands in slots, and what few do in the dict: CPython shares the keys of at most 30.
+    __slots__ = (
+        "__dict__",
+        "__weakref__",
+        "_ends",
+        "ambient",
+        "args",
+        "attributes",
+        "before",
+        "held",
+        "instance",
+        "kind",
+        "kwargs",
+        "parent",
+        "shape",
+        "span",
+        "start_ns",
+    )
 
     absorbed: Literal[False] = False
     phase: Phase = "pre"
     result: Any = None
     error: BaseException | None = None
     status: Status | Literal[""] = ""
-    span: Span = INVALID_SPAN
     agent: str = ""
     in_hook = False
     decisions: tuple[DecisionRecord, ...] = ()
@@ -94,7 +113,6 @@ class Record:
     plan: Any = None
     coverage: Coverage | None = None
     answer: Any = None
-    held: Any = None
     called = False
     opened = False
     accounted = False
@@ -138,6 +156,7 @@ class Record:
     run_decisions: list[semconv.Decision] | None = None
     end_attributes: Attributes | None = None
     raw: Any = None
+    odd = False
     state: dict[str, Any] | None = None
     view: "weakref.ref[Any] | None" = None
     _identity: Identity | None = None
@@ -153,6 +172,7 @@ class Record:
         ambient: Identity,
         before: Context,
         start_ns: int,
+        held: Any = None,
     ) -> None:
         self.shape = shape
         self.kind: Kind = shape.kind
@@ -164,6 +184,8 @@ class Record:
         self.ambient = ambient
         self.before = before
         self.start_ns = start_ns
+        self.held = held
+        self.span: Span = INVALID_SPAN
         self._ends = count()
 
     # ----------------------------------------------------------------- what it is about

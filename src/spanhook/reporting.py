@@ -78,7 +78,7 @@ def _describe(op: Record, kept: dict[str, Any] | None, in_full: bool) -> None:
     attributes = _end_attributes(op, in_full)
     if kept:
         attributes.update(content.as_text(kept))
-    fill(span, attributes)
+    fill(span, attributes, plain=not op.odd)
     if op.decisions:
         _tell_decisions(op, in_full)
     if op.phase == "error" and op.status != "cancelled":
@@ -92,7 +92,7 @@ def _end_attributes(op: Record, in_full: bool) -> dict[str, Any]:
     if op.end_attributes:
         attributes.update(op.end_attributes)
     if identity.tenant_id or identity.user_id or identity.session_id or identity.attributes:
-        _identified(attributes, identity)
+        _identified(attributes, op, identity)
     if op.coverage is not None:
         attributes[semconv.COVERAGE] = op.coverage
     if op.first_chunk_ns:
@@ -135,7 +135,7 @@ def mark(op: Record, telemetry: Telemetry) -> None:
         _tell_decisions(op, telemetry.error_messages)
 
 
-def _identified(attributes: dict[str, Any], identity: Identity) -> None:
+def _identified(attributes: dict[str, Any], op: Record, identity: Identity) -> None:
     if identity.session_id:
         attributes[semconv.SESSION_ID] = attributes[semconv.GEN_AI_CONVERSATION_ID] = identity.session_id
     if identity.user_id:
@@ -144,7 +144,8 @@ def _identified(attributes: dict[str, Any], identity: Identity) -> None:
         attributes[semconv.TENANT_ID] = identity.tenant_id
     if identity.attributes:
         attributes.update(identity.attributes)
-    make_encodable(attributes)
+    if not make_encodable(attributes):
+        op.odd = True
 
 
 def _own(attributes: dict[str, Any], used: Usage, *, generates: bool) -> None:

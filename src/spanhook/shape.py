@@ -392,7 +392,7 @@ class Point:
 
 @dataclass(frozen=True, kw_only=True)
 class Signal:
-    """A function that is only listened to, or given other arguments.
+    """A function that is only listened to, or given other arguments, in one of three ways.
 
     Attributes:
         module, name: Which.

@@ -65,11 +65,11 @@ def context_with(span: Span, before: Context) -> Context:
     return Context({**before, _KEY: span})
 
 
-def fill(span: Span, attributes: dict[str, Any]) -> None:
-    """Set attributes on a recording span."""
+def fill(span: Span, attributes: dict[str, Any], *, plain: bool = False) -> None:
+    """Set attributes on a recording span; ``plain`` if it is known that the SDK takes them as they are."""
     if type(span) is LeanSpan:
         span._attributes.update(attributes)
-        if not _plain(attributes):
+        if not plain and not _plain(attributes):
             span.complete()
         return
     span.set_attributes(attributes)
@@ -227,10 +227,20 @@ class Opener:
             sampler = getattr(sampler, "_root", None)
         return TraceFlags(flags), True if sampler is ALWAYS_ON else False if sampler is ALWAYS_OFF else None
 
-    def open(self, name: str, before: Context, kind: SpanKind, attributes: dict[str, Any]) -> Span:
-        """Start a span whose parent is that of ``before``. A lean one keeps ``attributes`` itself, not a copy."""
+    def open(
+        self, name: str, before: Context, kind: SpanKind, attributes: dict[str, Any], *, plain: bool = False
+    ) -> Span:
+        """Start a span whose parent is that of ``before``. A lean one keeps ``attributes`` itself, not a copy.
+
+        ``plain`` if it is known that the SDK takes them as they are.
+        """
         tracer = self.tracer
-        if not self._lean or not self._unheard(tracer) or not self._enabled() or not _plain(attributes):
+        if (
+            not self._lean
+            or not self._unheard(tracer)
+            or not self._enabled()
+            or not (plain or _plain(attributes))
+        ):
             return tracer.start_span(name, before, kind, attributes)
         around: Any = before.get(_KEY)
         if around is None:

@@ -9,7 +9,6 @@ price, and name what is none in ``Usage.uncounted``.
 import os
 import threading
 from collections.abc import Iterator, Mapping
-from copy import copy
 from types import MappingProxyType
 from typing import Any
 
@@ -153,6 +152,12 @@ class Usage:
             tools = self.tools = {}
         tools[name] = tools.get(name, 0) + 1
 
+    def copied(self) -> "Usage":
+        """Another one that says the same; ``copy.copy`` takes ten times as long."""
+        twin = Usage.__new__(Usage)
+        twin.__dict__.update(self.__dict__)
+        return twin
+
     def as_metadata(self) -> dict[str, object]:
         """The shape that LangChain gives usage of one model, with cost beside it."""
         return {
@@ -205,8 +210,8 @@ class Leaves:
             return self._summed()
 
     def _summed(self) -> Usage:
-        result = copy(self._sum)
-        result.by_model = {model: copy(used) for model, used in self._sum.by_model.items()}
+        result = self._sum.copied()
+        result.by_model = {model: used.copied() for model, used in self._sum.by_model.items()}
         result.tools = dict(self._sum.tools)
         return result
 

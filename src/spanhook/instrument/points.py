@@ -128,26 +128,55 @@ def _operation(point: Point) -> Make:
 
 def told(signal: Signal) -> Make:
     """The wrapper of a function that is no operation."""
-    after = load(signal.after) if signal.after else None
-    before = load(signal.before) if signal.before else None
-    around = load(signal.around) if signal.around else None
+    if signal.around:
+        return _around(load(signal.around))
+    return _before(load(signal.before)) if signal.before else _after(load(signal.after))
 
+
+def _around(around: Callable[..., Any]) -> Make:
+    def make(binding: Binding) -> Callable[..., Any]:
+        def wrapper(wrapped: Any, _instance: Any, args: Any, kwargs: Any) -> Any:
+            if not binding.on:
+                return wrapped(*args, **kwargs)
+            try:
+                return around(wrapped, args, kwargs)
+            except BaseException as error:
+                shed(error)
+                raise
+
+        return wrapper
+
+    return make
+
+
+def _before(before: Callable[..., Any]) -> Make:
     def make(binding: Binding) -> Callable[..., Any]:
         def wrapper(wrapped: Any, instance: Any, args: Any, kwargs: Any) -> Any:
-            if binding.on and before is not None:
+            if binding.on:
                 try:
                     args, kwargs = before(instance, args, kwargs)
                 except Exception as error:
                     internal.report("signal", error)
             try:
-                if binding.on and around is not None:
-                    result = around(wrapped, args, kwargs)
-                else:
-                    result = wrapped(*args, **kwargs)
+                return wrapped(*args, **kwargs)
             except BaseException as error:
                 shed(error)
                 raise
-            if binding.on and after is not None:
+
+        return wrapper
+
+    return make
+
+
+def _after(after: Callable[..., Any]) -> Make:
+    def make(binding: Binding) -> Callable[..., Any]:
+        def wrapper(wrapped: Any, instance: Any, args: Any, kwargs: Any) -> Any:
+            try:
+                result = wrapped(*args, **kwargs)
+            except BaseException as error:
+                shed(error)
+                raise
+            if binding.on:
                 try:
                     after(instance, args, kwargs, result)
                 except UnboundError:

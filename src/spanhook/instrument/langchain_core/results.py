@@ -6,7 +6,7 @@ from typing import Any
 from spanhook import semconv
 from spanhook.instrument.langchain_core.messages import to_message
 from spanhook.shape import Attributes, Message
-from spanhook.usage import Usage
+from spanhook.usage import MOST_TOKENS, Usage
 
 
 def usage_of(reported: Any) -> Usage | None:
@@ -14,16 +14,17 @@ def usage_of(reported: Any) -> Usage | None:
     if not reported:
         return None
     used = Usage()
-    if not isinstance(reported, Mapping):
+    if type(reported) is not dict and not isinstance(reported, Mapping):
         used.skip("usage")
         return used
     if reported.get("total_cost") == 0:
         return None
     count = used.count
-    given, made = (
-        count(reported.get("input_tokens"), "input_tokens"),
-        count(reported.get("output_tokens"), "output_tokens"),
-    )
+    given, made = reported.get("input_tokens"), reported.get("output_tokens")
+    if type(given) is not int or not 0 <= given <= MOST_TOKENS:
+        given = count(given, "input_tokens")
+    if type(made) is not int or not 0 <= made <= MOST_TOKENS:
+        made = count(made, "output_tokens")
     inputs, outputs = reported.get("input_token_details"), reported.get("output_token_details")
     read = written = reasoning = 0
     if inputs and isinstance(inputs, Mapping):

@@ -1,6 +1,6 @@
 """What an agent is called, and whom its run is for: from the graph, its ``RunnableConfig`` and its ``context=``."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 from uuid import UUID
 
@@ -73,6 +73,11 @@ def metadata(instance: Any, args: Args, kwargs: Kwargs) -> Mapping[str, Any]:
 
 # ----------------------------------------------------------------------------------------------- whom it is for
 
+_IDS = frozenset(
+    ("thread_id", "session_id", "user_id", "user", "tenant_id", "langgraph_auth_user_id", "langgraph_auth_user")
+)
+"""Where ids are looked for; most runs have none of them."""
+
 
 def graph_identity(instance: Any, args: Args, kwargs: Kwargs) -> Mapping[str, str]:
     """User, tenant, session and run.
@@ -82,21 +87,22 @@ def graph_identity(instance: Any, args: Args, kwargs: Kwargs) -> Mapping[str, st
     context = kwargs.get("context")
     if context is None and len(args) < 2 and not kwargs.get("config") and not instance.config:
         return {}
-    sources = (configurable(instance, args, kwargs), context, metadata(instance, args, kwargs))
-    found = {
-        "session_id": _first(sources, "thread_id", "session_id"),
-        "user_id": _authenticated(sources[0]) or _first(sources, "user_id", "user.identity"),
-        "tenant_id": _first(sources, "tenant_id"),
-        "run_id": _id(_config(args, kwargs).get("run_id")),
-    }
+    configured = configurable(instance, args, kwargs)
+    given = (configured, context, metadata(instance, args, kwargs))
+    sources = [one for one in given if one is not None and not (type(one) is dict and _IDS.isdisjoint(one))]
+    found = {"run_id": _id(_config(args, kwargs).get("run_id"))}
+    if sources:
+        found["session_id"] = _first(sources, "thread_id", "session_id")
+        found["user_id"] = _authenticated(configured) or _first(sources, "user_id", "user.identity")
+        found["tenant_id"] = _first(sources, "tenant_id")
     return {name: value for name, value in found.items() if value}
 
 
 def _authenticated(configured: Mapping[str, Any]) -> str:
-    return _first((configured,), "langgraph_auth_user_id", "langgraph_auth_user.identity")
+    return _first([configured], "langgraph_auth_user_id", "langgraph_auth_user.identity")
 
 
-def _first(sources: tuple[Any, ...], *names: str) -> str:
+def _first(sources: Sequence[Any], *names: str) -> str:
     """The first id that there is, asking the sources in order for each of the names."""
     for source in sources:
         for name in names:
@@ -109,7 +115,8 @@ def _field(source: Any, name: str) -> Any:
     """A field of a mapping or of any other object, ``a.b`` that of a field; ``None`` where it cannot be had."""
     name, _, inner = name.partition(".")
     try:
-        found = source.get(name) if isinstance(source, Mapping) else getattr(source, name, None)
+        is_mapping = type(source) is dict or isinstance(source, Mapping)
+        found = source.get(name) if is_mapping else getattr(source, name, None)
     except Exception:
         return None  # the application's own code, which may raise anything
     return _field(found, inner) if inner else found
@@ -117,4 +124,6 @@ def _field(source: Any, name: str) -> Any:
 
 def _id(value: Any) -> str:
     """An id as a string; empty for whatever is none, and might be anything."""
+    if value is None or type(value) is str:
+        return value or ""
     return str(value) if isinstance(value, str | int | UUID) and not isinstance(value, bool) and value else ""
