@@ -207,8 +207,13 @@ def _carried(shape: Shape, instance: Any, args: Args, kwargs: Kwargs) -> Carried
 
 def read(op: Record) -> None:
     """Note what the gates are asked about: callbacks of the application's may change it in place after them."""
-    if op.shape.goes_on is None or op.shape.goes_on(op.instance):
-        op.gated = _carried(op.shape, op.instance, op.args, op.kwargs)
+    shape = op.shape
+    if shape.carries is not None and (shape.goes_on is None or shape.goes_on(op.instance)):
+        try:
+            op.gated = shape.carries(op.instance, op.args, op.kwargs)
+        except Exception as error:
+            internal.report("extract.carries", error)
+            op.gated = [None]
 
 
 def _gated(op: Record) -> Carried:

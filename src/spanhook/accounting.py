@@ -105,28 +105,24 @@ def _roll_up(op: Record) -> None:
 def tally(op: Record, bound: Bound, decision: Decision, spent_ns: int, phase: Phase) -> None:
     """Count a decision of a hook about an operation in this phase, and its time."""
     try:
-        _tally(op, bound, decision, spent_ns, phase)
+        settings = telemetry.settings
+        cell = counts.decisions.cell(
+            (
+                bound.name,
+                op.kind,
+                phase,
+                decision,
+                settings.mode,
+                op.coverage,
+                bound.closed,
+                encodable(op.identity.tenant_id) if settings.tenant_metrics else "",
+            )
+        )
+        cell[0] += 1
+        cell[1] += spent_ns
+        if bound.slow:
+            instruments = telemetry.live()
+            if instruments is not None:
+                instruments.hook.record(spent_ns / 1e9, {semconv.HOOK: bound.name, semconv.EVENT: f"{op.kind}.{phase}"})
     except Exception as error:
         internal.report("accounting", error, lost=1)
-
-
-def _tally(op: Record, bound: Bound, decision: Decision, spent_ns: int, phase: Phase) -> None:
-    settings = telemetry.settings
-    cell = counts.decisions.cell(
-        (
-            bound.name,
-            op.kind,
-            phase,
-            decision,
-            settings.mode,
-            op.coverage,
-            bound.closed,
-            encodable(op.identity.tenant_id) if settings.tenant_metrics else "",
-        )
-    )
-    cell[0] += 1
-    cell[1] += spent_ns
-    if bound.slow:
-        instruments = telemetry.live()
-        if instruments is not None:
-            instruments.hook.record(spent_ns / 1e9, {semconv.HOOK: bound.name, semconv.EVENT: f"{op.kind}.{phase}"})

@@ -98,7 +98,8 @@ class Chain:
             if op.error is not None:
                 return
             self._ran.append(bound)
-        publish(op, "pre", self._tally)
+        if self._plan.heard:
+            publish(op, "pre", self._tally)
         if op.short_circuited:
             return
         if not foreign:
@@ -112,7 +113,10 @@ class Chain:
     async def _before(self, bound: Bound, *, again: bool = False) -> None:
         """Run a gate of any sort."""
         view = Operation(self._op)
-        outcome = await self._piece(bound, view, bound.function, view)
+        if bound.slow:
+            outcome = await self._piece(bound, view, bound.function, view)
+        else:
+            outcome = self._now(view, bound.function, view)
         await self._settle(bound, *outcome, view, again=again)
 
     async def _settle(
@@ -169,7 +173,9 @@ class Chain:
         op = self._op
         view = Operation(op)
         generator = bound.function(view)
-        _, error, spent = await self._piece(bound, view, next, generator)
+        _, error, spent = (
+            await self._piece(bound, view, next, generator) if bound.slow else self._now(view, next, generator)
+        )
         if error is None:
             if view._changed:
                 await self._judge(bound, spent, view)
@@ -181,11 +187,13 @@ class Chain:
         if error is not None:
             return
         view._reread()
-        failure = view.error
+        failure = None if op.error is None else view.error
         resume, given = generator.throw, failure
         if failure is None:
             resume, given = generator.send, view.result if bound.reads else None
-        _, error, spent = await self._piece(bound, view, resume, given)
+        _, error, spent = (
+            await self._piece(bound, view, resume, given) if bound.slow else self._now(view, resume, given)
+        )
         if error is None:
             generator.close()
             self._verdicts.failed(bound, HookError("a generator hook must yield exactly once"), spent, keep=True)
@@ -267,9 +275,10 @@ class Chain:
 
     def _returned(self, bound: Bound, view: Operation, value: Any, spent: int) -> None:
         """A value returned after the call replaces its result, as does one given to ``respond``; nothing keeps it."""
-        _, answered, answer = view._take()
-        if value is None and answered:
-            value = answer
+        if view._changed:
+            _, answered, answer = view._take()
+            if value is None and answered:
+                value = answer
         if value is None or self._is_result(view, value):
             self._verdicts.allow(bound, spent)
         else:
@@ -312,7 +321,12 @@ class Chain:
         if not bound.gate and self._verdicts.over_budget(bound):
             return
         view = Operation(self._op)
-        _, error, spent = await self._piece(bound, view, bound.function, view)
+        if bound.slow:
+            _, error, spent = await self._piece(bound, view, bound.function, view)
+        else:
+            value, error, spent = self._now(view, bound.function, view)
+            if value is not None and hasattr(value, "__await__"):
+                _, error, spent = await self._piece(bound, view, _given, value)
         if error is not None:
             self._verdicts.failed(bound, error, spent)
         elif view._answered:
@@ -322,8 +336,24 @@ class Chain:
 
     # ------------------------------------------------------------------------------------ one hook
 
+    def _now(self, view: Operation, function: Callable[..., Any], *args: Any) -> Outcome:
+        """Run one piece of hook code, marked as such, that says of itself that it need not be waited for."""
+        value = error = None
+        held = current.get()  # not always the operation, as in `_wrap`
+        current.set(self._marker)
+        view._locked = ""
+        started = clock.now()
+        try:
+            value = function(*args)
+        except BaseException as raised:
+            error = _meant(raised)
+        spent = clock.now() - started
+        view._locked = RETURNED
+        current.set(held)
+        return value, error, spent
+
     async def _piece(self, bound: Bound, view: Operation, function: Callable[..., Any], *args: Any) -> Outcome:
-        """Run one piece of hook code, marked as such, and wait for it as long as it may take."""
+        """``_now`` for code that has to be waited for, as long as it may take."""
         value = error = None
         held = current.get()  # not always the operation, as in `_wrap`
         current.set(self._marker)

@@ -237,6 +237,8 @@ class Record:
         if parent is None:
             if ambient is NOBODY and self.trusts_baggage:
                 ambient = from_baggage(self.before)
+            if ambient is NOBODY and not given:
+                return Identity(run_id=clock.run_id(), agent_id=self.agent)
             around = NOBODY
         else:
             around = parent.identity

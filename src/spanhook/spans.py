@@ -235,12 +235,7 @@ class Opener:
         ``plain`` if it is known that the SDK takes them as they are.
         """
         tracer = self.tracer
-        if (
-            not self._lean
-            or not self._unheard(tracer)
-            or not self._enabled()
-            or not (plain or _plain(attributes))
-        ):
+        if not self._lean or not self._unheard(tracer) or not self._enabled() or not (plain or _plain(attributes)):
             return tracer.start_span(name, before, kind, attributes)
         around: Any = before.get(_KEY)
         if around is None:

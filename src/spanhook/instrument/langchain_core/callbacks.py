@@ -191,15 +191,15 @@ def ahold(tell: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any
 
 
 def _holds(tell: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any], *, is_async: bool) -> bool:
-    if len(args) < 2:
-        return False
+    if len(args) < 2 or not args[0]:
+        return False  # nobody is told
     event = args[1]
     if event in _KEPT:
         run = kwargs.get("run_id")
         keeper = _keeping.get(run)
         return keeper is not None and keeper.keeps(Told(run, event, tell, is_async, args, kwargs))
     kind = _STARTS.get(event)
-    if kind is not None and args[0]:
+    if kind is not None:
         op = current.get()
         if type(op) is Record and op.kind == kind and (keeper := keeper_of(op)) is not None:
             keeper.add(kwargs.get("run_id"))

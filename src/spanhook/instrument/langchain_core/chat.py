@@ -47,7 +47,10 @@ def carries_prompts(prompts: Prompts) -> Callable[[Any, Args, Kwargs], Carried]:
     """What the calls carry that are given prompts in this way."""
 
     def carries(instance: Any, args: Args, kwargs: Kwargs) -> Carried:
-        return [text_of(prompt[-1].content) if prompt else None for prompt in prompts(instance, args, kwargs)]
+        given = prompts(instance, args, kwargs)
+        if len(given) == 1 and given[0] and type(content := given[0][-1].content) is str:
+            return [content or None]
+        return [text_of(prompt[-1].content) if prompt else None for prompt in given]
 
     return carries
 

@@ -104,10 +104,11 @@ def describe(instance: Any, kwargs: Kwargs) -> Attributes:
 
 def _given(attributes: Attributes, kwargs: Kwargs) -> None:
     """Parameters of this one call, which come before those of the instance."""
-    for name, value in kwargs.items():
-        key = _PARAMETER_KEYS.get(name)
-        if key is not None and isinstance(value, int | float):
-            attributes[key] = value
+    if not _PARAMETER_KEYS.keys().isdisjoint(kwargs):
+        for name, value in kwargs.items():
+            key = _PARAMETER_KEYS.get(name)
+            if key is not None and isinstance(value, int | float):
+                attributes[key] = value
     stop = kwargs.get("stop")
     if stop:
         attributes[semconv.GEN_AI_REQUEST_STOP_SEQUENCES] = (stop,) if isinstance(stop, str) else tuple(stop)
