@@ -79,16 +79,21 @@ class Cells:
         self._folded, self._live = folded, live
 
     def _add(self, into: dict[Key, Vector], cells: Mapping[Key, Vector]) -> None:
+        admitted = self._admitted
         for name, vector in list(cells.items()):
-            if name not in self._admitted and len(self._admitted) < MAX_KEYS:
-                self._admitted[name] = None
-            key = name if name in self._admitted else OVERFLOW
+            key = name if name in admitted or self._admit(name) else OVERFLOW
             held = into.get(key)
             if held is None:
-                into[key] = list(vector)
+                into[key] = vector.copy()
             else:
                 for index, amount in enumerate(vector):
                     held[index] += amount
+
+    def _admit(self, name: Key) -> bool:
+        if len(self._admitted) >= MAX_KEYS:
+            return False
+        self._admitted[name] = None
+        return True
 
     def sums(self) -> dict[Key, Vector]:
         """The sum over all threads, living and ended, by key."""

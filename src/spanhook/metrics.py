@@ -222,14 +222,12 @@ class Snapshot:
         self.lost = Counter(internal.lost) if taken else Counter[str]()
 
 
-def _unlabelled(sums: Mapping[Key, Vector]) -> dict[Key, Vector]:
+def _unlabelled(sums: dict[Key, Vector]) -> dict[Key, Vector]:
     """The same under plain keys: what was let pass may have been counted under a label and under the key itself."""
-    plain: dict[Key, Vector] = {}
-    for key, vector in sums.items():
-        name = key.key if isinstance(key, Label) else key
-        held = plain.get(name)
-        plain[name] = vector if held is None else [one + other for one, other in zip(held, vector, strict=True)]
-    return plain
+    for label in [key for key in sums if isinstance(key, Label)]:
+        vector, held = sums.pop(label), sums.get(label.key)
+        sums[label.key] = vector if held is None else [one + other for one, other in zip(held, vector, strict=True)]
+    return sums
 
 
 def _since(sums: Mapping[Key, Vector], before: Mapping[Key, Vector]) -> dict[Key, Vector]:

@@ -2,7 +2,7 @@
 
 import hashlib
 import time
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 
 from spanhook import registering, semconv
@@ -43,6 +43,9 @@ class Registry:
     def __init__(self) -> None:
         self._lone = Hooks()
         self._sources: list[Hooks] = []
+        self._planned: tuple[list[Bound], bool, bool] | None = None
+        """What the plans were worked out of, which need not be done again while it is the same."""
+        self._ordered: list[Bound] = []
         self.plans: dict[str, Plan] = {}
         self.members: frozenset[int] = frozenset()
         self.digest = ""
@@ -109,17 +112,22 @@ class Registry:
         """Work out the plan of every kind anew. Operations under way keep the one they have."""
         with registering.lock:
             bound = [one for source in self._sources for one in source.bound]
-            unique = list({(id(one.hook), one.form, id(one.function)): one for one in bound}.values())
-            ranked = sorted(enumerate(unique), key=lambda item: (item[1].priority, bool(item[1].tenant_id), item[0]))
-            ordered = [one for _, one in ranked]
-            plans = {kind: _plan(kind, ordered, labelled=not self.tenant_metrics) for kind in semconv.KINDS}
-            self.members = frozenset(id(one.hook) for one in ordered)
-            self.plans = {kind: plan for kind, plan in plans.items() if plan and self.enforcing}
-            names = "\n".join(f"{one.name} {one.form} {one.priority} {sorted(one.kinds)}" for one in ordered)
+            planned = bound, self.enforcing, self.tenant_metrics
+            if planned != self._planned:
+                self._plan(bound)
+                self._planned = planned
             if self.examine is not None and self.enforcing:
-                self.examine(ordered)
-            self.digest = hashlib.sha256(names.encode()).hexdigest()[:12] if ordered else ""
+                self.examine(self._ordered)
             self.tell()
+
+    def _plan(self, bound: list[Bound]) -> None:
+        unique = list({(id(one.hook), one.form, id(one.function)): one for one in bound}.values())
+        ranked = sorted(enumerate(unique), key=lambda item: (item[1].priority, bool(item[1].tenant_id), item[0]))
+        ordered = self._ordered = [one for _, one in ranked]
+        self.members = frozenset(id(one.hook) for one in ordered)
+        self.plans = dict(_plans(ordered, labelled=not self.tenant_metrics)) if self.enforcing else {}
+        names = "\n".join(f"{one.name} {one.form} {one.priority} {sorted(one.kinds)}" for one in ordered)
+        self.digest = hashlib.sha256(names.encode()).hexdigest()[:12] if ordered else ""
 
     def tell(self) -> None:
         """Call everybody who wants to know that plans have changed, one thread at a time."""
@@ -139,8 +147,15 @@ class Registry:
             return list({id(one.hook): one.hook for source in self._sources for one in source.bound}.values())
 
 
-def _plan(kind: str, ordered: Iterable[Bound], *, labelled: bool) -> Plan:
-    mine = [one for one in ordered if "*" in one.kinds or kind in one.kinds]
+def _plans(ordered: list[Bound], *, labelled: bool) -> Iterator[tuple[str, Plan]]:
+    for kind in semconv.KINDS if ordered else ():
+        mine = [one for one in ordered if "*" in one.kinds or kind in one.kinds]
+        plan = _plan(kind, mine, labelled=labelled) if mine else None
+        if plan:
+            yield kind, plan
+
+
+def _plan(kind: str, mine: list[Bound], *, labelled: bool) -> Plan:
     pre = tuple(one for one in mine if one.form in (BEFORE, AROUND, WRAP))
     post = tuple(one for one in mine if one.form == AFTER)
     error = tuple(one for one in mine if one.form == ERROR)

@@ -13,7 +13,6 @@ from typing import Any
 
 import wrapt
 from opentelemetry.instrumentation.instrumentor import BaseInstrumentor
-from packaging.requirements import Requirement
 
 from spanhook import control
 from spanhook.control import Control
@@ -21,6 +20,7 @@ from spanhook.errors import log
 from spanhook.instrument.family import Family
 from spanhook.instrument.outlets import OnDemand
 from spanhook.instrument.points import Operations, load, told
+from spanhook.instrument.versions import requirement, version
 from spanhook.instrument.wrapping import Binding
 from spanhook.lifecycle import registry
 from spanhook.semconv import Kind
@@ -72,26 +72,37 @@ class Bindings:
         return imported
 
     def _bind_module(self, module: ModuleType, entries: list[Entry]) -> None:
-        for entry in entries:
-            owner: Any = module
-            *path, attribute = entry.name.split(".")
-            for part in path:
-                owner = getattr(owner, part, None)
-            if owner is None or not hasattr(owner, attribute):
-                self.states[str(entry)] = MISSING
-                if not entry.optional:
-                    log.warning("spanhook: %s is not there; calls that go through it are not gated", entry)
-                continue
-            try:
-                bind = self._binder(entry)
-            except Exception as error:
-                self.states[str(entry)] = MISSING
-                log.error("spanhook: cannot bind %s; calls that go through it are not gated", entry, exc_info=error)
-                continue
-            self._made.append(bind(owner, attribute))
-            self.states[str(entry)] = BOUND
+        families: list[Family] = []
+        try:
+            for entry in entries:
+                made = self._bind_entry(module, entry)
+                if isinstance(made, Family):
+                    families.append(made)
+        finally:
+            Family.spread(families)
         if any(isinstance(entry, Outlet) for entry in entries):
             registry.tell()
+
+    def _bind_entry(self, module: ModuleType, entry: Entry) -> Binding | Family | OnDemand | None:
+        owner: Any = module
+        *path, attribute = entry.name.split(".")
+        for part in path:
+            owner = getattr(owner, part, None)
+        if owner is None or not hasattr(owner, attribute):
+            self.states[str(entry)] = MISSING
+            if not entry.optional:
+                log.warning("spanhook: %s is not there; calls that go through it are not gated", entry)
+            return None
+        try:
+            bind = self._binder(entry)
+        except Exception as error:
+            self.states[str(entry)] = MISSING
+            log.error("spanhook: cannot bind %s; calls that go through it are not gated", entry, exc_info=error)
+            return None
+        made = bind(owner, attribute)
+        self._made.append(made)
+        self.states[str(entry)] = BOUND
+        return made
 
     def _binder(self, entry: Entry) -> Callable[[Any, str], Binding | Family | OnDemand]:
         """What binds an entry, given its owner and its name there."""
@@ -174,14 +185,14 @@ class Instrumentor(BaseInstrumentor):
     def version(self) -> str:
         """The installed version, or empty."""
         try:
-            return metadata.version(Requirement(self.requirement).name)
+            return version(requirement(self.requirement).name)
         except metadata.PackageNotFoundError:
             return ""
 
     @property
     def supported(self) -> bool:
         """Whether the installed version is one that is tested."""
-        return Requirement(self.requirement).specifier.contains(self.version or "0", prereleases=True)
+        return requirement(self.requirement).specifier.contains(self.version or "0", prereleases=True)
 
     @property
     def states(self) -> dict[str, str]:

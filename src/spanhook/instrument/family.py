@@ -3,7 +3,7 @@
 import os
 import threading
 import weakref
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from types import BuiltinFunctionType
 from typing import Any
 
@@ -49,7 +49,7 @@ class _ByClass:
 
 
 class Family:
-    """A method of a base class, bound in every class below that has its own.
+    """A method of a base class, bound there; and, once it is spread, in every class below that has its own.
 
     Args:
         outside: Only methods from outside of this package are bound.
@@ -60,8 +60,28 @@ class Family:
     ) -> None:
         self._base, self._attribute, self._outside = base, attribute, outside
         self._bound = _ByClass(attribute, make)
-        self._lineage = Lineage.of(base)
-        self._lineage.join(self)
+        self._lineage: Lineage | None = None
+        self.bind(base)
+
+    @property
+    def attribute(self) -> str:
+        """The name of the method."""
+        return self._attribute
+
+    @staticmethod
+    def spread(families: "list[Family]") -> None:
+        """Bind families in all classes below their bases: those that there are, and from now on those that are made.
+
+        Those of one base together, so that the classes below it are gone through once.
+        """
+        by_base: dict[int, list[Family]] = {}
+        for family in families:
+            by_base.setdefault(id(family._base), []).append(family)
+        for joining in by_base.values():
+            lineage = Lineage.of(joining[0]._base)
+            for family in joining:
+                family._lineage = lineage
+            lineage.join(joining)
 
     def bind(self, cls: type) -> None:
         """Bind the method in a class that has its own."""
@@ -86,7 +106,8 @@ class Family:
     def unbound(self) -> Iterator[str]:
         """Methods that calls go to, and that cannot be bound."""
         for cls in descendants(self._base):
-            self._lineage.tell(cls)
+            if self._lineage is not None:
+                self._lineage.tell(cls)
             owner, found = self._of(cls)
             if owner is not cls or getattr(found, "__isabstractmethod__", False):
                 continue
@@ -99,7 +120,8 @@ class Family:
 
     def restore(self) -> None:
         """Take it off every class again."""
-        self._lineage.leave(self)
+        if self._lineage is not None:
+            self._lineage.leave(self)
         self._bound.restore()
 
 
@@ -127,17 +149,14 @@ class Lineage:
         found = vars(base).get("__new__")
         return found if type(found) is Lineage else Lineage(base)
 
-    def join(self, family: Family) -> None:
-        """Tell ``family`` of all classes that there are, and from now on of those that are made."""
+    def join(self, families: list[Family]) -> None:
+        """Tell ``families`` of all classes that there are, and from now on of those that are made."""
         with _lock:
-            family.bind(self._base)  # where that fails, nobody is told of anything
-            told: list[Callable[[type], None]] = [family.bind]
             if not self._families:
                 self._watch()
-                told.append(self._follow)
-            self._families = (*self._families, family)
+            self._families = (*self._families, *families)
             for cls in descendants(self._base):
-                _tell(told, cls)
+                self._tell(families, cls)
 
     def leave(self, family: Family) -> None:
         """Tell it of no more."""
@@ -193,15 +212,28 @@ class Lineage:
     def tell(self, cls: type) -> None:
         """Tell every family of one class."""
         with _lock:
-            _tell([*(family.bind for family in self._families), self._follow], cls)
+            self._tell(self._families, cls)
+
+    def _tell(self, families: Iterable[Family], cls: type) -> None:
+        own, mixed = cls.__dict__, self._is_mixed(cls)
+        for family in families:
+            if mixed or family.attribute in own:
+                _try(family.bind, cls)
+        if "__init_subclass__" in own:
+            _try(self._follow, cls)
+
+    def _is_mixed(self, cls: type) -> bool:
+        """Whether it may have methods from beside the family. One that has none is concerned by its own alone."""
+        base, classes, above = self._base, cls.__mro__, self._base.__mro__
+        own = len(classes) - len(above)
+        return classes[own:] != above or any(base not in one.__mro__ for one in classes[1:own])
 
 
-def _tell(told: list[Callable[[type], None]], cls: type) -> None:
-    for tell in told:
-        try:
-            tell(cls)
-        except Exception as error:
-            log.error("spanhook: cannot bind what %s overrides; it is not gated", cls, exc_info=error)
+def _try(tell: Callable[[type], None], cls: type) -> None:
+    try:
+        tell(cls)
+    except Exception as error:
+        log.error("spanhook: cannot bind what %s overrides; it is not gated", cls, exc_info=error)
 
 
 class _Hook(classmethod):  # pyright: ignore[reportMissingTypeArgument]

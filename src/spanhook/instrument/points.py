@@ -1,6 +1,7 @@
 """What the wrappers of a table's entries do: begin an operation, tell a signal."""
 
 import importlib
+import sys
 from collections.abc import Callable
 from contextlib import suppress
 from typing import Any
@@ -23,7 +24,10 @@ Make = Callable[[Binding], Callable[..., Any]]
 def load(path: str) -> Any:
     """What ``module:name`` names; the module may import the library."""
     module, _, name = path.partition(":")
-    return getattr(importlib.import_module(module), name)
+    found = sys.modules.get(module)
+    if found is None or getattr(found.__spec__, "_initializing", True):  # as an import statement tells
+        found = importlib.import_module(module)
+    return getattr(found, name)
 
 
 def _mode(point: Point, shape: Shape, sort: str) -> str:

@@ -98,9 +98,10 @@ def release(function: FunctionType, target: Target) -> None:
     found = _redirection(function)
     if found is not None:
         found.remove(target)
-    kept = tuple(one for one in function.__dict__.pop(_KEPT, ()) if one is not target)
-    if kept:
-        function.__dict__[_KEPT] = kept
+    if _KEPT in function.__dict__:
+        kept = tuple(one for one in function.__dict__.pop(_KEPT) if one is not target)
+        if kept:
+            function.__dict__[_KEPT] = kept
 
 
 def copy_of(function: FunctionType) -> FunctionType:
@@ -137,7 +138,10 @@ os.register_at_fork(after_in_child=_renew)
 
 
 def _redirection(function: FunctionType) -> _Redirection | None:
-    return next((const for const in function.__code__.co_consts if type(const) is _Redirection), None)
+    for const in function.__code__.co_consts:
+        if type(const) is _Redirection:
+            return const
+    return None
 
 
 def _jump(code: CodeType, target: Callable[..., Any]) -> CodeType:

@@ -3,18 +3,18 @@
 import difflib
 import os
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from dataclasses import dataclass
-from importlib import metadata
+from functools import lru_cache
 from importlib.machinery import ModuleSpec
 from types import ModuleType
 from typing import Any
 
-from packaging.requirements import Requirement
-
 from spanhook.errors import ConfigurationError, log
 from spanhook.instrument import INSTRUMENTORS, instrumentor
 from spanhook.instrument.known import KNOWN, Bypass, Known
+from spanhook.instrument.versions import requirement
+from spanhook.instrument.versions import version as installed
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,13 +63,21 @@ class Unbound:
         return f"strict mode refused {what} {self.name}, which is not bound: {about}"
 
 
-def libraries() -> Iterator[Known]:
+def libraries() -> tuple[Known, ...]:
     """Every library that spanhook knows, bound or not."""
-    for name in INSTRUMENTORS:
-        found = instrumentor(name)
-        modules = tuple(dict.fromkeys(entry.module for entry in found.table))
-        yield Known(name, Bypass("its calls"), (Requirement(found.requirement).name,), modules)
-    yield from (known for known in KNOWN if known.library not in INSTRUMENTORS)
+    return _libraries(tuple(INSTRUMENTORS.items()))
+
+
+@lru_cache(maxsize=8)
+def _libraries(instrumentors: tuple[tuple[str, str], ...]) -> tuple[Known, ...]:
+    bound = dict(instrumentors)
+    return (*map(_known, bound), *(known for known in KNOWN if known.library not in bound))
+
+
+def _known(name: str) -> Known:
+    found = instrumentor(name)
+    modules = tuple(dict.fromkeys(entry.module for entry in found.table))
+    return Known(name, Bypass("its calls"), (requirement(found.requirement).name,), modules)
 
 
 def named(given: Iterable[str]) -> frozenset[str]:
@@ -107,7 +115,7 @@ def version(known: Known) -> str:
     """The installed version, or empty."""
     for name in known.distributions:
         try:
-            return metadata.version(name) or ""
+            return installed(name)
         except Exception as error:  # metadata that cannot be read keeps nobody from importing what it is of
             log.debug("spanhook: version of %s: %s", name, error)
     return ""

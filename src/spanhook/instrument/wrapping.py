@@ -5,7 +5,7 @@ import functools
 import inspect
 import weakref
 from collections.abc import Callable
-from inspect import CO_ITERABLE_COROUTINE
+from inspect import CO_ASYNC_GENERATOR, CO_COROUTINE, CO_GENERATOR, CO_ITERABLE_COROUTINE
 from types import FunctionType
 from typing import Any
 
@@ -105,8 +105,10 @@ class Binding:
     def _found(self) -> Any:
         if not isinstance(self._owner, type):
             return getattr(self._owner, self._attribute)
-        found = static(self._owner, self._attribute)
-        while self._own and issubclass(type(found), Wrapper) and found._self_point.is_copied_to(self):
+        if not self._own:
+            return static(self._owner, self._attribute)
+        found = vars(self._owner)[self._attribute]
+        while issubclass(type(found), Wrapper) and found._self_point.is_copied_to(self):
             found = found._self_point._original
         return found
 
@@ -132,11 +134,16 @@ class Binding:
     def sort(self) -> str:
         """``"async"``, ``"stream"`` or ``"astream"`` if the function itself says what a call gives, else empty."""
         function = function_of(self._original)
-        if inspect.iscoroutinefunction(function) or (function and function.__code__.co_flags & CO_ITERABLE_COROUTINE):
+        if function is None:
+            return ""
+        flags = function.__code__.co_flags
+        if flags & (CO_COROUTINE | CO_ITERABLE_COROUTINE):
             return "async"
-        if inspect.isasyncgenfunction(function):
+        if function.__dict__ and inspect.iscoroutinefunction(function):
+            return "async"  # it was marked as one
+        if flags & CO_ASYNC_GENERATOR:
             return "astream"
-        return "stream" if inspect.isgeneratorfunction(function) else ""
+        return "stream" if flags & CO_GENERATOR else ""
 
     def reached(self, args: tuple[Any, ...]) -> Reached | None:
         """What a call of the function itself is to call; ``None`` for those of a mixin on others' classes."""
@@ -197,7 +204,10 @@ class Binding:
 
 def static(cls: type, attribute: str) -> Any:
     """An attribute as it stands in the class that has it, without what a descriptor would make of it."""
-    return next((vars(one)[attribute] for one in cls.__mro__ if attribute in vars(one)), None)
+    for one in cls.__mro__:
+        if attribute in one.__dict__:
+            return one.__dict__[attribute]
+    return None
 
 
 def function_of(found: Any) -> FunctionType | None:

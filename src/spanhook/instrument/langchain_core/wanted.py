@@ -25,7 +25,11 @@ def ends(plans: dict[str, Plan]) -> bool:
     """Whether hooks see results that callbacks are told of, or hooks have yet to decide about some."""
     if "agent.delegate" in plans or any(kind in plans and plans[kind].results for kind in _KINDS):
         return True
-    return any(one.waiting for one in list(keepers))
+    for one in list(keepers):
+        if one.waiting:
+            return True
+        keepers.discard(one)  # it will wait no more
+    return False
 
 
 def parts(plans: dict[str, Plan]) -> bool:

@@ -1,0 +1,73 @@
+"""Which version of a distribution is installed, read anew only where something may have been installed since."""
+
+import os
+import sys
+import time
+from functools import lru_cache
+from importlib import metadata
+from typing import Any
+
+from packaging.requirements import Requirement
+
+_BY_PATH = frozenset(("_frozen_importlib_external", "importlib_metadata"))
+"""Modules of the finders that look for distributions in the folders of ``sys.path``, and nowhere else."""
+
+_SETTLED_NS = 2_000_000_000
+"""A folder that was changed later than that before it was read may have been changed again, unseen, at that time."""
+
+_Folders = tuple[Any, ...]
+
+_read: tuple[_Folders, dict[str, str | None]] | None = None
+"""What was read of the folders as they were; ``None`` stands for a distribution that is not there."""
+
+requirement = lru_cache(maxsize=256)(Requirement)
+"""A requirement as in a requirements file, read once."""
+
+
+def version(name: str) -> str:
+    """The installed version of a distribution.
+
+    Raises:
+        PackageNotFoundError: It is not installed.
+        Exception: Its metadata cannot be read.
+    """
+    global _read
+    folders = _folders()
+    if folders is None:
+        return metadata.version(name)
+    kept = _read
+    if kept is None or kept[0] != folders:
+        kept = _read = folders, {}
+    known = kept[1]
+    if name not in known:
+        try:
+            known[name] = metadata.version(name)
+        except metadata.PackageNotFoundError:
+            known[name] = None
+    found = known[name]
+    if found is None:
+        raise metadata.PackageNotFoundError(name)
+    return found
+
+
+def _folders() -> _Folders | None:
+    """What tells whether anything was installed or removed; ``None`` where that cannot be told."""
+    for finder in sys.meta_path:
+        if hasattr(finder, "find_distributions") and _module(finder) not in _BY_PATH:
+            return None
+    found: list[Any] = []
+    settled = time.time_ns() - _SETTLED_NS
+    for place in sys.path:
+        try:
+            state = os.stat(place or ".")
+        except (OSError, TypeError, ValueError):
+            found.append(place)
+            continue
+        if state.st_mtime_ns > settled:
+            return None
+        found.append((place, state.st_dev, state.st_ino, state.st_mtime_ns))
+    return tuple(found)
+
+
+def _module(finder: Any) -> str:
+    return (finder if isinstance(finder, type) else type(finder)).__module__
