@@ -7,6 +7,7 @@ import sys
 import uuid
 import warnings
 from collections.abc import AsyncIterator, Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from typing import Any
 
@@ -403,6 +404,36 @@ def test_nothing_is_wrapped_while_no_hook_sees_results() -> None:
         assert (manager.handle_event, manager.ahandle_event) == plain
         hooks.add(watch)
     assert (manager.handle_event, manager.ahandle_event) == untouched
+
+
+def test_hooks_go_while_other_threads_begin_calls_of_which_callbacks_are_kept() -> None:
+    """A listing that another thread adds to would fail, and with it the change of hooks."""
+    from spanhook.instrument.langchain_core import wanted
+
+    class Keeper:
+        waiting = False
+
+    done = False
+
+    def begin() -> None:
+        while not done:
+            wanted.keep(Keeper())
+
+    there = [Keeper() for _ in range(500)]
+    for one in there:
+        wanted.keep(one)
+    before = sys.getswitchinterval()
+    sys.setswitchinterval(1e-6)
+    try:
+        with ThreadPoolExecutor(2) as pool:
+            begun = [pool.submit(begin) for _ in range(2)]
+            try:
+                assert not any(wanted.ends({}) for _ in range(300))
+            finally:
+                done = True
+        assert [one.result() for one in begun] == [None, None]
+    finally:
+        sys.setswitchinterval(before)
 
 
 def _After() -> Any:
