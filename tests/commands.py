@@ -133,7 +133,7 @@ class Folder:
         finally:
             process.send_signal(signal.SIGTERM)
             try:
-                process.wait(20)
+                process.wait(60)
             except subprocess.TimeoutExpired:
                 process.kill()
                 process.wait()
@@ -148,9 +148,15 @@ def environment(added: dict[str, str]) -> dict[str, str]:
 
 
 def free_port() -> int:
-    with socket.socket() as opened:
-        opened.bind(("127.0.0.1", 0))
-        return opened.getsockname()[1]
+    """A port that nobody gets but a server that shares it, as servers do: it stays bound, and nothing listens there."""
+    held = socket.socket()
+    held.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    held.bind(("127.0.0.1", 0))
+    _held.append(held)
+    return held.getsockname()[1]
+
+
+_held: list[socket.socket] = []
 
 
 def _await_port(process: subprocess.Popen[bytes], port: int) -> None:

@@ -100,7 +100,7 @@ def frozen() -> None:
 def clean() -> Iterator[None]:
     internal.fatal = True
     yield
-    reaper.drain()
+    assert reaper.drain(60.0)
     spanhook.uninstrument()
     internal.fatal = False
     internal.renew()
@@ -114,9 +114,10 @@ LIMITS = checking.TIMEOUT, verdicts.BUDGET_NS
 
 @pytest.fixture(autouse=True)
 def patient(monkeypatch: pytest.MonkeyPatch) -> None:
-    """No hook runs out of time because the machine is busy. Tests of limits give their own, or ask for ``limits``."""
+    """Nothing runs out of time because the machine is busy. Tests of limits give their own, or ask for ``limits``."""
     monkeypatch.setattr(checking, "TIMEOUT", 60.0)
     monkeypatch.setattr(verdicts, "BUDGET_NS", 60_000_000_000)
+    monkeypatch.setattr(spanhook.Hooks.flush, "__defaults__", (60.0,))
 
 
 @pytest.fixture

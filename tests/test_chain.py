@@ -57,7 +57,7 @@ def test_order_is_priority_then_system_before_tenant_then_registration(mode: str
         yield
         ran.append("around out")
 
-    @hooks.around("llm.call", priority=60, timeout=5.0)
+    @hooks.around("llm.call", priority=60, timeout=60.0)
     async def wrapping(op: Operation, call_next: Next) -> None:
         ran.append("wrapping in")
         await call_next()
@@ -203,7 +203,7 @@ def test_arounds_entered_before_a_rejection_are_left_by_it(mode: str) -> None:
             ran.append(f"outer saw {reject.reason}")
             raise
 
-    @hooks.around("llm.call", priority=20, timeout=5.0)
+    @hooks.around("llm.call", priority=20, timeout=60.0)
     async def wrapping(op: Operation, call_next: Next) -> Any:
         try:
             return await call_next()
@@ -230,7 +230,7 @@ def test_an_around_hook_cannot_turn_a_rejection_into_an_answer(mode: str) -> Non
         except Reject:
             return "a way around the gate"
 
-    @hooks.around("llm.call", priority=11, timeout=5.0)
+    @hooks.around("llm.call", priority=11, timeout=60.0)
     async def aswallow(op: Operation, call_next: Next) -> Any:
         try:
             return await call_next()
@@ -293,7 +293,9 @@ def test_reject_inside_a_fail_open_hook_still_rejects(form: str, mode: str) -> N
     """That a hook may fail does not make a decision of a failure."""
     method, function, settings = REJECTING[form]
     hooks = Hooks()
-    getattr(hooks, method)("llm.call", priority=900, fail_mode="open", timeout=5.0, name="refuse", **settings)(function)
+    getattr(hooks, method)("llm.call", priority=900, fail_mode="open", timeout=60.0, name="refuse", **settings)(
+        function
+    )
     with stubbed(hooks) as (library, seen), pytest.raises(Reject, match="no"):
         use(library, mode, "x")
     assert library.calls == (["x"] if "after" in form else [])
@@ -380,7 +382,7 @@ def test_a_hook_that_fails_after_the_call_runs_nothing_again(mode: str) -> None:
         yield
         raise ValueError("after the call")
 
-    @hooks.around("llm.call", priority=201, timeout=5.0)
+    @hooks.around("llm.call", priority=201, timeout=60.0)
     async def broken_too(op: Operation, call_next: Next) -> None:
         ran.append("ain")
         await call_next()
@@ -435,7 +437,7 @@ def test_rewriting_the_request_runs_earlier_gates_once_more(mode: str) -> None:
     def gate(op: Operation) -> None:
         saw.append(("gate", op.request.inputs))
 
-    @hooks.before("llm.call", priority=15, timeout=5.0)
+    @hooks.before("llm.call", priority=15, timeout=60.0)
     async def agate(op: Operation) -> None:
         saw.append(("agate", op.request.inputs))
 
@@ -546,7 +548,7 @@ def test_a_value_returned_before_the_call_answers_it(form: str, mode: str) -> No
     async def wrapping(op: Operation, call_next: Next) -> Any:
         return "cached"
 
-    hooks.around("llm.call", timeout=5.0)({"generator": generator, "wrapping": wrapping}[form])
+    hooks.around("llm.call", timeout=60.0)({"generator": generator, "wrapping": wrapping}[form])
     with stubbed(hooks) as (library, seen):
         assert use(library, mode, "x") == "cached"
     assert library.calls == []
@@ -588,7 +590,7 @@ def test_a_value_returned_after_the_call_replaces_the_result(plain_mode: str) ->
         result = yield
         return result + "!"
 
-    @hooks.around("llm.call", priority=20, timeout=5.0)
+    @hooks.around("llm.call", priority=20, timeout=60.0)
     async def upper(op: Operation, call_next: Next) -> Any:
         return (await call_next()).upper()
 
@@ -635,7 +637,7 @@ def test_swallowing_an_error_without_a_value_keeps_it(mode: str) -> None:
         with suppress(KeyError):
             yield
 
-    @hooks.around("llm.call", priority=11, timeout=5.0)
+    @hooks.around("llm.call", priority=11, timeout=60.0)
     async def aswallow(op: Operation, call_next: Next) -> Any:
         with suppress(KeyError):
             await call_next()
@@ -687,7 +689,7 @@ def test_stop_iteration_keeps_its_identity(plain_mode: str) -> None:
     hooks = Hooks()
     hooks.around("llm.call", priority=10)(passing)
 
-    @hooks.around("llm.call", timeout=5.0)
+    @hooks.around("llm.call", timeout=60.0)
     async def wrapping(op: Operation, call_next: Next) -> Any:
         return await call_next()
 
@@ -708,7 +710,7 @@ def test_what_python_makes_of_a_stop_iteration_in_a_stream_is_what_its_consumer_
     hooks = Hooks()
     hooks.around("llm.call", priority=10)(passing)
 
-    @hooks.around("llm.call", timeout=5.0)
+    @hooks.around("llm.call", timeout=60.0)
     async def wrapping(op: Operation, call_next: Next) -> Any:
         return await call_next()
 
@@ -744,7 +746,7 @@ def test_what_is_no_exception_is_raised_whatever_the_hook_did(mode: str) -> None
         except BaseException:
             raise ValueError("exchanged") from None
 
-    @hooks.around("llm.call", priority=12, timeout=5.0)
+    @hooks.around("llm.call", priority=12, timeout=60.0)
     async def aswallow(op: Operation, call_next: Next) -> Any:
         try:
             return await call_next()
@@ -784,7 +786,7 @@ def test_a_second_yield_is_an_error_and_keeps_the_outcome(failing: bool, mode: s
 def test_a_second_call_next_is_an_error(mode: str) -> None:
     hooks = Hooks()
 
-    @hooks.around("llm.call", priority=200, timeout=5.0)
+    @hooks.around("llm.call", priority=200, timeout=60.0)
     async def twice(op: Operation, call_next: Next) -> Any:
         await call_next()
         with pytest.raises(HookError, match="called twice"):
@@ -863,7 +865,7 @@ def test_hook_code_runs_with_hooks_off(mode: str) -> None:
         yield
         judge.work("judge")
 
-    @hooks.around("llm.call", priority=3, timeout=5.0)
+    @hooks.around("llm.call", priority=3, timeout=60.0)
     async def wrapping(op: Operation, call_next: Next) -> Any:
         runs.append("wrapping")
         await judge.awork("judge")
@@ -871,7 +873,7 @@ def test_hook_code_runs_with_hooks_off(mode: str) -> None:
         await judge.awork("judge")
         return result
 
-    @hooks.after("llm.call", blocking=True, timeout=5.0)
+    @hooks.after("llm.call", blocking=True, timeout=60.0)
     def after(op: Operation) -> None:
         runs.append("after")
         judge.work("judge")
@@ -984,7 +986,7 @@ def test_an_async_hook_sees_the_callers_context(mode: str) -> None:
     hooks = Hooks()
     saw: list[str] = []
 
-    @hooks.before("llm.call", timeout=5.0)
+    @hooks.before("llm.call", timeout=60.0)
     async def before(op: Operation) -> None:
         saw.append(var.get())
 
@@ -999,7 +1001,7 @@ def test_async_hooks_on_async_calls_run_on_the_calls_loop() -> None:
     hooks = Hooks()
     loops: list[Any] = []
 
-    @hooks.around("llm.call", timeout=5.0)
+    @hooks.around("llm.call", timeout=60.0)
     async def wrapping(op: Operation, call_next: Next) -> Any:
         loops.append((asyncio.get_running_loop(), asyncio.current_task()))
         return await call_next()
@@ -1015,7 +1017,7 @@ def test_async_hooks_on_async_calls_run_on_the_calls_loop() -> None:
 def test_a_sync_call_keeps_its_thread_and_context_under_an_async_around_hook() -> None:
     hooks = Hooks()
 
-    @hooks.around("llm.call", timeout=5.0)
+    @hooks.around("llm.call", timeout=60.0)
     async def wrapping(op: Operation, call_next: Next) -> Any:
         assert threading.current_thread().name == "spanhook-loop"
         return await call_next()
@@ -1038,7 +1040,7 @@ def test_call_next_in_a_task_of_the_hooks_own() -> None:
     """`wait_for` makes a task on Python 3.11; the call must be made there all the same."""
     hooks = Hooks()
 
-    @hooks.around("llm.call", timeout=5.0)
+    @hooks.around("llm.call", timeout=60.0)
     async def wrapping(op: Operation, call_next: Next) -> Any:
         return await asyncio.create_task(call_next())  # pyright: ignore[reportArgumentType]
 

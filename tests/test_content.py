@@ -94,7 +94,7 @@ def _fails(form: str, **options: Any) -> Callable[[str], Hooks]:
 
         getattr(hooks, form)("*", **options)(fail)
         if "blocking" not in options:
-            getattr(hooks, form)("*", timeout=5.0, **options)(afail)
+            getattr(hooks, form)("*", timeout=60.0, **options)(afail)
         return hooks
 
     return make
@@ -153,7 +153,7 @@ HOOKS: dict[str, Callable[[str], Hooks | None]] = {
     "none": lambda text: None,
     "before open": _fails("before", fail_mode="open"),
     "before closed": _fails("before"),
-    "before blocking": _fails("before", fail_mode="open", blocking=True, timeout=5.0),
+    "before blocking": _fails("before", fail_mode="open", blocking=True, timeout=60.0),
     "after": _fails("after"),
     "after closed": _fails("after", priority=50),
     "on_error": _fails("on_error"),

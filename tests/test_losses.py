@@ -49,12 +49,12 @@ def answering(status: int) -> Generator[str, None, None]:
         yield url
 
 
-def lost(url: str) -> dict[str, int]:
-    """What counts as dropped of three spans and two log records sent there."""
+def lost(url: str, timeout: float = 0.5) -> dict[str, int]:
+    """What counts as dropped of three spans and two log records sent there, where that is tried for so many seconds."""
     before = internal.lost.copy()
     tracers, loggers = TracerProvider(), LoggerProvider()
-    traces = watch("traces", OTLPSpanExporter(f"{url}/v1/traces", timeout=0.5))
-    logs = watch("logs", OTLPLogExporter(f"{url}/v1/logs", timeout=0.5))
+    traces = watch("traces", OTLPSpanExporter(f"{url}/v1/traces", timeout=timeout))
+    logs = watch("logs", OTLPLogExporter(f"{url}/v1/logs", timeout=timeout))
     tracers.add_span_processor(BatchSpanProcessor(traces))
     loggers.add_log_record_processor(BatchLogRecordProcessor(logs))
     for _ in range(3):
@@ -78,7 +78,7 @@ def test_what_nobody_takes_is_counted() -> None:
 
 def test_what_is_taken_is_not_counted() -> None:
     with answering(200) as url:
-        assert lost(url) == {}
+        assert lost(url, timeout=60.0) == {}
 
 
 def test_an_exporter_that_raises_still_raises_and_is_counted() -> None:
@@ -130,7 +130,8 @@ _logs.get_logger("one").emit(LogRecord(body="one"))
 @pytest.mark.parametrize("lost", ["traces", "logs"])
 def test_what_is_lost_as_a_process_ends_is_told_by_its_metrics(tmp_path: Path, lost: str) -> None:
     with collector() as seen:
-        away = {f"OTEL_EXPORTER_OTLP_{lost.upper()}_ENDPOINT": "http://127.0.0.1:9", "OTEL_EXPORTER_OTLP_TIMEOUT": "1"}
+        variable = f"OTEL_EXPORTER_OTLP_{lost.upper()}"
+        away = {f"{variable}_ENDPOINT": "http://127.0.0.1:9", f"{variable}_TIMEOUT": "1"}
         folder = Folder(tmp_path).write(app=EMITS)
         ran = folder.spanhook("run", "app.py", OTEL_EXPORTER_OTLP_ENDPOINT=seen.url, **away)
         assert ran.returncode == 0, ran.stderr

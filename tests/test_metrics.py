@@ -98,7 +98,7 @@ def test_every_instrument() -> None:
     hooks = Hooks()
     hooks.before("llm.call", name="gate")(lambda op: None)
 
-    @hooks.before("llm.call", name="agate", timeout=5.0)
+    @hooks.before("llm.call", name="agate", timeout=60.0)
     async def agate(op: Operation) -> None:
         return None
 
@@ -383,7 +383,7 @@ def test_2000_runs_of_a_graph_leave_nothing_anywhere() -> None:
     def sizes() -> dict[str, int]:
         gc.collect()
         return {
-            "operations": sum(isinstance(one, Made) for one in gc.get_objects()),
+            "operations": sum(issubclass(type(one), Made) for one in gc.get_objects()),
             "hooks": len(registry.hooks),
             "bound": sum(len(plan.pre) + len(plan.post) + len(plan.error) for plan in registry.plans.values()),
             "listeners": len(listeners),

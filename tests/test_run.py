@@ -192,7 +192,7 @@ def test_signals_reach_it_under_the_same_process_id(folder: Folder) -> None:
     with process.stdout:
         assert int(process.stdout.readline()) == process.pid
         process.send_signal(signal.SIGTERM)
-        assert process.wait(20) == -signal.SIGTERM
+        assert process.wait(60) == -signal.SIGTERM
 
 
 def test_errors_of_the_application_are_its_own(folder: Folder) -> None:

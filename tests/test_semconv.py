@@ -159,7 +159,7 @@ def everything() -> tuple[dict[str, Any], list[Any], list[Any]]:
     hooks = Hooks()
     hooks.before("*")(lambda op: None)
 
-    @hooks.before("*", timeout=5.0)
+    @hooks.before("*", timeout=60.0)
     async def agate(op: Operation) -> None:
         return None
 

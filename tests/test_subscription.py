@@ -30,7 +30,7 @@ def test_each_handler_is_told_in_order(mode: str) -> None:
         await asyncio.sleep(0)
         later.append((op.event, op.request.inputs))
 
-    hooks.on("llm.call", asynchronous, timeout=5.0)
+    hooks.on("llm.call", asynchronous, timeout=60.0)
     with stubbed(hooks) as (library, _):
         for index in range(50):
             use(library, mode, index)
@@ -45,7 +45,7 @@ def test_a_call_does_not_wait_for_a_handler(mode: str) -> None:
     heard: list[str] = []
 
     def slow(op: Operation) -> None:
-        go.wait(10.0)
+        go.wait(60.0)
         heard.append(op.event)
 
     hooks.on("llm.call", slow)
@@ -64,7 +64,7 @@ def test_an_event_is_the_operation_as_it_was() -> None:
     heard: list[tuple[Any, ...]] = []
 
     def late(op: Operation) -> None:
-        go.wait(10.0)
+        go.wait(60.0)
         heard.append((op.phase, op.status, list(op.request.inputs), op.result, op.response.text))
         op.request.inputs.append("heard")
 
@@ -114,13 +114,13 @@ def test_too_many_events_are_dropped_and_counted(monkeypatch: pytest.MonkeyPatch
 
     def slow(op: Operation) -> None:
         begun.set()
-        go.wait(10.0)
+        go.wait(60.0)
         heard.append(op.request.inputs)
 
     hooks.on("llm.call.pre", slow)
     with stubbed(hooks) as (library, seen):
         library.work(0)
-        assert begun.wait(10.0)
+        assert begun.wait(60.0)
         for index in range(1, 6):
             library.work(index)
         go.set()
@@ -237,7 +237,7 @@ def test_a_thread_that_has_nothing_to_tell_ends(monkeypatch: pytest.MonkeyPatch)
             assert hooks.flush()
             thread = told._thread
             if thread is not None:
-                thread.join(10.0)
+                thread.join(60.0)
             assert told._thread is None
     assert heard == [0, 1, 2]
 
@@ -249,7 +249,7 @@ def test_forked_children_have_events_and_threads_of_their_own() -> None:
 
     def note(op: Operation) -> None:
         if op.request.inputs == "parent":
-            go.wait(10.0)
+            go.wait(60.0)
         heard.append(op.request.inputs)
 
     hooks.on("llm.call.pre", note)

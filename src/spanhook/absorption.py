@@ -281,13 +281,14 @@ def acalled_back(wrapped: Callable[..., Awaitable[Any]], args: Args, kwargs: Kwa
     op = current.get() if args and args[0] else None
     if type(op) is not Record:
         return wrapped(*args, **kwargs)
-    return _awaited(wrapped(*args, **kwargs), op)
+    return _awaited(op, wrapped, args, kwargs)
 
 
-async def _awaited(callbacks: Awaitable[Any], op: Record) -> Any:
+async def _awaited(op: Record, wrapped: Callable[..., Awaitable[Any]], args: Args, kwargs: Kwargs) -> Any:
     before = _calling_back.get()
     try:
         _calling_back.set(op)
-        return await callbacks
+        # Called no sooner: cancelled before its first step, this leaves no coroutine behind that nobody has awaited.
+        return await wrapped(*args, **kwargs)
     finally:
         _calling_back.set(before)

@@ -37,6 +37,9 @@ from spanhook.registry import Hooks
 from spanhook.settings import Settings
 from spanhook.threads import reaper
 
+PATIENCE_S = 60.0
+"""How long at most what is still under way is waited for: no test may depend on how busy the machine is."""
+
 
 class FixedIds(IdGenerator):
     """Span ids 1, 2, 3 ... and trace ids likewise, in the order they are asked for."""
@@ -74,13 +77,13 @@ class Recorder:
     @property
     def spans(self) -> list[ReadableSpan]:
         """Every span that was exported, in the order they ended."""
-        reaper.drain()
+        reaper.drain(PATIENCE_S)
         return list(self._spans.get_finished_spans())
 
     @property
     def events(self) -> list[dict[str, Any]]:
         """Every log event: its name, attributes, body and trace id."""
-        reaper.drain()
+        reaper.drain(PATIENCE_S)
         return [
             {
                 "name": one.log_record.event_name,
@@ -176,8 +179,8 @@ def recorder(
                 settings=settings or Settings(),
             )
             yield seen
-            reaper.drain()
-            registry.flush()
+            reaper.drain(PATIENCE_S)
+            registry.flush(PATIENCE_S)
         finally:
             uninstrument()
             listeners.remove(ended)

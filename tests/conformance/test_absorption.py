@@ -267,7 +267,7 @@ def test_what_hooks_call_is_counted_once_too(kind: str, server: OpenAIServer) ->
         made(server, Plain, check_embedding_ctx_length=False) as embeddings,
     ):
 
-        @hooks.before("tool.execute", timeout=10.0)
+        @hooks.before("tool.execute", timeout=60.0)
         async def judge(op: Operation) -> None:
             if kind == "chat":
                 await asyncio.to_thread(chat.invoke, "is it fine?")

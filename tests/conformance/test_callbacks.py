@@ -1,10 +1,13 @@
 """Whatever callbacks, events and message streams are told is what hooks have decided, however a thing is called."""
 
 import asyncio
+import gc
 import subprocess
 import sys
 import uuid
+import warnings
 from collections.abc import AsyncIterator, Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from typing import Any
 
@@ -48,6 +51,13 @@ class TellingChat(ScriptedChat):
         return ChatResult(generations=[ChatGeneration(message=self._message())])
 
     _stream = BaseChatModel._stream
+
+
+class AwaitedChat(SilentChat):
+    """A chat model that answers at once where it is awaited."""
+
+    async def _agenerate(self, messages: list[BaseMessage], *args: Any, **kwargs: Any) -> ChatResult:
+        return self._generate(messages)
 
 
 TELLING = Subject(
@@ -396,6 +406,36 @@ def test_nothing_is_wrapped_while_no_hook_sees_results() -> None:
     assert (manager.handle_event, manager.ahandle_event) == untouched
 
 
+def test_hooks_go_while_other_threads_begin_calls_of_which_callbacks_are_kept() -> None:
+    """A listing that another thread adds to would fail, and with it the change of hooks."""
+    from spanhook.instrument.langchain_core import wanted
+
+    class Keeper:
+        waiting = False
+
+    done = False
+
+    def begin() -> None:
+        while not done:
+            wanted.keep(Keeper())
+
+    there = [Keeper() for _ in range(500)]
+    for one in there:
+        wanted.keep(one)
+    before = sys.getswitchinterval()
+    sys.setswitchinterval(1e-6)
+    try:
+        with ThreadPoolExecutor(2) as pool:
+            begun = [pool.submit(begin) for _ in range(2)]
+            try:
+                assert not any(wanted.ends({}) for _ in range(300))
+            finally:
+                done = True
+        assert [one.result() for one in begun] == [None, None]
+    finally:
+        sys.setswitchinterval(before)
+
+
 def _After() -> Any:
     from spanhook import Hook
 
@@ -425,6 +465,37 @@ def test_a_handler_hears_one_call_while_another_is_held_back(is_async: bool) -> 
             free.invoke("hi")
     ends = sorted(end.generations[0][0].text for end in heard.of("on_llm_end"))
     assert ends == ["hellotherefriend", INSTEAD]
+
+
+@pytest.mark.parametrize("event", ["start", "end"])
+def test_telling_that_is_cancelled_before_it_begins_leaves_no_warning(event: str) -> None:
+    def close() -> None:
+        """What closing a loop does. Whatever is to be told has a task by now, which has yet to begin."""
+        for task in asyncio.all_tasks():
+            task.cancel()
+
+    hooks = Hooks()
+
+    @hooks.after("llm.call")
+    def refuse(op: Operation) -> None:
+        if event == "end":
+            asyncio.get_running_loop().call_soon(close)
+        raise Reject("not for you")
+
+    async def main() -> None:
+        if event == "start":
+            asyncio.get_running_loop().call_soon(close)
+        await AwaitedChat(body=Body()).ainvoke("hi")
+
+    with warnings.catch_warnings(record=True) as warned:
+        warnings.simplefilter("always")
+        with recorder(hooks) as seen, listening("plain") as heard, suppress(asyncio.CancelledError):
+            run(main())
+        assert [op.status for op in seen.operations] == ["cancelled"]
+        del seen  # nothing keeps the error any more, and with it what was to be told
+        gc.collect()
+    assert list(heard.runs.values()) == ([] if event == "start" else [["on_chat_model_start"]])
+    assert [str(one.message) for one in warned] == []
 
 
 def test_custom_events_of_a_tool_wait_with_its_result() -> None:

@@ -76,7 +76,7 @@ def watching() -> Hooks:
         assert op.request is not None
         assert op.identity.run_id
 
-    @hooks.around("*", timeout=5.0)
+    @hooks.around("*", timeout=60.0)
     async def around(op: Operation, call_next: Any) -> Any:
         return await call_next()
 

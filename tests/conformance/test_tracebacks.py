@@ -31,7 +31,7 @@ def watching() -> Hooks:
     def around(op: Operation) -> Iterator[Any]:
         yield
 
-    @hooks.around("*", priority=210, timeout=10.0)
+    @hooks.around("*", priority=210, timeout=60.0)
     async def wrap(op: Operation, call_next: Any) -> None:
         await call_next()
 

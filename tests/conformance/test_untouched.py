@@ -80,7 +80,7 @@ def vandals() -> Hooks:
         finally:
             damage(op)
 
-    @hooks.around("*", name="wrap", timeout=10.0)
+    @hooks.around("*", name="wrap", timeout=60.0)
     async def wrap(op: Operation, call_next: Any) -> None:
         damage(op)
         try:
@@ -88,7 +88,7 @@ def vandals() -> Hooks:
         finally:
             damage(op)
 
-    hooks.before("*", fail_mode="open", blocking=True, timeout=10.0, name="blocking")(damage)
+    hooks.before("*", fail_mode="open", blocking=True, timeout=60.0, name="blocking")(damage)
     hooks.after("*", priority=200)(damage)  # from 100 on, so that no stream is held back for it
     hooks.on_error("*", priority=10)(damage)
     hooks.on("*", damage)
@@ -314,7 +314,7 @@ def test_a_kept_reference_is_read_only(form: str) -> None:
 
     elif form == "wrap":
 
-        @hooks.around("llm.call", timeout=10.0)
+        @hooks.around("llm.call", timeout=60.0)
         async def wrap(op: Operation, call_next: Any) -> None:
             keep(op)
             await call_next()

@@ -273,8 +273,8 @@ def test_a_store_that_was_made_inside_of_something_serves_others_all_the_same(wh
         return {}
 
     async def work(state: State) -> State:
-        await asyncio.wait_for(stores[0].aput(("notes",), "k", VALUE), 10)
-        found = await asyncio.wait_for(stores[0].asearch(("notes",), query="tea"), 10)
+        await asyncio.wait_for(stores[0].aput(("notes",), "k", VALUE), 60)
+        found = await asyncio.wait_for(stores[0].asearch(("notes",), query="tea"), 60)
         return {"value": found[0].value["text"]}
 
     first: Any = StateGraph(State)
@@ -320,8 +320,8 @@ def test_a_run_that_ends_in_a_stores_task_does_not_end_the_task() -> None:
     async def use() -> None:
         graph = builder.compile(store=with_embeddings(), name="g")
         with pytest.raises(Reject, match="no more"):
-            await asyncio.wait_for(graph.ainvoke({"value": "b"}, {"configurable": {"user_id": "bob"}}), 10)
-        await asyncio.wait_for(graph.ainvoke({"value": "a"}, {"configurable": {"user_id": "ann"}}), 10)
+            await asyncio.wait_for(graph.ainvoke({"value": "b"}, {"configurable": {"user_id": "bob"}}), 60)
+        await asyncio.wait_for(graph.ainvoke({"value": "a"}, {"configurable": {"user_id": "ann"}}), 60)
 
     with recorder(hooks) as seen:
         asyncio.run(use())

@@ -644,7 +644,7 @@ def test_retries_are_one_operation(server: OpenAIServer) -> None:
 def test_async_hooks_and_a_hooks_own_call(server: OpenAIServer) -> None:
     hooks = Hooks()
 
-    @hooks.before("llm.call", timeout=5.0)
+    @hooks.before("llm.call", timeout=60.0)
     async def judge(op: Operation) -> None:
         with sync_client(server.url) as client:
             await asyncio.to_thread(client.chat.completions.create, **CHAT)

@@ -5,6 +5,7 @@ from collections.abc import Callable
 from dataclasses import fields, replace
 from typing import Any
 
+import httpx
 import pytest
 
 from spanhook import Hooks, Operation, Settings
@@ -123,9 +124,10 @@ def test_same_timeout(way: Way, server: OpenAIServer) -> None:
     gate = threading.Event()
     server.reply = Reply(hold=gate)
     try:
-        expected = outcome(way, server.url, timeout=0.2)
+        limits = httpx.Timeout(60.0, read=0.2)  # nothing but the answer may be late
+        expected = outcome(way, server.url, timeout=limits)
         with recorder(looking()) as seen:
-            assert outcome(way, server.url, timeout=0.2) == expected
+            assert outcome(way, server.url, timeout=limits) == expected
     finally:
         gate.set()
     assert "timed out" in expected["text"]

@@ -39,7 +39,7 @@ def refusing(*kinds: str, form: str = "def") -> Hooks:
 
     else:
 
-        @hooks.before(*kinds, name="refuse", timeout=5.0)
+        @hooks.before(*kinds, name="refuse", timeout=60.0)
         async def refuse_later(op: Operation) -> None:
             await asyncio.sleep(0)
             raise Reject("no", status_code=402)

@@ -640,7 +640,7 @@ def test_around_hooks_on_async_calls(form: str, server: OpenAIServer) -> None:
 
     else:
 
-        @hooks.around("llm.call", timeout=5.0)
+        @hooks.around("llm.call", timeout=60.0)
         async def louder_later(op: Operation, call_next: Callable[[], Any]) -> Any:
             await call_next()
             return op.response.text.upper()
@@ -657,7 +657,7 @@ def test_around_hooks_on_async_calls(form: str, server: OpenAIServer) -> None:
 def test_an_async_around_hook_on_an_async_stream(server: OpenAIServer) -> None:
     hooks = Hooks()
 
-    @hooks.around("llm.call", timeout=5.0)
+    @hooks.around("llm.call", timeout=60.0)
     async def wrapping(op: Operation, call_next: Callable[[], Any]) -> None:
         await call_next()
         op.state["said"] = op.response.text

@@ -18,7 +18,7 @@ from langchain_core.runnables import config  # its functions later: it may be wh
 from spanhook import semconv
 from spanhook.current import current
 from spanhook.instrument.langchain_core.retelling import Telling, message_id, retold
-from spanhook.instrument.langchain_core.wanted import keepers
+from spanhook.instrument.langchain_core.wanted import keep
 from spanhook.lifecycle import registry
 from spanhook.record import Record
 from spanhook.registry import Plan
@@ -93,7 +93,7 @@ class Callbacks:
         self._runs: list[Any] = []
         self._queue: deque[Told] = deque()
         self._released = self._changed = False
-        keepers.add(self)
+        keep(self)
 
     @property
     def waiting(self) -> bool:

@@ -1,7 +1,7 @@
 """Whether hooks may decide about what callbacks are told; asked while LangChain is being imported, so without it."""
 
 from typing import Protocol
-from weakref import WeakSet
+from weakref import WeakValueDictionary
 
 from spanhook.registry import Plan
 
@@ -17,18 +17,26 @@ class Keeper(Protocol):
         ...
 
 
-keepers: "WeakSet[Keeper]" = WeakSet()
-"""Those of operations under way, which go on with the wrappers that they began with."""
+_keepers: "WeakValueDictionary[int, Keeper]" = WeakValueDictionary()
+"""By id: those of operations under way, which go on with the wrappers that they began with."""
+
+
+def keep(keeper: Keeper) -> None:
+    """Leave the wrappers where they are for as long as this one waits."""
+    _keepers[id(keeper)] = keeper
 
 
 def ends(plans: dict[str, Plan]) -> bool:
     """Whether hooks see results that callbacks are told of, or hooks have yet to decide about some."""
     if "agent.delegate" in plans or any(kind in plans and plans[kind].results for kind in _KINDS):
         return True
-    for one in list(keepers):
-        if one.waiting:
+    # References are listed at one go. Going through what they refer to fails where another thread adds one meanwhile.
+    for reference in _keepers.valuerefs():
+        one = reference()
+        if one is not None and one.waiting:
             return True
-        keepers.discard(one)  # it will wait no more
+        if one is not None:
+            _keepers.pop(id(one), None)  # it will wait no more
     return False
 
 
