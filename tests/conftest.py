@@ -106,12 +106,23 @@ def _encodable(value: Any) -> Any:
 def collected() -> Iterator[None]:
     """What tells of itself when collected, such as tasks that nobody waited for, fails the last test at the latest.
 
-    Later it would be lost in a worker, and Hypothesis, which asks the collector who refers to something when it is
-    imported, must not come upon it: CPython 3.11 cannot parse while it parses.
+    Later a worker would not say so. And Hypothesis, when it is imported in the end, asks the collector who refers to
+    something, which must not come upon it: CPython 3.11 cannot parse while it parses.
     """
     yield
     gc.unfreeze()
     gc.collect()
+
+
+@pytest.fixture(scope="session", autouse=True)
+def trusted(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """Nobody: what speaks TLS has certificates of its own. A client reads all of the machine's whenever it is made, which
+    takes longer than all else in making it.
+    """
+    with pytest.MonkeyPatch.context() as patch:
+        patch.delenv("SSL_CERT_FILE", raising=False)
+        patch.setenv("SSL_CERT_DIR", str(tmp_path_factory.mktemp("authorities")))
+        yield
 
 
 @pytest.fixture(scope="session", autouse=True)
