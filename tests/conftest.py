@@ -116,8 +116,9 @@ def collected() -> Iterator[None]:
 
 @pytest.fixture(scope="session", autouse=True)
 def trusted(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
-    """Nobody: what speaks TLS has certificates of its own. A client reads all of the machine's whenever it is made, which
-    takes longer than all else in making it.
+    """Nobody: what speaks TLS has certificates of its own. A client would read all of the machine's when it is made.
+
+    That takes longer than all else in making it.
     """
     with pytest.MonkeyPatch.context() as patch:
         patch.delenv("SSL_CERT_FILE", raising=False)
