@@ -4,6 +4,8 @@ import json
 import os
 import sys
 import threading
+import traceback
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
@@ -232,6 +234,23 @@ def run_apart(body: str) -> Any:
     return json.loads(done.stdout.strip().splitlines()[-1])
 
 
+def in_a_fork(call: Callable[..., Any], *given: Any) -> Any:
+    """What a call returns, as JSON, in a fork of this process: for what a process can do but once."""
+    out, into = os.pipe()
+    if os.fork() == 0:
+        try:
+            os.write(into, json.dumps(call(*given)).encode())
+        except BaseException:
+            traceback.print_exc()
+        finally:
+            os._exit(0)
+    os.close(into)
+    with open(out) as told:
+        found = json.load(told)
+    os.wait()
+    return found
+
+
 LATE = """
 import json
 import spanhook
@@ -281,44 +300,39 @@ def test_providers_made_late() -> None:
 
 
 FORK = """
-import json, os
+import json
 import spanhook
 from opentelemetry.sdk.metrics import MeterProvider
 from spanhook.conformance.langchain_core import ScriptedChat
 from spanhook.conformance.subject import Body
-from tests.test_metrics import read, reader, tokens
+from tests.test_metrics import in_a_fork, reader, tokens
 
-metric_reader = reader(delta=DELTA)
-spanhook.instrument(meter_provider=MeterProvider([metric_reader]))
-model = ScriptedChat(body=Body())
-model.invoke("hi")
-before = [tokens(metric_reader)] if COLLECTED else []
-model.invoke("hi")
-told = []
-for calls in (1, 2):
-    out, into = os.pipe()
-    if os.fork() == 0:
+def counted(delta, collected):
+    metric_reader = reader(delta=delta)
+    spanhook.instrument(meter_provider=MeterProvider([metric_reader]))
+    model = ScriptedChat(body=Body())
+    model.invoke("hi")
+    if collected:
+        tokens(metric_reader)
+    model.invoke("hi")
+
+    def child(calls):
         mine = []
         for _ in range(calls):
             model.invoke("hi")
             mine.append(tokens(metric_reader))
-        os.write(into, json.dumps(mine).encode())
-        os._exit(0)
-    os.close(into)
-    told.append(json.loads(os.read(out, 1000)))
-    os.wait()
-print(json.dumps({"before": before, "parent": tokens(metric_reader), "children": told}))
+        return mine
+
+    children = [in_a_fork(child, calls) for calls in (1, 2)]
+    return children, tokens(metric_reader)
+
+print(json.dumps([in_a_fork(counted, delta, collected) for delta in (False, True) for collected in (False, True)]))
 """
 
 
-@pytest.mark.parametrize("collected", [False, True], ids=["never read before", "read before the fork"])
-@pytest.mark.parametrize(
-    "delta", [pytest.param(False, id="cumulative", marks=pytest.mark.slow), pytest.param(True, id="delta")]
-)
-def test_every_forked_child_counts_its_own(delta: bool, collected: bool) -> None:
-    found = run_apart(FORK.replace("DELTA", str(delta)).replace("COLLECTED", str(collected)))
-    assert found["children"] == [[28], [28, 28] if delta else [28, 56]]
-    assert found["parent"] == (28 if delta and collected else 56)
+def test_every_forked_child_counts_its_own() -> None:
+    cumulative, delta = [[28], [28, 56]], [[28], [28, 28]]
+    assert run_apart(FORK) == [[cumulative, 56], [cumulative, 56], [delta, 56], [delta, 28]]
 
 
 # ------------------------------------------------------------------------------------------------ no growth
@@ -421,12 +435,13 @@ def test_2000_runs_of_a_graph_leave_nothing_anywhere() -> None:
 
 
 WITH_HOOK = """
-import json, os
+import json
 import spanhook
 from opentelemetry import trace
 from opentelemetry.sdk.trace import TracerProvider
 from spanhook.conformance.langchain_core import ScriptedChat
 from spanhook.conformance.subject import Body
+from tests.test_metrics import in_a_fork
 
 class Refuse(spanhook.Hook):
     def before(self, op):
@@ -454,18 +469,10 @@ def used(when):
     if when != "set first":
         trace.set_tracer_provider(provider)
     told.append(refused())
-    return told
+    return told, body.runs
 
-body, found = Body(), {}
-for when in ("set first", "added first", "added late"):  # a global provider is set once in a process
-    out, into = os.pipe()
-    if os.fork() == 0:
-        os.write(into, json.dumps([used(when), body.runs]).encode())
-        os._exit(0)
-    os.close(into)
-    found[when] = json.loads(os.read(out, 1000))
-    os.wait()
-print(json.dumps(found))
+body = Body()
+print(json.dumps({when: in_a_fork(used, when) for when in ("set first", "added first", "added late")}))
 """
 
 
