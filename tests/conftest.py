@@ -3,8 +3,10 @@
 import functools
 import gc
 import sys
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from importlib import metadata
+from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -17,6 +19,9 @@ from spanhook.loops import private_loops
 
 # From CPython 3.12 on, threads that run while another is traced by instruction crash the interpreter.
 collect_ignore = ["conformance/test_interrupts.py"] if sys.version_info >= (3, 12) else []
+
+TESTS = Path(__file__).parent
+MOST_WORKERS = 4
 
 
 class Skips:
@@ -61,18 +66,64 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    if config.getoption("--no-skips"):
+    if config.getoption("--no-skips") and not hasattr(config, "workerinput"):  # a worker does not see all tests
         config.pluginmanager.register(Skips(config.getoption("--may-skip") or []))
 
 
-def pytest_sessionfinish() -> None:
-    """What comes now may ask the collector who refers to something: Hypothesis does, when it is imported.
+@pytest.hookimpl(wrapper=True, optionalhook=True)
+def pytest_xdist_auto_num_workers(config: pytest.Config) -> Generator[None, int, int]:
+    """The whole default suite runs in as many processes as there are cores, up to ``MOST_WORKERS``.
 
-    That import must not come upon what tells of itself when it is collected, such as tasks that nobody waited for:
-    CPython 3.11 cannot parse while it parses.
+    All else runs in this process alone: a few tests are done before others have started, those with another ``-m``
+    start processes of their own or want the machine to themselves, and what looks at a test or rewrites it must be
+    where the test is.
     """
+    cores = yield
+    asked = config.option
+    named = {config.invocation_params.dir / one for one in config.args} - {TESTS, TESTS.parent}
+    fewer = named or asked.keyword or asked.markexpr not in config.getini("addopts") or getattr(asked, "lf", False)
+    near = asked.collectonly or asked.trace or asked.capture == "no" or getattr(asked, "inline_snapshot", None)
+    return 0 if cores == 1 or fewer or near else min(cores, MOST_WORKERS)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_report_to_serializable() -> Generator[None, dict[str, Any] | None, dict[str, Any] | None]:
+    """Workers send what was logged as UTF-8, which some tests log what is not."""
+    return _encodable((yield))
+
+
+def _encodable(value: Any) -> Any:
+    if isinstance(value, str):
+        return value if value.isascii() else value.encode(errors="backslashreplace").decode()
+    if isinstance(value, dict):
+        return {key: _encodable(one) for key, one in value.items()}
+    if isinstance(value, list | tuple):
+        return type(value)(map(_encodable, value))
+    return value
+
+
+@pytest.fixture(scope="session", autouse=True)
+def collected() -> Iterator[None]:
+    """What tells of itself when collected, such as tasks that nobody waited for, fails the last test at the latest.
+
+    Later a worker would not say so. And Hypothesis, when it is imported in the end, asks the collector who refers to
+    something, which must not come upon it: CPython 3.11 cannot parse while it parses.
+    """
+    yield
     gc.unfreeze()
     gc.collect()
+
+
+@pytest.fixture(scope="session", autouse=True)
+def trusted(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """Nobody: what speaks TLS has certificates of its own. A client would read all of the machine's when it is made.
+
+    That takes longer than all else in making it.
+    """
+    with pytest.MonkeyPatch.context() as patch:
+        patch.delenv("SSL_CERT_FILE", raising=False)
+        patch.setenv("SSL_CERT_DIR", str(tmp_path_factory.mktemp("authorities")))
+        yield
 
 
 @pytest.fixture(scope="session", autouse=True)

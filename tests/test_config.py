@@ -187,7 +187,16 @@ def test_a_mistake_is_one_line_that_names_it(folder: Folder, spec: str, text: st
     assert "\n" not in str(raised.value)
 
 
-@pytest.mark.parametrize("name", ["priority", "import", "no registry", "signature", "filter", "timeout", "no file"])
+@pytest.mark.parametrize(
+    "name",
+    [
+        *("priority", "import"),
+        *(
+            pytest.param(name, marks=pytest.mark.slow)
+            for name in ("no registry", "signature", "filter", "timeout", "no file")
+        ),
+    ],
+)
 def test_a_mistake_keeps_the_application_from_starting(folder: Folder, name: str) -> None:
     spec, text, message = MISTAKES[name]
     folder.write(hooks=text, app="open('BODY_RAN', 'a')")

@@ -1,6 +1,7 @@
 """``spanhook doctor``: what it sees, what it says of it, and the exit code."""
 
 import json
+import subprocess
 import sys
 from pathlib import Path
 from typing import Any
@@ -51,9 +52,12 @@ def test_everything_in_order(folder: Folder) -> None:
         + "@hooks.on('tool.execute')\ndef told(op): ...\n@hooks.on('run.post')\ndef ended(op): ...\n"
     )
 
-    code, report = diagnosed(folder, "--hooks", "hooks.py:hooks", "--require", "langchain,langgraph")
+    ran = folder.spanhook("doctor", "--json", "--hooks", "hooks.py:hooks", "--require", "langchain,langgraph")
 
-    assert (code, report["exit_code"]) == (0, 0)
+    report = json.loads(ran.stdout)  # all there is on standard output
+    assert (ran.returncode, report["exit_code"]) == (0, 0)
+    printed, warned = ran.stderr.splitlines()
+    assert (printed, warned.partition(",")[0]) == ("loading", "spanhook: hook 'ended' is for run")
     assert [library["name"] for library in report["libraries"]] == list(INSTRUMENTORS)
     assert all(library["supported"] and library["bound"] and not library["missing"] for library in report["libraries"])
     assert report["events"] == {
@@ -147,24 +151,24 @@ def test_wrong_configuration_ends_the_process_so(folder: Folder) -> None:
     assert code == report["exit_code"] == 2
 
 
-def test_a_provider_that_hooks_set(folder: Folder) -> None:
-    lines = "from opentelemetry.sdk.trace import TracerProvider\nfrom opentelemetry import trace\n"
-    folder.write(hooks=HOOKS + lines + "trace.set_tracer_provider(TracerProvider())\n")
-
-    _, report = diagnosed(folder, "--hooks", "hooks.py:hooks")
-
-    assert report["telemetry"]["signals"][0]["provider"] == "opentelemetry.sdk.trace.TracerProvider"
-
-
 # ----------------------------------------------------------------------------------- what is not bound
 
 
-def test_overrides_that_cannot_be_bound(folder: Folder) -> None:
-    folder.write(
-        hooks=HOOKS
-        + """
+def judged(folder: Folder) -> str:
+    """Two libraries that are installed, of which the hooks import one; and where they are."""
+    for name in ("anthropic", "openai_agents"):
+        library(folder.path / "installed", BY_NAME[name])
+    folder.file("judge.py", "import anthropic\n" + HOOKS)
+    return str(folder.path / "installed")
+
+
+OWN = """
 from abc import ABCMeta
 from langchain_core.embeddings import Embeddings
+from opentelemetry import trace
+from opentelemetry.sdk.trace import TracerProvider
+
+trace.set_tracer_provider(TracerProvider())
 
 class Frozen(ABCMeta):
     def __setattr__(cls, name, value):
@@ -179,11 +183,27 @@ class Own(Embeddings, metaclass=Frozen):
 class Open(Embeddings):
     def embed_documents(self, texts): ...
 """
-    )
 
-    code, report = diagnosed(folder, "--hooks", "hooks.py:hooks")
 
-    assert code == 0
+@pytest.fixture(scope="module")
+def odd(tmp_path_factory: pytest.TempPathFactory) -> subprocess.CompletedProcess[str]:
+    """The report on hooks that do much as they are imported."""
+    folder = Folder(tmp_path_factory.mktemp("odd"))
+    installed = judged(folder)
+    folder.file("judge.py", (folder.path / "judge.py").read_text() + OWN)
+    return folder.spanhook("doctor", "--json", SPANHOOK_HOOKS="judge.py:hooks", PYTHONPATH=installed)
+
+
+def test_a_provider_that_hooks_set(odd: subprocess.CompletedProcess[str]) -> None:
+    signals = json.loads(odd.stdout)["telemetry"]["signals"]
+
+    assert signals[0]["provider"] == "opentelemetry.sdk.trace.TracerProvider"
+
+
+def test_overrides_that_cannot_be_bound(odd: subprocess.CompletedProcess[str]) -> None:
+    report = json.loads(odd.stdout)
+
+    assert odd.returncode == 0
     (found,) = [library for library in report["libraries"] if library["ungated"]]
     (warning,) = [one for one in report["findings"] if "cannot be bound" in one["text"]]
     ungated = [name.rpartition(".Own.")[2] for name in found["ungated"]]
@@ -192,19 +212,9 @@ class Open(Embeddings):
     assert all(name in warning["text"] for name in found["ungated"])
 
 
-@pytest.fixture
-def here(folder: Folder) -> str:
-    """Two libraries that are installed, of which the hooks import one; and where they are."""
-    for name in ("anthropic", "openai_agents"):
-        library(folder.path / "installed", BY_NAME[name])
-    folder.file("judge.py", "import anthropic\n" + HOOKS)
-    return str(folder.path / "installed")
+def test_what_is_not_bound_and_what_traces_itself(odd: subprocess.CompletedProcess[str]) -> None:
+    report = json.loads(odd.stdout)
 
-
-def test_what_is_not_bound_and_what_traces_itself(folder: Folder, here: str) -> None:
-    code, report = diagnosed(folder, "--hooks", "judge.py:hooks", PYTHONPATH=here)
-
-    assert code == 0
     assert [one for one in report["unbound"] if one["version"] == "1.2.3"] == [
         {
             "name": "anthropic",
@@ -240,9 +250,11 @@ def test_what_is_not_bound_and_what_traces_itself(folder: Folder, here: str) -> 
     assert warning["text"].startswith("is imported but not bound: model calls made with it directly bypass spanhook; ")
 
 
-def test_what_is_not_bound_for_people(folder: Folder, here: str) -> None:
+def test_what_is_not_bound_for_people(folder: Folder) -> None:
+    path = judged(folder)
+
     ran = folder.spanhook(
-        "doctor", "--hooks", "judge.py:hooks", "--strict", "--allow", "openai-agents", PYTHONPATH=here
+        "doctor", "--hooks", "judge.py:hooks", "--strict", "--allow", "openai-agents", PYTHONPATH=path
     )
 
     assert (ran.returncode, ran.stderr) == (3, "")
@@ -382,12 +394,3 @@ def test_a_loader_that_is_fine() -> None:
     quiet = {f"OTEL_{signal}_EXPORTER": "none" for signal in ("TRACES", "METRICS", "LOGS")}
 
     assert [finding.level for finding in loader(quiet)] == ["note"]
-
-
-def test_the_report_is_all_there_is_on_standard_output(folder: Folder) -> None:
-    ran = folder.write(hooks=HOOKS + "print('hello')").run(
-        sys.executable, "-m", "spanhook", "doctor", "--json", SPANHOOK_HOOKS="hooks.py:hooks"
-    )
-
-    assert json.loads(ran.stdout)["hooks"]
-    assert ran.stderr == "hello\n"

@@ -4,6 +4,8 @@ import json
 import os
 import sys
 import threading
+import traceback
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
@@ -232,83 +234,105 @@ def run_apart(body: str) -> Any:
     return json.loads(done.stdout.strip().splitlines()[-1])
 
 
+def in_a_fork(call: Callable[..., Any], *given: Any) -> Any:
+    """What a call returns, as JSON, in a fork of this process: for what a process can do but once."""
+    out, into = os.pipe()
+    if os.fork() == 0:
+        try:
+            os.write(into, json.dumps(call(*given)).encode())
+        except BaseException:
+            traceback.print_exc()
+        finally:
+            os._exit(0)
+    os.close(into)
+    with open(out) as told:
+        found = json.load(told)
+    os.wait()
+    return found
+
+
 LATE = """
 import json
 import spanhook
-from opentelemetry import metrics, trace
+from opentelemetry import _logs, metrics, trace
+from opentelemetry.sdk._logs import LoggerProvider
+from opentelemetry.sdk._logs.export import InMemoryLogRecordExporter, SimpleLogRecordProcessor
 from opentelemetry.sdk.metrics import MeterProvider
 from opentelemetry.sdk.trace import TracerProvider
 from opentelemetry.sdk.trace.export import SimpleSpanProcessor
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
 from spanhook.conformance.langchain_core import ScriptedChat
 from spanhook.conformance.subject import Body
-from tests.test_metrics import read, reader, tokens
+from tests.test_metrics import read, reader
 
 spanhook.instrument()
 model = ScriptedChat(body=Body())
 model.invoke("hi")
-metric_reader, spans = reader(delta=DELTA), InMemorySpanExporter()
-metrics.set_meter_provider(MeterProvider([metric_reader]))
+readers = [reader(delta=delta) for delta in (False, True)]
+spans, logs = InMemorySpanExporter(), InMemoryLogRecordExporter()
+metrics.set_meter_provider(MeterProvider(readers))
 provider = TracerProvider()
 provider.add_span_processor(SimpleSpanProcessor(spans))
 trace.set_tracer_provider(provider)
+logger_provider = LoggerProvider()
+logger_provider.add_log_record_processor(SimpleLogRecordProcessor(logs))
+_logs.set_logger_provider(logger_provider)
 model.invoke("hi")
-found = read(metric_reader)
+found = [read(one) for one in readers]
 print(json.dumps({
-    "tokens": sum(v for _, v in found["spanhook.usage.tokens"]),
-    "histogram": [v for a, v in found["gen_ai.client.token.usage"] if a["gen_ai.token.type"] == "input"],
-    "spans": [type(span).__name__ for span in spans.get_finished_spans()],
+    "tokens": [sum(v for _, v in one["spanhook.usage.tokens"]) for one in found],
+    "histograms": [
+        [v for a, v in one["gen_ai.client.token.usage"] if a["gen_ai.token.type"] == "input"] for one in found
+    ],
+    "spans": len(spans.get_finished_spans()),
+    "events": [one.log_record.event_name for one in logs.get_finished_logs()],
 }))
 """
 
 
-@pytest.mark.parametrize("delta", [False, True])
-def test_a_provider_made_late_hears_of_all_since_instrument(delta: bool) -> None:
-    found = run_apart(LATE.replace("DELTA", str(delta)))
-    assert found["tokens"] == 56
-    assert found["histogram"] == [20]  # histograms begin with the provider
-    assert len(found["spans"]) == 1
+def test_providers_made_late() -> None:
+    assert run_apart(LATE) == {
+        "tokens": [56, 56],  # of all since `instrument()`, whether cumulative or delta
+        "histograms": [[20], [20]],  # these begin with the provider
+        "spans": 1,
+        "events": ["spanhook.run"],
+    }
 
 
 FORK = """
-import json, os
+import json
 import spanhook
 from opentelemetry.sdk.metrics import MeterProvider
 from spanhook.conformance.langchain_core import ScriptedChat
 from spanhook.conformance.subject import Body
-from tests.test_metrics import read, reader, tokens
+from tests.test_metrics import in_a_fork, reader, tokens
 
-metric_reader = reader(delta=DELTA)
-spanhook.instrument(meter_provider=MeterProvider([metric_reader]))
-model = ScriptedChat(body=Body())
-model.invoke("hi")
-before = [tokens(metric_reader)] if COLLECTED else []
-model.invoke("hi")
-told = []
-for calls in (1, 2):
-    out, into = os.pipe()
-    if os.fork() == 0:
+def counted(delta, collected):
+    metric_reader = reader(delta=delta)
+    spanhook.instrument(meter_provider=MeterProvider([metric_reader]))
+    model = ScriptedChat(body=Body())
+    model.invoke("hi")
+    if collected:
+        tokens(metric_reader)
+    model.invoke("hi")
+
+    def child(calls):
         mine = []
         for _ in range(calls):
             model.invoke("hi")
             mine.append(tokens(metric_reader))
-        os.write(into, json.dumps(mine).encode())
-        os._exit(0)
-    os.close(into)
-    told.append(json.loads(os.read(out, 1000)))
-    os.wait()
-print(json.dumps({"before": before, "parent": tokens(metric_reader), "children": told}))
+        return mine
+
+    children = [in_a_fork(child, calls) for calls in (1, 2)]
+    return children, tokens(metric_reader)
+
+print(json.dumps([in_a_fork(counted, delta, collected) for delta in (False, True) for collected in (False, True)]))
 """
 
 
-@pytest.mark.parametrize("collected", [False, True], ids=["never read before", "read before the fork"])
-@pytest.mark.parametrize(
-    "delta", [pytest.param(False, id="cumulative", marks=pytest.mark.slow), pytest.param(True, id="delta")]
-)
-def test_every_forked_child_counts_its_own(delta: bool, collected: bool) -> None:
-    found = run_apart(FORK.replace("DELTA", str(delta)).replace("COLLECTED", str(collected)))
-    assert found["children"] == [[28], [28, 28] if delta else [28, 56]]
-    assert found["parent"] == (28 if delta and collected else 56)
+def test_every_forked_child_counts_its_own() -> None:
+    cumulative, delta = [[28], [28, 56]], [[28], [28, 28]]
+    assert run_apart(FORK) == [[cumulative, 56], [cumulative, 56], [delta, 56], [delta, 28]]
 
 
 # ------------------------------------------------------------------------------------------------ no growth
@@ -417,6 +441,7 @@ from opentelemetry import trace
 from opentelemetry.sdk.trace import TracerProvider
 from spanhook.conformance.langchain_core import ScriptedChat
 from spanhook.conformance.subject import Body
+from tests.test_metrics import in_a_fork
 
 class Refuse(spanhook.Hook):
     def before(self, op):
@@ -429,55 +454,34 @@ def refused():
         return True
     return False
 
-body, told = Body(), []
-provider = TracerProvider()
-if WHEN == "added first":
-    provider.add_span_processor(Refuse())
-if WHEN == "set first":
-    trace.set_tracer_provider(provider)
-    provider.add_span_processor(Refuse())
-spanhook.instrument()
-told.append(refused())
-if WHEN == "added late":
-    provider.add_span_processor(Refuse())
-if WHEN != "set first":
-    trace.set_tracer_provider(provider)
-told.append(refused())
-print(json.dumps([told, body.runs]))
+def used(when):
+    told = []
+    provider = TracerProvider()
+    if when == "added first":
+        provider.add_span_processor(Refuse())
+    if when == "set first":
+        trace.set_tracer_provider(provider)
+        provider.add_span_processor(Refuse())
+    spanhook.instrument()
+    told.append(refused())
+    if when == "added late":
+        provider.add_span_processor(Refuse())
+    if when != "set first":
+        trace.set_tracer_provider(provider)
+    told.append(refused())
+    return told, body.runs
+
+body = Body()
+print(json.dumps({when: in_a_fork(used, when) for when in ("set first", "added first", "added late")}))
 """
 
 
-@pytest.mark.parametrize(
-    ("when", "expected"),
-    [("set first", [[True, True], 0]), ("added first", [[False, True], 1]), ("added late", [[False, True], 1])],
-)
-def test_a_hook_on_a_global_provider_gates_as_soon_as_it_is_known(when: str, expected: Any) -> None:
-    assert run_apart(WITH_HOOK.replace("WHEN", repr(when))) == expected
-
-
-LATE_LOGGER = """
-import json
-import spanhook
-from opentelemetry import _logs
-from opentelemetry.sdk._logs import LoggerProvider
-from opentelemetry.sdk._logs.export import InMemoryLogRecordExporter, SimpleLogRecordProcessor
-from spanhook.conformance.langchain_core import ScriptedChat
-from spanhook.conformance.subject import Body
-
-spanhook.instrument()
-model = ScriptedChat(body=Body())
-model.invoke("hi")
-logs = InMemoryLogRecordExporter()
-provider = LoggerProvider()
-provider.add_log_record_processor(SimpleLogRecordProcessor(logs))
-_logs.set_logger_provider(provider)
-model.invoke("hi")
-print(json.dumps([one.log_record.event_name for one in logs.get_finished_logs()]))
-"""
-
-
-def test_a_logger_provider_made_late_hears_of_runs_from_then_on() -> None:
-    assert run_apart(LATE_LOGGER) == ["spanhook.run"]
+def test_a_hook_on_a_global_provider_gates_as_soon_as_it_is_known() -> None:
+    assert run_apart(WITH_HOOK) == {
+        "set first": [[True, True], 0],
+        "added first": [[False, True], 1],
+        "added late": [[False, True], 1],
+    }
 
 
 def test_a_gate_that_is_asked_again_is_one_series() -> None:

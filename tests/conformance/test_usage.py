@@ -266,35 +266,33 @@ def test_a_rejected_call_uses_nothing() -> None:
 
 
 FORKED = """
-import json, os
+import json
 import spanhook
 from opentelemetry.sdk.metrics import MeterProvider
 from spanhook.conformance.langchain import Calls, agent, consume
-from tests.test_metrics import reader, tokens
+from tests.test_metrics import in_a_fork, reader, tokens
 
-metric_reader = reader(delta=DELTA)
-spanhook.instrument(meter_provider=MeterProvider([metric_reader]))
-consume(agent(Calls()), "invoke")
-told = []
-for worker in range(3):
-    out, into = os.pipe()
-    if os.fork() == 0:
-        for _ in range(worker + 1):
+def counted(delta):
+    metric_reader = reader(delta=delta)
+    spanhook.instrument(meter_provider=MeterProvider([metric_reader]))
+    consume(agent(Calls()), "invoke")
+
+    def worker(calls):
+        for _ in range(calls):
             consume(agent(Calls()), "invoke")
-        os.write(into, str(tokens(metric_reader)).encode())
-        os._exit(0)
-    os.close(into)
-    told.append(int(os.read(out, 100)))
-    os.wait()
-print(json.dumps([tokens(metric_reader), *told]))
+        return tokens(metric_reader)
+
+    told = [in_a_fork(worker, calls) for calls in (1, 2, 3)]
+    return [tokens(metric_reader), *told]
+
+print(json.dumps([in_a_fork(counted, delta) for delta in (False, True)]))
 """
 
 
-@pytest.mark.parametrize("delta", [False, True])
-def test_over_forked_workers(delta: bool) -> None:
+def test_over_forked_workers() -> None:
     from tests.test_metrics import run_apart
 
-    assert run_apart(FORKED.replace("DELTA", str(delta))) == [102, 102, 204, 306]
+    assert run_apart(FORKED) == [[102, 102, 204, 306]] * 2
 
 
 def test_cost_of_an_agent_is_the_sum_of_its_calls() -> None:
