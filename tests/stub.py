@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Any, Literal
 
 from spanhook import Operation, semconv
-from spanhook.control import known
+from spanhook.control import controls
 from spanhook.instrument.engine import Bindings
 from spanhook.registry import Hooks
 from spanhook.settings import Settings
@@ -160,9 +160,9 @@ def stubbed(
     bindings = Bindings(TABLE)
     with recorder(hooks, only=(), settings=settings) as seen:
         bindings.bind()
-        known.append(pauses)
+        controls.append(pauses)
         try:
             yield Library(), seen
         finally:
-            known.remove(pauses)
+            controls.remove(pauses)
             bindings.restore()

@@ -10,13 +10,13 @@ from typing import Literal
 Control = Callable[[BaseException], Literal["interrupted", "success"] | None]
 """The status of an operation that was left by an exception; ``None`` where that is an error."""
 
-known: list[Control] = []
+controls: list[Control] = []
 """Those of the libraries that are instrumented."""
 
 
 def control(error: BaseException) -> Literal["interrupted", "success"] | None:
     """The status of an operation that was left by ``error``; ``None`` where that is an error."""
-    for of_library in known:
+    for of_library in controls:
         status = of_library(error)
         if status is not None:
             return status

@@ -17,9 +17,8 @@ from types import ModuleType
 
 from spanhook.errors import ConfigurationError, RequirementError
 from spanhook.hook import Hook
+from spanhook.places import OURS
 from spanhook.registry import Hooks
-
-_OURS = os.path.dirname(os.path.abspath(__file__)) + os.sep
 
 
 class Folders:
@@ -187,7 +186,7 @@ def _place(error: BaseException, target: str) -> str:
     frames = [
         frame
         for frame in traceback.extract_tb(error.__traceback__)
-        if not frame.filename.startswith((_OURS, "<frozen "))
+        if not frame.filename.startswith((OURS, "<frozen "))
     ]
     path = os.path.abspath(os.path.expanduser(target))
     mine = [frame for frame in frames if frame.filename == path]

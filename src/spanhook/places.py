@@ -6,16 +6,18 @@ import sys
 from types import TracebackType
 from typing import Any
 
+from spanhook import errors
 from spanhook.errors import ConfigurationError
 from spanhook.hook import FunctionHook, Hook
 
-_OURS = os.path.dirname(os.path.abspath(__file__)) + os.sep
+OURS = os.path.dirname(os.path.abspath(errors.__file__)) + os.sep
+"""The folder of the package."""
 
 
 def place() -> str:
     """Where spanhook was called from; empty if it cannot be known."""
     frame = sys._getframe(1)
-    while frame is not None and frame.f_code.co_filename.startswith(_OURS):
+    while frame is not None and frame.f_code.co_filename.startswith(OURS):
         frame = frame.f_back
     return f"{frame.f_code.co_filename}, line {frame.f_lineno}" if frame is not None else ""
 

@@ -33,7 +33,7 @@ WORDS = 12
 """How many lines are kept of what a child said last."""
 
 _CODE = "import sys; sys.path.append(sys.argv[1]); from spanhook.conformance.child import main; main(*sys.argv[2:])"
-_ROOT = str(Path(__file__).parents[2])
+_ROOT = str(Path(SITE).parents[2])
 _DROPPED = (
     *("OTEL_", "SPANHOOK_", "LANGCHAIN_", "LANGSMITH_", "LANGGRAPH_", "OPENAI_", "AZURE_OPENAI_"),
     *("PYTHONWARNINGS", "PYTHONSTARTUP", "PYTHONINSPECT", "PYTHONOPTIMIZE"),

@@ -14,8 +14,7 @@ from typing import Any
 import wrapt
 from opentelemetry.instrumentation.instrumentor import BaseInstrumentor
 
-from spanhook import control
-from spanhook.control import Control
+from spanhook.control import Control, controls
 from spanhook.errors import log
 from spanhook.instrument.family import Family
 from spanhook.instrument.outlets import OnDemand
@@ -173,13 +172,13 @@ class Instrumentor(BaseInstrumentor):
 
     def _instrument(self, **_kwargs: Any) -> None:
         if self.control is not None:
-            control.known.append(self.control)
+            controls.append(self.control)
         self.bindings.bind()
 
     def _uninstrument(self, **_kwargs: Any) -> None:
         self.bindings.restore()
-        if self.control is not None and self.control in control.known:
-            control.known.remove(self.control)
+        if self.control is not None and self.control in controls:
+            controls.remove(self.control)
 
     @property
     def version(self) -> str:

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from spanhook import errors
 from spanhook.errors import ConfigurationError
 
 NAME = "docker-compose.yml"
@@ -63,7 +64,7 @@ def _above(start: Path) -> Stack | None:
 
 
 def _along(start: Path) -> Stack:
-    for folder in (_SHIPPED, Path(__file__).resolve().parents[3]):
+    for folder in (_SHIPPED, Path(errors.__file__).resolve().parents[2]):
         if (folder / NAME).is_file():
             own = start / ".env"  # compose looks beside its file, where nobody puts one
             return Stack(folder / NAME, (own,) if own.is_file() else ())

@@ -3,8 +3,8 @@
 from typing import Any
 
 from spanhook.instrument.openai.options import body_of, is_raw, is_streamed, with_body
+from spanhook.instrument.surroundings import settings
 from spanhook.shape import Args, Kwargs
-from spanhook.telemetry import telemetry
 
 
 class Asked(dict[str, Any]):
@@ -13,7 +13,7 @@ class Asked(dict[str, Any]):
 
 def ask_for_usage(_instance: Any, args: Args, kwargs: Kwargs) -> tuple[Args, Kwargs]:
     """The arguments of a request that asks for its stream's usage; raw ones stay, as nothing of them can be hidden."""
-    if not is_streamed(kwargs) or not telemetry.settings.stream_usage or is_raw(args, kwargs):
+    if not is_streamed(kwargs) or not settings().stream_usage or is_raw(args, kwargs):
         return args, kwargs
     body = body_of(args, kwargs)
     options = body.get("stream_options") or {}

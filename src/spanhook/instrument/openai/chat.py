@@ -7,7 +7,6 @@ from opentelemetry.trace import SpanKind
 
 from spanhook import semconv
 from spanhook.absorption import Carried, text_of
-from spanhook.clock import clock
 from spanhook.instrument.layers import OPENAI
 from spanhook.instrument.openai.api import Api, stream_of
 from spanhook.instrument.openai.asking import ask_for_usage
@@ -18,6 +17,7 @@ from spanhook.instrument.openai.messages import from_message, rewrite, system_of
 from spanhook.instrument.openai.options import body_of, is_streamed, one_prompt, with_body, with_model
 from spanhook.instrument.openai.parsing import keep_what_is_parsed, parsing_failed
 from spanhook.instrument.openai.reading import completion_response, fields_of, list_of, result_of
+from spanhook.instrument.surroundings import seconds
 from spanhook.shape import Args, Attributes, Change, Kwargs, Message, Request, Shape
 
 
@@ -102,7 +102,7 @@ def chat_payload(args: Args, kwargs: Kwargs, value: Any) -> Payload:
             kind = type(value).__name__
             raise TypeError(f"a chat completion's answer is text, a ChatCompletion or messages, not {kind}")
         made = {"choices": [_choice(index, message) for index, message in enumerate(messages)]}
-    known = {"id": "chatcmpl-spanhook", "object": "chat.completion", "created": clock.wall() // 10**9}
+    known = {"id": "chatcmpl-spanhook", "object": "chat.completion", "created": seconds()}
     return {**known, "model": str(body_of(args, kwargs).get("model") or ""), **made}
 
 

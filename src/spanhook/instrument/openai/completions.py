@@ -8,7 +8,6 @@ from opentelemetry.trace import SpanKind
 
 from spanhook import semconv
 from spanhook.absorption import Carried
-from spanhook.clock import clock
 from spanhook.instrument.layers import OPENAI
 from spanhook.instrument.openai.api import Api, stream_of
 from spanhook.instrument.openai.asking import ask_for_usage
@@ -17,6 +16,7 @@ from spanhook.instrument.openai.deltas import Deltas
 from spanhook.instrument.openai.describing import describe
 from spanhook.instrument.openai.options import body_of, with_body, with_model
 from spanhook.instrument.openai.reading import Fields, completion_response, fields_of, list_of, result_of
+from spanhook.instrument.surroundings import seconds
 from spanhook.shape import Args, Attributes, Change, Kwargs, Message, Request, Shape
 
 
@@ -98,7 +98,7 @@ def completions_payload(args: Args, kwargs: Kwargs, value: Any) -> Payload:
         if not isinstance(texts, list) or not all(isinstance(text, str) for text in texts):
             raise TypeError(f"a text completion's answer is text or a Completion, not {type(value).__name__}")
         made = {"choices": [_choice(index, text) for index, text in enumerate(texts)]}
-    known = {"id": "cmpl-spanhook", "object": "text_completion", "created": clock.wall() // 10**9}
+    known = {"id": "cmpl-spanhook", "object": "text_completion", "created": seconds()}
     return {**known, "model": str(body_of(args, kwargs).get("model") or ""), **made}
 
 

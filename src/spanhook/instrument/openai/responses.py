@@ -7,7 +7,6 @@ from opentelemetry.trace import SpanKind
 
 from spanhook import semconv
 from spanhook.absorption import Carried
-from spanhook.clock import clock
 from spanhook.instrument.layers import OPENAI
 from spanhook.instrument.openai.api import Api, stream_of
 from spanhook.instrument.openai.delivery import Event, Payload
@@ -28,6 +27,7 @@ from spanhook.instrument.openai.reading import (
 )
 from spanhook.instrument.openai.response_events import response_events
 from spanhook.instrument.openai.responses_chunks import ResponsesChunks
+from spanhook.instrument.surroundings import seconds
 from spanhook.shape import Args, Attributes, Change, Kwargs, Message, Request, Shape
 from spanhook.usage import Usage
 
@@ -145,7 +145,7 @@ def responses_payload(args: Args, kwargs: Kwargs, value: Any) -> Payload:
     return {
         "id": "resp_spanhook",
         "object": "response.compaction" if compact else "response",
-        "created_at": clock.wall() // 10**9,
+        "created_at": seconds(),
         "model": str(body.get("model") or ""),
         "status": "completed",
         "parallel_tool_calls": True,
