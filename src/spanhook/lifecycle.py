@@ -23,7 +23,6 @@ from spanhook.hook import Reject, again
 from spanhook.record import Record
 from spanhook.registry import Registry
 from spanhook.reporting import report
-from spanhook.semconv import Kind
 from spanhook.shape import OPERATION_NAMES, Args, Kwargs, Shape
 from spanhook.subscription import publish
 from spanhook.telemetry import telemetry
@@ -51,11 +50,6 @@ class RunStopped(BaseException):
 
 
 # ----------------------------------------------------------------------------------------------- start
-
-
-def wanted(kind: Kind) -> bool:
-    """Whether operations of a kind that are only made on demand are asked for, by a hook or a setting."""
-    return kind in registry.plans or telemetry.settings.steps
 
 
 def begin(shape: Shape, instance: Any, args: Args, kwargs: Kwargs) -> Record | Absorbed | None:

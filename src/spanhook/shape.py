@@ -374,6 +374,8 @@ class Point:
             operation starts at the first step.
         overrides: Also wrap the method in every subclass that has its own, present and future.
         outside: With ``overrides``, wrap only methods from outside of this package: its own end in other points.
+        wanted: Called with the plans by kind; the point is wrapped only while it says so, as ``module:function``. It
+            must not import the library, which may be on its way in.
         optional: Absent in some supported versions.
     """
 
@@ -384,6 +386,7 @@ class Point:
     mode: str = "sync"
     overrides: bool = False
     outside: str = ""
+    wanted: str = ""
     optional: bool = False
 
     def __str__(self) -> str:

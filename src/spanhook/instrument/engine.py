@@ -17,7 +17,7 @@ from opentelemetry.instrumentation.instrumentor import BaseInstrumentor
 from spanhook.control import Control, controls
 from spanhook.errors import log
 from spanhook.instrument.family import Family
-from spanhook.instrument.outlets import OnDemand
+from spanhook.instrument.outlets import OnDemand, held_back
 from spanhook.instrument.points import Operations, load, told
 from spanhook.instrument.versions import requirement, version
 from spanhook.instrument.wrapping import Binding
@@ -79,7 +79,7 @@ class Bindings:
                     families.append(made)
         finally:
             Family.spread(families)
-        if any(isinstance(entry, Outlet) for entry in entries):
+        if any(isinstance(made, OnDemand) for made in self._made):
             registry.tell()
 
     def _bind_entry(self, module: ModuleType, entry: Entry) -> Binding | Family | OnDemand | None:
@@ -106,13 +106,15 @@ class Bindings:
     def _binder(self, entry: Entry) -> Callable[[Any, str], Binding | Family | OnDemand]:
         """What binds an entry, given its owner and its name there."""
         if isinstance(entry, Outlet):
-            wanted, hold = load(entry.wanted), partial(load, entry.hold)
-            return lambda owner, name: OnDemand(owner, name, wanted, hold, is_async=entry.is_async)
+            holds = held_back(partial(load, entry.hold), is_async=entry.is_async)
+            return lambda owner, name: OnDemand(owner, name, load(entry.wanted), holds)
         if isinstance(entry, Signal):
             tells = told(entry)
             return lambda owner, name: Binding(owner, name, tells, plain=isinstance(owner, type))
         make = Operations(entry, partial(self.states.__setitem__, str(entry), MISSING))
         self._operations.append(make)
+        if entry.wanted:
+            return lambda owner, name: OnDemand(owner, name, load(entry.wanted), make)
         if entry.overrides:
             return lambda owner, name: Family(owner, name, make, entry.outside)
         return lambda owner, name: Binding(owner, name, make)
@@ -123,7 +125,7 @@ class Bindings:
             operations.settle()
 
     def _adapt(self) -> None:
-        """Hooks have changed: bind the outlets that are wanted now, and no others."""
+        """Hooks or settings have changed: bind on demand what is wanted now, and nothing else."""
         for made in self._made:
             if isinstance(made, OnDemand):
                 made.adapt()

@@ -1,10 +1,10 @@
-"""Functions by which results leave before their call returns: wrapped while hooks may decide about what leaves."""
-
+"""Functions that are wrapped only while somebody asks for it, such as those by which results leave before the call does."""
 from collections.abc import Callable
 from typing import Any
 
 from spanhook.current import current_record
 from spanhook.errors import internal
+from spanhook.instrument.points import Make
 from spanhook.instrument.wrapping import Binding
 from spanhook.lifecycle import registry
 from spanhook.registry import Plan
@@ -14,15 +14,15 @@ Hold = Callable[[Callable[..., Any], tuple[Any, ...], dict[str, Any]], bool]
 
 
 class OnDemand:
-    """The binding of an outlet, which comes and goes with the hooks it is for.
+    """A binding that comes and goes with the hooks and settings it is for.
 
     Args:
-        load: Gives what holds back, which imports the library; so not before a call is made.
+        wanted: Whether it is to be there.
+        make: Makes the wrapper.
     """
 
-    def __init__(self, owner: Any, attribute: str, wanted: Wanted, load: Callable[[], Hold], *, is_async: bool) -> None:
-        self._owner, self._attribute, self._wanted = owner, attribute, wanted
-        self._load, self._is_async = load, is_async
+    def __init__(self, owner: Any, attribute: str, wanted: Wanted, make: Make) -> None:
+        self._owner, self._attribute, self._wanted, self._make = owner, attribute, wanted, make
         self._binding: Binding | None = None
 
     def adapt(self) -> None:
@@ -39,9 +39,16 @@ class OnDemand:
             self._binding.restore()
             self._binding = None
 
-    def _make(self, binding: Binding) -> Callable[..., Any]:
-        load, is_async = self._load, self._is_async
-        hold: Hold | None = None
+
+def held_back(load: Callable[[], Hold], *, is_async: bool) -> Make:
+    """The wrapper of an outlet.
+
+    Args:
+        load: Gives what holds back, which imports the library; so not before a call is made.
+    """
+    hold: Hold | None = None
+
+    def make(binding: Binding) -> Callable[..., Any]:
 
         def wrapper(wrapped: Any, instance: Any, args: Any, kwargs: Any) -> Any:
             nonlocal hold
@@ -58,6 +65,8 @@ class OnDemand:
             return _nothing() if is_async else None
 
         return wrapper
+
+    return make
 
 
 def _spill(error: Exception) -> None:

@@ -11,7 +11,6 @@ from spanhook.calls import acall, acall_for, call, call_for
 from spanhook.current import Within, current
 from spanhook.errors import UnboundError, internal, log
 from spanhook.instrument.wrapping import Binding
-from spanhook.lifecycle import wanted
 from spanhook.proxies import lazy
 from spanhook.record import Record
 from spanhook.shape import Point, Shape, Signal
@@ -85,7 +84,6 @@ def _pass(wrapped: Any, _instance: Any, args: Any, kwargs: Any) -> Any:
 def _operation(point: Point) -> Make:
     given = load(point.shape)
     choose = load(point.choose) if point.choose else None
-    on_demand = choose is None and given.on_demand
 
     def chosen(instance: Any, args: Any, kwargs: Any) -> Shape | Within | None:
         try:
@@ -101,8 +99,6 @@ def _operation(point: Point) -> Make:
             try:
                 if not binding.on:
                     return binding.beyond(wrapped, instance)(*args, **kwargs)
-                if on_demand and not wanted(given.kind):
-                    return wrapped(*args, **kwargs)
                 shape = given if choose is None else chosen(instance, args, kwargs)
                 if shape is None:
                     return wrapped(*args, **kwargs)

@@ -17,7 +17,7 @@ _STORE = "langgraph.store.base"
 _BATCHED = "langgraph.store.base.batch"
 
 
-def _point(module: str, name: str, shape: str, mode: str = "sync", *, choose: str = "") -> Point:
+def _point(module: str, name: str, shape: str, mode: str = "sync", *, choose: str = "", wanted: str = "") -> Point:
     return Point(
         module=module,
         name=name,
@@ -25,6 +25,7 @@ def _point(module: str, name: str, shape: str, mode: str = "sync", *, choose: st
         choose=f"{_HERE}.{choose}" if choose else "",
         mode=mode,
         overrides="." in name,
+        wanted=f"{_HERE}.{wanted}" if wanted else "",
     )
 
 
@@ -40,8 +41,8 @@ class LangGraphInstrumentor(Instrumentor):
         _point(_MAIN, "Pregel.ainvoke", "graph:INVOKE", "async"),
         _point(_MAIN, "Pregel.stream", "graph:GRAPH", "stream"),
         _point(_MAIN, "Pregel.astream", "graph:GRAPH", "astream"),
-        _point(_RETRY, "run_with_retry", "steps:STEP"),
-        _point(_RETRY, "arun_with_retry", "steps:STEP", "async"),
+        _point(_RETRY, "run_with_retry", "steps:STEP", wanted="wanted:steps"),
+        _point(_RETRY, "arun_with_retry", "steps:STEP", "async", wanted="wanted:steps"),
         _point(_STORE, "BaseStore.put", "store:PUT", choose="store:putting"),
         _point(_STORE, "BaseStore.aput", "store:PUT", "async", choose="store:putting"),
         _point(_STORE, "BaseStore.delete", "store:DELETE", choose="store:deleting"),

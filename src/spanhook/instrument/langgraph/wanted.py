@@ -1,0 +1,9 @@
+"""Whether nodes are to be operations; asked while LangGraph is being imported, so without it."""
+
+from spanhook.instrument.surroundings import settings
+from spanhook.registry import Plan
+
+
+def steps(plans: dict[str, Plan]) -> bool:
+    """Whether hooks are for them, or the settings ask for them."""
+    return "workflow.step" in plans or settings().steps
