@@ -1,4 +1,5 @@
-"""Functions that are wrapped only while somebody asks for it, such as those by which results leave before the call does."""
+"""Functions that are wrapped only while somebody asks for it, such as those by which results leave early."""
+
 from collections.abc import Callable
 from typing import Any
 
