@@ -145,12 +145,6 @@ def test_an_unmet_requirement(folder: Folder) -> None:
     assert report["findings"][0]["text"].startswith("version 99.0 is not supported")
 
 
-def test_wrong_configuration_ends_the_process_so(folder: Folder) -> None:
-    code, report = diagnosed(folder, "--hooks", "nope.py:x")
-
-    assert code == report["exit_code"] == 2
-
-
 # ----------------------------------------------------------------------------------- what is not bound
 
 
