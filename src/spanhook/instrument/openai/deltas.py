@@ -7,7 +7,7 @@ from spanhook import semconv
 from spanhook.instrument.openai.asking import was_asked
 from spanhook.instrument.openai.estimate import estimate
 from spanhook.instrument.openai.options import body_of
-from spanhook.instrument.openai.reading import CHAT_USAGE, Fields, fields_of, index_of, note, text_of, usage_of
+from spanhook.instrument.openai.reading import CHAT_USAGE, Fields, fields_of, note, usage_of
 from spanhook.shape import Args, Attributes, Kwargs
 from spanhook.usage import Usage
 
@@ -51,9 +51,10 @@ class Deltas(ABC):
             return usage is None or not self._hides
         for choice in choices:
             said = fields_of(choice)
-            index = index_of(said)
-            reason = text_of(said.get("finish_reason"))
-            if reason:
+            index, reason = said.get("index"), said.get("finish_reason")
+            if type(index) is not int:
+                index = 0
+            if reason and isinstance(reason, str):
                 self.reasons[index] = reason
             self.hear(index, said)
         return True
