@@ -25,8 +25,9 @@ def account(op: Record) -> None:
     kind = op.kind
     try:
         if kind == "tool.execute":
-            op.owed, op.owing, op.accounted = (op.name, None), op.parent, True
-            _roll_up(op)
+            if op.parent is not None:
+                op.owed, op.owing, op.accounted = (op.name, None), op.parent, True
+                _roll_up(op)
         elif kind in ("llm.call", "embeddings.create"):
             _account(op)
     except Exception as error:

@@ -114,10 +114,10 @@ def begin(shape: Shape, instance: Any, args: Args, kwargs: Kwargs) -> Record | A
         op.trusts_baggage = True
     if shape.identity is not None:
         _identify(op)
-    if not in_hook:
+    if parent is not None and not in_hook:
         latch = latch or op.root.latch  # of a run that has ended, too: what it started may outlive it
-        if latch is not None:
-            op.error = again(latch)
+    if latch is not None and not in_hook:
+        op.error = again(latch)
     try:  # at last: an interrupt before it leaves nothing behind, and after it nothing is called
         op.span = telemetry.opener.open(
             f"{operation} {target}" if target else operation, before, shape.span_kind, attributes, plain=plain
@@ -152,7 +152,8 @@ def opens(shape: Shape, instance: Any) -> bool:
 
 def settle(op: Record, result: Any) -> None:
     """The call returned ``result``: read what it tells."""
-    returned(op)
+    if op.plan is not None:
+        op.returned_ns = clock.now()
     op.result = result
     try:
         attributes, used = op.shape.response(result)
@@ -197,12 +198,13 @@ def conclude(op: Record) -> None:
     error = op.error
     if op.latch is not None and op.parent is None and not op.foreign and not _is_from_outside(error):
         error = op.error = op.latch
-    if isinstance(error, RunStopped):
-        error = op.error = error.reject
     if error is None:
         op.phase = "post"
         op.status = "interrupted" if op.interrupted else "abandoned" if op.abandoned else "success"
-    elif isinstance(error, Reject):
+        return
+    if isinstance(error, RunStopped):
+        error = op.error = error.reject
+    if isinstance(error, Reject):
         op.phase, op.status = "error", "rejected"
     elif (status := control(error)) is not None:
         op.phase, op.status = "post", status
@@ -221,7 +223,7 @@ def _is_from_outside(error: BaseException | None) -> bool:
 
 def end(op: Record) -> None:
     """End the span and report the operation, exactly once."""
-    if not op.ends():
+    if next(op.endings):  # whichever threads ask, one is the first
         return
     op.end_ns = op.end_ns or clock.now()
     op.ended = True

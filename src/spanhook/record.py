@@ -50,6 +50,7 @@ class Record:
         called: The call was made, or has begun.
         opened: The stream that its call begins with has been made.
         decided: A hook refused this very operation.
+        endings: Gives 0 to the first who asks, which is who ends it.
         ended: Nobody sees it through any more: it has come to its end, or whoever did was interrupted. From then on
             it is nobody's current operation, whatever stands there.
         told: Nothing is left to be told of it.
@@ -85,11 +86,11 @@ class Record:
     __slots__ = (
         "__dict__",
         "__weakref__",
-        "_ends",
         "ambient",
         "args",
         "attributes",
         "before",
+        "endings",
         "held",
         "instance",
         "kind",
@@ -186,7 +187,7 @@ class Record:
         self.start_ns = start_ns
         self.held = held
         self.span: Span = INVALID_SPAN
-        self._ends = count()
+        self.endings = count()
 
     # ----------------------------------------------------------------- what it is about
 
@@ -316,14 +317,10 @@ class Record:
         if loose:
             loose.discard(self)
 
-    def ends(self) -> bool:
-        """Whether this is the first time that it is asked, whichever threads ask."""
-        return next(self._ends) == 0
-
     def ends_again(self) -> None:
         """Its end was interrupted, and is gone on with by somebody else."""
         self.resumed, self.ended = True, False
-        self._ends = count()
+        self.endings = count()
 
     def shared(self) -> dict[str, Any]:
         """What its hooks share."""

@@ -97,12 +97,11 @@ def tool_carries(instance: Any, args: Args, kwargs: Kwargs) -> list[str | None]:
 
 def tool_goes_on(instance: Any) -> bool:
     """Whether the tool's class has a ``run`` or ``arun`` of its own, which may call LangChain's."""
-    for name in ("run", "arun"):
-        for cls in type(instance).__mro__:
-            if name in vars(cls):
-                if cls is not BaseTool:
-                    return True
-                break
+    for cls in type(instance).__mro__:
+        if cls is BaseTool:
+            break
+        if "run" in cls.__dict__ or "arun" in cls.__dict__:
+            return True
     return False
 
 
