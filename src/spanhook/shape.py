@@ -395,20 +395,18 @@ class Point:
 
 @dataclass(frozen=True, kw_only=True)
 class Signal:
-    """A function that is only listened to, or given other arguments, in one of three ways.
+    """A function that is only listened to, or given other arguments.
 
     Attributes:
         module, name: Which.
         after: Called with ``(instance, args, kwargs, result)`` once it has returned, as ``module:function``.
         before: Called with ``(instance, args, kwargs)``; returns the arguments that it is to be called with.
-        around: Called with ``(wrapped, args, kwargs)`` in its place, as ``module:function``.
     """
 
     module: str
     name: str
     after: str = ""
     before: str = ""
-    around: str = ""
     optional: bool = False
 
     def __str__(self) -> str:
@@ -424,6 +422,8 @@ class Outlet:
         wanted: Called with the plans by kind; whether there are hooks that may decide about what leaves, without which
             it is not wrapped, as ``module:function``; it must not import the library, which may be on its way in.
         hold: Called with ``(function, args, kwargs)``; true if it is not to be called now, as ``module:function``.
+        around: Called with ``(function, args, kwargs)`` in its place, as ``module:function``, whether or not it is
+            wanted; but not where its first argument, whom to tell, is empty.
         is_async: It is a coroutine function.
         optional: Absent in some supported versions.
     """
@@ -432,6 +432,7 @@ class Outlet:
     name: str
     wanted: str
     hold: str
+    around: str = ""
     is_async: bool = False
     optional: bool = False
 

@@ -27,7 +27,7 @@ class Place:
 def _places() -> Iterator[Place]:
     for library in INSTRUMENTORS:
         for entry in instrumentor(library).table:
-            if isinstance(entry, Outlet):
+            if isinstance(entry, Outlet) and not entry.around:
                 continue  # bound while hooks want it
             owner: Any = importlib.import_module(entry.module)
             *path, name = entry.name.split(".")

@@ -27,6 +27,7 @@ from spanhook.conformance.langchain_core import CHAT_WAYS, SAID, SUBJECTS, Scrip
 from spanhook.conformance.loops import run
 from spanhook.conformance.subject import Body, Subject, settle
 from spanhook.errors import internal
+from spanhook.instrument.langchain_core import callbacks
 from spanhook.testing import recorder
 from tests.conformance.test_contract import plain, watching
 
@@ -389,19 +390,33 @@ def test_tokens_told_after_the_answer_was_refused_are_not_told() -> None:
     assert heard.of(*TOKENS) == []
 
 
-def test_nothing_is_wrapped_while_no_hook_sees_results() -> None:
+def test_nothing_is_held_back_while_no_hook_sees_results(monkeypatch: pytest.MonkeyPatch) -> None:
     from langchain_core.callbacks import manager
 
-    hooks = Hooks()
+    hooks, asked = Hooks(), list[str]()
     untouched = manager.handle_event, manager.ahandle_event
+    holds = callbacks._holds
+
+    def counted(*told: Any, is_async: bool) -> bool:
+        asked.append("ahold" if is_async else "hold")
+        return holds(*told, is_async=is_async)
+
+    monkeypatch.setattr(callbacks, "_holds", counted)
+
+    def tell() -> list[str]:
+        asked.clear()
+        listener: Any = {"callbacks": [BaseCallbackHandler()]}
+        ScriptedChat(body=Body()).invoke("hi", config=listener)
+        run(ScriptedChat(body=Body()).ainvoke("hi", config=listener))
+        return sorted(set(asked))
+
     with recorder(hooks):
-        plain = manager.handle_event, manager.ahandle_event  # it is known that callbacks run, and no more
         hooks.before("llm.call")(lambda op: None)
-        assert (manager.handle_event, manager.ahandle_event) == plain
+        assert tell() == []
         watch = hooks.add(_After())
-        assert manager.handle_event is not plain[0]
+        assert tell() == ["ahold", "hold"]
         hooks.remove(watch)
-        assert (manager.handle_event, manager.ahandle_event) == plain
+        assert tell() == []
         hooks.add(watch)
     assert (manager.handle_event, manager.ahandle_event) == untouched
 

@@ -17,7 +17,7 @@ from opentelemetry.instrumentation.instrumentor import BaseInstrumentor
 from spanhook.control import Control, controls
 from spanhook.errors import log
 from spanhook.instrument.family import Family
-from spanhook.instrument.outlets import OnDemand, held_back
+from spanhook.instrument.outlets import OnDemand, Telling, held_back
 from spanhook.instrument.points import Operations, load, told
 from spanhook.instrument.versions import requirement, version
 from spanhook.instrument.wrapping import Binding
@@ -30,6 +30,7 @@ BOUND, WAITING, MISSING = "bound", "waiting", "missing"
 
 
 Entry = Point | Signal | Outlet
+Made = Binding | Family | OnDemand | Telling
 
 
 class Bindings:
@@ -41,7 +42,7 @@ class Bindings:
 
     def __init__(self, table: Collection[Entry]) -> None:
         self._table = table
-        self._made: list[Binding | Family | OnDemand] = []
+        self._made: list[Made] = []
         self._operations: list[Operations] = []
         self._on = False
         self.states: dict[str, str] = {}
@@ -79,10 +80,10 @@ class Bindings:
                     families.append(made)
         finally:
             Family.spread(families)
-        if any(isinstance(made, OnDemand) for made in self._made):
+        if any(isinstance(made, OnDemand | Telling) for made in self._made):
             registry.tell()
 
-    def _bind_entry(self, module: ModuleType, entry: Entry) -> Binding | Family | OnDemand | None:
+    def _bind_entry(self, module: ModuleType, entry: Entry) -> Made | None:
         owner: Any = module
         *path, attribute = entry.name.split(".")
         for part in path:
@@ -103,18 +104,22 @@ class Bindings:
         self.states[str(entry)] = BOUND
         return made
 
-    def _binder(self, entry: Entry) -> Callable[[Any, str], Binding | Family | OnDemand]:
+    def _binder(self, entry: Entry) -> Callable[[Any, str], Made]:
         """What binds an entry, given its owner and its name there."""
         if isinstance(entry, Outlet):
-            holds = held_back(partial(load, entry.hold), is_async=entry.is_async)
-            return lambda owner, name: OnDemand(owner, name, load(entry.wanted), holds)
+            wanted, hold, is_async = load(entry.wanted), partial(load, entry.hold), entry.is_async
+            if entry.around:
+                around = load(entry.around)
+                return lambda owner, name: Telling(owner, name, wanted, around, hold, is_async=is_async)
+            return lambda owner, name: OnDemand(owner, name, wanted, held_back(hold, is_async=is_async))
         if isinstance(entry, Signal):
             tells = told(entry)
             return lambda owner, name: Binding(owner, name, tells, plain=isinstance(owner, type))
         make = Operations(entry, partial(self.states.__setitem__, str(entry), MISSING))
         self._operations.append(make)
         if entry.wanted:
-            return lambda owner, name: OnDemand(owner, name, load(entry.wanted), make)
+            wanted = load(entry.wanted)
+            return lambda owner, name: OnDemand(owner, name, wanted, make)
         if entry.overrides:
             return lambda owner, name: Family(owner, name, make, entry.outside)
         return lambda owner, name: Binding(owner, name, make)
@@ -125,9 +130,9 @@ class Bindings:
             operations.settle()
 
     def _adapt(self) -> None:
-        """Hooks or settings have changed: bind on demand what is wanted now, and nothing else."""
+        """Hooks or settings have changed: what is on demand is there if it is wanted now."""
         for made in self._made:
-            if isinstance(made, OnDemand):
+            if isinstance(made, OnDemand | Telling):
                 made.adapt()
 
     def unbound(self) -> Iterator[str]:

@@ -1,6 +1,7 @@
 """Functions that are wrapped only while somebody asks for it, such as those by which results leave early."""
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 from spanhook.current import current_record
@@ -9,8 +10,10 @@ from spanhook.instrument.points import Make
 from spanhook.instrument.wrapping import Binding
 from spanhook.lifecycle import registry
 from spanhook.registry import Plan
+from spanhook.tracebacks import shed
 
 Wanted = Callable[[dict[str, Plan]], bool]
+Around = Callable[[Callable[..., Any], tuple[Any, ...], dict[str, Any]], Any]
 Hold = Callable[[Callable[..., Any], tuple[Any, ...], dict[str, Any]], bool]
 
 
@@ -39,6 +42,61 @@ class OnDemand:
         if self._binding is not None:
             self._binding.restore()
             self._binding = None
+
+
+class Telling:
+    """The binding of an outlet that tells others: its wrapper stays, and holds back while hooks want it.
+
+    Args:
+        around: What is called in place of the function wherever there is somebody to be told.
+        load: Gives what holds back, which imports the library; so not before a call is made.
+    """
+
+    def __init__(
+        self, owner: Any, attribute: str, wanted: Wanted, around: Around, load: Callable[[], Hold], *, is_async: bool
+    ) -> None:
+        self._wanted, self._around, self._load, self._is_async = wanted, around, load, is_async
+        self._holding = False
+        self._binding = Binding(owner, attribute, self._make)
+
+    def adapt(self) -> None:
+        """Hold back, or let pass, as the hooks that are in force now want it."""
+        self._holding = self._wanted(registry.plans)
+
+    def restore(self) -> None:
+        """Put back what was there."""
+        self._binding.restore()
+
+    def _make(self, binding: Binding) -> Callable[..., Any]:
+        around, load, is_async = self._around, self._load, self._is_async
+        hold: Hold | None = None
+
+        def wrapper(wrapped: Any, instance: Any, args: Any, kwargs: Any) -> Any:
+            nonlocal hold
+            if not args or not args[0]:
+                return wrapped(*args, **kwargs)
+            if not binding.on:
+                return binding.beyond(wrapped, instance)(*args, **kwargs)
+            if self._holding:
+                try:
+                    hold = hold or load()
+                    held = hold(partial(_tell, around, wrapped), args, kwargs)
+                except Exception as error:
+                    _spill(error)
+                    held = False
+                if held:
+                    return _nothing() if is_async else None
+            try:
+                return around(wrapped, args, kwargs)
+            except BaseException as error:
+                shed(error)
+                raise
+
+        return wrapper
+
+
+def _tell(around: Around, wrapped: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Any:
+    return around(wrapped, args, kwargs)
 
 
 def held_back(load: Callable[[], Hold], *, is_async: bool) -> Make:

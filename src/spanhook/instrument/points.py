@@ -128,25 +128,7 @@ def _operation(point: Point) -> Make:
 
 def told(signal: Signal) -> Make:
     """The wrapper of a function that is no operation."""
-    if signal.around:
-        return _around(load(signal.around))
     return _before(load(signal.before)) if signal.before else _after(load(signal.after))
-
-
-def _around(around: Callable[..., Any]) -> Make:
-    def make(binding: Binding) -> Callable[..., Any]:
-        def wrapper(wrapped: Any, _instance: Any, args: Any, kwargs: Any) -> Any:
-            if not binding.on:
-                return wrapped(*args, **kwargs)
-            try:
-                return around(wrapped, args, kwargs)
-            except BaseException as error:
-                shed(error)
-                raise
-
-        return wrapper
-
-    return make
 
 
 def _before(before: Callable[..., Any]) -> Make:

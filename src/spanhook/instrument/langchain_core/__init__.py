@@ -7,7 +7,7 @@ class from elsewhere has. Methods that LangChain compares by identity (``_stream
 
 from spanhook.instrument.engine import Instrumentor
 from spanhook.instrument.langchain_core.control import control
-from spanhook.shape import Outlet, Point, Signal
+from spanhook.shape import Outlet, Point
 
 _HERE = "spanhook.instrument.langchain_core"
 _CHAT = "langchain_core.language_models.chat_models"
@@ -61,19 +61,19 @@ class LangChainInstrumentor(Instrumentor):
         _own(_TEXT, "BaseLLM.ainvoke", "TEXT", "async"),
         _own(_TOOLS, "BaseTool.invoke", "TOOL"),
         _own(_TOOLS, "BaseTool.ainvoke", "TOOL", "async"),
-        Signal(module=_CALLBACKS, name="handle_event", around="spanhook.absorption:called_back"),
-        Signal(module=_CALLBACKS, name="ahandle_event", around="spanhook.absorption:acalled_back"),
         Outlet(
             module=_CALLBACKS,
             name="handle_event",
             wanted=f"{_HERE}.wanted:ends",
             hold=f"{_HERE}.callbacks:hold",
+            around="spanhook.absorption:called_back",
         ),
         Outlet(
             module=_CALLBACKS,
             name="ahandle_event",
             wanted=f"{_HERE}.wanted:ends",
             hold=f"{_HERE}.callbacks:ahold",
+            around="spanhook.absorption:acalled_back",
             is_async=True,
         ),
     )

@@ -182,15 +182,11 @@ _late: deque[Callbacks] = deque(maxlen=_LATE)
 
 def hold(tell: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool:
     """Whether ``handle_event`` is not to tell something now."""
-    if not args or not args[0]:
-        return False  # there is nobody to be told
     return _holds(tell, args, kwargs, is_async=False)
 
 
 def ahold(tell: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool:
     """Whether ``ahandle_event`` is not to tell something now."""
-    if not args or not args[0]:
-        return False
     return _holds(tell, args, kwargs, is_async=True)
 
 
