@@ -56,7 +56,8 @@ def start(op: Record, *, is_async: bool, direct: Callable[[], Awaitable[None]] |
             _broken(op, error)
             return None
         if passed is None:
-            publish(op, "pre", tally)
+            if plan.heard:
+                publish(op, "pre", tally)
             return None
     if is_async:
         reaper.start()  # a coroutine may be closed by the garbage collector, where no thread can be started

@@ -62,7 +62,7 @@ class Prices:
         """Fill in cost, source and unpriced tokens of ``used``; a cost the provider reported is kept."""
         if used.cost_nano is not None:
             return
-        known = model and not used.incomplete and self.load()
+        known = model and not (used.uncounted and used.incomplete) and self.load()
         cost = self._cost(used, provider, model) if known else None
         if cost is None:
             used.unpriced_tokens = used.total_tokens

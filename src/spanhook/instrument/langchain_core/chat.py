@@ -36,7 +36,7 @@ Prompts = Callable[[Any, Args, Kwargs], Sequence[Sequence[BaseMessage]]]
 
 
 def generate_prompts(_instance: Any, args: Args, kwargs: Kwargs) -> Sequence[Sequence[BaseMessage]]:
-    return first(args, kwargs, "messages")
+    return args[0] if args else kwargs["messages"]
 
 
 def stream_prompts(instance: Any, args: Args, kwargs: Kwargs) -> Sequence[Sequence[BaseMessage]]:

@@ -66,8 +66,8 @@ def result_response(result: Any) -> tuple[Attributes, Usage | None]:
             info = generation.generation_info or {}
             told = getattr(message, "response_metadata", None) or info
             note(attributes, told)
-            reason = finish_reason(told) or finish_reason(info)
-            if reason:
+            reason = told.get("finish_reason") or told.get("stop_reason") or finish_reason(info)
+            if reason and isinstance(reason, str):
                 reasons.append(reason)
             reported = getattr(message, "usage_metadata", None)
             if reported is not None:
@@ -79,7 +79,8 @@ def result_response(result: Any) -> tuple[Attributes, Usage | None]:
                     else:
                         used.add(mine)
     output = result.llm_output or {}
-    note(attributes, output)
+    if output:
+        note(attributes, output)
     if used is None and not cached:
         used = _legacy_usage(output.get("token_usage") or output.get("usage"))
     if reasons:
