@@ -41,12 +41,9 @@ class Operation:
     data, messages and results are copies; other objects of the application are handed over as they are.
     """
 
-    _locked: str = ""
-    """Why nothing can be changed; empty while the hook runs."""
-    _changed = False
-    """The hook has asked for something to be different."""
+    __slots__ = ("__dict__", "__weakref__", "_answered", "_changed", "_locked", "_record")
+
     _rewritten: Rewritten | None = None
-    _answered = False
     _answer: Any = None
     _request: Request | None = None
     _read_from: tuple[Args, Kwargs] = (), {}
@@ -57,6 +54,9 @@ class Operation:
 
     def __init__(self, record: Record) -> None:
         self._record = record
+        self._locked = ""  # why nothing can be changed; empty while the hook runs
+        self._changed = False  # the hook has asked for something to be different
+        self._answered = False
 
     @classmethod
     def of(cls, record: Record) -> "Operation":
@@ -377,13 +377,12 @@ def copied_change(change: Change) -> Change:
 class Event(Operation):
     """An operation as it was at one moment, for a subscription that hears of it later."""
 
-    _locked = WATCHING
-
     _status: Status | Literal[""] = ""
     _ended: tuple[Any, BaseException | None] = None, None
 
     def __init__(self, record: Record, phase: Phase) -> None:
-        self._record = record
+        super().__init__(record)
+        self._locked = WATCHING
         self._phase: Phase = phase
         kwargs = record.kwargs
         self._held = held(record.args), held(kwargs) if kwargs else kwargs
