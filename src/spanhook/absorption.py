@@ -207,10 +207,10 @@ def _carried(shape: Shape, instance: Any, args: Args, kwargs: Kwargs) -> Carried
 
 def read(op: Record) -> None:
     """Note what the gates are asked about: callbacks of the application's may change it in place after them."""
-    shape = op.shape
-    if shape.carries is not None and (shape.goes_on is None or shape.goes_on(op.instance)):
+    shape, instance = op.shape, op.instance
+    if shape.carries is not None and (shape.goes_on is None or shape.goes_on(instance)):
         try:
-            op.gated = shape.carries(op.instance, op.args, op.kwargs)
+            op.gated = shape.carries(instance, op.args, op.kwargs)
         except Exception as error:
             internal.report("extract.carries", error)
             op.gated = [None]

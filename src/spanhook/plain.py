@@ -41,25 +41,25 @@ def pass_plain(op: Record, plan: Plan) -> Passed | None:
     gates, now = plan.pre, clock.now
     cells = counts.decisions.mine()
     index = spent = 0
-    ran: list[Bound] = []
+    skipped: list[Bound] = []
     told: Told | None = None
     current.set(InHook(op))
     try:
-        for label in plan.passes:
-            bound = gates[index]
+        for label, bound in zip(plan.passes, gates, strict=False):  # nothing is labelled where that takes more
             if not bound.plain:
                 break
             index += 1
-            value = error = None
             view = Operation(op)
             started = now()
             try:
-                if bound.selective and not bound.matches(op):
-                    continue
-                ran.append(bound)
-                value = bound.function(view)
+                if bound.selective:
+                    skipped.append(bound)
+                    if not bound.matches(op):
+                        continue
+                    skipped.pop()
+                value, error = bound.function(view), None
             except BaseException as raised:
-                error = raised
+                value, error = None, raised
             taken = now() - started
             view._locked = RETURNED
             if value is not None or error is not None or view._changed or taken > (bound.timeout_ns or 0):
@@ -73,4 +73,4 @@ def pass_plain(op: Record, plan: Plan) -> Passed | None:
         current.set(op)
     if told is None and index == len(gates) and not plan.post and not plan.error:
         return None
-    return Passed(index, ran, spent, told)
+    return Passed(index, [one for one in gates[:index] if one not in skipped], spent, told)
