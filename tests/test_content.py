@@ -5,6 +5,7 @@ import logging
 import warnings
 from collections.abc import Callable, Generator, Iterator
 from contextlib import contextmanager, suppress
+from enum import IntEnum
 from typing import Any
 
 import pytest
@@ -21,6 +22,7 @@ from spanhook import HookError, Hooks, Operation, Request, Settings, semconv
 from spanhook.calls import call
 from spanhook.conformance.langchain_core import ScriptedChat, ScriptedRetriever
 from spanhook.conformance.subject import Body
+from spanhook.encoding import make_encodable
 from spanhook.errors import internal
 from spanhook.failures import described, stack
 from spanhook.lifecycle import registry
@@ -338,6 +340,26 @@ def test_a_lone_surrogate_costs_nothing(content: Any) -> None:
                 _everywhere(BROKEN, library)
             assert exported(seen)
             assert len(seen.spans) == (3 if hooks is None else 1)
+
+
+class Text(str):
+    """What some libraries give for text."""
+
+    __slots__ = ()
+
+
+def test_whatever_sort_of_value_can_be_exported() -> None:
+    given: dict[str, Any] = {
+        "text": Text("a\ud800"),
+        "number": IntEnum("Large", {"ONE": 2**70}).ONE,
+        "several": ["a\ud800", 2**70, True],
+        "texts": ("a\ud800", "b"),
+        "fine": ("a", "b"),
+    }
+    assert not make_encodable(given)
+    replaced = "a\ufffd"
+    expected = {"text": replaced, "number": 2**63 - 1, "several": (replaced, 2**63 - 1, True), "texts": (replaced, "b")}
+    assert given == {**expected, "fine": ("a", "b")}
 
 
 @pytest.mark.slow

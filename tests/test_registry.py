@@ -251,3 +251,39 @@ def test_hooks_are_told_apart_by_identity_whatever_they_are_equal_to() -> None:
     assert [one is first for one in seen] == [True, False]
     hooks.remove(first)
     assert [one is second for one in hooks] == [True]
+
+
+class Interrupted(BaseException):
+    """Stands for Ctrl-C at one place."""
+
+
+def test_an_interrupt_while_plans_are_made_leaves_none_that_stay(monkeypatch: pytest.MonkeyPatch) -> None:
+    registry, hooks = Registry(), Hooks()
+    hooks.before("tool.execute")(lambda op: None)
+    registry.include(hooks)
+
+    def interrupted(_told: bytes) -> Any:
+        raise Interrupted
+
+    registry.enforcing = False
+    with monkeypatch.context() as patch, pytest.raises(Interrupted):
+        patch.setattr("spanhook.registry.hashlib.sha256", interrupted)
+        registry.rebuild()
+    assert registry.plans == {}
+    registry.enforcing = True
+    registry.rebuild()
+    assert set(registry.plans) == {"tool.execute"}
+
+
+def test_whoever_is_told_of_hooks_is_told_of_them_before_they_are_examined() -> None:
+    registry, hooks, told = Registry(), Hooks(), list[set[str]]()
+    registry.include(hooks)
+    registry.changed.append(lambda: told.append(set(registry.plans)))
+
+    def interrupted(_bound: Any) -> None:
+        raise Interrupted
+
+    registry.examine = interrupted
+    with pytest.raises(Interrupted):
+        hooks.before("tool.execute")(lambda op: None)
+    assert told == [{"tool.execute"}]

@@ -173,9 +173,11 @@ class Chain:
         op = self._op
         view = Operation(op)
         generator = bound.function(view)
-        _, error, spent = (
+        value, error, spent = (
             await self._piece(bound, view, next, generator) if bound.slow else self._now(view, next, generator)
         )
+        if value is not None and hasattr(value, "__await__"):
+            _, error, spent = await self._piece(bound, view, _given, value)
         if error is None:
             if view._changed:
                 await self._judge(bound, spent, view)

@@ -35,12 +35,19 @@ def make_encodable(attributes: MutableMapping[str, Any]) -> bool:
         elif kind is tuple and _STRINGS.issuperset(map(type, value)):
             if not "".join(value).isascii():
                 attributes[name] = tuple(map(encodable, value))
-        elif kind is tuple or kind is list:
-            attributes[name] = tuple(encodable(one) if type(one) is str else one for one in value)
-            taken = False
         elif kind is not float and kind is not bool:
+            attributes[name] = tuple(map(_encodable, value)) if isinstance(value, tuple | list) else _encodable(value)
             taken = False
     return taken
+
+
+def _encodable(value: Any) -> Any:
+    """A value of any sort, as far as it can be exported."""
+    if isinstance(value, str):
+        return encodable(value)
+    if isinstance(value, int) and not isinstance(value, bool):
+        return _in_range(value)
+    return value
 
 
 def _in_range(number: int) -> int:

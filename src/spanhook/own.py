@@ -27,7 +27,7 @@ def nest(op: Record) -> None:
 
 def settle(op: Record) -> None:
     """Work out ``own_usage``; ``routed`` says that the operation has only handed on what others answered."""
-    nested, op.nested = op.nested or (), None
+    nested = op.__dict__.pop("nested", None) or ()  # as if there never had been any: some may end later still
     told = _transported(op)
     if not nested:
         op.own_usage = told if op.own_usage is None else op.own_usage

@@ -304,7 +304,7 @@ class Record:
             ambient.tenant_id or around.tenant_id or given.get("tenant_id", ""),
             ambient.user_id or given.get("user_id", "") or around.user_id,
             ambient.session_id or given.get("session_id", "") or around.session_id,
-            around.run_id or given.get("run_id", "") or clock.run_id(),
+            around.run_id or encodable(given.get("run_id", "")) or clock.run_id(),
             self.agent,
             ambient.attributes or around.attributes,
         )

@@ -113,12 +113,15 @@ class Registry:
         with registering.lock:
             bound = [one for source in self._sources for one in source.bound]
             planned = bound, self.enforcing, self.tenant_metrics
-            if planned != self._planned:
-                self._plan(bound)
-                self._planned = planned
+            try:
+                if planned != self._planned:
+                    self._planned = None  # should an interrupt come between, nothing is taken for planned
+                    self._plan(bound)
+                    self._planned = planned
+            finally:
+                self.tell()
             if self.examine is not None and self.enforcing:
                 self.examine(self._ordered)
-            self.tell()
 
     def _plan(self, bound: list[Bound]) -> None:
         unique = list({(id(one.hook), one.form, id(one.function)): one for one in bound}.values())

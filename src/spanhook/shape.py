@@ -419,8 +419,9 @@ class Outlet:
 
     Attributes:
         module, name: Which.
-        wanted: Called with the plans by kind; whether there are hooks that may decide about what leaves, without which
-            it is not wrapped, as ``module:function``; it must not import the library, which may be on its way in.
+        wanted: Called with the plans by kind; whether there are hooks that may decide about what leaves, as
+            ``module:function``; without them, and without ``around``, it is not wrapped. It must not import the
+            library, which may be on its way in.
         hold: Called with ``(function, args, kwargs)``; true if it is not to be called now, as ``module:function``.
         around: Called with ``(function, args, kwargs)`` in its place, as ``module:function``, whether or not it is
             wanted; but not where its first argument, whom to tell, is empty.

@@ -166,6 +166,31 @@ def test_what_is_replaced_is_told_in_its_place(case: tuple[Subject, str, str]) -
     _check_ids(heard)
 
 
+GONE = [
+    pytest.param((subject, way, handler), marks=[] if way in ("invoke", "ainvoke", "stream") else pytest.mark.slow)
+    for subject, way, handler in CASES
+    if subject.kind != "retrieval.query" and "batch" not in way  # calls of a batch that begin later have no hook
+]
+
+
+@pytest.mark.parametrize("case", GONE, ids=named)
+def test_a_hook_that_is_removed_meanwhile_still_decides_what_is_told(case: tuple[Subject, str, str]) -> None:
+    """Operations under way keep the hooks that they began with, and so do their callbacks."""
+    subject, way, handler = case
+    hooks = decide(subject.kind, "reject", buffer=True)
+    (leaving,) = (one.hook for one in hooks.bound)
+
+    @hooks.before(subject.kind)
+    def leave(op: Operation) -> None:
+        if leaving in hooks:
+            hooks.remove(leaving)
+
+    with recorder(hooks) as seen, listening(handler) as heard:
+        result = outcome(subject, way)
+    assert not leaked(result, heard.results)
+    assert {op.status for op in seen.operations if op.kind == subject.kind} == {"rejected"}
+
+
 def _check_ids(heard: Any) -> None:
     """Tokens, events and the end of a run tell of the same message."""
     ids: dict[Any, set[Any]] = {}

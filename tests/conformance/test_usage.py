@@ -2,6 +2,7 @@
 
 import asyncio
 import contextvars
+import threading
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any, TypedDict
@@ -305,3 +306,40 @@ def test_cost_of_an_agent_is_the_sum_of_its_calls() -> None:
     assert sum(value for _, value in found) == pytest.approx(root.usage.cost_usd, abs=1e-9)
     assert run_events(seen)[0]["spanhook.cost.usd"] == root.usage.cost_usd
     assert {attributes.get("gen_ai.agent.name") for attributes, _ in found} == {"helper"}
+
+
+class Waiting(ScriptedChat):
+    """A chat model that answers once it may."""
+
+    begun: Any = None
+    may: Any = None
+
+    def _generate(self, messages: list[BaseMessage], *args: Any, **kwargs: Any) -> ChatResult:
+        self.begun.set()
+        assert self.may.wait(60)
+        return super()._generate(messages, *args, **kwargs)
+
+
+class Abandoning(ScriptedChat):
+    """A chat model that does not wait for the one it calls."""
+
+    inner: Any = None
+    threads: list[Any] = []
+
+    def _generate(self, messages: list[BaseMessage], *args: Any, **kwargs: Any) -> ChatResult:
+        context = contextvars.copy_context()
+        self.threads.append(threading.Thread(target=lambda: context.run(self.inner.invoke, "another question")))
+        self.threads[-1].start()
+        assert self.inner.begun.wait(60)
+        return super()._generate(messages, *args, **kwargs)
+
+
+def test_a_call_that_outlives_the_call_it_was_made_in_is_counted() -> None:
+    inside = Waiting(body=Body(), begun=threading.Event(), may=threading.Event())
+    around = Abandoning(body=Body(), inner=inside)
+    with recorder() as seen:
+        around.invoke("hi")
+        inside.may.set()
+        around.threads[-1].join(60)
+    inner = [op for op in seen.operations if op.parent is not None]
+    assert [op.usage.total_tokens for op in inner] == [28]

@@ -20,6 +20,8 @@ from spanhook.conformance.langchain import ASK, WAYS, Calls, agent, consume
 from spanhook.conformance.langchain_core import ScriptedChat
 from spanhook.conformance.langgraph import make_graph
 from spanhook.conformance.subject import Body, settle
+from spanhook.instrument import outlets
+from spanhook.instrument.wrapping import Binding
 from spanhook.testing import recorder
 
 
@@ -492,3 +494,27 @@ def test_a_graph_that_runs_itself_is_gated_each_time(inner: str) -> None:
         assert graph.invoke({"value": "x"}) == {"value": "xxx"}
     assert asked == ["x", "xx", "xxx"]
     assert [op.status for op in seen.operations if op.kind == "agent.invoke"] == ["success"] * 3
+
+
+def test_an_interrupt_where_steps_are_wrapped_has_them_wrapped_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    from langgraph.pregel import _retry
+
+    class Interrupted(BaseException):
+        pass
+
+    class Late(Binding):
+        def __init__(self, *args: Any, **kwargs: Any) -> None:
+            super().__init__(*args, **kwargs)
+            raise Interrupted
+
+    untouched, hooks, ran = _retry.run_with_retry, Hooks(), list[str]()
+    with recorder(hooks) as seen:
+        with monkeypatch.context() as patch, pytest.raises(Interrupted):
+            patch.setattr(outlets, "Binding", Late)
+            hooks.before("workflow.step")(lambda op: ran.append(op.name))
+        hooks.before("llm.call")(lambda op: None)  # whatever it is, what is there is looked at again
+        make_graph(Body()).invoke({})
+    steps = [op.name for op in seen.operations if op.kind == "workflow.step"]
+    assert ran == steps != []
+    assert len(set(steps)) == len(steps)
+    assert _retry.run_with_retry is untouched

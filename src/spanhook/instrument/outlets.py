@@ -4,11 +4,12 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any
 
-from spanhook.current import current_record
+from spanhook.current import current, current_record
 from spanhook.errors import internal
 from spanhook.instrument.points import Make
-from spanhook.instrument.wrapping import Binding
+from spanhook.instrument.wrapping import Binding, Wrapper
 from spanhook.lifecycle import registry
+from spanhook.record import Record
 from spanhook.registry import Plan
 from spanhook.tracebacks import shed
 
@@ -32,20 +33,32 @@ class OnDemand:
     def adapt(self) -> None:
         """Wrap it, or take the wrapper off, as the hooks that are in force now want it."""
         wanted = self._wanted(registry.plans)
+        if self._binding is None:
+            self._binding = self._standing()  # an interrupt may have come before it was noted
         if wanted and self._binding is None:
             self._binding = Binding(self._owner, self._attribute, self._make)
         elif not wanted:
             self.restore()
 
+    def _standing(self) -> Binding | None:
+        """The binding whose wrapper stands there, if it is one of ours."""
+        found = vars(self._owner).get(self._attribute)
+        if not issubclass(type(found), Wrapper):
+            return None
+        return found._self_point if found._self_point.is_made_by(self._make) else None
+
     def restore(self) -> None:
         """Put back what was there."""
-        if self._binding is not None:
-            self._binding.restore()
+        binding = self._binding or self._standing()
+        if binding is not None:
+            binding.restore()
             self._binding = None
 
 
 class Telling:
     """The binding of an outlet that tells others: its wrapper stays, and holds back while hooks want it.
+
+    Operations under way keep the hooks that they began with, so those count too.
 
     Args:
         around: What is called in place of the function wherever there is somebody to be told.
@@ -77,7 +90,7 @@ class Telling:
                 return wrapped(*args, **kwargs)
             if not binding.on:
                 return binding.beyond(wrapped, instance)(*args, **kwargs)
-            if self._holding:
+            if self._holding or _decided_later():
                 try:
                     hold = hold or load()
                     held = hold(partial(_tell, around, wrapped), args, kwargs)
@@ -93,6 +106,12 @@ class Telling:
                 raise
 
         return wrapper
+
+
+def _decided_later() -> bool:
+    """Whether hooks are to see what the call comes to that is under way, whatever hooks are in force by now."""
+    op = current.get()
+    return type(op) is Record and op.plan is not None and bool(op.plan.results)
 
 
 def _tell(around: Around, wrapped: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Any:

@@ -125,6 +125,10 @@ class Binding:
         """Whether ``other``'s class was made of the attributes of this one's, as dataclasses with slots are."""
         return self._make is other._make and self._owner is not other._owner
 
+    def is_made_by(self, make: Callable[["Binding"], Callable[..., Any]]) -> bool:
+        """Whether it is in force, and its wrapper what ``make`` has made."""
+        return self.on and self._make == make
+
     @property
     def place(self) -> tuple[Any, str]:
         """Where it is: class or module, and name."""

@@ -66,8 +66,10 @@ def result_response(result: Any) -> tuple[Attributes, Usage | None]:
             info = generation.generation_info or {}
             told = getattr(message, "response_metadata", None) or info
             note(attributes, told)
-            reason = told.get("finish_reason") or told.get("stop_reason") or finish_reason(info)
-            if reason and isinstance(reason, str):
+            reason = told.get("finish_reason") or told.get("stop_reason")
+            if not reason or not isinstance(reason, str):
+                reason = finish_reason(info)
+            if reason:
                 reasons.append(reason)
             reported = getattr(message, "usage_metadata", None)
             if reported is not None:

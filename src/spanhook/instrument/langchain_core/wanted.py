@@ -3,6 +3,7 @@
 from typing import Protocol
 from weakref import WeakValueDictionary
 
+from spanhook.lifecycle import registry
 from spanhook.registry import Plan
 
 _KINDS = ("llm.call", "tool.execute", "retrieval.query")
@@ -18,18 +19,26 @@ class Keeper(Protocol):
 
 
 _keepers: "WeakValueDictionary[int, Keeper]" = WeakValueDictionary()
-"""By id: those of operations under way, which go on with the wrappers that they began with."""
+"""By id: those of operations under way, which go on with the hooks that they began with."""
 
 
 def keep(keeper: Keeper) -> None:
-    """Leave the wrappers where they are for as long as this one waits."""
+    """Hold back for as long as this one waits, whatever hooks are in force by then."""
     _keepers[id(keeper)] = keeper
+    if not _by_plans(registry.plans):
+        registry.tell()
 
 
 def ends(plans: dict[str, Plan]) -> bool:
     """Whether hooks see results that callbacks are told of, or hooks have yet to decide about some."""
-    if "agent.delegate" in plans or any(kind in plans and plans[kind].results for kind in _KINDS):
-        return True
+    return _by_plans(plans) or _waiting()
+
+
+def _by_plans(plans: dict[str, Plan]) -> bool:
+    return "agent.delegate" in plans or any(kind in plans and plans[kind].results for kind in _KINDS)
+
+
+def _waiting() -> bool:
     # References are listed at one go. Going through what they refer to fails where another thread adds one meanwhile.
     for reference in _keepers.valuerefs():
         one = reference()
@@ -43,4 +52,4 @@ def ends(plans: dict[str, Plan]) -> bool:
 def parts(plans: dict[str, Plan]) -> bool:
     """Whether hooks hold back what tools have come to."""
     plan = plans.get("tool.execute")
-    return plan is not None and bool(plan.buffers)
+    return (plan is not None and bool(plan.buffers)) or _waiting()
