@@ -45,7 +45,8 @@ def pass_plain(op: Record, plan: Plan) -> Passed | None:
     told: Told | None = None
     current.set(InHook(op))
     try:
-        for label, bound in zip(plan.passes, gates, strict=False):  # nothing is labelled where that takes more
+        for label in plan.passes:  # nothing is labelled where that takes more
+            bound = gates[index]
             if not bound.plain:
                 break
             index += 1
