@@ -104,7 +104,8 @@ class Absorbed:
         """Let the operation around have what its own result does not tell."""
         op = self.op
         if op.end_attributes is None:
-            op.odd = not make_encodable(attributes)
+            if not make_encodable(attributes):
+                op.odd = True
             op.end_attributes = attributes
         if used is None:
             return

@@ -355,7 +355,10 @@ class Chain:
         return value, error, spent
 
     async def _piece(self, bound: Bound, view: Operation, function: Callable[..., Any], *args: Any) -> Outcome:
-        """``_now`` for code that has to be waited for, as long as it may take."""
+        """The same for code that may have to be waited for, as long as it may take.
+
+        Most hooks are plain functions, which need no coroutine made for each run of theirs.
+        """
         value = error = None
         held = current.get()  # not always the operation, as in `_wrap`
         current.set(self._marker)

@@ -127,7 +127,6 @@ def held_back(load: Callable[[], Hold], *, is_async: bool) -> Make:
     hold: Hold | None = None
 
     def make(binding: Binding) -> Callable[..., Any]:
-
         def wrapper(wrapped: Any, instance: Any, args: Any, kwargs: Any) -> Any:
             nonlocal hold
             if not binding.on:
