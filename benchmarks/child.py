@@ -39,7 +39,8 @@ class Child:
     def record(self) -> Answer:
         """The spans of one operation; the first operation of a process is not like the others."""
         self.time(1)
-        self.providers.exporter.kept = kept = []
+        kept: list[Any] = []
+        self.providers.exporter.kept = kept
         self.time(1)
         self.providers.exporter.kept = None
         return tell(kept)

@@ -4,7 +4,7 @@ Names, kinds, parents, attributes and events are the same; nothing is looked up,
 """
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, cast
 
 from opentelemetry.context import Context
 from opentelemetry.sdk.trace import ReadableSpan
@@ -58,4 +58,4 @@ def replay(told: Sequence[Told], tracer: Tracer, around: Context) -> Callable[[]
 
 
 def _attributes(told: dict[str, Any]) -> dict[str, Any]:
-    return {name: tuple(value) if isinstance(value, list) else value for name, value in told.items()}
+    return {name: tuple(cast("list[Any]", value)) if isinstance(value, list) else value for name, value in told.items()}

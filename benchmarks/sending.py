@@ -23,9 +23,11 @@ from opentelemetry.trace import SpanKind, set_span_in_context
 
 from benchmarks.payloads import BATCH, BODY, ENDED, SPANS_PER_RUN, STARTED
 from benchmarks.terminal import tell
-from spanhook import events, semconv
-from spanhook.record import Record
-from spanhook.spans import Opener, context_with, fill
+from spanhook import semconv
+from spanhook.model import Record
+from spanhook.telemetry import _events, context_with
+from spanhook.telemetry._lean_span import fill
+from spanhook.telemetry.spans import Opener
 
 RESOURCE = Resource({"service.name": "benchmark"})
 CONTROL = "sdk", "span of the bare SDK"
@@ -127,7 +129,7 @@ class Sender:
         for _ in range(BATCH):
             run = Record.__new__(Record)  # of which nothing has been told yet
             attributes = {**STARTED, **ENDED}
-            events.emit(run, 0, self._logger, self._context, semconv.EVENT_RUN, attributes, dict(BODY))
+            _events.emit(run, 0, self._logger, self._context, semconv.EVENT_RUN, attributes, dict(BODY))
         self._loggers.force_flush()
         assert len(self._logs.batch) == BATCH
 

@@ -7,7 +7,9 @@ from collections.abc import Callable, Sequence
 from importlib import metadata
 from typing import Any
 
-_LIBRARIES = ("opentelemetry-sdk", "wrapt", "langchain-core", "langgraph", "openai")
+from spanhook.instrument import INSTRUMENTORS
+
+_LIBRARIES = ("opentelemetry-sdk", "wrapt", *(one.distribution for one in INSTRUMENTORS.values()))
 
 
 def some(choices: Sequence[str]) -> Callable[[str], list[str]]:

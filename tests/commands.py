@@ -124,21 +124,25 @@ class Folder:
                 del sys.modules[name]
 
     @contextmanager
-    def server(self, *command: str, port: int, **env: str) -> Generator[subprocess.Popen[bytes]]:
-        """A process that listens on ``port`` by the time the block is entered, and has ended after it."""
+    def process(self, *command: str, **env: str) -> Generator[subprocess.Popen[bytes]]:
+        """A process that is told to end after the block, and has ended then."""
         process = subprocess.Popen(command, cwd=self.path, env=environment(env), stderr=subprocess.PIPE)
         try:
-            _await_port(process, port)
             yield process
         finally:
             process.send_signal(signal.SIGTERM)
             try:
-                process.wait(60)
+                process.communicate(timeout=60)
             except subprocess.TimeoutExpired:
                 process.kill()
-                process.wait()
-            assert process.stderr is not None
-            process.stderr.close()
+                process.communicate()
+
+    @contextmanager
+    def server(self, *command: str, port: int, **env: str) -> Generator[subprocess.Popen[bytes]]:
+        """A process that listens on ``port`` by the time the block is entered, and has ended after it."""
+        with self.process(*command, **env) as process:
+            _await_port(process, port)
+            yield process
 
 
 def environment(added: dict[str, str]) -> dict[str, str]:

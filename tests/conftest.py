@@ -11,11 +11,10 @@ from typing import Any
 import pytest
 
 import spanhook
-from spanhook import checking, loops, verdicts
-from spanhook.current import current
-from spanhook.errors import Repeats, internal
-from spanhook.finishing import reaper
-from spanhook.loops import private_loops
+from spanhook.concurrency import loops, private_loops, reaper
+from spanhook.diagnostics import Repeats, internal
+from spanhook.gating import _checking, _decisions
+from spanhook.model import current
 
 # From CPython 3.12 on, threads that run while another is traced by instruction crash the interpreter.
 collect_ignore = ["conformance/test_interrupts.py"] if sys.version_info >= (3, 12) else []
@@ -160,22 +159,22 @@ def clean() -> Iterator[None]:
     assert left is None, f"{left!r} is still current"
 
 
-LIMITS = checking.TIMEOUT, verdicts.BUDGET_NS
+LIMITS = _checking.TIMEOUT, _decisions.BUDGET_NS
 
 
 @pytest.fixture(autouse=True)
 def patient(monkeypatch: pytest.MonkeyPatch) -> None:
     """Nothing runs out of time because the machine is busy. Tests of limits give their own, or ask for ``limits``."""
-    monkeypatch.setattr(checking, "TIMEOUT", 60.0)
-    monkeypatch.setattr(verdicts, "BUDGET_NS", 60_000_000_000)
+    monkeypatch.setattr(_checking, "TIMEOUT", 60.0)
+    monkeypatch.setattr(_decisions, "BUDGET_NS", 60_000_000_000)
     monkeypatch.setattr(spanhook.Hooks.flush, "__defaults__", (60.0,))
 
 
 @pytest.fixture
 def limits(patient: None, monkeypatch: pytest.MonkeyPatch) -> None:
     """The limits that users have."""
-    monkeypatch.setattr(checking, "TIMEOUT", LIMITS[0])
-    monkeypatch.setattr(verdicts, "BUDGET_NS", LIMITS[1])
+    monkeypatch.setattr(_checking, "TIMEOUT", LIMITS[0])
+    monkeypatch.setattr(_decisions, "BUDGET_NS", LIMITS[1])
 
 
 @pytest.fixture

@@ -21,7 +21,7 @@ from typing import Any
 import spanhook
 
 _OURS = str(Path(spanhook.__file__).parent)
-_APPLICATIONS = tuple(f"{_OURS}/{name}" for name in ("testing.py", "conformance/", "demo/"))
+_APPLICATIONS = tuple(f"{_OURS}/{name}" for name in ("testing.py", "cli/"))
 _SUSPENDING = CO_GENERATOR | CO_COROUTINE | CO_ASYNC_GENERATOR
 _CALLS = frozenset(("CALL", "CALL_FUNCTION_EX", "CALL_KW"))
 

@@ -2,7 +2,8 @@
 
 from pathlib import Path
 
-from spanhook.instrument.known import KNOWN, Known
+from spanhook.instrument import KNOWN
+from spanhook.instrument.known import Known
 
 BY_NAME = {known.library: known for known in KNOWN}
 

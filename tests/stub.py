@@ -7,13 +7,11 @@ from dataclasses import replace
 from typing import Any, Literal
 
 from spanhook import Operation, semconv
-from spanhook.control import controls
-from spanhook.instrument.engine import Bindings
-from spanhook.registry import Hooks
+from spanhook.gating import Hooks, controls
+from spanhook.instrument.instrumentor import Bindings
+from spanhook.model import Adapter, Args, Attributes, Change, Kwargs, Message, Point, Request, Usage, first, with_first
 from spanhook.settings import Settings
-from spanhook.shape import Args, Attributes, Change, Kwargs, Message, Point, Request, Shape, first, with_first
 from spanhook.testing import Recorder, recorder
-from spanhook.usage import Usage
 
 
 class Paused(Exception):
@@ -122,15 +120,15 @@ PARTS: dict[str, Any] = {
     "takes": frozenset(("inputs",)),
     "answer": answer,
 }
-WHOLE = Shape(**PARTS)
-STREAM = Shape(**PARTS, chunks=Letters, answer_chunks=answer_chunks)
+WHOLE = Adapter(**PARTS)
+STREAM = Adapter(**PARTS, chunks=Letters, answer_chunks=answer_chunks)
 READ_ONLY = replace(WHOLE, kind="agent.invoke")
 
 TABLE = (
-    Point(module="tests.stub", name="Library.work", shape="tests.stub:WHOLE"),
-    Point(module="tests.stub", name="Library.awork", shape="tests.stub:WHOLE", mode="async"),
-    Point(module="tests.stub", name="Library.words", shape="tests.stub:STREAM", mode="stream"),
-    Point(module="tests.stub", name="Library.awords", shape="tests.stub:STREAM", mode="astream"),
+    Point(module="tests.stub", name="Library.work", adapter="tests.stub:WHOLE"),
+    Point(module="tests.stub", name="Library.awork", adapter="tests.stub:WHOLE", mode="async"),
+    Point(module="tests.stub", name="Library.words", adapter="tests.stub:STREAM", mode="stream"),
+    Point(module="tests.stub", name="Library.awords", adapter="tests.stub:STREAM", mode="astream"),
 )
 
 MODES = ("sync", "async", "stream", "astream")

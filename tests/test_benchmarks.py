@@ -46,7 +46,17 @@ def test_a_case_is_measured_against_control_and_bare_spans() -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("case", "spans"),
-    [("llm", 1), ("llm_async", 1), ("agent", 6), ("agent_async", 6), ("chat", 1), ("chat_async", 1), ("stream", 1)],
+    [
+        ("llm", 1),
+        ("llm_async", 1),
+        ("own_tool", 1),
+        ("own_block", 1),
+        ("agent", 6),
+        ("agent_async", 6),
+        ("chat", 1),
+        ("chat_async", 1),
+        ("stream", 1),
+    ],
 )
 def test_every_case_makes_the_spans_it_is_about(case: str, spans: int) -> None:
     found = measured("--only", case, "--variants", "content,meter,logger", "--ops", "2", "--rounds", "2")["cases"][case]

@@ -1,224 +1,230 @@
-"""Loading hooks by name: what is found, and the one line that every mistake comes out as."""
+"""Instrumenting as a whole: called again, failing, taken off; nothing is left half done."""
 
-import re
+import importlib
 import sys
-from collections.abc import Generator
-from pathlib import Path
+from collections.abc import Iterator
+from typing import Any
 
 import pytest
+from langchain_core.language_models import BaseChatModel
+from opentelemetry.sdk.metrics import MeterProvider
+from opentelemetry.sdk.trace import TracerProvider
+from opentelemetry.sdk.trace.export import SimpleSpanProcessor
+from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
 
-from spanhook.config import check_installed, load_hooks
-from spanhook.errors import ConfigurationError
-from spanhook.hook import Hook
-from spanhook.registry import Hooks
-from tests.commands import HOOKS, Folder
+import spanhook
+from spanhook import ConfigurationError, Hook, Hooks, Operation, Reject, RequirementError
+from spanhook.cli.conformance.langchain_core import ScriptedChat, ScriptedEmbeddings
+from spanhook.cli.conformance.subject import Body
+from spanhook.config import _active
+from spanhook.engine import bound_libraries, registry
+from spanhook.engine.processor import _attached
+from spanhook.instrument import INSTRUMENTORS, Declaration, Instrumentor, providers, watch
+from spanhook.instrument._refusing import Refusals
+from spanhook.model import Point
+from spanhook.telemetry import telemetry
+from tests.stub import Library
+from tests.telemetry.test_metrics import reader, tokens
+
+
+class Lacking(Instrumentor):
+    """A library that lacks one of its points."""
+
+    library = "lacking"
+    table = (
+        Point(module="tests.stub", name="Library.work", adapter="tests.stub:WHOLE"),
+        Point(module="tests.stub", name="Library.gone", adapter="tests.stub:WHOLE"),
+    )
+
+
+class Breaking(Instrumentor):
+    """A library of which one point cannot be wrapped."""
+
+    library = "breaking"
+    table = (
+        Point(module="tests.stub", name="Library.work", adapter="tests.stub:WHOLE"),
+        Point(module="builtins", name="int.bit_length", adapter="tests.stub:WHOLE"),
+    )
 
 
 @pytest.fixture
-def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Generator[Folder]:
-    monkeypatch.chdir(tmp_path)
-    before, finders = set(sys.modules), list(sys.meta_path)
-    yield Folder(tmp_path)
-    for name in set(sys.modules) - before:
-        del sys.modules[name]
-    sys.meta_path[:] = finders
+def more_libraries(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Two more libraries that users may name."""
+    for one in (Lacking, Breaking):
+        declared = Declaration(
+            one.library, instrumentor=f"{__name__}:{one.__name__}", requirement="pytest >= 1", extra="test"
+        )
+        monkeypatch.setitem(INSTRUMENTORS, one.library, declared)
 
 
-# ----------------------------------------------------------------------------------- what is found
+class Refuse(Hook):
+    def before(self, op: Operation) -> None:
+        raise Reject("no")
 
 
-@pytest.mark.parametrize(
-    "spec", ["./hooks.py:hooks", "hooks.py:hooks", "{here}/hooks.py:hooks", "sub/../hooks.py:hooks"]
-)
-def test_a_registry_in_a_file(folder: Folder, spec: str) -> None:
-    folder.write(hooks=HOOKS, sub__x="")
-
-    found = load_hooks(spec.format(here=folder.path))
-
-    assert isinstance(found, Hooks)
-    assert [hook.name for hook in found] == ["no_refunds"]
+def crowd() -> list[Hook]:
+    """One hook more than may be in force."""
+    return [Refuse() for _ in range(21)]
 
 
-def test_a_registry_in_a_module(folder: Folder, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.syspath_prepend(folder.path)
-    folder.write(package__other="").file("package/inner.py", HOOKS)
-
-    assert isinstance(load_hooks("package.inner:hooks"), Hooks)
-
-
-def test_a_hook_itself(folder: Folder) -> None:
-    folder.write(one="from spanhook import Hook\nclass Mine(Hook):\n  def after(self, op): ...\nmine = Mine()")
-
-    assert isinstance(load_hooks("one.py:mine"), Hook)
-
-
-def test_a_file_named_twice_is_loaded_once(folder: Folder) -> None:
-    folder.write(hooks=HOOKS + "\nwith open('LOADED', 'a') as log:\n  log.write('x')\nmore = Hooks()")
-    (folder.path / "link.py").symlink_to(folder.path / "hooks.py")
-
-    first, again, linked = (
-        load_hooks("hooks.py:hooks"),
-        load_hooks(f"{folder.path}/hooks.py:hooks"),
-        load_hooks("link.py:hooks"),
-    )
-    load_hooks("hooks.py:more")
-
-    assert first is again is linked
-    assert (folder.path / "LOADED").read_text() == "x"
-
-
-def test_files_of_one_name_are_told_apart(folder: Folder) -> None:
-    folder.write(a__hooks=HOOKS, b__hooks=HOOKS)
-
-    assert load_hooks("a/hooks.py:hooks") is not load_hooks("b/hooks.py:hooks")
-    assert "hooks" not in sys.modules
-
-
-def test_the_folder_of_a_file_is_importable_also_later(folder: Folder) -> None:
-    folder.write(
-        a__hooks=HOOKS + "\nimport beside\ndef late():\n  import later\n  return later.x",
-        a__beside="",
-        a__later="x = 1",
-    )
-    path = list(sys.path)
-
-    load_hooks("a/hooks.py:hooks")
-
-    module = next(module for name, module in sys.modules.items() if name.startswith("spanhook_hooks_"))
-    assert module.late() == 1
-    assert sys.path == path
-
-
-def test_a_file_that_the_application_imports_is_that_module(folder: Folder, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.syspath_prepend(folder.path)
-    folder.write(agent_hooks=HOOKS)
-
-    found = load_hooks("./agent_hooks.py:hooks")
-
-    assert sys.modules["agent_hooks"].hooks is found
-
-
-# ----------------------------------------------------------------------------------- mistakes
-
-DECORATED = "from spanhook import Hooks\nhooks = Hooks()\n@hooks.{}\ndef gate(op): ...\n"
-
-MISTAKES = {
-    "no colon": ("hooks.py", "", "hooks 'hooks.py' do not say which name is meant; write path/to/hooks.py:hooks or"),
-    "no name": ("hooks.py:", "", "hooks 'hooks.py:' do not say which name is meant"),
-    "no file": ("./nope.py:hooks", "", "there is no file {here}/nope.py; correct the path"),
-    "folder": ("./sub:hooks", "", "./sub is a folder; name a file in it"),
-    "no module": (
-        "no.such.module:hooks",
-        "",
-        "there is no module 'no'; correct it, or name the file as ./module.py:name",
-    ),
-    "no name in it": ("hooks.py:hoks", HOOKS, "hooks.py has no 'hoks'; it has hooks"),
-    "no registry at all": (
-        "hooks.py:hooks",
-        "x = 1",
-        "hooks.py has no 'hooks'; it has no registry; write `hooks = spanhook",
-    ),
-    "no registry": (
-        "hooks.py:hooks",
-        "hooks = [1,\n2]",
-        "hooks is [1, 2], neither a spanhook.Hooks nor a spanhook.Hook",
-    ),
-    "a class": (
-        "hooks.py:Mine",
-        "from spanhook import Hook\nclass Mine(Hook): ...",
-        "name an object, such as `hooks = Mine()`",
-    ),
-    "import": (
-        "hooks.py:hooks",
-        "x = 1\nimport no_such_library",
-        "No module named 'no_such_library'; install it or correct the import ({here}/hooks.py, line 2)",
-    ),
-    "import of a name": ("hooks.py:hooks", "from spanhook import Huks", "cannot import name 'Huks' from 'spanhook'"),
-    "relative import": ("hooks.py:hooks", "from . import x", "name a module of a package as package.module:name"),
-    "syntax": ("hooks.py:hooks", "x = 1\ndef :", "cannot be read: invalid syntax ({here}/hooks.py, line 2)"),
-    "raises": (
-        "hooks.py:hooks",
-        "x = 1\n\nraise KeyError('A\\nB')",
-        "failed to load: KeyError: 'A\\nB' ({here}/hooks.py, line 3)",
-    ),
-    "exits": ("hooks.py:hooks", "raise SystemExit(0)", "failed to load: SystemExit: 0"),
-    "kind": (
-        "hooks.py:hooks",
-        DECORATED.format("before('tool.exec')"),
-        "unknown kind 'tool.exec' (did you mean 'tool.execute'?); expected '*' or one of run,",
-    ),
-    "priority": (
-        "hooks.py:hooks",
-        DECORATED.format("before('*', priority=5000)"),
-        "hook 'gate': priority=5000, expected a whole number from 0 to 1000",
-    ),
-    "timeout": (
-        "hooks.py:hooks",
-        DECORATED.format("before('*', timeout=-1)"),
-        "hook 'gate': timeout=-1, expected seconds above 0",
-    ),
-    "filter": (
-        "hooks.py:hooks",
-        DECORATED.format("before('*', names='x')"),
-        "hook 'gate': names='x', expected a set of strings",
-    ),
-    "setting": (
-        "hooks.py:hooks",
-        DECORATED.format("before('*', prio=1)"),
-        "unknown hook setting prio=1; expected one of",
-    ),
-    "signature": (
-        "hooks.py:hooks",
-        DECORATED.format("before('*')").replace("(op)", "()"),
-        "hook 'gate' takes (); it is called with (op)",
-    ),
-    "form": ("hooks.py:hooks", DECORATED.format("around('*')"), "hook 'gate' is used as around but never yields"),
+FAILING: dict[str, tuple[type[Exception], dict[str, Any]]] = {
+    "not bound": (RequirementError, {"only": ["langchain", "openai", "lacking"], "require": ["lacking"]}),
+    "not wrapped": (TypeError, {"only": ["langchain", "breaking"]}),
+    "too many hooks": (ConfigurationError, {"hooks": crowd()}),
+    "no hook": (ConfigurationError, {"hooks": [Refuse(), object()]}),
+    "unknown library": (ConfigurationError, {"hooks": Refuse(), "only": ["langchian"]}),
+    "unknown requirement": (ConfigurationError, {"hooks": Refuse(), "require": ["langchian"]}),
+    "unknown to allow": (ConfigurationError, {"hooks": Refuse(), "settings": spanhook.Settings(allow=["x"])}),
+    "content": (ConfigurationError, {"hooks": Refuse(), "settings": spanhook.Settings(content="ALL")}),  # pyright: ignore[reportArgumentType]
 }
 
 
-@pytest.mark.parametrize(("spec", "text", "message"), MISTAKES.values(), ids=MISTAKES.keys())
-def test_a_mistake_is_one_line_that_names_it(folder: Folder, spec: str, text: str, message: str) -> None:
-    folder.write(hooks=text, sub__x="")
-
-    with pytest.raises(ConfigurationError, match=re.escape(message.format(here=folder.path))) as raised:
-        load_hooks(spec)
-
-    assert str(raised.value).startswith(f"hooks {spec!r}")
-    assert "\n" not in str(raised.value)
-
-
-@pytest.mark.parametrize(
-    "name",
-    [
-        *("priority", "import"),
-        *(
-            pytest.param(name, marks=pytest.mark.slow)
-            for name in ("no registry", "signature", "filter", "timeout", "no file")
-        ),
-    ],
-)
-def test_a_mistake_keeps_the_application_from_starting(folder: Folder, name: str) -> None:
-    spec, text, message = MISTAKES[name]
-    folder.write(hooks=text, app="open('BODY_RAN', 'a')")
-
-    ran = folder.spanhook("run", "--hooks", spec, "app.py")
-
-    assert ran.returncode == 2
-    assert message.format(here=folder.path) in ran.stderr
-    assert re.fullmatch("spanhook: .*\n", ran.stderr)
-    assert not folder.body_ran
+def in_force() -> dict[str, Any]:
+    """All that instrumenting changes."""
+    return {
+        "wrapped": [vars(owner)[name] for owner, name in _owners()],
+        "code": [getattr(vars(owner)[name], "__code__", None) for owner, name in _owners()],
+        "libraries": list(_active),
+        "bound": set(bound_libraries),
+        "hooks": registry.hooks,
+        "plans": registry.plans,
+        "enforcing": registry.enforcing,
+        "settings": telemetry.settings,
+        "providers": (telemetry._tracer_provider, telemetry._meter_provider, telemetry._logger_provider),
+        "instruments": telemetry.instruments,
+        "listening": [processor for processor in _attached.values() if processor.on],
+        "states": dict(providers.states),
+        "rule": watch.rule,
+        "refusing": [one for one in sys.meta_path if isinstance(one, Refusals)],
+    }
 
 
-def test_a_file_that_failed_is_loaded_anew(folder: Folder) -> None:
-    folder.write(hooks="1/0")
-    with pytest.raises(ConfigurationError, match="ZeroDivisionError"):
-        load_hooks("hooks.py:hooks")
+def _owners() -> Iterator[tuple[Any, str]]:
+    from openai._base_client import SyncAPIClient
+    from opentelemetry import trace
 
-    folder.write(hooks=HOOKS + "# longer, so that no bytecode of the same second fits\n")
+    yield Library, "work"
+    yield BaseChatModel, "generate"
+    yield BaseChatModel, "stream"
+    yield SyncAPIClient, "request"
+    yield TracerProvider, "add_span_processor"
+    yield trace, "set_tracer_provider"
 
-    assert isinstance(load_hooks("hooks.py:hooks"), Hooks)
+
+@pytest.mark.parametrize("failing", FAILING)
+@pytest.mark.usefixtures("more_libraries")
+def test_one_that_fails_leaves_nothing_behind(failing: str) -> None:
+    error, given = FAILING[failing]
+    provider = TracerProvider(shutdown_on_exit=False)
+    provider.add_span_processor(Refuse())
+    metrics = MeterProvider([reader()], shutdown_on_exit=False)
+    before = in_force()
+    with pytest.raises(error):
+        spanhook.instrument(tracer_provider=provider, meter_provider=metrics, **given)
+    assert in_force() == before
+    body = Body()
+    assert ScriptedChat(body=body).invoke("hi").content == "hello there friend"
+    assert body.runs == 1
+    provider.add_span_processor(Refuse())
+    assert in_force() == before
+    spanhook.instrument(Refuse(), only=["langchain"])  # and it can be tried again
+    with pytest.raises(Reject):
+        ScriptedChat(body=body).invoke("hi")
+    assert body.runs == 1
 
 
-def test_an_unknown_library_is_no_requirement() -> None:
-    with pytest.raises(ConfigurationError, match="unknown library 'nope'; spanhook binds"):
-        check_installed(["langgraph", "nope"])
+@pytest.mark.parametrize("failing", FAILING)
+@pytest.mark.usefixtures("more_libraries")
+def test_one_that_fails_leaves_what_was_in_force(failing: str) -> None:
+    error, given = FAILING[failing]
+    spans, metrics = InMemorySpanExporter(), reader()
+    provider = TracerProvider(shutdown_on_exit=False)
+    provider.add_span_processor(SimpleSpanProcessor(spans))
+    hooks = Hooks(Refuse())
+    spanhook.instrument(
+        hooks,
+        tracer_provider=provider,
+        meter_provider=MeterProvider([metrics], shutdown_on_exit=False),
+        only=["langchain"],
+        settings=spanhook.Settings(steps=True),
+    )
+    before = in_force()
+    other = TracerProvider(shutdown_on_exit=False)
+    with pytest.raises(error):
+        spanhook.instrument(tracer_provider=other, **given)
+    assert in_force() == before
+    body = Body()
+    with pytest.raises(Reject):
+        ScriptedChat(body=body).invoke("hi")
+    hooks.remove(next(iter(hooks)))
+    ScriptedChat(body=body).invoke("hi")
+    assert body.runs == 1
+    assert len(spans.get_finished_spans()) == 2
+    assert tokens(metrics) == 28
+
+
+def test_called_again_it_adds_hooks_and_keeps_the_rest() -> None:
+    spans, metrics = InMemorySpanExporter(), reader()
+    provider = TracerProvider(shutdown_on_exit=False)
+    provider.add_span_processor(SimpleSpanProcessor(spans))
+    spanhook.instrument(
+        tracer_provider=provider,
+        meter_provider=MeterProvider([metrics], shutdown_on_exit=False),
+        settings=spanhook.Settings(steps=True),
+    )
+    model = ScriptedChat(body=Body())
+    model.invoke("hi")
+    spanhook.instrument(Refuse())
+    with pytest.raises(Reject):
+        model.invoke("hi")
+    assert len(spans.get_finished_spans()) == 2
+    assert tokens(metrics) == 28
+    assert telemetry.settings.steps
+    spanhook.instrument(settings=spanhook.Settings(mode="off"))
+    model.invoke("hi")
+    assert len(spans.get_finished_spans()) == 3
+    assert tokens(metrics) == 56
+
+
+def test_after_uninstrument_providers_and_subclasses_have_the_very_objects_that_were_there() -> None:
+    from opentelemetry import _logs, metrics, trace
+
+    def found() -> list[Any]:
+        names = ((trace, "set_tracer_provider"), (metrics, "set_meter_provider"), (_logs, "set_logger_provider"))
+        attributes = [vars(module)[name] for module, name in names]
+        for module, name in (
+            ("opentelemetry.metrics._internal", "set_meter_provider"),
+            ("opentelemetry._logs._internal", "set_logger_provider"),
+        ):
+            attributes.append(vars(importlib.import_module(module))[name])
+        attributes.append(vars(TracerProvider)["add_span_processor"])
+        attributes.extend(vars(ScriptedEmbeddings)[name] for name in ("embed_documents", "embed_query"))
+        return [(one, getattr(one, "__code__", None)) for one in attributes]
+
+    before = found()
+    for _ in range(2):
+        spanhook.instrument(Refuse())
+        assert all(now[0] is not then[0] or now[1] is not then[1] for now, then in zip(found(), before, strict=True))
+        spanhook.uninstrument()
+        assert all(now[0] is then[0] and now[1] is then[1] for now, then in zip(found(), before, strict=True))
+
+
+def test_instrumented_again_the_providers_given_stay() -> None:
+    mine = TracerProvider(shutdown_on_exit=False)
+    try:
+        spanhook.instrument(tracer_provider=mine, only=())
+        spanhook.instrument(Hooks(), only=())
+        from spanhook.telemetry import telemetry
+
+        assert telemetry.opener.tracer.resource is mine.resource
+    finally:
+        spanhook.uninstrument()
+
+
+def test_instrument_takes_one_name_for_a_list_and_says_what_it_does_not_take() -> None:
+    with pytest.raises(spanhook.ConfigurationError, match="unknown library 'langgrph'"):
+        spanhook.instrument(require="langgrph")
+    with pytest.raises(spanhook.ConfigurationError, match="import it"):
+        spanhook.instrument("hooks:hooks")  # pyright: ignore[reportArgumentType]
+    with pytest.raises(spanhook.ConfigurationError, match=r"pass spanhook.Settings"):
+        spanhook.instrument(settings={"steps": True})  # pyright: ignore[reportArgumentType]

@@ -29,15 +29,19 @@ from typing_extensions import TypedDict
 import spanhook
 from spanhook import Reject, Settings, semconv
 from spanhook.bootstrap import environment
-from spanhook.cli import cli
-from spanhook.conformance.langchain import ASK, Calls, Turns, agent
-from spanhook.demo import run_demo
-from spanhook.hook import HookSettings
+from spanhook.cli.conformance.langchain import ASK, Calls, Turns, agent
+from spanhook.cli.demo import run_demo
+from spanhook.cli.main import cli
+from spanhook.gating.hook import HookSettings
 from spanhook.telemetry import telemetry
+from spanhook.testing import recorder
 
 ROOT = Path(__file__).parent.parent
 README = "README.md"
 DOCUMENTS = (README, *sorted(str(path.relative_to(ROOT)) for path in (ROOT / "docs").glob("*.md")))
+
+LINKED = (*DOCUMENTS, "CHANGELOG.md", "SECURITY.md", "collector/README.md", "examples/README.md")
+"""What has links beside the documents that are run."""
 
 _FENCE = re.compile(r"^```(\w*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 _FILE = re.compile(r"# (\w+)\.py\n")
@@ -324,6 +328,46 @@ def test_identity(written: Importer, capsys: pytest.CaptureFixture[str]) -> None
     assert capsys.readouterr().out == "acme\n"
 
 
+def test_own_code_of_the_readme(written: Importer) -> None:
+    load = written(README)
+    with recorder() as seen:
+        assert load("own").answer(["order 7"]) == "order 7 is on its way"
+    assert [(op.kind, op.name) for op in seen.operations] == [
+        ("llm.call", "my-model"),
+        ("tool.execute", "look_up"),
+        ("agent.invoke", "desk"),
+    ]
+    assert seen.operations[-1].usage.total_tokens == 15
+
+
+def test_own_code(written: Importer) -> None:
+    load = written("docs/own-code.md")
+    desk, shop, model, billing = (load(name) for name in ("desk", "shop", "model", "billing"))
+    hooks = spanhook.Hooks()
+
+    @hooks.before("tool.execute", billing.CHARGE)
+    def at_most_five(op: spanhook.Operation) -> None:
+        if "amount" in op.request.arguments:
+            op.replace(arguments={"amount": min(op.request.arguments["amount"], 5)})
+
+    @hooks.before("llm.call")
+    def politely(op: spanhook.Operation) -> None:
+        if op.request.system:
+            op.replace(system="Be kind.")
+
+    async def spoken() -> str:
+        return "".join([word async for word in model.spoken("hi")])
+
+    with recorder(hooks) as seen:
+        assert asyncio.run(desk.answer("tea")) == "paid 3"
+        assert (shop.charge(6), billing.charge_card(7)) == ("paid 5", "charged 5")
+        said = asyncio.run(model.complete([{"role": "user", "content": "hi"}]))
+        assert said == "You said hi. Be kind."
+        assert "".join(model.words("hi")) == asyncio.run(spoken()) == "Hello there"
+    assert [op.name for op in seen.operations][:4] == ["search", "refund", "desk", "charge"]
+    assert {op.status for op in seen.operations} == {"success"}
+
+
 def test_in_code(written: Importer) -> None:
     written("docs/ways-in.md")("app")
     assert telemetry.settings == Settings(stream_usage=True, tenant_metrics=True)
@@ -421,9 +465,9 @@ def anchors(document: str) -> set[str]:
     return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
 
 
-@pytest.mark.parametrize("document", DOCUMENTS)
+@pytest.mark.parametrize("document", LINKED)
 def test_every_link_leads_somewhere(document: str) -> None:
-    for link in _LINK.findall(PROSE[document]):
+    for link in _LINK.findall(_FENCE.sub("", (ROOT / document).read_text())):
         path, _, anchor = link.partition("#")
         assert "://" not in link, "links lead to files that are here"
         target = (ROOT / document).parent.joinpath(path).resolve() if path else ROOT / document

@@ -14,9 +14,9 @@ from opentelemetry.sdk.trace.sampling import Decision, Sampler, SamplingResult
 
 import spanhook
 from spanhook import Hooks, Operation, Reject, Settings, semconv
-from spanhook.conformance.langchain import Calls, agent, consume
-from spanhook.conformance.langchain_core import CHAT_WAYS
-from spanhook.conformance.subject import Body, settle
+from spanhook.cli.conformance.langchain import Calls, agent, consume
+from spanhook.cli.conformance.langchain_core import CHAT_WAYS
+from spanhook.cli.conformance.subject import Body, settle
 from spanhook.testing import recorder
 from tests.conformance.everything import HERE
 

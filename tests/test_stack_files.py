@@ -173,5 +173,6 @@ def test_every_alert_is_described_and_tested() -> None:
                 if "alert" in rule:
                     assert rule["labels"]["severity"] in ("critical", "warning", "info"), rule
                     assert rule["annotations"]["summary"], rule
-                    assert rule["annotations"]["runbook_url"].partition("#")[2] in anchors, rule
+                    path_of, _, anchor = rule["annotations"]["runbook"].partition("#")
+                    assert (path_of, anchor in anchors) == ("docs/runbook.md", True), rule
                     assert f"alertname: {rule['alert']}" in tests, rule

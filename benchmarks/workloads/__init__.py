@@ -62,6 +62,8 @@ _CASES = (
         is_async=True,
     ),
     Case(name="tool", about="LangChain tool, invoke", make="models:tool_invoke", needs="langchain_core", count=400),
+    Case(name="own_tool", about="own function as a tool", make="own_code:tool_call", needs="spanhook", count=4_000),
+    Case(name="own_block", about="own code in a block", make="own_code:block", needs="spanhook", count=4_000),
     Case(
         name="agent",
         about="LangGraph agent, 3 LLM and 2 tool calls",

@@ -1,17 +1,21 @@
 """Hooks for AI agents, as OpenTelemetry span processors."""
 
+from spanhook.concurrency import per_loop
 from spanhook.config import instrument, uninstrument
-from spanhook.context import Identity, context
-from spanhook.current import current_operation
-from spanhook.decision import DecisionRecord
-from spanhook.errors import ConfigurationError, HookError, RequirementError, SealedError, SpanhookError, UnboundError
-from spanhook.hook import Hook, Reject
-from spanhook.operation import Operation
-from spanhook.registry import Hooks
-from spanhook.resources import per_loop
+from spanhook.engine import OwnOperation, agent, operation, record_usage, register_kind, tool
+from spanhook.errors import (
+    ConfigurationError,
+    HookError,
+    OperationError,
+    Reject,
+    RequirementError,
+    SealedError,
+    SpanhookError,
+    UnboundError,
+)
+from spanhook.gating import Hook, Hooks
+from spanhook.model import DecisionRecord, Identity, Operation, Request, Response, Usage, context, current_operation
 from spanhook.settings import Settings
-from spanhook.shape import Request, Response
-from spanhook.usage import Usage
 from spanhook.version import __version__
 
 __all__ = [
@@ -22,6 +26,8 @@ __all__ = [
     "Hooks",
     "Identity",
     "Operation",
+    "OperationError",
+    "OwnOperation",
     "Reject",
     "Request",
     "RequirementError",
@@ -32,9 +38,14 @@ __all__ = [
     "UnboundError",
     "Usage",
     "__version__",
+    "agent",
     "context",
     "current_operation",
     "instrument",
+    "operation",
     "per_loop",
+    "record_usage",
+    "register_kind",
+    "tool",
     "uninstrument",
 ]

@@ -3,39 +3,40 @@
 import platform
 from collections.abc import Iterable, Mapping
 from contextlib import ExitStack
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 from opentelemetry._logs import LoggerProvider
 from opentelemetry.metrics import MeterProvider
 from opentelemetry.trace import TracerProvider
 
 from spanhook import semconv
-from spanhook.errors import ConfigurationError, RequirementError, log
-from spanhook.foreign import bound_libraries, swallowing
-from spanhook.hook import Hook
-from spanhook.idle import telling
-from spanhook.instrument import installed, instrumentor, names
-from spanhook.instrument.engine import BOUND, Instrumentor
-from spanhook.instrument.known import SWALLOWING
-from spanhook.instrument.providers import providers
-from spanhook.instrument.threads import threads
-from spanhook.instrument.unbound import named
-from spanhook.instrument.watching import Rule, watch
-from spanhook.lifecycle import registry
-from spanhook.loading import load_hooks
-from spanhook.loops import ready_for_exit
-from spanhook.places import Placed
-from spanhook.pricing import prices
-from spanhook.processor import attach, detach, listening
-from spanhook.registry import Hooks
+from spanhook.concurrency import ready_for_exit
+from spanhook.diagnostics import log
+from spanhook.engine import attach, bound_libraries, detach, listening, registry, swallowing
+from spanhook.errors import ConfigurationError, RequirementError
+from spanhook.gating import Hook, Hooks, Placed, load_hooks
+from spanhook.instrument import (
+    BOUND,
+    Instrumentor,
+    Rule,
+    installed,
+    instrumentor_of,
+    named,
+    names,
+    providers,
+    swallowers,
+    telling,
+    threads,
+    watch,
+)
+from spanhook.model import frames
 from spanhook.settings import Settings
-from spanhook.telemetry import telemetry
-from spanhook.tracebacks import frames
+from spanhook.telemetry import prices, telemetry
 from spanhook.version import __version__
 
 __all__ = ["instrument", "load_hooks", "uninstrument"]
 
-swallowing.update(SWALLOWING)
+swallowing.update(swallowers())
 _active: list[Instrumentor] = []
 
 
@@ -95,17 +96,7 @@ def instrument(
     """
     if settings is not None and not isinstance(settings, Settings):  # pyright: ignore[reportUnnecessaryIsInstance]
         raise ConfigurationError(f"settings={settings!r}; pass spanhook.Settings(...)")
-    several = isinstance(hooks, Iterable) and not isinstance(hooks, Hooks | str)
-    given: list[Any] = list(hooks) if several else [] if hooks is None else [hooks]  # pyright: ignore[reportArgumentType]
-    for one in given:
-        if not isinstance(one, Hooks | Hook):
-            hint = "; import it, or name it with spanhook run --hooks" if isinstance(one, str) else ""
-            if isinstance(one, type) and issubclass(one, Hook):
-                hint = f"; it is a class: give an object of it, such as {one.__name__}()"
-            elif callable(one):
-                hint = "; give the Hooks that a function was registered on"
-            with Placed():
-                raise ConfigurationError(f"{one!r} is neither a spanhook.Hooks nor a spanhook.Hook{hint}")
+    given = _given(hooks)
     wanted = list(installed(only))
     required = names(require)
     allowed = None if settings is None else named(settings.allow)
@@ -141,6 +132,25 @@ def instrument(
             )
     watch.tell()
     registry.rebuild()
+
+
+def _given(hooks: Any) -> list[Hooks | Hook]:
+    """Each of the hooks that were given, if they are such."""
+    several = isinstance(hooks, Iterable) and not isinstance(hooks, Hooks | str)
+    given: list[Any] = [] if hooks is None else [hooks]
+    if several:
+        given = list(cast("Iterable[Any]", hooks))
+    for one in given:
+        if not isinstance(one, Hooks | Hook):
+            hint = "; import it, or name it with spanhook run --hooks" if isinstance(one, str) else ""
+            is_callable = callable(one)
+            if isinstance(one, type) and issubclass(one, Hook):
+                hint = f"; it is a class: give an object of it, such as {one.__name__}()"
+            elif is_callable:
+                hint = "; give the Hooks that a function was registered on"
+            with Placed():
+                raise ConfigurationError(f"{one!r} is neither a spanhook.Hooks nor a spanhook.Hook{hint}")
+    return given
 
 
 def _report(asked: Use, undo: ExitStack) -> Use:
@@ -192,7 +202,7 @@ def _stop() -> None:
 def _bind(library: Instrumentor, undo: ExitStack) -> None:
     undo.callback(_unbind, library)
     _active.append(library)
-    bound_libraries.add(library.library)
+    bound_libraries[library.library] = library.declared.doubles
     library.instrument(skip_dep_check=True)
 
 
@@ -210,7 +220,7 @@ def _unbind(library: Instrumentor) -> None:
     else:  # it broke half way
         library.bindings.restore()
     _active.remove(library)
-    bound_libraries.discard(library.library)
+    bound_libraries.pop(library.library, None)
 
 
 def uninstrument() -> None:
@@ -232,7 +242,7 @@ def check_installed(required: Iterable[str]) -> None:
         RequirementError: One is not installed, or not supported.
     """
     for name in names(required):
-        library = instrumentor(name)
+        library = instrumentor_of(name)
         if not library.version:
             raise RequirementError(f"required library {name!r} is not installed; pip install {library.requirement!r}")
         if not library.supported:
@@ -250,7 +260,7 @@ def require_bound(required: Iterable[str]) -> None:
     """
     check_installed(required)
     for name in names(required):
-        library = instrumentor(name)
+        library = instrumentor_of(name)
         library.load()
         unbound = [point for point, state in library.required_states() if state != BOUND]
         if unbound:

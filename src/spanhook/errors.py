@@ -1,17 +1,6 @@
-"""The exception tree, and what happens to an error in our own code.
+"""The exception tree: what spanhook raises, what hooks raise to refuse, and what stops a run or a hook."""
 
-An extractor or a metric that breaks must never reach the application: ``internal`` logs it once per place and
-counts it. A decision to reject is not such an error and never passes through here.
-"""
-
-import logging
-import os
-import threading
-import time
-from collections import Counter
-from types import TracebackType
-
-log = logging.getLogger("spanhook")
+from typing import Any, Literal, cast
 
 
 class SpanhookError(Exception):
@@ -46,86 +35,77 @@ class SealedError(HookError):
     """A hook tried to change an operation that is not, or no longer, its own to change."""
 
 
-class InternalErrors:
-    """Counts errors of our own code by component, and logs each place once.
+class OperationError(SpanhookError, RuntimeError):
+    """An operation of the application's own code was used as it cannot be, such as twice."""
 
-    ``fatal`` makes them propagate instead; spanhook's own tests and ``spanhook.testing`` switch it on.
 
-    Attributes:
-        counts: How many errors there were, by component.
-        lost: How many items of telemetry they cost, by component.
+Scope = Literal["operation", "run"]
+
+
+class Reject(SpanhookError):
+    """Raised by a hook to refuse an operation. It always stands, whatever the hook's fail mode.
+
+    Args:
+        reason: Why, in words that may be shown to the caller and to the model.
+        status_code: The HTTP status that a server should answer with.
+        scope: ``"operation"`` refuses this one call; a tool refused inside an agent loop becomes the framework's
+            own error result, so that the model can go on. ``"run"`` also refuses every later operation of the run,
+            and the run itself ends with this exception whatever the framework does.
+
+    One may be made in advance and raised again and again: every refusal is a copy of it. Subclasses keep their class
+    and attributes when they are copied or pickled, whatever their ``__init__`` takes.
+
+    Raises:
+        ValueError: ``scope`` is neither, or ``status_code`` is no number.
     """
 
-    def __init__(self) -> None:
-        self.fatal = False
-        self.counts: Counter[str] = Counter()
-        self.lost: Counter[str] = Counter()
-        self._seen: set[str] = set()
-        self._lock = threading.Lock()
+    reason: str = "Rejected"
+    status_code: int = 403
+    scope: Scope = "operation"
 
-    def report(self, component: str, error: BaseException, *, lost: int = 0) -> None:
-        """Count ``error`` under ``component`` and log it if this place has not failed before.
+    def __init__(self, reason: str = "Rejected", *, status_code: int = 403, scope: Scope = "operation") -> None:
+        if not isinstance(status_code, int):  # pyright: ignore[reportUnnecessaryIsInstance]
+            raise ValueError(f"Reject(status_code={status_code!r}): expected an HTTP status such as 403")
+        if scope not in ("operation", "run"):
+            raise ValueError(f"Reject(scope={scope!r}): expected 'operation' or 'run'")
+        super().__init__(reason)
+        self.reason = reason
+        self.status_code = status_code
+        self.scope = scope
 
-        Args:
-            component: What failed.
-            error: How.
-            lost: How many items of telemetry are not kept because of it.
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _bare, (type(self), self.args), self.__getstate__()
 
-        Raises:
-            BaseException: ``error`` itself, when ``fatal`` is set.
-        """
-        if self.fatal:
-            raise error
-        with self._lock:
-            self.counts[component] += 1
-            self._lose(component, lost)
-            place = f"{component}:{type(error).__name__}:{_where(error.__traceback__)}"
-            if place in self._seen:
-                return
-            self._seen.add(place)
-        log.warning(
-            "spanhook: internal error in %s (the application is not affected; logged once)", component, exc_info=error
-        )
-
-    def lose(self, component: str, items: int) -> None:
-        """Count telemetry that is not kept although nothing failed."""
-        with self._lock:
-            self._lose(component, items)
-
-    def _lose(self, component: str, items: int) -> None:
-        if items:
-            self.lost[component] += items
-
-    def renew(self) -> None:
-        """Start from nothing in a forked child, whose parent keeps its own counts."""
-        self.counts, self.lost = Counter(), Counter()
-        self._lock = threading.Lock()
+    def __setstate__(self, state: Any) -> None:
+        several = cast("tuple[dict[str, Any] | None, ...]", state if isinstance(state, tuple) else (state,))
+        for attributes in several:  # those of its dict, then those of slots
+            for name, value in (attributes or {}).items():
+                object.__setattr__(self, name, value)
 
 
-def _where(trace: TracebackType | None) -> str:
-    while trace is not None and trace.tb_next is not None:
-        trace = trace.tb_next
-    return f"{trace.tb_frame.f_code.co_filename}:{trace.tb_lineno}" if trace is not None else "?"
+Reject.__module__ = "spanhook"  # where users import it from, and what error.type says
 
 
-class Repeats:
-    """Says when something that comes over and over is to be logged again: at first, then once a minute."""
-
-    EVERY_S = 60.0
-
-    def __init__(self) -> None:
-        self._known: dict[str, tuple[float, int]] = {}
-
-    def due(self, what: str) -> int | None:
-        """How often ``what`` came unsaid since it was said last; ``None`` if it is not to be said now."""
-        now = time.monotonic()
-        again, unsaid = self._known.get(what, (0.0, 0))
-        if now < again:
-            self._known[what] = (again, unsaid + 1)
-            return None
-        self._known[what] = (now + self.EVERY_S, 0)
-        return unsaid
+def _bare(cls: type[Reject], args: tuple[Any, ...]) -> Reject:
+    """One without attributes, made past ``__init__``, whose arguments are not to be known."""
+    try:
+        made = Exception.__new__(cls, *args)
+    except TypeError:  # it is of another built-in exception too, which has a constructor of its own
+        made = cls.__new__(cls, *args)
+    made.args = args
+    return made
 
 
-internal = InternalErrors()
-os.register_at_fork(after_in_child=internal.renew)
+class RunStopped(BaseException):
+    """Carries a rejection of the whole run past everything that catches ``Exception``.
+
+    It never leaves the outermost operation: that one raises the plain ``Reject``.
+    """
+
+    def __init__(self, reject: Reject) -> None:
+        super().__init__(reject.reason)
+        self.reject = reject
+
+
+class TimedOut(Exception):
+    """A hook used up its own time and was stopped, or can no longer be waited for."""

@@ -5,7 +5,7 @@ OpenTelemetry semantic conventions (https://github.com/open-telemetry/semantic-c
 ``spanhook.`` are this project's own, because no convention for hook decisions exists yet.
 """
 
-from typing import Final, Literal
+from typing import Final, Literal, get_args
 
 # --------------------------------------------------------------------------- kinds, phases, outcomes
 
@@ -32,23 +32,8 @@ Decision = Literal[
 Status = Literal["success", "error", "rejected", "interrupted", "cancelled", "abandoned"]
 Coverage = Literal["enforced", "best_effort", "observed"]
 
-KINDS: Final[tuple[Kind, ...]] = (
-    "run",
-    "agent.invoke",
-    "agent.lifecycle",
-    "agent.delegate",
-    "llm.call",
-    "tool.execute",
-    "workflow.step",
-    "retrieval.query",
-    "embeddings.create",
-    "memory.store",
-    "iteration",
-    "request",
-    "job",
-    "cron.execute",
-)
-PHASES: Final[tuple[Phase, ...]] = ("pre", "post", "error")
+KINDS: Final[tuple[Kind, ...]] = get_args(Kind)
+PHASES: Final[tuple[Phase, ...]] = get_args(Phase)
 
 # --------------------------------------------------------------------------- conventions: span attributes
 
@@ -133,6 +118,7 @@ RUN_ID: Final = "spanhook.run.id"
 COST_USD: Final = "spanhook.cost.usd"
 IN_HOOK: Final = "spanhook.in_hook"
 MODIFIED: Final = "spanhook.modified"
+OPERATION_NAME: Final = "spanhook.operation.name"
 STEP_NAME: Final = "spanhook.step.name"
 MEMORY_NAMESPACE: Final = "spanhook.memory.namespace"
 DELEGATING_AGENT: Final = "spanhook.delegating_agent.name"

@@ -1,11 +1,31 @@
 """For the tests of those who write hooks: what was recorded, with fixed ids and a clock that stands still.
 
-from spanhook.testing import recorder
+A module of tests::
 
-def test_refunds_are_gated(agent):
-with recorder(hooks) as seen:
-agent.invoke(...)
-assert [op.status for op in seen.operations if op.name == "refund"] == ["rejected"]
+    from langchain_core.tools import tool
+
+    from spanhook import Hooks, Operation, Reject
+    from spanhook.testing import is_gated, recorder
+
+    hooks = Hooks()
+
+    @hooks.before("tool.execute", names={"refund"})
+    def no_refunds(op: Operation) -> None:
+        raise Reject("no refunds on Sundays")
+
+    @tool
+    def refund(amount: int) -> str:
+        '''Pay money back.'''
+        raise AssertionError("the body ran")
+
+    def test_refunds_are_refused() -> None:
+        call = {"type": "tool_call", "id": "1", "name": "refund", "args": {"amount": 5}}
+        with recorder(hooks) as seen:
+            refund.invoke(call)
+        assert [(op.name, op.status) for op in seen.operations] == [("refund", "rejected")]
+
+    def test_our_way_of_calling_tools_is_gated() -> None:
+        assert is_gated("tool.execute", lambda: refund.invoke({"amount": 5}))
 """
 
 import asyncio
@@ -26,16 +46,14 @@ from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanE
 from opentelemetry.sdk.trace.id_generator import IdGenerator
 from opentelemetry.sdk.trace.sampling import Sampler
 
-from spanhook.clock import clock
+from spanhook.concurrency import reaper
 from spanhook.config import instrument, uninstrument
-from spanhook.errors import internal
-from spanhook.hook import Hook, Reject
-from spanhook.lifecycle import listeners, registry
-from spanhook.operation import Operation
-from spanhook.record import Record
-from spanhook.registry import Hooks
+from spanhook.diagnostics import internal
+from spanhook.engine import listeners, registry
+from spanhook.errors import Reject
+from spanhook.gating import Hook, Hooks
+from spanhook.model import Operation, Record, clock, view_of
 from spanhook.settings import Settings
-from spanhook.threads import reaper
 
 PATIENCE_S = 60.0
 """How long at most what is still under way is waited for: no test may depend on how busy the machine is."""
@@ -164,7 +182,7 @@ def recorder(
     fatal, internal.fatal = internal.fatal, True
 
     def ended(op: Record) -> None:
-        seen.operations.append(Operation.of(op))
+        seen.operations.append(view_of(op))
 
     listeners.append(ended)
     with fixed_clock():

@@ -1,11 +1,28 @@
 """Everything that is gated, in process and over HTTP, and every way of calling it."""
 
-from spanhook.conformance import langchain_core, langchain_openai, langgraph, openai
-from spanhook.conformance.subject import Subject
+from importlib.util import find_spec
+
+from spanhook.cli.conformance import anthropic, langchain_core, langchain_openai, langgraph, openai, own_code
+from spanhook.cli.conformance.subject import Subject
+
+
+def _over_anthropic() -> tuple[Subject, ...]:
+    """Of LangChain's package, which needs a newer LangChain than the oldest that is supported."""
+    if find_spec("langchain_anthropic") is None:
+        return ()
+    from spanhook.cli.conformance import langchain_anthropic
+
+    return langchain_anthropic.SUBJECTS
+
 
 HERE: tuple[Subject, ...] = (*langchain_core.SUBJECTS, *langgraph.SUBJECTS)
-OVER_HTTP: tuple[Subject, ...] = (*openai.SUBJECTS, *langchain_openai.SUBJECTS)
-SUBJECTS: tuple[Subject, ...] = (*HERE, *OVER_HTTP)
+OVER_HTTP: tuple[Subject, ...] = (
+    *openai.SUBJECTS,
+    *langchain_openai.SUBJECTS,
+    *anthropic.SUBJECTS,
+    *_over_anthropic(),
+)
+SUBJECTS: tuple[Subject, ...] = (*HERE, *OVER_HTTP, *own_code.SUBJECTS)
 
 CASES = [(subject, way) for subject in SUBJECTS for way in subject.ways]
 BOUND_CASES = [(subject, way) for subject in SUBJECTS for way in subject.bind]

@@ -5,9 +5,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from spanhook.instrument import INSTRUMENTORS, instrumentor
-from spanhook.instrument.wrapping import static
-from spanhook.shape import Outlet, Point, Signal
+from spanhook.instrument import INSTRUMENTORS, instrumentor_of
+from spanhook.instrument._wrapping import static
+from spanhook.model import Outlet, Point, Signal
 
 
 @dataclass(frozen=True)
@@ -26,7 +26,7 @@ class Place:
 
 def _places() -> Iterator[Place]:
     for library in INSTRUMENTORS:
-        for entry in instrumentor(library).table:
+        for entry in instrumentor_of(library).table:
             if isinstance(entry, Outlet) and not entry.around:
                 continue  # bound while hooks want it
             owner: Any = importlib.import_module(entry.module)

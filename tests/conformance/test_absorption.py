@@ -20,11 +20,11 @@ from openai import APIError, DefaultAsyncHttpxClient, DefaultHttpxClient, OpenAI
 from pydantic import BaseModel
 
 from spanhook import Hooks, Operation, Reject
-from spanhook.conformance.langchain_core import ScriptedChat
-from spanhook.conformance.loops import run
-from spanhook.conformance.openai_server import OpenAIServer, Reply, Tokens
-from spanhook.conformance.openai_ways import sync_client
-from spanhook.conformance.subject import Body
+from spanhook.cli.conformance.langchain_core import ScriptedChat
+from spanhook.cli.conformance.loops import run
+from spanhook.cli.conformance.openai_server import OpenAIServer, Reply, Tokens
+from spanhook.cli.conformance.openai_ways import sync_client
+from spanhook.cli.conformance.subject import Body
 from spanhook.testing import Recorder, recorder
 
 HUNDRED = Tokens(input=100, output=50)
@@ -52,7 +52,7 @@ def total(seen: Recorder) -> int:
 
 def layers(seen: Recorder) -> list[str]:
     """Whose view each operation is, in the order in which they ended."""
-    return [op._record.shape.layer.partition(".")[0] for op in seen.operations]
+    return [op._record.adapter.layer.partition(".")[0] for op in seen.operations]
 
 
 def recording() -> tuple[Hooks, list[str]]:
@@ -218,7 +218,7 @@ def test_a_retry_after_a_failed_call_belongs_to_the_same_attempt(is_streamed: bo
     with recorder() as seen, made(server, Trying) as model:
         list(model.stream("hi")) if is_streamed else model.invoke("hi")
     assert len(server.requests) == 2
-    assert [(op.status, op._record.shape.layer.partition(".")[0]) for op in seen.operations] == [
+    assert [(op.status, op._record.adapter.layer.partition(".")[0]) for op in seen.operations] == [
         ("success", "langchain")
     ]
 

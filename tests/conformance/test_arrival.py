@@ -17,9 +17,9 @@ from langgraph.store.memory import InMemoryStore
 from openai import AzureOpenAI, DefaultHttpxClient, OpenAI
 
 from spanhook import HookError, Hooks, Operation, Reject
-from spanhook.conformance.langgraph import make_graph
-from spanhook.conformance.openai_server import OpenAIServer
-from spanhook.conformance.subject import Body
+from spanhook.cli.conformance.langgraph import make_graph
+from spanhook.cli.conformance.openai_server import OpenAIServer
+from spanhook.cli.conformance.subject import Body
 from spanhook.testing import recorder
 from tests.conformance.everything import SUBJECTS
 
@@ -552,6 +552,6 @@ def test_nothing_is_read_again_where_nothing_is_rewritten(server: Loopback, monk
     def broken(*_args: Any) -> None:
         raise AssertionError("read again")
 
-    monkeypatch.setattr("spanhook.operation.check", broken)
+    monkeypatch.setattr("spanhook.model.operation.check", broken)
     with recorder(changing("llm.call", lambda op: op.request.messages.clear())):
         _model(server).invoke("hi")

@@ -17,11 +17,11 @@ from openai import OpenAI
 
 import spanhook
 from spanhook import Hooks, Reject
-from spanhook.conformance.langchain_core import ScriptedChat, ScriptedEmbeddings, ScriptedRetriever, ScriptedText
-from spanhook.conformance.langgraph import OuterStore
-from spanhook.conformance.subject import Body, settle
-from spanhook.instrument.wrapping import Wrapper
-from spanhook.shape import Point
+from spanhook.cli.conformance.langchain_core import ScriptedChat, ScriptedEmbeddings, ScriptedRetriever, ScriptedText
+from spanhook.cli.conformance.langgraph import OuterStore
+from spanhook.cli.conformance.subject import Body, settle
+from spanhook.instrument._wrapping import Wrapper
+from spanhook.model import Point
 from spanhook.testing import recorder
 from tests.conformance.points import PLACES, Place, place_named
 from tests.conformance.test_denied import expect_refused, refusing

@@ -21,12 +21,12 @@ from langchain_core.outputs import ChatGeneration, ChatResult, LLMResult
 from langchain_core.tools import tool
 
 from spanhook import Hooks, Operation, Reject
-from spanhook.conformance.hearing import ENDS, ERRORS, HANDLERS, STARTS, TOKENS, Handler, listening, sorts
-from spanhook.conformance.langchain import Calls, Turns, agent
-from spanhook.conformance.langchain_core import CHAT_WAYS, SAID, SUBJECTS, ScriptedChat, SilentChat
-from spanhook.conformance.loops import run
-from spanhook.conformance.subject import Body, Subject, settle
-from spanhook.errors import internal
+from spanhook.cli.conformance.hearing import ENDS, ERRORS, HANDLERS, STARTS, TOKENS, Handler, listening, sorts
+from spanhook.cli.conformance.langchain import Calls, Turns, agent
+from spanhook.cli.conformance.langchain_core import CHAT_WAYS, SAID, SUBJECTS, ScriptedChat, SilentChat
+from spanhook.cli.conformance.loops import run
+from spanhook.cli.conformance.subject import Body, Subject, settle
+from spanhook.diagnostics import internal
 from spanhook.instrument.langchain_core import callbacks
 from spanhook.testing import recorder
 from tests.conformance.test_contract import plain, watching

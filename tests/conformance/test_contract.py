@@ -20,13 +20,13 @@ from langgraph.types import Command, interrupt
 
 import spanhook
 from spanhook import Hooks, Operation
-from spanhook.conformance.langchain import WAYS, Calls, agent, consume
-from spanhook.conformance.langchain_core import ScriptedChat
-from spanhook.conformance.langgraph import State
-from spanhook.conformance.subject import Body, Subject, settle
-from spanhook.errors import internal
-from spanhook.instrument import INSTRUMENTORS, instrumentor
-from spanhook.shape import Point, Shape
+from spanhook.cli.conformance.langchain import WAYS, Calls, agent, consume
+from spanhook.cli.conformance.langchain_core import ScriptedChat
+from spanhook.cli.conformance.langgraph import State
+from spanhook.cli.conformance.subject import Body, Subject, settle
+from spanhook.diagnostics import internal
+from spanhook.instrument import INSTRUMENTORS, instrumentor_of
+from spanhook.model import Adapter, Point
 from spanhook.testing import recorder
 from tests.conformance.everything import CASES, HERE, OVER_HTTP, named
 
@@ -250,21 +250,21 @@ def test_the_memory_store() -> None:
 # ------------------------------------------------------------------------------------------------ fault injection
 
 
-def _shapes() -> Iterator[tuple[str, str]]:
-    """Every shape of the LangChain and LangGraph tables, by where it is."""
+def _adapters() -> Iterator[tuple[str, str]]:
+    """Every adapter of the LangChain and LangGraph tables, by where it is."""
     for name in ("langchain_core", "langgraph"):
         assert name in INSTRUMENTORS
-        for entry in instrumentor(name).table:
+        for entry in instrumentor_of(name).table:
             if isinstance(entry, Point):
-                module, _, attribute = entry.shape.partition(":")
+                module, _, attribute = entry.adapter.partition(":")
                 yield module, attribute
     yield "spanhook.instrument.langgraph.handoffs", "DELEGATE"
 
 
 EXTRACTORS = [
     pytest.param(module, attribute, part.name, id=f"{attribute}-{part.name}")
-    for module, attribute in dict.fromkeys(_shapes())
-    for part in dataclasses.fields(Shape)
+    for module, attribute in dict.fromkeys(_adapters())
+    for part in dataclasses.fields(Adapter)
     if callable(getattr(getattr(importlib.import_module(module), attribute), part.name)) and part.name != "kind"
 ]
 #: What each is tried with: subjects in this process, and those over HTTP.
@@ -306,7 +306,7 @@ def test_every_extractor_may_raise(
 
 
 @pytest.mark.parametrize(
-    ("module", "attribute"), [pytest.param(*shape, id=shape[1]) for shape in dict.fromkeys(_shapes())]
+    ("module", "attribute"), [pytest.param(*adapter, id=adapter[1]) for adapter in dict.fromkeys(_adapters())]
 )
 def test_what_cannot_be_described_is_gated_all_the_same(
     module: str, attribute: str, monkeypatch: pytest.MonkeyPatch
@@ -366,7 +366,7 @@ def test_after_uninstrument_everything_is_the_object_it_was() -> None:
     def wrapped() -> dict[str, Any]:
         found: dict[str, Any] = {}
         for name in INSTRUMENTORS:
-            one = instrumentor(name)
+            one = instrumentor_of(name)
             if not one.version:
                 continue
             one.load()

@@ -17,9 +17,9 @@ from opentelemetry.trace import NoOpTracerProvider, StatusCode
 
 import spanhook
 from spanhook import Hook, Hooks, Operation, Reject
-from spanhook.conformance.langchain_core import ScriptedChat
-from spanhook.conformance.subject import Body, Subject, settle
-from spanhook.errors import internal
+from spanhook.cli.conformance.langchain_core import ScriptedChat
+from spanhook.cli.conformance.subject import Body, Subject, settle
+from spanhook.diagnostics import internal
 from spanhook.testing import recorder
 from tests.conformance.everything import BOUND_CASES, CASES, SUBJECTS, named
 from tests.conformance.tracing import ForeignProvider

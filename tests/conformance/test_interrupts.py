@@ -11,10 +11,11 @@ from typing import Any
 import pytest
 
 from spanhook import Hooks, Operation, Reject, current_operation
-from spanhook.conformance.subject import Body, Subject
-from spanhook.errors import internal
+from spanhook.cli.conformance import own_code
+from spanhook.cli.conformance.subject import Body, Subject
+from spanhook.concurrency import reaper
+from spanhook.diagnostics import internal
 from spanhook.testing import Recorder, recorder
-from spanhook.threads import reaper
 from tests.conformance.everything import HERE, SUBJECTS
 from tests.interrupts import Interrupts
 from tests.stub import Library, stubbed
@@ -54,6 +55,8 @@ WAYS = {
     "graph": ("invoke", "ainvoke", "stream", "astream"),
     "handoff": ("invoke", "ainvoke"),
     "ChatOpenAI": ("invoke", "ainvoke"),
+    "own model": ("with, result_of", "async with, aresult_of", "acall", "stream of a block", "stream handed out"),
+    "own model, bare": ("with", "async with"),
 }
 
 
@@ -260,6 +263,17 @@ def test_in_spanhook(way: str, hooked: bool) -> None:
     guard = Guard(hooked)
     with stubbed(guard.hooks) as (library, seen):
         made, wrong = Fuzz(lambda: STUB[way](library), seen, guard).sweep(places=25)
+    assert wrong == {}
+    assert made > 20
+
+
+@pytest.mark.parametrize("hooked", [True, False], ids=["hooks", "no hooks"])
+@pytest.mark.parametrize(("subject", "way"), rows(own_code.SUBJECTS))
+def test_in_blocks_of_own_code(subject: Subject, way: str, hooked: bool) -> None:
+    guard = Guard(hooked)
+    thing = subject.make(Body())
+    with recorder(guard.hooks, only=()) as seen:
+        made, wrong = Fuzz(lambda: subject.ways[way](thing), seen, guard).sweep(places=25)
     assert wrong == {}
     assert made > 20
 

@@ -11,10 +11,10 @@ from langchain_core.runnables import RunnableLambda
 
 import spanhook
 from spanhook import Hook, Operation, Reject
-from spanhook.conformance.langgraph import GIVEN
-from spanhook.conformance.subject import Body, Subject, settle
-from spanhook.instrument.family import descendants
-from spanhook.shape import Point
+from spanhook.cli.conformance.langgraph import GIVEN
+from spanhook.cli.conformance.subject import Body, Subject, settle
+from spanhook.instrument._family import descendants
+from spanhook.model import Point
 from spanhook.testing import recorder
 from tests.conformance.everything import BOUND_CASES, SUBJECTS, named
 from tests.conformance.points import PLACES, Place, place_named

@@ -13,15 +13,15 @@ from opentelemetry.exporter.otlp.proto.common.metrics_encoder import encode_metr
 from opentelemetry.exporter.otlp.proto.common.trace_encoder import encode_spans
 
 from spanhook import Hooks, Operation
-from spanhook.conformance.langchain_core import CHAT_WAYS, ScriptedChat
-from spanhook.conformance.langgraph import State
-from spanhook.conformance.openai_server import OpenAIServer, Reply, Tokens
-from spanhook.conformance.openai_ways import WAYS, Way, named
-from spanhook.conformance.subject import Body, settle
-from spanhook.errors import internal
-from spanhook.foreign import usage_of
+from spanhook.cli.conformance.langchain_core import CHAT_WAYS, ScriptedChat
+from spanhook.cli.conformance.langgraph import State
+from spanhook.cli.conformance.openai_server import OpenAIServer, Reply, Tokens
+from spanhook.cli.conformance.openai_ways import WAYS, Way, named
+from spanhook.cli.conformance.subject import Body, settle
+from spanhook.diagnostics import internal
+from spanhook.engine.foreign import usage_of
+from spanhook.model import MOST_TOKENS, Usage
 from spanhook.testing import Recorder, recorder
-from spanhook.usage import MOST_TOKENS, Usage
 from tests.conformance.test_usage import by_bucket, run_events, total
 
 COUNTED: dict[str, tuple[Any, int]] = {
@@ -263,7 +263,7 @@ def test_an_error_in_accounting_stays_inside(monkeypatch: pytest.MonkeyPatch) ->
     before = counted("accounting")
     with recorder(hooks):
         internal.fatal = False
-        monkeypatch.setattr("spanhook.accounting.counts", None)
+        monkeypatch.setattr("spanhook.telemetry.accounting.counts", None)
         for way in ("invoke", "ainvoke", "stream", "astream"):
             settle(CHAT_WAYS[way](ScriptedChat(body=Body())))
     assert counted("accounting") > before

@@ -11,8 +11,8 @@ import pytest
 
 import spanhook
 from spanhook import Hooks, Operation, Reject
-from spanhook.conformance import langchain_core, langgraph
-from spanhook.conformance.subject import Body, settle
+from spanhook.cli.conformance import langchain_core, langgraph
+from spanhook.cli.conformance.subject import Body, settle
 
 SUBJECTS = (*langchain_core.SUBJECTS, *langgraph.SUBJECTS)
 
@@ -98,8 +98,8 @@ def test_in_a_child_forked_while_a_hook_runs() -> None:
 import threading
 import spanhook
 from spanhook import Hooks
-from spanhook.conformance.subject import Body
-from spanhook.conformance.langchain_core import SUBJECTS
+from spanhook.cli.conformance.subject import Body
+from spanhook.cli.conformance.langchain_core import SUBJECTS
 from tests.conformance.test_processes import hooks, in_fork, refused
 
 slow, inside, go = Hooks(), threading.Event(), threading.Event()
@@ -137,9 +137,9 @@ def test_an_http_client_of_its_own_in_a_forked_child() -> None:
         """
 import httpx, os
 import spanhook
-from spanhook.instrument.engine import Bindings
+from spanhook.instrument.instrumentor import Bindings
 from tests.conformance.test_processes import in_fork
-from spanhook.conformance.openai_server import OpenAIServer
+from spanhook.cli.conformance.openai_server import OpenAIServer
 from tests.stub import TABLE, Library
 
 clients = spanhook.per_loop(lambda: httpx.AsyncClient(verify=False))
@@ -219,8 +219,8 @@ def last():
 atexit.register(last)  # registered first, so it runs last
 import spanhook
 from tests.conformance.test_processes import hooks
-from spanhook.conformance.subject import Body
-from spanhook.conformance.langchain_core import SUBJECTS
+from spanhook.cli.conformance.subject import Body
+from spanhook.cli.conformance.langchain_core import SUBJECTS
 spanhook.instrument(hooks)
 try:
     SUBJECTS[3].make(Body()).invoke({"query": "x"})
@@ -247,7 +247,7 @@ def last():
 
 atexit.register(last)
 import spanhook
-from spanhook.instrument.engine import Bindings
+from spanhook.instrument.instrumentor import Bindings
 from tests.stub import TABLE, Library
 library = Library()
 hooks = spanhook.Hooks()
@@ -268,7 +268,7 @@ def test_a_hung_hook_does_not_keep_the_process_from_ending() -> None:
         """
 import threading
 import spanhook
-from spanhook.instrument.engine import Bindings
+from spanhook.instrument.instrumentor import Bindings
 from tests.stub import TABLE, Library
 hooks = spanhook.Hooks()
 
@@ -293,7 +293,7 @@ def test_ctrl_c_while_an_async_hook_runs() -> None:
         """
 import asyncio, os, signal, sys
 import spanhook
-from spanhook.instrument.engine import Bindings
+from spanhook.instrument.instrumentor import Bindings
 from tests.stub import TABLE, Library
 signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell has its background jobs ignore it
 hooks = spanhook.Hooks()

@@ -17,9 +17,9 @@ from langgraph.prebuilt import ToolNode
 from langgraph.types import RetryPolicy
 
 from spanhook import Hooks, Operation, Reject
-from spanhook.conformance.langchain import WAYS, Calls, Turns, agent, consume
-from spanhook.conformance.langchain_core import ScriptedChat
-from spanhook.conformance.subject import Body, settle
+from spanhook.cli.conformance.langchain import WAYS, Calls, Turns, agent, consume
+from spanhook.cli.conformance.langchain_core import ScriptedChat
+from spanhook.cli.conformance.subject import Body, settle
 from spanhook.testing import Recorder, recorder
 
 

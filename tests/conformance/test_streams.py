@@ -19,11 +19,11 @@ from opentelemetry import context as otel_context
 from opentelemetry import trace
 
 from spanhook import Hooks, Operation, Reject, current_operation
-from spanhook.conformance.langchain_core import ScriptedChat, ScriptedText
-from spanhook.conformance.langgraph import make_graph
-from spanhook.conformance.subject import Body
+from spanhook.cli.conformance.langchain_core import ScriptedChat, ScriptedText
+from spanhook.cli.conformance.langgraph import make_graph
+from spanhook.cli.conformance.subject import Body
+from spanhook.concurrency import reaper
 from spanhook.testing import Recorder, recorder
-from spanhook.threads import reaper
 from tests.conformance.tracing import parent_id, span_id
 
 

@@ -9,7 +9,7 @@ import openai
 import pytest
 
 from spanhook import Hooks, Operation, Reject, Settings
-from spanhook.conformance.subject import Body, Subject, settle
+from spanhook.cli.conformance.subject import Body, Subject, settle
 from spanhook.testing import recorder
 from tests.conformance.everything import HERE as SUBJECTS
 

@@ -15,11 +15,10 @@ import trio
 import trio.lowlevel
 
 from spanhook import Hooks, Operation, Reject
-from spanhook.async_library import is_cancellation, running, running_loop
-from spanhook.conformance.openai_server import OpenAIServer, Reply
-from spanhook.conformance.openai_ways import CHAT, WAYS, Way, async_client, collected, named
+from spanhook.cli.conformance.openai_server import OpenAIServer, Reply
+from spanhook.cli.conformance.openai_ways import CHAT, WAYS, Way, async_client, collected, named
+from spanhook.concurrency import is_cancellation, reaper, running, running_loop
 from spanhook.testing import Recorder, recorder
-from spanhook.threads import reaper
 
 Next = Callable[[], Awaitable[Any]]
 LONG = 30.0

@@ -11,9 +11,9 @@ from langgraph.graph import START, StateGraph
 from langgraph.types import Command
 
 from spanhook import Hooks, Operation, SealedError, current_operation
-from spanhook.conformance.langchain import WAYS, Calls, agent, consume
-from spanhook.conformance.langchain_core import ScriptedChat
-from spanhook.conformance.subject import Body, Subject, settle
+from spanhook.cli.conformance.langchain import WAYS, Calls, agent, consume
+from spanhook.cli.conformance.langchain_core import ScriptedChat
+from spanhook.cli.conformance.subject import Body, Subject, settle
 from spanhook.testing import recorder
 from tests.conformance.everything import CASES, named
 from tests.conformance.test_contract import FAILING, MALFORMED, outcome, plain

@@ -16,9 +16,9 @@ from langgraph.graph import START, StateGraph
 from opentelemetry.sdk.trace.sampling import ALWAYS_OFF, ALWAYS_ON, ParentBased, Sampler, TraceIdRatioBased
 
 from spanhook import Hooks, Operation
-from spanhook.conformance.langchain import WAYS, Calls, agent, consume
-from spanhook.conformance.langchain_core import CHAT_WAYS, TEXT_WAYS, ScriptedChat, ScriptedText
-from spanhook.conformance.subject import Body, settle
+from spanhook.cli.conformance.langchain import WAYS, Calls, agent, consume
+from spanhook.cli.conformance.langchain_core import CHAT_WAYS, TEXT_WAYS, ScriptedChat, ScriptedText
+from spanhook.cli.conformance.subject import Body, settle
 from spanhook.testing import Recorder, recorder
 from tests.conformance.everything import HERE
 from tests.conformance.test_denied import often
@@ -270,8 +270,8 @@ FORKED = """
 import json
 import spanhook
 from opentelemetry.sdk.metrics import MeterProvider
-from spanhook.conformance.langchain import Calls, agent, consume
-from tests.test_metrics import in_a_fork, reader, tokens
+from spanhook.cli.conformance.langchain import Calls, agent, consume
+from tests.telemetry.test_metrics import in_a_fork, reader, tokens
 
 def counted(delta):
     metric_reader = reader(delta=delta)
@@ -291,7 +291,7 @@ print(json.dumps([in_a_fork(counted, delta) for delta in (False, True)]))
 
 
 def test_over_forked_workers() -> None:
-    from tests.test_metrics import run_apart
+    from tests.telemetry.test_metrics import run_apart
 
     assert run_apart(FORKED) == [[102, 102, 204, 306]] * 2
 

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from spanhook import semconv
-from spanhook.usage import NANO
+from spanhook.model import NANO
 from tests.e2e.backends import Prometheus, Sample
 from tests.e2e.stack import Stack
 

@@ -30,4 +30,4 @@ def test_a_gate_that_fails_open_is_told_to_the_webhook(tmp_path: Path) -> None:
 
         until(lambda: hooks() == wanted, f"alert about {wanted}", 90)
         annotations = next(one["annotations"] for one in told if one["labels"]["alertname"] == "SpanhookGateFailedOpen")
-        assert annotations["runbook_url"].endswith("docs/runbook.md#gate-failed-open")
+        assert annotations["runbook"] == "docs/runbook.md#gate-failed-open"

@@ -28,6 +28,7 @@ TRACEQL = [query for query in QUERIES if query.source == "tempo"]
 
 #: Queries that find nothing behind a load that lost nothing, and why.
 EMPTY = {
+    "agents/Libraries that are not bound": "none is installed beside those that are; test_unbound.py has some",
     "agents/Models, now and before/B": "nothing ran in the hour before",
     "agents/Models, now and before/C": "nothing ran in the hour before",
     "agents/Tools, now and before/B": "nothing ran in the hour before",

@@ -25,6 +25,7 @@ QUERIES = {str(query): query for query in queries()}
 
 #: Tables of which a load that lost nothing, and was quick, fills no row; queries for the hour before.
 EMPTY = {
+    "agents/Libraries that are not bound",  # none is installed beside those that are
     "tools/Slow executions",
     "pipeline/Errors in spanhook, by place",
 }

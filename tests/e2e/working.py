@@ -8,7 +8,7 @@ import select
 import sys
 import time
 
-from spanhook.demo import agent
+from spanhook.cli.demo import agent
 
 PACE_SECONDS = 0.05
 

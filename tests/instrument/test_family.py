@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from spanhook import Hooks, Reject
-from spanhook.instrument.engine import Bindings
-from spanhook.shape import Point
+from spanhook.instrument.instrumentor import Bindings
+from spanhook.model import Point
 from spanhook.testing import recorder
 from tests.instrument.test_wrapping import refusing
 
@@ -130,7 +130,7 @@ MAKES: list[Callable[[], type[Any]]] = [
 def bindings() -> Bindings:
     return Bindings(
         [
-            Point(module=__name__, name=f"Base.{name}", shape="tests.stub:WHOLE", overrides=True)
+            Point(module=__name__, name=f"Base.{name}", adapter="tests.stub:WHOLE", overrides=True)
             for name in ("other", "plain")
         ]
     )
@@ -209,8 +209,8 @@ def test_a_point_that_cannot_be_wrapped_keeps_the_others_from_nothing() -> None:
     cls = own()
     engine = Bindings(
         [
-            Point(module=__name__, name="Base.plain", shape="tests.stub:WHOLE", overrides=True),
-            Point(module=__name__, name="int.bit_length", shape="tests.stub:WHOLE", overrides=True),
+            Point(module=__name__, name="Base.plain", adapter="tests.stub:WHOLE", overrides=True),
+            Point(module=__name__, name="int.bit_length", adapter="tests.stub:WHOLE", overrides=True),
         ]
     )
     with recorder(refusing(), only=()):

@@ -5,14 +5,15 @@ import sys
 
 import pytest
 
-from spanhook.instrument import INSTRUMENTORS, instrumentor
+from spanhook.instrument import INSTRUMENTORS, instrumentor_of
 
 MODULES = [
     (library, module)
     for library in INSTRUMENTORS
-    for module in dict.fromkeys(entry.module for entry in instrumentor(library).table)
+    for module in dict.fromkeys(entry.module for entry in instrumentor_of(library).table)
 ]
 FIRST = {
+    "anthropic._base_client",
     "langchain_core.language_models.chat_models",
     "langchain_core.tools.base",
     "langgraph.pregel.main",
@@ -30,8 +31,8 @@ logging.getLogger("spanhook").addHandler(handler)
 
 import spanhook
 from spanhook import Hooks, Reject
-from spanhook.errors import internal
-from spanhook.instrument import instrumentor
+from spanhook.diagnostics import internal
+from spanhook.instrument import instrumentor_of
 
 internal.fatal = True
 hooks = Hooks()
@@ -49,12 +50,12 @@ library, module, *rest = sys.argv[1:]
 importlib.import_module(module)
 for other in rest:
     importlib.import_module(other)
-states = instrumentor(library).required_states()
+states = instrumentor_of(library).required_states()
 assert all(state == "bound" for _, state in states), states
 assert not heard, heard
 
-from spanhook.conformance import langchain_core, langgraph, openai
-from spanhook.conformance.subject import Body
+from spanhook.cli.conformance import anthropic, langchain_core, langgraph, openai
+from spanhook.cli.conformance.subject import Body
 
 for subjects in (langchain_core.SUBJECTS, langgraph.SUBJECTS):
     for subject in subjects:

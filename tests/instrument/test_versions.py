@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from spanhook.instrument import versions
-from spanhook.instrument.versions import version
+from spanhook.instrument import _versions
+from spanhook.instrument._versions import version
 
 NAME = "spanhook-stand-in"
 LONG_AGO = 1_700_000_000
@@ -29,7 +29,7 @@ class Asked:
 def asked(monkeypatch: pytest.MonkeyPatch) -> Asked:
     counting = Asked()
     monkeypatch.setattr(metadata, "version", counting)
-    monkeypatch.setattr(versions, "_read", None)
+    monkeypatch.setattr(_versions, "_read", None)
     return counting
 
 

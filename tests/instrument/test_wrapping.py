@@ -14,8 +14,8 @@ from typing import Any
 import pytest
 
 from spanhook import Hooks, Operation, Reject
-from spanhook.instrument.engine import Bindings
-from spanhook.shape import Point
+from spanhook.instrument.instrumentor import Bindings
+from spanhook.model import Point
 from spanhook.testing import Recorder, recorder
 
 Answer = tuple[Any, ...]
@@ -53,13 +53,17 @@ class Base:
 
 NAMES = ("plain", "coroutine", "generator", "agenerator")
 MODES = dict(zip(NAMES, ("sync", "async", "stream", "astream"), strict=True))
-SHAPES = {name: "STREAM" if "generator" in name else "WHOLE" for name in NAMES}
+ADAPTERS = {name: "STREAM" if "generator" in name else "WHOLE" for name in NAMES}
 
 
 def table() -> list[Point]:
     return [
         Point(
-            module=__name__, name=f"Base.{name}", shape=f"tests.stub:{SHAPES[name]}", mode=MODES[name], overrides=True
+            module=__name__,
+            name=f"Base.{name}",
+            adapter=f"tests.stub:{ADAPTERS[name]}",
+            mode=MODES[name],
+            overrides=True,
         )
         for name in NAMES
     ]
@@ -217,7 +221,7 @@ def test_signatures_of_every_sort() -> None:
     ]
     for function in functions:
         setattr(module, function.__name__, function)
-    from spanhook.instrument.wrapping import Binding
+    from spanhook.instrument._wrapping import Binding
 
     got: list[Any] = []
 

@@ -263,7 +263,7 @@ spanhook.instrument(
     logger_provider=LoggerProvider(),
     settings=Settings(mode="off", steps=True, stream_usage=True, trust_baggage=True, content="SPAN_ONLY"),
 )
-spanhook.instrument(settings=Settings(strict=True, allow={"anthropic", "mcp"}))
+spanhook.instrument(settings=Settings(strict=True, allow={"cohere", "mcp"}))
 spanhook.uninstrument()
 assert_type(Settings().mode, Literal["enforce", "off"])
 assert_type(spanhook.__version__, str)

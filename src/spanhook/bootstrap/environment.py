@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from typing import get_args
 
 from spanhook.errors import ConfigurationError
-from spanhook.loading import is_path
+from spanhook.gating import is_path
 from spanhook.settings import Mode, Settings
 
 HOOKS = "SPANHOOK_HOOKS"

@@ -1,12 +1,14 @@
 """Agent libraries and provider SDKs that spanhook knows of and does not bind: what they are called, what bypasses it.
 
 A library that gets an instrumentor leaves this table. Not in it: what makes all its calls through another library that
-is in it or bound, such as langchain-anthropic, deepagents, instructor or Aegra. Names of modules, distributions and
+is in it or bound, such as langchain-groq, deepagents, instructor or Aegra. Names of modules, distributions and
 scopes are those of the packages' own source.
 """
 
 from dataclasses import dataclass
 from typing import Final
+
+from spanhook.instrument.declarations import Tracing
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,21 +30,6 @@ TOOL_CALLS: Final = Bypass("tool calls made with it directly", direct=True)
 TOOLS: Final = Bypass("its tools")
 AGENTS: Final = Bypass("its agents and tools")
 ALL: Final = Bypass("its agents, tools and model calls")
-
-
-@dataclass(frozen=True, slots=True)
-class Tracing:
-    """How a library traces itself.
-
-    Attributes:
-        scopes: Instrumentation scopes of its OpenTelemetry spans; none where its traces are its own.
-        when: Under which circumstances.
-        swallows: Whether it makes the call whatever the start of its span raises.
-    """
-
-    scopes: tuple[str, ...]
-    when: str
-    swallows: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,12 +70,6 @@ BEDROCK: Final = Known("botocore", MODELS, modules=(), use="used for Bedrock", s
 
 _PROVIDERS = (
     Known("ai21", MODELS),
-    Known(
-        "anthropic",
-        MODELS,
-        # clients of a platform have its name behind that scope
-        tracing=Tracing(("com.anthropic.sdk.python",), "unless ANTHROPIC_OPEN_TELEMETRY=false", swallows=True),
-    ),
     Known(
         "azure.ai.inference",
         MODELS,
@@ -213,8 +194,3 @@ _AGENTS = (
 )
 
 KNOWN: Final = tuple(sorted((*_PROVIDERS, *_AGENTS), key=lambda known: known.library))
-
-SWALLOWING: Final = frozenset(
-    scope for known in KNOWN if known.tracing is not None and known.tracing.swallows for scope in known.tracing.scopes
-) | {"openinference.instrumentation.openai", "openinference.instrumentation.langchain"}
-"""Scopes of those who make a call without a span where its start raises, instrumentations of others among them."""

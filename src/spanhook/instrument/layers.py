@@ -1,4 +1,4 @@
-"""Names of layers: whose view of an operation a shape is. Written once, for those that are transports of others."""
+"""Names of layers: whose view of an operation an adapter is. Written once, for those that are transports of others."""
 
 from typing import Final
 
@@ -11,3 +11,4 @@ LANGCHAIN_LLM_INVOKE: Final = "langchain.llm.invoke"
 LANGCHAIN_TOOL_INVOKE: Final = "langchain.tool.invoke"
 LANGCHAIN_EMBEDDINGS: Final = "langchain.embeddings"
 OPENAI: Final = "openai"
+ANTHROPIC: Final = "anthropic"

@@ -3,7 +3,7 @@
 They know nothing of telemetry or clocks otherwise.
 """
 
-from spanhook.clock import clock
+from spanhook.model import clock
 from spanhook.settings import Settings
 from spanhook.telemetry import telemetry
 

@@ -10,11 +10,12 @@ from importlib.machinery import ModuleSpec
 from types import ModuleType
 from typing import Any
 
-from spanhook.errors import ConfigurationError, log
-from spanhook.instrument import INSTRUMENTORS, instrumentor
+from spanhook.diagnostics import log
+from spanhook.errors import ConfigurationError
+from spanhook.instrument._versions import version as installed
+from spanhook.instrument.declarations import INSTRUMENTORS, Declaration
+from spanhook.instrument.instrumentors import instrumentor_of
 from spanhook.instrument.known import KNOWN, Bypass, Known
-from spanhook.instrument.versions import requirement
-from spanhook.instrument.versions import version as installed
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,19 +66,25 @@ class Unbound:
 
 def libraries() -> tuple[Known, ...]:
     """Every library that spanhook knows, bound or not."""
-    return _libraries(tuple(INSTRUMENTORS.items()))
+    return _libraries(tuple(INSTRUMENTORS.values()))
 
 
 @lru_cache(maxsize=8)
-def _libraries(instrumentors: tuple[tuple[str, str], ...]) -> tuple[Known, ...]:
-    bound = dict(instrumentors)
-    return (*map(_known, bound), *(known for known in KNOWN if known.library not in bound))
+def _libraries(declared: tuple[Declaration, ...]) -> tuple[Known, ...]:
+    bound = {one.library for one in declared}
+    return (*map(_known, declared), *(known for known in KNOWN if known.library not in bound))
 
 
-def _known(name: str) -> Known:
-    found = instrumentor(name)
-    modules = tuple(dict.fromkeys(entry.module for entry in found.table))
-    return Known(name, Bypass("its calls"), (requirement(found.requirement).name,), modules)
+def _known(declared: Declaration) -> Known:
+    modules = tuple(dict.fromkeys(entry.module for entry in instrumentor_of(declared.library).table))
+    return Known(declared.library, Bypass("its calls"), (declared.distribution,), modules, tracing=declared.tracing)
+
+
+def swallowers() -> set[str]:
+    """Scopes of libraries, and of instrumentations of them, that make a call though its span's start raises."""
+    tracing = [one.tracing for one in (*INSTRUMENTORS.values(), *KNOWN) if one.tracing is not None]
+    own = {scope for one in tracing if one.swallows for scope in one.scopes}
+    return own.union(*(one.swallowing for one in INSTRUMENTORS.values()))
 
 
 def named(given: Iterable[str]) -> frozenset[str]:
@@ -102,7 +109,7 @@ def named(given: Iterable[str]) -> frozenset[str]:
 
 def is_bound(known: Known) -> bool:
     """Whether it is one that spanhook binds, and it has."""
-    return known.library in INSTRUMENTORS and instrumentor(known.library).is_instrumented_by_opentelemetry
+    return known.library in INSTRUMENTORS and instrumentor_of(known.library).is_instrumented_by_opentelemetry
 
 
 def imported(known: Known) -> bool:

@@ -13,12 +13,13 @@ from typing import Any
 
 import wrapt
 
-from spanhook.errors import RequirementError, UnboundError, internal, log
-from spanhook.instrument.engine import Bindings
+from spanhook.diagnostics import internal, log
+from spanhook.errors import RequirementError, UnboundError
+from spanhook.instrument._refusing import Refusal, Refusals
+from spanhook.instrument.instrumentor import Bindings
 from spanhook.instrument.known import BEDROCK, Known
-from spanhook.instrument.refusing import Refusal, Refusals
 from spanhook.instrument.unbound import Unbound, imported, is_bound, is_of, libraries, spec_of, version
-from spanhook.shape import Args, Kwargs, Signal
+from spanhook.model import Args, Kwargs, Signal
 
 _BEDROCK_SERVICES = frozenset({"bedrock-runtime", "bedrock-agent-runtime", "bedrock-agentcore"})
 """Services of AWS by which models and agents are called."""

@@ -3,13 +3,14 @@
 
 It may be another Python than the one that spanhook is installed for, and older, so this file is plain.
 """
+# pyright: reportUnknownMemberType=false, reportUnknownVariableType=false, reportUnknownArgumentType=false
 
 import os
 import sys
 
 HERE = os.path.dirname(os.path.abspath(__file__))
-#: What spanhook gates. A Python that has none of it, and no spanhook either, is some tool: there is nothing to gate.
-LIBRARIES = ("langchain_core", "langgraph", "openai")
+#: Says what spanhook gates, and imports nothing.
+DECLARATIONS = os.path.join(os.path.dirname(os.path.dirname(HERE)), "instrument", "declarations.py")
 
 
 def has(name: str) -> bool:
@@ -19,6 +20,18 @@ def has(name: str) -> bool:
         return find_spec(name) is not None
     except Exception:
         return False
+
+
+def gated() -> bool:
+    """Whether a library is here that spanhook gates. A Python that has none, and no spanhook either, is some tool."""
+    found = {}
+    with open(DECLARATIONS, encoding="utf-8") as source:
+        text = source.read()
+    try:
+        exec(compile(text, DECLARATIONS, "exec"), found)  # noqa: S102 - a file of ours
+    except SyntaxError:
+        return False  # too old a Python for any of them
+    return any(has(one.module) for one in found["INSTRUMENTORS"].values())
 
 
 def forget() -> None:
@@ -40,8 +53,12 @@ def tracks_resources() -> bool:
 
 def start() -> None:
     if not has("spanhook"):
-        if any(has(library) for library in LIBRARIES):
-            stop("has no spanhook, so what it runs would not be gated; install it there")
+        try:
+            refused = "has no spanhook, so what it runs would not be gated; install it there" if gated() else ""
+        except Exception as error:
+            refused = "has no spanhook, and cannot tell what it would gate: " + type(error).__name__ + ": " + str(error)
+        if refused:
+            stop(refused)
         return
     try:
         from spanhook.bootstrap import start

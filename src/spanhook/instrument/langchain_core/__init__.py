@@ -5,9 +5,9 @@ class from elsewhere has. Methods that LangChain compares by identity (``_stream
 ``bind_tools``) are left alone.
 """
 
-from spanhook.instrument.engine import Instrumentor
+from spanhook.instrument.instrumentor import Instrumentor
 from spanhook.instrument.langchain_core.control import control
-from spanhook.shape import Outlet, Point
+from spanhook.model import Outlet, Point
 
 _HERE = "spanhook.instrument.langchain_core"
 _CHAT = "langchain_core.language_models.chat_models"
@@ -18,22 +18,26 @@ _CALLBACKS = "langchain_core.callbacks.manager"
 _EMBEDDINGS = "langchain_core.embeddings.embeddings"
 
 
-def _own(module: str, name: str, shape: str, mode: str = "sync") -> Point:
+def _own(module: str, name: str, adapter: str, mode: str = "sync") -> Point:
     """The method of classes that have their own; LangChain's end in other points."""
     return Point(
-        module=module, name=name, shape=f"{_HERE}.invoked:{shape}", mode=mode, overrides=True, outside="langchain_core"
+        module=module,
+        name=name,
+        adapter=f"{_HERE}.invoked:{adapter}",
+        mode=mode,
+        overrides=True,
+        outside="langchain_core",
     )
 
 
-def _point(module: str, name: str, shape: str, mode: str = "sync", *, optional: bool = False) -> Point:
-    return Point(module=module, name=name, shape=f"{_HERE}.{shape}", mode=mode, overrides=True, optional=optional)
+def _point(module: str, name: str, adapter: str, mode: str = "sync", *, optional: bool = False) -> Point:
+    return Point(module=module, name=name, adapter=f"{_HERE}.{adapter}", mode=mode, overrides=True, optional=optional)
 
 
 class LangChainInstrumentor(Instrumentor):
     """Points of ``langchain-core``, on which LangChain and its integrations are built."""
 
     library = "langchain_core"
-    requirement = "langchain-core >= 1.0, < 2"
     kinds = frozenset(("llm.call", "tool.execute", "retrieval.query", "embeddings.create", "agent.delegate"))
     control = staticmethod(control)
     table = (
@@ -66,14 +70,14 @@ class LangChainInstrumentor(Instrumentor):
             name="handle_event",
             wanted=f"{_HERE}.wanted:ends",
             hold=f"{_HERE}.callbacks:hold",
-            around="spanhook.absorption:called_back",
+            around="spanhook.engine:called_back",
         ),
         Outlet(
             module=_CALLBACKS,
             name="ahandle_event",
             wanted=f"{_HERE}.wanted:ends",
             hold=f"{_HERE}.callbacks:ahold",
-            around="spanhook.absorption:acalled_back",
+            around="spanhook.engine:acalled_back",
             is_async=True,
         ),
     )

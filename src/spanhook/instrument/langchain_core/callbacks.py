@@ -16,12 +16,11 @@ from langchain_core.outputs import LLMResult
 from langchain_core.runnables import config  # its functions later: it may be what imports this
 
 from spanhook import semconv
-from spanhook.current import current
+from spanhook.engine import registry
+from spanhook.gating import Plan
 from spanhook.instrument.langchain_core.retelling import Telling, message_id, retold
 from spanhook.instrument.langchain_core.wanted import keep
-from spanhook.lifecycle import registry
-from spanhook.record import Record
-from spanhook.registry import Plan
+from spanhook.model import Record, current
 
 _STARTS = {
     "on_chat_model_start": "llm.call",
@@ -209,7 +208,7 @@ def _holds(tell: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, An
 def keeper_of(op: Record) -> Callbacks | None:
     """What keeps the callbacks of an operation that is under way, if hooks are to see its result."""
     plan: Plan | None = op.plan
-    if plan is None or not op.called or op.returned_ns or not op.shape.layer.startswith("langchain"):
+    if plan is None or not op.called or op.returned_ns or not op.adapter.layer.startswith("langchain"):
         return None
     for way in op.withheld or ():
         if isinstance(way, Callbacks):
@@ -217,7 +216,7 @@ def keeper_of(op: Record) -> Callbacks | None:
     parts = any(bound.concerns(op) for bound in plan.buffers)
     if op.streamed and not parts:
         return None  # it is handed out as it comes, so nothing can be decided about it any more
-    follows = op.shape.follows is not None and "agent.delegate" in registry.plans
+    follows = op.adapter.follows is not None and "agent.delegate" in registry.plans
     if not (parts or follows or any(bound.concerns(op) for bound in plan.results)):
         return None
     keeper = Callbacks(op, parts=parts)

@@ -9,13 +9,12 @@ from langchain_core.outputs import ChatGeneration, ChatResult, LLMResult
 from opentelemetry.trace import SpanKind
 
 from spanhook import semconv
-from spanhook.absorption import Carried, text_of
 from spanhook.instrument.langchain_core.chat_chunks import ChatChunks
 from spanhook.instrument.langchain_core.messages import from_message, read, rewrite, system_of, to_message, with_system
 from spanhook.instrument.langchain_core.model import describe, model_of, with_model
 from spanhook.instrument.langchain_core.results import result_mark, result_output, result_response
 from spanhook.instrument.layers import LANGCHAIN_CHAT, LANGCHAIN_CHAT_INVOKE, LANGCHAIN_CHAT_STREAM
-from spanhook.shape import Args, Attributes, Change, Kwargs, Request, Shape, first, with_first
+from spanhook.model import Adapter, Args, Attributes, Carried, Change, Kwargs, Request, first, text_of, with_first
 
 
 def chat_start(instance: Any, _args: Args, kwargs: Kwargs) -> Attributes:
@@ -156,7 +155,7 @@ def answer_chunks(_instance: Any, _args: Args, _kwargs: Kwargs, value: Any) -> I
 
 
 TAKES = frozenset(("messages", "system", "model"))
-GENERATE = Shape(
+GENERATE = Adapter(
     kind="llm.call",
     layer=LANGCHAIN_CHAT,
     span_kind=SpanKind.CLIENT,
@@ -174,7 +173,7 @@ GENERATE = Shape(
     # A model that cannot stream answers `stream` with `invoke`; an `invoke` that is overridden goes on here.
     transport_of=frozenset((LANGCHAIN_CHAT_STREAM, LANGCHAIN_CHAT_INVOKE)),
 )
-STREAM = Shape(
+STREAM = Adapter(
     kind="llm.call",
     layer=LANGCHAIN_CHAT_STREAM,
     span_kind=SpanKind.CLIENT,

@@ -7,8 +7,7 @@ from langchain_core.outputs import ChatGeneration, LLMResult
 
 from spanhook import semconv
 from spanhook.instrument.langchain_core.results import finish_reason, note, usage_of
-from spanhook.shape import Args, Attributes, Kwargs
-from spanhook.usage import Usage
+from spanhook.model import Args, Attributes, Kwargs, Usage
 
 
 class ChatChunks:

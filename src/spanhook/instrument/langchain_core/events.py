@@ -6,7 +6,6 @@ from typing import Any
 from langchain_core.messages import BaseMessage
 from opentelemetry.trace import SpanKind
 
-from spanhook.current import current_record
 from spanhook.instrument.langchain_core.callbacks import keeper_of
 from spanhook.instrument.langchain_core.chat import (
     TAKES,
@@ -21,8 +20,7 @@ from spanhook.instrument.langchain_core.chat_chunks import ChatChunks
 from spanhook.instrument.langchain_core.messages import read
 from spanhook.instrument.langchain_core.results import result_output, result_response
 from spanhook.instrument.layers import LANGCHAIN_CHAT, LANGCHAIN_CHAT_STREAM
-from spanhook.record import Record
-from spanhook.shape import Args, Kwargs, Shape, first
+from spanhook.model import Adapter, Args, Kwargs, Record, current_record, first
 
 
 def event_prompts(_instance: Any, args: Args, kwargs: Kwargs) -> Sequence[Sequence[BaseMessage]]:
@@ -84,7 +82,7 @@ def answer_events(_instance: Any, _args: Args, kwargs: Kwargs, value: Any) -> It
         yield event
 
 
-EVENTS = Shape(
+EVENTS = Adapter(
     kind="llm.call",
     layer=LANGCHAIN_CHAT_STREAM,
     span_kind=SpanKind.CLIENT,

@@ -12,11 +12,9 @@ from weakref import WeakKeyDictionary
 from langchain_core.messages import BaseMessage, ToolMessage, convert_to_messages
 
 from spanhook import semconv
-from spanhook.current import current_record
 from spanhook.instrument.langchain_core.control import PARENT
 from spanhook.instrument.langchain_core.messages import to_message
-from spanhook.record import Record
-from spanhook.shape import Args, Attributes, Following, Kwargs, Request, Shape
+from spanhook.model import Adapter, Args, Attributes, Following, Kwargs, Record, Request, current_record
 
 UNNAMED = "LangGraph"
 """What LangGraph calls graphs that were given no name."""
@@ -173,9 +171,9 @@ def delegate_answer(_handoff: Handoff, _args: Args, _kwargs: Kwargs, _value: Any
     raise TypeError("a hand-off cannot be answered, only refused")
 
 
-DELEGATE = Shape(
+DELEGATE = Adapter(
     kind="agent.delegate",
-    layer="langgraph.handoff",
+    layer="langchain.handoff",
     start=delegate_start,
     names=delegate_names,
     request=delegate_request,

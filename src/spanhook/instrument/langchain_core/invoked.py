@@ -21,8 +21,19 @@ from spanhook.instrument.layers import (
     LANGCHAIN_LLM_STREAM,
     LANGCHAIN_TOOL_INVOKE,
 )
-from spanhook.shape import Args, Attributes, Change, Following, Kwargs, Message, Request, Shape, first, with_first
-from spanhook.usage import Usage
+from spanhook.model import (
+    Adapter,
+    Args,
+    Attributes,
+    Change,
+    Following,
+    Kwargs,
+    Message,
+    Request,
+    Usage,
+    first,
+    with_first,
+)
 
 # ----------------------------------------------------------------------------------------------- models
 
@@ -59,8 +70,8 @@ def text_answer(_instance: Any, _args: Args, _kwargs: Kwargs, value: Any) -> str
     return text_of(value)
 
 
-def _invoke(stream: Shape, layer: str, **differences: Any) -> Shape:
-    """A shape for ``invoke``, which is given what ``stream`` is given."""
+def _invoke(stream: Adapter, layer: str, **differences: Any) -> Adapter:
+    """An adapter for ``invoke``, which is given what ``stream`` is given."""
     return replace(
         stream,
         layer=layer,
@@ -106,7 +117,7 @@ def _run(args: Args, kwargs: Kwargs) -> tuple[Args, Kwargs]:
 
 
 def _as_run(function: Callable[..., Any]) -> Callable[..., Any]:
-    """A function of a shape for ``run``, for ``invoke``."""
+    """A function of an adapter for ``run``, for ``invoke``."""
     return lambda instance, args, kwargs, *more: function(instance, *_run(args, kwargs), *more)
 
 

@@ -21,9 +21,8 @@ from langchain_core.messages import (
 from langchain_core.outputs import ChatResult, Generation, LLMResult
 from langchain_core.prompt_values import PromptValue
 
-from spanhook.copying import copied_model, copies
 from spanhook.instrument.langchain_core.tool_calls import block_part, blocks_for, call_parts, fields_for
-from spanhook.shape import Message
+from spanhook.model import Message, copied_model, copies
 
 copies(BaseMessage, ChatResult, Document, Generation, LLMResult, PromptValue)(copied_model)
 

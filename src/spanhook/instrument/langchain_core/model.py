@@ -1,10 +1,10 @@
 """What LangChain's chat and text models say about themselves: provider, model, parameters, server."""
 
 from typing import Any
-from urllib.parse import urlsplit
 
 from spanhook import semconv
-from spanhook.shape import Attributes, Kwargs
+from spanhook.instrument.addresses import address_of
+from spanhook.model import Attributes, Kwargs
 
 #: LangChain's own provider names (``ls_provider``) where the conventions have another.
 PROVIDERS = {
@@ -37,7 +37,6 @@ MAX_KNOWN = 1000
 _PARAMETER_KEYS = dict(_PARAMETERS)
 _providers: dict[tuple[type, str], str] = {}
 _fields: dict[type, tuple[tuple[str, ...], tuple[tuple[str, str], ...], tuple[str, ...]]] = {}
-_servers: dict[str, tuple[str, int] | None] = {}
 
 
 def provider_of(instance: Any, model: str) -> str:
@@ -95,9 +94,9 @@ def describe(instance: Any, kwargs: Kwargs) -> Attributes:
     for name in urls:
         url = fields.get(name)
         if isinstance(url, str) and url:
-            server = _server(url)
-            if server is not None:
-                attributes[semconv.SERVER_ADDRESS], attributes[semconv.SERVER_PORT] = server
+            host, port = address_of(url)
+            if host:
+                attributes[semconv.SERVER_ADDRESS], attributes[semconv.SERVER_PORT] = host, port
             break
     return attributes
 
@@ -129,13 +128,3 @@ def _fields_of(kind: type) -> tuple[tuple[str, ...], tuple[tuple[str, str], ...]
             tuple(name for name in _BASE_URLS if name in there),
         )
     return found
-
-
-def _server(url: str) -> tuple[str, int] | None:
-    if url not in _servers:
-        if len(_servers) >= MAX_KNOWN:
-            _servers.clear()
-        parts = urlsplit(url)
-        port = parts.port or (80 if parts.scheme == "http" else 443)
-        _servers[url] = (parts.hostname, port) if parts.hostname else None
-    return _servers[url]

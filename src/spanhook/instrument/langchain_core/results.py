@@ -5,8 +5,7 @@ from typing import Any
 
 from spanhook import semconv
 from spanhook.instrument.langchain_core.messages import to_message
-from spanhook.shape import Attributes, Message
-from spanhook.usage import MOST_TOKENS, Usage
+from spanhook.model import MOST_TOKENS, Attributes, Message, Usage
 
 
 def usage_of(reported: Any) -> Usage | None:

@@ -13,7 +13,7 @@ from langchain_core.outputs import (
 )
 
 from spanhook.instrument.langchain_core.chat import answer_chunks
-from spanhook.record import Record
+from spanhook.model import Record
 
 Telling = tuple[str, str, tuple[Any, ...], dict[str, Any]]
 """An event, which handlers ignore it, and what it is told with."""

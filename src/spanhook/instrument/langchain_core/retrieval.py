@@ -6,10 +6,9 @@ from langchain_core.documents import Document
 from opentelemetry.trace import SpanKind
 
 from spanhook import semconv
-from spanhook.absorption import Carried
 from spanhook.instrument.langchain_core.model import PROVIDERS, model_of
 from spanhook.instrument.layers import LANGCHAIN_EMBEDDINGS
-from spanhook.shape import Args, Attributes, Kwargs, Message, Request, Shape, first
+from spanhook.model import Adapter, Args, Attributes, Carried, Kwargs, Message, Request, first
 
 
 def retrieval_start(instance: Any, _args: Args, _kwargs: Kwargs) -> Attributes:
@@ -58,7 +57,7 @@ def query_carries(_instance: Any, args: Args, kwargs: Kwargs) -> Carried:
     return [first(args, kwargs, "text")]
 
 
-RETRIEVAL = Shape(
+RETRIEVAL = Adapter(
     kind="retrieval.query",
     layer="langchain.retriever",
     span_kind=SpanKind.CLIENT,
@@ -67,7 +66,7 @@ RETRIEVAL = Shape(
     output=retrieval_output,
     answer=retrieval_answer,
 )
-DOCUMENTS = Shape(
+DOCUMENTS = Adapter(
     kind="embeddings.create",
     layer=LANGCHAIN_EMBEDDINGS,
     span_kind=SpanKind.CLIENT,
@@ -77,7 +76,7 @@ DOCUMENTS = Shape(
     carries=documents_carry,
     transport_of=frozenset((LANGCHAIN_EMBEDDINGS,)),  # `embed_query` and the async methods call the others
 )
-QUERY = Shape(
+QUERY = Adapter(
     kind="embeddings.create",
     layer=LANGCHAIN_EMBEDDINGS,
     span_kind=SpanKind.CLIENT,

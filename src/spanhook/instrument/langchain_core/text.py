@@ -7,12 +7,22 @@ from langchain_core.outputs import Generation, LLMResult
 from opentelemetry.trace import SpanKind
 
 from spanhook import semconv
-from spanhook.absorption import Carried
 from spanhook.instrument.langchain_core.model import describe, model_of, with_model
 from spanhook.instrument.langchain_core.results import result_output, result_response
 from spanhook.instrument.layers import LANGCHAIN_LLM, LANGCHAIN_LLM_INVOKE, LANGCHAIN_LLM_STREAM
-from spanhook.shape import Args, Attributes, Change, Kwargs, Message, Request, Shape, first, with_first
-from spanhook.usage import Usage
+from spanhook.model import (
+    Adapter,
+    Args,
+    Attributes,
+    Carried,
+    Change,
+    Kwargs,
+    Message,
+    Request,
+    Usage,
+    first,
+    with_first,
+)
 
 
 def text_start(instance: Any, _args: Args, kwargs: Kwargs) -> Attributes:
@@ -122,7 +132,7 @@ def text_answer_chunks(_instance: Any, _args: Args, _kwargs: Kwargs, value: Any)
 
 
 TAKES = frozenset(("messages", "model"))
-GENERATE = Shape(
+GENERATE = Adapter(
     kind="llm.call",
     layer=LANGCHAIN_LLM,
     span_kind=SpanKind.CLIENT,
@@ -137,7 +147,7 @@ GENERATE = Shape(
     carries=text_carries,
     transport_of=frozenset((LANGCHAIN_LLM_STREAM, LANGCHAIN_LLM_INVOKE)),
 )
-STREAM = Shape(
+STREAM = Adapter(
     kind="llm.call",
     layer=LANGCHAIN_LLM_STREAM,
     span_kind=SpanKind.CLIENT,

@@ -10,7 +10,7 @@ from spanhook import semconv
 from spanhook.instrument.langchain_core.handoffs import tool_handoffs
 from spanhook.instrument.langchain_core.messages import as_content, to_message
 from spanhook.instrument.layers import LANGCHAIN_TOOL_INVOKE
-from spanhook.shape import Args, Attributes, Change, Kwargs, Message, Request, Shape, first, with_first
+from spanhook.model import Adapter, Args, Attributes, Change, Kwargs, Message, Request, first, with_first
 
 
 def tool_start(instance: Any, _args: Args, kwargs: Kwargs) -> Attributes:
@@ -111,7 +111,7 @@ def tool_output(result: Any) -> list[Message]:
     return [{"role": "tool", "parts": [{"type": "tool_call_response", "response": as_content(result)}]}]
 
 
-TOOL = Shape(
+TOOL = Adapter(
     kind="tool.execute",
     layer="langchain.tool",
     start=tool_start,

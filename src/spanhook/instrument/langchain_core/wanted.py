@@ -3,8 +3,8 @@
 from typing import Protocol
 from weakref import WeakValueDictionary
 
-from spanhook.lifecycle import registry
-from spanhook.registry import Plan
+from spanhook.engine import registry
+from spanhook.gating import Plan
 
 _KINDS = ("llm.call", "tool.execute", "retrieval.query")
 

@@ -5,9 +5,9 @@ Everything ends in ``Pregel.stream`` or its async twin: streams and every events
 through; the stream that it reads is then none of its own.
 """
 
-from spanhook.instrument.engine import Instrumentor
+from spanhook.instrument.instrumentor import Instrumentor
 from spanhook.instrument.langchain_core.control import control
-from spanhook.shape import Outlet, Point, Signal
+from spanhook.model import Outlet, Point, Signal
 
 _HERE = "spanhook.instrument.langgraph"
 _MAIN = "langgraph.pregel.main"
@@ -17,11 +17,11 @@ _STORE = "langgraph.store.base"
 _BATCHED = "langgraph.store.base.batch"
 
 
-def _point(module: str, name: str, shape: str, mode: str = "sync", *, choose: str = "", wanted: str = "") -> Point:
+def _point(module: str, name: str, adapter: str, mode: str = "sync", *, choose: str = "", wanted: str = "") -> Point:
     return Point(
         module=module,
         name=name,
-        shape=f"{_HERE}.{shape}",
+        adapter=f"{_HERE}.{adapter}",
         choose=f"{_HERE}.{choose}" if choose else "",
         mode=mode,
         overrides="." in name,
@@ -33,7 +33,6 @@ class LangGraphInstrumentor(Instrumentor):
     """Points of ``langgraph``."""
 
     library = "langgraph"
-    requirement = "langgraph >= 1.0, < 2"
     kinds = frozenset(("agent.invoke", "agent.delegate", "workflow.step", "memory.store"))
     control = staticmethod(control)
     table = (

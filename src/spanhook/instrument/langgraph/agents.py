@@ -6,9 +6,8 @@ from uuid import UUID
 
 from langchain_core.runnables.config import var_child_runnable_config
 
-from spanhook.current import current_record
 from spanhook.instrument.langchain_core.handoffs import UNNAMED, explicit_name
-from spanhook.shape import Args, Kwargs
+from spanhook.model import Args, Kwargs, current_record
 
 _NOTHING: Mapping[str, Any] = {}
 

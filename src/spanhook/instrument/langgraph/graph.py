@@ -9,12 +9,24 @@ from langchain_core.messages import AIMessage, BaseMessage, convert_to_messages
 from langgraph import types
 
 from spanhook import semconv
-from spanhook.copying import copied, copied_dataclass, copies
-from spanhook.current import current_record
 from spanhook.instrument.langchain_core.messages import read, rewrite, system_of, to_message, with_system
 from spanhook.instrument.langgraph.agents import agent_id, agent_name, graph_identity, metadata
 from spanhook.instrument.langgraph.handoffs import graph_handoffs
-from spanhook.shape import Args, Attributes, Change, Kwargs, Message, Request, Shape, first, with_first
+from spanhook.model import (
+    Adapter,
+    Args,
+    Attributes,
+    Change,
+    Kwargs,
+    Message,
+    Request,
+    copied,
+    copied_dataclass,
+    copies,
+    current_record,
+    first,
+    with_first,
+)
 
 PROVIDER = "langgraph"
 
@@ -89,7 +101,7 @@ def loop_left(instance: Any, _args: Args, _kwargs: Kwargs, suppressed: Any) -> N
         return
     op.result = getattr(instance, "output", None)
     if suppressed:
-        op.interrupted = True
+        op.left = "interrupted"
 
 
 def graph_answer(_instance: Any, args: Args, kwargs: Kwargs, value: Any) -> Any:
@@ -132,7 +144,7 @@ def invoke_answer(instance: Any, args: Args, kwargs: Kwargs, value: Any) -> Any:
 
 
 LAYER, INVOKE_LAYER = "langgraph", "langgraph.invoke"
-GRAPH = Shape(
+GRAPH = Adapter(
     kind="agent.invoke",
     layer=LAYER,
     opening_of=INVOKE_LAYER,

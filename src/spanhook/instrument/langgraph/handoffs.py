@@ -8,7 +8,7 @@ from langgraph.errors import ParentCommand
 
 from spanhook.instrument.langchain_core.control import control
 from spanhook.instrument.langchain_core.handoffs import DELEGATE, Handoff, Target, not_asked, targets
-from spanhook.shape import Args, Following, Kwargs
+from spanhook.model import Args, Following, Kwargs
 
 _told: "WeakSet[ParentCommand]" = WeakSet()
 """Hand-offs on their way out of more than one graph."""

@@ -4,7 +4,7 @@ from dataclasses import replace
 from typing import Any
 
 from spanhook import semconv
-from spanhook.shape import Args, Attributes, Change, Kwargs, Request, Shape, first, with_first
+from spanhook.model import Adapter, Args, Attributes, Change, Kwargs, Request, first, with_first
 
 
 def step_start(_instance: Any, args: Args, kwargs: Kwargs) -> Attributes | None:
@@ -27,7 +27,7 @@ def step_answer(_instance: Any, _args: Args, _kwargs: Kwargs, _value: Any) -> An
     raise TypeError("a step answers by writing to the graph's state; refuse it or rewrite its inputs instead")
 
 
-STEP = Shape(
+STEP = Adapter(
     kind="workflow.step",
     layer="langgraph.step",
     start=step_start,

@@ -6,9 +6,8 @@ from typing import Any
 from langgraph.store.base import PutOp, SearchOp
 
 from spanhook import semconv
-from spanhook.current import Within
 from spanhook.instrument.langgraph.transport import Item, handed_over, item, made, passes_on, sought, waits
-from spanhook.shape import Args, Attributes, Change, Kwargs, Request, Shape
+from spanhook.model import Adapter, Args, Attributes, Change, Kwargs, Request, Within
 
 _PUT = ("namespace", "key", "value", "index")
 _MORE = ("ttl",)
@@ -39,11 +38,11 @@ def _passed_on(store: Any, args: Args, kwargs: Kwargs) -> bool:
     return True
 
 
-def putting(store: Any, args: Args, kwargs: Kwargs) -> Shape | None:
+def putting(store: Any, args: Args, kwargs: Kwargs) -> Adapter | None:
     return None if _passed_on(store, args, kwargs) else PUT
 
 
-def deleting(store: Any, args: Args, kwargs: Kwargs) -> Shape | None:
+def deleting(store: Any, args: Args, kwargs: Kwargs) -> Adapter | None:
     return None if _passed_on(store, args, kwargs) else DELETE
 
 
@@ -107,7 +106,7 @@ def _items(args: Args, kwargs: Kwargs) -> frozenset[Item]:
     return frozenset(item(op.namespace, op.key) for op in ops if isinstance(op, PutOp))
 
 
-def batching(store: Any, args: Args, kwargs: Kwargs) -> Shape | Within | None:
+def batching(store: Any, args: Args, kwargs: Kwargs) -> Adapter | Within | None:
     """Batches with something written, that was not gated before."""
     behalf = handed_over(store, _ops(args, kwargs) or ())
     if behalf is not None:
@@ -164,7 +163,7 @@ def search_start(store: Any, args: Args, kwargs: Kwargs) -> None:
 
 _PARTS: Mapping[str, Any] = {"kind": "memory.store", "layer": "langgraph.store"}
 _WRITES = frozenset(("arguments", "inputs"))
-PUT = Shape(
+PUT = Adapter(
     **_PARTS,
     start=put_start,
     request=put_request,
@@ -172,7 +171,7 @@ PUT = Shape(
     takes=_WRITES,
     prepare=put_prepare,
 )
-DELETE = Shape(
+DELETE = Adapter(
     **_PARTS,
     start=delete_start,
     request=put_request,
@@ -180,7 +179,7 @@ DELETE = Shape(
     takes=frozenset(("arguments",)),
     prepare=put_prepare,
 )
-BATCH = Shape(
+BATCH = Adapter(
     **_PARTS,
     start=batch_start,
     names=batch_names,
@@ -189,4 +188,4 @@ BATCH = Shape(
     takes=_WRITES,
     prepare=batch_prepare,
 )
-SEARCH = Shape(**_PARTS, start=search_start)
+SEARCH = Adapter(**_PARTS, start=search_start)

@@ -12,8 +12,7 @@ from weakref import WeakKeyDictionary, WeakValueDictionary
 
 from langgraph.store.base import PutOp, SearchOp
 
-from spanhook.current import InHook, Within, current
-from spanhook.record import Record
+from spanhook.model import InHook, Record, Within, current
 
 Item = tuple[Any, ...]
 """Where something is written: its namespace and key."""

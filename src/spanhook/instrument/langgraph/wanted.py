@@ -1,7 +1,7 @@
 """Whether nodes are to be operations; asked while LangGraph is being imported, so without it."""
 
+from spanhook.gating import Plan
 from spanhook.instrument.surroundings import settings
-from spanhook.registry import Plan
 
 
 def steps(plans: dict[str, Plan]) -> bool:

@@ -2,9 +2,9 @@
 
 from typing import Any
 
-from spanhook.instrument.openai.options import body_of, is_raw, is_streamed, with_body
+from spanhook.instrument.stainless import body_of, is_raw, is_streamed, with_body
 from spanhook.instrument.surroundings import settings
-from spanhook.shape import Args, Kwargs
+from spanhook.model import Args, Kwargs
 
 
 class Asked(dict[str, Any]):

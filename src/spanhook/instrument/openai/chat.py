@@ -6,19 +6,30 @@ from typing import Any
 from opentelemetry.trace import SpanKind
 
 from spanhook import semconv
-from spanhook.absorption import Carried, text_of
 from spanhook.instrument.layers import OPENAI
-from spanhook.instrument.openai.api import Api, stream_of
 from spanhook.instrument.openai.asking import ask_for_usage
 from spanhook.instrument.openai.chat_chunks import ChatChunks
-from spanhook.instrument.openai.delivery import Event, Payload
+from spanhook.instrument.openai.deployments import with_model
 from spanhook.instrument.openai.describing import describe, output_type
 from spanhook.instrument.openai.messages import from_message, rewrite, system_of, to_message, tool_name, with_system
-from spanhook.instrument.openai.options import body_of, is_streamed, one_prompt, with_body, with_model
-from spanhook.instrument.openai.parsing import keep_what_is_parsed, parsing_failed
-from spanhook.instrument.openai.reading import completion_response, fields_of, list_of, result_of
+from spanhook.instrument.openai.reading import completion_response
+from spanhook.instrument.openai.sdk import SDK, result_of, stream_of
+from spanhook.instrument.stainless import (
+    Api,
+    Event,
+    Payload,
+    body_of,
+    fields_of,
+    is_streamed,
+    keep_what_is_parsed,
+    list_of,
+    messages_in,
+    one_prompt,
+    parsing_failed,
+    with_body,
+)
 from spanhook.instrument.surroundings import seconds
-from spanhook.shape import Args, Attributes, Change, Kwargs, Message, Request, Shape
+from spanhook.model import Adapter, Args, Attributes, Carried, Change, Kwargs, Message, Request, text_of
 
 
 def chat_start(instance: Any, args: Args, kwargs: Kwargs) -> Attributes:
@@ -95,12 +106,7 @@ def chat_payload(args: Args, kwargs: Kwargs, value: Any) -> Payload:
     if isinstance(value, dict) and "choices" in value:
         made: Payload = {**value, "choices": [_unparsed(choice) for choice in value["choices"]]}
     else:
-        if isinstance(value, str):
-            value = {"role": "assistant", "parts": [{"type": "text", "content": value}]}
-        messages = [value] if isinstance(value, dict) else value
-        if not isinstance(messages, list) or not all(isinstance(one, dict) and "role" in one for one in messages):
-            kind = type(value).__name__
-            raise TypeError(f"a chat completion's answer is text, a ChatCompletion or messages, not {kind}")
+        messages = messages_in(value, "a chat completion's answer is text, a ChatCompletion or messages", key="role")
         made = {"choices": [_choice(index, message) for index, message in enumerate(messages)]}
     known = {"id": "chatcmpl-spanhook", "object": "chat.completion", "created": seconds()}
     return {**known, "model": str(body_of(args, kwargs).get("model") or ""), **made}
@@ -141,9 +147,11 @@ def chat_events(args: Args, kwargs: Kwargs, payload: Payload) -> Iterator[Event]
         yield "", {**base, "choices": [], "usage": usage}
 
 
-_API = Api(payload=chat_payload, events=chat_events, response=completion_response, chunks=ChatChunks, last="[DONE]")
+_API = Api(
+    sdk=SDK, payload=chat_payload, events=chat_events, response=completion_response, chunks=ChatChunks, last="[DONE]"
+)
 
-CHAT = Shape(
+CHAT = Adapter(
     kind="llm.call",
     layer=OPENAI,
     span_kind=SpanKind.CLIENT,

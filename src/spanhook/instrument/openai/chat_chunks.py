@@ -6,8 +6,8 @@ from typing import Any
 from openai._models import construct_type
 
 from spanhook.instrument.openai.deltas import Deltas
-from spanhook.instrument.openai.reading import Fields, fields_of, index_of
-from spanhook.shape import Args, Kwargs
+from spanhook.instrument.stainless import Fields, fields_of, index_of
+from spanhook.model import Args, Kwargs
 
 
 class ChatChunks(Deltas):

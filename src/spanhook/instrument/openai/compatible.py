@@ -6,17 +6,22 @@ The conventions keep the names that begin with ``openai.`` for OpenAI itself, at
 from dataclasses import replace
 from typing import Any
 
-from spanhook.instrument.openai.providers import AZURE, DEFAULT
-from spanhook.shape import Args, Attributes, Body, Chunks, Kwargs, Shape
-from spanhook.usage import Usage
+from spanhook.instrument.openai.servers import AZURE, DEFAULT
+from spanhook.model import Adapter, Args, Attributes, Body, Chunks, Kwargs, Usage
 
 ITSELF = frozenset((DEFAULT, AZURE))
 Told = tuple[Attributes, Usage | None]
 
 
-def compatible(shape: Shape) -> Shape:
-    """A shape for the same call of another provider."""
-    start, response, failure, chunks, body = shape.start, shape.response, shape.failure, shape.chunks, shape.body
+def compatible(adapter: Adapter) -> Adapter:
+    """An adapter for the same call of another provider."""
+    start, response, failure, chunks, body = (
+        adapter.start,
+        adapter.response,
+        adapter.failure,
+        adapter.chunks,
+        adapter.body,
+    )
 
     def others_start(instance: Any, args: Args, kwargs: Kwargs) -> Attributes | None:
         found = start(instance, args, kwargs)
@@ -40,7 +45,7 @@ def compatible(shape: Shape) -> Shape:
         return None if found is None else replace(found, chunks=more)
 
     return replace(
-        shape,
+        adapter,
         start=others_start,
         response=others_response,
         failure=others_failure if failure is not None else None,

@@ -7,17 +7,16 @@ from openai._models import construct_type
 from opentelemetry.trace import SpanKind
 
 from spanhook import semconv
-from spanhook.absorption import Carried
 from spanhook.instrument.layers import OPENAI
-from spanhook.instrument.openai.api import Api, stream_of
 from spanhook.instrument.openai.asking import ask_for_usage
-from spanhook.instrument.openai.delivery import Event, Payload
 from spanhook.instrument.openai.deltas import Deltas
+from spanhook.instrument.openai.deployments import with_model
 from spanhook.instrument.openai.describing import describe
-from spanhook.instrument.openai.options import body_of, with_body, with_model
-from spanhook.instrument.openai.reading import Fields, completion_response, fields_of, list_of, result_of
+from spanhook.instrument.openai.reading import completion_response
+from spanhook.instrument.openai.sdk import SDK, result_of, stream_of
+from spanhook.instrument.stainless import Api, Event, Fields, Payload, body_of, fields_of, list_of, with_body
 from spanhook.instrument.surroundings import seconds
-from spanhook.shape import Args, Attributes, Change, Kwargs, Message, Request, Shape
+from spanhook.model import Adapter, Args, Attributes, Carried, Change, Kwargs, Message, Request
 
 
 def completions_start(instance: Any, args: Args, kwargs: Kwargs) -> Attributes:
@@ -140,6 +139,7 @@ class TextChunks(Deltas):
 
 
 _API = Api(
+    sdk=SDK,
     payload=completions_payload,
     events=completions_events,
     response=completion_response,
@@ -147,7 +147,7 @@ _API = Api(
     last="[DONE]",
 )
 
-COMPLETIONS = Shape(
+COMPLETIONS = Adapter(
     kind="llm.call",
     layer=OPENAI,
     span_kind=SpanKind.CLIENT,

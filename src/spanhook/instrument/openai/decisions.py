@@ -7,15 +7,13 @@ from opentelemetry.trace import SpanKind
 
 from spanhook import semconv
 from spanhook.instrument.layers import OPENAI
-from spanhook.instrument.openai.api import Api, stream_of
-from spanhook.instrument.openai.delivery import Payload
+from spanhook.instrument.openai.deployments import with_model
 from spanhook.instrument.openai.describing import describe
 from spanhook.instrument.openai.items import rewrite, to_message, to_messages
-from spanhook.instrument.openai.options import body_of, one_prompt, with_body, with_model
-from spanhook.instrument.openai.reading import RESPONSES_USAGE, fields_of, note, result_of, usage_of
-from spanhook.instrument.openai.unstreamed import NoChunks, no_events
-from spanhook.shape import Args, Attributes, Change, Kwargs, Message, Request, Shape
-from spanhook.usage import Usage
+from spanhook.instrument.openai.reading import RESPONSES_USAGE, note, usage_of
+from spanhook.instrument.openai.sdk import SDK, result_of, stream_of
+from spanhook.instrument.stainless import Api, NoChunks, Payload, body_of, fields_of, no_events, one_prompt, with_body
+from spanhook.model import Adapter, Args, Attributes, Change, Kwargs, Message, Request, Usage
 
 
 def decisions_start(instance: Any, args: Args, kwargs: Kwargs) -> Attributes:
@@ -84,9 +82,9 @@ def decisions_payload(args: Args, kwargs: Kwargs, value: Any) -> Payload:
     return {"model": str(body_of(args, kwargs).get("model") or ""), "usage": usage, **value}
 
 
-_API = Api(payload=decisions_payload, events=no_events, response=decisions_response, chunks=NoChunks)
+_API = Api(sdk=SDK, payload=decisions_payload, events=no_events, response=decisions_response, chunks=NoChunks)
 
-DECISIONS = Shape(
+DECISIONS = Adapter(
     kind="llm.call",
     layer=OPENAI,
     span_kind=SpanKind.CLIENT,

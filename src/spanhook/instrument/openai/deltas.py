@@ -5,11 +5,9 @@ from typing import Any
 
 from spanhook import semconv
 from spanhook.instrument.openai.asking import was_asked
-from spanhook.instrument.openai.estimate import estimate
-from spanhook.instrument.openai.options import body_of
-from spanhook.instrument.openai.reading import CHAT_USAGE, Fields, fields_of, note, usage_of
-from spanhook.shape import Args, Attributes, Kwargs
-from spanhook.usage import Usage
+from spanhook.instrument.openai.reading import CHAT_USAGE, note, usage_of
+from spanhook.instrument.stainless import Fields, body_of, estimate, fields_of
+from spanhook.model import Args, Attributes, Kwargs, Usage
 
 
 class Deltas(ABC):

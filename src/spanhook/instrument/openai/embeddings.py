@@ -7,16 +7,12 @@ from typing import Any
 from opentelemetry.trace import SpanKind
 
 from spanhook import semconv
-from spanhook.absorption import Carried
 from spanhook.instrument.layers import OPENAI
-from spanhook.instrument.openai.api import Api, stream_of
-from spanhook.instrument.openai.delivery import Payload
 from spanhook.instrument.openai.describing import describe
-from spanhook.instrument.openai.options import body_of
-from spanhook.instrument.openai.reading import CHAT_USAGE, fields_of, note, result_of, usage_of
-from spanhook.instrument.openai.unstreamed import NoChunks, no_events
-from spanhook.shape import Args, Attributes, Kwargs, Request, Shape
-from spanhook.usage import Usage
+from spanhook.instrument.openai.reading import CHAT_USAGE, note, usage_of
+from spanhook.instrument.openai.sdk import SDK, result_of, stream_of
+from spanhook.instrument.stainless import Api, NoChunks, Payload, body_of, fields_of, no_events
+from spanhook.model import Adapter, Args, Attributes, Carried, Kwargs, Request, Usage
 
 
 def embeddings_start(instance: Any, args: Args, kwargs: Kwargs) -> Attributes:
@@ -82,9 +78,9 @@ def _encoded(vector: Any, body: Any) -> Any:
     return base64.b64encode(struct.pack(f"<{len(vector)}f", *vector)).decode()
 
 
-_API = Api(payload=embeddings_payload, events=no_events, response=embeddings_response, chunks=NoChunks)
+_API = Api(sdk=SDK, payload=embeddings_payload, events=no_events, response=embeddings_response, chunks=NoChunks)
 
-EMBEDDINGS = Shape(
+EMBEDDINGS = Adapter(
     kind="embeddings.create",
     layer=OPENAI,
     span_kind=SpanKind.CLIENT,

@@ -13,17 +13,16 @@ from opentelemetry.trace import SpanKind
 
 from spanhook import semconv
 from spanhook.instrument.layers import OPENAI
-from spanhook.instrument.openai.api import Api, stream_of
-from spanhook.instrument.openai.delivery import Event, Payload
+from spanhook.instrument.openai.deployments import with_model
 from spanhook.instrument.openai.describing import describe
 from spanhook.instrument.openai.events import EventChunks, Passing, used_in
 from spanhook.instrument.openai.items import rewrite, to_message, to_messages
-from spanhook.instrument.openai.messages import parts_of, wire_part
-from spanhook.instrument.openai.options import body_of, one_prompt, options_of, with_body, with_model
-from spanhook.instrument.openai.reading import RAW, fields_of, note, result_of
+from spanhook.instrument.openai.messages import PARTS
+from spanhook.instrument.openai.reading import note
 from spanhook.instrument.openai.responses import RESPONSES
-from spanhook.shape import Args, Attributes, Body, Change, Kwargs, Message, Request, Shape
-from spanhook.usage import Usage
+from spanhook.instrument.openai.sdk import SDK, result_of, stream_of
+from spanhook.instrument.stainless import Api, Event, Payload, body_of, fields_of, one_prompt, options_of, with_body
+from spanhook.model import Adapter, Args, Attributes, Body, Change, Kwargs, Message, Request, Usage
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -134,17 +133,17 @@ class Endpoint:
         yield "transcript.text.delta", {"type": "transcript.text.delta", "delta": said}
         yield "transcript.text.done", {"type": "transcript.text.done", "text": said}
 
-    def shape(self) -> Shape:
-        api = Api(payload=self.payload, events=self.events, response=self.response, chunks=EventChunks)
+    def adapter(self) -> Adapter:
+        api = Api(sdk=SDK, payload=self.payload, events=self.events, response=self.response, chunks=EventChunks)
         takes = {"model", *(("messages", "inputs") if self.content else ()), *(("system",) if self.system else ())}
 
         def body(instance: Any, args: Args, kwargs: Kwargs, result: Any) -> Body | None:
-            found = api.body(instance, args, kwargs, result) if isinstance(result, RAW) else None
+            found = api.body(instance, args, kwargs, result) if isinstance(result, SDK.raw) else None
             if found is None or self.output in ("text", "image", ""):
                 return found
             return replace(found, chunks=Passing())  # sound: nothing is to be read in it, or kept of it
 
-        return Shape(
+        return Adapter(
             kind="llm.call",
             layer=OPENAI,
             span_kind=SpanKind.CLIENT,
@@ -173,7 +172,7 @@ def _messages(content: Any) -> list[Message]:
         return [message for one in content for message in to_messages(one)]
     if any("role" in fields_of(one) for one in content):
         return to_messages(content)
-    return [{"role": "user", "parts": list(parts_of(content))}]
+    return [{"role": "user", "parts": list(PARTS.read(content))}]
 
 
 def _rewritten(content: Any, given: Any) -> Any:
@@ -185,14 +184,14 @@ def _rewritten(content: Any, given: Any) -> Any:
             return [_text(message) for message in given]
         if any("role" in fields_of(one) for one in content):
             return rewrite(content, given)
-        return [wire_part(part) for message in given for part in _said(message)]
+        return [PARTS.write(part) for message in given for part in _said(message)]
     return "".join(_text(message) for message in given)
 
 
 def _said(message: Any) -> list[dict[str, Any]]:
     """The parts of a message but its files."""
     if "parts" not in message:
-        return list(parts_of(message["content"]))
+        return list(PARTS.read(message["content"]))
     return [part for part in message["parts"] if part.get("type") != "file"]
 
 
@@ -208,8 +207,8 @@ def _files(files: Any) -> list[str]:
     return [str(name) for name, _ in named]
 
 
-def _row(operation: str, api: str, output: str = "", content: str = "", system: str = "") -> Shape:
-    return Endpoint(operation=operation, api=api, output=output, content=content, system=system).shape()
+def _row(operation: str, api: str, output: str = "", content: str = "", system: str = "") -> Adapter:
+    return Endpoint(operation=operation, api=api, output=output, content=content, system=system).adapter()
 
 
 _MAKES = "generate_content"
@@ -219,7 +218,7 @@ _RUN = _row(_RUNS, "threads.runs", content="additional_messages", system="instru
 _VIDEO = _row(_MAKES, "videos", "video", "prompt")
 
 #: By the end of their path, in which a star stands for an id.
-ENDPOINTS: dict[str, Shape] = {
+ENDPOINTS: dict[str, Adapter] = {
     "/images/generations": _row(_MAKES, "images.generations", "image", "prompt"),
     "/images/edits": _row(_MAKES, "images.edits", "image", "prompt"),
     "/images/variations": _row(_MAKES, "images.variations", "image"),

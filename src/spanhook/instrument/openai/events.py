@@ -2,9 +2,9 @@
 
 from typing import Any
 
-from spanhook.instrument.openai.reading import CHAT_USAGE, RESPONSES_USAGE, Fields, fields_of, note, usage_of
-from spanhook.shape import Args, Attributes, Kwargs
-from spanhook.usage import Usage
+from spanhook.instrument.openai.reading import CHAT_USAGE, RESPONSES_USAGE, note, usage_of
+from spanhook.instrument.stainless import Fields, fields_of
+from spanhook.model import Args, Attributes, Kwargs, Usage
 
 _LAST = (".completed", ".done", ".failed", ".cancelled", ".expired", ".incomplete")
 

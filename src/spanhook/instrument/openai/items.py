@@ -7,10 +7,10 @@ item that a hook left alone goes out as it came.
 from collections.abc import Sequence
 from typing import Any
 
-from spanhook.absorption import text_of
-from spanhook.instrument.openai.messages import Part, Wire, decoded, encoded, parts_of, plain, wire_part
-from spanhook.instrument.openai.reading import fields_of
-from spanhook.shape import Message
+from spanhook.instrument import stainless
+from spanhook.instrument.openai.messages import PARTS
+from spanhook.instrument.stainless import Part, Wire, decoded, encoded, fields_of, plain
+from spanhook.model import Message, text_of
 
 _CALLS = {"function_call": "arguments", "custom_tool_call": "input"}
 _OUTPUTS = ("function_call_output", "custom_tool_call_output")
@@ -28,7 +28,7 @@ def to_message(item: Any) -> Message:
     told = fields_of(item)
     kind = told.get("type") or "message"
     if "role" in told and kind == "message":
-        return {"role": str(told["role"]), "parts": list(parts_of(told.get("content")))}
+        return {"role": str(told["role"]), "parts": list(PARTS.read(told.get("content")))}
     if kind in _OUTPUTS:
         part = {"type": "tool_call_response", "id": told.get("call_id"), "response": _plain_output(told.get("output"))}
         return {"role": "tool", "parts": [part]}
@@ -80,17 +80,7 @@ def rewrite(given: Any, new: Sequence[Any]) -> Any:
         natives: list[Any] = [{"role": "user", "content": given}]
     else:
         natives = list(given or ())
-    before = [to_message(native) for native in natives]
-    result: list[Any] = []
-    for index, message in enumerate(new):
-        if index < len(before) and before[index] == message:
-            result.append(natives[index])
-        elif message in before:
-            result.append(natives[before.index(message)])
-        else:
-            like = plain(natives[index]) if len(new) == len(natives) else None
-            result.extend(from_message(message, like))
-    return result
+    return stainless.rewrite(natives, new, to_message, from_message)
 
 
 def from_message(message: Message, like: Wire | None = None) -> list[Wire]:
@@ -130,7 +120,7 @@ def _message(role: str, parts: list[Part], like: Wire | None) -> Wire:
     if all(part.get("type") == "text" for part in parts) and isinstance(item.get("content", ""), str):
         return {**item, "content": "".join(part["content"] for part in parts)}
     text = "output_text" if role == "assistant" else "input_text"
-    return {**item, "content": [wire_part(part, text) for part in parts]}
+    return {**item, "content": [PARTS.write(part, name=text) for part in parts]}
 
 
 def _call(part: Part, like: Wire | None) -> Wire:

@@ -4,15 +4,12 @@ What a part cannot say is kept: parts of unknown type are OpenAI's own, and a me
 it came.
 """
 
-import json
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from spanhook.instrument.openai.reading import fields_of
-from spanhook.shape import Message
-
-Wire = dict[str, Any]
-Part = dict[str, Any]
+from spanhook.instrument import stainless
+from spanhook.instrument.stainless import Kind, Part, Parts, Wire, decoded, encoded, fields_of
+from spanhook.model import Message
 
 
 def to_message(wire: Any) -> Message:
@@ -24,7 +21,7 @@ def to_message(wire: Any) -> Message:
         parts: list[Part] = [{"type": "tool_call_response", "id": told["tool_call_id"], "response": content}]
     else:
         parts = [{"type": "reasoning", "content": thought} for thought in _thoughts(told, wire)]
-        parts.extend(parts_of(content))
+        parts.extend(PARTS.read(content))
     refusal = told.get("refusal")
     if refusal:
         parts.append({"type": "refusal", "content": refusal})
@@ -50,22 +47,16 @@ def _thoughts(told: Mapping[str, Any], wire: Any) -> Iterable[str]:
             return
 
 
-def parts_of(content: Any) -> Iterable[Part]:
-    """The parts of a message's content: text as text, all else as OpenAI writes it."""
-    if isinstance(content, str):
-        if content:
-            yield {"type": "text", "content": content}
-        return
-    for part in content or ():
-        told = fields_of(part)
-        if isinstance(part, str):
-            yield {"type": "text", "content": part}
-        elif told.get("type") in ("text", "input_text", "output_text"):
-            yield {"type": "text", "content": told.get("text") or ""}
-        elif told.get("type") == "refusal":
-            yield {"type": "refusal", "content": told.get("refusal") or ""}
-        else:
-            yield plain(part)
+_TEXT = Kind("text", {"content": "text"})
+PARTS = Parts(
+    {
+        "text": _TEXT,
+        "input_text": _TEXT,
+        "output_text": _TEXT,
+        "refusal": Kind("refusal", {"content": "refusal"}),
+    }
+)
+"""Content, in chat completions and in items of responses."""
 
 
 def _call(call: Any) -> Part:
@@ -141,31 +132,12 @@ def _content(parts: Sequence[Part], like: Wire | None) -> Any:
     in_parts = like is not None and isinstance(like.get("content"), list)
     if not in_parts and all(part.get("type") == "text" for part in parts):
         return "".join(part["content"] for part in parts)
-    return [wire_part(part) for part in parts]
-
-
-def wire_part(part: Part, text: str = "text") -> Wire:
-    """A part of a message's content as OpenAI writes it."""
-    if part.get("type") == "text":
-        return {"type": text, "text": part["content"]}
-    if part.get("type") == "refusal":
-        return {"type": "refusal", "refusal": part["content"]}
-    return part
+    return [PARTS.write(part) for part in parts]
 
 
 def rewrite(natives: Sequence[Any], new: Sequence[Any]) -> list[Any]:
     """Messages on the wire for what a hook made of ``natives``; those it left alone go out as they came."""
-    before = [to_message(native) for native in natives]
-    result: list[Any] = []
-    for index, message in enumerate(new):
-        if index < len(before) and before[index] == message:
-            result.append(natives[index])
-        elif message in before:
-            result.append(natives[before.index(message)])
-        else:
-            like = natives[index] if len(new) == len(natives) else None
-            result.append(from_message(message, plain(like) if like is not None else None))
-    return result
+    return stainless.rewrite(natives, new, to_message, lambda message, like: [from_message(message, like)])
 
 
 def with_system(natives: Sequence[Any], system: str) -> list[Any]:
@@ -187,29 +159,6 @@ def system_of(messages: Iterable[Message]) -> str:
         for part in message["parts"]
         if part.get("type") == "text"
     )
-
-
-def decoded(arguments: Any) -> Any:
-    """A tool call's arguments by name; as they are where they are no JSON object."""
-    try:
-        read = json.loads(arguments)
-    except (TypeError, ValueError):
-        return arguments
-    return read if isinstance(read, dict) else arguments
-
-
-def encoded(value: Any) -> Any:
-    """Arguments or a tool's result as they go on the wire: text and lists of parts as they are, all else as JSON."""
-    if isinstance(value, str):
-        return value
-    if isinstance(value, list) and value and all(isinstance(one, dict) and "type" in one for one in value):
-        return value
-    return json.dumps(value, ensure_ascii=False, default=str)
-
-
-def plain(value: Any) -> Any:
-    """A model as a dict of what the provider sent."""
-    return dict(value) if isinstance(value, dict) else value.to_dict(mode="json", warnings=False)
 
 
 def tool_name(tool: Any) -> str:

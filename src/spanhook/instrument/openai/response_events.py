@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from itertools import count
 from typing import Any
 
-from spanhook.instrument.openai.delivery import Event, Payload
+from spanhook.instrument.stainless import Event, Payload
 
 
 def response_events(payload: Payload) -> Iterator[Event]:

@@ -6,30 +6,33 @@ from typing import Any
 from opentelemetry.trace import SpanKind
 
 from spanhook import semconv
-from spanhook.absorption import Carried
 from spanhook.instrument.layers import OPENAI
-from spanhook.instrument.openai.api import Api, stream_of
-from spanhook.instrument.openai.delivery import Event, Payload
+from spanhook.instrument.openai.deployments import with_model
 from spanhook.instrument.openai.describing import describe, output_type
 from spanhook.instrument.openai.items import from_message, last_text, output_part, rewrite, to_message, to_messages
-from spanhook.instrument.openai.messages import parts_of, tool_name
-from spanhook.instrument.openai.options import body_of, one_prompt, options_of, with_body, with_model
-from spanhook.instrument.openai.parsing import keep_what_is_parsed, parsing_failed
-from spanhook.instrument.openai.reading import (
-    RESPONSES_USAGE,
-    Fields,
-    fields_of,
-    list_of,
-    note,
-    result_of,
-    text_of,
-    usage_of,
-)
+from spanhook.instrument.openai.messages import PARTS, tool_name
+from spanhook.instrument.openai.reading import RESPONSES_USAGE, note, usage_of
 from spanhook.instrument.openai.response_events import response_events
 from spanhook.instrument.openai.responses_chunks import ResponsesChunks
+from spanhook.instrument.openai.sdk import SDK, result_of, stream_of
+from spanhook.instrument.stainless import (
+    Api,
+    Event,
+    Fields,
+    Payload,
+    body_of,
+    fields_of,
+    keep_what_is_parsed,
+    list_of,
+    messages_in,
+    one_prompt,
+    options_of,
+    parsing_failed,
+    text_of,
+    with_body,
+)
 from spanhook.instrument.surroundings import seconds
-from spanhook.shape import Args, Attributes, Change, Kwargs, Message, Request, Shape
-from spanhook.usage import Usage
+from spanhook.model import Adapter, Args, Attributes, Carried, Change, Kwargs, Message, Request, Usage
 
 _TOOL_CALLS = ("function_call", "custom_tool_call")
 _INCOMPLETE = {"max_output_tokens": "length"}
@@ -110,7 +113,7 @@ def responses_output(result: Any) -> list[Message]:
     for item in list_of(told.get("output")):
         said = fields_of(item)
         if said.get("type") == "message":
-            parts.extend(parts_of(said.get("content")))
+            parts.extend(PARTS.read(said.get("content")))
         else:
             parts.append(output_part(item))
     return [{"role": "assistant", "parts": parts, "finish_reason": _finish_reason(told) or "stop"}] if told else []
@@ -134,11 +137,7 @@ def responses_payload(args: Args, kwargs: Kwargs, value: Any) -> Payload:
     if isinstance(value, dict) and "output" in value and "call_id" not in value:
         made: Payload = {**value, "output": [_unparsed(item) for item in value["output"]]}
     else:
-        if isinstance(value, str):
-            value = {"role": "assistant", "parts": [{"type": "text", "content": value}]}
-        messages = [value] if isinstance(value, dict) else value
-        if not isinstance(messages, list) or not all(isinstance(one, dict) for one in messages):
-            raise TypeError(f"a response's answer is text, a Response or messages, not {type(value).__name__}")
+        messages = messages_in(value, "a response's answer is text, a Response or messages")
         items = [item for message in messages for item in from_message(message)]
         made = {"output": [_output_item(index, item) for index, item in enumerate(items)]}
     body, compact = body_of(args, kwargs), "/compact" in options_of(args, kwargs).url
@@ -182,9 +181,9 @@ def _chunks(_instance: Any, args: Args, kwargs: Kwargs) -> ResponsesChunks:
     return ResponsesChunks(responses_response, args, kwargs)
 
 
-_API = Api(payload=responses_payload, events=_events, response=responses_response, chunks=_chunks)
+_API = Api(sdk=SDK, payload=responses_payload, events=_events, response=responses_response, chunks=_chunks)
 
-RESPONSES = Shape(
+RESPONSES = Adapter(
     kind="llm.call",
     layer=OPENAI,
     span_kind=SpanKind.CLIENT,

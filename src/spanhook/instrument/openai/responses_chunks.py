@@ -5,11 +5,9 @@ from typing import Any
 
 from openai._models import construct_type
 
-from spanhook.instrument.openai.estimate import estimate
-from spanhook.instrument.openai.options import body_of
-from spanhook.instrument.openai.reading import Fields, fields_of, index_of, note, text_of
-from spanhook.shape import Args, Attributes, Kwargs
-from spanhook.usage import Usage
+from spanhook.instrument.openai.reading import note
+from spanhook.instrument.stainless import Fields, body_of, estimate, fields_of, index_of, text_of
+from spanhook.model import Args, Attributes, Kwargs, Usage
 
 _LAST = frozenset(("response.completed", "response.incomplete", "response.failed"))
 

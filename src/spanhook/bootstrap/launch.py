@@ -1,0 +1,105 @@
+"""``spanhook run``: start an application with spanhook in force before its first import, or not at all.
+
+The process becomes the application (``execve``): its exit code, signals and standard streams are its own. What
+installs spanhook there is the start-up code in ``bootstrap/site``, first on ``PYTHONPATH``. Before that, the very
+Python that will run is asked, in the very environment, whether it runs that start-up code.
+"""
+
+import os
+import subprocess
+import sys
+from collections.abc import Mapping
+from typing import NoReturn
+
+from spanhook.bootstrap import environment
+from spanhook.bootstrap.environment import Wanted
+from spanhook.bootstrap.startup import put_first
+from spanhook.bootstrap.target import Target
+from spanhook.config import check_installed
+from spanhook.errors import ConfigurationError
+from spanhook.gating import check_file
+from spanhook.instrument import named, names
+
+_WHO_ELSE = "import sys; print(getattr(sys.modules.get('sitecustomize'), '__file__', ''))"
+_PATIENCE = 60.0
+
+
+def run(target: Target, wanted: Wanted) -> NoReturn:
+    """Become ``target``, gated.
+
+    Raises:
+        ConfigurationError: It cannot be started gated, or what is wanted of it cannot be had.
+        RequirementError: A required library is not installed, or not supported.
+    """
+    _check(target, wanted)
+    environ = environment_for(wanted.anchored(), os.environ)
+    if target.python:
+        _ask(target.python, environ)
+    if not target.direct:
+        _rehearse(target.python or (sys.executable,), environ)
+    for stream in (sys.stdout, sys.stderr):
+        if stream is not None:  # closed before we were started
+            stream.flush()
+    try:
+        os.execve(target.file, target.argv, environ)  # noqa: S606 - the user's own command line
+    except OSError as error:
+        raise ConfigurationError(f"{target.file} cannot be started: {error.strerror}") from None
+
+
+def environment_for(wanted: Wanted, environ: Mapping[str, str]) -> dict[str, str]:
+    """The environment in which Python processes start gated."""
+    found = {**environ, **wanted.variables(), environment.STARTED: "run"}
+    found.pop(environment.PROBE, None)
+    put_first(found)
+    return found
+
+
+def _check(target: Target, wanted: Wanted) -> None:
+    """What can be known before anything is started."""
+    names(wanted.require)
+    named(wanted.allow)
+    for spec in wanted.hooks:
+        check_file(spec)
+        if target.argv[1:3] == ("-m", spec.rpartition(":")[0]):
+            raise ConfigurationError(
+                f"hooks {spec!r} stand in the application's own module, which would run before they are in force; "
+                "move them to a module of their own"
+            )
+    if target.python == (sys.executable,):
+        check_installed(wanted.require)
+
+
+def _ask(python: tuple[str, ...], environ: Mapping[str, str]) -> None:
+    """Have ``python`` start, and answer from the start-up code alone."""
+    asked = {**environ, environment.PROBE: "1"}
+    try:
+        answer = subprocess.run(  # noqa: S603 - the Python of the user's own command line
+            [*python, "-c", _WHO_ELSE],
+            env=asked,
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            timeout=_PATIENCE,
+            check=False,
+        )
+    except (OSError, subprocess.TimeoutExpired) as error:
+        raise ConfigurationError(f"{python[0]} cannot be started: {error}") from None
+    said = answer.stdout.decode(errors="replace").strip()
+    if said.endswith("spanhook found"):
+        return
+    if said.endswith("spanhook missing"):
+        raise ConfigurationError(f"{python[0]} has no spanhook; install it there: {python[0]} -m pip install spanhook")
+    instead = f"; it runs {said} instead" if said else ""
+    failed = answer.stderr.decode(errors="replace").strip().splitlines()[-1:]
+    raise ConfigurationError(
+        f"{' '.join(python)} does not run spanhook's start-up code{instead}, so nothing would be gated"
+        + "".join(f" ({line})" for line in failed)
+    )
+
+
+def _rehearse(python: tuple[str, ...], environ: Mapping[str, str]) -> None:
+    """Let the start-up code run to its end, where the command does other things before its first Python starts."""
+    rehearsed = subprocess.run(  # noqa: S603 - as above
+        [*python, "-c", ""], env=dict(environ), stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, check=False
+    )
+    if rehearsed.returncode:
+        sys.exit(rehearsed.returncode)  # it has said why

@@ -1,0 +1,161 @@
+"""Installing spanhook in a process before its application: by ``spanhook run``, and under ``opentelemetry-instrument``.
+
+Whatever fails here ends the process: an application that should be gated must not run ungated.
+"""
+
+import os
+import sys
+from collections.abc import Generator
+from contextlib import contextmanager
+from typing import Any, NoReturn
+
+import wrapt
+
+from spanhook import export
+from spanhook.bootstrap import environment
+from spanhook.config import check_installed, instrument, load_hooks
+from spanhook.errors import ConfigurationError, Reject, RequirementError, SpanhookError
+from spanhook.gating import Hook, Hooks, is_path
+from spanhook.model import Operation
+
+SITE = os.path.join(os.path.dirname(os.path.abspath(__file__)), "site")
+"""The folder that stands first on ``PYTHONPATH`` of whatever ``spanhook run`` starts."""
+
+_LAUNCHER = "opentelemetry.instrumentation.auto_instrumentation"
+
+_state = {"installed": False}
+
+
+def start() -> None:
+    """Install spanhook as the environment says, or end the process; called by ``site/sitecustomize.py``.
+
+    The process ends with 3 if a required library is not bound, with 2 for everything else that goes wrong.
+    """
+    _or_stop()
+    if os.environ.get(environment.STARTED):
+        # Only now: what the environment's own start-up code set up must find no provider of ours in its place.
+        _or_stop(provide=True)
+
+
+def auto_instrument() -> None:
+    """Install spanhook under ``opentelemetry-instrument``: its ``opentelemetry_pre_instrument`` entry point.
+
+    The loader that calls it logs exceptions and runs the application all the same, so this ends the process.
+    """
+    _or_stop()
+
+
+def _or_stop(*, provide: bool = False) -> None:
+    try:
+        if provide:
+            export.setup()
+        elif not _state["installed"]:
+            install()
+            _state["installed"] = True
+    except BaseException as error:
+        stop(error)
+
+
+def stop(error: BaseException) -> NoReturn:
+    """End the process at once, with one line that says why."""
+    told = str(error) if isinstance(error, SpanhookError) else f"{type(error).__name__}: {error}"
+    os.write(2, f"spanhook: {' '.join(told.split())}\n".encode(errors="replace"))
+    os._exit(3 if isinstance(error, RequirementError) else 2)
+
+
+def install() -> None:
+    """Put in force what the environment asks for.
+
+    The hooks may import the application's modules; what those call before the hooks are in force is refused.
+
+    Raises:
+        ConfigurationError: A variable or one of the hooks cannot be used.
+        RequirementError: A required library is not installed, not supported, or not bound completely.
+    """
+    wanted = environment.read(os.environ).anchored()
+    check_installed(wanted.require)
+    refusing = Hooks()
+    if wanted.hooks:
+        refusing.before("*", name="spanhook.loading", priority=0)(_refuse)
+        instrument(refusing, settings=wanted.settings)
+    with _application_path():
+        found = [_load(spec) for spec in wanted.hooks]
+        instrument(found, require=wanted.require, settings=wanted.settings)
+    for hook in refusing:
+        refusing.remove(hook)
+    if wanted.console:
+        from spanhook.export import console
+
+        console.install()
+    os.environ.update(wanted.variables())
+    put_first(os.environ)
+    wrapt.register_post_import_hook(_stay_first, _LAUNCHER)
+
+
+def put_first(environ: Any) -> None:
+    """Have Python processes that get ``environ`` run our ``sitecustomize`` before any other."""
+    rest = [entry for entry in environ.get("PYTHONPATH", "").split(os.pathsep) if entry != SITE]
+    environ["PYTHONPATH"] = os.pathsep.join([SITE, *rest]) if any(rest) else SITE
+
+
+def _refuse(op: Operation) -> None:
+    raise Reject(f"{op.kind} {op.name!r} was called while hooks were being loaded; move the call out of import time")
+
+
+def _load(spec: str) -> Hooks | Hook:
+    target = spec.rpartition(":")[0]
+    script = sys.argv[0] if sys.argv else ""
+    if is_path(target) and script.endswith(".py") and os.path.realpath(target) == os.path.realpath(script):
+        raise ConfigurationError(
+            f"hooks {spec!r} stand in the application's own script, which would run before they are in force; "
+            "move them to a file of their own"
+        )
+    return load_hooks(spec)
+
+
+@contextmanager
+def _application_path() -> Generator[None]:
+    """``sys.path`` as the application will have it.
+
+    The interpreter puts the first entry there only after the start-up code. The working directory comes last, for
+    servers that put it on the path themselves, and what the parent process had for children that get its path later.
+    """
+    first = _first_entry()
+    last = [] if sys.flags.safe_path else [os.getcwd()]
+    last += os.environ.get(environment.PATH, "").split(os.pathsep)
+    added = [] if first is None else [first]
+    sys.path[:0] = added
+    for entry in filter(None, last):
+        if entry not in sys.path:
+            sys.path.append(entry)
+            added.append(entry)
+    os.environ[environment.PATH] = os.pathsep.join(added)
+    try:
+        yield
+    finally:
+        for entry in added:
+            if entry in sys.path:
+                sys.path.remove(entry)
+
+
+def _first_entry() -> str | None:
+    """What the interpreter is about to put first on ``sys.path``: see ``sys.path`` in the Python documentation."""
+    if sys.flags.safe_path:
+        return None
+    script = sys.argv[0] if sys.argv else ""
+    if script in ("", "-", "-c", "-m"):
+        return os.getcwd()
+    if os.path.isdir(script) or script.endswith((".zip", ".pyz", ".whl")):
+        return os.path.abspath(script)
+    return os.path.dirname(os.path.realpath(script))
+
+
+def _stay_first(launcher: Any) -> None:
+    """Have ``opentelemetry-instrument`` keep our start-up code before its own, which runs no other after it."""
+    execl = launcher.execl
+
+    def ours_first(file: str, *args: str) -> None:
+        put_first(os.environ)
+        execl(file, *args)
+
+    launcher.execl = ours_first

@@ -1,0 +1,7 @@
+"""The command ``spanhook``."""
+
+from spanhook.cli.main import main
+
+__all__ = [
+    "main",
+]

@@ -1,0 +1,96 @@
+"""``spanhook conformance``: the gate matrix, against the libraries that are installed here.
+
+Every way of calling stands once, in the module of its library; ``tests/conformance`` runs the same. No library is
+imported here.
+"""
+
+import json
+import platform
+import sys
+import time
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING
+
+from spanhook.errors import ConfigurationError
+from spanhook.version import __version__
+
+if TYPE_CHECKING:
+    from spanhook.cli.conformance.matrix import Library
+    from spanhook.cli.conformance.report import Report
+
+
+def run_conformance(libraries: Sequence[str] = (), as_json: bool = False) -> int:
+    """Check and print.
+
+    Args:
+        libraries: Which to check, by the names they are imported by; all that are installed unless given.
+        as_json: Print one JSON document alone.
+
+    Returns:
+        The exit code: 1 if a promise of the documentation is not kept.
+
+    Raises:
+        ConfigurationError: A library is not known or not installed, or none is installed.
+    """
+    from spanhook.cli.conformance.printing import print_report
+
+    report = examine(libraries)
+    if as_json:
+        print(json.dumps(report.as_json(), indent=2))  # noqa: T201
+    else:
+        print_report(report)
+    return report.exit_code
+
+
+def _wanted(given: Sequence[str]) -> "list[Library]":
+    from spanhook.cli.conformance.matrix import LIBRARIES
+
+    names = [name.strip().replace("-", "_") for some in given for name in some.split(",") if name.strip()]
+    for name in names:
+        if name not in LIBRARIES:
+            raise ConfigurationError(f"--library {name}: unknown; there are ways of calling of {', '.join(LIBRARIES)}")
+        if not LIBRARIES[name].version:
+            raise ConfigurationError(f"--library {name}: not installed; {_fix(LIBRARIES[name])}")
+    found = [one for one in LIBRARIES.values() if one.version and (not names or one.name in names)]
+    if not found:
+        raise ConfigurationError(f"none of {', '.join(LIBRARIES)} is installed; {_fix(LIBRARIES['langgraph'])}")
+    return found
+
+
+def _fix(library: "Library") -> str:
+    return f'pip install "spanhook[{library.extra}]"'
+
+
+def examine(libraries: Sequence[str] = ()) -> "Report":
+    """Check, in child processes; args and errors are those of ``run_conformance``."""
+    from spanhook.cli.conformance.children import fill
+    from spanhook.cli.conformance.matrix import LIBRARIES
+    from spanhook.cli.conformance.printing import Progress
+    from spanhook.cli.conformance.report import Absent, Report
+
+    wanted = _wanted(libraries)
+    progress = Progress()
+    started = time.monotonic()
+    try:
+        lines = fill(wanted, progress)
+    finally:
+        progress.end()
+    return Report(
+        spanhook=__version__,
+        python=platform.python_version(),
+        executable=sys.executable,
+        lines=lines,
+        absent=[Absent(one.name, _fix(one)) for one in LIBRARIES.values() if not one.version and not libraries],
+        unsupported=list(_unsupported(wanted)),
+        seconds=time.monotonic() - started,
+    )
+
+
+def _unsupported(libraries: "Iterable[Library]") -> Iterable[str]:
+    from spanhook.instrument import INSTRUMENTORS, instrumentor_of
+
+    for library in libraries:
+        if library.name in INSTRUMENTORS:
+            found = instrumentor_of(library.name)
+            if not found.supported:
+                yield f"{library.name} {found.version} is not among the versions tested ({found.requirement})"

@@ -1,0 +1,120 @@
+"""What is gated at Anthropic's client, against a server on loopback."""
+
+from dataclasses import dataclass
+from functools import cache
+from typing import Any
+
+from anthropic import DEFAULT_CONNECTION_LIMITS, Anthropic, AsyncAnthropic, DefaultAsyncHttpxClient, DefaultHttpxClient
+
+from spanhook.cli.conformance.anthropic_server import AnthropicServer
+from spanhook.cli.conformance.anthropic_ways import MESSAGES, MODEL, WAYS
+from spanhook.cli.conformance.openai_replies import Reply, Tokens
+from spanhook.cli.conformance.openai_server import Seen
+from spanhook.cli.conformance.stainless_ways import Way
+from spanhook.cli.conformance.subject import Body, Subject, Ungated, Use
+
+_ONCE = type(DEFAULT_CONNECTION_LIMITS)(
+    max_keepalive_connections=0
+)  # a connection is not used again on another event loop
+
+
+class Heard(list[Seen]):
+    """The requests of one subject."""
+
+    def __init__(self, body: Body) -> None:
+        super().__init__()
+        self._body = body
+
+    def append(self, seen: Seen, /) -> None:
+        super().append(seen)
+        answers = seen.path.partition("?")[0] == "/messages"
+        self._body.run(seen, Tokens().input + Tokens().output if answers else 0)
+
+
+@cache
+def _server() -> AnthropicServer:
+    return AnthropicServer().__enter__()
+
+
+def counting_into(body: Body) -> AnthropicServer:
+    """The one server there is; from now on its requests are runs of ``body``."""
+    server = _server()
+    server.requests = Heard(body)
+    return server
+
+
+@dataclass
+class Clients:
+    """One of each, made before anything is instrumented."""
+
+    sync: Anthropic
+    later: AsyncAnthropic
+
+    @classmethod
+    def of(cls, body: Body) -> "Clients":
+        given: dict[str, Any] = {"base_url": counting_into(body).url, "api_key": "test", "max_retries": 0}
+        return cls(
+            Anthropic(http_client=DefaultHttpxClient(verify=False, limits=_ONCE), **given),
+            AsyncAnthropic(http_client=DefaultAsyncHttpxClient(verify=False, limits=_ONCE), **given),
+        )
+
+
+def _use(way: Way) -> Use:
+    return lambda clients: way.ask(clients.later if way.is_async else clients.sync)
+
+
+_HOWS = ("create", "stream", "raw", "raw stream", "streaming lines", "streaming parsed", "manager", "text", "runner")
+
+
+def _ways(api: str) -> dict[str, Use]:
+    names = {f"{prefix}{api} {how}" for prefix in ("", "async ") for how in _HOWS}
+    return {way.name.replace(f"{api} ", "", 1): _use(way) for way in WAYS if way.name in names}
+
+
+def _bound(method: Any) -> Any:
+    return lambda: method(**MESSAGES)
+
+
+def _parsed(method: Any) -> Any:
+    return lambda: method(**MESSAGES).parse()
+
+
+SUBJECTS: tuple[Subject, ...] = (
+    Subject(
+        "anthropic messages",
+        "llm.call",
+        Clients.of,
+        _ways("messages"),
+        {
+            "create": lambda clients: _bound(clients.sync.messages.create),
+            "acreate": lambda clients: _bound(clients.later.messages.create),
+            "raw": lambda clients: _parsed(clients.sync.messages.with_raw_response.create),
+        },
+        said=Reply.text,
+    ),
+    Subject(
+        "anthropic beta",
+        "llm.call",
+        Clients.of,
+        _ways("beta"),
+        {"create": lambda clients: _bound(clients.sync.beta.messages.create)},
+        said=Reply.text,
+    ),
+    Subject("anthropic batches", "llm.call", Clients.of, _ways("batches"), {}),
+)
+
+UNGATED = (
+    Ungated(
+        "counting tokens",
+        Clients.of,
+        lambda clients: clients.sync.messages.count_tokens(model=MODEL, messages=MESSAGES["messages"]),
+    ),
+    Ungated("reading what there is, such as batches", Clients.of, lambda clients: clients.sync.messages.batches.list()),
+    Ungated("files and models", Clients.of, lambda clients: clients.sync.models.list()),
+    Ungated(
+        "its HTTP client, used directly",
+        Clients.of,
+        lambda clients: clients.sync._client.post(f"{clients.sync.base_url}v1/messages", json=MESSAGES),
+    ),
+    Ungated("agents that Anthropic runs, and their sessions"),
+)

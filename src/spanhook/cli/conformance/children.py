@@ -1,0 +1,225 @@
+"""Having the checks done in child processes, a library each: whatever ends one of them costs one way of calling.
+
+Children see the libraries that are installed here, and nothing else of the user's: no hooks, no ``spanhook.yaml``, no
+exporters, no keys, no proxies.
+"""
+
+import json
+import os
+import select
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterable, Mapping
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+from spanhook.bootstrap import SITE
+from spanhook.cli.conformance.checks import CHECKS, FAILED, NONE, Cell
+from spanhook.cli.conformance.child import STARTING
+from spanhook.cli.conformance.matrix import Library
+from spanhook.cli.conformance.report import Line
+from spanhook.instrument import INSTRUMENTORS
+
+PATIENCE = 20.0
+"""Seconds that one check may take."""
+GRACE = 30.0
+"""Seconds after which a child that should have ended itself is ended."""
+LOSSES = 3
+"""How many children one library may cost before the rest of its ways of calling is given up."""
+WORDS = 12
+"""How many lines are kept of what a child said last."""
+
+_CODE = "import sys; sys.path.append(sys.argv[1]); from spanhook.cli.conformance.child import main; main(*sys.argv[2:])"
+_ROOT = str(Path(SITE).parents[2])
+_DROPPED = (
+    *("OTEL_", "SPANHOOK_"),
+    *(beginning for one in INSTRUMENTORS.values() for beginning in one.variables),
+    *("PYTHONWARNINGS", "PYTHONSTARTUP", "PYTHONINSPECT", "PYTHONOPTIMIZE"),
+)
+_LAUNCHER = os.path.join("opentelemetry", "instrumentation", "auto_instrumentation")
+
+Told = Callable[[Line], None]
+
+
+def environment(environ: Mapping[str, str]) -> dict[str, str]:
+    """``environ`` without what would have a child export, trace, call or load anything for the user."""
+    found = {
+        name: value
+        for name, value in environ.items()
+        if not name.startswith(_DROPPED) and not name.lower().endswith("_proxy")
+    }
+    entries = [entry for entry in found.pop("PYTHONPATH", "").split(os.pathsep) if entry]
+    kept = [os.path.abspath(entry) for entry in entries if entry != SITE and not entry.endswith(_LAUNCHER)]
+    return {**found, **({"PYTHONPATH": os.pathsep.join(kept)} if kept else {})}
+
+
+class Child:
+    """A process that does the checks of one library, and what is known of it so far.
+
+    Attributes:
+        lines: The rows of the matrix that it fills in.
+        told: Called with a row once it is filled in.
+    """
+
+    def __init__(self, library: Library, folder: str, told: Told, patience: float) -> None:
+        self.library = library
+        self.lines: list[Line] = []
+        self._told, self._folder, self._patience = told, folder, patience
+        self._places: list[tuple[Line, str]] = []
+        self._done = self._lost = 0
+        self._ended = False
+        self._start()
+
+    def _start(self) -> None:
+        self.channel, theirs = os.pipe()
+        self._errors = tempfile.TemporaryFile(dir=self._folder)  # noqa: SIM115 - closed when its process has ended
+        self._rest, self._said = b"", 0
+        given = (_ROOT, self.library.name, str(self._done), str(self._patience), str(theirs))
+        try:
+            self._process = subprocess.Popen(  # noqa: S603 - this Python
+                [sys.executable, "-P", "-W", "ignore", *_flags(), "-c", _CODE, *given],
+                cwd=self._folder,
+                env=environment(os.environ),
+                stdin=subprocess.DEVNULL,
+                stdout=self._errors,
+                stderr=self._errors,
+                pass_fds=(theirs,),
+                start_new_session=True,
+            )
+        finally:
+            os.close(theirs)
+        self.deadline = time.monotonic() + STARTING * self._patience + GRACE
+
+    def hear(self) -> bool:
+        """Take in what was told; whether there is more to come."""
+        heard = os.read(self.channel, 65536)
+        if heard:
+            *whole, self._rest = (self._rest + heard).split(b"\n")
+            for one in whole:
+                self._take(json.loads(one))
+            return True
+        self._close()
+        if not self._ended:
+            self._errors.seek(self._said)
+            self._lose(_last_words(self._process.returncode, self._errors.read().decode(errors="replace")))
+        self._errors.close()
+        if self._ended:
+            return False
+        self._start()
+        return True
+
+    def _take(self, told: dict[str, Any]) -> None:
+        self.deadline = time.monotonic() + self._patience + GRACE
+        if "rows" in told and not self.lines:
+            for subject, way, note, columns in told["rows"]:
+                line = Line(self.library.name, self.library.version, subject, way, note)
+                self.lines.append(line)
+                self._places += [(line, column) for column in columns]
+        elif "at" in told:
+            self._said = told["said"]  # what comes from here on is of this check
+        elif "state" in told:
+            self._fill(Cell(told["state"], told["why"]))
+        elif "end" in told:
+            self._ended = True
+
+    def _fill(self, cell: Cell) -> None:
+        line, column = self._places[self._done]
+        line.cells[column] = cell
+        self._done += 1
+        if self._done == len(self._places) or self._places[self._done][0] is not line:
+            self._told(line)
+
+    def _fill_row(self, why: str) -> None:
+        """The check that it is at has failed, those of the same row that would come next are not tried."""
+        line, _ = self._places[self._done]
+        self._fill(Cell(FAILED, why))
+        while self._done < len(self._places) and self._places[self._done][0] is line:
+            self._fill(NONE)
+
+    def _lose(self, why: str) -> None:
+        """The process has ended before it was to: that is the fault of the check it was at."""
+        self._lost += 1
+        if not self.lines:
+            line = Line(self.library.name, self.library.version, "start of its checks", "")
+            line.cells.update({**dict.fromkeys(CHECKS, NONE), next(iter(CHECKS)): Cell(FAILED, why)})
+            self.lines.append(line)
+            self._told(line)
+            self._ended = True
+            return
+        if self._done < len(self._places):
+            self._fill_row(why)
+        while self._lost == LOSSES and self._done < len(self._places):
+            self._fill_row(f"not tried: {LOSSES} ways of calling before it have ended their process")
+        self._ended = self._done == len(self._places)
+
+    def _close(self) -> None:
+        os.close(self.channel)
+        self._process.wait()
+
+    def kill(self) -> None:
+        """End the process and what it has started; what it was at has failed."""
+        with suppress(ProcessLookupError):
+            os.killpg(self._process.pid, signal.SIGKILL)
+
+    def abandon(self) -> None:
+        """End the process, and be done."""
+        self.kill()
+        self._close()
+        self._errors.close()
+
+
+def fill(libraries: Iterable[Library], told: Told, at_a_time: int = 0, patience: float = PATIENCE) -> list[Line]:
+    """Do every check of ``libraries``.
+
+    Args:
+        libraries: Those to check; they are installed.
+        told: Called with each row of the matrix once it is filled in.
+        at_a_time: How many processes; one for each core, but two at least and four at most, unless given.
+        patience: Seconds that one check may take.
+    """
+    waiting = list(libraries)
+    started: list[Child] = []
+    running: list[Child] = []
+    at_a_time = at_a_time or max(2, min(4, os.cpu_count() or 1))
+    with tempfile.TemporaryDirectory(prefix="spanhook-conformance-") as folder:
+        try:
+            while waiting or running:
+                while waiting and len(running) < at_a_time:
+                    started.append(Child(waiting.pop(0), folder, told, patience))
+                    running.append(started[-1])
+                until = min(child.deadline for child in running) - time.monotonic()
+                ready, _, _ = select.select([child.channel for child in running], (), (), max(0.0, until))
+                for child in [child for child in running if child.channel in ready]:
+                    if not child.hear():
+                        running.remove(child)
+                for child in running:
+                    if time.monotonic() > child.deadline:
+                        child.kill()
+        finally:
+            for child in running:
+                child.abandon()
+    return [line for child in started for line in child.lines]
+
+
+def _flags() -> list[str]:
+    """What has the children find the libraries that are found here."""
+    found = {"-E": sys.flags.ignore_environment, "-s": sys.flags.no_user_site}
+    return [flag for flag, given in found.items() if given]
+
+
+def _last_words(code: int, text: str) -> str:
+    if "Timeout (" in text:  # what faulthandler writes of all threads, the main one last
+        head = "it did not come back"
+        lines = text.rpartition("Timeout (")[2].strip().split("\n\n")[-1].splitlines()[:WORDS]
+    else:
+        head = f"it ended its process with {_ending(code)}"
+        lines = text.strip().splitlines()[-WORDS:]
+    return "\n".join([head, *lines])
+
+
+def _ending(code: int) -> str:
+    return f"exit code {code}" if code >= 0 else signal.Signals(-code).name

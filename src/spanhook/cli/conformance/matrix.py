@@ -1,0 +1,85 @@
+"""Which libraries have ways of calling here, and the rows that each gives the matrix.
+
+Imports a library only when its rows are asked for.
+"""
+
+import importlib
+from dataclasses import dataclass
+from importlib import metadata
+
+from spanhook.cli.conformance.checks import Checks, checks_of, checks_of_ungated, ways_of
+from spanhook.instrument import INSTRUMENTORS
+
+
+@dataclass(frozen=True)
+class Library:
+    """A library of which ways of calling are known, in the module of this package that is called like it.
+
+    Attributes:
+        name: The name it is imported by; ``own_code`` for what an application writes itself.
+        distribution: The name it is installed by.
+        extra: What of spanhook installs it.
+    """
+
+    name: str
+    distribution: str
+    extra: str
+
+    @property
+    def version(self) -> str:
+        """The installed version, or empty."""
+        try:
+            return metadata.version(self.distribution)
+        except metadata.PackageNotFoundError:
+            return ""
+
+
+LIBRARIES = {
+    one.name: one
+    for one in (
+        *(Library(one.library, one.distribution, one.extra) for one in INSTRUMENTORS.values()),
+        # Not bound themselves: what they call is.
+        Library("langchain", "langchain", "langchain"),
+        Library("langchain_openai", "langchain-openai", "demo"),
+        Library("own_code", "spanhook", "test"),
+        Library("langchain_anthropic", "langchain-anthropic", "anthropic"),
+    )
+}
+
+
+@dataclass(frozen=True)
+class Row:
+    """One row of the matrix, before it is filled in.
+
+    Attributes:
+        subject: What is called.
+        way: How.
+        checks: What fills it in, by column.
+        note: That this version lacks it, or that it is documented as not gated.
+    """
+
+    subject: str
+    way: str
+    checks: Checks
+    note: str = ""
+
+
+def rows(library: str) -> list[Row]:
+    """The rows of one library, in the same order each time. Imports it.
+
+    Raises:
+        ImportError: It, or what its ways of calling need, cannot be imported.
+    """
+    module = importlib.import_module(f"{__package__}.{library}")
+    found = [
+        Row(
+            subject.name.removeprefix(f"{library} "),
+            way.name,
+            checks_of(way),
+            "not in this version" if way.lacking else "",
+        )
+        for subject in (*module.SUBJECTS, *getattr(module, "MORE", ()))
+        for way in ways_of(subject)
+    ]
+    ungated = getattr(module, "UNGATED", ())
+    return found + [Row(one.name, "", checks_of_ungated(one), "documented as not gated") for one in ungated]

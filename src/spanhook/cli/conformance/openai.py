@@ -1,0 +1,219 @@
+"""What is gated at OpenAI's client, against a server on loopback."""
+
+from dataclasses import dataclass
+from functools import cache
+from importlib.util import find_spec
+from typing import Any
+
+from openai import DEFAULT_CONNECTION_LIMITS, AsyncOpenAI, DefaultAsyncHttpxClient, DefaultHttpxClient, OpenAI
+
+from spanhook.cli.conformance.openai_endpoints import IMAGES, MODERATIONS, SOUNDS, VIDEOS, Ask
+from spanhook.cli.conformance.openai_server import OpenAIServer, Reply, Seen, Tokens
+from spanhook.cli.conformance.openai_ways import CHAT, EMBEDDINGS, RESPONSES, WAYS, Way
+from spanhook.cli.conformance.subject import Body, Subject, Ungated, Use
+
+_ONCE = type(DEFAULT_CONNECTION_LIMITS)(
+    max_keepalive_connections=0
+)  # a connection is not used again on another event loop
+
+
+class Heard(list[Seen]):
+    """The requests of one subject."""
+
+    def __init__(self, body: Body) -> None:
+        super().__init__()
+        self._body = body
+
+    def append(self, seen: Seen, /) -> None:
+        super().append(seen)
+        self._body.run(seen, _tokens(seen))
+
+
+_OTHERS = ("/images/", "/audio/", "/moderations", "/videos")
+_REPORTING = ("gpt-image-1", "gpt-4o-transcribe")
+"""Models of those that report tokens."""
+
+
+def _tokens(seen: Seen) -> int:
+    """What the server says that a request used."""
+    if seen.path.endswith("/embeddings"):
+        return Tokens().input
+    if seen.path.startswith(_OTHERS):
+        return Tokens().input + Tokens().output if seen.body.get("model") in _REPORTING else 0
+    streams = seen.body.get("stream")
+    options: dict[str, Any] = seen.body.get("stream_options") or {}
+    reports = not streams or "/responses" in seen.path or options.get("include_usage")
+    return Tokens().input + Tokens().output if reports else 0
+
+
+@cache
+def _server() -> OpenAIServer:
+    return OpenAIServer().__enter__()
+
+
+def counting_into(body: Body) -> OpenAIServer:
+    """The one server there is; from now on its requests are runs of ``body``."""
+    server = _server()
+    server.requests = Heard(body)
+    return server
+
+
+def connections() -> dict[str, Any]:
+    return {
+        "http_client": DefaultHttpxClient(verify=False, limits=_ONCE),
+        "http_async_client": DefaultAsyncHttpxClient(verify=False, limits=_ONCE),
+    }
+
+
+@dataclass
+class Clients:
+    """One of each, made before anything is instrumented."""
+
+    sync: OpenAI
+    later: AsyncOpenAI
+
+    @classmethod
+    def of(cls, body: Body) -> "Clients":
+        server = counting_into(body)
+        ours = connections()
+        given: dict[str, Any] = {"base_url": server.url, "api_key": "test", "max_retries": 0}
+        return cls(
+            OpenAI(http_client=ours["http_client"], **given),
+            AsyncOpenAI(http_client=ours["http_async_client"], **given),
+        )
+
+
+def _use(way: Way) -> Use:
+    return lambda clients: way.ask(clients.later if way.is_async else clients.sync)
+
+
+_HOWS = ("create", "stream", "raw", "raw stream", "streaming lines", "streaming parsed", "manager")
+
+
+def _ways(api: str) -> dict[str, Use]:
+    names = {f"{prefix}{api} {how}" for prefix in ("", "async ") for how in _HOWS}
+    return {way.name.replace(f"{api} ", "", 1): _use(way) for way in WAYS if way.name in names}
+
+
+_ALIKE = ("transcription as text", "translation", "texts", "parts", "remix")
+"""Ways that differ from others in what is sent alone."""
+
+
+def _both(ways: dict[str, Ask]) -> dict[str, Use]:
+    """Each way, of a client and of an async one."""
+    ways = {name: ask for name, ask in ways.items() if name not in _ALIKE}
+    sync = {name: _by_client(ask) for name, ask in ways.items()}
+    return sync | {f"async {name}": _by_async_client(ask) for name, ask in ways.items()}
+
+
+def _by_client(ask: Ask) -> Use:
+    return lambda clients: ask(clients.sync)
+
+
+def _by_async_client(ask: Ask) -> Use:
+    return lambda clients: ask(clients.later)
+
+
+def _under_trio(api: str) -> dict[str, Use]:
+    """Ways of the async client where Trio runs it, if that is installed."""
+    if find_spec("trio") is None:
+        return {}
+    names = {f"async {api} {how}": f"trio {how}" for how in ("create", "stream")}
+    return {names[way.name]: _on_trio(way) for way in WAYS if way.name in names}
+
+
+def _on_trio(way: Way) -> Use:
+    def use(clients: Clients) -> Any:
+        import trio
+
+        return trio.run(way.ask, clients.later)
+
+    return use
+
+
+def _bound(method: Any, given: dict[str, Any]) -> Any:
+    return lambda: method(**given)
+
+
+def _parsed(method: Any, given: dict[str, Any]) -> Any:
+    return lambda: method(**given).parse()
+
+
+SUBJECTS: tuple[Subject, ...] = (
+    Subject(
+        "openai chat",
+        "llm.call",
+        Clients.of,
+        {**_ways("chat"), **_under_trio("chat")},
+        {
+            "create": lambda clients: _bound(clients.sync.chat.completions.create, CHAT),
+            "acreate": lambda clients: _bound(clients.later.chat.completions.create, CHAT),
+            "raw": lambda clients: _parsed(clients.sync.chat.completions.with_raw_response.create, CHAT),
+        },
+        said=Reply.text,
+    ),
+    Subject(
+        "openai responses",
+        "llm.call",
+        Clients.of,
+        _ways("responses"),
+        {
+            "create": lambda clients: _bound(clients.sync.responses.create, RESPONSES),
+            "acreate": lambda clients: _bound(clients.later.responses.create, RESPONSES),
+            "raw": lambda clients: _parsed(clients.sync.responses.with_raw_response.create, RESPONSES),
+        },
+        said=Reply.text,
+    ),
+    Subject(
+        "openai embeddings",
+        "embeddings.create",
+        Clients.of,
+        _ways("embeddings"),
+        {
+            "create": lambda clients: _bound(clients.sync.embeddings.create, EMBEDDINGS),
+            "acreate": lambda clients: _bound(clients.later.embeddings.create, EMBEDDINGS),
+        },
+    ),
+    *(
+        Subject(f"openai {name}", "llm.call", Clients.of, _both(ways), {})
+        for name, ways in (
+            ("images", IMAGES),
+            ("audio", SOUNDS),
+            ("moderations", MODERATIONS),
+            ("videos", VIDEOS),
+        )
+        if ways
+    ),
+)
+
+
+MORE = (
+    Subject("openai completions", "llm.call", Clients.of, _ways("text"), {}, said=Reply.text),
+    Subject(
+        "openai decisions",
+        "llm.call",
+        Clients.of,
+        _ways("decisions"),
+        {},
+        lacking=() if hasattr(OpenAI, "decisions") else ("create", "async create"),
+    ),
+    *(
+        ()
+        if VIDEOS
+        else (Subject("openai videos", "llm.call", Clients.of, {}, {}, lacking=("create", "async create")),)
+    ),
+)
+"""What the client's own tests call in every way; only the command does so here."""
+
+UNGATED = (
+    Ungated("files", Clients.of, lambda clients: clients.sync.files.list()),
+    Ungated("reading what there is, such as batches", Clients.of, lambda clients: clients.sync.batches.list()),
+    Ungated("vector stores", Clients.of, lambda clients: clients.sync.vector_stores.create(name="x")),
+    Ungated("conversations", Clients.of, lambda clients: clients.sync.conversations.create()),
+    Ungated(
+        "its HTTP client, used directly",
+        Clients.of,
+        lambda clients: clients.sync._client.post(f"{clients.sync.base_url}chat/completions", json=CHAT),
+    ),
+    Ungated("realtime and other WebSockets"),
+)

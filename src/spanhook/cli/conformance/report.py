@@ -1,0 +1,103 @@
+"""What came of it, as data."""
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+from spanhook.cli.conformance.checks import FAILED, NOT_GATED, OK, Cell
+
+
+@dataclass(frozen=True)
+class Line:
+    """One way of calling.
+
+    Attributes:
+        library, version: What was called, as it is imported, and its version.
+        subject, way: What of it, and how.
+        note: That this version lacks it, or that it is documented as not gated.
+        cells: What came of each check, by column.
+    """
+
+    library: str
+    version: str
+    subject: str
+    way: str
+    note: str = ""
+    cells: dict[str, Cell] = field(default_factory=dict[str, Cell])
+
+    @property
+    def name(self) -> str:
+        """The way of calling in words."""
+        return f"{self.subject}, {self.way}" if self.way else self.subject
+
+    @property
+    def state(self) -> str:
+        """The worst that a check found: ``FAILED``, ``not gated``, ``ok``, or ``n/a`` where there was none."""
+        found = {cell.state for cell in self.cells.values()}
+        denied = self.cells["denied"].state if "denied" in self.cells else ""
+        return FAILED if FAILED in found else NOT_GATED if denied == NOT_GATED else OK if OK in found else "n/a"
+
+
+@dataclass(frozen=True)
+class Absent:
+    """A library that is not installed, and how it is."""
+
+    library: str
+    fix: str
+
+
+@dataclass(frozen=True)
+class Report:
+    """Everything that was found.
+
+    Attributes:
+        spanhook, python, executable: Where it was done.
+        lines: Every way of calling.
+        absent: What is not installed.
+        unsupported: Versions that are not among those tested, a sentence each.
+        seconds: How long it took.
+    """
+
+    spanhook: str
+    python: str
+    executable: str
+    lines: Sequence[Line]
+    absent: Sequence[Absent]
+    unsupported: Sequence[str]
+    seconds: float
+
+    @property
+    def counts(self) -> Counter[str]:
+        """How many ways of calling ended how."""
+        return Counter(line.state for line in self.lines)
+
+    @property
+    def exit_code(self) -> int:
+        """1 if a promise is not kept."""
+        return 1 if self.counts[FAILED] else 0
+
+    def as_json(self) -> dict[str, Any]:
+        """As plain data."""
+        return {
+            "spanhook": self.spanhook,
+            "python": self.python,
+            "executable": self.executable,
+            "exit_code": self.exit_code,
+            "seconds": round(self.seconds, 1),
+            "counts": {state: self.counts[state] for state in (OK, FAILED, NOT_GATED, "n/a")},
+            "not_installed": [one.library for one in self.absent],
+            "unsupported": list(self.unsupported),
+            "rows": [
+                {
+                    "library": line.library,
+                    "version": line.version,
+                    "subject": line.subject,
+                    "way": line.way,
+                    "note": line.note,
+                    "state": line.state,
+                    "checks": {column: asdict(cell) for column, cell in line.cells.items()},
+                }
+                for line in self.lines
+            ],
+        }

@@ -1,0 +1,163 @@
+"""Looking at everything: imports the libraries, loads the hooks, and leaves nothing installed."""
+
+import importlib.util
+import os
+import platform
+import sys
+from collections.abc import Iterable, Iterator, Mapping
+from importlib import metadata
+from typing import Any
+
+from spanhook.bootstrap import Wanted, read_environment
+from spanhook.cli.doctor.loader import loader
+from spanhook.cli.doctor.others import others
+from spanhook.cli.doctor.report import Finding, HookFound, Library, Report, SignalFound, Telemetry
+from spanhook.cli.doctor.unbound import everything, self_tracing, unbound
+from spanhook.cli.doctor.variables import examine, usable
+from spanhook.config import instrument, load_hooks, require_bound, uninstrument
+from spanhook.errors import ConfigurationError, RequirementError
+from spanhook.export import SIGNALS, asked, disabled, endpoint, existing
+from spanhook.gating import AFTER, ERROR, Bound, Hook, Hooks, Subscription
+from spanhook.instrument import INSTRUMENTORS, instrumentor_of, meant
+from spanhook.settings import CONTENT_VARIABLE, Settings
+from spanhook.version import __version__
+
+
+def examination(environ: Mapping[str, str], **given: Any) -> Report:
+    """Examine this environment as ``spanhook run`` with these options would find it, in the working directory."""
+    kept, findings = usable(environ)
+    wanted = read_environment(kept, **given)
+    if os.getcwd() not in sys.path:
+        sys.path.insert(0, os.getcwd())
+    registries, wrong = _loaded(wanted)
+    findings += wrong
+    try:
+        instrument(registries, settings=Settings(mode=wanted.mode, content="NO_CONTENT", allow=everything()))
+        libraries = tuple(_library(name) for name in INSTRUMENTORS)
+        findings += _unmet(wanted.require)
+        not_bound, wrong = unbound(wanted)
+        findings += wrong
+    finally:
+        uninstrument()
+    telemetry, wrong = _telemetry(environ)
+    findings += wrong
+    installed = [library.name for library in libraries if library.version]
+    findings += [*_gaps(libraries, wanted.require), *examine(environ), *loader(environ), *_prices()]
+    return Report(
+        spanhook=__version__,
+        python=platform.python_version(),
+        executable=sys.executable,
+        mode=wanted.mode,
+        libraries=libraries,
+        unbound=tuple(not_bound),
+        hooks=tuple(_hooks(registries)),
+        telemetry=telemetry,
+        others=tuple(others(installed, environ)),
+        self_tracing=tuple(self_tracing()),
+        findings=tuple(findings),
+    )
+
+
+def _loaded(wanted: Wanted) -> tuple[list[Hooks], list[Finding]]:
+    found, wrong = list[Hooks](), list[Finding]()
+    for spec in dict.fromkeys(wanted.hooks):
+        try:
+            loaded = load_hooks(spec)
+            found.append(Hooks(loaded) if isinstance(loaded, Hook) else loaded)
+        except ConfigurationError as error:
+            wrong.append(Finding("configuration", "hooks", str(error).removeprefix("hooks ")))
+    return found, wrong
+
+
+def _library(name: str) -> Library:
+    found = instrumentor_of(name)
+    if found.version:
+        found.load()
+    return Library(
+        name=name,
+        requirement=found.requirement,
+        version=found.version,
+        supported=bool(found.version) and found.supported,
+        points=dict(found.states),
+        optional=tuple(str(entry) for entry in found.table if entry.optional),
+        ungated=tuple(found.unbound()),
+    )
+
+
+def _unmet(required: Iterable[str]) -> Iterator[Finding]:
+    for name in required:
+        try:
+            require_bound([name])
+        except RequirementError as error:
+            yield Finding("requirement", "require", str(error))
+        except ConfigurationError as error:
+            yield Finding("configuration", "require", str(error))
+
+
+def _gaps(libraries: Iterable[Library], required: Iterable[str]) -> Iterator[Finding]:
+    checked = {meant(name) for name in required}
+    for library in libraries:
+        if not library.version or library.name in checked:
+            continue
+        if not library.supported:
+            text = f"version {library.version} is not supported ({library.requirement}); it is bound all the same"
+            yield Finding("warning", library.name, text)
+        if library.missing:
+            yield Finding("warning", library.name, f"calls by {', '.join(library.missing)} are not gated")
+        if library.ungated:
+            text = f"{', '.join(library.ungated)} cannot be bound: their classes refuse it. Calls of them are not gated"
+            yield Finding("warning", library.name, text)
+
+
+def _hooks(registries: Iterable[Hooks]) -> Iterator[HookFound]:
+    for bound in dict.fromkeys(one for registry in registries for one in registry.bound):
+        limit = None if bound.timeout_ns is None else bound.timeout_ns / 1e9
+        events = tuple(f"{kind}.{phase}" for kind in sorted(bound.kinds) for phase in _phases(bound))
+        yield HookFound(
+            bound.name, events, bound.form, bound.priority, bound.fail_mode, limit, bound.tenant_id, bound.buffers
+        )
+
+
+def _phases(bound: Bound) -> tuple[str, ...]:
+    if isinstance(bound.hook, Subscription):
+        return bound.hook.phases
+    return ("post",) if bound.form == AFTER else ("error",) if bound.form == ERROR else ("pre",)
+
+
+def _telemetry(environ: Mapping[str, str]) -> tuple[Telemetry, list[Finding]]:
+    wrong = list[Finding]()
+    exporters: dict[str, tuple[str, ...]] = {}
+    try:
+        exporters = asked(environ)
+    except ConfigurationError as error:
+        variable, _, text = str(error).partition("=")
+        wrong.append(Finding("configuration", variable, text))
+    signals = tuple(
+        SignalFound(
+            signal, _name_of(existing(signal)), tuple(_to(signal, one, environ) for one in exporters.get(signal, ()))
+        )
+        for signal in SIGNALS
+    )
+    return (
+        Telemetry(
+            sdk=metadata.version("opentelemetry-sdk"),
+            disabled=disabled(environ),
+            sampler=environ.get("OTEL_TRACES_SAMPLER", "").strip() or "parentbased_always_on",
+            content=environ.get(CONTENT_VARIABLE, "").strip() or "NO_CONTENT",
+            signals=signals,
+        ),
+        wrong,
+    )
+
+
+def _name_of(provider: Any) -> str:
+    return "" if provider is None else f"{type(provider).__module__}.{type(provider).__qualname__}"
+
+
+def _to(signal: str, exporter: str, environ: Mapping[str, str]) -> str:
+    return f"{exporter} to {endpoint(signal, exporter, environ)}" if exporter.startswith("otlp") else exporter
+
+
+def _prices() -> Iterator[Finding]:
+    if importlib.util.find_spec("genai_prices") is None:
+        yield Finding("note", "prices", "genai-prices is not installed, so no model has a price and no cost is counted")

@@ -1,0 +1,57 @@
+"""Agent libraries that are here and not bound, and those that trace themselves."""
+
+from collections.abc import Iterator
+
+from spanhook.bootstrap import Wanted
+from spanhook.cli.doctor.report import Finding, NotBound, SelfTracing
+from spanhook.errors import ConfigurationError
+from spanhook.instrument import Unbound, imported, is_bound, libraries, named, version
+
+
+def everything() -> list[str]:
+    """What the doctor lets be while it looks: it reports, and nothing is to be logged as well."""
+    return [known.library for known in libraries()]
+
+
+def unbound(wanted: Wanted) -> tuple[list[NotBound], list[Finding]]:
+    """What is not bound, those in use first, and what ``wanted`` makes of it."""
+    findings = list[Finding]()
+    allowed = frozenset[str]()
+    try:
+        allowed = named(wanted.allow)
+    except ConfigurationError as error:
+        findings.append(Finding("configuration", "allow", str(error)))
+    here = [Unbound(known, version(known)) for known in libraries() if not is_bound(known)]
+    used = [one for one in here if imported(one.known)]
+    unused = [one for one in here if one.version and one not in used]
+    findings += _findings([one for one in used if one.known.library not in allowed], strict=wanted.strict)
+    refused = [one.known.library for one in unused if one.known.library not in allowed]
+    if wanted.strict and refused:
+        findings.append(
+            Finding("note", "strict", f"refuses these once they are imported or used: {', '.join(refused)}")
+        )
+    rows = [_row(one, allowed, is_used=True) for one in used] + [_row(one, allowed, is_used=False) for one in unused]
+    return rows, findings
+
+
+def _findings(used: list[Unbound], *, strict: bool) -> Iterator[Finding]:
+    for one in used:
+        if strict:
+            yield Finding("requirement", one.name, one.violation)
+        else:
+            yield Finding("warning", one.name, one.warning)
+
+
+def _row(one: Unbound, allowed: frozenset[str], *, is_used: bool) -> NotBound:
+    library = one.known.library
+    return NotBound(
+        library, one.version, "imported" if is_used else "importable", one.known.bypass.what, library in allowed
+    )
+
+
+def self_tracing() -> Iterator[SelfTracing]:
+    """SDKs that are installed and make spans of their calls."""
+    for known in libraries():
+        found = version(known) if known.tracing is not None else ""
+        if known.tracing is not None and found:
+            yield SelfTracing(known.library, found, known.tracing.scopes, known.tracing.when)

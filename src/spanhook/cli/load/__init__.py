@@ -1,0 +1,120 @@
+"""``spanhook load``: scripted agent runs that produce all there is to produce, and exact totals of them.
+
+The totals are worked out from the script, not read from what spanhook counts; that is compared with them. Nothing is
+imported here that may be missing before it is known to be there.
+"""
+
+import json
+import logging
+import sys
+import time
+from collections.abc import Generator
+from contextlib import contextmanager
+from importlib.util import find_spec
+from typing import TYPE_CHECKING
+
+from spanhook import export
+from spanhook.config import instrument, uninstrument
+from spanhook.diagnostics import log
+from spanhook.errors import ConfigurationError
+from spanhook.export import SIGNALS
+
+if TYPE_CHECKING:
+    from spanhook.cli.load.document import Document
+
+NEEDED = ("langchain_core", "langgraph")
+SERVICE = "spanhook-load"
+FLUSH_SECONDS = 30.0
+
+
+def run_load(runs: int, seed: int, concurrency: int, as_json: bool) -> int:
+    """Make the runs, print their totals on standard output, and what was counted otherwise on standard error.
+
+    Args:
+        runs: How many runs; of 40 on, they produce all there is.
+        seed: Which runs; the same seed gives the same totals everywhere.
+        concurrency: How many at a time; it does not change the totals.
+        as_json: Print one JSON document instead of text; ``spanhook.cli.load.document`` describes it.
+
+    Returns:
+        The exit code: 1 if spanhook counted otherwise, 2 if something is missing.
+    """
+    try:
+        _check(runs, concurrency)
+        export.setup(SERVICE, console=sys.stderr)
+    except ConfigurationError as error:
+        print(f"spanhook load: {error}", file=sys.stderr)  # noqa: T201
+        return 2
+    from spanhook.cli.load.printing import as_text, complaints
+
+    with _instrumented():
+        document = measure(runs, seed, concurrency)
+        export.flush(FLUSH_SECONDS)  # before the counters are taken off their provider
+    print(json.dumps(document, indent=2) if as_json else "\n".join(as_text(document)), flush=True)  # noqa: T201
+    wrong = list(complaints(document["differences"], document["internal_errors"]))
+    print(*wrong, sep="\n", end="\n" if wrong else "", file=sys.stderr)  # noqa: T201
+    if not as_json and not any(map(export.existing, SIGNALS)):
+        print("spanhook load: nothing was sent: OTEL_EXPORTER_OTLP_ENDPOINT says where to", file=sys.stderr)  # noqa: T201
+    return 1 if wrong else 0
+
+
+def measure(runs: int, seed: int, concurrency: int) -> "Document":
+    """Make the runs with ``spanhook.cli.load.hooks`` in force, and compare what was counted with the script."""
+    from langsmith import tracing_context  # pyright: ignore[reportUnknownVariableType]
+
+    from spanhook.cli.load import document, series
+    from spanhook.cli.load.counted import counting
+    from spanhook.cli.load.elsewhere import is_recording, provider
+    from spanhook.cli.load.performing import perform
+    from spanhook.cli.load.prices import price_list
+    from spanhook.cli.load.printing import Progress
+    from spanhook.cli.load.scenarios import script
+    from spanhook.cli.load.tables import expected
+    from spanhook.engine import attach
+
+    attach(provider())
+    with_foreign = is_recording()
+    jobs = list(script(runs, seed, with_foreign=with_foreign))
+    progress = Progress(runs)
+    started = time.perf_counter()
+    with counting() as counted, tracing_context(enabled=False):
+        perform(jobs, concurrency, progress.step)
+    seconds = time.perf_counter() - started
+    progress.end()
+    wanted = expected((run.tenant, run.user, run.fact) for job in jobs for run in job)
+    return document.Document(
+        runs=runs,
+        seed=seed,
+        concurrency=concurrency,
+        price_list=price_list(),
+        foreign_spans=with_foreign,
+        seconds=round(seconds, 3),
+        totals=document.totals(wanted),
+        metrics=series.metrics(wanted),
+        differences=list(document.differences(wanted, counted.tables)),
+        internal_errors=dict(counted.errors),
+    )
+
+
+def _check(runs: int, concurrency: int) -> None:
+    missing = [name for name in NEEDED if find_spec(name) is None]
+    if missing:
+        raise ConfigurationError(f'needs {", ".join(missing)}: pip install "spanhook[demo]"')
+    for name, value in (("--runs", runs), ("--concurrency", concurrency)):
+        if value < 1:
+            raise ConfigurationError(f"{name} {value}: expected a whole number from 1 on")
+
+
+@contextmanager
+def _instrumented() -> Generator[None, None, None]:
+    """With the load's hooks in force; what they do on purpose is no news for the log."""
+    from spanhook.cli.load.hooks import hooks
+
+    level = log.level
+    log.setLevel(logging.ERROR)
+    instrument(hooks)
+    try:
+        yield
+    finally:
+        uninstrument()
+        log.setLevel(level)

@@ -1,0 +1,233 @@
+"""The totals of a load as a document: what dashboards, collectors and backends are held against.
+
+``totals`` says it by dimension, for people; ``metrics`` says the same as every series that spanhook's instruments must
+export, with the attributes they have there, so that any query over them can be worked out from it. Both come from the
+script alone and depend on its seed, its number of runs, the price list and whether foreign spans can be made; not on
+concurrency, sampling or providers. Durations are not in it: they depend on the machine.
+"""
+
+from collections.abc import Iterator, Mapping
+from typing import Any, TypedDict
+
+from spanhook.cli.load.series import Series
+from spanhook.cli.load.tables import COLUMNS, Tables
+from spanhook.model import NANO
+from spanhook.telemetry import BUCKETS
+
+DEAREST = 10
+"""How many of the dearest runs are told."""
+
+# ----------------------------------------------------------------------------------------------- types
+
+
+class Money(TypedDict):
+    """An amount in US dollars: exact, to the nano-dollar, and as the nearest float."""
+
+    usd: str
+    usd_float: float
+
+
+class Spent(TypedDict):
+    """What a group of runs used, nested agents and models asked by hooks included.
+
+    ``tokens`` is by bucket; the buckets are disjoint and add up to ``total_tokens``. ``cost`` leaves out models
+    without a known price.
+    """
+
+    runs: int
+    llm_calls: int
+    tool_calls: int
+    tokens: dict[str, int]
+    total_tokens: int
+    cost: Money
+
+
+class Dear(TypedDict):
+    """One of the runs that cost most."""
+
+    agent: str
+    status: str
+    tenant: str
+    user: str
+    cost: Money
+
+
+class Totals(TypedDict):
+    """Everything by dimension.
+
+    Attributes:
+        runs: Outermost operations: one ``spanhook.run`` event each.
+        runs_by_status: By ``spanhook.status``.
+        runs_by_agent: By agent, then by status.
+        llm_calls, tool_calls: Calls that were made, rather than refused or answered by a hook.
+        tokens: By model that answered, then by bucket.
+        cost, total_cost: By model that answered, and of all. Models without a price are not in it.
+        unpriced_tokens: Tokens of models without a known price, by model.
+        by_agent, by_tenant, by_user: What runs used; those of an agent are the runs it was outermost in.
+        dearest: The runs that cost most, the dearest first.
+        agents: Agent operations, nested ones included, by name, then by status.
+        tools: Tool operations by name, then by status.
+        model_calls: Model operations, without foreign ones, by model asked for, then by ``error.type``; that is empty
+            for those that did not fail.
+        decisions: By hook, event and decision, ``allow`` included.
+        coverage: Decisions by coverage.
+        errors: Operations that failed, were refused or cancelled: by ``error.type``, then by kind.
+        streams: Streamed model calls by status.
+        first_chunks: Streamed model calls whose first chunk came.
+        spans: Spans that spanhook opens, by kind.
+        foreign_spans: Operations whose span another instrumentation opened, by kind; these spans are not exported.
+        events: Log events by name.
+    """
+
+    runs: int
+    runs_by_status: dict[str, int]
+    runs_by_agent: dict[str, dict[str, int]]
+    llm_calls: int
+    tool_calls: int
+    tokens: dict[str, dict[str, int]]
+    cost: dict[str, Money]
+    total_cost: Money
+    unpriced_tokens: dict[str, int]
+    by_agent: dict[str, Spent]
+    by_tenant: dict[str, Spent]
+    by_user: dict[str, Spent]
+    dearest: list[Dear]
+    agents: dict[str, dict[str, int]]
+    tools: dict[str, dict[str, int]]
+    model_calls: dict[str, dict[str, int]]
+    decisions: dict[str, dict[str, dict[str, int]]]
+    coverage: dict[str, int]
+    errors: dict[str, dict[str, int]]
+    streams: dict[str, int]
+    first_chunks: int
+    spans: dict[str, int]
+    foreign_spans: dict[str, int]
+    events: dict[str, int]
+
+
+class Difference(TypedDict):
+    """One sum that spanhook counted otherwise than the script says."""
+
+    table: str
+    row: dict[str, str]
+    expected: int
+    counted: int
+
+
+class Document(TypedDict):
+    """What ``spanhook load --json`` prints.
+
+    Attributes:
+        runs, seed, concurrency: As asked for.
+        price_list: The price list that costs come from; ``None`` if there is none, and every model is unpriced.
+        foreign_spans: Whether other instrumentations could open spans; not with ``OTEL_SDK_DISABLED``.
+        seconds: How long the runs took.
+        totals, metrics: What the script says.
+        differences: Where spanhook counted otherwise; empty if all is well.
+        internal_errors: Errors in spanhook's own code, by component; empty if all is well.
+    """
+
+    runs: int
+    seed: int
+    concurrency: int
+    price_list: str | None
+    foreign_spans: bool
+    seconds: float
+    totals: Totals
+    metrics: dict[str, list[Series]]
+    differences: list[Difference]
+    internal_errors: dict[str, int]
+
+
+# ----------------------------------------------------------------------------------------------- totals
+
+
+def totals(tables: Tables) -> Totals:
+    """Sum the tables up by dimension."""
+    return Totals(
+        runs=tables.total("runs"),
+        runs_by_status=tables.by("runs", "status"),
+        runs_by_agent=_nested(tables.by_all("runs", "agent", "status")),
+        llm_calls=tables.by("calls", "kind").get("llm.call", 0),
+        tool_calls=tables.by("calls", "kind").get("tool.execute", 0),
+        tokens={model: _buckets(found) for model, found in _nested(tables.by_all("tokens", "model", "bucket")).items()},
+        cost={model: money(nano) for model, nano in tables.by("cost", "model").items()},
+        total_cost=money(tables.total("cost")),
+        unpriced_tokens=tables.by("unpriced", "model"),
+        by_agent=_spent(tables, "agent"),
+        by_tenant=_spent(tables, "tenant"),
+        by_user=_spent(tables, "user"),
+        dearest=_dearest(tables),
+        agents=_nested(tables.by_all("agents", "agent", "status")),
+        tools=_nested(tables.by_all("tools", "tool", "status")),
+        model_calls=_nested(tables.by_all("model_calls", "requested", "error_type")),
+        decisions=_nested(tables.by_all("decisions", "hook", "event", "decision")),
+        coverage=tables.by("coverage", "coverage"),
+        errors=_nested(tables.by_all("errors", "error_type", "kind")),
+        streams=tables.by("streams", "status"),
+        first_chunks=tables.total("first_chunks"),
+        spans=tables.by("spans", "kind"),
+        foreign_spans=tables.by("foreign_spans", "kind"),
+        events=tables.by("events", "event"),
+    )
+
+
+def money(nano: int) -> Money:
+    """Nano-dollars in dollars."""
+    return Money(usd=f"{nano // NANO}.{nano % NANO:09}", usd_float=nano / NANO)
+
+
+def _nested(found: Mapping[tuple[str, ...], int]) -> dict[str, Any]:
+    result: dict[str, Any] = {}
+    for (*path, last), amount in found.items():
+        place = result
+        for name in path:
+            place = place.setdefault(name, {})
+        place[last] = amount
+    return result
+
+
+def _buckets(found: Mapping[str, int]) -> dict[str, int]:
+    return {bucket: found.get(bucket, 0) for bucket in BUCKETS}
+
+
+def _spent(tables: Tables, column: str) -> dict[str, Spent]:
+    runs = tables.by("runs", column)
+    calls = tables.by_all("calls", column, "kind")
+    tokens = tables.by_all("spent_tokens", column, "bucket")
+    cost = tables.by("spent_cost", column)
+    return {
+        one: Spent(
+            runs=count,
+            llm_calls=calls.get((one, "llm.call"), 0),
+            tool_calls=calls.get((one, "tool.execute"), 0),
+            tokens={bucket: tokens.get((one, bucket), 0) for bucket in BUCKETS},
+            total_tokens=sum(tokens.get((one, bucket), 0) for bucket in BUCKETS),
+            cost=money(cost.get(one, 0)),
+        )
+        for one, count in runs.items()
+    }
+
+
+def _dearest(tables: Tables) -> list[Dear]:
+    rows = [row for row, count in tables.rows("run_costs") for _ in range(count)]
+    return [
+        Dear(
+            agent=row["agent"],
+            status=row["status"],
+            tenant=row["tenant"],
+            user=row["user"],
+            cost=money(int(row["nano"])),
+        )
+        for row in reversed(rows[-DEAREST:])
+    ]
+
+
+def differences(wanted: Tables, counted: Tables) -> Iterator[Difference]:
+    """Every sum that is not the same in both; durations of hooks are only seen by a meter provider."""
+    for table, row in sorted({*wanted.sums, *counted.sums}):
+        expected, found = wanted.sums[table, row], counted.sums[table, row]
+        if expected != found and table != "hook_durations":
+            yield Difference(
+                table=table, row=dict(zip(COLUMNS[table], row, strict=True)), expected=expected, counted=found
+            )

@@ -1,0 +1,186 @@
+"""The hooks under which the scripted runs are made: between them they decide everything that a hook can decide.
+
+Those that decide nothing about time have no limit, or one that no machine is slow enough to reach: a stall must not
+turn an ``allow`` into a ``timeout``. Those whose chain has observers have none, so that a stall cannot use up the
+budget of the chain either.
+"""
+
+import asyncio
+import time
+from collections.abc import Awaitable, Callable, Generator
+from typing import Any
+
+from spanhook import Hooks, Operation, Reject
+from spanhook.cli.load.models import judge
+from spanhook.cli.load.scenarios import BROKE
+from spanhook.cli.load.steps import CAREFUL
+
+hooks = Hooks()
+
+AMPLE = 60.0
+AT_ONCE = 0.001
+ALL_OF_THE_BUDGET = 0.51
+
+# ----------------------------------------------------------------------------------------------- agents
+
+
+@hooks.before("agent.invoke", tenant_id=CAREFUL, timeout=None)
+def within_budget(op: Operation) -> None:
+    if op.identity.user_id == BROKE[1]:
+        raise Reject("the budget is spent", status_code=429)
+
+
+@hooks.after("agent.invoke", timeout=None)
+def billed(op: Operation) -> None:
+    pass
+
+
+@hooks.on_error("agent.invoke", timeout=None)
+def alerted(op: Operation) -> None:
+    pass
+
+
+# ----------------------------------------------------------------------------------------------- models
+
+
+@hooks.before("llm.call", models={"forbidden-1", "foreign-forbidden-1"}, timeout=None)
+def not_allowed(op: Operation) -> None:
+    raise Reject(f"{op.model} is not allowed")
+
+
+@hooks.before("llm.call", models={"house-model-1"}, fail_mode="open", timeout=None)
+def scored(_op: Operation) -> None:
+    raise RuntimeError("the scorer is down")
+
+
+@hooks.after("llm.call", models={"claude-sonnet-4-5"}, timeout=None)
+def masked_answer(op: Operation) -> None:
+    op.respond("***")
+
+
+@hooks.around("llm.call", models={"o4-mini"}, timeout=None)
+async def traced(_op: Operation, call_next: Callable[[], Awaitable[Any]]) -> None:
+    await call_next()
+
+
+@hooks.before("llm.call", models={"foreign-model-1"}, timeout=None)
+def screened(op: Operation) -> None:
+    pass
+
+
+@hooks.after("llm.call", models={"foreign-model-1"}, timeout=None)
+def noticed(op: Operation) -> None:
+    pass
+
+
+# ----------------------------------------------------------------------------------------------- tools
+
+
+@hooks.before("tool.execute", priority=10, timeout=AMPLE)
+def audit(op: Operation) -> None:
+    pass
+
+
+@hooks.before("tool.execute", names={"refund"}, timeout=AMPLE)
+def paying_customers_only(_op: Operation) -> None:
+    raise Reject("an active subscription is required", status_code=402)
+
+
+@hooks.before("tool.execute", names={"wire_money"}, timeout=AMPLE)
+def stop_the_run(_op: Operation) -> None:
+    raise Reject("no money leaves the house", scope="run")
+
+
+@hooks.around("tool.execute", names={"search"}, timeout=AMPLE)
+def cached(op: Operation) -> Generator[Any, Any, Any]:
+    if op.request.arguments["about"] == "known":
+        return "a result kept from before"
+    yield
+    return None
+
+
+@hooks.before("tool.execute", names={"send_mail"}, timeout=AMPLE)
+def masked(op: Operation) -> None:
+    op.replace(arguments={"about": "***"})
+
+
+@hooks.before("tool.execute", names={"fetch"}, blocking=True, timeout=AMPLE)
+def scanned(op: Operation) -> None:
+    pass
+
+
+@hooks.before("tool.execute", names={"publish"}, timeout=AMPLE)
+def judged(_op: Operation) -> None:
+    judge()
+
+
+@hooks.before("tool.execute", names={"look_up"}, fail_mode="open", timeout=AT_ONCE)
+async def directory(_op: Operation) -> None:
+    await asyncio.Event().wait()
+
+
+@hooks.before("tool.execute", names={"charge"}, timeout=AT_ONCE)
+async def fraud_check(_op: Operation) -> None:
+    await asyncio.Event().wait()
+
+
+@hooks.before("tool.execute", names={"rotate_key"}, timeout=AMPLE)
+def vault(_op: Operation) -> None:
+    raise RuntimeError("the vault is sealed")
+
+
+@hooks.before("tool.execute", names={"close_account"}, timeout=None)
+def ask_a_person(_op: Operation) -> None:
+    from langgraph.types import interrupt
+
+    interrupt("close this account?")
+
+
+@hooks.before("tool.execute", names={"sign"}, timeout=AMPLE)
+def reviewed(_op: Operation) -> None:
+    time.sleep(ALL_OF_THE_BUDGET)
+
+
+@hooks.after("tool.execute", names={"sign"}, timeout=AMPLE)
+def archived(op: Operation) -> None:
+    pass
+
+
+@hooks.after("tool.execute", names={"read_file"}, priority=60, timeout=AMPLE)
+def redacted(op: Operation) -> None:
+    op.respond("***")
+
+
+@hooks.after("tool.execute", names={"export"}, priority=60, timeout=AMPLE)
+def withheld(_op: Operation) -> None:
+    raise Reject("this data stays here")
+
+
+def noted(op: Operation) -> None:
+    pass
+
+
+hooks.on("tool.execute.pre", noted, names={"sign"}, timeout=AMPLE)
+
+CLOSED = {
+    "within_budget",
+    "not_allowed",
+    "traced",
+    "screened",
+    "audit",
+    "paying_customers_only",
+    "stop_the_run",
+    "cached",
+    "masked",
+    "scanned",
+    "judged",
+    "fraud_check",
+    "vault",
+    "ask_a_person",
+    "reviewed",
+    "redacted",
+    "withheld",
+}
+"""Hooks whose failure rejects; of all others, it lets pass."""
+TIMED = {"traced", "scanned", "directory", "fraud_check"}
+"""Async and blocking hooks, whose durations are recorded."""

@@ -1,0 +1,131 @@
+"""The document as text, for people."""
+
+import sys
+import time
+from collections.abc import Iterator, Mapping, Sequence
+
+from spanhook.cli.load.document import Difference, Document, Spent
+from spanhook.telemetry import BUCKETS
+
+GAP = "  "
+Cells = Sequence[str]
+
+
+def as_text(document: Document) -> Iterator[str]:
+    """Every total, in lines."""
+    totals = document["totals"]
+    yield f"{totals['runs']:,} runs in {document['seconds']:.1f} s, seed {document['seed']}; what a backend must show:"
+    statuses = list(totals["runs_by_status"])
+    yield from _section(
+        "runs by agent and status",
+        ("agent", *statuses),
+        [
+            (agent, *(_number(found.get(one, 0)) for one in statuses))
+            for agent, found in totals["runs_by_agent"].items()
+        ],
+    )
+    yield from _section(
+        "tokens and cost by model",
+        ("model", *BUCKETS, "cost in USD"),
+        [
+            (model, *map(_number, found.values()), totals["cost"].get(model, {"usd": "unpriced"})["usd"])
+            for model, found in totals["tokens"].items()
+        ],
+    )
+    for whose, spent in (("agent", totals["by_agent"]), ("tenant", totals["by_tenant"]), ("user", totals["by_user"])):
+        yield from _spent(whose, spent)
+    decided = [
+        (hook, event, decision, _number(count))
+        for hook, events in totals["decisions"].items()
+        for event, decisions in events.items()
+        for decision, count in decisions.items()
+    ]
+    yield from _section("decisions", ("hook", "event", "decision", ""), decided)
+    yield from _section(
+        "errors",
+        ("type", "kind", ""),
+        [(type_, *one) for type_, found in totals["errors"].items() for one in _counts(found)],
+    )
+    for title, counts in (
+        ("decisions by coverage", totals["coverage"]),
+        ("streamed model calls by status", totals["streams"]),
+        ("spans by kind", totals["spans"]),
+        ("foreign spans by kind", totals["foreign_spans"]),
+        ("log events", totals["events"]),
+    ):
+        yield from _section(title, (), list(_counts(counts)))
+
+
+def complaints(differences: Sequence[Difference], errors: Mapping[str, int]) -> Iterator[str]:
+    """What spanhook counted otherwise, a line each."""
+    for one in differences:
+        where = " ".join(f"{column}={value!r}" for column, value in one["row"].items() if value)
+        yield f"spanhook load: {one['table']}: {where}: expected {one['expected']:,}, counted {one['counted']:,}"
+    for component, count in errors.items():
+        yield f"spanhook load: {count:,} errors in spanhook's own code, in {component!r}"
+
+
+def _spent(whose: str, spent: Mapping[str, Spent]) -> Iterator[str]:
+    rows = [
+        (
+            one,
+            *map(_number, (found["runs"], found["llm_calls"], found["tool_calls"], found["total_tokens"])),
+            found["cost"]["usd"],
+        )
+        for one, found in spent.items()
+    ]
+    yield from _section(f"by {whose}", (whose, "runs", "model calls", "tool calls", "tokens", "cost in USD"), rows)
+
+
+def _counts(found: Mapping[str, int]) -> Iterator[Cells]:
+    for name, count in found.items():
+        yield name, _number(count)
+
+
+def _number(number: int) -> str:
+    return f"{number:,}"
+
+
+def _section(title: str, head: Cells, rows: Sequence[Cells]) -> Iterator[str]:
+    """A table, its numbers to the right."""
+    if not rows:
+        return
+    lines = [head, *rows] if head else rows
+    widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
+    yield ""
+    yield title
+    for line in lines:
+        cells = [
+            cell.rjust(width) if rows[0][index][:1].isdigit() else cell.ljust(width)
+            for index, (cell, width) in enumerate(zip(line, widths, strict=True))
+        ]
+        yield (GAP + GAP.join(cells)).rstrip()
+
+
+class Progress:
+    """How far the runs are, on a terminal, once they have taken a while.
+
+    Args:
+        runs: How many there will be.
+    """
+
+    def __init__(self, runs: int) -> None:
+        self._runs, self._made = runs, 0
+        self._next = time.monotonic() + 2.0
+        self._shown = False
+        self._on = sys.stderr is not None and sys.stderr.isatty()
+
+    def step(self) -> None:
+        """One more run has been made."""
+        self._made += 1
+        if self._on and time.monotonic() >= self._next:
+            self._next = time.monotonic() + 0.2
+            self._shown = True
+            sys.stderr.write(f"\rspanhook load: {self._made:,} of {self._runs:,} runs")
+            sys.stderr.flush()
+
+    def end(self) -> None:
+        """Leave no trace."""
+        if self._shown:
+            sys.stderr.write("\r\x1b[2K")
+            sys.stderr.flush()

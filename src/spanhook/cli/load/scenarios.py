@@ -1,0 +1,249 @@
+"""The scripted runs: what an agent is made to do, one function per scenario, and how often each comes."""
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, replace
+
+from spanhook.cli.load.draw import Draw
+from spanhook.cli.load.facts import REJECT, Fact, Tokens
+from spanhook.cli.load.steps import CAREFUL, Ask, Foreign, How, Recall, Step, Use, agent_fact
+from spanhook.cli.load.tricks import Ending
+
+AGENTS = ("support", "planner", "analyst")
+CUSTOMERS = (
+    ("acme", "ann"),
+    ("acme", "bob"),
+    ("acme", "cyd"),
+    ("globex", "gus"),
+    ("globex", "gil"),
+    (CAREFUL, "ida"),
+)
+"""Tenants and their users. One more user has spent the budget; see ``over_budget``."""
+BROKE = (CAREFUL, "ivan")
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """One run of an agent.
+
+    Attributes:
+        agent, tenant, user: Which agent, for whom.
+        steps: What it does, as far as it gets.
+        ending: Its status and ``error.type``.
+        is_async: Whether it is awaited.
+        closed: Whether its stream is closed after the first chunk.
+        thread: The conversation it is part of, if it must be remembered.
+        resumed: Whether it goes on from where that conversation was interrupted.
+        refused: Whether a hook refuses the agent itself.
+    """
+
+    agent: str
+    tenant: str
+    user: str
+    steps: tuple[Step, ...]
+    ending: Ending = ("success", "")
+    is_async: bool = False
+    closed: bool = False
+    thread: str = ""
+    resumed: bool = False
+    refused: bool = False
+
+    @property
+    def fact(self) -> Fact:
+        """The operations that must come of it."""
+        inside = tuple(fact for step in self.steps for fact in step.facts(self.agent, self.tenant))
+        return agent_fact(self.agent, self.tenant, self.ending, inside, refused=self.refused)
+
+
+Job = tuple[Run, ...]
+"""Runs that have to be made one after the other."""
+Scenario = Callable[[Draw], Job]
+
+
+def tokens(draw: Draw, model: str = "") -> Tokens:
+    """Tokens as such a model would report them."""
+    return Tokens(
+        input=draw.between(200, 4000),
+        cache_read=draw.between(0, 3) * 512 if model != "house-model-1" else 0,
+        cache_write=draw.between(0, 2) * 256 if model == "claude-sonnet-4-5" else 0,
+        output=draw.between(10, 600),
+        reasoning=draw.between(1, 8) * 64 if model == "o4-mini" else 0,
+    )
+
+
+def ask(draw: Draw, how: How = "answer", model: str = "") -> Ask:
+    """A call of one of the models that answer in every way."""
+    model = model or draw.one_of(("gpt-4o-mini", "gpt-4o-mini", "claude-sonnet-4-5"))
+    return Ask(model, tokens(draw, model), how)
+
+
+def run(draw: Draw, *steps: Step, is_async: bool | None = None) -> Run:
+    """A run of these steps, which ends as the last of them says."""
+    tenant, user = draw.one_of(CUSTOMERS)
+    ending = steps[-1].ending or ("success", "")
+    is_async = draw.below(2) == 1 if is_async is None else is_async
+    return Run(draw.one_of(AGENTS), tenant, user, steps, ending, is_async)
+
+
+def _used(trick: str) -> Scenario:
+    """A run that uses a tool and goes on, whatever came of it."""
+    return lambda draw: (run(draw, ask(draw), Use(trick), ask(draw)),)
+
+
+def answered(draw: Draw) -> Job:
+    """Some model calls with a tool call in between."""
+    return (run(draw, ask(draw), Use("search"), *(ask(draw) for _ in range(draw.between(1, 3)))),)
+
+
+def reasoned(draw: Draw) -> Job:
+    return (run(draw, ask(draw, model="o4-mini")),)
+
+
+def unpriced(draw: Draw) -> Job:
+    return (run(draw, ask(draw, model="house-model-1")),)
+
+
+def streamed(draw: Draw) -> Job:
+    return (run(draw, ask(draw, "stream"), ask(draw, "stream", "claude-sonnet-4-5")),)
+
+
+def stopped_reading(draw: Draw) -> Job:
+    """A model's stream is closed early; the run itself goes on."""
+    return (run(draw, ask(draw, "stop"), ask(draw)),)
+
+
+def abandoned(draw: Draw) -> Job:
+    """The run's own stream is closed early."""
+    return (replace(run(draw, ask(draw)), closed=True, ending=("abandoned", "")),)
+
+
+def fell_back(draw: Draw) -> Job:
+    """One model fails, another is asked."""
+    other = ask(draw, model="claude-sonnet-4-5")
+    return (run(draw, replace(ask(draw, "fail", "gpt-4o-mini"), otherwise=other)),)
+
+
+def failed(draw: Draw) -> Job:
+    return (run(draw, ask(draw), ask(draw, "fail")),)
+
+
+def broke_off(draw: Draw) -> Job:
+    """A stream fails in the middle."""
+    return (run(draw, ask(draw, "break")),)
+
+
+def tool_failed(draw: Draw) -> Job:
+    return (run(draw, ask(draw), Use("break")),)
+
+
+def model_refused(draw: Draw) -> Job:
+    return (run(draw, ask(draw), ask(draw, model="forbidden-1")),)
+
+
+def over_budget(draw: Draw) -> Job:
+    """The agent itself is refused, before it does anything."""
+    made = run(draw, ask(draw))
+    tenant, user = BROKE
+    return (replace(made, tenant=tenant, user=user, steps=(), ending=("rejected", REJECT), refused=True),)
+
+
+def stopped(draw: Draw) -> Job:
+    """A tool call is refused, and with it the whole run."""
+    return (run(draw, ask(draw), Use("wire")),)
+
+
+def cancelled(draw: Draw) -> Job:
+    return (run(draw, ask(draw), ask(draw, "hang"), is_async=True),)
+
+
+def approved(draw: Draw) -> Job:
+    """A hook waits for a person: one run that is interrupted, and one that goes on with the answer."""
+    first = run(draw, Use("close"))
+    first = replace(first, thread=f"approval-{draw.place}")
+    again = replace(first, steps=(Use("close, agreed"), ask(draw)), ending=("success", ""), resumed=True)
+    return (first, again)
+
+
+def unanswered(draw: Draw) -> Job:
+    """A hook waits for a person, who never answers."""
+    return (replace(run(draw, ask(draw), Use("close")), thread=f"unanswered-{draw.place}"),)
+
+
+def delegated(draw: Draw) -> Job:
+    """A tool runs another agent."""
+    return (run(draw, ask(draw), Use("delegate", ask(draw)), ask(draw)),)
+
+
+def recalled(draw: Draw) -> Job:
+    return (run(draw, Recall(), ask(draw)),)
+
+
+def foreign(draw: Draw) -> Job:
+    """A model is called through another instrumentation."""
+    return (run(draw, Foreign(tokens(draw)), ask(draw)),)
+
+
+def foreign_refused(draw: Draw) -> Job:
+    return (run(draw, ask(draw), Foreign(tokens(draw), refused=True)),)
+
+
+def signed(draw: Draw) -> Job:
+    """A hook uses up the time of all; it does so for real, and hence seldom."""
+    return (run(draw, ask(draw), Use("sign"), is_async=False),)
+
+
+WEIGHTS: Mapping[Scenario, float] = {
+    answered: 24,
+    streamed: 10,
+    reasoned: 5,
+    unpriced: 4,
+    delegated: 4,
+    recalled: 4,
+    abandoned: 3,
+    stopped_reading: 3,
+    fell_back: 3,
+    failed: 3,
+    broke_off: 2,
+    tool_failed: 3,
+    model_refused: 2,
+    over_budget: 3,
+    stopped: 2,
+    cancelled: 3,
+    approved: 2,
+    unanswered: 1,
+    foreign: 2,
+    foreign_refused: 1,
+    signed: 0.05,
+    **{
+        _used(trick): weight
+        for trick, weight in {
+            "refund": 4,
+            "search again": 3,
+            "mail": 3,
+            "read": 2,
+            "export": 1,
+            "fetch": 1,
+            "publish": 2,
+            "look up": 2,
+            "charge": 1,
+            "rotate": 1,
+        }.items()
+    },
+}
+FOREIGN = (foreign, foreign_refused)
+"""Scenarios that need an SDK in which other instrumentations can open spans."""
+
+
+def script(runs: int, seed: int, *, with_foreign: bool = True) -> Iterator[Job]:
+    """Jobs of exactly so many runs. Each scenario comes once before any comes again, if there are runs enough."""
+    known = {scenario: weight for scenario, weight in WEIGHTS.items() if with_foreign or scenario not in FOREIGN}
+    first = Draw(seed, "order").shuffled(list(known))
+    made = number = 0
+    while made < runs:
+        draw = Draw(seed, number)
+        scenario = first[number] if number < len(first) else draw.weighted(known)
+        job = scenario(draw)
+        if len(job) > runs - made:
+            job = answered(draw)
+        yield job
+        made += len(job)
+        number += 1

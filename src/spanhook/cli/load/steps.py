@@ -1,0 +1,256 @@
+"""The steps that a scripted run is made of: what each does, and the operations that must come of it.
+
+Data alone: ``performing`` carries it out. What must come of a step is written down by hand, here and in ``tricks``, and
+taken from nothing that is counted.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Literal, Protocol
+
+from spanhook.cli.load.facts import REJECT, Decided, Fact, Tokens
+from spanhook.cli.load.tricks import TRICKS, Ending
+from spanhook.semconv import Status
+
+CANCELLED = "asyncio.exceptions.CancelledError"
+RATE_LIMITED = "spanhook.cli.load.models.RateLimitError"
+
+
+@dataclass(frozen=True, slots=True)
+class Model:
+    """A scripted model: its provider, and the name it answers under."""
+
+    provider: str
+    answers_as: str
+
+
+MODELS: Mapping[str, Model] = {
+    "gpt-4o-mini": Model("openai", "gpt-4o-mini"),
+    "claude-sonnet-4-5": Model("anthropic", "claude-sonnet-4-5"),
+    "o4-mini": Model("openai", "o4-mini-2025-04-16"),
+    "house-model-1": Model("house", "house-model-1"),
+    "forbidden-1": Model("house", "forbidden-1"),
+}
+#: Decisions about every call of a model.
+MODEL_DECISIONS: Mapping[str, tuple[Decided, ...]] = {
+    "o4-mini": (Decided("traced", "llm.call.post", "allow"),),
+    "house-model-1": (Decided("scored", "llm.call.pre", "error"),),
+    "forbidden-1": (Decided("not_allowed", "llm.call.pre", "reject"),),
+}
+MASKED = Decided("masked_answer", "llm.call.post", "replace")
+"""About every answer of ``claude-sonnet-4-5``."""
+MASKED_TOO_LATE = Decided("masked_answer", "llm.call.post", "too_late")
+"""About every one that is streamed, since the hook does not hold it back."""
+
+
+class Step(Protocol):
+    """One thing a run does."""
+
+    @property
+    def ending(self) -> Ending | None:
+        """How it ends the run; ``None`` if the run goes on."""
+        ...
+
+    def facts(self, agent: str, tenant: str) -> tuple[Fact, ...]:
+        """The operations that come of it."""
+        ...
+
+
+How = Literal["answer", "stream", "stop", "fail", "break", "hang"]
+"""A whole answer; a stream read to its end; one that is closed after its first chunk; an error instead of an answer;
+one in the middle of a stream; a call that is cancelled."""
+
+
+@dataclass(frozen=True, slots=True)
+class Ask:
+    """Ask a model.
+
+    Attributes:
+        model: One of ``MODELS``.
+        tokens: What it reports.
+        how: How it answers.
+        otherwise: What is asked if it fails.
+    """
+
+    model: str
+    tokens: Tokens
+    how: How = "answer"
+    otherwise: "Ask | None" = None
+
+    @property
+    def ending(self) -> Ending | None:
+        if self.model == "forbidden-1":
+            return "rejected", REJECT
+        if self.how == "hang":
+            return "cancelled", CANCELLED
+        return ("error", RATE_LIMITED) if self.how in ("fail", "break") and self.otherwise is None else None
+
+    def facts(self, agent: str, tenant: str) -> tuple[Fact, ...]:
+        return (self._fact(agent), *(self.otherwise.facts(agent, tenant) if self.otherwise is not None else ()))
+
+    def _fact(self, agent: str) -> Fact:
+        known = MODELS[self.model]
+        refused = self.model == "forbidden-1"
+        outcome: Mapping[How, tuple[Status, str, Tokens | None]] = {
+            "answer": ("success", "", self.tokens),
+            "stream": ("success", "", self.tokens),
+            "stop": ("abandoned", "", self.tokens.unanswered),
+            "fail": ("error", RATE_LIMITED, None),
+            "break": ("error", RATE_LIMITED, self.tokens.unanswered),
+            "hang": ("cancelled", CANCELLED, None),
+        }
+        status, error_type, tokens = ("rejected", REJECT, None) if refused else outcome[self.how]
+        return Fact(
+            kind="llm.call",
+            name=self.model,
+            status=status,
+            error_type=error_type,
+            agent=agent,
+            called=not refused,
+            decisions=self._decisions(),
+            provider=known.provider,
+            answered=known.answers_as if tokens is not None else "",
+            operation="chat",
+            tokens=tokens,
+            streamed=self.how in ("stream", "stop", "break"),
+        )
+
+    def _decisions(self) -> tuple[Decided, ...]:
+        if self.model == "claude-sonnet-4-5":
+            late: Mapping[How, tuple[Decided, ...]] = {
+                "answer": (MASKED,),
+                "stream": (MASKED_TOO_LATE,),
+                "stop": (MASKED_TOO_LATE,),
+            }
+            return late.get(self.how, ())
+        return MODEL_DECISIONS.get(self.model, ())
+
+
+JUDGE = Ask("gpt-4o-mini", Tokens(input=40, output=2))
+"""What the hook ``judged`` asks before anything is published."""
+
+
+@dataclass(frozen=True, slots=True)
+class Use:
+    """Use a tool, as one of ``TRICKS``.
+
+    Attributes:
+        trick: Which.
+        inside: What the agent is to ask that the tool delegates to.
+    """
+
+    trick: str
+    inside: Ask | None = None
+
+    @property
+    def ending(self) -> Ending | None:
+        return TRICKS[self.trick].ending
+
+    def facts(self, agent: str, tenant: str) -> tuple[Fact, ...]:
+        trick = TRICKS[self.trick]
+        inside: tuple[Fact, ...] = ()
+        if trick.tool == "publish":
+            inside = JUDGE.facts(agent, tenant)
+        if self.inside is not None:
+            inside = (agent_fact(RESEARCHER, tenant, ("success", ""), self.inside.facts(RESEARCHER, tenant)),)
+        return (
+            Fact(
+                kind="tool.execute",
+                name=trick.tool,
+                status=trick.status,
+                error_type=trick.error_type,
+                agent=agent,
+                called=trick.called,
+                decisions=trick.decided,
+                operation="execute_tool",
+                inside=inside,
+            ),
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Recall:
+    """Search the policies, which embeds the query, and remember the customer."""
+
+    @property
+    def ending(self) -> Ending | None:
+        return None
+
+    def facts(self, agent: str, tenant: str) -> tuple[Fact, ...]:  # noqa: ARG002 - as every step
+        embedded = Fact("embeddings.create", "", agent=agent, provider="scripted", operation="embeddings", answered="")
+        return (
+            Fact("retrieval.query", "Policies", agent=agent, operation="retrieval", inside=(embedded,)),
+            Fact("memory.store", "customers", agent=agent, operation="update_memory"),
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Foreign:
+    """A model call of which spanhook knows only by the span that another instrumentation opens for it."""
+
+    tokens: Tokens
+    refused: bool = False
+
+    @property
+    def model(self) -> str:
+        return "foreign-forbidden-1" if self.refused else "foreign-model-1"
+
+    @property
+    def ending(self) -> Ending | None:
+        return ("rejected", REJECT) if self.refused else None
+
+    def facts(self, agent: str, tenant: str) -> tuple[Fact, ...]:  # noqa: ARG002 - as every step
+        decisions = (
+            (Decided("not_allowed", "llm.call.pre", "attempted", "best_effort"),)
+            if self.refused
+            else (
+                Decided("screened", "llm.call.pre", "allow", "best_effort"),
+                Decided("noticed", "llm.call.post", "allow", "observed"),
+            )
+        )
+        return (
+            Fact(
+                kind="llm.call",
+                name=self.model,
+                status="rejected" if self.refused else "success",
+                error_type=REJECT if self.refused else "",
+                agent=agent,
+                called=not self.refused,
+                decisions=decisions,
+                provider="foreign",
+                answered="" if self.refused else self.model,
+                operation="chat",
+                tokens=None if self.refused else self.tokens,
+                foreign=True,
+            ),
+        )
+
+
+RESEARCHER = "researcher"
+"""The agent that others delegate to."""
+CAREFUL = "initech"
+"""The tenant that has a budget."""
+
+
+def agent_fact(name: str, tenant: str, ending: Ending, inside: tuple[Fact, ...], *, refused: bool = False) -> Fact:
+    """The operation of an agent, with what hooks decide about agents."""
+    status, error_type = ending
+    before = ()
+    if tenant == CAREFUL:
+        before = (Decided("within_budget", "agent.invoke.pre", "reject" if refused else "allow"),)
+    after = (
+        Decided("billed", "agent.invoke.post", "allow")
+        if status in ("success", "interrupted", "abandoned")
+        else Decided("alerted", "agent.invoke.error", "allow")
+    )
+    return Fact(
+        kind="agent.invoke",
+        name=name,
+        status=status,
+        error_type=error_type,
+        agent=name,
+        called=not refused,
+        decisions=(*before, after),
+        operation="invoke_agent",
+        inside=inside,
+    )

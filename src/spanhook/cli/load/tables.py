@@ -1,0 +1,150 @@
+"""Exact sums over operations, by everything that downstream is asked for; all are whole numbers.
+
+One ``Tables`` is filled from what a script says must come of it, another from what spanhook counted; they are equal, or
+something is wrong.
+"""
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
+
+from spanhook.cli.load.facts import Decided, Fact, Tokens
+from spanhook.cli.load.hooks import CLOSED, TIMED
+from spanhook.cli.load.prices import SOURCE, price
+
+Row = tuple[str, ...]
+
+COLUMNS: Mapping[str, Row] = {
+    "runs": ("agent", "status", "error_type", "tenant", "user"),
+    "calls": ("agent", "status", "kind", "tenant", "user"),
+    "spans": ("kind",),
+    "foreign_spans": ("kind",),
+    "agents": ("agent", "status", "error_type"),
+    "tools": ("tool", "status", "error_type"),
+    "model_calls": ("operation", "provider", "requested", "answered", "error_type"),
+    "streams": ("model", "status"),
+    "first_chunks": ("operation", "provider", "requested", "answered", "error_type"),
+    "reports": ("operation", "provider", "requested", "answered"),
+    "reported": ("operation", "provider", "requested", "answered", "type"),
+    "tokens": ("operation", "provider", "model", "agent", "bucket"),
+    "cost": ("operation", "provider", "model", "agent", "source"),
+    "unpriced": ("operation", "provider", "model", "agent"),
+    "spent_tokens": ("tenant", "user", "agent", "model", "bucket"),
+    "spent_cost": ("tenant", "user", "agent", "model"),
+    "run_costs": ("nano", "agent", "status", "tenant", "user"),
+    "decisions": ("hook", "event", "decision", "coverage", "fail_mode"),
+    "hook_durations": ("hook", "event"),
+    "coverage": ("coverage",),
+    "errors": ("kind", "error_type"),
+    "events": ("event",),
+}
+"""The columns of each table. Costs are in nano-dollars; ``calls`` are those inside of an outermost operation."""
+
+
+class Tables:
+    """Sums by table and row."""
+
+    def __init__(self) -> None:
+        self.sums: Counter[tuple[str, Row]] = Counter()
+
+    def add(self, table: str, *row: str, amount: int = 1) -> None:
+        """Add to one row of a table."""
+        if amount:
+            self.sums[table, row] += amount
+
+    def rows(self, table: str) -> Iterator[tuple[dict[str, str], int]]:
+        """Every row of a table with its sum, in a fixed order."""
+        for (name, row), amount in sorted(self.sums.items()):
+            if name == table:
+                yield dict(zip(COLUMNS[table], row, strict=True)), amount
+
+    def by(self, table: str, column: str) -> dict[str, int]:
+        """A table summed up by one of its columns."""
+        return {key: amount for (key,), amount in self.by_all(table, column).items()}
+
+    def by_all(self, table: str, *columns: str) -> dict[Row, int]:
+        """A table summed up by some of its columns, in a fixed order."""
+        found: Counter[Row] = Counter()
+        for row, amount in self.rows(table):
+            found[tuple(row[column] for column in columns)] += amount
+        return dict(sorted(found.items()))
+
+    def total(self, table: str) -> int:
+        return sum(amount for _, amount in self.rows(table))
+
+
+def expected(runs: Iterable[tuple[str, str, Fact]]) -> Tables:
+    """What must be counted of runs, given with their tenants and users."""
+    tables = Tables()
+    for tenant, user, fact in runs:
+        tables.add("runs", fact.name, fact.status, fact.error_type, tenant, user)
+        tables.add("events", "spanhook.run")
+        nano = sum(_cost(one) or 0 for one in _flat(fact))
+        tables.add("run_costs", amount_of(nano), fact.name, fact.status, tenant, user)
+        for one in _flat(fact):
+            _add_operation(tables, one)
+            calls = int(one.called)
+            if one.kind in ("llm.call", "tool.execute"):
+                tables.add("calls", fact.name, fact.status, one.kind, tenant, user, amount=calls)
+            if one.tokens is not None:
+                _add_tokens(tables, one, one.tokens, (tenant, user, fact.name))
+    return tables
+
+
+def amount_of(nano: int) -> str:
+    """Nano-dollars as a column, whose order is that of the amounts."""
+    return f"{nano:018}"
+
+
+def _flat(fact: Fact) -> Iterator[Fact]:
+    yield fact
+    for one in fact.inside:
+        yield from _flat(one)
+
+
+def _add_operation(tables: Tables, fact: Fact) -> None:
+    tables.add("foreign_spans" if fact.foreign else "spans", fact.kind)
+    if fact.error_type:
+        tables.add("errors", fact.kind, fact.error_type)
+    if fact.kind == "agent.invoke":
+        tables.add("agents", fact.name, fact.status, fact.error_type)
+    elif fact.kind == "tool.execute":
+        tables.add("tools", fact.name, fact.status, fact.error_type)
+    elif fact.kind in ("llm.call", "embeddings.create") and not fact.foreign:
+        call = (fact.operation, fact.provider, fact.name, fact.answered)
+        tables.add("model_calls", *call, fact.error_type)
+        if fact.streamed:
+            tables.add("streams", fact.name, fact.status)
+            tables.add("first_chunks", *call, fact.error_type)
+        if fact.tokens is not None:
+            tables.add("reports", *call)
+            tables.add("reported", *call, "input", amount=fact.tokens.prompt)
+            tables.add("reported", *call, "output", amount=fact.tokens.completion)
+    for decided in fact.decisions:
+        _add_decision(tables, decided)
+
+
+def _add_tokens(tables: Tables, fact: Fact, tokens: Tokens, whose: Row) -> None:
+    model = (fact.operation, fact.provider, fact.answered, fact.agent)
+    for bucket, amount in tokens.buckets().items():
+        tables.add("tokens", *model, bucket, amount=amount)
+        tables.add("spent_tokens", *whose, fact.answered, bucket, amount=amount)
+    nano = _cost(fact)
+    if nano is None:
+        tables.add("unpriced", *model, amount=tokens.total)
+    else:
+        tables.add("cost", *model, SOURCE, amount=nano)
+        tables.add("spent_cost", *whose, fact.answered, amount=nano)
+
+
+def _cost(fact: Fact) -> int | None:
+    return price(fact.tokens, fact.provider, fact.answered) if fact.tokens is not None else None
+
+
+def _add_decision(tables: Tables, decided: Decided) -> None:
+    fail_mode = "closed" if decided.hook in CLOSED else "open"
+    tables.add("decisions", decided.hook, decided.event, decided.decision, decided.coverage, fail_mode)
+    tables.add("coverage", decided.coverage)
+    if decided.hook in TIMED:
+        tables.add("hook_durations", decided.hook, decided.event)
+    if decided.decision != "allow":
+        tables.add("events", "spanhook.decision")

@@ -1,0 +1,183 @@
+"""The command ``spanhook``: parses, calls, prints. What is called is imported by the command that needs it."""
+
+import sys
+from pathlib import Path
+from typing import Any, NoReturn
+
+import click
+
+from spanhook.errors import RequirementError, SpanhookError
+from spanhook.version import __version__
+
+_HOOKS = click.option("--hooks", multiple=True, metavar="SPEC", help="./hooks.py:hooks or package.module:hooks.")
+_REQUIRE = click.option("--require", multiple=True, metavar="A,B", help="Libraries that must be bound.")
+_STRICT = click.option("--strict", is_flag=True, help="Refuse agent libraries that are not bound.")
+_ALLOW = click.option("--allow", multiple=True, metavar="A,B", help="Libraries that need not be bound.")
+
+
+class Runner(click.Command):
+    """A command of which everything from the target on belongs to the target."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        dashes = args.index("--") if "--" in args else None
+        rest = super().parse_args(ctx, args.copy())
+        # click takes the `--` away; it was ours if just what follows it is the target
+        ctx.params["command"] = dashes is not None and len(args) - dashes - 1 == len(ctx.params["target"])
+        return rest
+
+
+@click.group(invoke_without_command=True)
+@click.version_option(__version__, message="%(version)s")
+@click.pass_context
+def cli(ctx: click.Context) -> None:
+    """Hooks for AI agents: trace, gate and count every agent run, LLM call and tool execution."""
+    if ctx.invoked_subcommand is None:
+        click.echo(ctx.get_help())
+
+
+@cli.command(
+    cls=Runner,
+    context_settings={"ignore_unknown_options": True, "allow_interspersed_args": False},
+    options_metavar="[OPTIONS] [--]",
+)
+@_HOOKS
+@_REQUIRE
+@click.option("--mode", type=click.Choice(["enforce", "off"]), help="off: traces and usage only, no hook runs.")
+@click.option("--console", is_flag=True, help="Print each finished run on standard error.")
+@click.option("--steps", is_flag=True, help="Make a span of every graph node.")
+@click.option("--stream-usage", is_flag=True, help="Ask models for the usage of streams.")
+@click.option("--error-messages", is_flag=True, help="Record what exceptions say, which may quote content.")
+@_STRICT
+@_ALLOW
+@click.argument("target", nargs=-1, type=click.UNPROCESSED)
+def run(target: tuple[str, ...], command: bool, **given: Any) -> None:
+    """Start an application with hooks in force before its first import.
+
+    TARGET is app.py, -m module, or any command line after --, each with its arguments. An option that is not given is
+    taken from the environment: SPANHOOK_HOOKS for --hooks, SPANHOOK_STREAM_USAGE for --stream-usage.
+    """
+    import os
+
+    from spanhook import bootstrap
+
+    wanted = bootstrap.read_environment(os.environ, **given)
+    bootstrap.run(bootstrap.resolve(target, command=command), wanted)
+
+
+@cli.command()
+@_HOOKS
+@_REQUIRE
+@_STRICT
+@_ALLOW
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")
+def doctor(as_json: bool, **given: Any) -> int:
+    """Tell what is installed, bound and exported here, and what is odd."""
+    from spanhook.cli.doctor import run_doctor
+
+    return run_doctor(as_json, **given)
+
+
+@cli.command()
+@click.option("--live", is_flag=True, help="Ask a real provider, if its key is set.")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")
+def demo(live: bool, as_json: bool) -> int:
+    """Run a small agent under hooks and show what they did."""
+    from spanhook.cli.demo import run_demo
+
+    return run_demo(live, as_json)
+
+
+@cli.command()
+@click.option("--runs", default=100, show_default=True, type=click.IntRange(1), help="How many agent runs.")
+@click.option("--seed", default=1, show_default=True, help="Same seed, same runs.")
+@click.option("--concurrency", default=1, show_default=True, type=click.IntRange(1), help="How many at a time.")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")
+def load(runs: int, seed: int, concurrency: int, as_json: bool) -> int:
+    """Make scripted agent runs and print their exact totals."""
+    from spanhook.cli.load import run_load
+
+    return run_load(runs, seed, concurrency, as_json)
+
+
+@cli.command()
+@click.option("--library", "libraries", multiple=True, metavar="A,B", help="Check these alone; else all installed.")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")
+def conformance(libraries: tuple[str, ...], as_json: bool) -> int:
+    """Check the gates against the installed versions of the libraries.
+
+    Every way of calling is tried, on scripted models and servers on loopback, without your hooks and exporters: whether
+    denied means denied, each call is counted once, streams are held back, rewrites arrive. Ends with 1 where not.
+    """
+    from spanhook.cli.conformance import run_conformance
+
+    return run_conformance(libraries, as_json)
+
+
+_FILE = click.option(
+    "--file",
+    type=click.Path(path_type=Path),
+    help="The compose file; else one in the working directory or above, else ours.",
+)
+_ADDRESS = click.option(
+    "--address", "addresses", multiple=True, metavar="NAME=URL", help="Where a service is, if not where it should be."
+)
+
+
+@cli.command(short_help="Start the stack that shows it all in Grafana.")
+@_FILE
+@click.option(
+    "--profile",
+    "profiles",
+    multiple=True,
+    metavar="NAME",
+    help="Start these services too: demo, scale or state; may be repeated.",
+)
+@_ADDRESS
+@click.option(
+    "--timeout", default=180.0, show_default=True, type=click.FloatRange(0), metavar="SECONDS", help="How long to wait."
+)
+def up(file: Path | None, profiles: tuple[str, ...], addresses: tuple[str, ...], timeout: float) -> int:
+    """Start collector, Tempo, Prometheus, Loki and Grafana, and tell where they are."""
+    from spanhook.cli.stack import run_up
+
+    return run_up(file, profiles, addresses, timeout)
+
+
+@cli.command()
+@_FILE
+@click.option("--volumes", is_flag=True, help="Delete what was stored, too.")
+def down(file: Path | None, volumes: bool) -> int:
+    """Stop what `spanhook up` has started."""
+    from spanhook.cli.stack import run_down
+
+    return run_down(file, volumes=volumes)
+
+
+@cli.command()
+@_ADDRESS
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")
+def status(addresses: tuple[str, ...], as_json: bool) -> int:
+    """Tell which services of the stack answer."""
+    from spanhook.cli.stack import run_status
+
+    return run_status(addresses, as_json)
+
+
+def main() -> NoReturn:
+    """Run the command; exits with 2 for wrong configuration, 3 for a requirement that is not met."""
+    try:
+        code = cli.main(prog_name="spanhook", standalone_mode=False)
+    except click.ClickException as error:
+        _fail(error.format_message(), error.exit_code)
+    except click.Abort:
+        _fail("stopped", 130)
+    except RequirementError as error:
+        _fail(str(error), 3)
+    except SpanhookError as error:
+        _fail(str(error), 2)
+    sys.exit(code if isinstance(code, int) else 0)
+
+
+def _fail(message: str, code: int) -> NoReturn:
+    click.echo(f"spanhook: {' '.join(message.split())}", err=True)
+    sys.exit(code)

@@ -1,0 +1,92 @@
+"""Finding the container engine, and telling it what to do with a compose file."""
+
+import os
+import shutil
+import subprocess
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from spanhook.cli.stack.files import Stack
+from spanhook.errors import ConfigurationError
+
+#: Commands that understand a compose file, the best first, and what tells whether an engine is behind each.
+_KNOWN: tuple[tuple[tuple[str, ...], tuple[tuple[str, ...], ...]], ...] = (
+    (("docker", "compose"), (("docker", "compose", "version"), ("docker", "info"))),
+    (("podman", "compose"), (("podman", "compose", "version"), ("podman", "info"))),
+    (("docker-compose",), (("docker-compose", "version"), ("docker-compose", "ls"))),
+)
+_PROBE_SECONDS = 20
+
+
+@dataclass(frozen=True, slots=True)
+class Engine:
+    """A command that understands a compose file, with an engine behind it."""
+
+    command: tuple[str, ...]
+
+    def compose(self, stack: Stack, profiles: Sequence[str], *arguments: str) -> int:
+        """Run a compose command; what it prints goes where ours does.
+
+        Args:
+            stack: Which file.
+            profiles: Profiles to enable.
+            arguments: The command and its options.
+
+        Returns:
+            Its exit code.
+        """
+        chosen = [word for profile in profiles for word in ("--profile", profile)]
+        file = [word for path in stack.env_files for word in ("--env-file", str(path))]
+        line = [*self.command, "--file", str(stack.path), *file, *chosen, *arguments]
+        return subprocess.run(line, check=False, env=_environ(arguments[0])).returncode  # noqa: S603
+
+
+def _environ(command: str) -> dict[str, str]:
+    """The environment; to stop, passwords are as needed by the compose file as to start, and not used."""
+    return {"GRAFANA_ADMIN_PASSWORD": "-", **os.environ} if command == "down" else dict(os.environ)
+
+
+def found_engine(instead: str = "") -> Engine:
+    """The first command that is there and has an engine behind it.
+
+    Args:
+        instead: What to do without one, for the message.
+
+    Raises:
+        ConfigurationError: There is none; the message says what was found instead.
+    """
+    silent: list[str] = []
+    for command, probes in _KNOWN:
+        if shutil.which(command[0]) is None:
+            continue
+        failure = next((told for told in map(_failure, probes) if told), None)
+        if failure is None:
+            return Engine(command)
+        silent.append(failure)
+    advice = f"; {instead}" if instead else ""
+    if silent:
+        raise ConfigurationError(f"no container engine answers ({'; '.join(silent)}){advice}")
+    names = ", ".join(" ".join(command) for command, _ in _KNOWN)
+    raise ConfigurationError(f"no container engine here (looked for {names}){advice}")
+
+
+def _failure(command: Sequence[str]) -> str | None:
+    """That a command failed, with the first line of what it said; ``None`` if it did not."""
+    what = f"{' '.join(command)} failed"
+    try:
+        ran = subprocess.run(  # noqa: S603
+            command,
+            check=False,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.PIPE,
+            timeout=_PROBE_SECONDS,
+        )
+    except subprocess.TimeoutExpired:
+        return f"{what}: no answer in {_PROBE_SECONDS} s"
+    except OSError as error:
+        return f"{what}: {error}"
+    if ran.returncode == 0:
+        return None
+    said = ran.stderr.decode(errors="replace").split("\n", 1)[0].strip()
+    return f"{what}: {said}" if said else what

@@ -1,0 +1,37 @@
+"""Threads, event loops and coroutines, for asyncio and Trio. It knows nothing of hooks."""
+
+from spanhook.concurrency.async_library import is_being_cancelled, is_cancellation, running, running_loop, under_trio
+from spanhook.concurrency.coroutines import astep, drive, park, rest, step
+from spanhook.concurrency.loops import private_loops, ready_for_exit
+from spanhook.concurrency.remote import NEXT, SLICE_S, Remote
+from spanhook.concurrency.resources import cross_loop_hint, per_loop
+from spanhook.concurrency.threads import Dropped, OwnThread, Workers, reaper
+from spanhook.concurrency.waiting import AsyncioBell, Bell, TrioBell, shielded
+
+__all__ = [
+    "NEXT",
+    "SLICE_S",
+    "AsyncioBell",
+    "Bell",
+    "Dropped",
+    "OwnThread",
+    "Remote",
+    "TrioBell",
+    "Workers",
+    "astep",
+    "cross_loop_hint",
+    "drive",
+    "is_being_cancelled",
+    "is_cancellation",
+    "park",
+    "per_loop",
+    "private_loops",
+    "ready_for_exit",
+    "reaper",
+    "rest",
+    "running",
+    "running_loop",
+    "shielded",
+    "step",
+    "under_trio",
+]

@@ -1,0 +1,235 @@
+"""The event loops on which async hooks run when the call they belong to is a sync one, or one of Trio's.
+
+One serves all, until a hook blocks it, ends it or closes it: then the next hooks run on another.
+"""
+
+import asyncio
+import contextvars
+import threading
+from collections.abc import Callable, Coroutine, Generator
+from contextlib import suppress
+from time import monotonic
+from typing import Any, NamedTuple, Protocol
+
+from spanhook.concurrency.threads import NONE_AT_EXIT, DaemonExecutor, OwnThread, reaper
+from spanhook.diagnostics import Repeats, internal, log
+from spanhook.fork import after_fork
+
+MAX_LOOPS = 8
+BLOCK_S = 0.01
+"""A step of a task that takes longer than this is time that others have lost."""
+STALL_S = 0.2
+"""After so many seconds in one step a loop counts as hung, until it comes back."""
+
+
+class Owner(Protocol):
+    """Whose tasks run on a loop.
+
+    Attributes:
+        name: What messages call it.
+        blocked: Seconds in which its tasks let no others run.
+    """
+
+    name: str
+    blocked: float
+
+
+class Stepping(NamedTuple):
+    """A step that a task is taking just now."""
+
+    owner: Owner | None
+    since: float
+
+
+owner: contextvars.ContextVar[Owner | None] = contextvars.ContextVar("spanhook.owner", default=None)
+"""Whose task it is, also in the tasks that it starts."""
+
+_repeats = Repeats()
+
+
+class LoopThread(OwnThread):
+    """The thread of one of our loops, which must never wait for any of them."""
+
+
+class OwnLoop:
+    """One event loop in a daemon thread.
+
+    Attributes:
+        blocked: Seconds in which one task let no others run.
+        stepping: The step that is being taken.
+        hung: Nothing is to be started here, until the step under way has ended.
+    """
+
+    def __init__(self) -> None:
+        self.blocked = 0.0
+        self.stepping: Stepping | None = None
+        self.hung = False
+        self.loop = asyncio.new_event_loop()
+        self.loop.set_default_executor(DaemonExecutor())
+        self.loop.set_task_factory(self._task)  # pyright: ignore[reportArgumentType]
+        self._thread = LoopThread(self._run, "spanhook-loop")
+        try:
+            self._thread.start()
+        except RuntimeError:
+            self.loop.close()
+            raise
+
+    def _run(self) -> None:
+        asyncio.set_event_loop(self.loop)
+        while not self.loop.is_closed():
+            try:
+                self.loop.run_forever()  # returns where a hook calls `loop.stop()`
+            except Exception as error:
+                log.error("spanhook: an event loop for async hooks has failed; another is used", exc_info=error)
+                with suppress(Exception):
+                    self.loop.close()
+                return
+            except BaseException as error:
+                # `SystemExit` and `KeyboardInterrupt` leave the loop by every task that raises them. The hook's own
+                # gets to whoever waits for it; those of tasks that a hook left behind have nobody to go to.
+                log.debug("spanhook: a task of an async hook raised %s", type(error).__name__)
+
+    def _task(
+        self, loop: asyncio.AbstractEventLoop, coroutine: Coroutine[Any, Any, Any], **kwargs: Any
+    ) -> "asyncio.Task[Any]":
+        context: contextvars.Context | None = kwargs.get("context")
+        whose = owner.get() if context is None else context.get(owner)
+        return asyncio.Task(_Timed(coroutine, self, whose), loop=loop, **kwargs)
+
+    def call(self, function: Callable[..., None], *args: Any) -> None:
+        """Have something called on the loop; nothing where it is closed."""
+        with suppress(RuntimeError):
+            self.loop.call_soon_threadsafe(function, *args)
+
+    @property
+    def alive(self) -> bool:
+        return self._thread.is_alive() and not self.loop.is_closed()
+
+    @property
+    def free(self) -> bool:
+        """Whether something may be started here."""
+        return not self.hung and self.alive and (self.stepping is None or not self.stuck(monotonic()))
+
+    def stuck(self, now: float) -> bool:
+        """Whether one step has taken so long that others should not wait for its end; then it counts as hung."""
+        stepping = self.stepping
+        if stepping is None or now - stepping.since < STALL_S:
+            return False
+        self.give_up("a task" if stepping.owner is None else f"async hook {stepping.owner.name!r}")
+        return True
+
+    def give_up(self, whose: str) -> None:
+        """Start nothing more here until the loop answers again."""
+        if self.hung:
+            return
+        self.hung = True
+        internal.counts["loop.hung"] += 1
+        self.call(self._back)
+        if _repeats.due(whose) is not None:
+            log.warning(
+                "spanhook: %s blocks the event loop of async hooks on sync calls; await what takes long there, "
+                "or make it a plain function with blocking=True",
+                whose,
+            )
+
+    def _back(self) -> None:
+        self.hung = False
+
+    def lost(self, now: float, mine: Owner) -> float:
+        """Seconds that others than ``mine`` have taken from everybody here so far, the step under way included."""
+        lost, stepping = self.blocked - mine.blocked, self.stepping
+        if stepping is not None and stepping.owner is not mine and now - stepping.since > BLOCK_S:
+            lost += now - stepping.since
+        return lost
+
+
+class _Timed(Coroutine[Any, Any, Any]):
+    """A coroutine whose steps are timed."""
+
+    __slots__ = ("_coroutine", "_home", "_owner")
+
+    def __init__(self, coroutine: Coroutine[Any, Any, Any], home: OwnLoop, whose: Owner | None) -> None:
+        self._coroutine, self._home, self._owner = coroutine, home, whose
+
+    def send(self, value: Any, /) -> Any:
+        return self._step(self._coroutine.send, value)
+
+    def throw(self, *error: Any) -> Any:
+        return self._step(self._coroutine.throw, *error)
+
+    def _step(self, step: Callable[..., Any], *args: Any) -> Any:
+        home, since = self._home, monotonic()
+        home.stepping = Stepping(self._owner, since)
+        try:
+            return step(*args)
+        finally:
+            home.stepping = None
+            took = monotonic() - since
+            if took > BLOCK_S:
+                home.blocked += took
+                if self._owner is not None:
+                    self._owner.blocked += took
+
+    def close(self) -> None:
+        self._coroutine.close()
+
+    def __await__(self) -> Generator[Any, Any, Any]:
+        return self._coroutine.__await__()
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._coroutine, name)  # asyncio shows its code and frame
+
+
+class PrivateLoops:
+    """The loops there are: one, and as many more as are blocked, up to ``MAX_LOOPS``; a forked child has its own."""
+
+    def __init__(self) -> None:
+        self.renew()
+
+    def renew(self) -> None:
+        self._lock = threading.Lock()
+        self._loops: tuple[OwnLoop, ...] = ()
+
+    def get(self) -> OwnLoop:
+        """The first loop that is free, started if need be; if none is and no more may be, the last.
+
+        Raises:
+            RuntimeError: There is none, and the interpreter is leaving and starts no thread.
+        """
+        for one in self._loops:
+            if one.free:
+                return one
+        with self._lock:
+            kept = tuple(one for one in self._loops if one.alive)
+            for one in kept:
+                if one.free:
+                    return one
+            if len(kept) < MAX_LOOPS:
+                try:
+                    kept += (OwnLoop(),)
+                except RuntimeError:
+                    if not kept:
+                        raise
+            self._loops = kept
+            return kept[-1]
+
+    def here(self) -> bool:
+        """Whether the caller is one of the loops' own threads."""
+        return isinstance(threading.current_thread(), LoopThread)
+
+
+private_loops = PrivateLoops()
+
+
+def ready_for_exit() -> None:
+    """Start what hooks may need in the last ``atexit`` handler, where it cannot be started then."""
+    if NONE_AT_EXIT:
+        reaper.start()
+        private_loops.get().call(_start_worker)
+
+
+def _start_worker() -> None:
+    asyncio.get_running_loop().run_in_executor(None, int)
+
+
+after_fork("loops", private_loops.renew)

@@ -1,0 +1,38 @@
+"""One call from start to end. It knows no library."""
+
+from spanhook.engine._own_blocks import OperationBlock
+from spanhook.engine._own_operation import OwnOperation
+from spanhook.engine.absorption import acalled_back, called_back, goes_on
+from spanhook.engine.calls import acall, acall_for, call, call_for
+from spanhook.engine.foreign import FOREIGN_KINDS, bound_libraries, swallowing
+from spanhook.engine.handover import lazy
+from spanhook.engine.lifecycle import listeners, registry
+from spanhook.engine.own_code import agent, operation, record_usage, register_kind, tool
+from spanhook.engine.processor import attach, detach, joined, listening
+
+__all__ = [
+    "FOREIGN_KINDS",
+    "OperationBlock",
+    "OwnOperation",
+    "acall",
+    "acall_for",
+    "acalled_back",
+    "agent",
+    "attach",
+    "bound_libraries",
+    "call",
+    "call_for",
+    "called_back",
+    "detach",
+    "goes_on",
+    "joined",
+    "lazy",
+    "listeners",
+    "listening",
+    "operation",
+    "record_usage",
+    "register_kind",
+    "registry",
+    "swallowing",
+    "tool",
+]

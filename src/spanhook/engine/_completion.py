@@ -1,0 +1,339 @@
+"""Starting the hooks of an operation and seeing it through to its end, for calls and streams alike."""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Iterable, Iterator
+from concurrent.futures import wait
+from contextlib import nullcontext, suppress
+from contextvars import Context, copy_context
+from functools import partial
+from types import CoroutineType
+from typing import TYPE_CHECKING, Any
+
+from spanhook.concurrency import Dropped, astep, drive, private_loops, reaper, running_loop, shielded, step, under_trio
+from spanhook.diagnostics import internal
+from spanhook.engine._withheld import hand_out
+from spanhook.engine.absorption import Absorbed
+from spanhook.engine.lifecycle import begin, conclude, end, outcome
+from spanhook.errors import Reject
+from spanhook.gating import Chain, count_decision, pass_fast, publish
+from spanhook.model import Adapter, Args, Following, Kwargs, Record, ambient, current
+from spanhook.telemetry import account, context_with, set_context
+
+if TYPE_CHECKING:
+    Run = CoroutineType[Any, Any, None]
+else:
+    Run = CoroutineType  # not subscriptable before Python 3.13
+
+_apart: set["asyncio.Task[None]"] = set()
+"""Strong references to tasks that end cancelled operations; the event loop keeps only weak ones."""
+
+
+def start(op: Record, *, is_async: bool, direct: Callable[[], Awaitable[None]] | None = None) -> Run | None:
+    """The chain of ``op``; ``None`` where it has no hooks, or only such as have run already.
+
+    The operation's context is current.
+    """
+    plan, passed = op.plan, None
+    if plan is None:
+        return None
+    if not plan.hooked and op.error is None:
+        publish(op, "pre", count_decision)
+        return None
+    if plan.passes and op.error is None and not op.foreign:
+        try:
+            passed = pass_fast(op, plan)
+        except BaseException as error:
+            _broken(op, error)
+            return None
+        if passed is None:
+            if plan.heard:
+                publish(op, "pre", count_decision)
+            return None
+    if is_async:
+        reaper.start()  # a coroutine may be closed by the garbage collector, where no thread can be started
+    return Chain(op, plan, is_async, count_decision, conclude, direct).run(passed)
+
+
+def passes(op: Record, run: Run | None) -> bool:
+    """Run the gates; whether the call is to be made. The operation's context is current."""
+    if run is None:
+        return op.error is None
+    try:
+        return step(run)
+    except BaseException as error:
+        return _broken(op, error)
+
+
+async def apasses(op: Record, run: Run | None) -> bool:
+    """``passes`` for async code."""
+    if run is None:
+        return op.error is None
+    try:
+        return await astep(run) and op.error is None
+    except BaseException as error:
+        return _broken(op, error)
+
+
+def _broken(op: Record, error: BaseException) -> bool:
+    """Gates that could not be run let nothing pass."""
+    if isinstance(error, Exception):
+        reject = Reject("spanhook could not run its hooks", status_code=500)
+        reject.__cause__ = error
+        op.error, op.decided = reject, True
+        conclude(op)
+        internal.report("chain", error)
+    else:
+        op.error = error
+        conclude(op)
+    return False
+
+
+def finish(op: Record, run: Run | None) -> None:
+    """Run what comes after the call and end the operation. Its context is current."""
+    account(op)
+    if op.adapter.follows is not None and not op.resumed and (followers := _followers(op)):
+        drive(_follow(op, followers, is_async=False))
+    if run is not None:
+        try:
+            while run.cr_frame is not None and step(run):
+                pass
+        except Exception as error:
+            internal.report("chain", error)
+    conclude(op)
+    if op.withheld is not None:
+        drive(hand_out(op, is_async=False))
+    end(op)
+
+
+async def afinish(op: Record, run: Run | None) -> None:
+    """``finish`` for async code.
+
+    Error hooks of a cancelled operation run in a task of their own, which is awaited once; cancelled again, it
+    finishes by itself. Under Trio they run in the caller's, shielded.
+    """
+    account(op)
+    if isinstance(op.error, GeneratorExit):
+        # The coroutine is being closed and must not wait for anything.
+        if run is None:
+            finish(op, run)
+        else:
+            orphan(op, run, is_async=True)
+        return
+    if op.adapter.follows is not None and (followers := _followers(op)):
+        await _follow(op, followers, is_async=True)
+    apart = False
+    if run is not None and run.cr_frame is not None:
+        try:
+            # Cancelled in a gate, the chain waits already for its error hooks to be run apart.
+            apart = op.status == "cancelled" or await astep(run)
+        except Exception as error:
+            internal.report("chain", error)
+    if not apart or run is None:
+        conclude(op)
+        if op.withheld is not None:
+            await hand_out(op, is_async=True)
+        end(op)
+        return
+    loop = running_loop()
+    if loop is None:  # Trio has no tasks that belong to nobody
+        with shielded() if under_trio() else nullcontext():
+            await _rest(op, run)
+        return
+    task = loop.create_task(_rest(op, run, left(op, run)))
+    op.handed = True
+    _apart.add(task)
+    task.add_done_callback(_apart.discard)
+    with suppress(asyncio.CancelledError):
+        await asyncio.shield(task)
+
+
+async def _rest(op: Record, run: Run, dropped: Dropped | None = None) -> None:
+    try:
+        if dropped is not None:
+            dropped.hand = int
+        try:
+            if run.cr_frame is not None:
+                await astep(run)
+        except Exception as error:
+            internal.report("chain", error)
+        conclude(op)
+        if op.withheld is not None:
+            await hand_out(op, is_async=True)
+        end(op)
+    except BaseException as error:
+        if not op.reported:
+            reaper.put((interrupted, op, run, True, None, error))
+            await_end(op)
+        raise
+
+
+# ------------------------------------------------------------------------------- a call that is about to be made
+
+
+def prepared(adapter: Adapter, instance: Any, args: Args, kwargs: Kwargs) -> tuple[Args, Kwargs]:
+    """The arguments of a call that is about to be made, with the last changes of our own."""
+    if adapter.prepare is not None:
+        try:
+            return adapter.prepare(instance, args, kwargs)
+        except Exception as error:
+            internal.report("extract.prepare", error)
+    return args, kwargs
+
+
+# ------------------------------------------------------------------------------- what a call has come to besides
+
+
+def _followers(op: Record) -> Iterable[Following]:
+    assert op.adapter.follows is not None
+    try:
+        return op.adapter.follows(op.instance, op.args, op.kwargs, op.result, op.error)
+    except Exception as error:
+        internal.report("extract.follows", error)
+        return ()
+
+
+async def _follow(op: Record, followers: Iterable[Following], *, is_async: bool) -> None:
+    """Open the operations that follow from how the call has ended; one that is refused changes that end."""
+    for following in _told(followers):
+        try:
+            instead = await _instantly(following, is_async=is_async)
+        except BaseException as error:
+            op.error = error
+            return
+        if instead is not None:
+            op.result, op.error, op.replaced = instead, None, True
+            return
+
+
+def _told(followers: Iterable[Following]) -> Iterator[Following]:
+    try:
+        yield from followers
+    except Exception as error:
+        internal.report("extract.follows", error)
+
+
+async def _instantly(following: Following, *, is_async: bool) -> Any:
+    """Open an operation that takes no time: its gates, its span, and what comes after it.
+
+    Returns:
+        ``None`` where it may be; else what stands in place of what it follows from.
+
+    Raises:
+        Reject: It was refused, and nothing stands in its place.
+    """
+    op = begin(following.adapter, following.instance, (), {})
+    if op is None or type(op) is Absorbed:
+        return None
+    run: Run | None = None
+    try:
+        try:
+            set_context(context_with(op.span, op.before))
+            current.set(op)
+            run = start(op, is_async=is_async, direct=partial(_called, op) if is_async else None)
+            if await apasses(op, run) if is_async else passes(op, run):
+                op.called = True
+            if is_async:
+                await afinish(op, run)
+            else:
+                finish(op, run)
+        finally:
+            try:
+                set_context(op.before)
+            finally:
+                current.set(op.held)
+    except BaseException as error:
+        op.ended = True
+        if not op.reported and not op.handed:
+            reaper.put((interrupted, op, run, is_async, None, error))
+            await_end(op)
+        raise
+    return outcome(op)
+
+
+async def _called(op: Record) -> None:
+    op.called = True
+
+
+# ---------------------------------------------------------------------------------- what nobody waits for
+
+
+def await_end(op: Record) -> None:
+    """See to it that the reaper ends ``op``, which it was given, before it tells of the run around."""
+    op.leave_to_reaper()
+    reaper.start()
+
+
+def left(op: Record, run: Run | None) -> Dropped:
+    """What ends ``op`` if a coroutine that was to do so is dropped before it has begun."""
+    reaper.start()
+    return Dropped(partial(reaper.put, (interrupted, op, run, True, None, GeneratorExit())))
+
+
+def orphan(op: Record, run: Run | None, *, is_async: bool, loop: asyncio.AbstractEventLoop | None = None) -> None:
+    """Have an operation ended whose caller is gone, on the reaper's thread.
+
+    Async hooks of an async call run on its ``loop`` if that is still running, else on spanhook's own.
+    """
+    op.leave_to_reaper()
+    context = copy_context()
+    if reaper.here():
+        context.run(_finish_alone, op, run, is_async, loop)
+    else:
+        op.handed = True
+        reaper.put((context.run, _finish_alone, op, run, is_async, loop))
+
+
+def interrupted(
+    op: Record, run: Run | None, is_async: bool, loop: asyncio.AbstractEventLoop | None, error: BaseException
+) -> None:
+    """See an operation through whose driver was interrupted by ``error``, on the reaper's thread.
+
+    It had got somewhere, perhaps to the middle of its end; what was done is not done again.
+    """
+    if op.reported:
+        return
+    op.ends_again()
+    if not op.end_ns and op.error is None:
+        op.error = error
+    try:
+        Context().run(_finish_alone, op, run, is_async, loop)
+    except Exception as again:
+        if internal.fatal:  # it has been raised where it happened
+            return
+        conclude(op)
+        end(op)
+        if type(again) is not type(error):
+            raise
+
+
+def _finish_alone(op: Record, run: Run | None, is_async: bool, loop: asyncio.AbstractEventLoop | None) -> None:
+    """See an operation through in a context of its own."""
+    set_context(context_with(op.span, op.before))
+    current.set(op)
+    ambient.set(op.ambient)
+    if op.end_ns:
+        end(op)
+    elif run is None or not is_async:
+        finish(op, run)
+    else:
+        account(op)
+        if loop is None or not loop.is_running() or not _rested_on(loop, op, run):
+            asyncio.run_coroutine_threadsafe(_rest(op, run), private_loops.get().loop).result(30.0)
+
+
+def _rested_on(loop: asyncio.AbstractEventLoop, op: Record, run: Run) -> bool:
+    """Run what is left on the application's loop; false if that was left before it got to it."""
+    rest = _rest(op, run)
+    try:
+        future = asyncio.run_coroutine_threadsafe(rest, loop)
+        for _ in range(600):
+            if future.done() or loop.is_closed():
+                break
+            wait([future], 0.05)
+        else:
+            return True  # the loop is busy; it will get to it
+    except RuntimeError:  # closed meanwhile
+        pass
+    if not op.ended:
+        rest.close()
+    return op.ended

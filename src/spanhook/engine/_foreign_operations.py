@@ -1,0 +1,226 @@
+"""Operations that spans of other instrumentations stand for, from start to end.
+
+A span that is directly inside of an operation for the same call is none: it only tells that one what was used.
+"""
+
+import weakref
+from collections.abc import Mapping
+from typing import Any, cast
+
+from opentelemetry import context as otel_context
+from opentelemetry.sdk.trace import ReadableSpan, Span
+from opentelemetry.trace import StatusCode
+
+from spanhook import semconv
+from spanhook.concurrency import reaper
+from spanhook.diagnostics import internal
+from spanhook.engine._completion import Run, await_end, finish, interrupted, passes, start
+from spanhook.engine.absorption import absorbed_span, span_ended
+from spanhook.engine.foreign import described, usage_of
+from spanhook.engine.lifecycle import conclude, end, foreign
+from spanhook.errors import Reject, RunStopped
+from spanhook.gating import Plan, again
+from spanhook.model import OPERATION_NAMES, Adapter, Args, InHook, Kwargs, Record, ambient, clock, current
+from spanhook.semconv import Kind
+from spanhook.telemetry import account, context_with, get_context, mark, set_context, telemetry
+
+
+def _known(_instance: Any, _args: Args, _kwargs: Kwargs) -> dict[str, Any]:
+    return {}
+
+
+def _no_answer(_instance: Any, _args: Args, _kwargs: Kwargs, _value: Any) -> Any:
+    raise TypeError("a call that another instrumentation makes cannot be answered, only refused")
+
+
+_ADAPTERS: Mapping[Kind, Adapter] = {
+    kind: Adapter(kind=kind, layer="foreign", start=_known, answer=_no_answer) for kind in semconv.KINDS
+}
+
+
+class Live:
+    """Operations for spans of others that have not ended, by span id."""
+
+    def __init__(self) -> None:
+        self._runs: dict[int, Run | None] = {}
+        self._absorbed: dict[int, Record] = {}
+
+    def absorb(self, span: Span, kind: Kind, scope: str) -> bool:
+        """Whether the span is for the call of the operation directly around it, which is then told how it ends."""
+        held, around = current.get(), span.parent
+        op = foreign.get(around.span_id) if around is not None else None
+        if op is None and isinstance(held, Record):
+            op = held
+        if op is None or not absorbed_span(op, kind, scope, described(span.attributes or {})):
+            return False
+        span_id = span.get_span_context().span_id
+        self._absorbed[span_id] = op
+        weakref.finalize(span, self._forget, span_id, op)
+        return True
+
+    def _forget(self, span_id: int, op: Record) -> None:
+        """A span is no more. Providers with fixed ids give the same to another, which may be absorbed by now."""
+        if self._absorbed.get(span_id) is op:
+            del self._absorbed[span_id]
+
+    def begin(self, span: Span, plan: Plan, kind: Kind, scope: str) -> Record:
+        """Make an operation of a span that has just been started."""
+        held = current.get()
+        parent = held.op if isinstance(held, InHook) else held
+        around = span.parent
+        if around is not None and around.span_id in foreign:
+            parent = foreign[around.span_id]
+        attributes = described(span.attributes or {})
+        before = otel_context.get_current()
+        op = Record(_ADAPTERS[kind], attributes, None, (), {}, parent, ambient.get(), before, clock.now())
+        op.agent = op.name if kind == "agent.invoke" else parent.agent if parent is not None else ""
+        attributes.setdefault(semconv.GEN_AI_OPERATION_NAME, OPERATION_NAMES.get(kind, kind))
+        op.span, op.foreign, op.spans, op.held = span, True, {scope: 0}, held
+        if isinstance(held, InHook) or (parent is not None and parent.in_hook):
+            op.in_hook = True
+        elif plan:
+            op.plan, op.coverage = plan, "best_effort"
+        latch = op.root.latch
+        if latch is not None and not op.in_hook:
+            op.error = again(latch)
+        if op.plan is not None:
+            span.set_attributes({semconv.KIND: kind, semconv.COVERAGE: op.coverage})
+        span_id = span.get_span_context().span_id
+        self._absorbed.pop(span_id, None)
+        foreign[span_id] = op
+        return op
+
+    def clear(self) -> None:
+        """Forget the operations; spans that end from now on are nothing to us."""
+        foreign.clear()
+        self._runs.clear()
+
+    def gate(self, op: Record) -> None:
+        """Run the gates; what came of them stands in ``op.error``. Where they refuse, ``on_error`` hooks have run."""
+        run: Run | None = None
+        try:
+            try:
+                set_context(context_with(op.span, op.before))
+                current.set(op)
+                run = start(op, is_async=False)
+                if passes(op, run):
+                    self._runs[op.span.get_span_context().span_id] = run
+                else:
+                    conclude(op)
+            finally:
+                try:
+                    set_context(op.before)
+                finally:
+                    current.set(op.held)
+        except BaseException as error:
+            op.ended = True
+            reaper.put((interrupted, op, run, False, None, error))
+            await_end(op)
+            raise
+        op.called = True  # it may be made whatever the gates say
+
+    def attempted(self, op: Record) -> None:
+        """A refusal is not raised, since nobody would take notice of it: the call goes on, and the span with it."""
+        try:
+            mark(op, telemetry)
+        except Exception as error:
+            internal.report("report.span", error)
+
+    def refused(self, op: Record) -> None:
+        """A refusal is raised, and the span is not its owner's any more.
+
+        That it held is known where an operation of ours around it is left by this very rejection. Else the call counts.
+        """
+        foreign.pop(op.span.get_span_context().span_id, None)
+        ended, refusal = clock.wall(), op.error
+
+        def tell(error: BaseException | None) -> None:
+            assert refusal is not None
+            if leaves_with(error, refusal):
+                op.called = False
+            else:
+                op.status = "error"
+            account(op)
+            end(op)
+            op.span.end(ended)
+
+        around = op.parent
+        while around is not None and (around.foreign or around.ended):
+            around = around.parent
+        if around is None:
+            tell(None)
+        else:
+            around.__dict__.setdefault("attempts", []).append(tell)
+
+    def knows(self, span: ReadableSpan) -> bool:
+        """Whether anything is to be done when the span ends."""
+        if not foreign and not self._absorbed:
+            return False
+        context = span.get_span_context()
+        return context is not None and (context.span_id in foreign or context.span_id in self._absorbed)
+
+    def end(self, span: ReadableSpan) -> None:
+        """The span has ended: run what comes after the call."""
+        context = span.get_span_context()
+        span_id = context.span_id if context is not None else 0
+        around = self._absorbed.pop(span_id, None)
+        failed = span.status.status_code is StatusCode.ERROR
+        attributes = dict(span.attributes or {})
+        if around is not None:
+            span_ended(around, scope_of(span), usage_of(attributes), failed=failed)
+            return
+        op = foreign.get(span_id)
+        run = self._runs.pop(span_id, None)
+        if op is None or op.ended:
+            return
+        before, held = get_context(), current.get()
+        try:
+            try:
+                foreign.pop(span_id, None)
+                op.attributes.update(described(attributes))
+                op.end_attributes = attributes
+                op.error = ForeignError(span.status.description or "") if failed else None
+                op.own_usage = usage_of(attributes)
+                if op.coverage is not None and not op.decided:
+                    op.coverage = "observed"
+                set_context(context_with(op.span, op.before))
+                current.set(op)
+                finish(op, run)
+            finally:
+                try:
+                    set_context(before)
+                finally:
+                    current.set(held)
+        except BaseException as error:
+            op.ended = True
+            if not op.reported and not op.handed:
+                reaper.put((interrupted, op, run, False, None, error))
+                await_end(op)
+            raise
+
+
+def leaves_with(error: BaseException | None, refusal: BaseException) -> bool:
+    """Whether what an operation ends with is this refusal: alone, as a cause, among others, or as that of the run."""
+    while error is not None:
+        if error is refusal:
+            return True
+        if isinstance(error, RunStopped):
+            return isinstance(refusal, Reject) and refusal.scope == "run"
+        if isinstance(error, BaseExceptionGroup):
+            group = cast("BaseExceptionGroup[BaseException]", error)
+            return any(leaves_with(one, refusal) for one in group.exceptions)
+        error = error.__cause__
+    return False
+
+
+def scope_of(span: ReadableSpan) -> str:
+    """The name of a span's instrumentation scope."""
+    scope = span.instrumentation_scope
+    return scope.name if scope is not None else ""
+
+
+class ForeignError(Exception):
+    """Stands for what a call of another instrumentation raised, of which its span tells the words alone."""
+
+
+live = Live()

@@ -1,0 +1,264 @@
+"""How operations of the application's own code read: pure functions over what was said when they were made.
+
+A block's request is what it was given; that of a decorated function are its arguments. Nothing here
+knows spans or hooks.
+"""
+
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping
+from functools import cache
+from types import AsyncGeneratorType, GeneratorType
+from typing import Any, cast
+
+from opentelemetry.trace import SpanKind
+
+from spanhook import semconv
+from spanhook.engine._own_messages import back, last_text, output, to_message, to_messages, tool_output
+from spanhook.engine._own_signature import Parameters
+from spanhook.model import TARGET_KEYS, Adapter, Args, Attributes, Change, Kwargs, Request, Usage
+from spanhook.semconv import Kind
+
+LAYER = "own code"
+MODELS = ("llm.call", "embeddings.create")
+"""Kinds that are calls of a model, which use tokens."""
+FIELDS = ("messages", "system", "arguments", "inputs")
+"""What a request may say."""
+_NONE: Mapping[str, Any] = {}
+
+
+class Own:
+    """An operation of the application's own code as adapters see it: what they are given for an instance.
+
+    Attributes:
+        attributes: What is known of each before it begins.
+        names: What it goes by.
+        parameters: Of a decorated function.
+        takes_answer: Of a block: whether what a hook gives in place of its result gets anywhere. Before it has run
+            nobody knows.
+    """
+
+    __slots__ = ("_provider", "attributes", "kind", "model", "name", "names", "parameters", "takes_answer")
+
+    def __init__(self, kind: Kind, name: str, provider: str = "", model: str = "", about: str = "") -> None:
+        self.kind: Kind = kind
+        self.name, self.model, self._provider = name, model, provider
+        attributes: Attributes = {}
+        if name:
+            attributes[TARGET_KEYS.get(kind, semconv.OPERATION_NAME)] = name
+        if kind in MODELS or model:
+            attributes[semconv.GEN_AI_REQUEST_MODEL] = model or name
+        if provider:
+            attributes[semconv.GEN_AI_PROVIDER_NAME] = provider
+        if kind == "tool.execute":
+            attributes[semconv.GEN_AI_TOOL_TYPE] = "function"
+            if about:
+                attributes[semconv.GEN_AI_TOOL_DESCRIPTION] = about
+        self.attributes = attributes
+        self.names = frozenset(one for one in (name, model) if one)
+        self.parameters: Parameters | None = None
+        self.takes_answer = True
+
+    def of(self, parameters: Parameters, name: str, about: str) -> "Own":
+        """The same for a function of that name."""
+        twin = Own(self.kind, self.name or name, self._provider, self.model, about)
+        twin.parameters = parameters
+        return twin
+
+
+def _start(own: Own, _args: Args, _kwargs: Kwargs) -> Attributes:
+    return own.attributes.copy()
+
+
+def _stream_start(own: Own, _args: Args, _kwargs: Kwargs) -> Attributes:
+    return {**own.attributes, semconv.GEN_AI_REQUEST_STREAM: True}
+
+
+def _names(own: Own, _args: Args, _kwargs: Kwargs) -> frozenset[str]:
+    return own.names
+
+
+# ----------------------------------------------------------------------------------------------- streams
+
+
+class OwnChunks:
+    """Joins chunks of text; others are a list."""
+
+    __slots__ = ("complete", "keep", "kept")
+
+    def __init__(self, _own: Own, _args: Args, _kwargs: Kwargs) -> None:
+        self.keep = self.complete = False
+        self.kept: list[Any] = []
+
+    def add(self, chunk: Any) -> bool:
+        if self.keep:
+            self.kept.append(chunk)
+        return True
+
+    def response(self) -> tuple[Attributes, Usage | None]:
+        return {}, None
+
+    def result(self) -> Any:
+        kept = self.kept
+        return "".join(kept) if kept and all(isinstance(one, str) for one in kept) else kept
+
+
+def as_chunks(_own: Own, _args: Args, _kwargs: Kwargs, value: Any) -> Iterable[Any]:
+    """The chunks of an answer: those of a list, else one."""
+    return cast("Iterable[Any]", value) if isinstance(value, list | tuple) else [value]
+
+
+def _generators(result: Any) -> str:
+    if isinstance(result, GeneratorType):
+        return "sync"
+    return "async" if isinstance(result, AsyncGeneratorType) else ""
+
+
+def _iterators(result: Any) -> str:
+    """A model's stream is an iterator of any sort."""
+    if isinstance(result, Iterator):
+        return "sync"
+    return "async" if isinstance(result, AsyncIterator) else ""
+
+
+# ----------------------------------------------------------------------------------------------- blocks
+
+
+def _block_request(own: Own, _args: Args, given: Kwargs) -> Request:
+    return Request(
+        messages=to_messages(given.get("messages")),
+        system=given.get("system") or "",
+        arguments=dict(given.get("arguments") or _NONE),
+        inputs=given.get("inputs"),
+        model=own_model(own, given),
+    )
+
+
+def own_model(own: Own, given: Kwargs) -> str:
+    """The model asked for."""
+    return str(given.get("model") or own.attributes.get(semconv.GEN_AI_REQUEST_MODEL, ""))
+
+
+def _block_rewrite(_own: Own, args: Args, given: Kwargs, change: Change) -> tuple[Args, Kwargs]:
+    changed = {**given, **{name: getattr(change, name) for name in change.fields()}}
+    if change.messages is not None:
+        changed["messages"] = back(change.messages, given.get("messages"))
+    return args, changed
+
+
+def _block_carries(_own: Own, _args: Args, given: Kwargs) -> list[str | None]:
+    return last_text(given.get("messages"))
+
+
+def _block_answer(own: Own, _args: Args, _given: Kwargs, value: Any) -> Any:
+    if not own.takes_answer:
+        raise TypeError("the result of a `with` block can only be replaced if it is given to op.result_of()")
+    return value
+
+
+@cache
+def block_adapter(kind: Kind, fields: frozenset[str]) -> Adapter:
+    """How a ``with`` block reads that was given these fields of a request."""
+    is_model = kind in MODELS
+    return Adapter(
+        kind=kind,
+        layer=LAYER,
+        span_kind=SpanKind.CLIENT if is_model else SpanKind.INTERNAL,
+        start=_start,
+        names=_names,
+        request=_block_request,
+        message=to_message,
+        output=tool_output if kind == "tool.execute" else output,
+        rewrite=_block_rewrite,
+        takes=fields | {"model"} if is_model else fields,
+        answer=_block_answer,
+        chunks=OwnChunks,
+        answer_chunks=as_chunks,
+        model_layer=True,
+        carries=_block_carries,
+        block=True,
+    )
+
+
+# ----------------------------------------------------------------------------------------------- decorated functions
+
+
+def _request(own: Own, args: Args, kwargs: Kwargs) -> Request:
+    parameters = own.parameters
+    assert parameters is not None
+    arguments = parameters.arguments(args, kwargs)
+    return Request(
+        messages=to_messages(arguments.pop("messages")) if parameters.says("messages", arguments) else None,
+        system=arguments.pop("system") or "" if parameters.says("system", arguments) else "",
+        arguments=arguments,
+        inputs=parameters.inputs(args, kwargs),
+        model=str(own.attributes.get(semconv.GEN_AI_REQUEST_MODEL, "")),
+    )
+
+
+def _tool_request(own: Own, args: Args, kwargs: Kwargs) -> Request:
+    assert own.parameters is not None
+    return Request(arguments=own.parameters.arguments(args, kwargs))
+
+
+def _rewrite(own: Own, args: Args, kwargs: Kwargs, change: Change) -> tuple[Args, Kwargs]:
+    parameters = own.parameters
+    assert parameters is not None
+    if change.inputs is not None:
+        args, kwargs = parameters.with_inputs(change.inputs)
+    arguments = parameters.arguments(args, kwargs)
+    said = {name: arguments[name] for name in ("messages", "system") if parameters.says(name, arguments)}
+    if change.arguments is not None:
+        arguments = {**change.arguments, **said}
+    if change.messages is not None:
+        arguments["messages"] = back(change.messages, said.get("messages"))
+    if change.system is not None:
+        arguments["system"] = change.system
+    return parameters.call_of(arguments)
+
+
+def _tool_rewrite(own: Own, _args: Args, _kwargs: Kwargs, change: Change) -> tuple[Args, Kwargs]:
+    assert own.parameters is not None
+    assert change.arguments is not None
+    return own.parameters.call_of(change.arguments)
+
+
+def _defaults(own: Own) -> Mapping[str, Any]:
+    assert own.parameters is not None
+    return own.parameters.defaults
+
+
+def _tool_carries(own: Own, args: Args, kwargs: Kwargs) -> list[str | None]:
+    """What the tool is called with, as text, without what it would be called with anyway."""
+    parameters = own.parameters
+    assert parameters is not None
+    return [repr(sorted(parameters.given(args, kwargs).items()))]
+
+
+def _carries(own: Own, args: Args, kwargs: Kwargs) -> list[str | None]:
+    parameters = own.parameters
+    assert parameters is not None
+    return last_text(parameters.arguments(args, kwargs).get("messages"))
+
+
+def function_adapter(kind: Kind, parameters: Parameters, *, is_stream: bool) -> Adapter:
+    """How calls of a decorated function read."""
+    is_model, is_tool = kind in MODELS, kind == "tool.execute"
+    said = (name for name in ("messages", "system") if not is_tool and parameters.says(name, parameters.names))
+    carries: Callable[[Any, Args, Kwargs], list[str | None]] = _tool_carries if is_tool else _carries
+    return Adapter(
+        kind=kind,
+        layer=LAYER,
+        span_kind=SpanKind.CLIENT if is_model else SpanKind.INTERNAL,
+        start=_stream_start if is_stream and is_model else _start,
+        names=_names if is_model else None,
+        request=_tool_request if is_tool else _request,
+        message=to_message,
+        output=tool_output if is_tool else output,
+        rewrite=_tool_rewrite if is_tool else _rewrite,
+        takes=frozenset(("arguments",) if is_tool else ("arguments", "inputs", *said)),
+        chunks=OwnChunks,
+        stream_of=_iterators if is_model else _generators,
+        answer_chunks=as_chunks,
+        model_layer=not is_tool,
+        carries=carries,
+        defaults=_defaults,
+    )

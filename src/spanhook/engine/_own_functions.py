@@ -1,0 +1,115 @@
+"""Decorated functions of the application: calls like those of any library, by the function's own calling convention."""
+
+import inspect
+from collections.abc import Callable
+from functools import partial
+from types import MethodType
+from typing import Any, TypeVar, cast
+
+import wrapt
+
+from spanhook.engine._own_adapters import Own, function_adapter
+from spanhook.engine._own_signature import parameters_of
+from spanhook.engine.calls import acall, call
+from spanhook.engine.handover import lazy
+from spanhook.errors import ConfigurationError
+from spanhook.model import Args, Kwargs, shed
+from spanhook.semconv import Kind
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+class BoundMethod(wrapt.BoundFunctionWrapper):  # pyright: ignore[reportMissingTypeArgument]
+    """A method of an object, which is decorated; pickled as methods are."""
+
+    def __reduce__(self) -> Any:
+        return getattr, (self.__self__, self.__name__)
+
+    def __reduce_ex__(self, protocol: Any) -> Any:
+        return self.__reduce__()
+
+
+class Decorated(wrapt.FunctionWrapper):  # pyright: ignore[reportMissingTypeArgument]
+    """A decorated function, which looks like the function; copied and pickled as functions are."""
+
+    __bound_function_wrapper__ = BoundMethod
+
+    def __copy__(self) -> Any:
+        return self
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Any:
+        return self
+
+    def __reduce__(self) -> Any:
+        return self.__qualname__
+
+    def __reduce_ex__(self, protocol: Any) -> Any:
+        return self.__qualname__
+
+
+def decorated(function: F, kind: Kind, own: Own) -> F:
+    """``function`` as an operation.
+
+    Args:
+        function: A function, coroutine function, generator or async generator, or a method of a class; whether it is
+            decorated by ``staticmethod`` or ``classmethod`` before or after makes no difference.
+        kind: The kind of operation.
+        own: What goes for every call.
+
+    Raises:
+        ConfigurationError: It is none of these.
+    """
+    given: Any = function
+    is_wrapped = isinstance(given, staticmethod | classmethod)
+    inner: Any = cast("Any", given).__func__ if is_wrapped else given
+    if not _is_function(inner):
+        raise ConfigurationError(f"{inner!r} cannot be made an operation; decorate a function or method")
+    code = _code_of(inner)
+    if not inspect.isroutine(code):
+        code = code.__call__  # an object with an async __call__ is async too
+    name: str = getattr(inner, "__name__", "") or getattr(code, "__name__", "") or type(inner).__name__
+    if name == "__call__":
+        name = type(inner).__name__
+    parameters, of_method = parameters_of(inner)
+    is_async_stream = inspect.isasyncgenfunction(code)
+    is_stream = is_async_stream or inspect.isgeneratorfunction(code)
+    adapter = function_adapter(kind, parameters, is_stream=is_stream)
+    free, bound = (own.of(one, name, _about(inner)) for one in (parameters, of_method))
+    if is_stream:
+        make = partial(lazy, is_async=is_async_stream)
+    else:
+        make = acall if inspect.iscoroutinefunction(code) else call
+
+    takes_class = _takes_class(inner)
+
+    def wrapper(wrapped: Any, instance: Any, args: Args, kwargs: Kwargs) -> Any:
+        try:
+            if takes_class and instance is None and args and isinstance(args[0], type):
+                wrapped, instance, args = MethodType(wrapped, args[0]), args[0], args[1:]
+            return make(adapter, wrapped, free if instance is None else bound, args, kwargs)
+        except BaseException as error:
+            shed(error)
+            raise
+
+    return cast("F", Decorated(given, wrapper))  # pyright: ignore[reportArgumentType]
+
+
+def _code_of(function: Any) -> Any:
+    return cast("Any", function).func if isinstance(function, partial) else function
+
+
+def _is_function(given: Any) -> bool:
+    return callable(given) and not isinstance(given, type)
+
+
+def _takes_class(function: Any) -> bool:
+    """Whether it may be below ``classmethod``, which from Python 3.13 on gives it the class as an argument."""
+    code = getattr(function, "__code__", None)
+    around = getattr(function, "__qualname__", "").rpartition(".")[0]
+    return code is not None and code.co_varnames[:1] == ("cls",) and bool(around) and not around.endswith("<locals>")
+
+
+def _about(function: Any) -> str:
+    """What a function says of itself, in its first line."""
+    said = inspect.getdoc(function) if inspect.isroutine(function) else ""
+    return said.partition("\n")[0] if said else ""

@@ -1,0 +1,260 @@
+"""An operation that the application's own code makes with a ``with`` block: what its author holds."""
+
+import asyncio
+from collections.abc import AsyncIterable, AsyncIterator, Awaitable, Callable, Iterable, Iterator
+from contextvars import copy_context
+from itertools import count
+from typing import Any, ParamSpec, TypeVar, cast, overload
+
+from spanhook.concurrency import astep, drive, private_loops, step
+from spanhook.diagnostics import internal
+from spanhook.engine._completion import Run
+from spanhook.engine._own_adapters import own_model
+from spanhook.engine._own_streams import BlockTrack, answered, hand_over
+from spanhook.engine._own_usage import add_usage
+from spanhook.engine.lifecycle import conclude, fail, outcome, settle
+from spanhook.errors import OperationError
+from spanhook.gating import count_decision, unanswered
+from spanhook.model import Operation, Record, Request, asheds, copied, current, sheds
+from spanhook.telemetry import context_with, get_context, set_context
+
+P = ParamSpec("P")
+T = TypeVar("T")
+
+AUTHOR = "the code that makes an operation does not decide about it; hooks do"
+
+
+class OwnOperation(Operation):
+    """An operation of the application's own code, while it is being made: what ``with spanhook.operation(...)`` gives.
+
+    Beside what an ``Operation`` tells, it takes what came of it. An operation has one result, so only one of ``call``,
+    ``acall``, ``stream``, ``result_of`` and ``aresult_of`` may be called, once.
+    """
+
+    def __init__(self, record: Record, run: Run | None, *, is_async: bool) -> None:
+        super().__init__(record)
+        self._locked = AUTHOR
+        self._run, self._is_async = run, is_async
+        self._used = ""
+        self._left = False
+        self._endings = count()
+        self._track: BlockTrack | None = None
+        self._own_request: Request | None = None
+
+    # ----------------------------------------------------------------- what it is about
+
+    @property
+    def request(self) -> Request:
+        """The request as hooks have left it, with messages in the form they were given in."""
+        if self._own_request is None:
+            record = self._record
+            given = record.kwargs
+            messages: Any = given.get("messages")
+            if isinstance(messages, str):
+                messages = [messages]
+            self._own_request = Request(
+                list(messages or ()),
+                given.get("system") or "",
+                arguments=copied(dict(given.get("arguments") or {})),
+                inputs=given.get("inputs"),
+                model=own_model(record.instance, given),
+            )
+        return self._own_request
+
+    # ----------------------------------------------------------------- what comes of it
+
+    @sheds
+    def call(self, function: Callable[P, T], /, *args: P.args, **kwargs: P.kwargs) -> T:
+        """Call ``function``, unless a hook has answered, and run the hooks that come after.
+
+        Returns:
+            What it returned, or what hooks gave instead.
+
+        Raises:
+            Reject: A hook refused the result.
+            OperationError: The operation has a result already, has been left, or the function gave an awaitable.
+        """
+        op = self._claim("call")
+        if not op.short_circuited:
+            try:
+                result = function(*args, **kwargs)
+                if isinstance(result, Awaitable):
+                    _close(result)
+                    raise OperationError(f"op.call() was given {function!r}, which is async; await op.acall() instead")
+            except BaseException as error:
+                fail(op, error)
+            else:
+                settle(op, result)
+        return self._decided()
+
+    @asheds
+    async def acall(self, function: Callable[P, Awaitable[T]], /, *args: P.args, **kwargs: P.kwargs) -> T:
+        """``call`` for a coroutine function."""
+        op = self._claim("acall")
+        if not op.short_circuited:
+            try:
+                result = await function(*args, **kwargs)
+            except BaseException as error:
+                fail(op, error)
+            else:
+                settle(op, result)
+        return await self._adecided() if self._is_async else self._decided()
+
+    @sheds
+    def result_of(self, value: T) -> T:
+        """Say what came of it, and run the hooks that come after.
+
+        In an ``async with`` block, hooks that must be waited for keep the event loop waiting: there ``aresult_of`` is
+        better.
+
+        Returns:
+            What hooks made of ``value``.
+
+        Raises:
+            Reject: A hook refused it.
+            OperationError: The operation has a result already, or has been left.
+        """
+        self._made(self._claim("result_of"), value)
+        return self._decided()
+
+    @asheds
+    async def aresult_of(self, value: T) -> T:
+        """``result_of`` for ``async with`` blocks, where hooks may have to be awaited."""
+        self._made(self._claim("aresult_of"), value)
+        return await self._adecided() if self._is_async else self._decided()
+
+    @overload
+    def stream(self, chunks: AsyncIterable[T] | Callable[[], AsyncIterable[T]]) -> AsyncIterator[T]: ...
+
+    @overload
+    def stream(self, chunks: Iterable[T] | Callable[[], Iterable[T]]) -> Iterator[T]: ...
+
+    def stream(self, chunks: Any) -> Any:
+        """Hand a stream on: hooks see what it came to, and hold it back where they are to see it before its consumer.
+
+        It may be returned out of the block; the operation then ends as the stream does.
+
+        Args:
+            chunks: The stream, or a function that gives it, which is not called if a hook has answered.
+
+        Raises:
+            Reject: A hook refused it; raised by the stream.
+            OperationError: The operation has a result already, or has been left.
+        """
+        op = self._claim("stream")
+        if op.short_circuited:
+            is_async = self._is_async if callable(chunks) else not isinstance(chunks, Iterable)
+            return answered(self, is_async=is_async)
+        return hand_over(self, chunks() if callable(chunks) else chunks)
+
+    def record_usage(
+        self,
+        *,
+        input_tokens: int = 0,
+        output_tokens: int = 0,
+        cache_read_tokens: int = 0,
+        cache_write_tokens: int = 0,
+        reasoning_tokens: int = 0,
+        cost_usd: float | None = None,
+        model: str = "",
+    ) -> None:
+        """Add what a model's call used; several times, it is added up.
+
+        Args:
+            input_tokens: Of the prompt, cached ones included.
+            output_tokens: Of the answer, reasoning included.
+            cache_read_tokens, cache_write_tokens: Of the prompt, read from the provider's cache or written to it.
+            reasoning_tokens: Of the answer, spent on reasoning.
+            cost_usd: What the provider says it costs; unless given, price lists are asked.
+            model: The model that has answered, where that is not the one asked for.
+
+        Raises:
+            OperationError: It is no call of a model, or has ended.
+        """
+        if self._record.accounted or self._record.ended:
+            raise OperationError(f"op.record_usage() was called on {self!r}, which has ended")
+        counts = (input_tokens, output_tokens, cache_read_tokens, cache_write_tokens, reasoning_tokens)
+        add_usage(self._record, counts, cost_usd, model)
+
+    # ----------------------------------------------------------------- the engine's side of it
+
+    def _claim(self, what: str) -> Record:
+        if self._left:
+            raise OperationError(f"op.{what}() was called on {self!r}, whose block has been left")
+        if self._used:
+            raise OperationError(
+                f"op.{what}() was called after op.{self._used}(), which gave the operation its one result; "
+                "make another operation"
+            )
+        self._used = what
+        return self._record
+
+    def _made(self, op: Record, value: Any) -> None:
+        """The block has made the call, whether or not a hook has answered."""
+        if op.answerer is not None:
+            unanswered(op, count_decision, keep=False)
+        if op.error is None:
+            settle(op, value)
+
+    def _decided(self) -> Any:
+        self._rest()
+        self._reread()
+        return outcome(self._record)
+
+    async def _adecided(self) -> Any:
+        await self._arest()
+        self._reread()
+        result = outcome(self._record)
+        if self._record.short_circuited and isinstance(result, Awaitable):
+            return await cast("Awaitable[Any]", result)
+        return result
+
+    def _rest(self) -> None:
+        """Run the hooks that come after, and work out what the operation has come to; it does not end yet."""
+        drive(self._after(awaits=False))
+
+    async def _arest(self) -> None:
+        """``_rest`` in a coroutine. Where the call is being cancelled, some of it is left for the end of the block."""
+        await self._after(awaits=True)
+
+    async def _after(self, *, awaits: bool) -> None:
+        op, run = self._record, self._run
+        held = (get_context(), current.get()) if current.get() is not op else None
+        try:
+            if held is not None:
+                set_context(context_with(op.span, op.before))
+                current.set(op)
+            try:
+                if run is not None and run.cr_frame is not None:
+                    if awaits:
+                        await astep(run)
+                    elif self._is_async and op.plan.wraps:
+                        _rest_on_our_loop(run)
+                    else:
+                        op.unawaited = True
+                        step(run)
+            except Exception as error:
+                internal.report("chain", error)
+            conclude(op)
+        finally:
+            if held is not None:
+                try:
+                    set_context(held[0])
+                finally:
+                    current.set(held[1])
+
+
+def _rest_on_our_loop(run: Run) -> None:
+    """Run what is left of hooks that wait on a loop of ours, since this one is being kept waiting."""
+
+    async def rest() -> None:
+        await astep(run)
+
+    loop = private_loops.get().loop
+    copy_context().run(asyncio.run_coroutine_threadsafe, rest(), loop).result()
+
+
+def _close(awaitable: Any) -> None:
+    close = getattr(awaitable, "close", None)
+    if close is not None:
+        close()

@@ -1,0 +1,123 @@
+"""The arguments of a decorated function by name, and back: its signature is read once, when it is decorated."""
+
+import inspect
+from collections.abc import Callable, Container, Mapping
+from inspect import Parameter, Signature
+from typing import Any, cast
+
+from spanhook.model import Args, Kwargs
+
+_ANY = Signature([Parameter("args", Parameter.VAR_POSITIONAL), Parameter("kwargs", Parameter.VAR_KEYWORD)])
+
+
+class Parameters:
+    """What a function takes.
+
+    Args:
+        signature: The function's, without what it is bound to.
+
+    Attributes:
+        names: Of everything it takes by name or place.
+        defaults: Those that may be left out, with what they are then.
+    """
+
+    __slots__ = ("_by_place", "_only_by_place", "_others", "_rest", "defaults", "names")
+
+    def __init__(self, signature: Signature) -> None:
+        self._by_place: list[str] = []
+        self._only_by_place = 0
+        self._rest = self._others = ""
+        self.names: list[str] = []
+        self.defaults: dict[str, Any] = {}
+        for name, one in signature.parameters.items():
+            if one.kind is Parameter.VAR_POSITIONAL:
+                self._rest = name
+                self.defaults[name] = []
+            elif one.kind is Parameter.VAR_KEYWORD:
+                self._others = name
+            else:
+                self.names.append(name)
+                if one.kind is not Parameter.KEYWORD_ONLY:
+                    self._by_place.append(name)
+                self._only_by_place += one.kind is Parameter.POSITIONAL_ONLY
+                if one.default is not Parameter.empty:
+                    self.defaults[name] = one.default
+
+    def says(self, name: str, among: Container[str]) -> bool:
+        """Whether the function takes ``name`` by that name, and ``among`` has it."""
+        return name in self.names and name in among
+
+    def arguments(self, args: Args, kwargs: Kwargs) -> dict[str, Any]:
+        """A call's arguments by name, those that it leaves out too; more places than are named are a list."""
+        found = dict(zip(self._by_place, args, strict=False))
+        if len(args) > len(self._by_place) and self._rest:
+            found[self._rest] = list(args[len(self._by_place) :])
+        found.update(kwargs)
+        for name, value in self.defaults.items():
+            if name not in found and (name != self._rest):
+                found[name] = value
+        return found
+
+    def given(self, args: Args, kwargs: Kwargs) -> dict[str, Any]:
+        """A call's arguments by name, without those that are what they would be anyway."""
+        found = self.arguments(args, kwargs)
+        return {name: one for name, one in found.items() if not (name in self.defaults and one is self.defaults[name])}
+
+    def call_of(self, arguments: Mapping[str, Any]) -> tuple[Args, Kwargs]:
+        """The call with these arguments.
+
+        Raises:
+            ValueError: The function has no such argument, or does without none that is left out.
+        """
+        known = {*self.names, self._rest}
+        unknown = [name for name in arguments if name not in known or not name]
+        if unknown and not self._others:
+            raise ValueError(f"there is no argument {sorted(map(str, unknown))}; there are {self.names}")
+        missing = [name for name in self.names if name not in arguments and name not in self.defaults]
+        if missing:
+            raise ValueError(f"the argument {missing} is missing")
+        rest = arguments.get(self._rest) if self._rest else None
+        by_place = self._by_place if rest else self._by_place[: self._only_by_place]
+        args: list[Any] = []
+        for name in by_place:
+            if name not in arguments and not rest:
+                break
+            args.append(arguments[name] if name in arguments else self.defaults[name])
+        taken = {*by_place[: len(args)], self._rest}
+        return (*args, *(rest or ())), {name: one for name, one in arguments.items() if name not in taken}
+
+    # ------------------------------------------------------------------------------------------- as one
+
+    def inputs(self, args: Args, kwargs: Kwargs) -> Any:
+        """What a call is given as a whole: its one argument, or all of them by name."""
+        found = self.arguments(args, kwargs)
+        return found[self.names[0]] if self._is_one and self.names[0] in found else found
+
+    def with_inputs(self, inputs: Any) -> tuple[Args, Kwargs]:
+        """The call that is given this as a whole.
+
+        Raises:
+            ValueError: It takes several arguments, and these are none.
+        """
+        if self._is_one:
+            return self.call_of({self.names[0]: inputs})
+        if not isinstance(inputs, Mapping):
+            raise ValueError(f"inputs= of a function with the arguments {self.names} are a mapping with these names")
+        return self.call_of(cast("Mapping[str, Any]", inputs))
+
+    @property
+    def _is_one(self) -> bool:
+        return len(self.names) == 1 and not self._rest and not self._others
+
+
+def parameters_of(function: Callable[..., Any]) -> tuple[Parameters, Parameters]:
+    """What ``function`` takes, and what it takes bound to its first argument, as a method is."""
+    try:
+        signature = inspect.signature(function)
+    except (TypeError, ValueError):  # some functions of C have none
+        signature = _ANY
+    every = list(signature.parameters.values())
+    first = every[0] if every else None
+    if first is not None and first.kind in (Parameter.POSITIONAL_ONLY, Parameter.POSITIONAL_OR_KEYWORD):
+        every = every[1:]
+    return Parameters(signature), Parameters(signature.replace(parameters=every))

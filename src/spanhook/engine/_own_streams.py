@@ -1,0 +1,138 @@
+"""Streams of ``with`` blocks: their operation ends with the block, or with the stream where that outlives it."""
+
+from collections.abc import AsyncIterator, Generator, Iterable, Iterator
+from itertools import count
+from types import AsyncGeneratorType
+from typing import Any, Protocol
+
+from spanhook.engine._completion import Run
+from spanhook.engine._own_adapters import as_chunks
+from spanhook.engine._proxies import AsyncGenerator, AsyncStream, SyncGenerator, SyncStream
+from spanhook.engine._streams import Track
+from spanhook.engine.lifecycle import returned
+from spanhook.errors import OperationError
+from spanhook.model import Record
+
+
+class Handle(Protocol):
+    """What the author of a block holds."""
+
+    _record: Record
+    _run: Run | None
+    _is_async: bool
+    _left: bool
+    _endings: "count[int]"
+    _track: "BlockTrack | None"
+
+    def _rest(self) -> None: ...
+
+    async def _arest(self) -> None: ...
+
+    def _decided(self) -> Any: ...
+
+    async def _adecided(self) -> Any: ...
+
+
+class BlockTrack(Track):
+    """A stream of a block that may still be open when the stream ends.
+
+    Args:
+        handle: What the block's author holds.
+    """
+
+    __slots__ = ("_handle",)
+
+    def __init__(self, handle: Handle, source: Any, *, is_async: bool) -> None:
+        super().__init__(handle._record.adapter, source, is_async=is_async)
+        self._handle = handle
+
+    @property
+    def is_unfinished(self) -> bool:
+        """Whether the stream goes on."""
+        return not self.plain and not self.dead
+
+    def leave(self, op: Record) -> None:
+        """The block has failed, which ends the operation: the stream goes on without it."""
+        if not next(self._ends):
+            self.plain = True
+            self._read(op)
+            self._release(op)
+
+    async def _finish(self, op: Record) -> None:
+        if self._handle._left:
+            if not self.is_async and self._handle._is_async:  # its hooks may have to be awaited, which nobody can
+                self._read(op)
+                self._handle._rest()
+            await super()._finish(op)
+            return
+        if next(self._ends):
+            return
+        self.plain = not self.dead
+        returned(op)
+        self._read(op)
+        if op.buffered:  # whoever consumes it waits for the hooks; all others run when the block is left
+            if self.is_async and self._handle._is_async:
+                await self._handle._arest()
+            else:
+                self._handle._rest()
+        self._release(op)
+
+    def _dropped(self) -> None:
+        """The consumer has let go of it; if the block is still open, that is where its operation ends."""
+        op, handle = self.op, self._handle
+        if handle._left:
+            if not next(handle._endings):
+                super()._dropped()
+            return
+        self.hand = int
+        if op is None or op.ended or self.plain or self.dead or next(self._ends):
+            return
+        self._leave(op)
+        self._read(op)
+        self.plain = True
+        self._release(op)
+        if handle._left and not next(handle._endings):  # left meanwhile, by somebody who took it for unfinished
+            self._end_alone(op)
+
+
+def hand_over(handle: Handle, chunks: Any) -> Any:
+    """What the consumer gets for a stream of a block.
+
+    Raises:
+        OperationError: It is none.
+    """
+    is_async = not hasattr(chunks, "__iter__")
+    if is_async and not hasattr(chunks, "__aiter__"):
+        raise OperationError(f"op.stream() was given {type(chunks).__name__}, which is no stream")
+    source = aiter(chunks) if is_async else iter(chunks)
+    track = BlockTrack(handle, source, is_async=is_async)
+    track.adopt(handle._record, handle._run)
+    handle._track = track
+    if is_async:
+        proxy = AsyncGenerator if isinstance(source, AsyncGeneratorType) else AsyncStream
+    else:
+        proxy = SyncGenerator if isinstance(source, Generator) else SyncStream
+    return proxy(source, track)
+
+
+def answered(handle: Handle, *, is_async: bool) -> Any:
+    """The chunks of what a hook answered with."""
+    return _aanswered(handle) if is_async else _answered(handle)
+
+
+def _answered(handle: Handle) -> Iterator[Any]:
+    handle._decided()
+    yield from _chunks(handle._record)
+
+
+async def _aanswered(handle: Handle) -> AsyncIterator[Any]:
+    if handle._is_async:
+        await handle._adecided()
+    else:
+        handle._decided()
+    for chunk in _chunks(handle._record):
+        yield chunk
+
+
+def _chunks(op: Record) -> Iterable[Any]:
+    return as_chunks(op.instance, op.args, op.kwargs, op.answer)

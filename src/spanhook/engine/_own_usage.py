@@ -1,0 +1,46 @@
+"""What calls of models in the application's own code used, as it says itself."""
+
+from threading import Lock
+from typing import Any
+
+from spanhook import semconv
+from spanhook.engine._own_adapters import MODELS
+from spanhook.errors import OperationError
+from spanhook.model import Record, Usage, make_encodable
+from spanhook.telemetry import prices
+
+NAMES = ("input_tokens", "output_tokens", "cache_read_tokens", "cache_write_tokens", "reasoning_tokens")
+
+
+def add_usage(op: Record, counts: tuple[Any, ...], cost_usd: float | None, model: str) -> None:
+    """Add to what ``op`` used, and price it.
+
+    Args:
+        op: A model's call.
+        counts: Tokens, in the order of ``NAMES``; what cannot be a number of tokens is named in ``Usage.uncounted``.
+        cost_usd: What the provider says it costs.
+        model: The model that has answered.
+
+    Raises:
+        OperationError: It is no call of a model.
+    """
+    if op.kind not in MODELS:
+        raise OperationError(
+            f"record_usage() was called on {op!r}; tokens are used by {' and '.join(MODELS)}, and added up around these"
+        )
+    used = Usage()
+    for name, value in zip(NAMES, counts, strict=True):
+        setattr(used, name, used.count(value, name))
+    if cost_usd is not None:
+        used.charge(cost_usd)
+    with op.__dict__.setdefault("adding", Lock()):  # setdefault is atomic: several threads may work for one operation
+        if model:
+            told = {semconv.GEN_AI_RESPONSE_MODEL: model}
+            if not make_encodable(told):
+                op.odd = True
+            op.end_attributes = {**(op.end_attributes or {}), **told}
+        answered_by = (op.end_attributes or {}).get(semconv.GEN_AI_RESPONSE_MODEL) or op.model
+        prices.price(used, op.provider, answered_by)
+        if op.own_usage is not None:
+            used.add(op.own_usage)
+        op.own_usage = used

@@ -1,0 +1,235 @@
+"""Proxies of streams and of what belongs to them, one class per shape; they behave as the library's own object.
+
+Copying and pickling give the wrapped object. What a step does is up to ``streams``.
+"""
+
+from operator import attrgetter
+from types import TracebackType
+from typing import TYPE_CHECKING, Any
+
+import wrapt
+
+from spanhook.concurrency import drive
+from spanhook.engine._streams import END, NOTHING, Track
+from spanhook.model import asheds, shed, sheds
+
+if TYPE_CHECKING:
+    ObjectProxy = wrapt.ObjectProxy[Any]
+else:
+    ObjectProxy = wrapt.ObjectProxy  # wrapt 1 takes no type
+
+
+class Transparent(ObjectProxy):
+    """A proxy whose copies are the wrapped object."""
+
+    def __copy__(self) -> Any:
+        return self.__wrapped__
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Any:
+        return self.__wrapped__
+
+    def __reduce__(self) -> Any:
+        return self.__wrapped__.__reduce__()
+
+    def __reduce_ex__(self, protocol: Any) -> Any:
+        return self.__wrapped__.__reduce_ex__(protocol)
+
+
+class Tracked(Transparent):
+    """Something that belongs to a stream, and the stream's track."""
+
+    _self_track: Any = NOTHING  # of one that was left half made
+
+    def __init__(self, wrapped: Any, track: Track) -> None:
+        super().__init__(wrapped)
+        self._self_track = track
+
+
+class Proxy(Tracked):
+    """What a consumer holds: dropped unfinished, it ends the operation."""
+
+    __del__: Any = property(attrgetter("_self_track.hand"))  # no Python function, which may be interrupted
+
+
+class SyncIterator(Tracked):
+    """A stream that is iterated."""
+
+    def __iter__(self) -> Any:
+        return self
+
+    def __next__(self) -> Any:
+        track = self._self_track
+        try:
+            if track.plain:
+                return track.source.__next__()
+            chunk = track.take()
+        except BaseException as error:
+            shed(error)
+            raise
+        if chunk is END:
+            raise StopIteration(track.value)
+        return chunk
+
+
+class SyncGenerator(SyncIterator, Proxy):
+    """A generator."""
+
+    def send(self, value: Any) -> Any:
+        return self._self_step("send", value)
+
+    def throw(self, *error: Any) -> Any:
+        return self._self_step("throw", *error)
+
+    @sheds
+    def close(self) -> Any:
+        return drive(self._self_track.close("close"))
+
+    def _self_step(self, method: str, *args: Any) -> Any:
+        try:
+            chunk = drive(self._self_track.step(method, *args))
+        except BaseException as error:
+            shed(error)
+            raise
+        if chunk is END:
+            raise StopIteration(self._self_track.value)
+        return chunk
+
+
+class SyncStream(SyncIterator, Proxy):
+    """A stream object that is also a context manager."""
+
+    _self_response: Any = None
+
+    @property
+    def response(self) -> Any:
+        """The HTTP response it is read from, by which helpers of SDKs close it."""
+        if self._self_response is None:
+            self._self_response = SyncResponse(self.__wrapped__.response, self._self_track)
+        return self._self_response
+
+    def __enter__(self) -> Any:
+        self.__wrapped__.__enter__()
+        return self
+
+    @sheds
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> Any:
+        return drive(self._self_track.close("__exit__", kind, error, trace))
+
+    @sheds
+    def close(self) -> Any:
+        return drive(self._self_track.close("close"))
+
+
+class AsyncIterator(Tracked):
+    """A stream that is iterated with ``async for``."""
+
+    def __aiter__(self) -> Any:
+        return self
+
+    async def __anext__(self) -> Any:
+        try:
+            chunk = await self._self_track.step("__anext__")
+        except BaseException as error:
+            shed(error)
+            raise
+        if chunk is END:
+            raise StopAsyncIteration
+        return chunk
+
+    async def _self_step(self, method: str, *args: Any) -> Any:
+        track = self._self_track
+        try:
+            chunk = await track.step(method, *args)
+        except BaseException as error:
+            shed(error)
+            raise
+        if chunk is END:
+            raise StopAsyncIteration
+        return chunk
+
+
+class AsyncGenerator(AsyncIterator, Proxy):
+    """An async generator."""
+
+    async def asend(self, value: Any) -> Any:
+        return await self._self_step("asend", value)
+
+    async def athrow(self, *error: Any) -> Any:
+        return await self._self_step("athrow", *error)
+
+    @asheds
+    async def aclose(self) -> Any:
+        return await self._self_track.close("aclose")
+
+
+class AsyncStream(AsyncIterator, Proxy):
+    """An async stream object that is also a context manager."""
+
+    _self_response: Any = None
+
+    @property
+    def response(self) -> Any:
+        """The HTTP response it is read from, by which helpers of SDKs close it."""
+        if self._self_response is None:
+            self._self_response = AsyncResponse(self.__wrapped__.response, self._self_track)
+        return self._self_response
+
+    async def __aenter__(self) -> Any:
+        await self.__wrapped__.__aenter__()
+        return self
+
+    @asheds
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> Any:
+        return await self._self_track.close("__aexit__", kind, error, trace)
+
+    @asheds
+    async def close(self) -> Any:
+        return await self._self_track.close("close")
+
+    @asheds
+    async def aclose(self) -> Any:
+        return await self._self_track.close("close")
+
+
+class SyncResponse(Tracked):
+    """The HTTP response of a stream: closing it closes the stream."""
+
+    @sheds
+    def close(self) -> Any:
+        return drive(self._self_track.close("close", of=self.__wrapped__))
+
+
+class AsyncResponse(Tracked):
+    """The HTTP response of an async stream: closing it closes the stream."""
+
+    @asheds
+    async def aclose(self) -> Any:
+        return await self._self_track.close("aclose", of=self.__wrapped__)
+
+
+class SyncBody(Proxy):
+    """The bytes of a result that is read later, whoever reads them."""
+
+    def __iter__(self) -> Any:
+        steps = iter(self.__wrapped__)
+        return SyncIterator(steps, self._self_track) if self._self_track.begins(self.__wrapped__, steps) else steps
+
+    @sheds
+    def close(self) -> Any:
+        return drive(self._self_track.close("close", of=self.__wrapped__))
+
+
+class AsyncBody(Proxy):
+    """The bytes of a result that is read later, with ``async for``."""
+
+    def __aiter__(self) -> Any:
+        steps = aiter(self.__wrapped__)
+        return AsyncIterator(steps, self._self_track) if self._self_track.begins(self.__wrapped__, steps) else steps
+
+    @asheds
+    async def aclose(self) -> Any:
+        return await self._self_track.close("aclose", of=self.__wrapped__)

@@ -1,0 +1,257 @@
+"""Which calls are only the transport of the operation around them, and so none of their own.
+
+A framework's model goes on in a provider's client: one call, gated and counted once. That such a call has the kind and
+the model of the operation around it is not enough, since callbacks and a model's own code make other calls there. It
+must carry the request that was gated, which is known by the last text of each prompt; what carries another is gated.
+"""
+
+from collections.abc import Awaitable, Callable
+from contextvars import ContextVar
+from typing import Any, final
+
+from spanhook import semconv
+from spanhook.diagnostics import internal
+from spanhook.engine._names import same_model, same_provider
+from spanhook.model import (
+    Adapter,
+    Args,
+    Attributes,
+    Carried,
+    Kwargs,
+    Record,
+    Usage,
+    carried_by,
+    current,
+    gated_by,
+    make_encodable,
+)
+
+_calling_back: ContextVar[Record | None] = ContextVar("spanhook.calling_back", default=None)
+"""The operation whose framework runs the application's callbacks; what they call is never its transport."""
+
+
+_running: "ContextVar[Absorbed | None]" = ContextVar("spanhook.absorbed", default=None)
+"""The absorbed call that is being made."""
+
+
+class Part:
+    """A call that an absorbed one goes on in, such as that of the method which it overrides."""
+
+
+PART = Part()
+
+
+@final
+class Absorbed:
+    """A call that is the transport of the operation around it.
+
+    One that fails gives back what it was to carry, since what retries it belongs to the same attempt.
+    """
+
+    __slots__ = ("_taken", "adapter", "carried", "instance", "op")
+
+    def __init__(self, op: Record, adapter: Adapter, instance: Any, carried: Carried, *, taken: bool) -> None:
+        self.op, self.adapter, self.instance, self.carried = op, adapter, instance, carried
+        self._taken = taken
+
+    def make(self, wrapped: Callable[..., Any], args: Args, kwargs: Kwargs) -> Any:
+        """Make the call. What ends it, be it Ctrl-C, leaves nothing behind."""
+        before = _running.get()
+        try:
+            _running.set(self)
+            result = wrapped(*args, **kwargs)
+            self._made()
+            return result
+        except BaseException:
+            self.failed()
+            raise
+        finally:
+            _running.set(before)
+
+    async def amake(self, wrapped: Callable[..., Awaitable[Any]], args: Args, kwargs: Kwargs) -> Any:
+        """``make`` for a coroutine function."""
+        before = _running.get()
+        try:
+            _running.set(self)
+            result = await wrapped(*args, **kwargs)
+            self._made()
+            return result
+        except BaseException:
+            self.failed()
+            raise
+        finally:
+            _running.set(before)
+
+    def _made(self) -> None:
+        if not self.adapter.model_layer:
+            self.op.transported = True
+
+    def goes_on(self, instance: Any, carried: Carried) -> bool:
+        """Whether a call on the same client is this one, such as that of a method which is overridden."""
+        return self.instance is instance and self.carried == carried
+
+    def failed(self) -> None:
+        """The call has failed, or its stream has: another may be made for it."""
+        if self._taken and self.op.carried is not None:
+            self._taken = False
+            self.op.carried[self.adapter.layer].extend(self.carried)
+
+    def take(self, result: Any) -> None:
+        """Note what the call tells, for the operation around."""
+        try:
+            attributes, used = self.adapter.response(result)
+        except Exception as error:
+            internal.report("extract.response", error, lost=1)
+            return
+        self.note(attributes, used)
+
+    def note(self, attributes: Attributes, used: Usage | None) -> None:
+        """Let the operation around have what its own result does not tell."""
+        op = self.op
+        if op.end_attributes is None:
+            if not make_encodable(attributes):
+                op.odd = True
+            op.end_attributes = attributes
+        if used is None:
+            return
+        if self.adapter.model_layer:
+            op.own_usage = used
+        elif op.transport_usage is None:
+            op.transport_usage = used
+        else:
+            op.transport_usage.add(used)
+
+
+def absorbed(
+    parent: Record, adapter: Adapter, instance: Any, args: Args, kwargs: Kwargs, attributes: Attributes
+) -> Absorbed | Part | None:
+    """The call as the transport of ``parent``, directly inside of which it is about to be made, if it is that."""
+    if parent.kind != adapter.kind or not _open(parent):
+        return None
+    if adapter.model_layer:
+        if parent.adapter.layer not in adapter.transport_of or parent.instance is not instance:
+            return None
+    elif not same_model(attributes.get(semconv.GEN_AI_REQUEST_MODEL), parent.model):
+        return None
+    carried = carried_by(adapter, instance, args, kwargs)
+    running = _running.get()
+    if running is not None and running.op is parent and not adapter.model_layer and running.goes_on(instance, carried):
+        return PART
+    if adapter.layer == parent.adapter.layer:  # one of its methods goes on in another, however deep
+        own = gated_by(parent)
+        is_same = all(one in own for one in carried)
+        return Absorbed(parent, adapter, instance, carried, taken=False) if is_same else None
+    return _claimed(parent, adapter, instance, carried)
+
+
+def goes_on(op: Record, args: Args, kwargs: Kwargs) -> bool:
+    """Whether a call of the same sort on the same instance, made inside of ``op``, is what ``op`` was asked to do."""
+    if op.adapter.carries is None:
+        return True
+    own = gated_by(op)
+    return all(one in own for one in carried_by(op.adapter, op.instance, args, kwargs))
+
+
+def absorbed_span(parent: Record, kind: str, scope: str, attributes: Attributes) -> bool:
+    """Whether a span that somebody else opens directly inside of ``parent`` is for the same call.
+
+    Spans tell no content, so what is called and whose it is stand in for the request: once for each scope and prompt.
+    """
+    if parent.kind != kind or kind == "agent.invoke" or not _open(parent):
+        return False
+    if kind in ("llm.call", "embeddings.create"):
+        if not same_provider(attributes.get(semconv.GEN_AI_PROVIDER_NAME), parent.provider):
+            return False
+        is_known = bool(parent.model) or not parent.foreign
+        if is_known and not same_model(attributes.get(semconv.GEN_AI_REQUEST_MODEL), parent.model):
+            return False
+    elif attributes.get(parent.adapter.target_key) != parent.name:
+        return False
+    spans = parent.spans
+    if spans is None:  # setdefault is atomic
+        spans = parent.__dict__.setdefault("spans", {})
+    if scope not in spans:
+        spans[scope] = len(gated_by(parent)) or 1
+    if not spans[scope]:
+        return False
+    spans[scope] -= 1
+    return True
+
+
+def span_ended(parent: Record, scope: str, used: Usage | None, *, failed: bool) -> None:
+    """An absorbed span has ended: ``parent`` may have its usage, and another one after it has failed."""
+    if failed:
+        assert parent.spans is not None
+        parent.spans[scope] += 1
+    else:
+        parent.transported = True
+    if used is None:
+        return
+    told = parent.span_usage
+    if told is None:
+        told = parent.__dict__.setdefault("span_usage", {})
+    if scope in told:
+        told[scope].add(used)
+    else:
+        told[scope] = used
+
+
+def _open(parent: Record) -> bool:
+    return parent.called and not parent.ended and _calling_back.get() is not parent
+
+
+def _claimed(parent: Record, adapter: Adapter, instance: Any, carried: Carried) -> Absorbed | None:
+    """Take what the call carries from what ``parent`` has yet to be carried, all of it or nothing."""
+    layers = parent.carried
+    if layers is None:  # setdefault is atomic: the prompts of a batch may go out in parallel
+        layers = parent.__dict__.setdefault("carried", {})
+    left = layers.get(adapter.layer)
+    if left is None:
+        own = gated_by(parent)
+        left = layers.setdefault(adapter.layer, list(own))
+    if not carried:  # in pieces that nobody can read, such as tokens: those of one client
+        client = parent.__dict__.setdefault("carrier", instance)
+        return Absorbed(parent, adapter, instance, carried, taken=False) if client is instance else None
+    taken: Carried = []
+    for one in carried:
+        try:
+            left.remove(one)
+        except ValueError:
+            left.extend(taken)
+            return None
+        taken.append(one)
+    return Absorbed(parent, adapter, instance, carried, taken=True)
+
+
+# ------------------------------------------------------------------------------------------------- callbacks
+
+
+def called_back(wrapped: Callable[..., Any], args: Args, kwargs: Kwargs) -> Any:
+    """Run a function of a framework that calls the application's callbacks: the handlers, its first argument."""
+    op = current.get() if args and args[0] else None
+    if type(op) is not Record:
+        return wrapped(*args, **kwargs)
+    before = _calling_back.get()
+    try:
+        _calling_back.set(op)
+        return wrapped(*args, **kwargs)
+    finally:
+        _calling_back.set(before)
+
+
+def acalled_back(wrapped: Callable[..., Awaitable[Any]], args: Args, kwargs: Kwargs) -> Awaitable[Any]:
+    """``called_back`` for a coroutine function."""
+    op = current.get() if args and args[0] else None
+    if type(op) is not Record:
+        return wrapped(*args, **kwargs)
+    return _awaited(op, wrapped, args, kwargs)
+
+
+async def _awaited(op: Record, wrapped: Callable[..., Awaitable[Any]], args: Args, kwargs: Kwargs) -> Any:
+    before = _calling_back.get()
+    try:
+        _calling_back.set(op)
+        # Called no sooner: cancelled before its first step, this leaves no coroutine behind that nobody has awaited.
+        return await wrapped(*args, **kwargs)
+    finally:
+        _calling_back.set(before)

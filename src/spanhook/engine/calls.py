@@ -1,0 +1,218 @@
+"""Making one call with its hooks around it: the drivers for functions and coroutine functions.
+
+What comes back is settled by what it is: a value, an awaitable, or a stream.
+
+An interrupt may come wherever CPython looks for one: where a function begins, and after a call. So what is made current
+is made so inside of a ``try`` and put back by functions of C alone, each in the ``finally`` of the one before, and what
+has not ended by then is put on the reaper's queue. Streams and hand-offs are driven in the same form.
+"""
+
+from collections.abc import Awaitable, Callable
+from functools import partial
+from typing import Any
+
+from opentelemetry.context import Context
+
+from spanhook.concurrency import Dropped, drive, reaper
+from spanhook.engine._completion import (
+    Run,
+    afinish,
+    apasses,
+    await_end,
+    finish,
+    interrupted,
+    left,
+    passes,
+    prepared,
+    start,
+)
+from spanhook.engine.absorption import Absorbed
+from spanhook.engine.handover import hand_over, stream_sort, tap
+from spanhook.engine.lifecycle import begin, fail, outcome, settle
+from spanhook.errors import RunStopped
+from spanhook.model import NOBODY, Adapter, Args, InHook, Kwargs, Record, ambient, current, shed
+from spanhook.telemetry import context_with, get_context, set_context
+
+Held = Record | InHook | None
+
+
+def call(adapter: Adapter, wrapped: Callable[..., Any], instance: Any, args: Args, kwargs: Kwargs) -> Any:
+    """Call a plain function as an operation."""
+    op = begin(adapter, instance, args, kwargs)
+    if op is None:
+        return wrapped(*args, **kwargs)
+    if type(op) is Absorbed:
+        args, kwargs = prepared(adapter, instance, args, kwargs)
+        result = op.make(wrapped, args, kwargs)
+        return tap(op, instance, args, kwargs, result)
+    run: Run | None = None
+    try:
+        try:
+            set_context(context_with(op.span, op.before))
+            current.set(op)
+            if op.plan is not None:
+                run = start(op, is_async=False)
+            if op.error is None and (run is None or passes(op, run)):
+                op.called = True
+                if adapter.prepare is not None:
+                    op.args, op.kwargs = prepared(adapter, instance, op.args, op.kwargs)
+                try:
+                    result = wrapped(*op.args, **op.kwargs)
+                except BaseException as error:
+                    fail(op, error)
+                else:
+                    if adapter.stream_of is not None and (stream := hand_over(op, run, result)) is not None:
+                        return stream
+                    if issubclass(type(result), Awaitable):
+                        return _awaited(op, run, result, left(op, run))
+                    settle(op, result)
+            finish(op, run)
+        finally:
+            try:
+                set_context(op.before)
+            finally:
+                current.set(op.held)
+    except BaseException as error:
+        op.ended = True
+        if not op.reported and not op.handed:
+            reaper.put((interrupted, op, run, False, None, error))
+            await_end(op)
+        raise
+    return outcome(op)
+
+
+async def acall(
+    adapter: Adapter, wrapped: Callable[..., Awaitable[Any]], instance: Any, args: Args, kwargs: Kwargs
+) -> Any:
+    """Call a coroutine function as an operation."""
+    op = begin(adapter, instance, args, kwargs)
+    if op is None or type(op) is Absorbed:
+        try:
+            if op is None:
+                return await wrapped(*args, **kwargs)
+            args, kwargs = prepared(adapter, instance, args, kwargs)
+            result = await op.amake(wrapped, args, kwargs)
+            return tap(op, instance, args, kwargs, result)
+        except BaseException as error:
+            shed(error)
+            raise
+    run: Run | None = None
+    try:
+        try:
+            set_context(context_with(op.span, op.before))
+            current.set(op)
+            if op.plan is not None:
+                run = start(op, is_async=True, direct=partial(_make, op, wrapped))
+            if op.error is None and (run is None or await apasses(op, run)):
+                await _make(op, wrapped)
+                if adapter.stream_of is not None and (stream := hand_over(op, run, op.result)) is not None:
+                    return stream
+            if run is None:
+                finish(op, run)
+            else:
+                await afinish(op, run)
+        finally:
+            try:
+                set_context(op.before)
+            finally:
+                current.set(op.held)
+    except BaseException as error:
+        op.ended = True
+        if not op.reported and not op.handed:
+            reaper.put((interrupted, op, run, True, None, error))
+            await_end(op)
+        raise
+    try:
+        result = outcome(op)
+        if op.short_circuited and issubclass(type(result), Awaitable):
+            return await result
+        return result
+    except BaseException as error:
+        shed(error)
+        raise
+
+
+def call_for(held: Held, wrapped: Callable[..., Any], args: Args, kwargs: Kwargs) -> Any:
+    """Call a plain function for what was current elsewhere."""
+    return drive(_standing_in(held, wrapped, args, kwargs, is_async=False))
+
+
+async def acall_for(held: Held, wrapped: Callable[..., Awaitable[Any]], args: Args, kwargs: Kwargs) -> Any:
+    """Call a coroutine function for what was current elsewhere."""
+    try:
+        return await _standing_in(held, wrapped, args, kwargs, is_async=True)
+    except BaseException as error:
+        shed(error)
+        raise
+
+
+async def _standing_in(held: Held, wrapped: Callable[..., Any], args: Args, kwargs: Kwargs, *, is_async: bool) -> Any:
+    """Have ``held`` current for code that a framework runs for it elsewhere, such as in a task that serves many runs.
+
+    What ends a run is raised as the plain rejection, which the framework hands to whoever waits for it.
+    """
+    before, around, identity = get_context(), current.get(), ambient.get()
+    op = held.op if isinstance(held, InHook) else held
+    try:
+        set_context(Context() if op is None else context_with(op.span, op.before))
+        current.set(held)
+        ambient.set(NOBODY if op is None else op.ambient)
+        result = wrapped(*args, **kwargs)
+        return await result if is_async else result
+    except RunStopped as stopped:
+        raise stopped.reject from None
+    finally:
+        try:
+            set_context(before)
+        finally:
+            try:
+                current.set(around)
+            finally:
+                ambient.set(identity)
+
+
+async def _make(op: Record, wrapped: Callable[..., Awaitable[Any]]) -> None:
+    op.called = True
+    if op.adapter.prepare is not None:
+        op.args, op.kwargs = prepared(op.adapter, op.instance, op.args, op.kwargs)
+    try:
+        result = await wrapped(*op.args, **op.kwargs)
+    except BaseException as error:
+        fail(op, error)
+    else:
+        if op.adapter.stream_of is not None and stream_sort(op.adapter, result):
+            op.result = result
+        else:
+            settle(op, result)
+
+
+async def _awaited(op: Record, run: Run | None, result: Awaitable[Any], dropped: Dropped) -> Any:
+    """Go on with an operation whose plain function returned an awaitable."""
+    before, held = get_context(), current.get()
+    try:
+        try:
+            dropped.hand = int
+            set_context(context_with(op.span, op.before))
+            current.set(op)
+            try:
+                settle(op, await result)
+            except BaseException as error:
+                shed(error)
+                op.error = error
+            await afinish(op, run)
+        finally:
+            try:
+                set_context(before)
+            finally:
+                current.set(held)
+    except BaseException as error:
+        op.ended = True
+        if not op.reported and not op.handed:
+            reaper.put((interrupted, op, run, True, None, error))
+            await_end(op)
+        raise
+    try:
+        return outcome(op)
+    except BaseException as error:
+        shed(error)
+        raise

@@ -1,0 +1,105 @@
+"""What the attributes of other instrumentations' spans mean. Knows nothing of what is done about them."""
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from spanhook import semconv
+from spanhook.model import Usage
+from spanhook.semconv import Kind
+
+_BY_OPERATION: Mapping[str, Kind] = {
+    "chat": "llm.call",
+    "text_completion": "llm.call",
+    "generate_content": "llm.call",
+    "execute_tool": "tool.execute",
+    "invoke_agent": "agent.invoke",
+    "invoke_workflow": "run",
+    "create_agent": "agent.lifecycle",
+    "embeddings": "embeddings.create",
+    "retrieval": "retrieval.query",
+}
+_BY_SPAN_KIND: Mapping[str, Kind] = {
+    "LLM": "llm.call",
+    "TOOL": "tool.execute",
+    "AGENT": "agent.invoke",
+    "EMBEDDING": "embeddings.create",
+    "RETRIEVER": "retrieval.query",
+    "WORKFLOW": "run",
+}
+FOREIGN_KINDS: frozenset[Kind] = frozenset((*_BY_OPERATION.values(), *_BY_SPAN_KIND.values()))
+"""Kinds that spans of other instrumentations may be."""
+
+_NAMES = (
+    (semconv.OPENINFERENCE_MODEL, semconv.GEN_AI_REQUEST_MODEL),
+    (semconv.OPENINFERENCE_EMBEDDING_MODEL, semconv.GEN_AI_REQUEST_MODEL),
+    (semconv.OPENINFERENCE_TOOL, semconv.GEN_AI_TOOL_NAME),
+)
+#: Input, output, cache read, cache written, reasoning.
+_USAGE = (
+    semconv.GEN_AI_USAGE_INPUT_TOKENS,
+    semconv.GEN_AI_USAGE_OUTPUT_TOKENS,
+    semconv.GEN_AI_USAGE_CACHE_READ_INPUT_TOKENS,
+    semconv.GEN_AI_USAGE_CACHE_WRITE_INPUT_TOKENS,
+    semconv.GEN_AI_USAGE_REASONING_OUTPUT_TOKENS,
+)
+_OPENINFERENCE_USAGE = (
+    semconv.OPENINFERENCE_INPUT_TOKENS,
+    semconv.OPENINFERENCE_OUTPUT_TOKENS,
+    semconv.OPENINFERENCE_CACHE_READ_TOKENS,
+    semconv.OPENINFERENCE_CACHE_WRITE_TOKENS,
+    semconv.OPENINFERENCE_REASONING_TOKENS,
+)
+
+#: Libraries whose calls are operations already, so that spans of others for the same call are not, and by each, whether
+#: those of a scope and kind are for its calls: set by ``config``.
+bound_libraries: dict[str, Callable[[str, str], bool]] = {}
+#: Scopes, or what they begin with, whose owners go on without a span where its start raises: set by ``config``.
+swallowing: set[str] = set()
+
+
+def kind_of(attributes: Mapping[str, Any]) -> Kind | None:
+    """The kind of operation a span of another instrumentation stands for, if any."""
+    found = _BY_OPERATION.get(str(attributes.get(semconv.GEN_AI_OPERATION_NAME, "")))
+    if found is not None:
+        return found
+    named = attributes.get(semconv.OPENINFERENCE_SPAN_KIND) or attributes.get(semconv.TRACELOOP_SPAN_KIND) or ""
+    return _BY_SPAN_KIND.get(str(named).upper())
+
+
+def is_double(scope: str, kind: Kind) -> bool:
+    """Whether another instrumentation's span is for a call that spanhook has as an operation of its own."""
+    return any(doubles(scope, kind) for doubles in bound_libraries.values())
+
+
+def swallows(scope: str) -> bool:
+    """Whether whoever opens spans of this scope is known to make the call whatever the start of its span raises."""
+    return any(scope == name or scope.startswith(f"{name}.") for name in swallowing)
+
+
+def described(attributes: Mapping[str, Any]) -> dict[str, Any]:
+    """What a span says when it starts, under the conventions' names as well."""
+    found = dict(attributes)
+    for theirs, name in _NAMES:
+        if theirs in found and name not in found:
+            found[name] = found[theirs]
+    return found
+
+
+def usage_of(attributes: Mapping[str, Any]) -> Usage | None:
+    """Tokens as a span reports them, in the conventions' names or in OpenInference's."""
+    for names in (_USAGE, _OPENINFERENCE_USAGE):
+        inputs, outputs, *details = (attributes.get(name) for name in names)
+        if inputs is None and outputs is None:
+            continue
+        used = Usage()
+        used.input_tokens = used.count(inputs, "input_tokens")
+        used.output_tokens = used.count(outputs, "output_tokens")
+        read, write, reasoning = (used.count(told, name) for told, name in zip(details, _DETAILS, strict=True))
+        used.cache_read_tokens = min(read, used.input_tokens)
+        used.cache_write_tokens = min(write, used.input_tokens - used.cache_read_tokens)
+        used.reasoning_tokens = min(reasoning, used.output_tokens)
+        return used
+    return None
+
+
+_DETAILS = ("cache_read_tokens", "cache_write_tokens", "reasoning_tokens")

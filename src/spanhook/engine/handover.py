@@ -1,0 +1,169 @@
+"""Which proxy a consumer is handed for a stream, and tapping the streams of calls that are none of their own."""
+
+from collections.abc import AsyncIterator, Awaitable, Callable, Generator
+from functools import partial
+from inspect import CO_ASYNC_GENERATOR, CO_GENERATOR
+from typing import Any
+
+from spanhook.diagnostics import internal
+from spanhook.engine._completion import Run
+from spanhook.engine._proxies import (
+    AsyncBody,
+    AsyncGenerator,
+    AsyncStream,
+    SyncBody,
+    SyncGenerator,
+    SyncStream,
+    Transparent,
+)
+from spanhook.engine._streams import Track
+from spanhook.engine.absorption import Absorbed
+from spanhook.engine.lifecycle import opens
+from spanhook.model import Adapter, Args, Chunks, Kwargs, Record, shed
+
+
+class Tapped(Transparent):
+    """A stream, or the bytes of one, in which an absorbed call goes on; its chunks are added up as they pass."""
+
+    def __init__(self, wrapped: Any, chunks: Chunks, absorbed: Absorbed) -> None:
+        super().__init__(wrapped)
+        self._self_chunks, self._self_absorbed = chunks, absorbed
+
+    def __iter__(self) -> Any:
+        return Tapped(iter(self.__wrapped__), self._self_chunks, self._self_absorbed)
+
+    def __next__(self) -> Any:
+        try:
+            while not self._self_passes(chunk := self.__wrapped__.__next__()):
+                pass
+        except BaseException as error:
+            self._self_stopped(error)
+            shed(error)
+            raise
+        return chunk
+
+    def __aiter__(self) -> Any:
+        return Tapped(aiter(self.__wrapped__), self._self_chunks, self._self_absorbed)
+
+    async def __anext__(self) -> Any:
+        try:
+            while not self._self_passes(chunk := await self.__wrapped__.__anext__()):
+                pass
+        except BaseException as error:
+            self._self_stopped(error)
+            shed(error)
+            raise
+        return chunk
+
+    def _self_stopped(self, error: BaseException) -> None:
+        if isinstance(error, Exception) and not isinstance(error, StopIteration | StopAsyncIteration):
+            self._self_absorbed.failed()
+
+    def _self_passes(self, chunk: Any) -> bool:
+        try:
+            return self._self_chunks.add(chunk)
+        except Exception as error:
+            internal.report("extract.chunk", error, lost=1)
+            return True
+
+    def __enter__(self) -> Any:
+        self.__wrapped__.__enter__()
+        return self
+
+    async def __aenter__(self) -> Any:
+        await self.__wrapped__.__aenter__()
+        return self
+
+    async def __aexit__(self, *error: object) -> Any:  # wrapt 1 has none
+        return await self.__wrapped__.__aexit__(*error)
+
+
+def tap(absorbed: Absorbed, instance: Any, args: Args, kwargs: Kwargs, result: Any) -> Any:
+    """The result of an absorbed call: what it tells goes to the operation around, from a stream as it passes."""
+    adapter = absorbed.adapter
+    if not stream_sort(adapter, result) or adapter.chunks is None:
+        absorbed.take(result)
+        return result
+    try:
+        body = adapter.body(instance, args, kwargs, result) if adapter.body is not None else None
+        chunks = body.chunks if body is not None else adapter.chunks(instance, args, kwargs)
+    except Exception as error:
+        internal.report("extract.chunks", error, lost=1)
+        return result
+    absorbed.op.__dict__.setdefault("tapped", []).append(chunks)
+    if body is None:
+        return Tapped(result, chunks, absorbed)
+    body.put(Tapped(body.stream, chunks, absorbed))
+    return result
+
+
+def lazy(
+    adapter: Adapter, wrapped: Callable[..., Any], instance: Any, args: Args, kwargs: Kwargs, *, is_async: bool
+) -> Any:
+    """Call a generator function as an operation that starts at the first step."""
+    if adapter.opening_of and opens(adapter, instance):
+        return wrapped(*args, **kwargs)
+    if not _is_generator_function(wrapped):
+        wrapped = partial(_adeferred if is_async else _deferred, wrapped)
+    source = wrapped(*args, **kwargs)
+    track = Track(adapter, source, is_async=is_async)
+    track.lazy(wrapped, instance, args, kwargs)
+    return AsyncGenerator(source, track) if is_async else SyncGenerator(source, track)
+
+
+_GENERATORS = CO_GENERATOR | CO_ASYNC_GENERATOR
+
+
+def _is_generator_function(function: Any) -> bool:
+    """Whether a call of ``function``, or of a method, runs none of its code yet."""
+    code = getattr(function, "__code__", None)
+    return code is not None and bool(code.co_flags & _GENERATORS)
+
+
+def _deferred(make: Callable[..., Any], *args: Any, **kwargs: Any) -> Generator[Any, Any, Any]:
+    """The stream of a plain function that returns one, and may have asked for it by then: called at the first step."""
+    source: Generator[Any, Any, Any] = make(*args, **kwargs)
+    return (yield from source)
+
+
+async def _adeferred(make: Callable[..., Any], *args: Any, **kwargs: Any) -> AsyncIterator[Any]:
+    made = source = make(*args, **kwargs)
+    if isinstance(made, Awaitable):
+        source = await source
+    try:
+        async for chunk in source:
+            yield chunk
+    finally:
+        close = getattr(source, "aclose", None)
+        if close is not None:
+            await close()
+
+
+def stream_sort(adapter: Adapter, result: Any) -> str:
+    """``"sync"`` or ``"async"`` if ``result`` is a stream, else empty."""
+    try:
+        return adapter.stream_of(result) if adapter.stream_of is not None else ""
+    except Exception as error:
+        internal.report("extract.stream_of", error)
+        return ""
+
+
+def hand_over(op: Record, run: Run | None, result: Any) -> Any:
+    """A stream that goes on with ``op``, if ``result`` is one; else ``None``."""
+    sort = stream_sort(op.adapter, result)
+    if not sort:
+        return None
+    if op.adapter.body is not None:
+        try:
+            body = op.adapter.body(op.instance, op.args, op.kwargs, result)
+        except Exception as error:
+            internal.report("extract.body", error)
+            return None
+        if body is not None:
+            track = Track(op.adapter, body.stream, is_async=sort == "async")
+            track.adopt(op, run, body)
+            body.put(AsyncBody(body.stream, track) if track.is_async else SyncBody(body.stream, track))
+            return result
+    track = Track(op.adapter, result, is_async=sort == "async")
+    track.adopt(op, run)
+    return AsyncStream(result, track) if track.is_async else SyncStream(result, track)

@@ -1,0 +1,286 @@
+"""One operation from start to end: span, identity, usage, outcome.
+
+Who makes the call, and how it is waited for, is not known here; see ``calls`` and ``streams``.
+"""
+
+from collections.abc import Callable
+from typing import Any
+
+from opentelemetry.trace import INVALID_SPAN, get_current_span
+
+from spanhook import semconv
+from spanhook.concurrency import is_cancellation, reaper
+from spanhook.diagnostics import internal
+from spanhook.engine.absorption import Absorbed, Part, absorbed
+from spanhook.errors import Reject, RunStopped
+from spanhook.gating import Registry, again, control, count_decision, publish
+from spanhook.model import (
+    NOBODY,
+    OPERATION_NAMES,
+    Adapter,
+    Args,
+    InHook,
+    Kwargs,
+    Record,
+    Usage,
+    ambient,
+    clock,
+    current,
+    from_baggage,
+    make_encodable,
+    note_gated,
+    shed,
+)
+from spanhook.telemetry import get_context, report, telemetry
+
+registry = Registry()
+listeners: list[Callable[[Record], None]] = []
+"""Called with every operation that has ended; for the console and ``spanhook.testing``."""
+
+foreign: dict[int, Record] = {}
+"""Operations that spans of other instrumentations stand for, by span id; see ``processor``."""
+
+
+# ----------------------------------------------------------------------------------------------- start
+
+
+def begin(adapter: Adapter, instance: Any, args: Args, kwargs: Kwargs) -> Record | Absorbed | None:
+    """Start an operation; ``None`` where the call is none.
+
+    Its span is started but not yet current, and no hook has run.
+    """
+    held = current.get()
+    kind = adapter.kind
+    plan = registry.plans.get(kind)
+    parent: Record | None
+    if held is None:
+        parent, in_hook = None, False
+    elif isinstance(held, InHook):
+        parent, in_hook = held.op, True
+    else:
+        parent, in_hook = held, held.in_hook
+    if in_hook:
+        plan = None
+    if adapter.on_demand and plan is None and not telemetry.settings.steps:
+        return None
+    described = True
+    try:
+        attributes = adapter.start(instance, args, kwargs)
+    except Exception as error:
+        internal.report("extract.start", error)
+        attributes, described = {}, False  # still an operation: what cannot be described is gated all the same
+    if attributes is None:
+        return None
+    plain = make_encodable(attributes)
+    latch = None
+    if parent is not None:
+        if held is parent and parent.adapter.model_layer:
+            transport = absorbed(parent, adapter, instance, args, kwargs, attributes)
+            if transport is not None:
+                return None if isinstance(transport, Part) else transport
+        while parent is not None and parent.ended:
+            latch = latch or parent.latch
+            parent = parent.parent
+    before = get_context()
+    if parent is None and foreign:
+        parent = foreign.get(get_current_span(before).get_span_context().span_id)
+    op = Record(adapter, attributes, instance, args, kwargs, parent, ambient.get(), before, clock.now(), held)
+    operation = attributes.get(semconv.GEN_AI_OPERATION_NAME)
+    if operation is None:
+        operation = attributes[semconv.GEN_AI_OPERATION_NAME] = OPERATION_NAMES.get(kind, kind)
+    target = attributes.get(adapter.target_key)
+    if not described:
+        op.undescribed = True
+    if plan is not None:
+        op.plan = plan
+        op.coverage = "enforced" if plan.hooked else "observed"
+        if adapter.model_layer:
+            note_gated(op)
+    elif in_hook:
+        op.in_hook = True
+    if kind == "agent.invoke":
+        op.agent = target or ""
+    elif parent is not None:
+        op.agent = parent.agent
+    if parent is None and telemetry.settings.trust_baggage:
+        _trust(op)
+    if adapter.identity is not None:
+        _identify(op)
+    if parent is not None and not in_hook:
+        latch = latch or op.root.latch  # of a run that has ended, too: what it started may outlive it
+    if latch is not None and not in_hook:
+        op.error = again(latch)
+    try:  # at last: an interrupt before it leaves nothing behind, and after it nothing is called
+        op.span = telemetry.opener.open(
+            f"{operation} {target}" if target else operation, before, adapter.span_kind, attributes, plain=plain
+        )
+    except Exception as error:
+        internal.report("span.start", error, lost=1)
+        op.span = INVALID_SPAN
+    return op
+
+
+def _identify(op: Record) -> None:
+    """Ask the library whom the call is for; what it answers may change later, so it is asked now."""
+    adapter = op.adapter
+    assert adapter.identity is not None
+    try:
+        op.given = adapter.identity(op.instance, op.args, op.kwargs)
+    except Exception as error:
+        internal.report("extract.identity", error)
+
+
+def _trust(op: Record) -> None:
+    """Take the identity from the baggage, where the application has set none."""
+    if op.ambient is NOBODY:
+        try:
+            op.ambient = from_baggage(op.before)
+        except Exception as error:
+            internal.report("extract.identity", error)
+
+
+def opens(adapter: Adapter, instance: Any) -> bool:
+    """Whether this is the stream that the call of the operation around begins with."""
+    op = current.get()
+    if type(op) is not Record or op.adapter.layer != adapter.opening_of or op.instance is not instance or op.opened:
+        return False
+    op.opened = True
+    return op.called and not op.ended
+
+
+# ----------------------------------------------------------------------------------------------- outcome
+
+
+def settle(op: Record, result: Any) -> None:
+    """The call returned ``result``: read what it tells."""
+    if op.plan is not None:
+        op.returned_ns = clock.now()
+    op.result = result
+    try:
+        attributes, used = op.adapter.response(result)
+    except Exception as error:
+        internal.report("extract.response", error, lost=1)
+        return
+    note_response(op, attributes, used)
+
+
+def fail(op: Record, error: BaseException) -> None:
+    """The call raised ``error``: read what it tells all the same."""
+    returned(op)
+    shed(error)
+    op.error = error
+    if op.adapter.failure is not None:
+        try:
+            attributes, used = op.adapter.failure(op.instance, op.args, op.kwargs, error)
+        except Exception as failure:
+            internal.report("extract.failure", failure, lost=1)
+            return
+        note_response(op, attributes, used)
+
+
+def returned(op: Record) -> None:
+    """The call has returned, or its stream has ended: hooks may ask when."""
+    if op.plan is not None:
+        op.returned_ns = clock.now()
+
+
+def note_response(op: Record, attributes: dict[str, Any], used: Usage | None) -> None:
+    """Keep end attributes and usage, whether of a result or of a stream."""
+    if not make_encodable(attributes):
+        op.odd = True
+    if attributes or op.end_attributes is None:
+        op.end_attributes = attributes
+    if used is not None:
+        op.own_usage = used
+
+
+def conclude(op: Record) -> None:
+    """Work out status and phase from what stands in ``op.error``."""
+    error = op.error
+    if op.latch is not None and op.parent is None and not op.foreign and not _is_from_outside(error):
+        error = op.error = op.latch
+    if error is None:
+        op.phase = "post"
+        op.status = op.left or "success"
+        return
+    if isinstance(error, RunStopped):
+        error = op.error = error.reject
+    if isinstance(error, Reject):
+        op.phase, op.status = "error", "rejected"
+    elif (status := control(error)) is not None:
+        op.phase, op.status = "post", status
+    elif isinstance(error, KeyboardInterrupt) or is_cancellation(error):
+        op.phase, op.status = "error", "cancelled"
+    elif isinstance(error, GeneratorExit):
+        op.phase, op.status = "post", "abandoned"
+    else:
+        op.phase, op.status = "error", "error"
+
+
+def _is_from_outside(error: BaseException | None) -> bool:
+    """Whether the end comes from outside of the run; a rejection does not hide it."""
+    return isinstance(error, KeyboardInterrupt | SystemExit | GeneratorExit) or is_cancellation(error)
+
+
+def end(op: Record) -> None:
+    """End the span and report the operation, exactly once."""
+    if next(op.endings):  # whichever threads ask, one is the first
+        return
+    op.end_ns = op.end_ns or clock.now()
+    op.ended = True
+    if op.plan is not None and op.plan.heard and not op.published:
+        op.published = True
+        publish(op, op.phase, count_decision)
+    if op.decisions and not op.summed:
+        decided, all_decided = [one.decision for one in op.decisions], op.root.__dict__.setdefault("run_decisions", [])
+        op.summed = True
+        all_decided.extend(decided)
+    if op.pending and op.parent is None and not reaper.here():
+        # What was dropped inside of the run is told of first, and so is counted in it.
+        op.end_time_ns = clock.wall()
+        op.handed = True
+        reaper.put((_tell, op))
+    else:
+        _tell(op)
+
+
+def _tell(op: Record) -> None:
+    try:
+        report(op, telemetry)
+    except Exception as error:
+        internal.report("report", error, lost=1)
+    for listener in listeners[op.heard :] if op.heard else listeners:
+        try:
+            listener(op)
+        except Exception as error:
+            internal.report("listener", error)
+        op.heard += 1
+    op.reported = True
+
+
+def outcome(op: Record) -> Any:
+    """Return or raise what the caller of an ended operation gets."""
+    error = op.error
+    if error is None:
+        return op.result
+    if isinstance(error, Reject):
+        root = op.root
+        if root.latch is not None:
+            if op is not root and not root.ended:
+                raise RunStopped(root.latch) from None
+        elif op.decided and op.adapter.rejected is not None:
+            try:
+                result = op.adapter.rejected(op.instance, op.args, op.kwargs, error.reason)
+            except Exception as failure:
+                internal.report("extract.rejected", failure)
+            else:
+                if result is not None:
+                    return result
+    # Raised as the library raised it: a plain `raise` here would replace its __context__ by whatever the caller
+    # happens to be handling.
+    context = error.__context__
+    try:
+        raise error
+    finally:
+        error.__context__ = context
+        del error, op

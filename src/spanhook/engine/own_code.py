@@ -1,0 +1,163 @@
+"""Operations of the application's own code: as decorators, which are calls like those of any library, and as blocks.
+
+Here is what users write; how blocks and functions are driven is up to ``_own_blocks`` and ``_own_functions``.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, TypeVar, cast, overload
+
+from spanhook.engine._own_adapters import FIELDS, LAYER, Own
+from spanhook.engine._own_blocks import OperationBlock
+from spanhook.engine._own_usage import add_usage
+from spanhook.engine.lifecycle import registry
+from spanhook.errors import ConfigurationError, OperationError
+from spanhook.model import add_kind, current_record, kinds, made
+from spanhook.semconv import Kind
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+def register_kind(kind: str) -> str:
+    """Have a kind of operation of the application's own; hooks may be bound to it from then on.
+
+    Args:
+        kind: Lower case words with dots between, such as ``billing.charge``.
+
+    Returns:
+        The kind.
+
+    Raises:
+        ConfigurationError: It cannot be one, or there are too many: each is a value of attributes of metrics.
+    """
+    add_kind(kind)
+    registry.rebuild()
+    return kind
+
+
+def operation(
+    kind: str,
+    name: str = "",
+    *,
+    request: Mapping[str, Any] | None = None,
+    provider: str = "",
+    model: str = "",
+) -> OperationBlock:
+    """Make an operation of the application's own code, gated, traced and counted like those of libraries.
+
+    As ``with`` or ``async with`` block, which gives an ``OwnOperation``; a refusal is raised on entering it. Or as
+    decorator of a function, coroutine function, generator or async generator.
+
+    Args:
+        kind: One of spanhook's, or one given to ``register_kind``.
+        name: What it works on: the tool, the agent, the model; what hooks' ``names=`` are compared with. Of a decorated
+            function its own name, unless given.
+        request: What a block is asked for: a mapping with ``messages``, ``system``, ``arguments`` or ``inputs``. Hooks
+            may rewrite what is in it, and the block reads it from ``op.request``.
+        provider: The provider in the conventions' terms, such as ``openai``; prices go by it.
+        model: The model asked for, where that is not ``name``.
+
+    Raises:
+        ConfigurationError: There is no such kind, or the request is none.
+    """
+    given = _checked(kind, name, provider, model)
+    made.add(kind)
+    return OperationBlock(given, Own(given, name, provider, model), _request(request))
+
+
+_SORTS = (
+    ("messages", Sequence, "a list of messages"),
+    ("system", str, "a string"),
+    ("arguments", Mapping, "a mapping by name"),
+)
+
+
+def _checked(kind: Any, name: Any, provider: Any, model: Any) -> Kind:
+    if kind not in kinds():
+        raise ConfigurationError(
+            f"unknown kind {kind!r}; expected one of {', '.join(kinds())}, or a kind of your own: "
+            f"call spanhook.register_kind({kind!r}) before"
+        )
+    for label, value in (("name", name), ("provider", provider), ("model", model)):
+        if not isinstance(value, str):
+            raise ConfigurationError(f"spanhook.operation({label}={value!r}): expected a string")
+    return cast("Kind", kind)
+
+
+def _request(given: Any) -> Mapping[str, Any] | None:
+    if given is None:
+        return None
+    if not isinstance(given, Mapping):
+        raise ConfigurationError(f"request={given!r}: expected a mapping with {', '.join(FIELDS)}")
+    request = cast("Mapping[str, Any]", given)
+    for field in request:
+        if field not in FIELDS:
+            raise ConfigurationError(f"request= has {field!r}, which is none of {', '.join(FIELDS)}")
+    for field, sort, expected in _SORTS:
+        value = request.get(field)
+        if value is not None and not isinstance(value, sort):
+            raise ConfigurationError(f"request= has {field}={value!r}, expected {expected}")
+    return dict(request)
+
+
+@overload
+def tool(given: F, /) -> F: ...
+
+
+@overload
+def tool(given: str = "", /) -> Callable[[F], F]: ...
+
+
+def tool(given: Any = "", /) -> Any:
+    """Decorate a function as a tool: ``operation("tool.execute")``, with its arguments by name.
+
+    Args:
+        given: The function, or the tool's name; the function's own unless given.
+    """
+    return _decorator("tool.execute", given)
+
+
+@overload
+def agent(given: F, /) -> F: ...
+
+
+@overload
+def agent(given: str = "", /) -> Callable[[F], F]: ...
+
+
+def agent(given: Any = "", /) -> Any:
+    """Decorate a function as an agent: ``operation("agent.invoke")``.
+
+    Args:
+        given: The function, or the agent's name; the function's own unless given.
+    """
+    return _decorator("agent.invoke", given)
+
+
+def _decorator(kind: Kind, given: Any) -> Any:
+    if isinstance(given, str):
+        return operation(kind, given)
+    return operation(kind)(given)
+
+
+def record_usage(
+    *,
+    input_tokens: int = 0,
+    output_tokens: int = 0,
+    cache_read_tokens: int = 0,
+    cache_write_tokens: int = 0,
+    reasoning_tokens: int = 0,
+    cost_usd: float | None = None,
+    model: str = "",
+) -> None:
+    """Say in a decorated function what its call of a model used; see ``OwnOperation.record_usage``.
+
+    Raises:
+        OperationError: The innermost operation of the application's own code is no call of a model, or there is none.
+    """
+    op = current_record()
+    while op is not None and (op.adapter.layer != LAYER or op.accounted):
+        op = op.parent
+    if op is None:
+        raise OperationError("record_usage() was called outside of any operation of the application's own code")
+    counts = (input_tokens, output_tokens, cache_read_tokens, cache_write_tokens, reasoning_tokens)
+    add_usage(op, counts, cost_usd, model)

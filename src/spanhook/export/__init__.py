@@ -1,0 +1,14 @@
+"""Providers and exporters that commands make; the console stands apart, in ``console``."""
+
+from spanhook.export.environment import SIGNALS, asked, disabled, endpoint
+from spanhook.export.providers import existing, flush, setup
+
+__all__ = [
+    "SIGNALS",
+    "asked",
+    "disabled",
+    "endpoint",
+    "existing",
+    "flush",
+    "setup",
+]

@@ -1,0 +1,21 @@
+"""Every finished run as a tree on standard error, with no backend at all."""
+
+from spanhook.export.console.printer import install
+from spanhook.export.console.rendering import GAP, render, usage_table
+from spanhook.export.console.terminal import Style, encodable, harmless, style_of, width, wrap
+from spanhook.export.console.tree import Node, Trees
+
+__all__ = [
+    "GAP",
+    "Node",
+    "Style",
+    "Trees",
+    "encodable",
+    "harmless",
+    "install",
+    "render",
+    "style_of",
+    "usage_table",
+    "width",
+    "wrap",
+]

@@ -1,0 +1,66 @@
+"""A run of many operations made shorter: what repeats under one parent becomes one line that says how often.
+
+Knows nothing of lines and columns; what comes of it is a tree like any other.
+"""
+
+from collections.abc import Hashable, Sequence
+from dataclasses import replace
+from itertools import groupby
+
+from spanhook.export.console.tree import Node
+from spanhook.model import Usage
+
+
+def fold(tree: Node, *, adjacent: bool) -> Node:
+    """The tree with siblings folded that are of one kind, name and outcome, and what is inside of them likewise.
+
+    Args:
+        tree: Stays as it is.
+        adjacent: Fold only what follows one another, which keeps the order; otherwise all that is alike under one
+            parent, where the first of it stood.
+    """
+    folded = replace(tree)
+    stack = [folded]
+    while stack:
+        node = stack.pop()
+        node.children = [_one(group) for group in _groups(node.children, adjacent=adjacent)]
+        stack.extend(node.children)
+    return folded
+
+
+def _groups(nodes: Sequence[Node], *, adjacent: bool) -> list[list[Node]]:
+    in_order = sorted(nodes, key=lambda node: node.start_ns)
+    if adjacent:
+        return [list(group) for _, group in groupby(in_order, _outcome)]
+    groups: dict[Hashable, list[Node]] = {}
+    for node in in_order:
+        groups.setdefault(_outcome(node), []).append(node)
+    return list(groups.values())
+
+
+def _outcome(node: Node) -> Hashable:
+    """What must be alike: which words were said may differ, which hook decided what may not."""
+    decided = tuple((one.event, one.hook, one.decision, one.status_code) for one in node.decisions)
+    return node.kind, node.name, node.status, node.in_hook, decided, node.error.partition(":")[0]
+
+
+def _one(group: Sequence[Node]) -> Node:
+    first = group[0]
+    if len(group) == 1:
+        return replace(first)
+    usage = Usage()
+    for node in group:
+        usage.add(node.usage)
+    return replace(
+        first,
+        count=len(group),
+        differing=sum(_words(node) != _words(first) for node in group),
+        duration_ns=sum(node.duration_ns for node in group),
+        usage=usage,
+        children=[child for node in group for child in node.children],
+        left_out=sum(node.left_out for node in group),
+    )
+
+
+def _words(node: Node) -> tuple[str, ...]:
+    return node.error, *(one.reason for one in node.decisions)

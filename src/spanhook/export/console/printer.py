@@ -1,0 +1,74 @@
+"""Every finished run as a tree on standard error, with no backend at all.
+
+Nothing here depends on spans: it works with the SDK disabled, unconfigured, or sampling nothing.
+"""
+
+import sys
+import threading
+import weakref
+from collections.abc import Callable
+from contextlib import suppress
+from typing import TextIO
+
+from spanhook.engine import listeners
+from spanhook.export.console.rendering import render
+from spanhook.export.console.terminal import encodable, style_of
+from spanhook.export.console.tree import Node, Trees
+from spanhook.fork import after_fork
+
+
+class Console:
+    """Writes each tree to a stream in one piece, so that those of parallel runs never mix.
+
+    Args:
+        stream: Where to; whatever ``sys.stderr`` is at the time unless given.
+    """
+
+    def __init__(self, stream: TextIO | None = None) -> None:
+        self.stream = stream
+        self.renew()
+        _all.add(self)
+
+    def renew(self) -> None:
+        """In a forked child, the lock may be held by a thread that does not exist there."""
+        self._writing = threading.RLock()
+
+    def show(self, tree: Node) -> None:
+        """Write a tree; a stream that is closed or gone is no matter of the application's."""
+        stream = self.stream if self.stream is not None else sys.stderr
+        if stream is None:  # pyright: ignore[reportUnnecessaryComparison] - a program without a console
+            return
+        text = encodable(render(tree, style_of(stream)) + "\n", stream)
+        with suppress(OSError, ValueError), self._writing:
+            stream.write(text)
+            stream.flush()
+
+
+_all: "weakref.WeakSet[Console]" = weakref.WeakSet()
+
+
+def _renew() -> None:
+    for console in list(_all):
+        console.renew()
+
+
+after_fork("console", _renew)
+
+
+def install(stream: TextIO | None = None) -> Callable[[], None]:
+    """Print every run that ends from now on.
+
+    Args:
+        stream: Where to; standard error unless given.
+
+    Returns:
+        A function that ends it.
+    """
+    listener = Trees(Console(stream).show)
+    listeners.append(listener)
+
+    def uninstall() -> None:
+        with suppress(ValueError):
+            listeners.remove(listener)
+
+    return uninstall

@@ -1,0 +1,143 @@
+"""What a stream can show: colours, box-drawing characters, so many columns; and text measured in those columns."""
+
+import os
+import shutil
+import unicodedata
+from dataclasses import dataclass
+from typing import Any
+
+MIN_WIDTH = 40
+DEFAULT_WIDTH = 110
+DEFAULT_HEIGHT = 50
+"""Lines of a screen where there is none, such as in a log file; ``LINES`` says otherwise."""
+
+_CODES = {
+    "bold": "1",
+    "dim": "2",
+    "red": "31",
+    "green": "32",
+    "yellow": "33",
+    "cyan": "36",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Style:
+    """How to draw.
+
+    Attributes:
+        width: Columns to stay within.
+        colour: Whether escape sequences may be used.
+        unicode: Whether box-drawing characters may be used.
+        height: Lines past which repeated operations are folded; 0 for never.
+    """
+
+    width: int = DEFAULT_WIDTH
+    colour: bool = False
+    unicode: bool = True
+    height: int = 0
+
+    @property
+    def ellipsis(self) -> str:
+        return "…" if self.unicode else "..."
+
+    @property
+    def separator(self) -> str:
+        return " · " if self.unicode else " | "
+
+    def paint(self, text: str, colour: str) -> str:
+        """``text`` in a colour, where there are any."""
+        return f"\x1b[{_CODES[colour]}m{text}\x1b[0m" if self.colour and colour and text else text
+
+    def clip(self, text: str, columns: int) -> str:
+        """``text`` cut off where it would be wider than ``columns``."""
+        if width(text) <= columns:
+            return text
+        room, kept = columns - len(self.ellipsis), ""
+        for character in text:
+            room -= width(character)
+            if room < 0:
+                break
+            kept += character
+        return (kept.rstrip() + self.ellipsis) if columns > len(self.ellipsis) else kept[: max(columns, 0)]
+
+
+def style_of(stream: Any) -> Style:
+    """What ``stream`` can show. ``NO_COLOR`` and ``FORCE_COLOR`` are respected (https://no-color.org)."""
+    columns, lines = shutil.get_terminal_size((DEFAULT_WIDTH, DEFAULT_HEIGHT))
+    return Style(max(columns, MIN_WIDTH), _is_coloured(stream), _has_boxes(stream), lines)
+
+
+def _is_coloured(stream: Any) -> bool:
+    if os.environ.get("NO_COLOR"):
+        return False
+    if forced := os.environ.get("FORCE_COLOR"):
+        return forced != "0"
+    try:
+        return bool(stream.isatty()) and os.environ.get("TERM") != "dumb"
+    except (AttributeError, ValueError):  # no real file, or a closed one
+        return False
+
+
+def _has_boxes(stream: Any) -> bool:
+    try:
+        "├╰│─…·≥".encode(getattr(stream, "encoding", None) or "utf-8")
+    except (UnicodeError, LookupError):
+        return False
+    return True
+
+
+def encodable(text: str, stream: Any) -> str:
+    """``text`` with escapes in place of what the stream's encoding cannot say."""
+    encoding = getattr(stream, "encoding", None) or "utf-8"
+    try:
+        return text.encode(encoding, "backslashreplace").decode(encoding)
+    except LookupError:
+        return text.encode("ascii", "backslashreplace").decode("ascii")
+
+
+def width(text: str) -> int:
+    """Columns that ``text`` takes in a terminal: two for wide characters, none for combining ones."""
+    if text.isascii():
+        return len(text)
+    return sum(map(_columns, text))
+
+
+def _columns(character: str) -> int:
+    if unicodedata.east_asian_width(character) in "WF":
+        return 2
+    return 0 if unicodedata.category(character) in ("Mn", "Me", "Cf") else 1
+
+
+_JOINERS = "\u200c\u200d"
+
+
+def harmless(text: str) -> str:
+    """``text`` on one line, with nothing in it that a terminal would obey: what a model wrote may end up here."""
+    if text.isascii() and text.isprintable():
+        return text
+    return "".join(map(_shown, " ".join(text.split())))
+
+
+def _shown(character: str) -> str:
+    if character.isprintable() or character in _JOINERS:
+        return character
+    return character.encode("unicode_escape").decode("ascii")
+
+
+def wrap(text: str, columns: int, lines: int, style: Style) -> list[str]:
+    """``text`` broken between words into at most so many lines."""
+    done: list[str] = []
+    current = ""
+    words = text.split(" ")
+    for index, word in enumerate(words):
+        longer = f"{current} {word}" if current else word
+        if width(longer) <= columns or not current:
+            current = longer
+            continue
+        if len(done) == lines - 1:
+            current = " ".join((current, *words[index:]))
+            break
+        done.append(style.clip(current, columns))
+        current = word
+    return [*done, style.clip(current, columns)]

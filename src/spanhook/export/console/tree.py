@@ -1,0 +1,169 @@
+"""Putting operations together into the tree of their run, as they end.
+
+Keeps plain data only: no operation, argument or result lives longer for being shown.
+"""
+
+import threading
+import weakref
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+
+from spanhook.fork import after_fork
+from spanhook.model import DecisionRecord, Record, Usage
+
+MAX_NODES = 2000
+"""Operations kept per run; of those beyond, only the number is."""
+MAX_WORDS = 500
+"""Characters kept of what an exception says."""
+
+
+@dataclass(slots=True)
+class Node:
+    """One finished operation and what ended inside of it.
+
+    Attributes:
+        kind, name, status: Those of the operation.
+        start_ns, duration_ns: On the clock that durations are taken from.
+        usage: Its own, or the sum of what is inside.
+        by_model: The same per model that used tokens.
+        decisions: Every decision about it but ``allow``.
+        error: What it failed with, in a line; empty unless the status is ``error``.
+        facts: Whose run it was and in which trace: labels and values; only on the outermost operation.
+        trace_id: 32 hex digits; zeros where there is no SDK.
+        within: The outermost operation's name, if that one ended before this one did.
+        children: In the order they ended.
+        left_out: How many operations inside are not kept.
+        count: How many operations it stands for, once folded; durations and usage are then sums.
+        differing: How many of those failed with other words, or were decided about in other words.
+    """
+
+    kind: str
+    name: str
+    status: str
+    start_ns: int = 0
+    duration_ns: int = 0
+    usage: Usage = field(default_factory=Usage)
+    by_model: Mapping[str, Usage] = field(default_factory=dict[str, Usage])
+    decisions: tuple[DecisionRecord, ...] = ()
+    error: str = ""
+    in_hook: bool = False
+    facts: Mapping[str, str] = field(default_factory=dict[str, str])
+    trace_id: str = ""
+    within: str = ""
+    children: list["Node"] = field(default_factory=list["Node"])
+    left_out: int = 0
+    count: int = 1
+    differing: int = 0
+
+    @property
+    def size(self) -> int:
+        """How many operations are kept in it, itself included."""
+        return 1 + sum(child.size for child in self.children)
+
+
+class Branch:
+    """What has ended so far inside an operation that has not, and, of an outermost one, how much is kept in all."""
+
+    __slots__ = ("children", "done", "kept", "left_out")
+
+    def __init__(self) -> None:
+        self.children: list[Node] = []
+        self.left_out = self.kept = 0
+        self.done = False
+
+
+class Trees:
+    """A listener that hands on the tree of each outermost operation once it has ended.
+
+    What ends inside an operation is kept as long as that operation itself and no longer, so a run that never ends
+    leaves nothing behind. An operation that ends after its run is handed on as a tree of its own.
+
+    Args:
+        done: Called with each tree, in the thread in which it was completed.
+    """
+
+    def __init__(self, done: Callable[[Node], None]) -> None:
+        self._done = done
+        self.renew()
+        _all.add(self)
+
+    def renew(self) -> None:
+        """Start fresh in a forked child: the lock may be held, and the runs under way are the parent's."""
+        self._lock = threading.RLock()  # a signal handler may make an operation of its own
+        self._branches: weakref.WeakKeyDictionary[Record, Branch] = weakref.WeakKeyDictionary()
+
+    def __call__(self, op: Record) -> None:
+        node = _node(op)
+        with self._lock:
+            own = self._branch(op)
+            node.children, node.left_out = own.children, own.left_out
+            root = op.root
+            run = self._branch(root)
+            if op is not root and not run.done:
+                self._keep(node, op, run)
+                return
+            if op is root:
+                run.done = True
+            else:
+                node.within = root.name
+        self._done(node)
+
+    def _branch(self, op: Record) -> Branch:
+        branch = self._branches.get(op)
+        if branch is None:
+            branch = self._branches[op] = Branch()
+        return branch
+
+    def _keep(self, node: Node, op: Record, run: Branch) -> None:
+        assert op.parent is not None
+        around = self._branch(op.parent)
+        if run.kept < MAX_NODES:
+            run.kept += 1
+            around.children.append(node)
+        else:
+            run.kept -= node.size - 1
+            around.left_out += node.size + node.left_out
+
+
+_all: "weakref.WeakSet[Trees]" = weakref.WeakSet()
+
+
+def _renew() -> None:
+    for trees in list(_all):
+        trees.renew()
+
+
+after_fork("trees", _renew)
+
+
+def _node(op: Record) -> Node:
+    return Node(
+        kind=op.kind,
+        name=op.name,
+        status=op.status,
+        start_ns=op.start_ns,
+        duration_ns=op.end_ns - op.start_ns,
+        usage=op.usage,
+        by_model=op.usage_by_model,
+        decisions=op.decisions,
+        error=_words(op.error) if op.status == "error" else "",
+        in_hook=op.in_hook,
+        facts=_facts(op) if op.parent is None else {},
+        trace_id=f"{op.span.get_span_context().trace_id:032x}",
+    )
+
+
+def _words(error: BaseException | None) -> str:
+    try:
+        said = str(error)[:MAX_WORDS]
+    except Exception:  # the application's own __str__
+        said = ""
+    return f"{type(error).__name__}: {said}" if said else type(error).__name__
+
+
+def _facts(op: Record) -> dict[str, str]:
+    identity, span = op.identity, op.span.get_span_context()
+    found = {"tenant": identity.tenant_id, "user": identity.user_id, "session": identity.session_id}
+    if span.is_valid and span.trace_flags.sampled:
+        found["trace"] = f"{span.trace_id:032x}"
+    return {label: value for label, value in found.items() if value}

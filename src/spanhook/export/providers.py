@@ -1,0 +1,171 @@
+"""Providers for applications that have none: made by ``spanhook run``, ``demo`` and ``load``, as ``OTEL_*`` asks.
+
+The SDK's own configurator is not used: it sets all three providers at once, whether asked for or not, takes OTLP to
+mean gRPC, and does not take an endpoint for the wish to export.
+"""
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from importlib.metadata import entry_points
+from typing import Any, TextIO
+from uuid import uuid4
+
+import wrapt
+from opentelemetry import _logs, metrics, trace
+from opentelemetry._logs import _internal as logs_api
+from opentelemetry.metrics import _internal as metrics_api
+from opentelemetry.sdk._logs import LoggerProvider
+from opentelemetry.sdk._logs.export import BatchLogRecordProcessor
+from opentelemetry.sdk.metrics import MeterProvider
+from opentelemetry.sdk.metrics.export import MetricReader, PeriodicExportingMetricReader
+from opentelemetry.sdk.resources import SERVICE_INSTANCE_ID, SERVICE_NAME, Resource
+from opentelemetry.sdk.trace import TracerProvider
+from opentelemetry.sdk.trace.export import BatchSpanProcessor
+
+from spanhook.concurrency import reaper
+from spanhook.diagnostics import internal
+from spanhook.errors import ConfigurationError
+from spanhook.export._losses import watch
+from spanhook.export.environment import SIGNALS, asked, disabled
+from spanhook.telemetry import telemetry
+
+
+@dataclass(frozen=True, slots=True)
+class _Global:
+    """One of the three global providers: how to see, make and set it, and what guards it against being set twice."""
+
+    get: Callable[[], Any]
+    set: Callable[[Any], None]
+    make: Callable[[Resource, list[Any]], Any]
+    api: Any
+    once: str
+
+
+def _tracer_provider(resource: Resource, exporters: list[Any]) -> TracerProvider:
+    provider = TracerProvider(resource=resource)
+    for exporter in exporters:
+        provider.add_span_processor(BatchSpanProcessor(exporter))
+    return provider
+
+
+def _meter_provider(resource: Resource, exporters: list[Any]) -> MeterProvider:
+    readers = [one if isinstance(one, MetricReader) else PeriodicExportingMetricReader(one) for one in exporters]
+    return MeterProvider(readers, resource=resource)
+
+
+def _logger_provider(resource: Resource, exporters: list[Any]) -> LoggerProvider:
+    provider = LoggerProvider(resource=resource)
+    for exporter in exporters:
+        provider.add_log_record_processor(BatchLogRecordProcessor(exporter))
+    return provider
+
+
+_GLOBALS = {
+    "traces": _Global(
+        trace.get_tracer_provider,
+        trace.set_tracer_provider,
+        _tracer_provider,
+        trace,
+        "_TRACER_PROVIDER_SET_ONCE",
+    ),
+    "metrics": _Global(
+        metrics.get_meter_provider,
+        metrics.set_meter_provider,
+        _meter_provider,
+        metrics_api,
+        "_METER_PROVIDER_SET_ONCE",
+    ),
+    "logs": _Global(
+        _logs.get_logger_provider,
+        _logs.set_logger_provider,
+        _logger_provider,
+        logs_api,
+        "_LOGGER_PROVIDER_SET_ONCE",
+    ),
+}
+
+
+def existing(signal: str) -> Any:
+    """The global provider of a signal that somebody has set, or ``None``."""
+    provider = _GLOBALS[signal].get()
+    return None if type(provider).__name__.lstrip("_").startswith("Proxy") else provider
+
+
+def setup(service_name: str | None = None, console: TextIO | None = None) -> bool:
+    """Make global providers for the signals that ``OTEL_*`` asks to export and that have none.
+
+    Nothing is made, and no network is touched, unless asked for. An application that sets a provider of its own
+    later gets it: ours gives way.
+
+    Args:
+        service_name: The service's name where neither ``OTEL_SERVICE_NAME`` nor ``OTEL_RESOURCE_ATTRIBUTES`` has one.
+        console: Where exporters called ``console`` write, if not to standard output.
+
+    Returns:
+        Whether a provider was made.
+
+    Raises:
+        ConfigurationError: What is asked for is unknown or not installed.
+    """
+    if disabled():
+        return False
+    wanted = {signal: names for signal, names in asked().items() if names and existing(signal) is None}
+    if not wanted:
+        return False
+    made = {signal: [_export(signal, name, console) for name in names] for signal, names in wanted.items()}
+    resource = Resource.create()
+    if service_name and str(resource.attributes.get(SERVICE_NAME, "unknown_service")).startswith("unknown_service"):
+        resource = resource.merge(Resource({SERVICE_NAME: service_name}))
+    if SERVICE_INSTANCE_ID not in resource.attributes:  # older SDKs set none, and processes would share their series
+        resource = resource.merge(Resource({SERVICE_INSTANCE_ID: str(uuid4())}))
+    for signal in sorted(made, key="metrics".__ne__):  # made first, metrics end last: they tell what the others lost
+        one = _GLOBALS[signal]
+        one.set(one.make(resource, made[signal]))
+        _give_way(one)
+    wrapt.register_post_import_hook(_flush_children, "multiprocessing.util")
+    return True
+
+
+def flush(timeout: float = 5.0) -> bool:
+    """Export what is waiting; returns whether that was done within ``timeout`` seconds."""
+    deadline = time.monotonic() + timeout
+    done = True
+    reaper.drain(timeout)
+    for signal in SIGNALS:
+        force_flush = getattr(existing(signal), "force_flush", None)
+        if force_flush is not None:
+            left = max(1, int((deadline - time.monotonic()) * 1000))
+            try:
+                done = bool(force_flush(left)) and done
+            except Exception as error:
+                internal.report("providers.flush", error)
+                done = False
+    return done
+
+
+def _export(signal: str, name: str, console: TextIO | None) -> Any:
+    found = next(iter(entry_points(group=f"opentelemetry_{signal}_exporter", name=name)))
+    try:
+        make = found.load()
+        return watch(signal, make(out=console) if name == "console" and console is not None else make())
+    except Exception as error:
+        raise ConfigurationError(
+            f"the {name} exporter for {signal} cannot be made: {type(error).__name__}: {error}"
+        ) from error
+
+
+def _give_way(one: _Global) -> None:
+    """Let the application set this provider although ours is there; spanhook follows, as with any set late."""
+    guard = getattr(one.api, one.once, None)
+    if guard is not None:  # else the application gets the API's own warning and keeps ours
+        setattr(one.api, one.once, type(guard)())
+
+
+def _flush_children(util: Any) -> None:
+    """Forked children of ``multiprocessing`` end without ``atexit``, which is where providers export what is left."""
+
+    def in_child(_providers: Any) -> None:
+        util.Finalize(None, flush, exitpriority=0)
+
+    util.register_after_fork(telemetry, in_child)

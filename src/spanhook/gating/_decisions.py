@@ -1,0 +1,201 @@
+"""What each decision of a hook does to its operation, and how it is recorded.
+
+Knows nothing of the order in which hooks run, or of how they are waited for.
+"""
+
+from typing import Any
+
+from spanhook.concurrency import cross_loop_hint
+from spanhook.diagnostics import log
+from spanhook.errors import HookError, Reject, TimedOut
+from spanhook.gating.binding import Bound
+from spanhook.gating.control_flow import control
+from spanhook.gating.hook import own
+from spanhook.gating.subscription import Tally
+from spanhook.model import REPLACEABLE, DecisionRecord, Record, Said, added, copied, disclosed, raised_in, shed, words
+from spanhook.semconv import Decision
+
+BUDGET_NS = 500_000_000
+
+
+class Verdicts:
+    """Applies decisions to one operation.
+
+    Attributes:
+        spent: Nanoseconds that hooks have used so far, against ``BUDGET_NS``.
+    """
+
+    __slots__ = ("_op", "_tally", "spent")
+
+    def __init__(self, op: Record, tally: Tally) -> None:
+        self._op, self._tally = op, tally
+        self.spent = 0
+
+    def allow(self, bound: Bound, spent: int) -> None:
+        """The hook let it pass."""
+        limit = bound.timeout_ns
+        if limit is not None:
+            self.spent += spent
+            if spent > limit and not bound.slow:
+                self._keep(bound, "timeout", f"{_overrun(bound, spent)}; what it decided stands", spent, 0)
+                self._tally(self._op, bound, "timeout", spent, self._op.phase)
+                return
+        self._tally(self._op, bound, "allow", spent, self._op.phase)
+
+    def over_budget(self, bound: Bound) -> bool:
+        """Whether the chain's budget is spent; observers are then left out, and recorded as such."""
+        if self.spent < BUDGET_NS:
+            return False
+        said = f"hooks have used {self.spent / 1e6:.0f} ms of {BUDGET_NS / 1e6:.0f} ms"
+        self.record(bound, "skipped", said, 0)
+        return True
+
+    def answer(self, bound: Bound, value: Any, spent: int) -> None:
+        """Answer with ``value`` instead of the call; the gates that follow still run."""
+        op = self._op
+        try:
+            value = copied(value)
+            op.result = op.adapter.answer(op.instance, op.args, op.kwargs, value)
+        except Exception as error:
+            said = f"cannot answer {op.kind} with {type(value).__name__}"
+            self.failed(bound, HookError(Said.of(f"{said}: {words(error)}", said)), spent)
+            return
+        op.answer, op.short_circuited = value, True
+        if op.adapter.block:
+            op.answerer = bound
+        self.record(bound, "replace", "answered instead of the call", spent)
+
+    def unanswer(self, *, keep: bool) -> None:
+        """The answer was not taken: the call was made all the same. ``keep`` says that its outcome stands."""
+        op, bound = self._op, self._op.answerer
+        op.result = op.answer = op.answerer = None
+        op.short_circuited = False
+        self.failed(bound, HookError(_UNTAKEN), 0, keep=keep)
+
+    def replace(self, bound: Bound, value: Any, spent: int) -> None:
+        """Put ``value`` in place of what the call returned or raised, where that is allowed."""
+        op = self._op
+        try:
+            if op.kind not in REPLACEABLE:
+                raise HookError(f"results of {op.kind} are read-only")
+            if op.out:
+                self._late(bound, "it was to be replaced", spent)
+                return
+            if op.error is not None and (not isinstance(op.error, Exception) or isinstance(op.error, Reject)):
+                raise HookError(f"a {type(op.error).__name__} cannot be replaced by a value")
+            value = copied(value)
+            op.result = op.adapter.answer(op.instance, op.args, op.kwargs, value)
+        except Exception as error:
+            self.failed(bound, error, spent, keep=True)
+            return
+        op.answer, op.error, op.replaced = value, None, True
+        if op.spilt:
+            self._late(bound, "replaced the result", spent)
+        else:
+            self.record(bound, "replace", "replaced the result", spent)
+
+    def failed(self, bound: Bound, error: BaseException, spent: int, *, keep: bool = False) -> None:
+        """Act on an exception that left a hook; ``keep`` says that it must not change the outcome."""
+        op = self._op
+        observes = op.phase == "error" or keep
+        shed(error)
+        if isinstance(error, Reject):
+            error = own(error)
+        if isinstance(error, Reject) and not observes:
+            self._reject(bound, error, "reject", spent)
+        elif not isinstance(error, Exception):
+            op.error = error
+        elif op.phase == "pre" and control(error) == "interrupted":
+            op.error = error
+            self.record(bound, "pause", "the hook asked to wait", spent)
+        else:
+            self._broke(bound, error, spent, observes)
+
+    def _broke(self, bound: Bound, error: Exception, spent: int, observes: bool) -> None:
+        """A hook failed without meaning to: its fail mode says what that means."""
+        op = self._op
+        timed_out = isinstance(error, TimedOut)
+        decision: Decision = "timeout" if timed_out else "error"
+        what = (
+            f"timed out after {(bound.timeout_ns or 0) / 1e6:.4g} ms"
+            if timed_out
+            else f"failed: {type(error).__name__}"
+        )
+        said = what if timed_out else _said(what, error)
+        unsaid = bound.repeats.due(what)
+        if unsaid is not None:
+            more = f" (and {unsaid} times more in the last minute)" if unsaid else ""
+            trace = None if timed_out else error
+            log.warning("spanhook: hook %r on %s %s%s", bound.name, op.event, said, more, exc_info=trace)
+        if bound.closed and not observes:
+            # The exception's own words may tell too much: the caller and the model see its class alone.
+            reject = Reject(f"hook {bound.name!r} {what}", status_code=504 if timed_out else 500)
+            reject.__cause__ = error
+            self._reject(bound, reject, decision, spent)
+        else:
+            self.record(bound, decision, said, spent)
+
+    def _reject(self, bound: Bound, reject: Reject, decision: Decision, spent: int) -> None:
+        op = self._op
+        if reject.scope == "run":
+            op.root.latch = reject
+        late = op.phase == "post" and (op.out or op.spilt)
+        if late:
+            self._late(bound, reject.reason, spent, reject.status_code)
+        if not (late and op.out):
+            op.error, op.decided = reject, True
+        if op.foreign and decision == "reject":
+            decision = "attempted"  # whoever makes the call may make it all the same
+        if not late:
+            self.record(bound, decision, reject.reason, spent, reject.status_code)
+
+    def _late(self, bound: Bound, what: str, spent: int, status_code: int = 0) -> None:
+        """The result, or part of it, was handed out before the hook decided about it; what is left is kept back."""
+        op = self._op
+        said = f"{what}: too late, {'the result' if op.out else 'part of the result'} has been handed on"
+        if not bound.buffer:
+            said += "; set buffer=True on the hook"
+        if bound.repeats.due("too late") is not None:
+            log.warning("spanhook: hook %r on %s: %s", bound.name, op.event, said)
+        self.record(bound, "too_late", said, spent, status_code)
+
+    def record(self, bound: Bound, decision: Decision, reason: str, spent: int, status_code: int = 0) -> None:
+        """Keep a decision other than ``allow`` with the operation."""
+        limit = bound.timeout_ns
+        if limit is not None:  # a hook without a limit waits for people, not for itself
+            self.spent += spent
+            if spent > limit and not bound.slow and decision != "timeout":
+                reason = added(reason, f" ({_overrun(bound, spent)})")
+        self._keep(bound, decision, reason, spent, status_code)
+        self._tally(self._op, bound, decision, spent, self._op.phase)
+
+    def _keep(self, bound: Bound, decision: Decision, reason: str, spent: int, status_code: int) -> None:
+        op = self._op
+        record = DecisionRecord(bound.name, op.event, decision, reason, spent, bound.fail_mode, status_code)
+        op.decisions = (*op.decisions, record)
+
+
+_UNTAKEN = "it answered, but a `with` block runs all the same; the code in it must go through op.call() or op.stream()"
+
+
+def unanswered(op: Record, tally: Tally, *, keep: bool) -> None:
+    """A hook has answered, and the call was made all the same: that is the hook's failure.
+
+    Args:
+        op: The operation.
+        tally: Told of the decision.
+        keep: Whether the call's outcome stands.
+    """
+    Verdicts(op, tally).unanswer(keep=keep)
+
+
+def _said(what: str, error: Exception) -> Said:
+    """What is told of a hook that has failed. Our own words about hooks quote nothing, so they may leave here."""
+    full = f"{what}: {words(error)}{cross_loop_hint(error)}"
+    ours = isinstance(error, HookError) and raised_in(error, "spanhook")
+    return Said.of(full, f"{what}: {disclosed(error.args[0], in_full=False)}" if ours else what)
+
+
+def _overrun(bound: Bound, spent: int) -> str:
+    """A hook that cannot be interrupted took longer than it may."""
+    return f"ran {spent / 1e6:.4g} ms of {(bound.timeout_ns or 0) / 1e6:.4g} ms"

@@ -1,0 +1,206 @@
+"""From what an author wrote to what a chain runs: one function of one hook, with everything about it resolved.
+
+Mistakes in its functions are found here, those in its settings in ``checking``: at registration.
+"""
+
+import dis
+import inspect
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+from spanhook.diagnostics import Repeats
+from spanhook.errors import ConfigurationError
+from spanhook.gating._checking import Checked, check_signature, checked
+from spanhook.gating.hook import FailMode, FunctionHook, Hook
+from spanhook.gating.places import where
+from spanhook.model import FILTERING, Operation, Record, kinds
+
+MAX_PER_EVENT = 20
+GATE_PRIORITY, OBSERVER_PRIORITY, OPEN_FROM = 75, 500, 100
+
+BEFORE, AROUND, WRAP, AFTER, ERROR, WATCH = "before", "around", "wrap", "after", "error", "watch"
+"""Forms: ``around`` is a generator, ``wrap`` is async with ``call_next``, ``watch`` is a subscription."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Bound:
+    """One function of one hook, with everything about it resolved."""
+
+    hook: Hook
+    form: str
+    function: Callable[..., Any]
+    kinds: frozenset[str]
+    name: str
+    priority: int
+    timeout_ns: int | None
+    closed: bool
+    blocking: bool
+    buffer: bool
+    slow: bool
+    """Async or blocking: may suspend, so its duration is worth a histogram."""
+    names: frozenset[str] | None
+    models: frozenset[str] | None
+    agents: frozenset[str] | None
+    tenant_id: str
+    when: Callable[[Operation], bool] | None
+    selective: bool
+    reads: bool
+    """A generator that uses what its ``yield`` gives it, which then has to be copied."""
+    plain: bool
+    """A gate that is a plain function with a time limit: the chain runs those without ceremony."""
+    place: str
+    """Where it was registered."""
+    repeats: Repeats = field(default_factory=Repeats, compare=False, repr=False)
+
+    @property
+    def fail_mode(self) -> FailMode:
+        return "closed" if self.closed else "open"
+
+    @property
+    def gate(self) -> bool:
+        """Whether it stands before the call, or decides about what came of it; observers may be skipped."""
+        return self.closed or self.form in (BEFORE, AROUND, WRAP)
+
+    @property
+    def buffers(self) -> bool:
+        """Whether streams are held back for it: if it asks, or decides about results and must not come too late."""
+        return self.buffer or (self.form == AFTER and self.closed)
+
+    def matches(self, op: Record) -> bool:
+        """Whether its filters let ``op`` through. What ``when`` raises is the caller's to handle."""
+        if not self.concerns(op):
+            return False
+        if self.when is None:
+            return True
+        view = Operation(op)
+        view._locked = FILTERING
+        return bool(self.when(view))
+
+    def concerns(self, op: Record) -> bool:
+        """``matches``, as far as it can be said without asking ``when``.
+
+        An operation that could not be described concerns every hook that fails closed, whatever it is named.
+        """
+        return (not self.tenant_id or self.tenant_id == op.identity.tenant_id) and (
+            (
+                (self.names is None or op.works_on(self.names))
+                and (self.models is None or op.model in self.models)
+                and (self.agents is None or op.agent in self.agents)
+            )
+            or (op.undescribed and self.closed)
+        )
+
+
+def check_limit(bound: Iterable[Bound]) -> None:
+    """Refuse more than ``MAX_PER_EVENT`` hooks for one event and tenant.
+
+    Raises:
+        ConfigurationError: There would be more.
+    """
+    counts: Counter[tuple[str, str, str]] = Counter()
+    for one in bound:
+        phase = {AFTER: "post", ERROR: "error", WATCH: "watch"}.get(one.form, "pre")
+        for kind in kinds() if "*" in one.kinds else one.kinds:
+            counts[kind, phase, one.tenant_id] += 1
+            if counts[kind, phase, one.tenant_id] > MAX_PER_EVENT:
+                whose = f"tenant {one.tenant_id!r}" if one.tenant_id else "system hooks"
+                raise ConfigurationError(
+                    f"hook {one.name!r} is the {MAX_PER_EVENT + 1}th on {kind}.{phase} for {whose}; "
+                    f"at most {MAX_PER_EVENT} are allowed: merge some, or narrow their kinds",
+                    place=where(one.hook, one.place),
+                )
+
+
+def bindings(hook: Hook, place: str) -> Iterator[Bound]:
+    """The functions of a hook.
+
+    Args:
+        hook: Whose.
+        place: Where it was registered.
+
+    Raises:
+        ConfigurationError: It overrides nothing, or something about it cannot be used.
+    """
+    given = checked(hook)
+    if isinstance(hook, FunctionHook):
+        yield bind(hook, hook.form, hook.function, place, given)
+        return
+    found = False
+    for method, form in (("before", BEFORE), ("around", AROUND), ("after", AFTER), ("on_error", ERROR)):
+        if getattr(type(hook), method) is not getattr(Hook, method):
+            found = True
+            yield bind(hook, form, getattr(hook, method), place, given)
+    if not found:
+        raise ConfigurationError(
+            f"{type(hook).__qualname__} overrides none of before, after, on_error, around; it would never do anything"
+        )
+
+
+def bind(hook: Hook, form: str, function: Callable[..., Any], place: str, given: Checked) -> Bound:
+    name = given.name
+    if not callable(function):
+        raise ConfigurationError(f"hook {name!r}: {function!r} is not callable")
+    target = inspect.unwrap(function)
+    if not inspect.isroutine(target) and not isinstance(target, type):
+        target = getattr(target, "__call__", target)  # noqa: B004 - an object with an async __call__ is async too
+    if inspect.isasyncgenfunction(target):
+        raise ConfigurationError(
+            f"hook {name!r} is an async generator, which cannot be resumed safely; "
+            "write `async def around(op, call_next)` or a plain generator"
+        )
+    is_async = inspect.iscoroutinefunction(target)
+    if form == AROUND:
+        form = WRAP if is_async else AROUND
+        if form == AROUND and not inspect.isgeneratorfunction(target):
+            raise ConfigurationError(
+                f"hook {name!r} is used as around but never yields; write a generator with one `yield`, "
+                "or `async def around(op, call_next)`"
+            )
+    elif inspect.isgeneratorfunction(target):
+        raise ConfigurationError(f"hook {name!r} yields, but is not an around hook; use @hooks.around")
+    check_signature(name, function, ("op", "call_next") if form == WRAP else ("op",))
+    observes = form in (AFTER, ERROR, WATCH)
+    priority = hook.priority if hook.priority is not None else OBSERVER_PRIORITY if observes else GATE_PRIORITY
+    if type(priority) is not int or not 0 <= priority <= 1000:
+        raise ConfigurationError(f"hook {name!r}: priority={hook.priority!r}, expected a whole number from 0 to 1000")
+    if given.blocking and is_async:
+        raise ConfigurationError(f"hook {name!r}: blocking=True is for plain functions; an async one needs no thread")
+    closed = hook.fail_mode == "closed" if hook.fail_mode else priority < OPEN_FROM
+    names, models, agents = given.names, given.models, given.agents
+    return Bound(
+        hook=hook,
+        form=form,
+        function=function,
+        kinds=given.kinds,
+        name=name,
+        priority=priority,
+        timeout_ns=given.timeout_ns,
+        closed=closed and form != WATCH,
+        blocking=given.blocking,
+        buffer=given.buffer,
+        slow=given.blocking or is_async,
+        tenant_id=given.tenant_id,
+        when=given.when,
+        plain=form == BEFORE and not given.blocking and not is_async and given.timeout_ns is not None,
+        reads=form == AROUND and _uses_yield(target),
+        selective=bool(given.tenant_id or given.when or any(one is not None for one in (names, models, agents))),
+        names=names,
+        models=models,
+        agents=agents,
+        place=place,
+    )
+
+
+def _uses_yield(function: Any) -> bool:
+    """Whether a generator function does anything with what its ``yield`` gives; true where that is not to be seen."""
+    code = getattr(function, "__code__", None)
+    if code is None:
+        return True
+    names = [one.opname for one in dis.get_instructions(code) if one.opname not in _NO_USE]
+    after = [names[index + 1] for index, name in enumerate(names[:-1]) if name == "YIELD_VALUE"]
+    return set(after) != {"POP_TOP"}
+
+
+_NO_USE = frozenset(("RESUME", "NOP", "CACHE", "EXTENDED_ARG"))

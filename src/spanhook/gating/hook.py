@@ -1,0 +1,184 @@
+"""What authors subclass: ``Hook``.
+
+A ``Hook`` *is* a ``SpanProcessor``: it may be given to ``spanhook.instrument`` or to a provider's
+``add_span_processor``. It knows nothing of how chains run.
+"""
+
+import weakref
+from collections.abc import Callable, Collection, Iterable, Iterator
+from functools import partial
+from typing import Any, Literal, TypedDict, cast
+
+from opentelemetry.context import Context
+from opentelemetry.sdk.trace import ReadableSpan, Span, SpanProcessor
+
+from spanhook.errors import Reject
+from spanhook.model import Operation, copied_error
+
+FailMode = Literal["open", "closed"]
+Seconds = float
+
+UNSET: Any = object()
+"""A timeout that was not given; ``None`` means "no limit"."""
+
+
+def once(value: Any) -> Any:
+    """What an iterator gives, which it does but once; anything else as it is."""
+    return tuple(cast("Iterator[Any]", value)) if isinstance(value, Iterator) else value
+
+
+_raised: dict[int, weakref.ref[Reject]] = {}
+"""Those that hooks have raised and that are still there, by id."""
+
+
+def own(reject: Reject) -> Reject:
+    """A copy of what a hook has raised, for this refusal alone; the original is as if it had not been raised.
+
+    A hook may raise the same one again and again, and in several threads at once. From the second time on nothing is
+    taken over of where it was raised and while what was handled: that may be another thread's.
+    """
+    twin = copied_error(reject)
+    if twin is reject or not isinstance(twin, Reject):
+        return reject
+    known = id(reject)
+    if known in _raised:
+        twin.__traceback__ = twin.__cause__ = twin.__context__ = None
+    else:
+        _raised[known] = weakref.ref(reject, partial(_raised.pop, known))  # of C, as an interrupt in it would be lost
+    reject.__traceback__ = reject.__cause__ = reject.__context__ = None
+    return twin
+
+
+def again(reject: Reject) -> Reject:
+    """The same refusal for another operation, which was raised nowhere yet."""
+    twin = copied_error(reject)
+    if twin is reject or not isinstance(twin, Reject):
+        return reject
+    twin.__traceback__ = twin.__cause__ = twin.__context__ = None
+    return twin
+
+
+class Bridge:
+    """How spans of other instrumentations reach hooks; set by ``spanhook.engine``, which hooks know nothing of."""
+
+    start: Callable[["Hook", Span, Context | None], None] | None = None
+    end: Callable[[ReadableSpan], None] | None = None
+
+
+bridge = Bridge()
+
+
+class Hook(SpanProcessor):
+    """Base class of hooks. Override what you need of ``before``, ``after``, ``on_error`` and ``around``.
+
+    Each may be ``def`` or ``async def`` and serves sync and async operations alike. ``around`` is a generator
+    function with one ``yield``, or ``async def around(self, op, call_next)``.
+
+    Class attributes, or arguments of the decorators on ``Hooks``:
+
+    Attributes:
+        kinds: Kinds of operation it is for, such as ``("tool.execute",)``; ``("*",)`` for all.
+        name: What decisions and metrics call it; the class's or function's name unless given.
+        priority: 0-1000, low first. Unset: 75 for ``before`` and ``around``, 500 for ``after`` and ``on_error``.
+        timeout: Seconds of its own time per call; ``None`` for no limit. Unset: 0.2 (10 for kind ``run``).
+        fail_mode: What its failure means: ``"closed"`` rejects, ``"open"`` goes on. Unset: closed below
+            priority 100, open from there.
+        blocking: Run it in a worker thread, where a timeout can be enforced on blocking code.
+        buffer: Hold back streams until this hook's ``after`` or ``around`` has seen the whole result.
+        names, models, agents: Only operations with one of these tool/agent/model names, models, agents.
+        tenant_id: Only operations of this tenant; empty for all.
+        when: Only operations for which this returns true.
+    """
+
+    kinds: Iterable[str] = ("*",)
+    name: str = ""
+    priority: int | None = None
+    timeout: Seconds | None = UNSET
+    fail_mode: FailMode | None = None
+    blocking: bool = False
+    buffer: bool = False
+    names: Iterable[str] | None = None
+    models: Iterable[str] | None = None
+    agents: Iterable[str] | None = None
+    tenant_id: str = ""
+    when: Callable[[Operation], bool] | None = None
+
+    def __init_subclass__(cls, **kwargs: Any) -> None:
+        """Keep what iterators give: every instance of the class reads its settings."""
+        super().__init_subclass__(**kwargs)
+        for label in ("kinds", "names", "models", "agents"):
+            if isinstance(vars(cls).get(label), Iterator):
+                setattr(cls, label, once(vars(cls)[label]))
+
+    def before(self, op: Operation) -> Any:
+        """Runs before the call.
+
+        Raises:
+            Reject: To refuse the operation. Any other exception is a failure of the hook; see ``fail_mode``.
+        """
+
+    def after(self, op: Operation) -> Any:
+        """Runs after a call that was not refused and did not fail.
+
+        Raises:
+            Reject: To withhold the result. Any other exception is logged and recorded.
+        """
+
+    def on_error(self, op: Operation) -> Any:
+        """Runs after a call that failed, was refused or cancelled. What it raises is logged and recorded."""
+
+    def around(self, op: Operation, *args: Any, **kwargs: Any) -> Any:  # noqa: ARG002 - types allow both forms so
+        """Runs around the call; what stands before its one ``yield`` runs before.
+
+        Raises:
+            Reject: To refuse the operation, or, after the ``yield``, to withhold its result.
+        """
+        return cast("object", (yield))
+
+    def on_start(self, span: Span, parent_context: Context | None = None) -> None:
+        """A span of another instrumentation reaches ``before`` and ``around``; one of spanhook's own is ignored.
+
+        Raises:
+            Reject: The hook refused what the span stands for.
+        """
+        if bridge.start is not None:
+            bridge.start(self, span, parent_context)
+
+    def on_end(self, span: ReadableSpan) -> None:
+        """A span of another instrumentation reaches ``after`` and ``on_error``."""
+        if bridge.end is not None:
+            bridge.end(span)
+
+    def shutdown(self) -> None:
+        """Nothing: a provider that shuts down must not turn gating off."""
+
+    def force_flush(self, timeout_millis: int = 30000) -> bool:  # noqa: ARG002
+        """Nothing to flush."""
+        return True
+
+
+class HookSettings(TypedDict, total=False):
+    """What the decorators on ``Hooks`` take beside the kinds; each is the class attribute of ``Hook`` of that name."""
+
+    name: str
+    priority: int | None
+    timeout: Seconds | None
+    fail_mode: FailMode | None
+    blocking: bool
+    buffer: bool
+    names: Iterable[str] | None
+    models: Iterable[str] | None
+    agents: Iterable[str] | None
+    tenant_id: str
+    when: Callable[[Operation], bool] | None
+
+
+class FunctionHook(Hook):
+    """What a decorator or a subscription makes of a function."""
+
+    def __init__(self, form: str, function: Callable[..., Any], kinds: Collection[str], settings: HookSettings):
+        self.form, self.function, self.kinds = form, function, kinds
+        for setting, value in settings.items():
+            setattr(self, setting, value)
+        if self.name == "":  # an empty set is a mistake that is refused
+            self.name = getattr(function, "__name__", "") or type(function).__name__

@@ -1,0 +1,234 @@
+"""Registering hooks: what authors write on a ``Hooks``. It knows nothing of which hooks are in force."""
+
+import threading
+import time
+import weakref
+from collections.abc import Callable, Iterator
+from types import MethodType
+from typing import Any, Protocol, TypeVar, Unpack, overload
+
+from spanhook.errors import ConfigurationError
+from spanhook.fork import after_fork
+from spanhook.gating._checking import kept, parse_event, wait_limit
+from spanhook.gating.binding import AFTER, AROUND, BEFORE, ERROR, Bound, bindings, check_limit
+from spanhook.gating.hook import UNSET, FunctionHook, Hook, HookSettings
+from spanhook.gating.places import Placed, place
+from spanhook.gating.subscription import Subscription
+from spanhook.model import Operation
+
+F = TypeVar("F", bound=Callable[..., Any])
+H = TypeVar("H", bound=Hook)
+
+lock = threading.RLock()
+"""Held while what is registered, or in force, is being changed."""
+
+
+def _renew() -> None:
+    """A fork may have copied the lock while another thread held it."""
+    global lock
+    lock = threading.RLock()
+
+
+after_fork("hooks", _renew)
+
+
+class Watcher(Protocol):
+    """What is told of changes."""
+
+    def check(self, hooks: "Hooks", bound: list[Bound]) -> None:
+        """Find out whether ``hooks`` may become ``bound``."""
+
+    def rebuild(self) -> None:
+        """Something has changed."""
+
+
+class Hooks:
+    """A registry of hooks. Give it to ``spanhook.instrument`` or name it in ``spanhook run --hooks file.py:hooks``.
+
+    Hooks may be added and removed at any time; a change takes effect with the next operation.
+    """
+
+    def __init__(self, *hooks: Hook) -> None:
+        self._bound: list[Bound] = []
+        self._watchers: weakref.WeakSet[Watcher] = weakref.WeakSet()
+        for hook in hooks:
+            self.add(hook)
+
+    def before(self, *kinds: str, **settings: Unpack[HookSettings]) -> Callable[[F], F]:
+        """Decorate a function ``(op)`` to run before operations of these kinds. Settings: see ``Hook``."""
+        return self._decorator(BEFORE, kinds, settings)
+
+    def around(self, *kinds: str, **settings: Unpack[HookSettings]) -> Callable[[F], F]:
+        """Decorate a generator ``(op)`` or an ``async def (op, call_next)`` to run around operations."""
+        return self._decorator(AROUND, kinds, settings)
+
+    def after(self, *kinds: str, **settings: Unpack[HookSettings]) -> Callable[[F], F]:
+        """Decorate a function ``(op)`` to run after operations that were neither refused nor failed."""
+        return self._decorator(AFTER, kinds, settings)
+
+    def on_error(self, *kinds: str, **settings: Unpack[HookSettings]) -> Callable[[F], F]:
+        """Decorate a function ``(op)`` to run after operations that failed, were refused or cancelled."""
+        return self._decorator(ERROR, kinds, settings)
+
+    @overload
+    def on(
+        self, event: str, function: Callable[[Operation], Any], **settings: Unpack[HookSettings]
+    ) -> Callable[[], None]: ...
+
+    @overload
+    def on(self, event: str, **settings: Unpack[HookSettings]) -> Callable[[F], F]: ...
+
+    def on(self, event: str, function: Any = UNSET, **settings: Unpack[HookSettings]) -> Any:
+        """Subscribe to an event such as ``agent.invoke.post``, all events of a kind, or ``"*"``.
+
+        A handler only watches. It is told on a thread of its own, in the order of events, so no call waits for it;
+        what it raises is logged and counted, and so are events that come faster than it takes them.
+
+        Returns:
+            A function that ends the subscription. Without ``function``, a decorator; ``remove`` ends it then.
+
+        Raises:
+            ConfigurationError: There is no such event, or the handler or one of its settings is unusable.
+        """
+        with Placed():
+            kind, phases = parse_event(event)
+            given = kept(settings)
+
+        def subscribe(function: F) -> F:
+            self._register(Subscription(function, (kind,), phases, given))
+            return function
+
+        if function is UNSET:
+            return subscribe
+        added = Subscription(function, (kind,), phases, given)
+        self._register(added)
+        return lambda: self._remove(added)
+
+    def flush(self, timeout: float | None = 5.0) -> bool:
+        """Wait until subscriptions have been told of everything that has happened so far.
+
+        Args:
+            timeout: Seconds to wait at most, for all of them together; ``None`` for no limit.
+
+        Returns:
+            Whether they had been in time. Called in a handler, it does not wait for that one, and returns false.
+
+        Raises:
+            ConfigurationError: ``timeout`` is no number of seconds.
+        """
+        with Placed():
+            until = time.monotonic() + wait_limit(timeout)
+        waited = [one.hook.flush(until - time.monotonic()) for one in self.bound if isinstance(one.hook, Subscription)]
+        return all(waited)
+
+    def add(self, hook: H) -> H:
+        """Add a ``Hook``; one that is already here is left alone.
+
+        Raises:
+            ConfigurationError: It is no ``Hook``, overrides nothing, or one of its settings is unusable.
+        """
+        with Placed(hook):
+            if not isinstance(hook, Hook):  # pyright: ignore[reportUnnecessaryIsInstance]
+                raise ConfigurationError(f"{hook!r} is no spanhook.Hook; {_instead(hook)}")
+            with lock:
+                if not any(bound.hook is hook for bound in self._bound):
+                    self._register(hook)
+        return hook
+
+    def remove(self, hook: Hook | type[Hook] | Callable[..., Any]) -> bool:
+        """Take a hook out, as often as it is here; one that is not here is fine.
+
+        Args:
+            hook: What was registered: a ``Hook``, a decorated function or method, a subscription's handler; or a
+                class, of which all objects are taken out.
+
+        Returns:
+            Whether there was anything to take out.
+
+        Raises:
+            ConfigurationError: It is nothing that can be registered, such as a hook's name.
+        """
+        with Placed():
+            if not callable(hook) and not isinstance(hook, Hook):  # pyright: ignore[reportUnnecessaryIsInstance]
+                raise ConfigurationError(
+                    f"{hook!r} cannot be removed; give the Hook, its class, or the function that was registered"
+                )
+        return self._remove(hook)
+
+    def _remove(self, hook: Any) -> bool:
+        with lock:
+            out = [one for one in self._bound if _is(one, hook)]
+            inner = hook
+            for _ in range(20):  # it may have been decorated again after it was registered
+                inner = getattr(inner, "__wrapped__", None)
+                if out or inner is None:
+                    break
+                out = [one for one in self._bound if _is(one, inner)]
+            self._bound = [one for one in self._bound if not any(one is gone for gone in out)]
+        self._changed()
+        return bool(out)
+
+    def __iter__(self) -> Iterator[Hook]:
+        return iter(list({id(bound.hook): bound.hook for bound in self._bound}.values()))
+
+    def __len__(self) -> int:
+        return len(list(iter(self)))
+
+    @property
+    def bound(self) -> list[Bound]:
+        """Every function of every hook, in registration order."""
+        return list(self._bound)
+
+    def watch(self, registry: Watcher) -> None:
+        """Tell ``registry`` of every change from now on; it is held weakly."""
+        self._watchers.add(registry)
+
+    def _decorator(self, form: str, kinds: tuple[str, ...], settings: HookSettings) -> Callable[[F], F]:
+        name = "on_error" if form == ERROR else form
+        with Placed():
+            if len(kinds) == 1 and callable(kinds[0]):
+                raise ConfigurationError(
+                    f"{kinds[0]!r}: write the kind in parentheses, such as @hooks.{name}('tool.execute')"
+                )
+            given = kept(settings)
+
+        def decorate(function: F) -> F:
+            self._register(FunctionHook(form, function, kinds or ("*",), given))
+            return function
+
+        return decorate
+
+    def _register(self, hook: Hook) -> None:
+        with Placed(hook), lock:
+            bound = [*self._bound, *bindings(hook, place())]
+            check_limit(bound)
+            for registry in list(self._watchers):
+                registry.check(self, bound)
+            self._bound = bound
+        self._changed()
+
+    def _changed(self) -> None:
+        for registry in list(self._watchers):
+            registry.rebuild()
+
+
+def _instead(given: Any) -> str:
+    if isinstance(given, type) and issubclass(given, Hook):
+        return f"it is a class; add an object of it, such as {given.__name__}()"
+    return "subclass Hook or use a decorator such as @hooks.before"
+
+
+def _is(bound: Bound, hook: Any) -> bool:
+    """Whether this is what was registered: the hook, its class, or its function, which methods are anew each time."""
+    if bound.hook is hook or type(bound.hook) is hook:
+        return True
+    if not isinstance(bound.hook, FunctionHook):
+        return False
+    function = bound.function
+    if isinstance(function, staticmethod):
+        function = function.__func__
+    if isinstance(function, MethodType):
+        return (
+            isinstance(hook, MethodType) and function.__self__ is hook.__self__ and function.__func__ is hook.__func__
+        )
+    return function is hook

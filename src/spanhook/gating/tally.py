@@ -1,0 +1,34 @@
+"""Counting what hooks decide, whether or not anybody reads it."""
+
+from spanhook import semconv
+from spanhook.diagnostics import internal
+from spanhook.gating.binding import Bound
+from spanhook.model import Record, encodable
+from spanhook.semconv import Decision, Phase
+from spanhook.telemetry import counts, telemetry
+
+
+def count_decision(op: Record, bound: Bound, decision: Decision, spent_ns: int, phase: Phase) -> None:
+    """Count a decision of a hook about an operation in this phase, and its time."""
+    try:
+        settings = telemetry.settings
+        vector = counts.decisions.vector(
+            (
+                bound.name,
+                op.kind,
+                phase,
+                decision,
+                settings.mode,
+                op.coverage,
+                bound.closed,
+                encodable(op.identity.tenant_id) if settings.tenant_metrics else "",
+            )
+        )
+        vector[0] += 1
+        vector[1] += spent_ns
+        if bound.slow:
+            instruments = telemetry.live()
+            if instruments is not None:
+                instruments.hook.record(spent_ns / 1e9, {semconv.HOOK: bound.name, semconv.EVENT: f"{op.kind}.{phase}"})
+    except Exception as error:
+        internal.report("accounting", error, lost=1)

@@ -1,0 +1,157 @@
+"""Functions that are wrapped only while somebody asks for it, such as those by which results leave early."""
+
+from collections.abc import Callable, Mapping
+from functools import partial
+from typing import Any, cast
+
+from spanhook.diagnostics import internal
+from spanhook.engine import registry
+from spanhook.gating import Plan
+from spanhook.instrument._points import Make
+from spanhook.instrument._wrapping import Binding, Wrapper
+from spanhook.model import Record, current, current_record, shed
+
+Wanted = Callable[[dict[str, Plan]], bool]
+Around = Callable[[Callable[..., Any], tuple[Any, ...], dict[str, Any]], Any]
+Hold = Callable[[Callable[..., Any], tuple[Any, ...], dict[str, Any]], bool]
+
+
+class OnDemand:
+    """A binding that comes and goes with the hooks and settings it is for.
+
+    Args:
+        wanted: Whether it is to be there.
+        make: Makes the wrapper.
+    """
+
+    def __init__(self, owner: Any, attribute: str, wanted: Wanted, make: Make) -> None:
+        self._owner, self._attribute, self._wanted, self._make = owner, attribute, wanted, make
+        self._binding: Binding | None = None
+
+    def adapt(self) -> None:
+        """Wrap it, or take the wrapper off, as the hooks that are in force now want it."""
+        wanted = self._wanted(registry.plans)
+        if self._binding is None:
+            self._binding = self._standing()  # an interrupt may have come before it was noted
+        if wanted and self._binding is None:
+            self._binding = Binding(self._owner, self._attribute, self._make)
+        elif not wanted:
+            self.restore()
+
+    def _standing(self) -> Binding | None:
+        """The binding whose wrapper stands there, if it is one of ours."""
+        there = cast("Mapping[str, Any]", vars(self._owner))
+        found: Any = there.get(self._attribute)
+        if not issubclass(type(found), Wrapper):
+            return None
+        return found._self_point if found._self_point.is_made_by(self._make) else None
+
+    def restore(self) -> None:
+        """Put back what was there."""
+        binding = self._binding or self._standing()
+        if binding is not None:
+            binding.restore()
+            self._binding = None
+
+
+class Telling:
+    """The binding of an outlet that tells others: its wrapper stays, and holds back while hooks want it.
+
+    Operations under way keep the hooks that they began with, so those count too.
+
+    Args:
+        around: What is called in place of the function wherever there is somebody to be told.
+        load: Gives what holds back, which imports the library; so not before a call is made.
+    """
+
+    def __init__(
+        self, owner: Any, attribute: str, wanted: Wanted, around: Around, load: Callable[[], Hold], *, is_async: bool
+    ) -> None:
+        self._wanted, self._around, self._load, self._is_async = wanted, around, load, is_async
+        self._holding = False
+        self._binding = Binding(owner, attribute, self._make)
+
+    def adapt(self) -> None:
+        """Hold back, or let pass, as the hooks that are in force now want it."""
+        self._holding = self._wanted(registry.plans)
+
+    def restore(self) -> None:
+        """Put back what was there."""
+        self._binding.restore()
+
+    def _make(self, binding: Binding) -> Callable[..., Any]:
+        around, load, is_async = self._around, self._load, self._is_async
+        hold: Hold | None = None
+
+        def wrapper(wrapped: Any, instance: Any, args: Any, kwargs: Any) -> Any:
+            nonlocal hold
+            if not args or not args[0]:
+                return wrapped(*args, **kwargs)
+            if not binding.on:
+                return binding.beyond(wrapped, instance)(*args, **kwargs)
+            if self._holding or _decided_later():
+                try:
+                    hold = hold or load()
+                    held = hold(partial(_tell, around, wrapped), args, kwargs)
+                except Exception as error:
+                    _spill(error)
+                    held = False
+                if held:
+                    return _nothing() if is_async else None
+            try:
+                return around(wrapped, args, kwargs)
+            except BaseException as error:
+                shed(error)
+                raise
+
+        return wrapper
+
+
+def _decided_later() -> bool:
+    """Whether hooks are to see what the call comes to that is under way, whatever hooks are in force by now."""
+    op = current.get()
+    return type(op) is Record and op.plan is not None and bool(op.plan.results)
+
+
+def _tell(around: Around, wrapped: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Any:
+    return around(wrapped, args, kwargs)
+
+
+def held_back(load: Callable[[], Hold], *, is_async: bool) -> Make:
+    """The wrapper of an outlet.
+
+    Args:
+        load: Gives what holds back, which imports the library; so not before a call is made.
+    """
+    hold: Hold | None = None
+
+    def make(binding: Binding) -> Callable[..., Any]:
+        def wrapper(wrapped: Any, instance: Any, args: Any, kwargs: Any) -> Any:
+            nonlocal hold
+            if not binding.on:
+                return binding.beyond(wrapped, instance)(*args, **kwargs)
+            try:
+                hold = hold or load()
+                held = hold(wrapped, args, kwargs)
+            except Exception as error:
+                _spill(error)
+                held = False
+            if not held:
+                return wrapped(*args, **kwargs)
+            return _nothing() if is_async else None
+
+        return wrapper
+
+    return make
+
+
+def _spill(error: Exception) -> None:
+    """What cannot be held back leaves, and it is told that it did."""
+    op = current_record()
+    if op is not None and op.plan is not None and op.plan.buffers:
+        op.spilt = True
+    internal.report("withhold", error)
+
+
+async def _nothing() -> None:
+    """Stands in for a coroutine that is not to run."""

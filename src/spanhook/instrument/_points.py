@@ -1,0 +1,168 @@
+"""What the wrappers of a table's entries do: begin an operation, tell a signal."""
+
+import importlib
+import sys
+from collections.abc import Callable
+from contextlib import suppress
+from typing import Any
+
+from spanhook.diagnostics import internal, log
+from spanhook.engine import acall, acall_for, call, call_for, goes_on, lazy
+from spanhook.errors import UnboundError
+from spanhook.instrument._wrapping import Binding
+from spanhook.model import Adapter, Point, Record, Signal, Within, current, shed
+
+Make = Callable[[Binding], Callable[..., Any]]
+"""Makes the wrapper of a function, given its binding."""
+
+
+def load(path: str) -> Any:
+    """What ``module:name`` names; the module may import the library."""
+    module, _, name = path.partition(":")
+    found = sys.modules.get(module)
+    if found is None or getattr(found.__spec__, "_initializing", True):  # as an import statement tells
+        found = importlib.import_module(module)
+    return getattr(found, name)
+
+
+def _mode(point: Point, adapter: Adapter, sort: str) -> str:
+    """How a function is driven: as it says itself, since subclasses override plain methods by async ones."""
+    return sort if sort == "async" or (sort and adapter.chunks is not None) else point.mode
+
+
+class Operations:
+    """Wrappers of a point that is an operation.
+
+    What describes the point may import more of its library, which may be half imported by then: it is read at once if
+    that can be done, and otherwise once the library is there, or at the first call.
+
+    Args:
+        missing: Called if it cannot be read even then.
+    """
+
+    def __init__(self, point: Point, missing: Callable[[], None]) -> None:
+        self._point, self._missing = point, missing
+        self._make: Make | None = None
+        with suppress(ImportError, AttributeError):
+            self._make = _operation(point)
+
+    def settle(self) -> Make | None:
+        """Read what has not been read; ``None`` if that cannot be done, which is logged."""
+        if self._make is None:
+            try:
+                self._make = _operation(self._point)
+            except Exception as error:
+                log.error(
+                    "spanhook: cannot bind %s; calls that go through it are not gated", self._point, exc_info=error
+                )
+                self._missing()
+        return self._make
+
+    def __call__(self, binding: Binding) -> Callable[..., Any]:
+        if self._make is not None:
+            return self._make(binding)
+        made: Callable[..., Any] | None = None
+
+        def first(wrapped: Any, instance: Any, args: Any, kwargs: Any) -> Any:
+            nonlocal made
+            if made is None:
+                make = self.settle()
+                made = _pass if make is None else make(binding)
+            return made(wrapped, instance, args, kwargs)
+
+        return first
+
+
+def _pass(wrapped: Any, _instance: Any, args: Any, kwargs: Any) -> Any:
+    return wrapped(*args, **kwargs)
+
+
+def _operation(point: Point) -> Make:
+    given = load(point.adapter)
+    choose = load(point.choose) if point.choose else None
+
+    def chosen(instance: Any, args: Any, kwargs: Any) -> Adapter | Within | None:
+        try:
+            return choose(instance, args, kwargs) if choose is not None else given
+        except Exception as error:
+            internal.report("extract.shape", error)
+            return given  # what cannot be told apart is gated all the same
+
+    def make(binding: Binding) -> Callable[..., Any]:
+        mode = _mode(point, given, binding.sort)
+
+        def wrapper(wrapped: Any, instance: Any, args: Any, kwargs: Any) -> Any:
+            try:
+                if not binding.on:
+                    return binding.beyond(wrapped, instance)(*args, **kwargs)
+                adapter = given if choose is None else chosen(instance, args, kwargs)
+                if adapter is None:
+                    return wrapped(*args, **kwargs)
+                if isinstance(adapter, Within):
+                    return (call_for if mode == "sync" else acall_for)(adapter.held, wrapped, args, kwargs)
+                held = current.get()
+                if (
+                    type(held) is Record
+                    and held.instance is instance
+                    and binding.is_super_call(held, adapter)
+                    and goes_on(held, args, kwargs)
+                ):
+                    return wrapped(*args, **kwargs)
+                if mode == "sync":
+                    return call(adapter, wrapped, instance, args, kwargs)
+                if mode == "async":
+                    return acall(adapter, wrapped, instance, args, kwargs)
+                return lazy(adapter, wrapped, instance, args, kwargs, is_async=mode == "astream")
+            except BaseException as error:
+                shed(error)
+                raise
+
+        return wrapper
+
+    return make
+
+
+def told(signal: Signal) -> Make:
+    """The wrapper of a function that is no operation."""
+    return _before(load(signal.before)) if signal.before else _after(load(signal.after))
+
+
+def _before(before: Callable[..., Any]) -> Make:
+    def make(binding: Binding) -> Callable[..., Any]:
+        def wrapper(wrapped: Any, instance: Any, args: Any, kwargs: Any) -> Any:
+            if binding.on:
+                try:
+                    args, kwargs = before(instance, args, kwargs)
+                except Exception as error:
+                    internal.report("signal", error)
+            try:
+                return wrapped(*args, **kwargs)
+            except BaseException as error:
+                shed(error)
+                raise
+
+        return wrapper
+
+    return make
+
+
+def _after(after: Callable[..., Any]) -> Make:
+    def make(binding: Binding) -> Callable[..., Any]:
+        def wrapper(wrapped: Any, instance: Any, args: Any, kwargs: Any) -> Any:
+            try:
+                result = wrapped(*args, **kwargs)
+            except BaseException as error:
+                shed(error)
+                raise
+            if binding.on:
+                try:
+                    after(instance, args, kwargs, result)
+                except UnboundError:
+                    raise
+                except Exception as error:
+                    internal.report("signal", error)
+            return result
+
+        return wrapper
+
+    return make

@@ -1,0 +1,75 @@
+"""Python's ways of having something run in another thread: what a hook has run there is the hook's code too.
+
+A thread is the hook's for good. Of a pool it is only what the hook has submitted: its threads serve others as well,
+whoever made the pool start them.
+"""
+
+import threading
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+from spanhook.concurrency import OwnThread
+from spanhook.instrument.instrumentor import Bindings
+from spanhook.model import Args, InHook, Kwargs, Signal, current
+
+_HERE = "spanhook.instrument._threads"
+_POOLS = "concurrent.futures."
+
+
+def _hook() -> InHook | None:
+    """What marks the running code as a hook's, where it is."""
+    held = current.get()
+    if held is None or isinstance(held, InHook):
+        return held
+    return InHook(held) if held.in_hook else None
+
+
+def thread_starts(thread: threading.Thread, args: Args, kwargs: Kwargs) -> tuple[Args, Kwargs]:
+    """``Thread.start`` is called: with its first step, the thread marks itself."""
+    hook = _hook()
+    if hook is not None and thread.ident is None and not isinstance(thread, OwnThread) and not _of_a_pool(thread):
+        run, given = thread.run, "run" in vars(thread)
+
+        def marked() -> None:
+            if given:
+                thread.run = run
+            else:
+                del thread.run
+            current.set(hook)
+            run()
+
+        thread.run = marked
+    return args, kwargs
+
+
+def _of_a_pool(thread: threading.Thread) -> bool:
+    target = getattr(thread, "_target", None)
+    return any(str(getattr(one, "__module__", "")).startswith(_POOLS) for one in (type(thread), target))
+
+
+def submitted(_instance: Any, args: Args, kwargs: Kwargs) -> tuple[Args, Kwargs]:
+    """Something is to be called in another thread, with what follows it as arguments."""
+    hook = _hook()
+    if hook is None or not args:
+        return args, kwargs
+    return (partial(_call, hook, args[0]), *args[1:]), kwargs
+
+
+def _call(hook: InHook, function: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Any:
+    before = current.get()
+    current.set(hook)
+    try:
+        return function(*args, **kwargs)
+    finally:
+        current.set(before)
+
+
+threads = Bindings(
+    (
+        Signal(module="threading", name="Thread.start", before=f"{_HERE}:thread_starts"),
+        Signal(module="concurrent.futures.thread", name="ThreadPoolExecutor.submit", before=f"{_HERE}:submitted"),
+        Signal(module="_thread", name="start_new_thread", before=f"{_HERE}:submitted"),
+    )
+)
+"""Bound as long as spanhook is instrumented, beside the libraries."""

@@ -1,0 +1,251 @@
+"""Replacing one function by a wrapper, and taking it off again. Knows nothing of what a wrapped call does."""
+
+import copy
+import functools
+import inspect
+import weakref
+from collections.abc import Callable, Mapping
+from inspect import CO_ASYNC_GENERATOR, CO_COROUTINE, CO_GENERATOR, CO_ITERABLE_COROUTINE
+from types import FunctionType
+from typing import TYPE_CHECKING, Any, cast
+
+import wrapt
+
+from spanhook.instrument._redirect import Reached, copy_of, redirect, release
+from spanhook.model import Adapter, Record
+
+if TYPE_CHECKING:
+    BoundFunctionWrapper, FunctionWrapper = wrapt.BoundFunctionWrapper[..., Any], wrapt.FunctionWrapper[..., Any]
+else:
+    BoundFunctionWrapper, FunctionWrapper = wrapt.BoundFunctionWrapper, wrapt.FunctionWrapper  # wrapt 1 takes no types
+
+
+class BoundWrapper(BoundFunctionWrapper):
+    """A method, which is copied and pickled as methods are: by its instance, or class, and its name."""
+
+    def __copy__(self) -> Any:
+        return self
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Any:
+        instance, name = self._self_found()
+        return getattr(instance if isinstance(instance, type) else copy.deepcopy(instance, memo), name)
+
+    def __reduce__(self) -> Any:
+        return getattr, self._self_found()
+
+    def __reduce_ex__(self, protocol: Any) -> Any:
+        return self.__reduce__()
+
+    def _self_found(self) -> tuple[Any, str]:
+        owner, name = self._self_parent._self_point.place
+        return getattr(self.__wrapped__, "__self__", owner), name
+
+
+class Wrapper(FunctionWrapper):
+    """A function, which is copied and pickled as functions are: by its name."""
+
+    __bound_function_wrapper__ = BoundWrapper
+
+    def __init__(self, wrapped: Any, wrapper: Any, point: "Binding") -> None:
+        super().__init__(wrapped, wrapper)
+        self._self_point = point
+
+    def __copy__(self) -> Any:
+        return self
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Any:
+        return self
+
+    def __reduce__(self) -> Any:
+        return self.__qualname__
+
+    def __reduce_ex__(self, protocol: Any) -> Any:
+        return self.__reduce__()
+
+
+class BoundApart(BoundWrapper):
+    """A static or class method, which is not told what it was called on; what reads the call is."""
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        on = self._self_instance
+        instance = getattr(self.__wrapped__, "__self__", None) if on is None else on
+        wrapper: Any = self._self_wrapper
+        return wrapper(self.__wrapped__, instance, args, kwargs)
+
+
+class WrapperApart(Wrapper):
+    """A static or class method."""
+
+    __bound_function_wrapper__ = BoundApart
+
+
+class Binding:
+    """One function replaced by its wrapper, until ``restore``.
+
+    It is the wrapper's, and refers to that weakly: both go with the class, or when something else takes their place.
+    """
+
+    def __init__(
+        self,
+        owner: Any,
+        attribute: str,
+        make: Callable[["Binding"], Callable[..., Any]],
+        *,
+        plain: bool = False,
+    ) -> None:
+        self.on = True
+        self._owner, self._attribute, self._make = owner, attribute, make
+        self._own = attribute in vars(owner)
+        self._original = self._found()
+        self._function = function_of(self._original)
+        inner: Any = _copied(self._original)
+        kind = WrapperApart if type(inner) in (staticmethod, classmethod) else Wrapper
+        wrapper: Any = _as_method(inner, make(self)) if plain else kind(inner, make(self), self)
+        self._wrapper: weakref.ref[Any] = weakref.ref(wrapper)
+        if self._function is not None:
+            redirect(self._function, self, keep=self._is_kept_alone())
+        setattr(owner, attribute, wrapper)
+
+    def _found(self) -> Any:
+        if not isinstance(self._owner, type):
+            return getattr(self._owner, self._attribute)
+        if not self._own:
+            return static(self._owner, self._attribute)
+        found = vars(self._owner)[self._attribute]
+        while issubclass(type(found), Wrapper) and found._self_point.is_copied_to(self):
+            found = found._self_point._original
+        return found
+
+    def _is_kept_alone(self) -> bool:
+        """Whether who keeps the function keeps nothing that leads to its class: a static method that was made with it.
+
+        One that was only put there may outlive any number of classes, and would have them all stay.
+        """
+        if not self._own or not isinstance(self._original, staticmethod) or self._function is None:
+            return False
+        return self._function.__qualname__ == f"{self._owner.__qualname__}.{self._attribute}"
+
+    def is_copied_to(self, other: "Binding") -> bool:
+        """Whether ``other``'s class was made of the attributes of this one's, as dataclasses with slots are."""
+        return self._make is other._make and self._owner is not other._owner
+
+    def is_made_by(self, make: Callable[["Binding"], Callable[..., Any]]) -> bool:
+        """Whether it is in force, and its wrapper what ``make`` has made."""
+        return self.on and self._make == make
+
+    @property
+    def place(self) -> tuple[Any, str]:
+        """Where it is: class or module, and name."""
+        return self._owner, self._attribute
+
+    @property
+    def sort(self) -> str:
+        """``"async"``, ``"stream"`` or ``"astream"`` if the function itself says what a call gives, else empty."""
+        function = function_of(self._original)
+        if function is None:
+            return ""
+        flags = function.__code__.co_flags
+        if flags & (CO_COROUTINE | CO_ITERABLE_COROUTINE):
+            return "async"
+        if function.__dict__ and inspect.iscoroutinefunction(function):
+            return "async"  # it was marked as one
+        if flags & CO_ASYNC_GENERATOR:
+            return "astream"
+        return "stream" if flags & CO_GENERATOR else ""
+
+    def reached(self, args: tuple[Any, ...]) -> Reached | None:
+        """What a call of the function itself is to call; ``None`` for those of a mixin on others' classes."""
+        wrapper, owner = self._wrapper(), self._owner
+        if wrapper is None:
+            return None
+        if not isinstance(owner, type):
+            return wrapper, args
+        if not self._own and not (args and isinstance(args[0], owner)):
+            return None
+        if isinstance(self._original, staticmethod):
+            return wrapper.__get__(None, owner), args
+        if isinstance(self._original, classmethod):
+            return wrapper.__get__(None, args[0]), args[1:]
+        return wrapper.__get__(args[0], type(args[0])), args[1:]
+
+    def beyond(self, wrapped: Callable[..., Any], instance: Any) -> Callable[..., Any]:
+        """What a wrapper that was taken off leads to: the function that was there, whose code may lead to a new one."""
+        if self._function is None or self._is_within_another():
+            return wrapped
+        if not isinstance(self._owner, type):
+            return self._function
+        if isinstance(instance, type):
+            return self._original.__get__(None, instance)
+        return self._original.__get__(instance, self._owner if instance is None else type(instance))
+
+    def _is_within_another(self) -> bool:
+        there = cast("Mapping[str, Any]", vars(self._owner))
+        found: Any = there.get(self._attribute)
+        mine = self._wrapper()
+        while issubclass(type(found), Wrapper) and found is not mine:
+            found = found._self_point._original
+        return found is mine
+
+    def is_super_call(self, op: Record, adapter: Adapter) -> bool:
+        """Whether a method that was overridden is called from within the overriding one, whose operation ``op`` is."""
+        if op.adapter is not adapter or not op.called or op.ended:
+            return False
+        for cls in type(op.instance).__mro__:
+            if self._attribute in vars(cls):
+                return cls is not self._owner
+        return False
+
+    def restore(self) -> None:
+        """Put the very object back that was there; where somebody wrapped ours since, it stays and passes through."""
+        self.on = False
+        if self._function is not None:
+            release(self._function, self)
+        wrapper = self._wrapper()
+        there = cast("Mapping[str, Any]", vars(self._owner))
+        if wrapper is None or there.get(self._attribute) is not wrapper:
+            return
+        original = self._original
+        while issubclass(type(original), Wrapper) and not original._self_point.on:
+            original = original._self_point._original  # another engine's, which was taken off before this one
+        if self._own:
+            setattr(self._owner, self._attribute, original)
+        else:
+            delattr(self._owner, self._attribute)
+
+
+def static(cls: type, attribute: str) -> Any:
+    """An attribute as it stands in the class that has it, without what a descriptor would make of it."""
+    for one in cls.__mro__:
+        if attribute in one.__dict__:
+            return one.__dict__[attribute]
+    return None
+
+
+def function_of(found: Any) -> FunctionType | None:
+    """The function that is called by what stands in a class or module, if it is one."""
+    while issubclass(type(found), Wrapper):
+        found = found._self_point._original
+    if type(found) in (staticmethod, classmethod):
+        found = found.__func__
+    return found if type(found) is FunctionType else None
+
+
+def _copied(found: Any) -> Any:
+    if type(found) is FunctionType:
+        return copy_of(found)
+    if type(found) in (staticmethod, classmethod) and type(found.__func__) is FunctionType:
+        return type(found)(copy_of(found.__func__))
+    return found
+
+
+def _as_method(inner: Any, wrapper: Callable[..., Any]) -> Callable[..., Any]:
+    """A plain function in place of a ``wrapt.FunctionWrapper``, for methods that are pushed on an ``ExitStack``.
+
+    That takes whatever has ``__exit__`` for a context manager, and wrapt's proxies have.
+    """
+
+    @functools.wraps(inner)
+    def method(self: Any, *args: Any, **kwargs: Any) -> Any:
+        return wrapper(functools.partial(inner, self), self, args, kwargs)
+
+    return method

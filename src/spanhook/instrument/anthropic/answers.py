@@ -1,0 +1,125 @@
+"""What comes back from Anthropic: usage, and streams, whose events are added up or, for a hook's answer, made."""
+
+import json
+from collections.abc import Iterator
+from typing import Any
+
+from spanhook.instrument.stainless import (
+    Event,
+    Payload,
+    Sdk,
+    bounded,
+    counted,
+    cut_short,
+    decoded,
+    fields_of,
+    index_of,
+    list_of,
+    plain,
+    responses,
+)
+from spanhook.model import Args, Attributes, Kwargs, Usage
+
+SDK = Sdk("anthropic")
+_USAGE = {
+    "input_tokens": "input_tokens",
+    "output_tokens": "output_tokens",
+    "cache_read_tokens": "cache_read_input_tokens",
+    "cache_write_tokens": "cache_creation_input_tokens",
+    "reasoning_tokens": "output_tokens_details.thinking_tokens",
+}
+_DELTAS = {"text": "text_delta", "thinking": "thinking_delta", "signature": "signature_delta"}
+_EMPTY = {"text": "", "thinking": "", "signature": "", "input": {}}
+
+
+def _usage_of(reported: Any) -> Usage | None:
+    """Usage in the conventions' terms: what was read from and written to the cache is part of the input."""
+    used = counted(reported, _USAGE)
+    if used is None:
+        return None
+    used.input_tokens += used.cache_read_tokens + used.cache_write_tokens
+    for one in list_of(fields_of(reported).get("iterations")):
+        more = _usage_of(one) if fields_of(one).get("type") == "compaction" else None
+        if more is not None:  # it is in none of the other counts
+            used.add(more)
+    return bounded(used)
+
+
+response_of = responses(SDK, _usage_of, "stop_reason")
+
+
+def message_events(_args: Args, _kwargs: Kwargs, message: Payload) -> Iterator[Event]:
+    """The events that a stream of this message would have sent."""
+
+    def event(kind: str, **data: Any) -> Event:
+        return kind, {"type": kind, **data}
+
+    yield event("message_start", message={**message, "content": [], "stop_reason": None, "stop_sequence": None})
+    for index, block in enumerate(message["content"]):
+        begun = {key: _EMPTY.get(key, value) for key, value in block.items()}
+        yield event("content_block_start", index=index, content_block=begun)
+        deltas = [{"type": kind, name: block[name]} for name, kind in _DELTAS.items() if block.get(name)]
+        if "input" in block:
+            deltas.append({"type": "input_json_delta", "partial_json": json.dumps(block["input"])})
+        for delta in deltas:
+            yield event("content_block_delta", index=index, delta=delta)
+        yield event("content_block_stop", index=index)
+    ending = {name: message.get(name) for name in ("stop_reason", "stop_sequence")}
+    yield event("message_delta", delta=ending, usage=message["usage"])
+    yield event("message_stop")
+
+
+class MessageChunks:
+    """Counts the characters of a stream until its end tells what was used; keeps the blocks only if ``keep``."""
+
+    def __init__(self, _instance: Any, args: Args, kwargs: Kwargs) -> None:
+        self.keep = self.complete = self._counted = False
+        self._args, self._kwargs, self._characters = args, kwargs, 0
+        self._message: Any = None
+        self._told: dict[str, Any] = {}
+        self._usage: dict[str, Any] = {}
+        self._blocks: dict[int, dict[str, Any]] = {}
+
+    def add(self, chunk: Any) -> bool:
+        told = fields_of(chunk)
+        kind = told.get("type")
+        if kind == "content_block_delta":
+            self._grow(index_of(told), told.get("delta"))
+        elif kind == "content_block_start" and self.keep:
+            self._blocks[index_of(told)] = plain(told["content_block"])
+        elif kind == "message_start":
+            self._message = told.get("message")
+            self._hear(self._message, fields_of(self._message).get("usage"))
+        elif kind == "message_delta":
+            self._hear(told.get("delta"), told.get("usage"))
+            self._counted = told.get("usage") is not None
+        self.complete = kind == "message_stop"
+        return True
+
+    def _hear(self, said: Any, usage: Any) -> None:
+        """Counts are sums so far, and what is not told has not changed."""
+        self._told.update(fields_of(said))
+        self._usage.update((name, value) for name, value in fields_of(usage).items() if value is not None)
+
+    def _grow(self, index: int, delta: Any) -> None:
+        for name in (*_DELTAS, "partial_json"):
+            more = fields_of(delta).get(name)
+            if isinstance(more, str):
+                self._characters += len(more) if name != "signature" else 0
+                if self.keep:
+                    block = self._blocks.setdefault(index, {"type": "text"})
+                    block[name] = (block.get(name) or "") + more
+
+    def response(self) -> tuple[Attributes, Usage | None]:
+        attributes, used = response_of({**self._told, "usage": self._usage})
+        return attributes, used if self._counted else cut_short(used, self._args, self._kwargs, self._characters)
+
+    def result(self) -> Any:
+        from anthropic.types import Message
+
+        blocks = [dict(block) for _, block in sorted(self._blocks.items())]
+        for block in blocks:
+            if "partial_json" in block:
+                block["input"] = decoded(block.pop("partial_json"))
+        kind = type(self._message) if isinstance(self._message, SDK.model) else Message
+        return SDK.construct(type_=kind, value={**self._told, "usage": self._usage, "content": blocks})

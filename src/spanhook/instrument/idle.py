@@ -1,0 +1,44 @@
+"""Hooks for kinds of operation that nothing here makes: they do not run, and that is said once."""
+
+from collections.abc import Callable, Collection, Iterable
+
+from spanhook.diagnostics import log
+from spanhook.engine import FOREIGN_KINDS
+from spanhook.gating import Bound, where
+from spanhook.instrument.declarations import INSTRUMENTORS
+from spanhook.instrument.instrumentor import Instrumentor
+from spanhook.instrument.instrumentors import instrumentor_of
+from spanhook.model import made
+
+_said: set[tuple[str, str, str]] = set()
+
+
+def telling(active: Collection[Instrumentor]) -> Callable[[Iterable[Bound]], None]:
+    """What is to be told of all hooks in force, now and as they change, while these libraries are bound."""
+
+    def tell(bound: Iterable[Bound]) -> None:
+        made_here = made.union(*(library.kinds for library in active))
+        for one in bound:
+            for kind in sorted(one.kinds - made_here - {"*"}):
+                known = one.name, one.place, kind
+                if known not in _said and (why := _why(kind, active)):
+                    _said.add(known)
+                    place = where(one.hook, one.place)
+                    log.warning("spanhook: hook %r is for %s, which %s (%s)", one.name, kind, why, place)
+
+    return tell
+
+
+def _why(kind: str, active: Collection[Instrumentor]) -> str:
+    """Why nothing makes operations of a kind; empty where that is meant: ``only=()`` binds nothing."""
+    makers = [library for library in map(instrumentor_of, INSTRUMENTORS) if kind in library.kinds]
+    if makers:
+        if not active and all(one.version for one in makers):
+            return ""
+        libraries = " or ".join(
+            f"{one.library}, which is {'left out by `only`' if one.version else 'not installed'}" for one in makers
+        )
+        return f"comes from {libraries}: nothing else makes one but spans of other instrumentations"
+    if kind in FOREIGN_KINDS:
+        return "nothing makes but spans of other instrumentations"
+    return "no library makes: it runs for operations of your own code alone"

@@ -1,0 +1,232 @@
+"""Wrapping the points of a library, and taking every wrapper off again.
+
+Knows how to find and replace functions; what a wrapped call does is up to ``calls`` and ``handover``.
+"""
+
+import importlib
+import sys
+from collections.abc import Callable, Collection, Iterator
+from functools import partial
+from importlib import metadata
+from types import ModuleType
+from typing import Any
+
+import wrapt
+from opentelemetry.instrumentation.instrumentor import BaseInstrumentor
+
+from spanhook.diagnostics import log
+from spanhook.engine import registry
+from spanhook.gating import Control, controls
+from spanhook.instrument._family import Family
+from spanhook.instrument._outlets import OnDemand, Telling, held_back
+from spanhook.instrument._points import Operations, load, told
+from spanhook.instrument._versions import requirement, version
+from spanhook.instrument._wrapping import Binding
+from spanhook.instrument.declarations import INSTRUMENTORS, Declaration
+from spanhook.model import Outlet, Point, Signal
+from spanhook.semconv import Kind
+
+BOUND, WAITING, MISSING = "bound", "waiting", "missing"
+"""States of a point: wrapped; its module is not imported yet; not there in this version."""
+
+
+Entry = Point | Signal | Outlet
+Made = Binding | Family | OnDemand | Telling
+
+
+class Bindings:
+    """A table of points, signals and outlets, bound as their modules are imported.
+
+    Attributes:
+        states: State of each point by its name.
+    """
+
+    def __init__(self, table: Collection[Entry]) -> None:
+        self._table = table
+        self._made: list[Made] = []
+        self._operations: list[Operations] = []
+        self._on = False
+        self.states: dict[str, str] = {}
+
+    def bind(self) -> None:
+        """Bind what is imported, and the rest as it gets imported; nothing the second time."""
+        if self._on:
+            return
+        self._on = True
+        registry.changed.append(self._adapt)
+        by_module: dict[str, list[Entry]] = {}
+        for entry in self._table:
+            by_module.setdefault(entry.module, []).append(entry)
+            self.states[str(entry)] = WAITING
+        for name, entries in by_module.items():
+            module = sys.modules.get(name)
+            if module is not None:
+                self._bind_module(module, entries)
+            else:
+                wrapt.register_post_import_hook(self._later(entries), name)
+
+    def _later(self, entries: list[Entry]) -> Callable[[ModuleType], None]:
+        def imported(module: ModuleType) -> None:
+            if self._on and self.states.get(str(entries[0])) == WAITING:
+                self._bind_module(module, entries)
+
+        return imported
+
+    def _bind_module(self, module: ModuleType, entries: list[Entry]) -> None:
+        families: list[Family] = []
+        try:
+            for entry in entries:
+                made = self._bind_entry(module, entry)
+                if isinstance(made, Family):
+                    families.append(made)
+        finally:
+            Family.spread(families)
+        if any(isinstance(made, OnDemand | Telling) for made in self._made):
+            registry.tell()
+
+    def _bind_entry(self, module: ModuleType, entry: Entry) -> Made | None:
+        owner: Any = module
+        *path, attribute = entry.name.split(".")
+        for part in path:
+            owner = getattr(owner, part, None)
+        if owner is None or not hasattr(owner, attribute):
+            self.states[str(entry)] = MISSING
+            if not entry.optional:
+                log.warning("spanhook: %s is not there; calls that go through it are not gated", entry)
+            return None
+        try:
+            bind = self._binder(entry)
+        except Exception as error:
+            self.states[str(entry)] = MISSING
+            log.error("spanhook: cannot bind %s; calls that go through it are not gated", entry, exc_info=error)
+            return None
+        made = bind(owner, attribute)
+        self._made.append(made)
+        self.states[str(entry)] = BOUND
+        return made
+
+    def _binder(self, entry: Entry) -> Callable[[Any, str], Made]:
+        """What binds an entry, given its owner and its name there."""
+        if isinstance(entry, Outlet):
+            wanted, hold, is_async = load(entry.wanted), partial(load, entry.hold), entry.is_async
+            if entry.around:
+                around = load(entry.around)
+                return lambda owner, name: Telling(owner, name, wanted, around, hold, is_async=is_async)
+            return lambda owner, name: OnDemand(owner, name, wanted, held_back(hold, is_async=is_async))
+        if isinstance(entry, Signal):
+            tells = told(entry)
+            return lambda owner, name: Binding(owner, name, tells, plain=isinstance(owner, type))
+        make = Operations(entry, partial(self.states.__setitem__, str(entry), MISSING))
+        self._operations.append(make)
+        if entry.wanted:
+            wanted = load(entry.wanted)
+            return lambda owner, name: OnDemand(owner, name, wanted, make)
+        if entry.overrides:
+            return lambda owner, name: Family(owner, name, make, entry.outside)
+        return lambda owner, name: Binding(owner, name, make)
+
+    def settle(self) -> None:
+        """Read what could not be read while the library was being imported; what cannot be is missing."""
+        for operations in self._operations:
+            operations.settle()
+
+    def _adapt(self) -> None:
+        """Hooks or settings have changed: what is on demand is there if it is wanted now."""
+        for made in self._made:
+            if isinstance(made, OnDemand | Telling):
+                made.adapt()
+
+    def unbound(self) -> Iterator[str]:
+        """Overriding methods that are not bound, as ``module.Class.method``."""
+        for made in self._made:
+            if isinstance(made, Family):
+                yield from made.unbound()
+
+    def restore(self) -> None:
+        """Take every wrapper off, the last one first."""
+        self._on = False
+        if self._adapt in registry.changed:
+            registry.changed.remove(self._adapt)
+        for made in reversed(self._made):
+            made.restore()
+        self._made, self._operations = [], []
+        self.states = {}
+
+
+class Instrumentor(BaseInstrumentor):
+    """The table of points of one library.
+
+    Attributes:
+        library: The name that it is declared by, where it says of itself what others must know.
+        table: The points.
+        kinds: The kinds of operation that come of them.
+        control: Which of its exceptions are no errors; it may be asked before the library is imported.
+    """
+
+    library: str = ""
+    table: Collection[Entry] = ()
+    kinds: frozenset[Kind] = frozenset()
+    control: Control | None = None
+
+    def __init__(self) -> None:
+        if not hasattr(self, "bindings"):  # BaseInstrumentor hands out one instance per class
+            super().__init__()
+            self.bindings = Bindings(self.table)
+
+    @property
+    def declared(self) -> Declaration:
+        """What the library says of itself."""
+        return INSTRUMENTORS[self.library]
+
+    @property
+    def requirement(self) -> str:
+        """The distribution and its supported versions, as in a requirements file."""
+        return self.declared.requirement
+
+    def instrumentation_dependencies(self) -> Collection[str]:
+        return (self.requirement,)
+
+    def _instrument(self, **_kwargs: Any) -> None:
+        if self.control is not None:
+            controls.append(self.control)
+        self.bindings.bind()
+
+    def _uninstrument(self, **_kwargs: Any) -> None:
+        self.bindings.restore()
+        if self.control is not None and self.control in controls:
+            controls.remove(self.control)
+
+    @property
+    def version(self) -> str:
+        """The installed version, or empty."""
+        try:
+            return version(requirement(self.requirement).name)
+        except metadata.PackageNotFoundError:
+            return ""
+
+    @property
+    def supported(self) -> bool:
+        """Whether the installed version is one that is tested."""
+        return requirement(self.requirement).specifier.contains(self.version or "0", prereleases=True)
+
+    @property
+    def states(self) -> dict[str, str]:
+        """State of each point: ``bound``, ``waiting`` for its module to be imported, or ``missing``."""
+        return self.bindings.states
+
+    def required_states(self) -> list[tuple[str, str]]:
+        """States of the points that every supported version has."""
+        return [(str(entry), self.states.get(str(entry), MISSING)) for entry in self.table if not entry.optional]
+
+    def unbound(self) -> list[str]:
+        """Methods of classes below the points that are not gated, as ``module.Class.method``."""
+        return sorted(self.bindings.unbound())
+
+    def load(self) -> None:
+        """Import the modules of the points, so that what can be bound is."""
+        for module in dict.fromkeys(entry.module for entry in self.table):
+            try:
+                importlib.import_module(module)
+            except ImportError as error:
+                log.debug("spanhook: %s: %s", module, error)
+        self.bindings.settle()

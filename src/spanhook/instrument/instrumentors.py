@@ -1,0 +1,44 @@
+"""Finding the libraries that spanhook binds, by the names users give them, and their instrumentors."""
+
+import importlib
+from collections.abc import Iterable, Iterator
+
+from spanhook.errors import ConfigurationError
+from spanhook.instrument.declarations import INSTRUMENTORS
+from spanhook.instrument.instrumentor import Instrumentor
+
+
+def meant(name: str) -> str:
+    """The library that users mean by ``name``; that name itself where they mean none."""
+    name = name.strip()
+    return next((one.library for one in INSTRUMENTORS.values() if name in one.names), name)
+
+
+def names(given: Iterable[str]) -> list[str]:
+    """The libraries meant by ``given``.
+
+    Raises:
+        ConfigurationError: There is no instrumentor for one of them.
+    """
+    found: list[str] = []
+    for name in [given] if isinstance(given, str) else given:
+        known = meant(name)
+        if known not in INSTRUMENTORS:
+            raise ConfigurationError(f"unknown library {name!r}; spanhook binds {', '.join(INSTRUMENTORS)}")
+        found.append(known)
+    return found
+
+
+def instrumentor_of(name: str) -> Instrumentor:
+    """The instrumentor of one library; the library itself is not imported."""
+    module, _, attribute = INSTRUMENTORS[name].instrumentor.partition(":")
+    return getattr(importlib.import_module(module), attribute)()
+
+
+def installed(only: Iterable[str] | None = None) -> Iterator[Instrumentor]:
+    """Instrumentors of the libraries that are installed, or of those among ``only``."""
+    wanted = names(only) if only is not None else list(INSTRUMENTORS)
+    for name in wanted:
+        found = instrumentor_of(name)
+        if found.version:
+            yield found

@@ -1,0 +1,32 @@
+"""Models of which the address tells the name: Azure's deployments."""
+
+import re
+from typing import Any
+
+from spanhook.instrument.stainless import options_of
+from spanhook.model import Args, Kwargs
+
+
+def with_model(instance: Any, args: Args, kwargs: Kwargs, body: dict[str, Any], model: str) -> None:
+    """Have the body ask for another model.
+
+    Raises:
+        ValueError: The address names the model, as that of Azure's deployments does, and the body is not asked.
+    """
+    url = options_of(args, kwargs).url
+    base = "" if "://" in url or _leaves_deployment(instance, url) else str(getattr(instance, "_base_url", ""))
+    found = _DEPLOYMENT.search(url) or _DEPLOYMENT.search(base)
+    if found is not None and found[1] != model:
+        raise ValueError(f"the address always asks for its deployment, {found[1]!r}; model= would not arrive")
+    body["model"] = model
+
+
+def _leaves_deployment(instance: Any, url: str) -> bool:
+    """Whether Azure's client sends a request past the deployment in its own address."""
+    # Not at the top: it imports the client, and this module is loaded while that is being imported.
+    from openai.lib.azure import _deployments_endpoints
+
+    return getattr(instance, "_azure_deployment", None) is not None and url not in _deployments_endpoints
+
+
+_DEPLOYMENT = re.compile(r"/deployments/([^/?#]+)")

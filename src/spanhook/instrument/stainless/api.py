@@ -1,0 +1,70 @@
+"""What all APIs have in common on the way back: answers of hooks, streams, bodies read later."""
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from typing import Any
+
+from spanhook.instrument.stainless.body import BodyChunks
+from spanhook.instrument.stainless.delivery import Event, Payload, as_bytes, as_chunks, deliver, encode
+from spanhook.instrument.stainless.options import is_raw, is_streamed, options_of
+from spanhook.instrument.stainless.sdk import Sdk
+from spanhook.model import Args, Attributes, Body, Chunks, Kwargs, Usage
+
+
+@dataclass(frozen=True, kw_only=True)
+class Api:
+    """How one API answers.
+
+    Attributes:
+        sdk: The package whose client asks.
+        payload: The JSON for what a hook answered with, given the request's arguments.
+        events: The same as a stream of events.
+        last: The data of the event that ends a stream, if it has one.
+        response: End attributes and usage of a result.
+        chunks: Makes the adder for a stream.
+    """
+
+    sdk: Sdk
+    payload: Callable[[Args, Kwargs, Any], Payload]
+    events: Callable[[Args, Kwargs, Payload], Iterable[Event]]
+    response: Callable[[Any], tuple[Attributes, Usage | None]]
+    chunks: Callable[[Any, Args, Kwargs], Chunks]
+    last: str = ""
+
+    def answer(self, instance: Any, args: Args, kwargs: Kwargs, value: Any) -> Any:
+        """What the caller would have been returned."""
+        cast_to = args[0] if args else kwargs["cast_to"]
+        plain = not is_streamed(kwargs) and not is_raw(args, kwargs)
+        if plain and type(value) is cast_to and not callable(options_of(args, kwargs).post_parser):
+            return value
+        payload = self._payload(args, kwargs, value)
+        return deliver(self.sdk, instance, args, kwargs, payload, self.events(args, kwargs, payload), self.last)
+
+    def answer_chunks(self, _instance: Any, args: Args, kwargs: Kwargs, value: Any) -> Iterable[Any]:
+        """What the caller's stream would have yielded."""
+        return as_chunks(self.sdk, args, kwargs, self.events(args, kwargs, self._payload(args, kwargs, value)))
+
+    def body(self, instance: Any, args: Args, kwargs: Kwargs, result: Any) -> Body | None:
+        """The unread body of a raw response; ``None`` for a stream."""
+        if not isinstance(result, self.sdk.raw):
+            return None
+        response: Any = result.http_response  # pyright: ignore[reportAttributeAccessIssue]
+        encoding = response.headers.get("content-encoding", "")
+        streamed = is_streamed(kwargs)
+
+        def put(stream: Any) -> None:
+            response.stream = stream
+
+        def answer(value: Any) -> Iterable[bytes]:
+            payload = self._payload(args, kwargs, value)
+            events = self.events(args, kwargs, payload) if streamed else [("", payload)]
+            return encode(as_bytes(events, self.last, framed=streamed), encoding)
+
+        reader = None if streamed else self.response
+        chunks = BodyChunks(self.sdk, response, args[0], self.chunks(instance, args, kwargs), reader)
+        return Body(response.stream, put, chunks, answer)
+
+    def _payload(self, args: Args, kwargs: Kwargs, value: Any) -> Payload:
+        if isinstance(value, self.sdk.raw):  # one that an earlier call returned
+            value = self.sdk.result_of(value)
+        return self.payload(args, kwargs, value)

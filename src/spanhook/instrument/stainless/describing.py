@@ -1,0 +1,43 @@
+"""Start attributes that every provider's requests have."""
+
+from typing import Any
+
+from spanhook import semconv
+from spanhook.instrument.stainless.options import Body, is_streamed
+from spanhook.instrument.stainless.servers import Server
+from spanhook.model import Attributes, Kwargs
+
+_NUMBERS = (
+    ("temperature", semconv.GEN_AI_REQUEST_TEMPERATURE),
+    ("top_p", semconv.GEN_AI_REQUEST_TOP_P),
+    ("top_k", semconv.GEN_AI_REQUEST_TOP_K),
+    ("frequency_penalty", semconv.GEN_AI_REQUEST_FREQUENCY_PENALTY),
+    ("presence_penalty", semconv.GEN_AI_REQUEST_PRESENCE_PENALTY),
+    ("seed", semconv.GEN_AI_REQUEST_SEED),
+)
+_LIMITS = ("max_completion_tokens", "max_tokens", "max_output_tokens")
+
+
+def described(server: Server, model: Any, kwargs: Kwargs, body: Body) -> Attributes:
+    """Provider, server, model and parameters of a request with this JSON."""
+    provider, address, port = server
+    attributes: Attributes = {semconv.GEN_AI_PROVIDER_NAME: provider}
+    if address:
+        attributes[semconv.SERVER_ADDRESS], attributes[semconv.SERVER_PORT] = address, port
+    if isinstance(model, str):
+        attributes[semconv.GEN_AI_REQUEST_MODEL] = model
+    if is_streamed(kwargs):
+        attributes[semconv.GEN_AI_REQUEST_STREAM] = True
+    for name, key in _NUMBERS:
+        value = body.get(name)
+        if isinstance(value, int | float):
+            attributes[key] = value
+    for name in _LIMITS:
+        value = body.get(name)
+        if isinstance(value, int):
+            attributes[semconv.GEN_AI_REQUEST_MAX_TOKENS] = value
+            break
+    stop = body.get("stop") or body.get("stop_sequences")
+    if stop:
+        attributes[semconv.GEN_AI_REQUEST_STOP_SEQUENCES] = (stop,) if isinstance(stop, str) else tuple(stop)
+    return attributes

@@ -1,0 +1,62 @@
+"""Which call is which: by the end of its path, in all the forms that clients write it and servers understand it."""
+
+from collections.abc import Callable, Iterable, Mapping
+from functools import lru_cache
+from typing import Any
+from urllib.parse import unquote
+
+from spanhook.instrument.stainless.options import options_of
+from spanhook.model import Adapter, Args, Kwargs
+
+
+class Paths:
+    """The paths that an API knows.
+
+    Args:
+        known: Ends of paths, in which a star stands for an id.
+    """
+
+    def __init__(self, known: Iterable[str]) -> None:
+        self._endings = tuple(sorted((tuple(path[1:].split("/")) for path in known), key=len, reverse=True))
+        self.ending = lru_cache(1000)(self._ending)
+        """The one of the known paths that an address ends in, or empty."""
+
+    def _ending(self, url: str) -> str:
+        """Servers take a path percent-encoded, in upper case, with doubled slashes and with dots for the same, some of
+        them, so all of them are.
+        """
+        segments: list[str] = []
+        path = url.partition("#")[0].partition("?")[0]
+        for _ in range(3):
+            path = unquote(path)
+        for said in path.replace("\\", "/").lower().split("/"):
+            segment = said.partition(";")[0].partition("?")[0].partition("#")[0].strip()
+            if segment == "..":
+                del segments[-1:]
+            elif segment and segment != ".":
+                segments.append(segment)
+        for known in self._endings:  # the longest first
+            last = segments[-len(known) :]
+            if len(last) == len(known) and all(one in ("*", there) for one, there in zip(known, last, strict=True)):
+                return f"/{'/'.join(known)}"
+        return ""
+
+    def of(self, client: Any, url: str) -> str:
+        """The one that ``client`` is asked for; what is missing in front may stand in its own address."""
+        return self.ending(url) or self.ending(whole(client, url))
+
+
+def chooser(adapters: Mapping[str, Adapter]) -> Callable[[Any, Args, Kwargs], Adapter | None]:
+    """What tells the adapter of a request by the end of its path; ``None`` for one that asks no model for anything."""
+    paths = Paths(adapters)
+
+    def choose(instance: Any, args: Args, kwargs: Kwargs) -> Adapter | None:
+        options = options_of(args, kwargs)
+        return adapters.get(paths.of(instance, options.url)) if options.method.lower() == "post" else None
+
+    return choose
+
+
+def whole(client: Any, url: str) -> str:
+    """The path as it is sent: behind the client's own, unless it is an absolute address."""
+    return url if "://" in url else f"{client._base_url.path}/{url}"

@@ -1,0 +1,73 @@
+"""Who is behind a client: provider, server address and port, by its class and base URL."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from spanhook.instrument.addresses import address_of
+
+#: Providers in the conventions' terms by the end of the host's name.
+_HOSTS = (
+    ("openai.azure.com", "azure.ai.openai"),
+    ("services.ai.azure.com", "azure.ai.openai"),
+    ("cognitiveservices.azure.com", "azure.ai.openai"),
+    ("models.ai.azure.com", "azure.ai.inference"),
+    ("inference.ai.azure.com", "azure.ai.inference"),
+    ("deepseek.com", "deepseek"),
+    ("groq.com", "groq"),
+    ("x.ai", "x_ai"),
+    ("mistral.ai", "mistral_ai"),
+    ("perplexity.ai", "perplexity"),
+    ("generativelanguage.googleapis.com", "gcp.gemini"),
+    ("aiplatform.googleapis.com", "gcp.vertex_ai"),
+    ("anthropic.com", "anthropic"),
+    ("cohere.com", "cohere"),
+    ("cohere.ai", "cohere"),
+    ("ml.cloud.ibm.com", "ibm.watsonx.ai"),
+)
+_BEDROCK = (".amazonaws.com", ".api.aws")
+_MAX_KEPT = 1000
+
+Server = tuple[str, str, int]
+"""Provider, address and port; no address and port 0 where the URL tells none."""
+
+
+class Servers:
+    """The servers that the clients of one package ask.
+
+    Args:
+        default: The provider of hosts that tell none: whoever else speaks the protocol.
+        classes: Of clients of one provider, whatever their URL, by name; they need not be imported.
+    """
+
+    def __init__(self, default: str, classes: Mapping[str, str]) -> None:
+        self._default, self._classes = default, classes
+        self._known: dict[int, tuple[type, Any, Server]] = {}
+        """By the id of a base URL, which is kept so that no other gets that id. To write a URL out takes far longer."""
+
+    def server_of(self, client: Any, url: str) -> Server:
+        """The server that ``client`` asks for ``url``: its own, unless the URL is an absolute one."""
+        if url[:4].lower() == "http":
+            return self._look_at(url, client)
+        base = client._base_url
+        known = self._known.get(id(base))
+        if known is not None and known[1] is base and known[0] is type(client):
+            return known[2]
+        if len(self._known) >= _MAX_KEPT:
+            self._known.clear()
+        found = self._look_at(str(base), client)
+        self._known[id(base)] = type(client), base, found
+        return found
+
+    def _look_at(self, url: str, client: Any) -> Server:
+        host, port = address_of(url)
+        known = (self._classes.get(one.__name__) for one in type(client).__mro__)
+        return next(filter(None, known), "") or self._provider(host), host, port
+
+    def _provider(self, host: str) -> str:
+        for ending, provider in _HOSTS:
+            # a region may stand in front of a name with a hyphen, as in `europe-west4-aiplatform.googleapis.com`
+            if host == ending or host.endswith((f".{ending}", f"-{ending}")):
+                return provider
+        if "bedrock" in host and host.endswith(_BEDROCK):
+            return "aws.bedrock"
+        return self._default

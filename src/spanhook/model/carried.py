@@ -1,0 +1,55 @@
+"""What a request carries, by which a call is known again: the last text of each prompt."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from spanhook.diagnostics import internal
+from spanhook.model.adapter import Adapter, Args, Kwargs
+from spanhook.model.record import Record
+
+Carried = list[str | None]
+"""What a request carries: the last text of each prompt, or ``None`` where there is none, as of an image alone."""
+
+
+def carried_by(adapter: Adapter, instance: Any, args: Args, kwargs: Kwargs) -> Carried:
+    """What a request carries; ``[None]``, which is hardly that of another, where it cannot be read."""
+    if adapter.carries is None:
+        return [None]
+    try:
+        return adapter.carries(instance, args, kwargs)
+    except Exception as error:
+        internal.report("extract.carries", error)
+        return [None]
+
+
+def note_gated(op: Record) -> None:
+    """Note what the gates are asked about: callbacks of the application's may change it in place after them."""
+    adapter, instance = op.adapter, op.instance
+    if adapter.carries is not None and (adapter.goes_on is None or adapter.goes_on(instance)):
+        try:
+            op.gated = adapter.carries(instance, op.args, op.kwargs)
+        except Exception as error:
+            internal.report("extract.carries", error)
+            op.gated = [None]
+
+
+def gated_by(op: Record) -> Carried:
+    """What the gates of an operation were asked about."""
+    return op.gated if op.gated is not None else carried_by(op.adapter, op.instance, op.args, op.kwargs)
+
+
+def text_of(content: Any) -> str | None:
+    """The text of a message's content, whether that is text or a list of parts; ``None`` where it has none."""
+    if isinstance(content, str):
+        return content or None
+    parts = content
+    if not isinstance(content, Sequence):
+        return None
+    texts: list[str] = []
+    for part in parts:
+        text = fields = part
+        if isinstance(part, dict):
+            text = fields.get("text")
+        if isinstance(text, str):
+            texts.append(text)
+    return "".join(texts) or None

@@ -1,0 +1,246 @@
+"""Copies of what hooks read, so that nothing a hook does to it in place reaches anybody else.
+
+Plain data is copied, and what a library's adapter has said how to copy. Everything else (clients, data frames, injected
+runtimes, the application's own classes) is handed on as it is.
+"""
+
+import copy
+from collections import deque
+from collections.abc import Callable, Iterable
+from contextlib import suppress
+from types import MappingProxyType, MemberDescriptorType
+from typing import Any, TypeVar
+
+T = TypeVar("T")
+Copier = Callable[[Any], Any]
+
+class_of: Callable[[Any], type[Any]] = type
+"""The class of an object: ``type``, for the type checker."""
+
+_set: Callable[[Any, Any, Any], None] = dict[Any, Any].__setitem__
+_ATOMS: frozenset[type] = frozenset((str, int, float, bool, type(None), bytes, complex))
+_MANY = 32
+"""From here on it pays to look at all the items of a list at once, such as the numbers of an embedding."""
+
+
+def copied(value: T) -> T:
+    """A copy of ``value``, as deep as it is made of plain data and of what adapters know.
+
+    Raises:
+        RecursionError: It is nested deeper than the interpreter's stack.
+    """
+    try:
+        return _copied(value)
+    except RecursionError:
+        return _Cyclic().copied(value)
+
+
+def _copied(value: Any) -> Any:
+    kind = class_of(value)
+    if kind in _ATOMS:
+        return value
+    if kind is dict:
+        # The copy is gone through, since another thread may be changing the original.
+        twin = value.copy()
+        for key, one in twin.items():
+            if type(one) not in _ATOMS:
+                twin[key] = _copied(one)
+        return twin
+    if kind is list:
+        twin = value.copy()
+        if len(twin) > _MANY and _ATOMS.issuperset(map(type, twin)):
+            return twin
+        for index, one in enumerate(twin):
+            if type(one) not in _ATOMS:
+                twin[index] = _copied(one)
+        return twin
+    copier = _copier(kind)
+    return value if copier is None else copier(value)
+
+
+def _copier(kind: type) -> Copier | None:
+    known = _COPIERS
+    for cls in kind.__mro__:
+        if cls in known:
+            return known[cls]
+    return None
+
+
+def copies(*kinds: type) -> Callable[[Copier], Copier]:
+    """Decorate the function that copies instances of these classes and of their subclasses."""
+
+    def add(copier: Copier) -> Copier:
+        for kind in kinds:
+            _COPIERS[kind] = copier
+        return copier
+
+    return add
+
+
+def alike(copy: Any, original: Any) -> bool:
+    """Whether a copy is still what it was made of."""
+    try:
+        if class_of(copy).__eq__ is object.__eq__:
+            return copy is original or bool(copy.__dict__ == original.__dict__)
+        return bool(copy == original)
+    except Exception:
+        return False  # a class that cannot be compared
+
+
+def held(value: T) -> T:
+    """The same with lists and dicts of its own, three deep, and whatever is in them as it is.
+
+    For what is to be read later, by when its owner may have added to it or taken from it.
+    """
+    return _held(value, 3) if type(value) in _CONTAINERS else value
+
+
+def _held(value: Any, depth: int) -> Any:
+    kind = class_of(value)
+    if kind is tuple:
+        if _CONTAINERS.isdisjoint(map(type, value)):
+            return value
+        return tuple(_held(one, depth) if type(one) in _CONTAINERS else one for one in value)
+    twin = value.copy()
+    if depth > 1:
+        for key, one in twin.items() if kind is dict else enumerate(twin):
+            if type(one) in _CONTAINERS:
+                twin[key] = _held(one, depth - 1)
+    return twin
+
+
+def copied_model(model: Any) -> Any:
+    """A copy of a pydantic model: its fields, extra and private attributes copied, nothing validated."""
+    twin: Any = _new(class_of(model))
+    fields = model.__dict__.copy()
+    for name, one in fields.items():
+        if type(one) not in _ATOMS:
+            fields[name] = _copied(one)
+    extra, private = model.__pydantic_extra__, model.__pydantic_private__
+    _put(twin, "__dict__", fields)
+    _put(twin, "__pydantic_fields_set__", model.__pydantic_fields_set__.copy())
+    _put(twin, "__pydantic_extra__", extra and _copied(extra))
+    _put(twin, "__pydantic_private__", private and private.copy())
+    return twin
+
+
+_new: Callable[[type[Any]], Any] = object.__new__
+_put: Callable[[Any, str, Any], None] = object.__setattr__
+
+
+def copied_dataclass(instance: Any) -> Any:
+    """A copy of a dataclass's instance, frozen or not, with its fields copied."""
+    twin = copy.copy(instance)
+    for name in instance.__dataclass_fields__:
+        if hasattr(instance, name):
+            object.__setattr__(twin, name, _copied(getattr(instance, name)))
+    return twin
+
+
+def copied_error(error: BaseException) -> BaseException:
+    """A copy of an exception with the same class, arguments, attributes, traceback and causes.
+
+    One whose class cannot be copied faithfully is returned itself, as is everything that is no ``Exception``.
+    """
+    if not isinstance(error, Exception):
+        return error
+    for make in (_remade, copy.copy):
+        try:
+            twin = make(error)
+            same = type(twin) is type(error) and str(twin) == str(error) and repr(twin) == repr(error)
+        except Exception:  # noqa: S112 - the class is somebody else's; whatever it raises, the next way is tried
+            continue
+        if same:
+            twin.__traceback__ = error.__traceback__
+            twin.__cause__, twin.__context__ = error.__cause__, error.__context__
+            twin.__suppress_context__ = error.__suppress_context__
+            return twin
+    return error
+
+
+def _remade(error: Exception) -> Exception:
+    """A copy made past ``__init__``, whose arguments are not to be known."""
+    twin = type(error).__new__(type(error), *error.args)
+    twin.args = error.args
+    twin.__dict__.update(_copied(error.__dict__))
+    for cls in type(error).__mro__:
+        for name, member in vars(cls).items():
+            if type(member) is MemberDescriptorType and not hasattr(Exception, name):
+                with suppress(AttributeError):  # of a slot that is empty, or cannot be written
+                    setattr(twin, name, getattr(error, name))
+    return twin
+
+
+# ----------------------------------------------------------------------------------------------- containers
+
+
+def _copied_dict(value: dict[Any, Any]) -> dict[Any, Any]:
+    """A subclass of dict, with whatever else its instances have."""
+    twin = copy.copy(value)
+    for key, one in list(value.items()):
+        _set(twin, key, _copied(one))
+    return twin
+
+
+def _copied_list(value: Any) -> Any:
+    twin = copy.copy(value)
+    for index, one in enumerate(list(value)):
+        twin[index] = _copied(one)
+    return twin
+
+
+def _copied_tuple(value: tuple[Any, ...]) -> tuple[Any, ...]:
+    changed = [_copied(one) for one in value]
+    if all(new is old for new, old in zip(changed, value, strict=True)):
+        return value
+    if type(value) is tuple:
+        return tuple(changed)
+    make: Callable[[Iterable[Any]], Any] | None = getattr(value, "_make", None)
+    return value if make is None else make(changed)
+
+
+def _copied_view(value: "MappingProxyType[Any, Any]") -> "MappingProxyType[Any, Any]":
+    return MappingProxyType(_copied(dict(value)))
+
+
+_COPIERS: dict[type, Copier] = {
+    dict: _copied_dict,
+    list: _copied_list,
+    deque: _copied_list,
+    tuple: _copied_tuple,
+    set: copy.copy,
+    bytearray: bytearray,
+    MappingProxyType: _copied_view,
+}
+
+
+_CONTAINERS: frozenset[type] = frozenset((dict, list, tuple))
+
+
+class _Cyclic:
+    """Copies what contains itself, or is nested very deeply: slower, since it remembers what it has copied."""
+
+    def __init__(self) -> None:
+        self._known: dict[int, Any] = {}
+
+    def copied(self, value: Any) -> Any:
+        kind = class_of(value)
+        if kind not in (dict, list):
+            return value if kind in _ATOMS else self._opaque(value)
+        known = self._known.get(id(value))
+        if known is not None:
+            return known
+        if kind is dict:
+            into: Any = {}
+            self._known[id(value)] = into
+            for key, one in value.copy().items():
+                into[key] = self.copied(one)
+        else:
+            into = []
+            self._known[id(value)] = into
+            into.extend(self.copied(one) for one in list(value))
+        return into
+
+    def _opaque(self, value: Any) -> Any:
+        copier = _copier(class_of(value))
+        return value if copier is None else copier(value)

@@ -1,0 +1,31 @@
+"""What one hook did to one operation, kept for whoever asks."""
+
+from dataclasses import dataclass, field
+
+from spanhook import semconv
+from spanhook.model._clock import clock
+
+
+@dataclass(frozen=True, slots=True)
+class DecisionRecord:
+    """What one hook did to one operation.
+
+    Attributes:
+        hook: The hook's name.
+        event: Kind and phase, such as ``tool.execute.pre``.
+        decision: ``reject``, ``modify``, ``replace``, ``pause``, ``error``, ``timeout``, ``skipped`` or ``too_late``.
+        reason: The hook's own words, or what went wrong.
+        duration_ns: The hook's own time in nanoseconds, without what it called next.
+        fail_mode: ``open`` or ``closed``: what a failure of this hook means.
+        status_code: The HTTP status of a rejection, else 0.
+        time_ns: When, in nanoseconds since the epoch.
+    """
+
+    hook: str
+    event: str
+    decision: semconv.Decision
+    reason: str = ""
+    duration_ns: int = 0
+    fail_mode: str = "open"
+    status_code: int = 0
+    time_ns: int = field(default_factory=lambda: clock.wall())  # noqa: PLW0108 - which tests may exchange

@@ -1,0 +1,72 @@
+"""Values that can be exported: OTLP has strings of UTF-8, without lone surrogates, and integers of 64 bits.
+
+One that it has not costs its whole batch.
+"""
+
+import re
+from collections.abc import MutableMapping
+from typing import Any
+
+from spanhook.model.copying import class_of
+
+_STRINGS = frozenset((str,))
+_LEAST, _MOST = -(2**63), 2**63 - 1
+_SURROGATES = re.compile("[\ud800-\udfff]")
+
+
+def encodable(text: str) -> str:
+    """The text with a replacement character for each surrogate."""
+    return text if text.isascii() else _SURROGATES.sub("\ufffd", text)
+
+
+def make_encodable(attributes: MutableMapping[str, Any]) -> bool:
+    """Replace, in place, the strings and integers among attribute values that cannot be exported.
+
+    Returns:
+        Whether every value is of a sort that the SDK takes as it is.
+    """
+    taken = True
+    for name, value in attributes.items():
+        kind = class_of(value)
+        if kind is str:
+            if not value.isascii():
+                attributes[name] = encodable(value)
+        elif kind is int:
+            if not _LEAST <= value <= _MOST:
+                attributes[name] = _in_range(value)
+        elif kind is tuple and _STRINGS.issuperset(map(type, value)):
+            if not "".join(value).isascii():
+                attributes[name] = tuple(map(encodable, value))
+        elif kind is not float and kind is not bool:
+            several: Any = value
+            attributes[name] = tuple(map(_encodable, several)) if isinstance(value, tuple | list) else _encodable(value)
+            taken = False
+    return taken
+
+
+def _encodable(value: Any) -> Any:
+    """A value of any sort, as far as it can be exported."""
+    if isinstance(value, str):
+        return encodable(value)
+    if isinstance(value, int) and not isinstance(value, bool):
+        return _in_range(value)
+    return value
+
+
+def _in_range(number: int) -> int:
+    """The nearest integer that there is."""
+    return max(_LEAST, min(number, _MOST))
+
+
+def encodable_body(value: Any) -> Any:
+    """The body of a log record with every string and integer in it encodable."""
+    kind = class_of(value)
+    if kind is str:
+        return encodable(value)
+    if kind is int:
+        return _in_range(value)
+    if kind is dict:
+        return {encodable(str(name)): encodable_body(one) for name, one in value.items()}
+    if kind is list:
+        return [encodable_body(one) for one in value]
+    return value

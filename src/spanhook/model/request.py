@@ -1,0 +1,126 @@
+"""A call's request and result in common terms, and what a hook wants to be different."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from spanhook.model.copying import copied
+
+Message = dict[str, Any]
+"""One message as the conventions write it: ``{"role": ..., "parts": [{"type": "text", "content": ...}, ...]}``."""
+
+
+class Request:
+    """A call's request in terms that do not depend on the library.
+
+    Attributes:
+        messages: Chat messages in the conventions' role/parts form; those of all prompts of a batch, in order.
+        system: System instructions given apart from the messages.
+        tools: Names of the tools offered to the model.
+        arguments: A tool's arguments by name.
+        model: The model asked for.
+    """
+
+    __slots__ = ("_inputs", "_lent", "_tool_definitions", "arguments", "messages", "model", "system", "tools")
+
+    def __init__(
+        self,
+        messages: list[Message] | None = None,
+        system: str = "",
+        tools: list[str] | None = None,
+        arguments: dict[str, Any] | None = None,
+        inputs: Any = None,
+        model: str = "",
+        tool_definitions: Any = (),
+    ) -> None:
+        self.messages = messages if messages is not None else []
+        self.system = system
+        self.tools = tools if tools is not None else []
+        self.arguments = arguments if arguments is not None else {}
+        self.model = model
+        self._inputs, self._tool_definitions = inputs, tool_definitions
+        self._lent = {"inputs", "tool_definitions"}
+
+    @property
+    def inputs(self) -> Any:
+        """What an agent, step, retriever, embedding or store call was given, as the library has it."""
+        return self._own("inputs", "_inputs")
+
+    @inputs.setter
+    def inputs(self, value: Any) -> None:
+        self._inputs = value
+        self._lent.discard("inputs")
+
+    @property
+    def tool_definitions(self) -> list[Any]:
+        """The tools offered to the model, with description and parameters, as the library has them."""
+        return list(self._own("tool_definitions", "_tool_definitions"))
+
+    def _own(self, name: str, slot: str) -> Any:
+        """What the library has is copied when it is first looked at, since most hooks never do."""
+        if name in self._lent:
+            setattr(self, slot, copied(getattr(self, slot)))
+            self._lent.discard(name)
+        return getattr(self, slot)
+
+    def own(self) -> "Request":
+        """The same with copies of what adapters took from the call, for a reader who may change them in place."""
+        self.messages = copied(self.messages)
+        self.arguments = copied(self.arguments)
+        return self
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Request) and self._key() == other._key()
+
+    def _key(self) -> tuple[Any, ...]:
+        return self.messages, self.system, self.tools, self.arguments, self._inputs, self.model, self._tool_definitions
+
+    __hash__ = None  # pyright: ignore[reportAssignmentType]
+
+    def __repr__(self) -> str:
+        names = ("messages", "system", "tools", "arguments", "inputs", "model")
+        said = ((name, getattr(self, name)) for name in names)
+        return f"Request({', '.join(f'{name}={value!r}' for name, value in said if value)})"
+
+
+_TEXTS = {"text": "content", "tool_call_response": "response"}
+
+
+@dataclass(frozen=True, slots=True)
+class Response:
+    """A result in terms that do not depend on the library.
+
+    Attributes:
+        messages: Output messages in role/parts form, one per choice.
+        finish_reasons: Why the model stopped, one per choice.
+        value: What a tool returned before the framework made a message of it; ``None`` where that is not to be known.
+    """
+
+    messages: Sequence[Message]
+    finish_reasons: tuple[str, ...] = ()
+    value: Any = None
+
+    @property
+    def text(self) -> str:
+        """The text of all messages joined, which is what a model said or a tool returned."""
+        return "".join(
+            str(part.get(_TEXTS[part["type"]], ""))
+            for message in self.messages
+            for part in message.get("parts", ())
+            if part.get("type") in _TEXTS
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """What a hook asked to be different; ``None`` leaves a part as it is."""
+
+    messages: Sequence[Message] | Sequence[Sequence[Message]] | None = None
+    system: str | None = None
+    arguments: Mapping[str, Any] | None = None
+    inputs: Any = None
+    model: str | None = None
+
+    def fields(self) -> tuple[str, ...]:
+        """Names of the parts that are to change, in a fixed order."""
+        return tuple(name for name in self.__slots__ if getattr(self, name) is not None)

@@ -1,0 +1,31 @@
+"""Spans, metrics, events and cost of one ended operation. It knows no hooks."""
+
+from spanhook.telemetry._report import mark, report
+from spanhook.telemetry.accounting import account
+from spanhook.telemetry.counters import Key, Vector
+from spanhook.telemetry.metrics import BUCKETS, COST, SCOPE, UNPRICED, Label, Snapshot, counts
+from spanhook.telemetry.otel_context import get_context, set_context
+from spanhook.telemetry.pipeline import telemetry
+from spanhook.telemetry.pricing import prices
+from spanhook.telemetry.spans import context_with, quiet
+
+__all__ = [
+    "BUCKETS",
+    "COST",
+    "SCOPE",
+    "UNPRICED",
+    "Key",
+    "Label",
+    "Snapshot",
+    "Vector",
+    "account",
+    "context_with",
+    "counts",
+    "get_context",
+    "mark",
+    "prices",
+    "quiet",
+    "report",
+    "set_context",
+    "telemetry",
+]

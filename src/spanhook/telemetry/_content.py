@@ -1,0 +1,52 @@
+"""Message content, where the user asked for it: as JSON on spans, structured in log events.
+
+With content off nothing here is called.
+"""
+
+import json
+from typing import Any
+
+from spanhook import semconv
+from spanhook.diagnostics import internal
+from spanhook.model import Record, Response, encodable
+
+
+def captured(op: Record) -> dict[str, Any]:
+    """The content of an operation by attribute name, structured. What cannot be read is left out and counted."""
+    found: dict[str, Any] = {}
+    try:
+        request = op.request()
+        if op.kind == "tool.execute":
+            if request.arguments:
+                found[semconv.GEN_AI_TOOL_CALL_ARGUMENTS] = request.arguments
+            if op.error is None and op.result is not None:
+                found[semconv.GEN_AI_TOOL_CALL_RESULT] = _response(op).text or str(op.result)
+        elif op.kind == "retrieval.query":
+            found[semconv.GEN_AI_RETRIEVAL_QUERY_TEXT] = str(request.inputs)
+        else:
+            if request.system:
+                found[semconv.GEN_AI_SYSTEM_INSTRUCTIONS] = [{"type": "text", "content": request.system}]
+            if request.messages:
+                found[semconv.GEN_AI_INPUT_MESSAGES] = request.messages
+            if op.error is None and (messages := _response(op).messages):
+                found[semconv.GEN_AI_OUTPUT_MESSAGES] = list(messages)
+    except Exception as error:
+        internal.report("extract.content", error, lost=1)
+    return found
+
+
+def _response(op: Record) -> Response:
+    return Response(op.adapter.output(op.result) if op.result is not None else ())
+
+
+def as_text(found: dict[str, Any]) -> dict[str, Any]:
+    """The same as span attributes, which cannot be structured: strings as they are, all else as JSON."""
+    return {
+        key: encodable(value if isinstance(value, str) else json.dumps(value, default=str))
+        for key, value in found.items()
+    }
+
+
+def as_body(found: dict[str, Any]) -> dict[str, Any]:
+    """The same with nothing but what a log record can hold."""
+    return json.loads(encodable(json.dumps(found, default=str, ensure_ascii=False)))

@@ -1,0 +1,83 @@
+"""Whose an operation is, what it used and what was decided, under the names of the conventions and our own.
+
+Spans and log events both say it with these; they differ in what they leave out.
+"""
+
+from typing import Any
+
+from spanhook import semconv
+from spanhook.model import DecisionRecord, Identity, Usage, disclosed
+
+
+def whose(attributes: dict[str, Any], identity: Identity) -> None:
+    """Whose it is, as far as that is known."""
+    if identity.session_id:
+        attributes[semconv.SESSION_ID] = attributes[semconv.GEN_AI_CONVERSATION_ID] = identity.session_id
+    if identity.user_id:
+        attributes[semconv.USER_ID] = identity.user_id
+    if identity.tenant_id:
+        attributes[semconv.TENANT_ID] = identity.tenant_id
+
+
+def used_itself(attributes: dict[str, Any], used: Usage, *, generates: bool) -> None:
+    """A model call's own usage, under the conventions' names.
+
+    Args:
+        generates: Whether it is of a sort that gives tokens.
+    """
+    attributes[semconv.GEN_AI_USAGE_INPUT_TOKENS] = used.input_tokens
+    if generates:
+        attributes[semconv.GEN_AI_USAGE_OUTPUT_TOKENS] = used.output_tokens
+    if used.cache_read_tokens:
+        attributes[semconv.GEN_AI_USAGE_CACHE_READ_INPUT_TOKENS] = used.cache_read_tokens
+    if used.cache_write_tokens:
+        attributes[semconv.GEN_AI_USAGE_CACHE_WRITE_INPUT_TOKENS] = used.cache_write_tokens
+    if used.reasoning_tokens:
+        attributes[semconv.GEN_AI_USAGE_REASONING_OUTPUT_TOKENS] = used.reasoning_tokens
+    _exact(attributes, used)
+
+
+def used_inside(attributes: dict[str, Any], used: Usage, *, zeros: bool) -> None:
+    """What everything inside used, under names of ours, so that sums over spans do not count twice.
+
+    Args:
+        zeros: Whether sorts of tokens are named of which there were none.
+    """
+    attributes[semconv.USAGE_INPUT_TOKENS] = used.input_tokens
+    attributes[semconv.USAGE_OUTPUT_TOKENS] = used.output_tokens
+    if used.cache_read_tokens or zeros:
+        attributes[semconv.USAGE_CACHE_READ_TOKENS] = used.cache_read_tokens
+    if used.cache_write_tokens or zeros:
+        attributes[semconv.USAGE_CACHE_WRITE_TOKENS] = used.cache_write_tokens
+    if used.reasoning_tokens or zeros:
+        attributes[semconv.USAGE_REASONING_TOKENS] = used.reasoning_tokens
+    if used.unpriced_tokens or zeros:
+        attributes[semconv.USAGE_UNPRICED_TOKENS] = used.unpriced_tokens
+    attributes[semconv.LLM_CALLS] = used.llm_calls
+    attributes[semconv.TOOL_CALLS] = used.tool_calls
+    _exact(attributes, used)
+
+
+def _exact(attributes: dict[str, Any], used: Usage) -> None:
+    """How far usage can be trusted, and what it cost."""
+    if used.estimated:
+        attributes[semconv.USAGE_ESTIMATED] = True
+    if used.uncounted:
+        attributes[semconv.USAGE_UNCOUNTED] = used.uncounted
+    if used.cost_nano is not None:
+        attributes[semconv.COST_USD] = used.cost_usd
+
+
+def decided(decision: DecisionRecord, in_full: bool) -> dict[str, Any]:
+    """What a decision is, wherever it is told of."""
+    attributes: dict[str, Any] = {
+        semconv.HOOK: decision.hook,
+        semconv.EVENT: decision.event,
+        semconv.DECISION: decision.decision,
+        semconv.DECISION_REASON: disclosed(decision.reason, in_full),
+        semconv.FAIL_MODE: decision.fail_mode,
+        semconv.HOOK_DURATION: decision.duration_ns / 1e9,
+    }
+    if decision.status_code:
+        attributes[semconv.STATUS_CODE] = decision.status_code
+    return attributes

@@ -1,0 +1,84 @@
+"""What a model call used itself, where its transport tells it, or where it has called other models, which are counted.
+
+A model that calls others may report its own usage, theirs, or the sum of all, so what its transport told comes first.
+"""
+
+from collections.abc import Iterable
+from typing import Any
+
+from spanhook import semconv
+from spanhook.diagnostics import internal
+from spanhook.model import Record, Usage, make_encodable
+
+
+def nest(op: Record) -> None:
+    """Note a model call that has ended with the one around it, however far, of which it is a part."""
+    around = op.parent
+    while around is not None and around.in_hook == op.in_hook:
+        if around.kind == "llm.call":
+            nested = around.__dict__.setdefault("nested", [])
+            if not op.resumed or op not in nested:
+                nested.append(op)
+            return
+        around = around.parent
+
+
+def settle(op: Record) -> None:
+    """Work out ``own_usage``; ``routed`` says that the operation has only handed on what others answered."""
+    nested = op.__dict__.pop("nested", None) or ()  # as if there never had been any: some may end later still
+    told = _transported(op)
+    if not nested:
+        op.own_usage = told if op.own_usage is None else op.own_usage
+    elif told is not None and not told.estimated:
+        op.own_usage = told
+    elif _is_theirs(op, nested):
+        op.own_usage = told
+        op.routed = not op.transported
+
+
+def _transported(op: Record) -> Usage | None:
+    """What the transport told, in results and in streams, or else in spans of somebody else's."""
+    used, op.transport_usage = op.transport_usage, None
+    for chunks in op.tapped or ():
+        try:
+            attributes, streamed = chunks.response()
+        except Exception as error:
+            internal.report("extract.response", error, lost=1)
+            continue
+        if not make_encodable(attributes):
+            op.odd = True
+        op.end_attributes = {**attributes, **(op.end_attributes or {})}
+        if streamed is not None:
+            used = used or Usage()
+            used.add(streamed)
+    op.tapped = None
+    if used is None and op.span_usage:
+        used = next(iter(op.span_usage.values()))  # others tell of the same call
+    return used
+
+
+def _is_theirs(op: Record, nested: Iterable[Record]) -> bool:
+    """Whether what ``op`` reports is what the calls inside of it have."""
+    used = op.own_usage
+    if used is None:
+        return True
+    marks = _marks(op)
+    if any(not marks.isdisjoint(_marks(one)) for one in nested):
+        return True
+    theirs = Usage()
+    for one in nested:
+        theirs.add(one.usage)
+    alike = theirs.input_tokens == used.input_tokens and theirs.output_tokens == used.output_tokens
+    is_summed = op.adapter.model_layer or op.foreign  # what a client tells comes from its server
+    return alike and is_summed and not op.transported
+
+
+def _marks(op: Record) -> set[Any]:
+    """Ids of the result, as the library and the provider give them."""
+    mark = op.mark
+    if mark is None and op.adapter.mark is not None:
+        try:
+            mark = op.adapter.mark(op.result)
+        except Exception as error:
+            internal.report("extract.mark", error)
+    return {mark, (op.end_attributes or {}).get(semconv.GEN_AI_RESPONSE_ID)} - {None}

@@ -1,0 +1,100 @@
+"""Counting what operations use, whether or not anybody reads it."""
+
+from spanhook import semconv
+from spanhook.diagnostics import internal
+from spanhook.model import Leaves, Record, Usage, encodable
+from spanhook.telemetry._own_usage import nest, settle
+from spanhook.telemetry.metrics import COST, UNCOUNTED, UNPRICED, counts
+from spanhook.telemetry.pipeline import telemetry
+from spanhook.telemetry.pricing import prices
+
+
+def account(op: Record) -> None:
+    """Count a call that was made, once: its usage into the counters, and both into every operation around it."""
+    if op.attempts is not None:
+        attempts, op.attempts = op.attempts, None
+        for tell in attempts:
+            tell(op.error)
+    if op.accounted or not op.called:
+        if op.owing is not None:  # an interrupt came between
+            _roll_up(op)
+        return
+    kind = op.kind
+    try:
+        if kind == "tool.execute":
+            if op.parent is not None:
+                op.owed, op.owing, op.accounted = (op.name, None), op.parent, True
+                _roll_up(op)
+        elif kind in ("llm.call", "embeddings.create"):
+            _account(op)
+    except Exception as error:
+        internal.report("accounting", error, lost=1)
+    op.accounted = True
+
+
+def _account(op: Record) -> None:
+    """Count the call of a model."""
+    kind = op.kind
+    if op.own_usage is None or op.nested is not None:
+        settle(op)
+    if op.parent is not None and kind == "llm.call":
+        nest(op)
+    if op.routed:
+        return
+    used = op.own_usage
+    if used is None:
+        if kind == "llm.call":
+            used = Usage()
+            used.llm_calls = 1
+            op.owed, op.owing, op.accounted = (op.model, used), op.parent, True
+            _roll_up(op)
+        return
+    model = (op.end_attributes or {}).get(semconv.GEN_AI_RESPONSE_MODEL) or op.model
+    provider = op.provider
+    prices.price(used, provider, model)
+    settings = telemetry.settings
+    vector = counts.usage.vector(
+        (
+            op.attributes[semconv.GEN_AI_OPERATION_NAME],
+            provider,
+            model,
+            op.agent,
+            encodable(op.identity.tenant_id) if settings.tenant_metrics else "",
+            used.estimated,
+            used.cost_source,
+        )
+    )
+    read, write, reasoning = used.cache_read_tokens, used.cache_write_tokens, used.reasoning_tokens
+    # From here on nothing is called until all is counted, so that an interrupt comes before or after it.
+    op.owed, op.owing, op.accounted = (model, used), op.parent, True
+    vector[0] += used.input_tokens - read - write
+    vector[3] += used.output_tokens - reasoning
+    if read or write or reasoning:
+        vector[1] += read
+        vector[2] += write
+        vector[4] += reasoning
+    if used.cost_nano is not None:
+        vector[COST] += used.cost_nano
+    else:
+        vector[UNPRICED] += used.unpriced_tokens
+    if used.uncounted:
+        vector[UNCOUNTED] += 1
+    if kind == "llm.call":
+        used.llm_calls = 1
+    if op.owing is not None:
+        _roll_up(op)
+
+
+def _roll_up(op: Record) -> None:
+    """Tell the operations around of what this one used, from ``op.owing`` on."""
+    owed, around = op.owed, op.owing
+    assert owed is not None
+    while around is not None:
+        leaves = around.leaves
+        if leaves is None:  # setdefault is atomic: parallel branches of a run end at the same time
+            leaves = around.__dict__.setdefault("leaves", Leaves())
+        new = leaves.new
+        op.owing = around = around.parent
+        new.append(owed)  # an interrupt comes before the line above, or after this one
+        if len(new) >= leaves.FOLD_AT:
+            leaves.fold()

@@ -1,0 +1,257 @@
+"""The instruments: observable ones that read what was counted, and histograms of durations and tokens.
+
+An SDK ``add`` costs about 5 us, a third of a span. So on the path of a call nothing touches the SDK but histograms, and
+those only where a meter provider exists. Money is counted in nano-dollars.
+"""
+
+import os
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import Any, ClassVar
+
+from opentelemetry.metrics import CallbackOptions, MeterProvider, Observation
+
+from spanhook import semconv
+from spanhook.diagnostics import internal
+from spanhook.model import NANO
+from spanhook.telemetry.counters import OVERFLOW, Counters, Key, Vector
+from spanhook.version import __version__
+
+SCOPE = "spanhook"
+BUCKETS = ("input", "cache_read", "cache_write", "output", "reasoning")
+COST, UNPRICED, UNCOUNTED = 5, 6, 7
+
+#: Attribute names of the keys of ``counts.usage`` and ``counts.decisions``, in order.
+USAGE_KEY = (
+    semconv.GEN_AI_OPERATION_NAME,
+    semconv.GEN_AI_PROVIDER_NAME,
+    semconv.GEN_AI_RESPONSE_MODEL,
+    semconv.GEN_AI_AGENT_NAME,
+    semconv.TENANT_ID,
+    semconv.USAGE_ESTIMATED,
+    semconv.COST_SOURCE,
+)
+DECISION_KEY = (
+    semconv.HOOK,
+    semconv.KIND,
+    semconv.EVENT,
+    semconv.DECISION,
+    semconv.MODE,
+    semconv.COVERAGE,
+    semconv.FAIL_MODE,
+    semconv.TENANT_ID,
+)
+"""The kind and the phase of an event, and whether the hook fails closed, are put together when they are read."""
+
+Gauge = Callable[[], Iterable[Mapping[str, Any]]]
+
+
+class Counts:
+    """What is counted, whether or not anybody reads it.
+
+    Attributes:
+        usage: The five token buckets, nano-dollars, unpriced tokens and incompletely counted calls, by ``USAGE_KEY``.
+        decisions: Number and nanoseconds, by ``DECISION_KEY``.
+    """
+
+    def __init__(self) -> None:
+        self.usage = Counters(8)
+        self.decisions = Counters(2)
+
+    def renew(self) -> None:
+        self.usage.renew()
+        self.decisions.renew()
+
+
+counts = Counts()
+
+
+class Label:
+    """A key of ``counts.decisions`` that is hashed by identity, for a hook that lets pass."""
+
+    __slots__ = ("key",)
+    _known: ClassVar["dict[tuple[Any, ...], Label]"] = {}
+
+    def __init__(self, key: tuple[Any, ...]) -> None:
+        self.key = key
+
+    @classmethod
+    def of(cls, *key: Any) -> "Label":
+        """The one label for this key."""
+        return cls._known.setdefault(key, cls(key))
+
+
+class Instruments:
+    """Every instrument, made on one meter provider. What was counted before ``since`` is not this provider's.
+
+    Args:
+        provider: A real provider, not the API's proxy.
+        since: Sums to subtract, as ``snapshot`` gives them.
+        gauges: Attribute sets of ``spanhook.info`` and ``spanhook.points``, asked for at each collection.
+        forked: Set in a forked child, whose instruments must not continue the parent's series in the SDK's memory.
+    """
+
+    def __init__(
+        self,
+        provider: MeterProvider,
+        since: "Snapshot",
+        gauges: Mapping[str, Gauge],
+        *,
+        forked: bool = False,
+    ) -> None:
+        self.since, self.gauges = since, gauges
+        self.stale = False
+        self._until: Snapshot | None = None
+        scope = {semconv.FORKED_PID: os.getpid()} if forked else None
+        meter = provider.get_meter(SCOPE, __version__, attributes=scope)
+
+        def histogram(name: str, unit: str, about: str, buckets: tuple[float, ...]) -> Any:
+            return meter.create_histogram(name, unit, about, explicit_bucket_boundaries_advisory=list(buckets))
+
+        seconds, agent = semconv.DURATION_BUCKETS, semconv.AGENT_DURATION_BUCKETS
+        self.duration = histogram(semconv.METRIC_CLIENT_DURATION, "s", "Duration of a model call", seconds)
+        self.first_chunk = histogram(semconv.METRIC_TIME_TO_FIRST_CHUNK, "s", "Time to a stream's first chunk", seconds)
+        self.tokens = histogram(
+            semconv.METRIC_CLIENT_TOKENS, "{token}", "Tokens of a model call", semconv.TOKEN_BUCKETS
+        )
+        self.agent = histogram(semconv.METRIC_AGENT_DURATION, "s", "Duration of an agent's run", agent)
+        self.tool = histogram(semconv.METRIC_TOOL_DURATION, "s", "Duration of a tool's execution", seconds)
+        self.hook = histogram(semconv.METRIC_HOOK_DURATION, "s", "Duration of async and blocking hooks", seconds)
+        calls = semconv.CALL_BUCKETS
+        self.llm_calls = histogram(semconv.METRIC_RUN_LLM_CALLS, "{call}", "Model calls per run", calls)
+        self.tool_calls = histogram(semconv.METRIC_RUN_TOOL_CALLS, "{call}", "Tool calls per run", calls)
+
+        def counter(name: str, unit: str, about: str, read: Callable[[], Iterator[Observation]]) -> None:
+            meter.create_observable_counter(name, [self._callback(read)], unit, about)
+
+        counter(semconv.METRIC_TOKENS, "{token}", "Tokens used, in disjoint buckets", self._tokens)
+        counter(semconv.METRIC_COST, "USD", "Cost of model calls with a known price", self._cost)
+        counter(semconv.METRIC_UNPRICED, "{token}", "Tokens of models without a known price", self._unpriced)
+        counter(
+            semconv.METRIC_UNCOUNTED, "{call}", "Calls whose usage was reported in part in no counts", self._uncounted
+        )
+        counter(semconv.METRIC_DECISIONS, "{decision}", "What hooks decided", self._decisions)
+        counter(semconv.METRIC_HOOK_TIME, "s", "Time spent in hooks", self._hook_time)
+        counter(semconv.METRIC_INTERNAL_ERRORS, "{error}", "Errors in spanhook's own code", self._errors)
+        counter(semconv.METRIC_DROPPED, "{item}", "Telemetry that could not be kept", self._dropped)
+        for name, unit, about in (
+            (semconv.METRIC_INFO, "{process}", "Version, hooks and mode of this process"),
+            (semconv.METRIC_POINTS, "{point}", "Functions wrapped, by library and state"),
+        ):
+            # not the unit "1", which Prometheus takes for a ratio and says so in the name
+            meter.create_observable_gauge(name, [self._callback(self._gauge(name))], unit, about)
+
+    def retire(self) -> None:
+        """Count no more; what no reader has collected yet is still there for it."""
+        self._until = Snapshot(taken=True)
+
+    def resume(self, gauges: Mapping[str, Gauge]) -> None:
+        """Count on: this provider is in use again, and its SDK remembers what these instruments last read."""
+        self._until, self.gauges = None, gauges
+
+    def _callback(
+        self, read: Callable[[], Iterator[Observation]]
+    ) -> Callable[[CallbackOptions], Iterable[Observation]]:
+        def observe(_options: CallbackOptions) -> Iterable[Observation]:
+            return [] if self.stale else list(read())
+
+        return observe
+
+    def _tokens(self) -> Iterator[Observation]:
+        for key, vector in self._usage().items():
+            attributes = _named(USAGE_KEY[:-1], key)
+            for bucket, amount in zip(BUCKETS, vector, strict=False):
+                if amount:
+                    yield Observation(amount, {**attributes, semconv.TOKEN_BUCKET: bucket})
+
+    def _cost(self) -> Iterator[Observation]:
+        for key, vector in self._usage().items():
+            if vector[COST]:
+                yield Observation(vector[COST] / NANO, _named(USAGE_KEY, key))
+
+    def _unpriced(self) -> Iterator[Observation]:
+        for key, vector in self._usage().items():
+            if vector[UNPRICED]:
+                yield Observation(vector[UNPRICED], _named(USAGE_KEY[:-1], key))
+
+    def _uncounted(self) -> Iterator[Observation]:
+        for key, vector in self._usage().items():
+            if vector[UNCOUNTED]:
+                yield Observation(vector[UNCOUNTED], _named(USAGE_KEY[:-1], key))
+
+    def _decisions(self) -> Iterator[Observation]:
+        for key, (count, _) in _since(self._now().decisions, self.since.decisions).items():
+            if count:
+                yield Observation(count, _decision(key))
+
+    def _hook_time(self) -> Iterator[Observation]:
+        for key, (_, nanoseconds) in _since(self._now().decisions, self.since.decisions).items():
+            if nanoseconds:
+                attributes = _decision(key)
+                kept = (semconv.HOOK, semconv.EVENT, semconv.METRIC_OVERFLOW)
+                yield Observation(nanoseconds / 1e9, {name: attributes[name] for name in kept if name in attributes})
+
+    def _errors(self) -> Iterator[Observation]:
+        yield from _by_component(self._now().errors, self.since.errors)
+
+    def _dropped(self) -> Iterator[Observation]:
+        yield from _by_component(self._now().lost, self.since.lost)
+
+    def _gauge(self, name: str) -> Callable[[], Iterator[Observation]]:
+        def read() -> Iterator[Observation]:
+            if self._until is None:
+                for attributes in self.gauges[name]():
+                    yield Observation(1, attributes)
+
+        return read
+
+    def _usage(self) -> dict[Key, Vector]:
+        return _since(self._now().usage, self.since.usage)
+
+    def _now(self) -> "Snapshot":
+        return self._until or Snapshot(taken=True)
+
+
+class Snapshot:
+    """Sums at one moment; empty ones where ``taken`` is false."""
+
+    def __init__(self, *, taken: bool) -> None:
+        self.usage = counts.usage.sums() if taken else {}
+        self.decisions = _unlabelled(counts.decisions.sums()) if taken else {}
+        self.errors = Counter(internal.counts) if taken else Counter[str]()
+        self.lost = Counter(internal.lost) if taken else Counter[str]()
+
+
+def _unlabelled(sums: dict[Key, Vector]) -> dict[Key, Vector]:
+    """The same under plain keys: what was let pass may have been counted under a label and under the key itself."""
+    for label in [key for key in sums if isinstance(key, Label)]:
+        vector, held = sums.pop(label), sums.get(label.key)
+        sums[label.key] = vector if held is None else [one + other for one, other in zip(held, vector, strict=True)]
+    return sums
+
+
+def _since(sums: Mapping[Key, Vector], before: Mapping[Key, Vector]) -> dict[Key, Vector]:
+    changed = dict(sums)
+    for key, vector in before.items():
+        if key in changed:
+            changed[key] = [now - then for now, then in zip(changed[key], vector, strict=True)]
+    return changed
+
+
+def _named(names: tuple[str, ...], key: Key) -> dict[str, Any]:
+    if key[:1] == OVERFLOW:
+        return {semconv.METRIC_OVERFLOW: True}
+    return {name: value for name, value in zip(names, key, strict=False) if value not in ("", False)}
+
+
+def _decision(key: Key) -> dict[str, Any]:
+    attributes = _named(DECISION_KEY, key)
+    if semconv.METRIC_OVERFLOW not in attributes:
+        attributes[semconv.EVENT] = f"{attributes.pop(semconv.KIND)}.{attributes[semconv.EVENT]}"
+        attributes[semconv.FAIL_MODE] = "closed" if attributes.get(semconv.FAIL_MODE) else "open"
+    return attributes
+
+
+def _by_component(now: Counter[str], before: Counter[str]) -> Iterator[Observation]:
+    for component, count in list(now.items()):
+        yield Observation(count - before[component], {semconv.COMPONENT: component})

@@ -1,0 +1,123 @@
+"""Where spans, metrics and log events go: the providers in use, found late if they are made late.
+
+A global provider is never replaced. What the application has not configured costs nothing here.
+"""
+
+import weakref
+from collections.abc import Mapping
+from typing import Any
+
+from opentelemetry import _logs, metrics, trace
+from opentelemetry._logs import Logger, LoggerProvider
+from opentelemetry.metrics import MeterProvider
+from opentelemetry.trace import TracerProvider
+
+from spanhook.fork import after_fork
+from spanhook.settings import Settings
+from spanhook.telemetry.metrics import SCOPE, Gauge, Instruments, Snapshot, counts
+from spanhook.telemetry.spans import Opener
+from spanhook.version import __version__
+
+
+class Telemetry:
+    """What opens spans, the instruments and the logger in use; the latter two are ``None`` while nobody listens."""
+
+    def __init__(self) -> None:
+        self.settings = Settings()
+        self.span_content = False
+        self.event_content = False
+        self.error_messages = False
+        self.gauges: Mapping[str, Gauge] = {}
+        self.opener = Opener(trace.get_tracer(SCOPE, __version__))
+        self._tracer_provider: TracerProvider | None = None
+        self.instruments: Instruments | None = None
+        self.logger: Logger | None = None
+        self._meter_provider: MeterProvider | None = None
+        self._logger_provider: LoggerProvider | None = None
+        self._known: weakref.WeakKeyDictionary[MeterProvider, Instruments] = weakref.WeakKeyDictionary()
+        self._since = Snapshot(taken=False)
+        self._forked = False
+
+    def configure(
+        self,
+        settings: Settings,
+        tracer_provider: TracerProvider | None,
+        meter_provider: MeterProvider | None,
+        logger_provider: LoggerProvider | None,
+        gauges: Mapping[str, Gauge],
+    ) -> None:
+        """Use these providers, or the global ones where they are ``None``."""
+        captured = settings.captured()
+        self.settings, self.gauges = settings, gauges
+        self.span_content = captured in ("SPAN_ONLY", "SPAN_AND_EVENT")
+        self.event_content = captured in ("EVENT_ONLY", "SPAN_AND_EVENT")
+        self.error_messages = settings.error_messages or captured != "NO_CONTENT"
+        self._tracer_provider = tracer_provider
+        self._meter_provider, self._logger_provider = meter_provider, logger_provider
+        self._since = Snapshot(taken=True)
+        self.refresh()
+
+    def refresh(self) -> None:
+        """Look again which providers there are; called whenever a global one is set."""
+        self.opener = Opener(trace.get_tracer(SCOPE, __version__, self._tracer_provider))
+        meters = self._meter_provider or metrics.get_meter_provider()
+        if not _is_real(meters):
+            self._retire()
+        elif self.instruments is None or self.instruments is not self._known.get(meters):
+            # The first provider reports everything since instrument(), even if it was made late; one that
+            # replaces another reports what happened since.
+            since = self._since if self.instruments is None else Snapshot(taken=True)
+            self._retire()
+            self.instruments = self._known.get(meters)
+            if self.instruments is None:
+                self.instruments = Instruments(meters, since, self.gauges, forked=self._forked)
+                self._known[meters] = self.instruments
+            else:
+                self.instruments.resume(self.gauges)
+        loggers = self._logger_provider or _logs.get_logger_provider()
+        self.logger = loggers.get_logger(SCOPE, __version__) if _is_real(loggers) else None
+
+    def stop(self) -> None:
+        """Report nothing any more, and forget how to."""
+        self._retire()
+        self.logger = None
+        self.settings = Settings()
+        self.span_content = self.event_content = self.error_messages = False
+        self._tracer_provider = self._meter_provider = self._logger_provider = None
+        self.opener = Opener(trace.get_tracer(SCOPE, __version__))
+
+    def renew(self) -> None:
+        """In a forked child, count from zero on instruments of its own, made when first needed.
+
+        The SDK's locks may have been held by another thread at the fork, so nothing is made here; and the SDK
+        remembers what the parent's instruments last read, so they must not be continued.
+        """
+        counts.renew()
+        self._since = Snapshot(taken=False)
+        self._forked = True
+        for instruments in list(self._known.values()):
+            instruments.stale = True
+        self._known = weakref.WeakKeyDictionary()
+
+    def live(self) -> Instruments | None:
+        """The instruments to record on now."""
+        instruments = self.instruments
+        if instruments is not None and instruments.stale:
+            self.instruments = None
+            self.refresh()
+            instruments = self.instruments
+        return instruments
+
+    def _retire(self) -> None:
+        if self.instruments is not None:
+            self.instruments.retire()
+            self.instruments = None
+
+
+def _is_real(provider: Any) -> bool:
+    """Whether ``provider`` is somebody's, rather than the API's own stand-in for none."""
+    return not type(provider).__module__.startswith(("opentelemetry.metrics", "opentelemetry._logs"))
+
+
+telemetry = Telemetry()
+after_fork("metrics", telemetry.renew)

@@ -1,0 +1,205 @@
+"""Opening spans at a fraction of the SDK's price, where that makes no difference to anybody.
+
+The SDK spends most of a span's cost on what our spans rarely need: it validates every attribute again and prepares for
+events and links. A ``LeanSpan`` is an SDK span without all that, which becomes a complete one the moment somebody asks
+it for more. It is used only where nobody listens to the start of spans or does more at the end than export them, no
+limit on attributes is in force, and the SDK looks as it is known to look; everywhere else the tracer opens the span.
+``tests/telemetry/test_spans.py`` holds both to the same result on every supported version.
+"""
+
+import os
+from collections.abc import Callable
+from random import getrandbits
+from typing import Any, cast
+
+from opentelemetry.context import Context
+from opentelemetry.sdk.trace import (
+    ConcurrentMultiSpanProcessor,
+    ReadableSpan,
+    SpanProcessor,
+    SynchronousMultiSpanProcessor,
+    Tracer,
+)
+from opentelemetry.sdk.trace.export import BatchSpanProcessor, SimpleSpanProcessor
+from opentelemetry.sdk.trace.id_generator import RandomIdGenerator
+from opentelemetry.sdk.trace.sampling import ALWAYS_OFF, ALWAYS_ON, ParentBased
+from opentelemetry.trace import (
+    INVALID_SPAN,
+    NonRecordingSpan,
+    Span,
+    SpanContext,
+    SpanKind,
+    TraceFlags,
+    get_current_span,
+    set_span_in_context,
+)
+
+from spanhook.telemetry._lean_span import LeanSpan, is_plain, lean_span
+
+_new: Callable[[type[SpanContext], tuple[Any, ...]], SpanContext] = tuple[Any, ...].__new__
+_KEY = next(iter(set_span_in_context(INVALID_SPAN, Context())))
+_INTERNAL_METRICS = "OTEL_PYTHON_SDK_INTERNAL_METRICS_ENABLED"
+_FEWEST_ATTRIBUTES = 64
+_QUIET = {SpanProcessor.on_start, BatchSpanProcessor.on_start, SimpleSpanProcessor.on_start}
+"""What processors do at the start of a span that is known to be nothing."""
+
+
+_READERS = {BatchSpanProcessor.on_end, SimpleSpanProcessor.on_end, SpanProcessor.on_end}
+"""What processors do at the end of a span that is known to be reading it; others may reach for the SDK's own parts."""
+
+
+def quiet(processor: type[SpanProcessor]) -> None:
+    """Say that such a processor does nothing at the start of spanhook's spans, and only reads them at the end."""
+    _QUIET.add(processor.on_start)
+    _READERS.add(processor.on_end)
+
+
+def context_with(span: Span, before: Context) -> Context:
+    """``set_span_in_context`` with one copy of the context instead of two."""
+    return Context({**before, _KEY: span})
+
+
+_NO_STATE = SpanContext(1, 2, is_remote=False).trace_state
+_TUPLE = tuple(SpanContext(1, 2, False, TraceFlags(1))) == (1, 2, False, TraceFlags(1), _NO_STATE, True)
+"""Whether a span context is the tuple it is known to be; making one of checked parts needs no checks then."""
+
+
+class Opener:
+    """Opens spans with one tracer.
+
+    Args:
+        tracer: The SDK's or any other; only the SDK's can be had for less.
+    """
+
+    def __init__(self, tracer: Any) -> None:
+        self.tracer = tracer
+        self.scope = getattr(tracer, "_instrumentation_scope", None)
+        self.limits: Any = getattr(tracer, "_span_limits", None)
+        self._lean = type(tracer) is Tracer and self.limits is not None and self._familiar()
+        self._sampler: Any = getattr(tracer, "sampler", None)
+        self._enabled: Callable[[], bool] = getattr(tracer, "_is_enabled", _always)  # SDK 1.39 has none
+        self._processors: Any = None
+        self._heard = True
+        if self._lean:
+            self._root_flags, self._root = self._root_decision()
+            self._dropped_flags = TraceFlags(self._root_flags & ~TraceFlags.SAMPLED)
+            self._random = type(tracer.id_generator) is RandomIdGenerator
+            self._inherits = _inherits(self._sampler)
+
+    def _familiar(self) -> bool:
+        """Whether the SDK is one whose spans are built as they are here, with no limit or metric in the way."""
+        limits = self.limits
+        metered = os.environ.get(_INTERNAL_METRICS, "").strip().lower() == "true"
+        fields = {name for name in vars(LeanSpan) if name.startswith("_")} | set(lean_span.__code__.co_names)
+        return (
+            not metered
+            and limits.max_span_attribute_length is None
+            and (limits.max_span_attributes or 0) >= _FEWEST_ATTRIBUTES
+            and fields >= _EXPORTED
+        )
+
+    def _root_decision(self) -> tuple[TraceFlags, bool | None]:
+        """Flags of a sampled root, and what the sampler says of every root if it says it always."""
+        random = getattr(self.tracer.id_generator, "is_trace_id_random", None)
+        flags = TraceFlags.SAMPLED
+        if random is not None and random():
+            flags |= getattr(TraceFlags, "RANDOM_TRACE_ID", 0)
+        sampler = self._sampler
+        if type(sampler) is ParentBased:
+            sampler = getattr(sampler, "_root", None)
+        return TraceFlags(flags), True if sampler is ALWAYS_ON else False if sampler is ALWAYS_OFF else None
+
+    def open(
+        self, name: str, before: Context, kind: SpanKind, attributes: dict[str, Any], *, plain: bool = False
+    ) -> Span:
+        """Start a span whose parent is that of ``before``. A lean one keeps ``attributes`` itself, not a copy.
+
+        ``plain`` if it is known that the SDK takes them as they are.
+        """
+        tracer = self.tracer
+        if not self._lean or not self._unheard(tracer) or not self._enabled() or not (plain or is_plain(attributes)):
+            return tracer.start_span(name, before, kind, attributes)
+        around: Any = before.get(_KEY)
+        if around is None:
+            return self._root_span(name, before, kind, attributes)
+        if type(around) is LeanSpan:
+            parent = cast(SpanContext, around._context)  # valid, and of this process
+        else:
+            parent = get_current_span(before).get_span_context()
+            if not parent.is_valid:
+                return self._root_span(name, before, kind, attributes)
+            if parent.is_remote:
+                return tracer.start_span(name, before, kind, attributes)
+        if not self._inherits:
+            return tracer.start_span(name, before, kind, attributes)
+        if not parent.trace_flags & TraceFlags.SAMPLED:
+            # What is inside of a trace that is not sampled is not sampled, and needs no span of its own.
+            return around if type(around) is NonRecordingSpan else NonRecordingSpan(parent)
+        return lean_span(self, name, self._child_of(parent), parent, kind, attributes)
+
+    def _child_of(self, parent: SpanContext) -> SpanContext:
+        span_id = getrandbits(64) if self._random else self.tracer.id_generator.generate_span_id()
+        if _TUPLE and span_id:
+            return _new(SpanContext, (parent[0], span_id, False, parent[3], parent[4], True))
+        return SpanContext(parent.trace_id, span_id, False, parent.trace_flags, parent.trace_state)
+
+    def _root_span(self, name: str, before: Context, kind: SpanKind, attributes: dict[str, Any]) -> Span:
+        ids, sampled, trace_state = self.tracer.id_generator, self._root, _NO_STATE
+        trace_id = (getrandbits(128) if self._random else 0) or ids.generate_trace_id()
+        span_id = (getrandbits(64) if self._random else 0) or ids.generate_span_id()
+        recording, whole = sampled, False
+        if sampled is None:
+            result = self._sampler.should_sample(before, trace_id, name, kind, attributes, ())
+            sampled, recording = result.decision.is_sampled(), result.decision.is_recording()
+            trace_state = _NO_STATE if result.trace_state is None else result.trace_state
+            if recording and result.attributes is not None and result.attributes != attributes:
+                attributes = dict(result.attributes)
+                whole = not is_plain(attributes)
+        flags = self._root_flags if sampled else self._dropped_flags
+        if _TUPLE:
+            context = _new(SpanContext, (trace_id, span_id, False, flags, trace_state, True))
+        else:
+            context = SpanContext(trace_id, span_id, False, flags, trace_state)
+        if not recording:
+            return NonRecordingSpan(context)
+        span = lean_span(self, name, context, None, kind, attributes)
+        if whole:
+            span.complete()
+        return span
+
+    def _unheard(self, tracer: Tracer) -> bool:
+        """Whether no processor does more than read what has ended; looked at again whenever one was added."""
+        processors: tuple[SpanProcessor, ...] | None = getattr(tracer.span_processor, "_span_processors", None)
+        if processors is not self._processors:
+            self._heard = (processors is None or type(tracer.span_processor) not in _FORWARDING) or any(
+                type(one).on_start not in _QUIET
+                or type(one).on_end not in _READERS
+                or getattr(type(one), "_on_ending", None) not in _QUIET_ENDINGS
+                for one in processors
+            )
+            self._processors = processors  # at last: an interrupt before has it looked at again
+        return not self._heard and processors is not None
+
+
+def _always() -> bool:
+    return True
+
+
+def _inherits(sampler: Any) -> bool:
+    """Whether a child is sampled exactly if its local parent is."""
+    return (
+        type(sampler) is ParentBased
+        and getattr(sampler, "_local_parent_sampled", None) is ALWAYS_ON
+        and getattr(sampler, "_local_parent_not_sampled", None) is ALWAYS_OFF
+    )
+
+
+_FORWARDING = (SynchronousMultiSpanProcessor, ConcurrentMultiSpanProcessor)
+"""Processors that do nothing but ask others."""
+
+_QUIET_ENDINGS = {
+    getattr(one, "_on_ending", None)  # SDK 1.39 has none
+    for one in (SpanProcessor, BatchSpanProcessor, SimpleSpanProcessor)
+}
+_EXPORTED = frozenset(vars(ReadableSpan("")))
+"""What the SDK's own readable span keeps."""

@@ -1,0 +1,323 @@
+"""The command ``spanhook conformance``: that what holds is told, that what does not is, and that it stays apart."""
+
+import json
+import os
+import re
+import subprocess
+import sys
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from langchain_core.tools import StructuredTool
+
+from spanhook.cli.conformance import examine
+from spanhook.cli.conformance.checks import CHECKS, FAILED, NONE, NOT_GATED, OK, Cell, checks_of, ways_of
+from spanhook.cli.conformance.children import environment, fill
+from spanhook.cli.conformance.langchain_core import SUBJECTS
+from spanhook.cli.conformance.matrix import LIBRARIES, Library, rows
+from spanhook.cli.conformance.printing import COLUMNS, print_report
+from spanhook.cli.conformance.report import Absent, Line, Report
+from spanhook.cli.conformance.subject import Body, Subject
+from spanhook.instrument import INSTRUMENTORS
+from tests.commands import Folder
+
+README = Path(__file__).parents[2] / "README.md"
+TOOL = next(subject for subject in SUBJECTS if subject.name == "tool")
+
+
+def checked(subject: Subject, name: str = "way") -> dict[str, Cell]:
+    way = next(way for way in ways_of(subject) if way.name == name)
+    return {column: check() for column, check in checks_of(way).items()}
+
+
+def using(use: Callable[[Any], Any], subject: Subject = TOOL) -> dict[str, Cell]:
+    """What comes of calling a tool in a way of one's own."""
+    return checked(replace(subject, ways={"way": use}, bind={}))
+
+
+def failures(cells: dict[str, Cell]) -> dict[str, str]:
+    return {column: cell.why for column, cell in cells.items() if cell.state == FAILED}
+
+
+# ----------------------------------------------------------------------------------------------- checks
+
+
+def test_what_is_gated_is_ok() -> None:
+    for name in ("invoke", "ainvoke", "stream", "batch", "invoke (kept)"):
+        assert checked(TOOL, name) == dict.fromkeys(CHECKS, Cell(OK)), name
+
+
+def test_what_goes_around_the_gate_fails_every_check() -> None:
+    assert failures(using(lambda tool: tool.func("x"))) == {
+        "denied": "a hook refused it, and the call was made",
+        "once": "0 operations, 0 passes of before hooks, 0 passes of after hooks, where there was 1 call",
+        "held": "a hook replaced what was said, and the caller got 'found'",
+        "rewritten": "a hook rewrote the request, and what arrived was the one before",
+    }
+
+
+def test_a_refusal_that_is_swallowed_fails() -> None:
+    def swallowing(tool: StructuredTool) -> Any:
+        try:
+            return tool.invoke({"query": "x"})
+        except Exception:
+            return "never mind"
+
+    assert failures(using(swallowing)) == {"denied": "a hook refused it, and the caller got 'never mind'"}
+
+
+def test_a_call_that_is_two_fails() -> None:
+    twice = using(lambda tool: [tool.invoke({"query": "x"}), tool.invoke({"query": "x"})])
+    told = "2 operations, 2 passes of before hooks, 2 passes of after hooks, where there was 1 call"
+    assert failures(twice) == {"once": told}
+
+
+def test_tokens_counted_otherwise_than_used_fail() -> None:
+    def make(body: Body) -> Any:
+        body.tokens = 1
+        return TOOL.make(body)
+
+    cells = using(lambda tool: tool.invoke({"query": "x"}), replace(TOOL, make=make))
+    assert failures(cells) == {"once": "0 tokens counted, where 1 were used"}
+
+
+def test_what_raises_fails_with_what_it_said() -> None:
+    def broken(tool: StructuredTool) -> Any:
+        raise ConnectionError("cut\noff")
+
+    assert failures(using(broken)) == dict.fromkeys(CHECKS, "ConnectionError: cut off")
+
+
+def test_a_way_that_this_version_lacks_is_not_tried() -> None:
+    cells = checked(replace(TOOL, ways={}, bind={}, lacking=("way",)))
+    assert cells == dict.fromkeys(CHECKS, NONE)
+
+
+def test_every_check_has_its_column() -> None:
+    assert set(CHECKS) == set(COLUMNS)
+
+
+@pytest.mark.parametrize("library", [one.name for one in LIBRARIES.values() if one.version])
+def test_what_is_said_not_to_be_gated_is_not(library: str) -> None:
+    found = [row for row in rows(library) if row.note == "documented as not gated"]
+    assert len(found) > 0 or library not in INSTRUMENTORS
+    for row in found:
+        assert row.checks["denied"]().state == NOT_GATED, row.subject
+
+
+# ----------------------------------------------------------------------------------------------- the command
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Folder:
+    return Folder(tmp_path)
+
+
+def test_a_library_that_is_not_known_or_not_there(folder: Folder, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(LIBRARIES, "absent", Library("absent", "spanhook-absent", "openai"))
+    for name, told in (
+        ("nonsense", f"unknown; there are ways of calling of {', '.join(LIBRARIES)}"),
+        ("absent", 'not installed; pip install "spanhook[openai]"'),
+    ):
+        ran = folder.here("conformance", "--library", name)
+        assert (ran.returncode, ran.stdout, ran.stderr) == (2, "", f"spanhook: --library {name}: {told}\n")
+
+
+REPORT = Report(
+    spanhook="1",
+    python="3",
+    executable="python",
+    lines=[
+        Line("openai", "3.1", "chat", "create", cells=dict.fromkeys(CHECKS, Cell(OK))),
+        Line("openai", "3.1", "chat", "raw", cells={**dict.fromkeys(CHECKS, NONE), "once": Cell(FAILED, "two\nlines")}),
+        Line("openai", "3.1", "chat", "v3", "not in this version", dict.fromkeys(CHECKS, NONE)),
+        Line("openai", "3.1", "graph", "stream", cells={**dict.fromkeys(CHECKS, Cell(OK)), "held": Cell(NOT_GATED)}),
+        Line("openai", "3.1", "files", "", "documented", {**dict.fromkeys(CHECKS, NONE), "denied": Cell(NOT_GATED)}),
+    ],
+    absent=[Absent("langgraph", "pip install it")],
+    unsupported=["openai 3.1 is odd"],
+    seconds=2.4,
+)
+
+
+def test_the_report_for_people(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    print_report(REPORT)
+    shown = capsys.readouterr().out
+    lines = [" ".join(line.split()) for line in shown.splitlines()]
+    assert lines[:2] == ["spanhook 1, Python 3 (python)", ""]
+    assert lines[lines.index("", 2) + 1 :] == [
+        f"library version way of calling {' '.join(CHECKS)}",
+        f"openai 3.1 chat, create {' '.join('ok' for _ in CHECKS)}",
+        f"openai 3.1 chat, raw {' '.join('FAILED' if one == 'once' else 'n/a' for one in CHECKS)}",
+        f"openai 3.1 chat, v3 {' '.join('n/a' for _ in CHECKS)} not in this version",
+        f"openai 3.1 graph, stream {' '.join('not held' if one == 'held' else 'ok' for one in CHECKS)}",
+        f"openai 3.1 files not gated {' '.join('n/a' for _ in list(CHECKS)[1:])} documented",
+        "",
+        "Not installed",
+        "langgraph pip install it",
+        "",
+        "What failed",
+        "openai chat, raw: once: two",
+        "lines",
+        "",
+        "openai 3.1 is odd",
+        "",
+        "5 ways of calling: 2 ok, 1 FAILED, 1 not gated, as documented, 1 not in this version; in 2 s",
+    ]
+    monkeypatch.setenv("FORCE_COLOR", "1")
+    print_report(REPORT)
+    assert "\x1b[31mFAILED\x1b[0m" in capsys.readouterr().out
+    monkeypatch.setenv("NO_COLOR", "1")
+    print_report(REPORT)
+    assert capsys.readouterr().out == shown
+
+
+def test_the_report_for_machines() -> None:
+    document = json.loads(json.dumps(REPORT.as_json()))
+    assert document["exit_code"] == 1
+    assert document["counts"] == {"ok": 2, "FAILED": 1, "not gated": 1, "n/a": 1}
+    assert document["rows"][1]["checks"]["once"] == {"state": "FAILED", "why": "two\nlines"}
+
+
+def test_children_get_nothing_of_the_users(tmp_path: Path) -> None:
+    from spanhook.bootstrap import SITE
+
+    given = {
+        "PATH": "/bin",
+        "OTEL_TRACES_EXPORTER": "otlp",
+        "SPANHOOK_HOOKS": "x",
+        "LANGSMITH_TRACING": "true",
+        "OPENAI_API_KEY": "secret",
+        "https_proxy": "http://nowhere",
+        "ALL_PROXY": "http://nowhere",
+        "PYTHONPATH": os.pathsep.join((SITE, str(tmp_path))),
+    }
+    assert environment(given) == {"PATH": "/bin", "PYTHONPATH": str(tmp_path)}
+
+
+# ----------------------------------------------------------------------------------------------- in child processes
+
+AROUND = """
+from langchain_core.tools import BaseTool
+
+def invoke(self, input, config=None, **kwargs):
+    return self.func(**input)
+
+BaseTool.invoke = invoke
+"""
+
+LOSING = """
+import asyncio, os
+from langchain_core.embeddings import Embeddings
+
+async def aembed_documents(self, texts):
+    os.write(2, b"that was it\\n")
+    os._exit(7)
+
+async def aembed_query(self, text):
+    await asyncio.Event().wait()
+
+Embeddings.aembed_documents, Embeddings.aembed_query = aembed_documents, aembed_query
+"""
+
+
+def code_of_the_users(folder: Folder, code: str) -> str:
+    """A ``PYTHONPATH`` of which every Python runs ``code`` first."""
+    folder.file("theirs/sitecustomize.py", code)
+    return str(folder.path / "theirs")
+
+
+@pytest.mark.slow
+def test_a_gate_that_is_broken_here(folder: Folder) -> None:
+    ran = folder.spanhook(
+        "conformance", "--library", "langchain_core", "--json", PYTHONPATH=code_of_the_users(folder, AROUND)
+    )
+    assert ran.returncode == 1, ran.stderr
+    document = json.loads(ran.stdout)
+    assert document["exit_code"] == 1
+    denied = {(row["subject"], row["way"]) for row in document["rows"] if row["checks"]["denied"]["state"] == "FAILED"}
+    assert {("tool", "invoke"), ("tool", "invoke (kept)"), ("tool", "stream"), ("tool", "batch")} <= denied
+    assert {subject for subject, _ in denied} == {"tool"}
+    assert ("tool", "run") not in denied
+
+
+@pytest.mark.slow
+def test_what_ends_its_process_or_never_returns_loses_no_other(folder: Folder, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PYTHONPATH", code_of_the_users(folder, LOSING))
+    told: list[Line] = []
+    lines = fill([LIBRARIES["langchain_core"]], told.append, patience=15.0)
+    assert told == lines
+    assert [row.name for row in told] == [f"{row.subject}, {row.way}".rstrip(", ") for row in rows("langchain_core")]
+    failed = {line.name: line.cells["once"].why for line in lines if line.cells["once"].state == FAILED}
+    assert failed.keys() == {"embeddings, adocuments", "embeddings, aquery"}
+    assert failed["embeddings, adocuments"] == "it ended its process with exit code 7\nthat was it"
+    assert failed["embeddings, aquery"].startswith("it did not come back\n")
+    assert "in select" in failed["embeddings, aquery"]
+
+
+@pytest.mark.slow
+def test_a_library_that_cannot_be_imported(folder: Folder, monkeypatch: pytest.MonkeyPatch) -> None:
+    folder.file("theirs/openai.py", "raise RuntimeError('not today')")
+    monkeypatch.setenv("PYTHONPATH", str(folder.path / "theirs"))
+    (line,) = fill([LIBRARIES["openai"]], lambda _line: None)
+    assert (line.name, line.state) == ("start of its checks", FAILED)
+    assert line.cells["denied"].why.splitlines()[-1] == "RuntimeError: not today"
+
+
+@pytest.mark.slow
+def test_json_alone_whatever_the_user_has(folder: Folder) -> None:
+    folder.file("spanhook.yaml", "nonsense: true")
+    folder.file("openai.py", "raise SystemExit('mine')")
+    theirs = {
+        "SPANHOOK_HOOKS": "./none.py:hooks",
+        "OTEL_TRACES_EXPORTER": "nonsense",
+        "HTTP_PROXY": "http://127.0.0.1:1",
+    }
+    ran = folder.spanhook("conformance", "--library", "openai", "--json", **theirs)
+    assert (ran.returncode, ran.stderr) == (0, "")
+    assert {row["library"] for row in json.loads(ran.stdout)["rows"]} == {"openai"}
+
+
+@pytest.mark.slow
+def test_progress_on_a_terminal(folder: Folder) -> None:
+    import pty
+
+    ours, theirs = pty.openpty()
+    command = [sys.executable, "-m", "spanhook", "conformance", "--library", "openai"]
+    env = {**environment(dict(os.environ)), "TERM": "xterm", "COLUMNS": "80"}
+    env.pop("NO_COLOR", None)
+    process = subprocess.Popen(command, cwd=folder.path, env=env, stdin=theirs, stdout=theirs, stderr=theirs)
+    os.close(theirs)
+    shown = b""
+    while True:
+        try:
+            read = os.read(ours, 65536)
+        except OSError:  # the other end is closed
+            break
+        if not read:
+            break
+        shown += read
+    os.close(ours)
+    assert process.wait(60) == 0
+    text = shown.decode()
+    assert re.search(r"\r\x1b\[K\d+ ways of calling checked; openai: chat, create", text)
+    assert "\x1b[32mok\x1b[0m" in text
+
+
+@pytest.mark.slow
+def test_everything_that_is_installed_keeps_its_promises(capsys: pytest.CaptureFixture[str]) -> None:
+    report = examine()
+    assert {line.name: line.cells for line in report.lines if line.state == FAILED} == {}
+    assert {line.library for line in report.lines} == {one.name for one in LIBRARIES.values() if one.version}
+    print_report(report)
+    shown = even(capsys.readouterr().out)
+    _, told = re.findall(r"^```text\n(.*?)^```$", README.read_text(), re.MULTILINE | re.DOTALL)
+    assert [line for line in even(told) if line not in shown] == []
+
+
+def even(text: str) -> list[str]:
+    """The lines of ``text`` without what differs from time to time."""
+    return [re.sub(r"\d[\d.]*", "#", " ".join(line.split())) for line in text.splitlines()]

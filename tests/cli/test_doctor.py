@@ -1,0 +1,390 @@
+"""``spanhook doctor``: what it sees, what it says of it, and the exit code."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from spanhook.cli.doctor.loader import loader
+from spanhook.cli.doctor.others import others
+from spanhook.cli.doctor.variables import examine, usable
+from spanhook.instrument import INSTRUMENTORS
+from tests.commands import HOOKS, Folder
+from tests.standin import BY_NAME, library
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Folder:
+    return Folder(tmp_path)
+
+
+@pytest.fixture
+def installed(folder: Folder, monkeypatch: pytest.MonkeyPatch) -> Any:
+    """Distributions that seem to be installed: called with a name, a version and entry points by group."""
+    monkeypatch.syspath_prepend(folder.path)
+
+    def install(name: str, version: str = "1.0", **groups: str) -> None:
+        for module in [one for one in sys.modules if one.partition(".")[0] == name.replace("-", "_")]:
+            monkeypatch.delitem(sys.modules, module)  # no other test has imported it
+        info = f"{name.replace('-', '_')}-{version}.dist-info"
+        folder.file(f"{info}/METADATA", f"Metadata-Version: 2.1\nName: {name}\nVersion: {version}\n")
+        lines = [f"[{group}]\n{entry} = some.module:thing" for group, entry in groups.items()]
+        folder.file(f"{info}/entry_points.txt", "\n".join(lines))
+
+    return install
+
+
+def diagnosed(folder: Folder, *arguments: str, apart: bool = True, **env: str) -> tuple[int, dict[str, Any]]:
+    ran = (folder.spanhook if apart else folder.here)("doctor", "--json", *arguments, **env)
+    return ran.returncode, json.loads(ran.stdout)
+
+
+# ----------------------------------------------------------------------------------- the command
+
+
+def test_everything_in_order(folder: Folder) -> None:
+    folder.write(
+        hooks=HOOKS
+        + "print('loading')\n@hooks.after('*', priority=600, timeout=None)\ndef seen(op): ...\n"
+        + "@hooks.on('tool.execute')\ndef told(op): ...\n@hooks.on('run.post')\ndef ended(op): ...\n"
+    )
+
+    ran = folder.spanhook("doctor", "--json", "--hooks", "hooks.py:hooks", "--require", "langchain,langgraph")
+
+    report = json.loads(ran.stdout)  # all there is on standard output
+    assert (ran.returncode, report["exit_code"]) == (0, 0)
+    printed, warned = ran.stderr.splitlines()
+    assert (printed, warned.partition(",")[0]) == ("loading", "spanhook: hook 'ended' is for run")
+    assert [library["name"] for library in report["libraries"]] == list(INSTRUMENTORS)
+    assert all(library["supported"] and library["bound"] and not library["missing"] for library in report["libraries"])
+    assert report["events"] == {
+        "tool.execute.pre": ["no_refunds", "told"],
+        "*.post": ["seen"],
+        "tool.execute.post": ["told"],
+        "tool.execute.error": ["told"],
+        "run.post": ["ended"],
+    }
+    assert report["hooks"][1] == {
+        "name": "seen",
+        "events": ["*.post"],
+        "form": "after",
+        "priority": 600,
+        "fail_mode": "open",
+        "timeout_s": None,
+        "tenant_id": "",
+        "holds_back": False,
+    }
+    assert [signal["exporters"] for signal in report["telemetry"]["signals"]] == [[], [], []]
+    assert report["verdict"] == f"ready: {len(INSTRUMENTORS)} libraries bound, 4 hooks, nothing exported"
+
+
+def test_for_people(folder: Folder) -> None:
+    folder.write(
+        hooks=HOOKS
+        + "@hooks.on('tool.execute.post')\ndef told(op): ...\n"
+        + "@hooks.after('llm.call', buffer=True)\ndef checked(op): ...\n"
+    )
+
+    ran = folder.spanhook("doctor", "--hooks", "hooks.py:hooks", OTEL_EXPORTER_OTLP_ENDPOINT="http://127.0.0.1:9")
+
+    lines = ran.stdout.splitlines()
+    assert ran.returncode == 0
+    assert "\x1b" not in ran.stdout
+    assert "  no_refunds  tool.execute.pre   priority 75, fails closed, 0.2 s" in lines
+    assert "  told        tool.execute.post  subscription" in lines
+    assert "  checked     llm.call.post      priority 500, fails open, 0.2 s, holds streams back" in lines
+    assert "  traces   made by spanhook run  otlp_proto_http to http://127.0.0.1:9" in lines
+    assert lines[-1] == f"ready: {len(INSTRUMENTORS)} libraries bound, 3 hooks, traces and metrics and logs exported"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "variables", "code", "about", "text"),
+    [
+        (["--hooks", "nope.py:x"], {}, 2, "hooks", "there is no file"),
+        ([], {"SPANHOOK_HOOKS": "hooks.py:nope"}, 2, "hooks", "hooks.py has no 'nope'; it has hooks"),
+        (["--require", "nope"], {}, 2, "require", "unknown library 'nope'"),
+        ([], {"SPANHOOK_MODE": "maybe"}, 2, "SPANHOOK_MODE", "mode 'maybe' is unknown"),
+        ([], {"OTEL_TRACES_EXPORTER": "pigeon"}, 2, "OTEL_TRACES_EXPORTER", "no such exporter is installed"),
+        (
+            [],
+            {"OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT": "ALL"},
+            2,
+            "OTEL_INSTRUMENTATION_GENAI_",
+            "expected one of",
+        ),
+    ],
+)
+@pytest.mark.parametrize("apart", [False, pytest.param(True, marks=pytest.mark.slow, id="in a process of its own")])
+def test_wrong_configuration(
+    folder: Folder, arguments: list[str], variables: dict[str, str], code: int, about: str, text: str, apart: bool
+) -> None:
+    folder.write(hooks=HOOKS)
+
+    got, report = diagnosed(folder, *arguments, apart=apart, **variables)
+
+    wrong = [finding for finding in report["findings"] if finding["level"] == "configuration"]
+    assert got == report["exit_code"] == code
+    assert len(wrong) == 1
+    assert wrong[0]["about"].startswith(about)
+    assert text in wrong[0]["text"]
+    assert report["verdict"].startswith("not ready: ")
+
+
+@pytest.mark.slow
+def test_an_unmet_requirement(folder: Folder) -> None:
+    folder.file("stubs/langgraph-99.0.dist-info/METADATA", "Metadata-Version: 2.1\nName: langgraph\nVersion: 99.0\n")
+
+    code, report = diagnosed(folder, "--require", "langgraph", PYTHONPATH="stubs")
+    assert (code, report["findings"][0]["level"]) == (3, "requirement")
+
+    code, report = diagnosed(folder, PYTHONPATH="stubs")
+    assert (code, report["findings"][0]["level"]) == (0, "warning")
+    assert report["findings"][0]["text"].startswith("version 99.0 is not supported")
+
+
+# ----------------------------------------------------------------------------------- what is not bound
+
+
+def judged(folder: Folder) -> str:
+    """Two libraries that are installed, of which the hooks import one; and where they are."""
+    for name in ("xai_sdk", "openai_agents"):
+        library(folder.path / "installed", BY_NAME[name])
+    folder.file("judge.py", "import xai_sdk\n" + HOOKS)
+    return str(folder.path / "installed")
+
+
+OWN = """
+from abc import ABCMeta
+from langchain_core.embeddings import Embeddings
+from opentelemetry import trace
+from opentelemetry.sdk.trace import TracerProvider
+
+trace.set_tracer_provider(TracerProvider())
+
+class Frozen(ABCMeta):
+    def __setattr__(cls, name, value):
+        if not name.startswith("_"):
+            raise AttributeError("frozen")
+        super().__setattr__(name, value)
+
+class Own(Embeddings, metaclass=Frozen):
+    def embed_documents(self, texts): ...
+    def embed_query(self, text): ...
+
+class Open(Embeddings):
+    def embed_documents(self, texts): ...
+"""
+
+
+@pytest.fixture(scope="module")
+def odd(tmp_path_factory: pytest.TempPathFactory) -> subprocess.CompletedProcess[str]:
+    """The report on hooks that do much as they are imported."""
+    folder = Folder(tmp_path_factory.mktemp("odd"))
+    installed = judged(folder)
+    folder.file("judge.py", (folder.path / "judge.py").read_text() + OWN)
+    return folder.spanhook("doctor", "--json", SPANHOOK_HOOKS="judge.py:hooks", PYTHONPATH=installed)
+
+
+def test_a_provider_that_hooks_set(odd: subprocess.CompletedProcess[str]) -> None:
+    signals = json.loads(odd.stdout)["telemetry"]["signals"]
+
+    assert signals[0]["provider"] == "opentelemetry.sdk.trace.TracerProvider"
+
+
+def test_overrides_that_cannot_be_bound(odd: subprocess.CompletedProcess[str]) -> None:
+    report = json.loads(odd.stdout)
+
+    assert odd.returncode == 0
+    (found,) = [library for library in report["libraries"] if library["ungated"]]
+    (warning,) = [one for one in report["findings"] if "cannot be bound" in one["text"]]
+    ungated = [name.rpartition(".Own.")[2] for name in found["ungated"]]
+    assert (found["name"], ungated) == ("langchain_core", ["embed_documents", "embed_query"])
+    assert (warning["level"], warning["about"]) == ("warning", "langchain_core")
+    assert all(name in warning["text"] for name in found["ungated"])
+
+
+def test_what_is_not_bound_and_what_traces_itself(odd: subprocess.CompletedProcess[str]) -> None:
+    report = json.loads(odd.stdout)
+
+    assert [one for one in report["unbound"] if one["version"] == "1.2.3"] == [
+        {
+            "name": "xai_sdk",
+            "version": "1.2.3",
+            "state": "imported",
+            "bypass": "model calls made with it directly",
+            "allowed": False,
+        },
+        {
+            "name": "openai_agents",
+            "version": "1.2.3",
+            "state": "importable",
+            "bypass": "its agents and tools",
+            "allowed": False,
+        },
+    ]
+    assert [one for one in report["self_tracing"] if one["version"] == "1.2.3"] == [
+        {
+            "name": "openai_agents",
+            "version": "1.2.3",
+            "scopes": [],
+            "when": "to OpenAI, unless OPENAI_AGENTS_DISABLE_TRACING=1; not as OpenTelemetry spans",
+        },
+        {
+            "name": "xai_sdk",
+            "version": "1.2.3",
+            "scopes": ["xai_sdk.sync.chat", "xai_sdk.aio.chat"],
+            "when": "unless XAI_SDK_DISABLE_TRACING=1",
+        },
+    ]
+    (warning,) = [one for one in report["findings"] if one["about"] == "xai_sdk 1.2.3"]
+    assert warning["level"] == "warning"
+    assert warning["text"].startswith("is imported but not bound: model calls made with it directly bypass spanhook; ")
+
+
+def test_what_is_not_bound_for_people(folder: Folder) -> None:
+    path = judged(folder)
+
+    ran = folder.spanhook(
+        "doctor", "--hooks", "judge.py:hooks", "--strict", "--allow", "openai-agents", PYTHONPATH=path
+    )
+
+    assert (ran.returncode, ran.stderr) == (3, "")
+    lines = [" ".join(line.split()) for line in ran.stdout.splitlines()]
+    assert "Not bound (these bypass spanhook)" in lines
+    assert "xai_sdk 1.2.3 imported model calls made with it directly" in lines
+    assert "openai_agents 1.2.3 importable, allowed its agents and tools" in lines
+    assert "SDKs that trace themselves (their spans come beside ours)" in lines
+    assert "xai_sdk 1.2.3 xai_sdk.sync.chat, xai_sdk.aio.chat unless XAI_SDK_DISABLE_TRACING=1" in lines
+    said = "is imported but not bound, which strict mode does not allow: model calls made with it directly would bypass"
+    assert any(line.startswith(f"requirement xai_sdk 1.2.3 {said}") for line in lines)
+    assert lines[-1].startswith(f"not ready: xai_sdk 1.2.3 {said}")
+
+
+@pytest.mark.parametrize(
+    ("variables", "code", "level", "about", "text"),
+    [
+        (
+            {"SPANHOOK_STRICT": "1"},
+            0,
+            "note",
+            "strict",
+            "refuses these once they are imported or used: ",
+        ),
+        (
+            {"SPANHOOK_ALLOW": "coheer"},
+            2,
+            "configuration",
+            "allow",
+            "unknown library 'coheer' to allow; did you mean",
+        ),
+        ({"SPANHOOK_STRICT": "x"}, 2, "configuration", "SPANHOOK_STRICT", "SPANHOOK_STRICT='x', expected 1 or 0"),
+    ],
+)
+def test_strict_by_variables(
+    folder: Folder, installed: Any, variables: dict[str, str], code: int, level: str, about: str, text: str
+) -> None:
+    installed("xai_sdk")
+    installed("openai-agents")
+
+    got, report = diagnosed(folder, apart=False, **variables)
+
+    (found,) = [one for one in report["findings"] if one["about"] == about]
+    assert (got, found["level"], found["text"][: len(text)]) == (code, level, text)
+
+
+# ----------------------------------------------------------------------------------- others
+
+
+def test_others_by_entry_point_and_by_name(installed: Any) -> None:
+    installed("openinference-instrumentation-langchain", "0.1", opentelemetry_instrumentor="langchain")
+    installed("opentelemetry-instrumentation-openai-v2", "2.3", opentelemetry_instrumentor="openai")
+    installed("opentelemetry-instrumentation-genai-openai")
+    installed("opentelemetry-instrumentation-openai-agents", opentelemetry_instrumentor="openai_agents")
+    installed("opentelemetry-instrumentation-requests", opentelemetry_instrumentor="requests")
+    installed("logfire", "4.0")
+
+    found = others(["langchain_core", "openai"], {"LANGSMITH_TRACING": "true", "LANGSMITH_OTEL_ENABLED": "true"})
+
+    assert [(one.name, one.version, one.libraries) for one in found] == [
+        ("langsmith", found[0].version, ("langchain_core",)),
+        ("logfire", "4.0", ("langchain_core", "openai")),
+        ("openinference-instrumentation-langchain", "0.1", ("langchain_core",)),
+        ("opentelemetry-instrumentation-genai-openai", "1.0", ("openai",)),
+        ("opentelemetry-instrumentation-openai-v2", "2.3", ("openai",)),
+    ]
+    assert found[0].when == "LANGSMITH_TRACING=true: as OpenTelemetry spans too"
+
+
+def test_nobody_else() -> None:
+    assert others(["langchain_core"], {"LANGSMITH_TRACING": "false"}) == []
+
+
+# ----------------------------------------------------------------------------------- the environment
+
+
+@pytest.mark.parametrize(
+    ("variables", "level", "text"),
+    [
+        ({"SPANHOOK_HOOK": "x"}, "warning", "nobody reads it; did you mean SPANHOOK_HOOKS?"),
+        ({"SPANHOOK_COLOUR": "x"}, "warning", "nobody reads it"),
+        ({"OTEL_SDK_DISABLED": "true"}, "note", "no spans, metrics or log events; hooks gate all the same"),
+        ({"OTEL_SDK_DISABLED": "1"}, "warning", "'1' counts as false; only true disables the SDK"),
+        ({"OTEL_TRACES_SAMPLER": "parentbased_always_off"}, "note", "no spans; hooks gate"),
+        ({"OTEL_TRACES_SAMPLER": "sometimes"}, "warning", "'sometimes' is unknown to the SDK"),
+        ({"OTEL_PYTHON_DISABLED_INSTRUMENTATIONS": "*"}, "note", "does not turn spanhook off"),
+        ({"OTEL_PYTHON_ID_GENERATOR": "xray"}, "warning", "only opentelemetry-instrument reads it"),
+        ({"OTEL_EXPORTER_OTLP_ENDPOINT": "localhost:4318"}, "warning", "no scheme; write http://localhost:4318"),
+        ({"OTEL_EXPORTER_OTLP_LOGS_ENDPOINT": "http://x:4317/"}, "warning", "4317 is the port of gRPC"),
+    ],
+)
+def test_what_is_odd(variables: dict[str, str], level: str, text: str) -> None:
+    (found,) = examine(variables)
+
+    assert (found.level, found.about) == (level, next(iter(variables)))
+    assert text in found.text
+
+
+def test_what_is_not_odd() -> None:
+    variables = {
+        "SPANHOOK_HOOKS": "a.py:b",
+        "SPANHOOK_STARTED": "run",
+        "OTEL_TRACES_SAMPLER": "parentbased_traceidratio",
+        "OTEL_SDK_DISABLED": "false",
+        "OTEL_EXPORTER_OTLP_ENDPOINT": "http://x:4317",
+        "OTEL_EXPORTER_OTLP_PROTOCOL": "grpc",
+    }
+
+    assert list(examine(variables)) == []
+    assert usable(variables) == (variables, [])
+
+
+def test_content_is_recorded(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT", "true")
+
+    (found,) = examine({"OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT": "true"})
+
+    assert found.text.startswith("SPAN_ONLY: ")
+
+
+# ----------------------------------------------------------------------------------- the loader
+
+
+def test_a_loader_that_would_go_on_ungated(installed: Any) -> None:
+    installed("hasty", opentelemetry_pre_instrument="hasty")
+    installed("rival", opentelemetry_distro="rival")
+
+    texts = [finding.text for finding in loader({"OTEL_TRACES_EXPORTER": "pigeon", "OTEL_PYTHON_CONFIGURATOR": "gone"})]
+
+    assert any(text.startswith("may call hasty before spanhook") for text in texts)
+    assert "is not set, and any of distro, rival may be taken" in texts
+    assert "'gone' is not installed, and the loader goes on without" in texts
+    assert any(text.startswith("fails for want of the pigeon exporter, and then goes on UNGATED") for text in texts)
+
+
+def test_a_loader_that_is_fine() -> None:
+    quiet = {f"OTEL_{signal}_EXPORTER": "none" for signal in ("TRACES", "METRICS", "LOGS")}
+
+    assert [finding.level for finding in loader(quiet)] == ["note"]

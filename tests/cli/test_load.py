@@ -1,0 +1,521 @@
+"""The load: its totals, that they are the same wherever and however it runs, and that they are what is exported."""
+
+import io
+import json
+import os
+import subprocess
+import sys
+from collections import Counter
+from collections.abc import Generator
+from contextlib import contextmanager
+from decimal import Decimal
+from typing import get_args
+
+import pytest
+from inline_snapshot import snapshot
+from opentelemetry.sdk.trace.sampling import ALWAYS_OFF, Sampler, TraceIdRatioBased
+
+import spanhook
+from spanhook import semconv
+from spanhook.cli.load import measure, run_load
+from spanhook.cli.load.counted import Counted
+from spanhook.cli.load.document import Difference, Document, totals
+from spanhook.cli.load.draw import Draw
+from spanhook.cli.load.hooks import hooks
+from spanhook.cli.load.printing import Progress, complaints
+from spanhook.cli.load.scenarios import script
+from spanhook.cli.load.tables import expected
+from spanhook.diagnostics import log
+from spanhook.engine import listeners, registry
+from spanhook.testing import Recorder
+from tests.servers.collector import collector
+
+pytestmark = pytest.mark.usefixtures("limits")
+
+ENOUGH = 45
+"""Runs in which every scenario comes once."""
+
+
+@contextmanager
+def instrumented(seen: Recorder | None = None) -> Generator[None, None, None]:
+    """The load's hooks in force, with a recorder's providers or without any."""
+    level = log.level
+    log.setLevel("CRITICAL")
+    spanhook.instrument(
+        hooks,
+        tracer_provider=seen.tracer_provider if seen is not None else None,
+        meter_provider=seen.meter_provider if seen is not None else None,
+        logger_provider=seen.logger_provider if seen is not None else None,
+    )
+    try:
+        yield
+    finally:
+        spanhook.uninstrument()
+        log.setLevel(level)
+
+
+def load(runs: int = ENOUGH, seed: int = 1, concurrency: int = 1) -> Document:
+    with instrumented():
+        return measure(runs, seed, concurrency)
+
+
+@pytest.fixture(scope="module")
+def document() -> Document:
+    return load()
+
+
+def test_spanhook_counts_what_the_script_says(document: Document) -> None:
+    assert list(complaints(document["differences"], document["internal_errors"])) == []
+    assert document["totals"]["runs"] == ENOUGH
+
+
+def test_all_there_is_comes_of_it(document: Document) -> None:
+    totals = document["totals"]
+    assert set(totals["runs_by_status"]) == set(get_args(semconv.Status))
+    decided = {one for events in totals["decisions"].values() for found in events.values() for one in found}
+    assert decided == set(get_args(semconv.Decision))
+    assert set(totals["coverage"]) == set(get_args(semconv.Coverage))
+    for bucket in ("input", "cache_read", "cache_write", "output", "reasoning"):
+        assert sum(found[bucket] for found in totals["tokens"].values()) > 0
+    assert set(totals["streams"]) == {"success", "abandoned", "error"}
+    assert totals["cost"]
+    assert totals["unpriced_tokens"]
+    assert len(totals["by_tenant"]) == 3
+    assert len(totals["runs_by_agent"]) == 3
+    assert {bool(row.get("spanhook.fail_mode") == "closed") for row in series(document, semconv.METRIC_DECISIONS)} == {
+        True,
+        False,
+    }
+
+
+def series(document: Document, name: str) -> list[dict[str, str]]:
+    return [one["attributes"] for one in document["metrics"][name]]
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_all_there_is_comes_of_every_seed(seed: int) -> None:
+    runs = [(run.tenant, run.user, run.fact) for job in script(40, seed) for run in job]
+    told = totals(expected(runs))
+    assert set(told["runs_by_status"]) == set(get_args(semconv.Status))
+    assert {one for events in told["decisions"].values() for found in events.values() for one in found} == set(
+        get_args(semconv.Decision)
+    )
+    assert set(told["coverage"]) == set(get_args(semconv.Coverage))
+
+
+def test_the_totals_of_a_seed_are_always_the_same(document: Document) -> None:
+    lasting = {
+        name: value
+        for name, value in document["totals"].items()
+        if "cost" not in name and not name.startswith(("by_", "unpriced", "dearest"))  # these depend on the price list
+    }
+    assert lasting == snapshot(
+        {
+            "runs": 45,
+            "runs_by_status": {
+                "abandoned": 1,
+                "cancelled": 1,
+                "error": 3,
+                "interrupted": 4,
+                "rejected": 6,
+                "success": 30,
+            },
+            "runs_by_agent": {
+                "analyst": {"error": 1, "rejected": 1, "success": 7},
+                "planner": {"abandoned": 1, "cancelled": 1, "error": 2, "interrupted": 3, "rejected": 3, "success": 15},
+                "support": {"interrupted": 1, "rejected": 2, "success": 8},
+            },
+            "llm_calls": 72,
+            "tool_calls": 18,
+            "tokens": {
+                "claude-sonnet-4-5": {
+                    "input": 32107,
+                    "cache_read": 14336,
+                    "cache_write": 5376,
+                    "output": 5193,
+                    "reasoning": 0,
+                },
+                "foreign-model-1": {"input": 1513, "cache_read": 1024, "cache_write": 0, "output": 186, "reasoning": 0},
+                "gpt-4o-mini": {"input": 91519, "cache_read": 39936, "cache_write": 0, "output": 16594, "reasoning": 0},
+                "house-model-1": {"input": 688, "cache_read": 0, "cache_write": 0, "output": 542, "reasoning": 0},
+                "o4-mini-2025-04-16": {
+                    "input": 3396,
+                    "cache_read": 1024,
+                    "cache_write": 0,
+                    "output": 185,
+                    "reasoning": 512,
+                },
+            },
+            "agents": {
+                "analyst": {"error": 1, "rejected": 1, "success": 7},
+                "planner": {"abandoned": 1, "cancelled": 1, "error": 2, "interrupted": 3, "rejected": 3, "success": 15},
+                "researcher": {"success": 1},
+                "support": {"interrupted": 1, "rejected": 2, "success": 8},
+            },
+            "tools": {
+                "break_down": {"error": 1},
+                "charge": {"rejected": 1},
+                "close_account": {"interrupted": 4, "success": 3},
+                "delegate": {"success": 1},
+                "export": {"rejected": 1},
+                "fetch": {"success": 1},
+                "look_up": {"success": 1},
+                "publish": {"success": 1},
+                "read_file": {"success": 1},
+                "refund": {"rejected": 1},
+                "rotate_key": {"rejected": 1},
+                "search": {"success": 5},
+                "send_mail": {"success": 3},
+                "sign": {"success": 1},
+                "wire_money": {"rejected": 1},
+            },
+            "model_calls": {
+                "": {"": 1},
+                "claude-sonnet-4-5": {
+                    "": 17,
+                    "asyncio.exceptions.CancelledError": 1,
+                    "spanhook.cli.load.models.RateLimitError": 1,
+                },
+                "forbidden-1": {"spanhook.Reject": 2},
+                "gpt-4o-mini": {"": 46, "spanhook.cli.load.models.RateLimitError": 3},
+                "house-model-1": {"": 2},
+                "o4-mini": {"": 1},
+            },
+            "decisions": {
+                "alerted": {"agent.invoke.error": {"allow": 10}},
+                "archived": {"tool.execute.post": {"skipped": 1}},
+                "ask_a_person": {"tool.execute.pre": {"allow": 3, "pause": 4}},
+                "audit": {"tool.execute.pre": {"allow": 30}},
+                "billed": {"agent.invoke.post": {"allow": 36}},
+                "cached": {"tool.execute.post": {"allow": 4}, "tool.execute.pre": {"replace": 1}},
+                "directory": {"tool.execute.pre": {"timeout": 1}},
+                "fraud_check": {"tool.execute.pre": {"timeout": 1}},
+                "judged": {"tool.execute.pre": {"allow": 1}},
+                "masked": {"tool.execute.pre": {"modify": 3}},
+                "masked_answer": {"llm.call.post": {"replace": 16, "too_late": 1}},
+                "not_allowed": {"llm.call.pre": {"attempted": 1, "reject": 2}},
+                "noted": {"tool.execute.pre": {"allow": 1}},
+                "noticed": {"llm.call.post": {"allow": 1}},
+                "paying_customers_only": {"tool.execute.pre": {"reject": 1}},
+                "redacted": {"tool.execute.post": {"replace": 1}},
+                "reviewed": {"tool.execute.pre": {"allow": 1}},
+                "scanned": {"tool.execute.pre": {"allow": 1}},
+                "scored": {"llm.call.pre": {"error": 2}},
+                "screened": {"llm.call.pre": {"allow": 1}},
+                "stop_the_run": {"tool.execute.pre": {"reject": 1}},
+                "traced": {"llm.call.post": {"allow": 1}},
+                "vault": {"tool.execute.pre": {"error": 1}},
+                "withheld": {"tool.execute.post": {"reject": 1}},
+                "within_budget": {"agent.invoke.pre": {"allow": 4, "reject": 2}},
+            },
+            "coverage": {"best_effort": 2, "enforced": 131, "observed": 1},
+            "errors": {
+                "ValueError": {"agent.invoke": 1, "tool.execute": 1},
+                "asyncio.exceptions.CancelledError": {"agent.invoke": 1, "llm.call": 1},
+                "spanhook.Reject": {"agent.invoke": 6, "llm.call": 3, "tool.execute": 5},
+                "spanhook.cli.load.models.RateLimitError": {"agent.invoke": 2, "llm.call": 4},
+            },
+            "streams": {"abandoned": 1, "error": 1, "success": 2},
+            "first_chunks": 4,
+            "spans": {
+                "agent.invoke": 46,
+                "embeddings.create": 1,
+                "llm.call": 73,
+                "memory.store": 1,
+                "retrieval.query": 1,
+                "tool.execute": 27,
+            },
+            "foreign_spans": {"llm.call": 2},
+            "events": {"spanhook.decision": 40, "spanhook.run": 45},
+        }
+    )
+
+
+def test_dimensions_add_up_to_each_other(document: Document) -> None:
+    totals = document["totals"]
+    assert sum(totals["runs_by_status"].values()) == totals["runs"]
+    for spent in (totals["by_agent"], totals["by_tenant"], totals["by_user"]):
+        assert sum(one["runs"] for one in spent.values()) == totals["runs"]
+        assert sum(one["llm_calls"] for one in spent.values()) == totals["llm_calls"]
+        assert sum(one["tool_calls"] for one in spent.values()) == totals["tool_calls"]
+        assert sum(one["total_tokens"] for one in spent.values()) == sum(
+            sum(buckets.values()) for buckets in totals["tokens"].values()
+        )
+        assert sum(one["cost"]["usd_float"] for one in spent.values()) == pytest.approx(
+            totals["total_cost"]["usd_float"]
+        )
+    dearest = [one["cost"]["usd"] for one in totals["dearest"]]
+    assert len(dearest) == 10
+    assert dearest == sorted(dearest, key=Decimal, reverse=True)
+    decided = Counter[str]()
+    for events in totals["decisions"].values():
+        for found in events.values():
+            decided.update(found)
+    assert sum(totals["coverage"].values()) == decided.total()
+    assert totals["events"]["spanhook.decision"] == decided.total() - decided["allow"]
+
+
+def test_it_is_json(document: Document) -> None:
+    assert json.loads(json.dumps(document)) == document
+
+
+def test_concurrency_changes_nothing(document: Document) -> None:
+    other = load(concurrency=16)
+    assert other["differences"] == []
+    assert other["totals"] == document["totals"]
+    assert other["metrics"] == document["metrics"]
+
+
+def test_another_seed_is_another_load(document: Document) -> None:
+    assert list(script(ENOUGH, 1)) == list(script(ENOUGH, 1))
+    assert list(script(ENOUGH, 2)) != list(script(ENOUGH, 1))
+
+
+@pytest.mark.parametrize("runs", [1, 2, 7, 41])
+def test_exactly_so_many_runs_are_made(runs: int) -> None:
+    for seed in range(20):
+        assert sum(map(len, script(runs, seed))) == runs
+
+
+def test_choices_are_those_of_every_machine() -> None:
+    draw = Draw(1, "x")
+    assert [draw.below(1000) for _ in range(5)] == snapshot([515, 180, 597, 553, 854])
+    assert draw.shuffled("abcdef") == snapshot(["d", "f", "a", "e", "c", "b"])
+    assert draw.weighted({"a": 1, "b": 5, "c": 0}) == snapshot("b")
+
+
+# ----------------------------------------------------------------------------------------------- what is exported
+
+
+@pytest.mark.parametrize("sampler", [None, ALWAYS_OFF, TraceIdRatioBased(0.01)], ids=["all", "none", "some"])
+def test_every_series_and_every_event_is_exported_so_at_every_sampling_ratio(sampler: Sampler | None) -> None:
+    seen = Recorder(sampler)
+    with instrumented(seen):
+        document = measure(ENOUGH, 3, 4)
+        exported = seen.metrics()
+    assert document["differences"] == []
+    assert Counter(event["name"] for event in seen.events) == document["totals"]["events"]
+    spans = Counter(str((span.attributes or {})["spanhook.kind"]) for span in seen.spans)
+    if sampler is None:
+        assert spans == document["totals"]["spans"]
+    elif sampler is ALWAYS_OFF:
+        assert not spans
+    assert set(document["metrics"]) == set(exported) - {
+        semconv.METRIC_HOOK_TIME,  # depends on the machine
+        semconv.METRIC_INFO,
+        semconv.METRIC_POINTS,
+        semconv.METRIC_INTERNAL_ERRORS,
+        semconv.METRIC_DROPPED,
+    }
+    for name, wanted in document["metrics"].items():
+        found = {frozenset(attributes.items()): value for attributes, value in exported[name]}
+        assert {frozenset(one["attributes"].items()) for one in wanted} == set(found), name
+        for one in wanted:
+            value = found[frozenset(one["attributes"].items())]
+            if "value" in one:
+                assert value == pytest.approx(one["value"], abs=1e-12), (name, one)
+            else:
+                assert value[1] == one.get("count"), (name, one)
+                assert "sum" not in one or value[0] == one["sum"], (name, one)
+
+
+# ----------------------------------------------------------------------------------------------- the command
+
+
+def test_as_text(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run_load(runs=3, seed=1, concurrency=1, as_json=False) == 0
+    captured = capsys.readouterr()
+    assert captured.err == "spanhook load: nothing was sent: OTEL_EXPORTER_OTLP_ENDPOINT says where to\n"
+    first, *rest = captured.out.splitlines()
+    assert first.startswith("3 runs in ")
+    assert rest == snapshot(
+        [
+            "",
+            "runs by agent and status",
+            "  agent    rejected  success",
+            "  analyst         0        1",
+            "  planner         1        1",
+            "",
+            "tokens and cost by model",
+            "  model              input  cache_read  cache_write  output  reasoning  cost in USD",
+            "  claude-sonnet-4-5    539       1,024          512     316          0  0.008584200",
+            "  gpt-4o-mini        4,013       1,536            0     967          0  0.001297350",
+            "",
+            "by agent",
+            "  agent    runs  model calls  tool calls  tokens  cost in USD",
+            "  analyst     1            2           0   3,783  0.008838450",
+            "  planner     2            2           1   5,124  0.001043100",
+            "",
+            "by tenant",
+            "  tenant  runs  model calls  tool calls  tokens  cost in USD",
+            "  acme       2            2           1   5,124  0.001043100",
+            "  globex     1            2           0   3,783  0.008838450",
+            "",
+            "by user",
+            "  user  runs  model calls  tool calls  tokens  cost in USD",
+            "  ann      1            1           0   1,625  0.000502950",
+            "  cyd      1            1           1   3,499  0.000540150",
+            "  gil      1            2           0   3,783  0.008838450",
+            "",
+            "decisions",
+            "  hook           event               decision",
+            "  alerted        agent.invoke.error  allow     1",
+            "  archived       tool.execute.post   skipped   1",
+            "  audit          tool.execute.pre    allow     2",
+            "  billed         agent.invoke.post   allow     2",
+            "  masked_answer  llm.call.post       too_late  1",
+            "  noted          tool.execute.pre    allow     1",
+            "  reviewed       tool.execute.pre    allow     1",
+            "  stop_the_run   tool.execute.pre    reject    1",
+            "",
+            "errors",
+            "  type             kind",
+            "  spanhook.Reject  agent.invoke  1",
+            "  spanhook.Reject  tool.execute  1",
+            "",
+            "decisions by coverage",
+            "  enforced  10",
+            "",
+            "streamed model calls by status",
+            "  success  2",
+            "",
+            "spans by kind",
+            "  agent.invoke  3",
+            "  llm.call      4",
+            "  tool.execute  2",
+            "",
+            "log events",
+            "  spanhook.decision  3",
+            "  spanhook.run       3",
+        ]
+    )
+
+
+class Terminal(io.StringIO):
+    def isatty(self) -> bool:
+        return True
+
+
+@pytest.mark.parametrize(
+    ("stream", "shown"),
+    [
+        (Terminal(), snapshot("\rspanhook load: 2 of 4,000 runs\rspanhook load: 4 of 4,000 runs\r\x1b[2K")),
+        (io.StringIO(), ""),
+    ],
+)
+def test_progress_is_shown_on_a_terminal_once_it_has_taken_a_while(
+    stream: io.StringIO, shown: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    seconds = iter((0.0, 1.9, 2.0, 2.0, 2.1, 2.3, 2.3))
+    monkeypatch.setattr("spanhook.cli.load.printing.time.monotonic", lambda: next(seconds))
+    monkeypatch.setattr(sys, "stderr", stream)
+    progress = Progress(4000)
+    for _ in range(4):
+        progress.step()
+    progress.end()
+    assert stream.getvalue() == shown
+
+
+def test_nothing_is_left_in_force(capsys: pytest.CaptureFixture[str]) -> None:
+    level = log.level
+    assert run_load(runs=1, seed=1, concurrency=1, as_json=True) == 0
+    assert capsys.readouterr().err == ""
+    assert log.level == level
+    assert listeners == []
+    assert registry.hooks == []
+
+
+def test_what_was_counted_otherwise_is_said(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    finish = Counted.finish
+
+    def forgetful(self: Counted) -> None:
+        finish(self)
+        self.tables.add("events", "spanhook.run", amount=5)
+        self.errors["extract.response"] = 2
+
+    monkeypatch.setattr(Counted, "finish", forgetful)
+    assert run_load(runs=3, seed=1, concurrency=1, as_json=True) == 1
+    captured = capsys.readouterr()
+    assert captured.err.splitlines() == [
+        "spanhook load: events: event='spanhook.run': expected 3, counted 8",
+        "spanhook load: 2 errors in spanhook's own code, in 'extract.response'",
+    ]
+    document: Document = json.loads(captured.out)
+    wrong: list[Difference] = document["differences"]
+    assert wrong == [{"table": "events", "row": {"event": "spanhook.run"}, "expected": 3, "counted": 8}]
+    assert document["internal_errors"] == {"extract.response": 2}
+
+
+@pytest.mark.parametrize(("runs", "concurrency"), [(0, 1), (1, 0)])
+def test_bad_numbers_are_named(runs: int, concurrency: int, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run_load(runs=runs, seed=1, concurrency=concurrency, as_json=True) == 2
+    captured = capsys.readouterr()
+    assert captured.out == ""
+    assert captured.err.endswith("0: expected a whole number from 1 on\n")
+
+
+def test_a_missing_library_is_named_with_its_remedy(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("spanhook.cli.load.find_spec", lambda _name: None)
+    assert run_load(runs=1, seed=1, concurrency=1, as_json=True) == 2
+    assert capsys.readouterr().err == snapshot(
+        'spanhook load: needs langchain_core, langgraph: pip install "spanhook[demo]"\n'
+    )
+
+
+def command(runs: int, seed: int, concurrency: int, **variables: str) -> Document:
+    """The command in a process of its own, without any ``OTEL_*`` variables but these."""
+    environment = {name: value for name, value in os.environ.items() if not name.startswith("OTEL_")}
+    arguments = ("load", "--runs", str(runs), "--seed", str(seed), "--concurrency", str(concurrency), "--json")
+    done = subprocess.run(
+        [sys.executable, "-W", "error", "-m", "spanhook", *arguments],
+        capture_output=True,
+        text=True,
+        env={**environment, "LANGSMITH_TRACING": "true", **variables},
+        check=False,
+    )
+    assert (done.returncode, done.stderr) == (0, "")
+    return json.loads(done.stdout)
+
+
+def test_in_a_process_of_its_own_it_says_the_same_and_exports_it(document: Document) -> None:
+    with collector() as seen:
+        told = command(ENOUGH, 1, 4, OTEL_EXPORTER_OTLP_ENDPOINT=seen.url)
+    assert told["totals"] == document["totals"]
+    assert told["metrics"] == document["metrics"]
+    assert set(told["metrics"]) <= seen.metrics
+    assert Counter(seen.events) == told["totals"]["events"]
+    assert len(seen.spans) == sum(told["totals"]["spans"].values())
+    assert seen.services == {"spanhook-load"}
+
+
+def test_without_an_sdk_there_are_no_foreign_spans_and_all_else_is_as_it_should() -> None:
+    told = command(ENOUGH, 1, 2, OTEL_SDK_DISABLED="true")
+    assert told["foreign_spans"] is False
+    assert told["totals"]["foreign_spans"] == {}
+    assert set(told["totals"]["coverage"]) == {"enforced"}
+
+
+@pytest.mark.slow
+def test_without_a_price_list_every_model_is_unpriced(document: Document) -> None:
+    program = (
+        "import sys; sys.modules['genai_prices'] = None; from spanhook.cli.load import run_load; "
+        f"sys.exit(run_load({ENOUGH}, 1, 1, True))"
+    )
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    told: Document = json.loads(done.stdout)
+    assert told["price_list"] is None
+    assert told["totals"]["cost"] == {}
+    assert told["totals"]["tokens"] == document["totals"]["tokens"]
+    assert set(told["totals"]["unpriced_tokens"]) == set(told["totals"]["tokens"])
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", [1, 2])
+def test_many_runs_at_every_concurrency(seed: int) -> None:
+    documents = [load(1000, seed, concurrency) for concurrency in (1, 8, 64)]
+    assert all(one["differences"] == [] and one["internal_errors"] == {} for one in documents)
+    assert documents[0]["totals"] == documents[1]["totals"] == documents[2]["totals"]

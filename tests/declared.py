@@ -1,0 +1,110 @@
+"""What names libraries and cannot read their declarations: whether it agrees with them, and what to write if not."""
+
+import re
+import tomllib
+from collections.abc import Iterator
+from fnmatch import fnmatch
+from pathlib import Path
+from typing import Any
+
+from packaging.requirements import Requirement
+
+from spanhook.instrument import Declaration, Instrumentor
+
+ROOT = Path(__file__).parent.parent
+_FOLDER = "src/spanhook/instrument"
+_TESTS = ROOT / "tests/instrument"
+_MATRICES = "tests/conformance/everything.py"
+_APART = "libraries do not know each other"
+_PURE = "a library's adapters know what a call looks like"
+_OPTIONAL = "libraries that are instrumented are imported where they are instrumented alone"
+
+
+def row(declared: Declaration, instrumentor: Instrumentor) -> str:
+    """The row of a library in the table of docs/ways-in.md."""
+    others = [f"`{name}`" for name in dict.fromkeys(declared.names) if name != declared.library]
+    kinds = ", ".join(f"`{kind}`" for kind in sorted(instrumentor.kinds))
+    extra = f"`spanhook[{declared.extra}]`"
+    return f"| `{declared.library}` | {', '.join(others)} | `{declared.requirement}` | {extra} | {kinds} |"
+
+
+def disagreements(declared: Declaration, instrumentor: Instrumentor, libraries: list[str]) -> list[str]:
+    """What is missing where, for one library; ``libraries`` are all that are declared."""
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())
+    return [
+        *_files(declared),
+        *_extras(declared, project["project"]["optional-dependencies"]),
+        *_contracts(declared, project["tool"]["importlinter"]["contracts"]),
+        *_versions(declared),
+        *_documents(declared, row(declared, instrumentor), libraries),
+        *_variables(declared),
+    ]
+
+
+def _files(declared: Declaration) -> Iterator[str]:
+    name = declared.library
+    for place, what in (
+        (f"{_FOLDER}/{name}/__init__.py", "its instrumentor"),
+        (f"src/spanhook/cli/conformance/{name}.py", "its ways of calling, as SUBJECTS"),
+    ):
+        if not (ROOT / place).exists():
+            yield f"{place}: make it, with {what}"
+    if not any(_TESTS.glob(f"test_{name}*.py")) and not any(_TESTS.glob(f"{name}/test_*.py")):
+        yield f"tests/instrument/test_{name}.py: make it, with its tests"
+    if f"*{name}.SUBJECTS" not in (ROOT / _MATRICES).read_text():
+        yield f"{_MATRICES}: add *{name}.SUBJECTS to HERE or OVER_HTTP"
+
+
+def _extras(declared: Declaration, extras: dict[str, list[str]]) -> Iterator[str]:
+    wanted = Requirement(declared.requirement)
+    found = [Requirement(one) for one in extras.get(declared.extra, ())]
+    if not any((one.name, one.specifier) == (wanted.name, wanted.specifier) for one in found):
+        yield f"pyproject.toml: add {str(wanted)!r} to the extra {declared.extra!r}"
+    for collecting in ("all", "test"):
+        named = [Requirement(one) for one in extras[collecting]]
+        if not any(one.name == "spanhook" and declared.extra in one.extras for one in named):
+            yield f"pyproject.toml: add {declared.extra!r} to spanhook[...] in the extra {collecting!r}"
+
+
+def _contracts(declared: Declaration, contracts: list[dict[str, Any]]) -> Iterator[str]:
+    folder = f"spanhook.instrument.{declared.library}"
+    by_name = {one["name"].partition(",")[0]: one for one in contracts}
+    for name, key, wanted in (
+        (_APART, "modules", folder),
+        (_PURE, "source_modules", folder),
+        (_OPTIONAL, "forbidden_modules", declared.module.partition(".")[0]),
+    ):
+        if wanted not in by_name[name][key]:
+            yield f"pyproject.toml: add {wanted!r} to {key} of {name!r}"
+    ignored = [one.replace(".*", "").split(" -> ") for one in by_name[_APART]["ignore_imports"]]
+    known = sorted({into.rpartition(".")[2] for of, into in ignored if of == folder})
+    if known != sorted(declared.knows):
+        yield f"pyproject.toml: {_APART!r} lets it know {known}, and it says {sorted(declared.knows)}"
+
+
+def _versions(declared: Declaration) -> Iterator[str]:
+    for name, which in (("constraints.txt", "the newest version"), (".ci/oldest.txt", "the oldest version")):
+        pinned = re.search(rf"^{re.escape(declared.distribution)}==(\S+)$", (ROOT / name).read_text(), re.MULTILINE)
+        if pinned is None:
+            yield f"{name}: add {declared.distribution}=={which} that is supported"
+        elif pinned[1] not in Requirement(declared.requirement).specifier:
+            yield f"{name}: {pinned[0]} is not what is supported, {declared.requirement}"
+
+
+def _documents(declared: Declaration, table: str, libraries: list[str]) -> Iterator[str]:
+    ways, readme = (ROOT / "docs/ways-in.md").read_text(), (ROOT / "README.md").read_text()
+    if table not in ways.splitlines():
+        yield f"docs/ways-in.md: the table of libraries needs the row {table}"
+    if f"({', '.join(libraries)}) call it" not in " ".join(ways.split()):
+        yield f"docs/ways-in.md: the warning should name {', '.join(libraries)}"
+    (supported,) = (line for line in readme.splitlines() if line.startswith("Python 3.11 to "))
+    if declared.distribution not in supported:
+        yield f"README.md: its line on supported versions should name {declared.distribution}"
+
+
+def _variables(declared: Declaration) -> Iterator[str]:
+    forgotten = re.search(r"^ +(SPANHOOK_\* \|.*)\)$", (ROOT / ".ci/environments").read_text(), re.MULTILINE)
+    assert forgotten is not None
+    for beginning in declared.variables:
+        if not any(fnmatch(f"{beginning}X", pattern) for pattern in forgotten[1].split(" | ")):
+            yield f".ci/environments: forget_surroundings should forget {beginning}*"

@@ -1,0 +1,93 @@
+"""One operation from start to end: what it is gated by where it cannot be read, and what is held back for its hooks."""
+
+from typing import Any
+
+import pytest
+from langchain_core.language_models.fake_chat_models import GenericFakeChatModel
+from langchain_core.messages import AIMessage
+from langchain_core.tools import tool
+
+from spanhook import Hooks, Operation, Reject
+from spanhook.diagnostics import internal
+from spanhook.testing import recorder
+from tests.stub import WHOLE, stubbed, use
+
+STREAMS = ("stream", "astream")
+
+
+@pytest.mark.parametrize("mode", STREAMS)
+def test_a_run_that_is_refused_too_late_for_its_stream_still_ends_refused(mode: str) -> None:
+    hooks = Hooks()
+
+    @hooks.after("llm.call")
+    def refuse(op: Operation) -> None:
+        raise Reject("enough", scope="run")
+
+    with stubbed(hooks) as (library, seen), pytest.raises(Reject, match="enough"):
+        use(library, mode, "xyz")
+    assert seen.operations[0].status == "rejected"
+
+
+def test_after_a_run_was_refused_too_late_no_later_call_of_it_is_made() -> None:
+    hooks = Hooks()
+    ran: list[str] = []
+
+    @hooks.after("llm.call")
+    def refuse(op: Operation) -> None:
+        raise Reject("enough", scope="run")
+
+    @tool
+    def search(query: str) -> str:
+        """Search."""
+        ran.append(query)
+        return query
+
+    @tool
+    def outer(query: str) -> str:
+        """Stream a model, then call a tool."""
+        model = GenericFakeChatModel(messages=iter([AIMessage("a b c")]))
+        ran.extend(str(chunk.content) for chunk in model.stream(query))
+        return search.invoke({"query": query})
+
+    with recorder(hooks), pytest.raises(Reject, match="enough"):
+        outer.invoke({"query": "x"})
+    assert "x" not in ran
+    assert "".join(ran) == "a b c"
+
+
+@pytest.mark.parametrize(("fail_mode", "made"), [("closed", False), ("open", True)])
+def test_a_gate_is_asked_where_its_filter_cannot_be(
+    fail_mode: Any, made: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    hooks = Hooks()
+
+    @hooks.before("llm.call", models={"secret"}, fail_mode=fail_mode)
+    def refuse(op: Operation) -> None:
+        raise Reject("no")
+
+    def broken(*_: Any) -> Any:
+        raise ValueError("no such field")
+
+    with stubbed(hooks) as (library, _):
+        assert library.work("x") == "x"
+        monkeypatch.setattr(internal, "fatal", False)
+        monkeypatch.setitem(vars(WHOLE), "start", broken)
+        if made:
+            assert library.work("y") == "y"
+        else:
+            with pytest.raises(Reject, match="no"):
+                library.work("y")
+    assert ("y" in library.calls) is made
+
+
+@pytest.mark.parametrize("mode", STREAMS)
+def test_streams_are_held_back_only_for_hooks_that_they_concern(mode: str) -> None:
+    hooks = Hooks()
+    hooks.after("llm.call", models={"another"}, priority=10)(lambda op: None)
+    with stubbed(hooks) as (library, seen):
+        use(library, mode, "xyz")
+    assert not seen.operations[0]._record.buffered
+    hooks.after("llm.call", models={"stub"}, priority=10)(lambda op: None)
+    with stubbed(hooks) as (library, seen):
+        use(library, mode, "xyz")
+    assert seen.operations[0]._record.buffered

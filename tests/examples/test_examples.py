@@ -1,0 +1,151 @@
+"""Every example runs as its first lines say, on a provider on loopback; nothing in an example is changed for it."""
+
+import ast
+import http.client
+import json
+import os
+import shlex
+import shutil
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from spanhook.cli.conformance.openai_server import Call, OpenAIServer, Reply
+from tests.commands import Folder, free_port
+
+ROOT = Path(__file__).parent.parent.parent
+EXAMPLES = ROOT / "examples"
+PROGRAMS = os.pathsep.join((str(Path(sys.executable).parent), os.environ["PATH"]))
+"""A path on which the programs of this very environment come first."""
+
+
+@pytest.fixture
+def openai() -> Iterator[OpenAIServer]:
+    with OpenAIServer() as server:
+        yield server
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Folder:
+    """A copy of the examples, as somebody takes them away."""
+    shutil.copytree(EXAMPLES, tmp_path, dirs_exist_ok=True, ignore=shutil.ignore_patterns("__pycache__"))
+    return Folder(tmp_path)
+
+
+def reaching(server: OpenAIServer, **more: str) -> dict[str, str]:
+    return {"OPENAI_BASE_URL": server.url, "OPENAI_API_KEY": "test", "COLUMNS": "100", "PATH": PROGRAMS, **more}
+
+
+def command(file: Path, program: str) -> list[str]:
+    """The command line in a file's first lines that starts with ``program``."""
+    documented = ast.get_docstring(ast.parse(file.read_text())) or ""
+    (line,) = (line for line in documented.splitlines() if line.startswith(f"{program} "))
+    return shlex.split(line, comments=True)
+
+
+@pytest.mark.slow
+def test_langgraph_without_a_change_to_the_application(openai: OpenAIServer, folder: Folder) -> None:
+    openai.script(Reply(calls=(Call("refund", {"order": 1001, "amount": 80}),)), "Here are 50 dollars.")
+    here = Folder(folder.path / "langgraph_zero_code")
+    done = here.run(*command(here.path / "app.py", "spanhook"), **reaching(openai))
+    assert done.returncode == 0, done.stderr
+    assert done.stdout == "ann used 56 tokens in 2 model calls\nHere are 50 dollars.\n"
+    assert "modify · at_most" in done.stderr
+    assert openai.requests[1].body["messages"][-1]["content"] == "50 dollars paid back for order 1001"
+
+
+@pytest.mark.slow
+def test_hooks_under_test(folder: Folder) -> None:
+    here = Folder(folder.path / "langgraph_zero_code")
+    done = here.run("pytest", PATH=PROGRAMS)
+    assert done.returncode == 0, done.stdout
+    assert "4 passed" in done.stdout
+
+
+@pytest.mark.slow
+def test_openai_in_code(openai: OpenAIServer, folder: Folder) -> None:
+    done = folder.run(*command(folder.path / "openai_in_code.py", "python"), **reaching(openai))
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.splitlines() == [
+        "whole: hello there friend",
+        "streamed: hello there friend",
+        "rejected: All 50 tokens are spent (429)",
+    ]
+    assert len(openai.requests) == 2
+    assert "ann@example.com" not in str([request.body for request in openai.requests])
+
+
+def ask(port: int, user: str, text: str) -> tuple[int, Any]:
+    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=60)
+    try:
+        headers = {"content-type": "application/json", "x-user-id": user, "connection": "close"}
+        connection.request("POST", "/ask", json.dumps({"text": text}), headers)
+        answer = connection.getresponse()
+        return answer.status, json.loads(answer.read())
+    finally:
+        connection.close()
+
+
+@pytest.mark.slow
+def test_a_service_with_several_workers(openai: OpenAIServer, folder: Folder) -> None:
+    here, port = Folder(folder.path / "fastapi_service"), free_port()
+    served = command(here.path / "web.py", "spanhook")
+    with here.server(*served, port=port, **reaching(openai, UVICORN_PORT=str(port))):
+        assert ask(port, "mallory", "hello") == (401, {"detail": "Who are you?"})
+        assert openai.requests == []
+        workers: set[int] = set()
+        while len(workers) < 2:
+            status, said = ask(port, "ann", "hello")
+            assert (status, said["text"]) == (200, "hello there friend")
+            workers.add(said["worker"])
+            assert ask(port, "mallory", "hello")[0] == 401
+    assert all(request.body["input"] == "hello" for request in openai.requests)
+
+
+@pytest.mark.slow
+def test_celery_with_real_workers(openai: OpenAIServer, folder: Folder) -> None:
+    here = Folder(folder.path / "celery_workers")
+    tasks, added = here.path / "tasks.py", reaching(openai)
+    sending = command(tasks, "python")
+    with here.process(*command(tasks, "spanhook"), **added):
+        answered = here.run(*sending, **added)
+        refused = here.run(*("mallory" if word == "ann" else word for word in sending), **added)
+    assert (answered.stdout, refused.stdout) == ("hello there friend\n", "rejected: Customers only\n")
+    assert len(openai.requests) == 1
+
+
+@pytest.mark.slow
+def test_a_notebook(openai: OpenAIServer, folder: Folder, monkeypatch: pytest.MonkeyPatch) -> None:
+    import nbformat
+    from nbclient import NotebookClient
+
+    for name, value in reaching(openai).items():
+        monkeypatch.setenv(name, value)
+    notebook = nbformat.read(folder.path / "notebook.ipynb", as_version=4)
+    NotebookClient(notebook, timeout=120, resources={"metadata": {"path": str(folder.path)}}).execute()
+    said = [_said(cell) for cell in notebook.cells if cell.cell_type == "code"]
+    assert said == [
+        "",
+        "'hello there friend'",
+        "[('gpt-4o-mini', 28, 7.8e-06)]",
+        "rejected: Use gpt-4o-mini here\n",
+        "1",
+    ]
+    assert [request.body["model"] for request in openai.requests] == ["gpt-4o-mini", "gpt-4o"]
+
+
+def _said(cell: Any) -> str:
+    return "".join(output.get("text") or output["data"]["text/plain"] for output in cell.outputs)
+
+
+def test_every_example_says_what_it_shows_and_is_listed() -> None:
+    listed = (EXAMPLES / "README.md").read_text()
+    for path in EXAMPLES.rglob("*"):
+        name = str(path.relative_to(EXAMPLES))
+        if path.suffix == ".py" and "__pycache__" not in name:
+            assert path.read_text().startswith('"""'), name
+        if path.suffix in (".py", ".ipynb") and path.name != "hooks.py":
+            assert f"({name})" in listed, name

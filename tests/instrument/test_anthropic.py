@@ -1,0 +1,471 @@
+"""What Anthropic's calls look like: whole spans, usage, requests and responses as hooks see them, answers, rewriting."""
+
+import asyncio
+import json
+from collections.abc import Iterator
+from types import SimpleNamespace
+from typing import Any
+
+import anthropic
+import httpx2
+import pytest
+from anthropic import Anthropic, DefaultHttpxClient
+from anthropic.lib.bedrock import AnthropicBedrock
+from anthropic.lib.vertex import AnthropicVertex
+from anthropic.types import Message
+from inline_snapshot import snapshot
+
+from spanhook import Hooks, Operation, Reject
+from spanhook.cli.conformance.anthropic_server import AnthropicServer
+from spanhook.cli.conformance.anthropic_ways import BATCH, MESSAGES, MODEL, WAYS, async_client, run_tools, sync_client
+from spanhook.cli.conformance.openai_replies import Call, Reply, Tokens
+from spanhook.cli.conformance.stainless_ways import Way, named
+from spanhook.instrument.anthropic.messages import server_of
+from spanhook.testing import Recorder, recorder
+
+USED = Tokens(input=1000, output=500, cached=200, written=300, reasoning=100)
+
+
+@pytest.fixture
+def server() -> Iterator[AnthropicServer]:
+    with AnthropicServer() as running:
+        yield running
+
+
+def span_of(seen: Recorder, server: AnthropicServer) -> dict[str, Any]:
+    """The one span, with the server's port as a constant."""
+    [node] = seen.tree()
+    assert node["attributes"].pop("server.port") == server.port
+    assert node.pop("children") == []
+    return node
+
+
+# ----------------------------------------------------------------------------------------------- spans
+
+
+def test_a_message(server: AnthropicServer) -> None:
+    server.script(Reply(tokens=USED))
+    more: dict[str, Any] = {"temperature": 0.5, "top_p": 0.9, "top_k": 40, "stop_sequences": ["a", "b"]}
+    shape: dict[str, Any] = {"type": "json_schema", "schema": {"type": "object", "additionalProperties": False}}
+    with recorder() as seen, sync_client(server.url) as client:
+        client.messages.create(**MESSAGES, extra_body={**more, "output_config": {"format": shape}})
+        assert span_of(seen, server) == snapshot(
+            {
+                "name": "chat claude-haiku-4-5",
+                "status": "UNSET",
+                "attributes": {
+                    "gen_ai.provider.name": "anthropic",
+                    "server.address": "127.0.0.1",
+                    "gen_ai.request.model": "claude-haiku-4-5",
+                    "gen_ai.request.temperature": 0.5,
+                    "gen_ai.request.top_p": 0.9,
+                    "gen_ai.request.top_k": 40,
+                    "gen_ai.request.max_tokens": 64,
+                    "gen_ai.request.stop_sequences": ("a", "b"),
+                    "gen_ai.operation.name": "chat",
+                    "gen_ai.output.type": "json",
+                    "spanhook.kind": "llm.call",
+                    "spanhook.status": "success",
+                    "spanhook.run.id": "00000000000000000000000000000001",
+                    "gen_ai.response.id": "msg_1",
+                    "gen_ai.response.model": "claude-haiku-4-5-20251001",
+                    "gen_ai.response.finish_reasons": ("end_turn",),
+                    "gen_ai.usage.input_tokens": 1000,
+                    "gen_ai.usage.output_tokens": 500,
+                    "gen_ai.usage.cache_read.input_tokens": 200,
+                    "gen_ai.usage.cache_write.input_tokens": 300,
+                    "gen_ai.usage.reasoning.output_tokens": 100,
+                    "spanhook.cost.usd": 0.003395,
+                },
+                "events": [],
+            }
+        )
+
+
+def test_a_stream(server: AnthropicServer) -> None:
+    server.script(Reply(tokens=USED))
+    with recorder() as seen, sync_client(server.url) as client:
+        list(client.messages.create(**MESSAGES, stream=True))
+        assert span_of(seen, server) == snapshot(
+            {
+                "name": "chat claude-haiku-4-5",
+                "status": "UNSET",
+                "attributes": {
+                    "gen_ai.provider.name": "anthropic",
+                    "server.address": "127.0.0.1",
+                    "gen_ai.request.model": "claude-haiku-4-5",
+                    "gen_ai.request.stream": True,
+                    "gen_ai.request.max_tokens": 64,
+                    "gen_ai.operation.name": "chat",
+                    "spanhook.kind": "llm.call",
+                    "spanhook.status": "success",
+                    "spanhook.run.id": "00000000000000000000000000000001",
+                    "gen_ai.response.id": "msg_1",
+                    "gen_ai.response.model": "claude-haiku-4-5-20251001",
+                    "gen_ai.response.finish_reasons": ("end_turn",),
+                    "gen_ai.response.time_to_first_chunk": 0.001,
+                    "gen_ai.usage.input_tokens": 1000,
+                    "gen_ai.usage.output_tokens": 500,
+                    "gen_ai.usage.cache_read.input_tokens": 200,
+                    "gen_ai.usage.cache_write.input_tokens": 300,
+                    "gen_ai.usage.reasoning.output_tokens": 100,
+                    "spanhook.cost.usd": 0.003395,
+                },
+                "events": [],
+            }
+        )
+
+
+def test_a_batch_is_one_call_with_all_prompts(server: AnthropicServer) -> None:
+    hooks = Hooks()
+    asked: list[Any] = []
+
+    @hooks.before("llm.call")
+    def ask(op: Operation) -> None:
+        asked.append((op.request.system, [message["parts"][0]["content"] for message in op.request.messages]))
+
+    with recorder(hooks) as seen, sync_client(server.url) as client:
+        client.messages.batches.create(**BATCH)
+        client.beta.messages.batches.create(**BATCH)
+        assert [op.usage.total_tokens for op in seen.operations] == [0, 0]
+    assert asked == [("Be brief.", ["Say one.", "Say two."])] * 2
+    attributes = seen.tree()[0]["attributes"]
+    told = {key: attributes.get(key) for key in ("gen_ai.operation.name", "gen_ai.request.model", "gen_ai.response.id")}
+    assert list(told.values()) == ["batch", MODEL, "msgbatch_1"]
+
+
+def test_buckets_are_disjoint(server: AnthropicServer) -> None:
+    server.reply = Reply(tokens=USED)
+    with recorder() as seen, sync_client(server.url) as client:
+        client.messages.create(**MESSAGES)
+        list(client.messages.create(**MESSAGES, stream=True))
+    whole = {"input": 500, "cache_read": 200, "cache_write": 300, "output": 400, "reasoning": 100}
+    assert [dict(op.usage.buckets()) for op in seen.operations] == [whole, whole]
+
+
+def test_compaction_is_counted_too(server: AnthropicServer) -> None:
+    entry = {"type": "compaction", "input_tokens": 70, "output_tokens": 7, "cache_read_input_tokens": 30}
+    usage = {"input_tokens": 20, "output_tokens": 8, "iterations": [{**entry, "type": "message"}, entry]}
+    body = {"id": "msg_1", "type": "message", "role": "assistant", "model": MODEL, "content": [], "usage": usage}
+    server.script(Reply(body={**body, "stop_reason": "end_turn", "stop_sequence": None}))
+    with recorder() as seen, sync_client(server.url) as client:
+        client.beta.messages.create(**MESSAGES)
+    [op] = seen.operations
+    assert (op.usage.input_tokens, op.usage.output_tokens, op.usage.cache_read_tokens) == (120, 15, 30)
+
+
+def test_a_stream_that_is_cut_off_is_estimated(server: AnthropicServer) -> None:
+    server.script(Reply(tokens=USED, text="one two three four five", cut=7))
+    with recorder() as seen, sync_client(server.url) as client, pytest.raises(httpx2.RemoteProtocolError):
+        list(client.messages.create(**MESSAGES, stream=True))
+    [op] = seen.operations
+    assert (op.usage.input_tokens, op.usage.cache_read_tokens, op.usage.estimated) == (1000, 200, True)
+    assert 1 < op.usage.output_tokens < 500
+
+
+def test_its_own_spans_are_no_operations(server: AnthropicServer) -> None:
+    with recorder() as seen:
+        options: Any = {"open_telemetry": {"tracer_provider": seen.tracer_provider}} if _traces_itself() else {}
+        with sync_client(server.url, **options) as client:
+            client.messages.create(**MESSAGES)
+    assert [op.kind for op in seen.operations] == ["llm.call"]
+    assert len(seen.spans) == (2 if options else 1)
+
+
+def _traces_itself() -> bool:
+    return hasattr(anthropic, "OpenTelemetryOptions") or hasattr(Anthropic, "_otel_platform")
+
+
+# ----------------------------------------------------------------------------------------------- providers
+
+
+@pytest.mark.parametrize(
+    ("url", "told"),
+    [
+        ("https://api.anthropic.com", ("anthropic", "api.anthropic.com", 443)),
+        ("https://bedrock-runtime.eu-west-1.amazonaws.com", ("aws.bedrock", "bedrock-runtime.eu-west-1.amazonaws.com", 443)),
+        ("https://europe-west1-aiplatform.googleapis.com/v1", ("gcp.vertex_ai", "europe-west1-aiplatform.googleapis.com", 443)),
+        ("http://localhost:1234", ("anthropic", "localhost", 1234)),
+    ],
+)  # fmt: skip
+def test_providers(url: str, told: Any) -> None:
+    client: Any = SimpleNamespace(_base_url=httpx2.URL(url))
+    assert server_of(client, "/v1/messages") == told
+
+
+def test_vertex(server: AnthropicServer) -> None:
+    connection = DefaultHttpxClient(verify=False)
+    with (
+        recorder() as seen,
+        AnthropicVertex(
+            region="eu", project_id="p", access_token="t", base_url=f"{server.url}/v1", http_client=connection
+        ) as client,
+    ):
+        client.messages.create(**MESSAGES)
+        list(client.messages.create(**MESSAGES, stream=True))
+    assert [request.path for request in server.requests] == [
+        f"/projects/p/locations/eu/publishers/anthropic/models/{MODEL}:{how}" for how in ("rawPredict", "streamRawPredict")
+    ]  # fmt: skip
+    assert [(op.provider, op.model, op.usage.total_tokens) for op in seen.operations] == [
+        ("gcp.vertex_ai", MODEL, 28)
+    ] * 2
+
+
+@pytest.fixture
+def bedrock(server: AnthropicServer) -> Iterator[Any]:
+    with AnthropicBedrock(
+        aws_region="eu-west-1",
+        aws_access_key="a",
+        aws_secret_key="s",
+        base_url=server.url,
+        http_client=DefaultHttpxClient(verify=False),
+        max_retries=0,
+    ) as client:
+        yield client
+
+
+def test_bedrock(server: AnthropicServer, bedrock: Any) -> None:
+    with recorder() as seen:
+        bedrock.messages.create(**MESSAGES)
+    assert [request.path for request in server.requests] == [f"/model/{MODEL}/invoke"]
+    assert [(op.provider, op.model, op.usage.total_tokens) for op in seen.operations] == [("aws.bedrock", MODEL, 28)]
+
+
+def test_streams_of_bedrock_are_answered_and_refused(server: AnthropicServer, bedrock: Any) -> None:
+    hooks = Hooks()
+
+    @hooks.before("llm.call")
+    def answer(op: Operation) -> None:
+        if op.request.system == "no":
+            raise Reject("no")
+        op.respond("from a hook")
+
+    with recorder(hooks):
+        with bedrock.messages.stream(**MESSAGES) as stream:
+            assert stream.get_final_text() == "from a hook"
+        with pytest.raises(Reject):
+            bedrock.messages.create(**{**MESSAGES, "system": "no"}, stream=True)
+    assert server.requests == []
+
+
+# ----------------------------------------------------------------------------------------------- hooks
+
+
+def test_requests_and_responses_as_hooks_see_them(server: AnthropicServer) -> None:
+    hooks = Hooks()
+    told: list[Any] = []
+
+    @hooks.before("llm.call")
+    def before(op: Operation) -> None:
+        told.append(op.request)
+
+    @hooks.after("llm.call")
+    def after(op: Operation) -> None:
+        told.append(op.response)
+
+    image = {"type": "image", "source": {"type": "base64", "media_type": "image/png", "data": "eA=="}}
+    thought = {"type": "thinking", "thinking": "Hm.", "signature": "s"}
+    call = {"type": "tool_use", "id": "toolu_1", "name": "look_up", "input": {"city": "Rome"}}
+    result = {"type": "tool_result", "tool_use_id": "toolu_1", "content": "sunny"}
+    messages = [
+        {"role": "user", "content": [{"type": "text", "text": "Weather?"}, image]},
+        {"role": "assistant", "content": [thought, call]},
+        {"role": "user", "content": [result]},
+    ]
+    tools = [{"name": "look_up", "input_schema": {"type": "object"}}]
+    system = [{"type": "text", "text": "Be brief."}, {"type": "text", "text": "Be kind."}]
+    asked: dict[str, Any] = {**MESSAGES, "messages": messages, "tools": tools, "system": system}
+    server.script(Reply(calls=(Call("look_up", {"city": "Bonn"}),)))
+    with recorder(hooks), sync_client(server.url) as client:
+        client.messages.create(**asked)
+    request, response = told
+    assert request.messages == snapshot(
+        [
+            {
+                "role": "user",
+                "parts": [
+                    {"type": "text", "content": "Weather?"},
+                    {"type": "image", "source": {"type": "base64", "media_type": "image/png", "data": "eA=="}},
+                ],
+            },
+            {
+                "role": "assistant",
+                "parts": [
+                    {"type": "reasoning", "content": "Hm."},
+                    {"type": "tool_call", "id": "toolu_1", "name": "look_up", "arguments": {"city": "Rome"}},
+                ],
+            },
+            {"role": "user", "parts": [{"type": "tool_call_response", "id": "toolu_1", "response": "sunny"}]},
+        ]
+    )
+    assert (request.system, request.tools, request.model) == ("Be brief.\nBe kind.", ["look_up"], MODEL)
+    assert response.messages == snapshot(
+        [
+            {
+                "role": "assistant",
+                "parts": [{"type": "tool_call", "id": "call_1", "name": "look_up", "arguments": {"city": "Bonn"}}],
+                "finish_reason": "tool_use",
+            }
+        ]
+    )
+
+
+@pytest.mark.parametrize("way", [way for way in WAYS if way.text != '{"greeting": "hello"}' and "batch" not in way.name], ids=named)  # fmt: skip
+def test_every_way_gets_a_hooks_answer(way: Way, server: AnthropicServer) -> None:
+    hooks = Hooks()
+
+    @hooks.before("llm.call")
+    def answer(op: Operation) -> None:
+        op.respond("from a hook")
+
+    with recorder(hooks):
+        given = way(server.url)
+    assert server.requests == []
+    if "runner stream" not in way.name:
+        assert "from a hook" in str(given) or "from a hook" in _joined(given)
+
+
+def _joined(given: Any) -> str:
+    return "".join(str(given).split())
+
+
+def test_a_message_of_another_call_is_an_answer(server: AnthropicServer) -> None:
+    hooks = Hooks()
+    made: list[Message] = []
+
+    @hooks.before("llm.call")
+    def answer(op: Operation) -> None:
+        if made:
+            op.respond(made[0])
+
+    with recorder(hooks), sync_client(server.url) as client:
+        server.script(Reply(calls=(Call("look_up", {"city": "Bonn"}),)))
+        made.append(client.messages.create(**MESSAGES))
+        assert client.messages.create(**MESSAGES) == made[0]
+        with client.messages.stream(**MESSAGES) as stream:
+            final = stream.get_final_message()
+        assert (final.content, final.stop_reason) == (made[0].content, "tool_use")
+    assert len(server.requests) == 1
+
+
+def test_rewriting(server: AnthropicServer) -> None:
+    cached = {"cache_control": {"type": "ephemeral"}}
+    image = {"type": "image", "source": {"type": "url", "url": "https://example.com/a.png"}}
+    messages = [
+        {"role": "user", "content": [{"type": "text", "text": "secret", **cached}, image]},
+        {"role": "assistant", "content": [{"type": "thinking", "thinking": "Hm.", "signature": "s"}, {"type": "text", "text": "ok"}]},
+        {"role": "user", "content": "secret too"},
+    ]  # fmt: skip
+    hooks = Hooks()
+
+    @hooks.before("llm.call")
+    def redact(op: Operation) -> None:
+        said = json.loads(json.dumps(op.request.messages).replace("secret", "***"))
+        op.replace(messages=said, system="Be very brief.", model="claude-sonnet-4-6")
+
+    asked: dict[str, Any] = {**MESSAGES, "messages": messages}
+    with recorder(hooks), sync_client(server.url) as client:
+        client.messages.create(**asked)
+    [request] = server.requests
+    assert (request.body["system"], request.body["model"]) == ("Be very brief.", "claude-sonnet-4-6")
+    assert request.body["messages"] == [
+        {"role": "user", "content": [{"type": "text", "text": "***", **cached}, image]},
+        messages[1],  # signed thoughts, as they came
+        {"role": "user", "content": "*** too"},
+    ]
+
+
+def test_rewriting_a_batch(server: AnthropicServer) -> None:
+    hooks = Hooks()
+
+    @hooks.before("llm.call")
+    def redact(op: Operation) -> None:
+        said = json.loads(json.dumps(op.request.messages).replace("Say", "Whisper"))
+        op.replace(messages=said, model="claude-sonnet-4-6")
+
+    with recorder(hooks), sync_client(server.url) as client:
+        client.messages.batches.create(**BATCH)
+    [request] = server.requests
+    sent = [(one["custom_id"], one["params"]["model"], one["params"]["messages"]) for one in request.body["requests"]]
+    assert sent == [
+        (name, "claude-sonnet-4-6", [{"role": "user", "content": f"Whisper {name}."}]) for name in ("one", "two")
+    ]
+
+
+def test_a_batch_is_answered_with_a_batch_alone(server: AnthropicServer) -> None:
+    hooks = Hooks()
+    given: list[Any] = [{"id": "msgbatch_0", "type": "message_batch"}, "text"]
+
+    @hooks.before("llm.call")
+    def answer(op: Operation) -> None:
+        op.respond(given.pop(0))
+
+    with recorder(hooks), sync_client(server.url) as client:
+        assert client.messages.batches.create(**BATCH).id == "msgbatch_0"
+        with pytest.raises(Reject, match="hook 'answer' failed"):
+            client.messages.batches.create(**BATCH)
+    assert server.requests == []
+
+
+def test_tools_of_the_runner_run_between_gated_calls(server: AnthropicServer) -> None:
+    hooks = Hooks()
+    turns: list[str] = []
+
+    @hooks.before("llm.call")
+    def second(op: Operation) -> None:
+        turns.append(op.request.messages[-1]["parts"][-1]["type"])
+        if len(turns) == 2:
+            raise Reject("enough")
+
+    server.reply = Reply(calls=(Call("look_up", {"city": "Rome"}),))
+    with recorder(hooks), sync_client(server.url) as client, pytest.raises(Reject):
+        run_tools(client)
+    assert (turns, len(server.requests)) == (["text", "tool_call_response"], 1)
+
+
+def test_methods_that_were_taken_before_are_gated(server: AnthropicServer) -> None:
+    hooks = Hooks()
+
+    @hooks.before("llm.call")
+    def refuse(op: Operation) -> None:
+        raise Reject("no")
+
+    async def later() -> None:
+        async with async_client(server.url) as client:
+            create = client.messages.create
+            with recorder(hooks), pytest.raises(Reject):
+                await create(**MESSAGES)
+
+    with sync_client(server.url) as client:
+        create, stream = client.messages.create, client.beta.messages.stream
+        with recorder(hooks):
+            with pytest.raises(Reject):
+                create(**MESSAGES)
+            with pytest.raises(Reject), stream(**MESSAGES):
+                pass
+    asyncio.run(later())
+    assert server.requests == []
+
+
+def test_errors_are_the_sdks_own(server: AnthropicServer) -> None:
+    server.reply = Reply(status=529)
+    with recorder() as seen, sync_client(server.url) as client, pytest.raises(anthropic.APIStatusError):
+        client.messages.create(**MESSAGES)
+    [node] = seen.tree()
+    assert node["attributes"]["error.type"] == "anthropic.OverloadedError"
+
+
+@pytest.mark.parametrize("way", WAYS, ids=named)
+def test_the_application_sees_no_difference(way: Way, server: AnthropicServer) -> None:
+    server.reply = Reply(text=way.text, tokens=USED)
+
+    def outcome() -> Any:
+        try:
+            return way(server.url)
+        except AttributeError as error:  # of what this version lacks
+            return str(error)
+
+    plain = outcome()
+    with recorder() as seen:
+        assert outcome() == plain
+    assert len(seen.operations) == (0 if isinstance(plain, str) else 1)

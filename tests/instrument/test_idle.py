@@ -1,0 +1,95 @@
+"""Hooks for kinds that nothing makes are told of, once."""
+
+import importlib
+import logging
+import pkgutil
+
+import pytest
+
+import spanhook
+from spanhook import Hook, Hooks, Operation
+from spanhook.instrument import INSTRUMENTORS, instrumentor_of
+from spanhook.instrument.idle import _said
+from spanhook.model import Adapter, made
+
+
+def noop(op: Operation) -> None:
+    return None
+
+
+@pytest.fixture(autouse=True)
+def unsaid() -> None:
+    _said.clear()
+    made.clear()
+
+
+def told(caplog: pytest.LogCaptureFixture) -> list[str]:
+    return [record.getMessage() for record in caplog.records if "makes" in record.getMessage()]
+
+
+@pytest.mark.parametrize("library", INSTRUMENTORS)
+def test_a_library_says_which_kinds_it_makes(library: str) -> None:
+    package = importlib.import_module(f"spanhook.instrument.{library}")
+    modules = [
+        importlib.import_module(one.name) for one in pkgutil.iter_modules(package.__path__, f"{package.__name__}.")
+    ]
+    adapters = [one for module in modules for one in vars(module).values() if isinstance(one, Adapter)]
+    assert instrumentor_of(library).kinds == {one.kind for one in adapters}
+
+
+def test_kinds_that_nothing_makes_are_told_of_once(caplog: pytest.LogCaptureFixture) -> None:
+    hooks = Hooks()
+    hooks.before("iteration", "llm.call")(noop)
+    hooks.on("cron.execute.post", noop)
+    hooks.before("*")(noop)
+    with caplog.at_level(logging.WARNING, "spanhook"):
+        spanhook.instrument(hooks)
+        spanhook.instrument(hooks)
+        hooks.before("run")(noop)  # while they are in force
+        spanhook.uninstrument()
+        spanhook.instrument(hooks)
+    iteration, cron, run = told(caplog)
+    assert "hook 'noop' is for iteration, which no library makes: it runs for operations of your own code" in iteration
+    assert f"({__file__}, line " in iteration
+    assert "is for cron.execute, which no library makes" in cron
+    assert "is for run, which nothing makes but spans of other instrumentations" in run
+
+
+def test_libraries_that_are_left_out_are_named(caplog: pytest.LogCaptureFixture) -> None:
+    class Gate(Hook):
+        kinds = ("tool.execute", "embeddings.create")
+
+        def before(self, op: Operation) -> None:
+            return None
+
+    with caplog.at_level(logging.WARNING, "spanhook"):
+        spanhook.instrument(Gate(), only=("openai",))
+        (message,) = told(caplog)
+        assert (
+            "hook 'Gate' is for tool.execute, which comes from langchain_core, which is left out by `only`" in message
+        )
+        assert "; added at " in message
+        spanhook.instrument(only=("langchain_core",))  # now it is there
+        caplog.clear()
+        _said.clear()
+        spanhook.instrument(Gate())
+    assert told(caplog) == []
+
+
+def test_nothing_is_said_where_nothing_is_to_run(caplog: pytest.LogCaptureFixture) -> None:
+    hooks = Hooks()
+    hooks.before("tool.execute")(noop)
+    with caplog.at_level(logging.WARNING, "spanhook"):
+        spanhook.instrument(hooks, only=())
+        spanhook.instrument(settings=spanhook.Settings(mode="off"))
+        hooks.before("job")(noop)
+    assert told(caplog) == []
+
+
+def test_what_own_code_makes_is_made(caplog: pytest.LogCaptureFixture) -> None:
+    hooks = Hooks()
+    hooks.before("iteration")(noop)
+    spanhook.operation("iteration", "turn")
+    with caplog.at_level(logging.WARNING, "spanhook"):
+        spanhook.instrument(hooks)
+    assert told(caplog) == []

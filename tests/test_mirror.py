@@ -1,0 +1,172 @@
+"""Tests stand where what they are about stands.
+
+``tests/FOLDER/test_NAME.py`` is about ``spanhook/FOLDER/NAME.py``, about ``_NAME.py`` there, or about the package
+``NAME``. And each module has tests of its name: there, in ``tests/conformance`` if they go through every library, or of
+the name of the package around it. What differs stands below, with its reason.
+"""
+
+from pathlib import Path
+
+import pytest
+
+TESTS = Path(__file__).parent
+SOURCE = TESTS.parent / "src" / "spanhook"
+
+ACROSS = {
+    "conformance": "promises that hold for every library and every way of calling",
+    "e2e": "what is exported, with the real collector and its backends",
+    "langgraph_server": "LangGraph's own server, in an environment of its own",
+    "examples": "examples/",
+    "typing": "what users write, for the type checker",
+}
+"""Folders of tests that are about no one package."""
+
+WHOLE = {
+    "bootstrap/test_launch_refused": "all that keeps a command from starting, in whichever module it is found",
+    "bootstrap/test_strict": "one option through all commands and their children",
+    "engine/test_own_kinds": "kinds of the application's own, from their registration to their spans",
+    "engine/test_own_nesting": "own code and bound libraries inside of each other",
+    "instrument/langchain_core/test_spans_and_decisions": "the library as its users see it",
+    "instrument/openai/test_absorbed": "two libraries over each other",
+    "instrument/openai/test_contract": "every way of calling, with spanhook and without",
+    "instrument/openai/test_denied": "every way of calling, refused",
+    "instrument/openai/test_rewriting": "one promise for all endpoints",
+    "instrument/openai/test_spans_and_usage": "the library as its users see it",
+    "instrument/openai/test_streams": "one promise for all endpoints",
+    "instrument/test_import_order": "every library, whatever is imported first",
+    "test_benchmarks": "benchmarks/",
+    "test_dashboards": "grafana/",
+    "test_mirror": "tests/",
+    "test_project": "what stands beside the source",
+    "test_readme": "README.md and docs/",
+    "test_semconv_registry": "docs/semconv/",
+    "test_stack_files": "docker-compose.yml and what it mounts",
+    "test_tier_files": "collector/ and grafana/ as they are deployed",
+}
+"""Tests that are about no one module."""
+
+THROUGH = {
+    "bootstrap/environment": "bootstrap/test_launch",
+    "bootstrap/target": "bootstrap/test_launch_refused",
+    "concurrency/async_library": "conformance/test_trio",
+    "concurrency/coroutines": "gating/test_hosts",
+    "concurrency/remote": "gating/test_hosts",
+    "concurrency/waiting": "conformance/test_trio",
+    "engine/_completion": "conformance/test_streams",
+    "engine/_foreign_operations": "conformance/test_foreign",
+    "engine/_names": "instrument/langgraph/test_agents",
+    "engine/_own_adapters": "engine/test_own_functions",
+    "engine/_own_messages": "engine/test_own_blocks",
+    "engine/_own_operation": "engine/test_own_blocks",
+    "engine/_own_signature": "engine/test_own_functions",
+    "engine/_own_usage": "engine/test_own_blocks",
+    "engine/_proxies": "conformance/test_contract",
+    "engine/_withheld": "conformance/test_callbacks",
+    "engine/calls": "conformance/test_contract",
+    "engine/handover": "conformance/test_streams",
+    "engine/own_code": "engine/test_own_functions",
+    "gating/binding": "gating/test_checking",
+    "gating/control_flow": "conformance/test_contract",
+    "gating/fast_path": "gating/test_chain",
+    "gating/hook": "gating/test_checking",
+    "gating/places": "gating/test_checking",
+    "gating/tally": "telemetry/test_metrics",
+    "instrument/_outlets": "conformance/test_callbacks",
+    "instrument/_points": "instrument/test_family",
+    "instrument/_redirect": "conformance/test_kept",
+    "instrument/_refusing": "instrument/test_unbound",
+    "instrument/instrumentor": "instrument/test_wrapping",
+    "instrument/instrumentors": "instrument/test_import_order",
+    "instrument/known": "instrument/test_unbound",
+    "instrument/otel": "test_config",
+    "instrument/stainless/_estimate": "instrument/openai/test_spans_and_usage",
+    "instrument/stainless/api": "instrument/openai/test_contract",
+    "instrument/stainless/body": "instrument/openai/test_streams",
+    "instrument/stainless/delivery": "instrument/openai/test_streams",
+    "instrument/stainless/describing": "instrument/openai/test_spans_and_usage",
+    "instrument/stainless/dialogue": "instrument/test_anthropic",
+    "instrument/stainless/messages": "instrument/openai/test_rewriting",
+    "instrument/stainless/options": "instrument/openai/test_rewriting",
+    "instrument/stainless/parsing": "instrument/openai/test_contract",
+    "instrument/stainless/paths": "instrument/openai/test_endpoints",
+    "instrument/stainless/points": "instrument/openai/test_contract",
+    "instrument/stainless/reading": "instrument/openai/test_streams",
+    "instrument/stainless/sdk": "instrument/openai/test_contract",
+    "instrument/stainless/servers": "instrument/openai/test_spans_and_usage",
+    "instrument/stainless/unstreamed": "instrument/openai/test_endpoints",
+    "instrument/surroundings": "instrument/openai/test_spans_and_usage",
+    "instrument/watching": "instrument/test_unbound",
+    "model/_clock": "model/test_operation",
+    "model/_current": "conformance/test_interrupts",
+    "model/_kinds": "engine/test_own_kinds",
+    "model/adapter": "conformance/test_contract",
+    "model/carried": "conformance/test_absorption",
+    "model/decision": "gating/test_decisions",
+    "model/event": "gating/test_subscription",
+    "model/record": "model/test_operation",
+    "telemetry/_events": "telemetry/test_report",
+    "telemetry/_fields": "telemetry/test_report",
+    "telemetry/_lean_span": "telemetry/test_spans",
+    "telemetry/_own_usage": "conformance/test_usage",
+    "telemetry/accounting": "conformance/test_usage",
+    "telemetry/otel_context": "telemetry/test_spans",
+    "telemetry/pipeline": "telemetry/test_metrics",
+}
+"""Modules that are tested by what uses them, and where."""
+
+BARE = {"instrument/layers": "names", "version": "a number"}
+"""Modules in which nothing can go wrong."""
+
+
+def _tests() -> list[str]:
+    found = (path.relative_to(TESTS) for path in TESTS.rglob("test_*.py"))
+    return sorted(str(path.with_suffix("")) for path in found if path.parts[0] not in ACROSS)
+
+
+def _modules() -> list[str]:
+    found = (path.relative_to(SOURCE).with_suffix("") for path in SOURCE.rglob("*.py"))
+    return sorted(str(path) for path in found if not path.name.startswith("__"))
+
+
+def _is_module(name: str) -> bool:
+    folder, _, module = name.rpartition("/")
+    places = (
+        SOURCE / folder / f"{module}.py",
+        SOURCE / folder / f"_{module}.py",
+        SOURCE / folder / module / "__init__.py",
+    )
+    return any(place.is_file() for place in places)
+
+
+def _tested(module: str) -> bool:
+    """Whether there are tests of its name, or of that of a package around it that is no shelf of packages itself."""
+    path = Path(module)
+    name = path.name.removeprefix("_")
+    if (TESTS / path.parent / f"test_{name}.py").is_file() or (TESTS / "conformance" / f"test_{name}.py").is_file():
+        return True
+    package = path.parent
+    of_package = (TESTS / package.parent / f"test_{package.name}.py").is_file()
+    is_library = package.parent.name == "instrument" and (TESTS / package).is_dir()
+    return of_package or is_library
+
+
+def test_tests_are_named_for_what_they_are_about() -> None:
+    lost = [
+        test
+        for test in _tests()
+        if test not in WHOLE and not _is_module(test.replace("/test_", "/").removeprefix("test_"))
+    ]
+    assert not lost, "name these for a module of the same folder, or say in WHOLE what they are about"
+
+
+@pytest.mark.parametrize("module", _modules())
+def test_each_module_has_tests(module: str) -> None:
+    if module not in THROUGH and module not in BARE:
+        assert _tested(module), f"write tests of the name of {module}, or say in THROUGH which they are"
+
+
+def test_exceptions_are_some() -> None:
+    assert not [test for test in WHOLE if not (TESTS / f"{test}.py").is_file()]
+    assert not [test for test in THROUGH.values() if not (TESTS / f"{test}.py").is_file()]
+    assert not [module for module in (*THROUGH, *BARE) if not (SOURCE / f"{module}.py").is_file() or _tested(module)]
+    assert not [folder for folder in ACROSS if not (TESTS / folder).is_dir()]
