@@ -10,7 +10,8 @@ from typing import Any, Literal
 
 from opentelemetry.metrics import Meter, NoOpMeter, NoOpMeterProvider
 
-from spanhook.metrics import Instruments, Snapshot
+from spanhook.telemetry import Snapshot
+from spanhook.telemetry.metrics import Instruments
 
 Sort = Literal["counter", "gauge", "histogram"]
 Part = Literal["", "_bucket", "_count", "_sum"]
