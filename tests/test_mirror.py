@@ -14,6 +14,7 @@ SOURCE = TESTS.parent / "src" / "spanhook"
 
 ACROSS = {
     "conformance": "promises that hold for every library and every way of calling",
+    "conventions": "what the conventions ask for, of everything that is emitted",
     "e2e": "what is exported, with the real collector and its backends",
     "langgraph_server": "LangGraph's own server, in an environment of its own",
     "examples": "examples/",
@@ -71,6 +72,9 @@ THROUGH = {
     "gating/hook": "gating/test_checking",
     "gating/places": "gating/test_checking",
     "gating/tally": "telemetry/test_metrics",
+    "telemetry/_histograms": "conventions/test_emitted",
+    "telemetry/_measure": "conventions/test_emitted",
+    "telemetry/naming": "conventions/test_emitted",
     "instrument/_outlets": "conformance/test_callbacks",
     "instrument/_points": "instrument/test_family",
     "instrument/_redirect": "conformance/test_kept",

@@ -74,7 +74,9 @@ class Live:
         before = otel_context.get_current()
         op = Record(_ADAPTERS[kind], attributes, None, (), {}, parent, ambient.get(), before, clock.now())
         op.agent = op.name if kind == "agent.invoke" else parent.agent if parent is not None else ""
-        attributes.setdefault(semconv.GEN_AI_OPERATION_NAME, OPERATION_NAMES.get(kind, kind))
+        operation = OPERATION_NAMES.get(kind, kind)
+        if operation in semconv.OPERATIONS:
+            attributes.setdefault(semconv.GEN_AI_OPERATION_NAME, operation)
         op.span, op.foreign, op.spans, op.held = span, True, {scope: 0}, held
         if isinstance(held, InHook) or (parent is not None and parent.in_hook):
             op.in_hook = True

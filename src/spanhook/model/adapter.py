@@ -20,7 +20,7 @@ Args = tuple[Any, ...]
 Kwargs = Mapping[str, Any]
 Attributes = dict[str, Any]
 
-#: The value of ``gen_ai.operation.name`` by kind, where the adapter does not give another.
+#: What a span's name begins with, by kind, where the adapter does not give another ``gen_ai.operation.name``.
 OPERATION_NAMES: Mapping[Kind, str] = {
     "run": "invoke_workflow",
     "agent.invoke": "invoke_agent",

@@ -67,6 +67,7 @@ class Record:
         carried: What its transport has yet to carry, by layer; see ``absorption``.
         transported: A transport of its own has answered.
         transport_usage: What that told that it used.
+        below: How its transport describes the call: to which server, with which parameters.
         spans: How many spans of others for the same call are still to be expected, by their scope.
         span_usage: What those told that it used, by their scope.
         attempts: Told how it has ended, for refusals inside of it of which nobody knows whether they held.
@@ -160,6 +161,7 @@ class Record:
     pending: "set[Record] | tuple[()]" = ()
     transported = False
     transport_usage: Usage | None = None
+    below: Attributes | None = None
     spans: dict[str, int] | None = None
     span_usage: dict[str, Usage] | None = None
     attempts: "list[Callable[[BaseException | None], None]] | None" = None

@@ -47,6 +47,6 @@ def as_text(found: dict[str, Any]) -> dict[str, Any]:
     }
 
 
-def as_body(found: dict[str, Any]) -> dict[str, Any]:
-    """The same with nothing but what a log record can hold."""
+def structured(found: dict[str, Any]) -> dict[str, Any]:
+    """The same as attributes of a log event, with nothing but what one can hold."""
     return json.loads(encodable(json.dumps(found, default=str, ensure_ascii=False)))

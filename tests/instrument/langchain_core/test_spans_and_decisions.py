@@ -199,7 +199,7 @@ def test_content_goes_where_it_was_asked_for(mode: Any) -> None:
         }
         for span in seen.spans
     ]
-    bodies = [event["body"] for event in seen.events if event["name"] == "gen_ai.client.inference.operation.details"]
+    told = [one["attributes"] for one in seen.events if one["name"] == "gen_ai.client.inference.operation.details"]
     if mode == "EVENT_ONLY":
         assert on_spans == [{}, {}, {}]
     else:
@@ -214,15 +214,18 @@ def test_content_goes_where_it_was_asked_for(mode: Any) -> None:
             ]
         )
     if mode == "SPAN_ONLY":
-        assert bodies == []
+        assert told == []
     else:
-        assert bodies[0]["gen_ai.output.messages"] == [
+        (details,) = told  # of the model alone
+        assert details["gen_ai.output.messages"] == (
             {
                 "role": "assistant",
-                "parts": [{"type": "text", "content": "hello there friend"}],
+                "parts": ({"type": "text", "content": "hello there friend"},),
                 "finish_reason": "stop",
-            }
-        ]
+            },
+        )
+        assert details["gen_ai.request.model"] == "gpt-4o-mini"
+        assert details["gen_ai.usage.output_tokens"] > 0
 
 
 # ------------------------------------------------------------------------------------------------ chat
