@@ -1,6 +1,6 @@
 """How the operation of a stream ends: once, whether its consumer sees the end, stops early, drops it or is interrupted.
 
-Knows nothing of the steps that a stream comes to its end by; see ``_streams``.
+Knows nothing of the steps that a stream comes to its end by; see ``streams``.
 """
 
 import asyncio
@@ -11,7 +11,8 @@ from typing import Any
 
 from spanhook.concurrency import reaper, running_loop
 from spanhook.engine._chunks import Reading
-from spanhook.engine._completion import Run, afinish, finish, orphan
+from spanhook.engine._completion import afinish, finish, orphan
+from spanhook.engine._gates import Run
 from spanhook.engine.lifecycle import returned
 from spanhook.model import Record, current
 from spanhook.telemetry import context_with, get_context, set_context

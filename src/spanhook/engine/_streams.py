@@ -13,8 +13,9 @@ from opentelemetry.context import Context
 
 from spanhook.concurrency import drive, reaper
 from spanhook.engine._chunks import answer_chunks, reading
-from spanhook.engine._completion import Run, apasses, await_end, passes, prepared, start
+from spanhook.engine._completion import await_end
 from spanhook.engine._ending import Ending
+from spanhook.engine._gates import Run, apasses, passes, prepared, start
 from spanhook.engine.absorption import Absorbed
 from spanhook.engine.lifecycle import begin, outcome
 from spanhook.model import REPLACEABLE, Adapter, Args, Body, Kwargs, Record, current, shed
