@@ -68,6 +68,7 @@ THROUGH = {
     "engine/calls": "conformance/test_contract",
     "engine/handover": "conformance/test_streams",
     "engine/own_code": "engine/test_own_functions",
+    "gating/_pieces": "gating/test_hosts",
     "gating/binding": "gating/test_checking",
     "gating/control_flow": "conformance/test_contract",
     "gating/fast_path": "gating/test_chain",
