@@ -177,9 +177,21 @@ async def _called(op: Record) -> None:
 # ---------------------------------------------------------------------------------- what nobody waits for
 
 
+def leave_to_reaper(op: Record) -> None:
+    """Have the end of the run told of by the reaper, which may have to end ``op`` before."""
+    op.root.__dict__.setdefault("pending", set()).add(op)
+
+
+def take_from_reaper(op: Record) -> None:
+    """``op`` has come to its end by itself after all."""
+    pending = op.root.pending
+    if pending:
+        pending.discard(op)
+
+
 def await_end(op: Record) -> None:
     """See to it that the reaper ends ``op``, which it was given, before it tells of the run around."""
-    op.leave_to_reaper()
+    leave_to_reaper(op)
     reaper.start()
 
 
@@ -194,7 +206,7 @@ def orphan(op: Record, run: Run | None, *, is_async: bool, loop: asyncio.Abstrac
 
     Async hooks of an async call run on its ``loop`` if that is still running, else on spanhook's own.
     """
-    op.leave_to_reaper()
+    leave_to_reaper(op)
     context = copy_context()
     if reaper.here():
         context.run(_finish_alone, op, run, is_async, loop)

@@ -11,7 +11,7 @@ from typing import Any
 
 from spanhook.concurrency import reaper, running_loop
 from spanhook.engine._chunks import Reading
-from spanhook.engine._completion import afinish, finish, orphan
+from spanhook.engine._completion import afinish, finish, leave_to_reaper, orphan, take_from_reaper
 from spanhook.engine._gates import Run
 from spanhook.engine.lifecycle import returned
 from spanhook.model import Record, current
@@ -52,7 +52,7 @@ class Ending:
         self.op = op
         reaper.start()
         if op.parent is not None:
-            op.leave_to_reaper()
+            leave_to_reaper(op)
         self.hand = partial(reaper.put, (type(self)._dropped, self))
         if self.is_async and op.plan is not None:
             self._loop = running_loop()
@@ -70,7 +70,7 @@ class Ending:
         if self._run is not None:
             _unfinished.discard(self._run)
         if op.parent is not None:
-            op.take_from_reaper()
+            take_from_reaper(op)
 
     async def _finish(self, op: Record) -> None:
         """The stream has ended: run the hooks that come after, and end the operation."""
