@@ -14,7 +14,8 @@ from opentelemetry.trace import StatusCode
 from spanhook import semconv
 from spanhook.concurrency import reaper
 from spanhook.diagnostics import internal
-from spanhook.engine._completion import Run, await_end, finish, interrupted, passes, start
+from spanhook.engine._completion import await_end, finish, interrupted
+from spanhook.engine._gates import Run, passes, start
 from spanhook.engine.absorption import absorbed_span, span_ended
 from spanhook.engine.foreign import described, usage_of
 from spanhook.engine.lifecycle import conclude, end, foreign

@@ -11,7 +11,8 @@ from types import TracebackType
 from typing import Any, TypeVar
 
 from spanhook.concurrency import reaper
-from spanhook.engine._completion import Run, afinish, apasses, await_end, finish, interrupted, passes, start
+from spanhook.engine._completion import afinish, await_end, finish, interrupted
+from spanhook.engine._gates import Run, apasses, passes, start
 from spanhook.engine._own_adapters import Own, block_adapter
 from spanhook.engine._own_functions import decorated
 from spanhook.engine._own_operation import OwnOperation

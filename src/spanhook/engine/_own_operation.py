@@ -8,7 +8,7 @@ from typing import Any, ParamSpec, TypeVar, cast, overload
 
 from spanhook.concurrency import astep, drive, private_loops, step
 from spanhook.diagnostics import internal
-from spanhook.engine._completion import Run
+from spanhook.engine._gates import Run
 from spanhook.engine._own_adapters import own_model
 from spanhook.engine._own_streams import BlockTrack, answered, hand_over
 from spanhook.engine._own_usage import add_usage

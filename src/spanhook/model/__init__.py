@@ -13,9 +13,6 @@ from spanhook.model.adapter import (
     Chunks,
     Following,
     Kwargs,
-    Outlet,
-    Point,
-    Signal,
     Withheld,
     first,
     with_first,
@@ -38,6 +35,7 @@ from spanhook.model.failures import (
 )
 from spanhook.model.identity import NOBODY, Identity, ambient, context, from_baggage
 from spanhook.model.operation import CALLING, FILTERING, RETURNED, TIMED_OUT, Operation, view_of
+from spanhook.model.points import Outlet, Point, Signal
 from spanhook.model.record import Record
 from spanhook.model.request import Change, Message, Request, Response
 from spanhook.model.tracebacks import asheds, frames, shed, sheds
