@@ -21,6 +21,8 @@ class Settings:
         mode: ``"enforce"``, or ``"off"``: traces and usage only, no hook runs.
         steps: Make a span of every graph node, not only of those that a hook is for.
         stream_usage: Ask for a stream's usage where the application did not; the extra chunk is hidden from it.
+        chunk_times: Record the time between two chunks of a stream, where there is a meter provider: one record of a
+            histogram for each chunk, once the stream has ended.
         trust_baggage: Take tenant, user and session from incoming W3C baggage where the application sets none.
         tenant_metrics: Put the tenant on metrics too; only for a bounded number of tenants.
         strict: Refuse agent libraries that are not bound: ``instrument`` raises where one is imported, and later
@@ -35,6 +37,7 @@ class Settings:
     mode: Mode = "enforce"
     steps: bool = False
     stream_usage: bool = False
+    chunk_times: bool = True
     trust_baggage: bool = False
     tenant_metrics: bool = False
     strict: bool = False

@@ -3,6 +3,7 @@
 What goes wrong in reading them costs the consumer nothing.
 """
 
+from array import array
 from collections import deque
 from typing import Any
 
@@ -19,17 +20,22 @@ class Reading:
     Args:
         chunks: What adds them up.
         ends_complete: Whether the stream's consumer may never ask for more than the chunk that completes it.
+        timed: Whether somebody wants to know when each chunk came.
     """
 
-    __slots__ = ("_chunks", "_ends_complete")
+    __slots__ = ("_chunks", "_ends_complete", "_timed")
 
-    def __init__(self, chunks: Chunks, ends_complete: bool) -> None:
-        self._chunks, self._ends_complete = chunks, ends_complete
+    def __init__(self, chunks: Chunks, ends_complete: bool, timed: bool) -> None:
+        self._chunks, self._ends_complete, self._timed = chunks, ends_complete, timed
 
     def shows(self, op: Record, chunk: Any) -> bool:
         """Take note of a chunk; whether the consumer is to see it."""
         if not op.first_chunk_ns:
             op.first_chunk_ns = clock.now()
+            if self._timed:
+                op.later_chunks_ns = array("q")
+        elif self._timed and op.later_chunks_ns is not None:
+            op.later_chunks_ns.append(clock.now())
         try:
             return self._chunks.add(chunk)
         except Exception as error:
@@ -77,7 +83,8 @@ def reading(op: Record, body: Body | None) -> Reading | None:
             chunks.keep = op.plan is not None or telemetry.span_content or telemetry.event_content
     except Exception as error:
         internal.report("extract.chunks", error, lost=1)
-    return None if chunks is None else Reading(chunks, adapter.ends_complete)
+    timed = op.kind == "llm.call" and telemetry.instruments is not None and telemetry.settings.chunk_times
+    return None if chunks is None else Reading(chunks, adapter.ends_complete, timed)
 
 
 def answer_chunks(op: Record, body: Body | None) -> deque[Any]:

@@ -4,6 +4,7 @@ Hooks never get it: they get an ``Operation``, a view of it that is made for eac
 """
 
 import weakref
+from array import array
 from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Any, Literal
@@ -56,6 +57,7 @@ class Record(End):
         spans: How many spans of others for the same call are still to be expected, by their scope.
         span_usage: What those told that it used, by their scope.
         mark: The id of what a stream has been made of, by which a result is known that is another call's.
+        later_chunks_ns: When each chunk of its stream came, but the first, where somebody wants to know.
         streamed, buffered: Its result is a stream; it is held back until hooks have seen it.
         withheld: What was to leave by other ways, such as callbacks, and is kept until hooks have decided.
         spilt: Some of that left all the same.
@@ -129,6 +131,7 @@ class Record(End):
     transported = False
     transport_usage: Usage | None = None
     below: Attributes | None = None
+    later_chunks_ns: "array[int] | None" = None
     spans: dict[str, int] | None = None
     span_usage: dict[str, Usage] | None = None
     mark: Any = None

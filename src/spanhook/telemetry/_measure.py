@@ -79,6 +79,7 @@ def _call(op: Record, histograms: Histograms, naming: Naming, context: Context, 
             histograms.first_chunk.record(waited, attributes, context)
         if naming.newest:
             histograms.inference_first_chunk.record(waited, attributes, context)
+        _chunks(op, histograms, naming, attributes, context)
     used = op.own_usage
     if used is None or used.incomplete:
         return
@@ -98,6 +99,16 @@ def _call(op: Record, histograms: Histograms, naming: Naming, context: Context, 
         ):
             if amount:
                 add(amount, whose, context)
+
+
+def _chunks(op: Record, histograms: Histograms, naming: Naming, attributes: dict[str, Any], context: Context) -> None:
+    before = op.first_chunk_ns
+    for came in op.later_chunks_ns or ():
+        seconds, before = (came - before) / 1e9, came
+        if naming.older:
+            histograms.per_chunk.record(seconds, attributes, context)
+        if naming.newest:
+            histograms.inference_per_chunk.record(seconds, attributes, context)
 
 
 def client(op: Record) -> dict[str, Any]:
