@@ -29,7 +29,18 @@ FACTS = yaml.safe_load((Path(__file__).parent / "conventions" / "facts.yaml").re
 """What the conventions have names for."""
 
 #: Names of the conventions for resources and the SDK, those of others, which are only read, and no names at all.
-ELSEWHERE = ("https:", "process.", "otel.", "openinference.", "llm.", "embedding.", "tool.", "traceloop.")
+ELSEWHERE = (
+    "https:",
+    "input.",
+    "output.",
+    "process.",
+    "otel.",
+    "openinference.",
+    "llm.",
+    "embedding.",
+    "tool.",
+    "traceloop.",
+)
 
 #: In the body of an event, where there are no attributes.
 IN_BODY = {semconv.USAGE_BY_MODEL}

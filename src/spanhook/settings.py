@@ -30,6 +30,8 @@ class Settings:
         allow: Libraries that may be there without being bound: nothing is said of them, and ``strict`` lets them be.
         content: Whether prompts, completions, arguments and results are recorded; the conventions' own variable
             ``OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT`` unless given.
+        input_output_values: Also write what agents and tools are given, and what comes of them, to their spans as
+            ``input.value`` and ``output.value``, for readers that show only these. This is content.
         full_tracebacks: Leave spanhook's own frames in the tracebacks of errors that pass through it.
         error_messages: Record what exceptions say even where content is not recorded, of which it may quote some.
     """
@@ -44,6 +46,7 @@ class Settings:
     allow: Iterable[str] = ()
     content: Content | None = None
     error_messages: bool = False
+    input_output_values: bool = False
     full_tracebacks: bool = False
 
     def __post_init__(self) -> None:

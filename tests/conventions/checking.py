@@ -26,8 +26,14 @@ METRICS = _registered("metrics.yaml", "metrics", "name")
 EVENTS = _registered("events.yaml", "events", "name")
 GROUPS = _registered("metrics.yaml", "attribute_groups", "id") | _registered("events.yaml", "attribute_groups", "id")
 
-#: What OpenTelemetry's SDK and its general conventions name.
-GENERAL = {semconv.METRIC_OVERFLOW: "boolean", semconv.RUNTIME_VERSION: "string", semconv.FORKED_PID: "int"}
+#: What OpenTelemetry's SDK and its general conventions name, and OpenInference's two.
+GENERAL = {
+    semconv.METRIC_OVERFLOW: "boolean",
+    semconv.RUNTIME_VERSION: "string",
+    semconv.FORKED_PID: "int",
+    semconv.INPUT_VALUE: "string",
+    semconv.OUTPUT_VALUE: "string",
+}
 _SORTS = {name: sort for sort, span in FACTS["spans"].items() for name in span["operations"]}
 _INSTRUMENTS = {"Histogram": "histogram", "Sum": "counter", "Gauge": "gauge"}
 _CHECKS = {

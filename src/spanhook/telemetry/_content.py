@@ -50,3 +50,26 @@ def as_text(found: dict[str, Any]) -> dict[str, Any]:
 def structured(found: dict[str, Any]) -> dict[str, Any]:
     """The same as attributes of a log event, with nothing but what one can hold."""
     return json.loads(encodable(json.dumps(found, default=str, ensure_ascii=False)))
+
+
+def as_values(op: Record, found: dict[str, Any]) -> dict[str, Any]:
+    """What an agent or tool was given and came to, under the names of readers that show nothing else.
+
+    Of an agent these are its last input and output messages, as text where they have any.
+    """
+    values: dict[str, Any] = {}
+    if op.kind == "tool.execute":
+        values = {
+            semconv.INPUT_VALUE: found.get(semconv.GEN_AI_TOOL_CALL_ARGUMENTS),
+            semconv.OUTPUT_VALUE: found.get(semconv.GEN_AI_TOOL_CALL_RESULT),
+        }
+    elif op.kind == "agent.invoke":
+        values = {
+            semconv.INPUT_VALUE: _last(found.get(semconv.GEN_AI_INPUT_MESSAGES)) or op.request().inputs,
+            semconv.OUTPUT_VALUE: _last(found.get(semconv.GEN_AI_OUTPUT_MESSAGES)),
+        }
+    return as_text({name: value for name, value in values.items() if value})
+
+
+def _last(messages: Any) -> Any:
+    return (Response(messages[-1:]).text or messages[-1]) if messages else None

@@ -44,11 +44,11 @@ def report(op: Record, telemetry: Telemetry) -> None:
 def _report(op: Record, telemetry: Telemetry) -> None:
     span, logger, instruments = op.span, telemetry.logger, telemetry.live()
     kept = None
-    if telemetry.span_content or (telemetry.event_content and logger is not None):
+    if telemetry.span_content or telemetry.values or (telemetry.event_content and logger is not None):
         kept = _content.captured(op)
     try:
         if not op.described and span.is_recording():
-            _describe(op, kept if telemetry.span_content else None, telemetry)
+            _describe(op, kept, telemetry)
     except Exception as error:
         internal.report("report.span", error, lost=1)
     op.described = True
@@ -78,8 +78,10 @@ def _describe(op: Record, kept: dict[str, Any] | None, telemetry: Telemetry) -> 
     """What the span is to say of an operation that has ended."""
     span = op.span
     attributes = _end_attributes(op, telemetry)
-    if kept:
+    if kept and telemetry.span_content:
         attributes.update(_content.as_text(kept))
+    if kept is not None and telemetry.values:
+        attributes.update(_content.as_values(op, kept))
     fill(span, attributes, plain=not op.odd)
     if op.decisions:
         _tell_decisions(op, telemetry.error_messages)

@@ -28,6 +28,7 @@ class Telemetry:
         self.span_content = False
         self.event_content = False
         self.error_messages = False
+        self.values = False
         self.gauges: Mapping[str, Gauge] = {}
         self.naming = V1_41
         self.opener = self._opener(None)
@@ -53,6 +54,7 @@ class Telemetry:
         self.settings, self.gauges = settings, gauges
         self.span_content = captured in ("SPAN_ONLY", "SPAN_AND_EVENT")
         self.event_content = captured in ("EVENT_ONLY", "SPAN_AND_EVENT")
+        self.values = settings.input_output_values
         self.error_messages = settings.error_messages or captured != "NO_CONTENT"
         self.naming = chosen()
         self._tracer_provider = tracer_provider
@@ -88,7 +90,7 @@ class Telemetry:
         self._retire()
         self.logger = None
         self.settings = Settings()
-        self.span_content = self.event_content = self.error_messages = False
+        self.span_content = self.event_content = self.error_messages = self.values = False
         self._tracer_provider = self._meter_provider = self._logger_provider = None
         self.naming = V1_41
         self.opener = self._opener(None)
