@@ -1,5 +1,6 @@
 """What LangChain's chat and text models say about themselves: provider, model, parameters, server."""
 
+from functools import lru_cache
 from typing import Any
 
 from spanhook import semconv
@@ -36,7 +37,6 @@ _PARAMETERS = (
 MAX_KNOWN = 1000
 _PARAMETER_KEYS = dict(_PARAMETERS)
 _providers: dict[tuple[type, str], str] = {}
-_fields: dict[type, tuple[tuple[str, ...], tuple[tuple[str, str], ...], tuple[str, ...]]] = {}
 
 
 def provider_of(instance: Any, model: str) -> str:
@@ -113,18 +113,14 @@ def _given(attributes: Attributes, kwargs: Kwargs) -> None:
         attributes[semconv.GEN_AI_REQUEST_STOP_SEQUENCES] = (stop,) if isinstance(stop, str) else tuple(stop)
 
 
+@lru_cache(MAX_KNOWN)
 def _fields_of(kind: type) -> tuple[tuple[str, ...], tuple[tuple[str, str], ...], tuple[str, ...]]:
     """Which of the fields looked for a class has: model names, parameters, URLs."""
-    found = _fields.get(kind)
-    if found is None:
-        there: Any = getattr(kind, "model_fields", None)
-        if there is None:
-            return _MODEL_NAMES, _PARAMETERS, _BASE_URLS
-        if len(_fields) >= MAX_KNOWN:
-            _fields.clear()
-        found = _fields[kind] = (
-            tuple(name for name in _MODEL_NAMES if name in there),
-            tuple((name, key) for name, key in _PARAMETERS if name in there),
-            tuple(name for name in _BASE_URLS if name in there),
-        )
-    return found
+    there: Any = getattr(kind, "model_fields", None)
+    if there is None:
+        return _MODEL_NAMES, _PARAMETERS, _BASE_URLS
+    return (
+        tuple(name for name in _MODEL_NAMES if name in there),
+        tuple((name, key) for name, key in _PARAMETERS if name in there),
+        tuple(name for name in _BASE_URLS if name in there),
+    )
