@@ -88,7 +88,7 @@ def begin(adapter: Adapter, instance: Any, args: Args, kwargs: Kwargs) -> Record
     operation = attributes.get(semconv.GEN_AI_OPERATION_NAME)
     if operation is None:
         operation = attributes[semconv.GEN_AI_OPERATION_NAME] = OPERATION_NAMES.get(kind, kind)
-    target = attributes.get(adapter.target_key)
+    named = attributes.get(adapter.naming_key)
     if not described:
         op.undescribed = True
     if plan is not None:
@@ -99,7 +99,7 @@ def begin(adapter: Adapter, instance: Any, args: Args, kwargs: Kwargs) -> Record
     elif in_hook:
         op.in_hook = True
     if kind == "agent.invoke":
-        op.agent = target or ""
+        op.agent = named or ""
     elif parent is not None:
         op.agent = parent.agent
     if parent is None and telemetry.settings.trust_baggage:
@@ -112,7 +112,7 @@ def begin(adapter: Adapter, instance: Any, args: Args, kwargs: Kwargs) -> Record
         op.error = again(latch)
     try:  # at last: an interrupt before it leaves nothing behind, and after it nothing is called
         op.span = telemetry.opener.open(
-            f"{operation} {target}" if target else operation, before, adapter.span_kind, attributes, plain=plain
+            f"{operation} {named}" if named else operation, before, adapter.span_kind, attributes, plain=plain
         )
     except Exception as error:
         internal.report("span.start", error, lost=1)

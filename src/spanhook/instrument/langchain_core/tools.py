@@ -5,6 +5,7 @@ from typing import Any
 
 from langchain_core.messages import ToolMessage
 from langchain_core.tools import BaseTool
+from langchain_core.tools.retriever import RetrieverInput
 
 from spanhook import semconv
 from spanhook.instrument.langchain_core.handoffs import tool_handoffs
@@ -14,7 +15,8 @@ from spanhook.model import Adapter, Args, Attributes, Change, Kwargs, Message, R
 
 
 def tool_start(instance: Any, _args: Args, kwargs: Kwargs) -> Attributes:
-    attributes: Attributes = {semconv.GEN_AI_TOOL_NAME: instance.name, semconv.GEN_AI_TOOL_TYPE: "function"}
+    sort = "datastore" if getattr(instance, "args_schema", None) is RetrieverInput else "function"
+    attributes: Attributes = {semconv.GEN_AI_TOOL_NAME: instance.name, semconv.GEN_AI_TOOL_TYPE: sort}
     call_id = kwargs.get("tool_call_id")
     if call_id:
         attributes[semconv.GEN_AI_TOOL_CALL_ID] = call_id
