@@ -55,7 +55,7 @@ def media_wire(part: Part, form: Form, like: Fields | None = None) -> Part:
     """
     if like is None:
         return form(part)
-    made = (_form_of(like) or form)(part)
+    made = (_form_of(like, part) or form)(part)
     return _kept(like, made) if made["type"] == like.get("type") else made
 
 
@@ -301,11 +301,13 @@ _FORMS: Mapping[str, Form] = {
 }
 
 
-def _form_of(like: Fields) -> Form | None:
-    """How a part is written that is there already."""
+def _form_of(like: Fields, part: Part) -> Form | None:
+    """How a part is written in place of one that is there already."""
     if _fields(like.get("source")):
         return source_form
     kind = like.get("type")
+    if kind == "input_audio":  # which several APIs have, and with other parts beside it
+        return _sound if part["type"] == "blob" and _sort(part) == "audio" else None
     return chat_form if kind == "file" and like.get("file") else _FORMS.get(str(kind))
 
 
