@@ -9,7 +9,17 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from typing import Any, cast
 
-from spanhook.model import Message, chat_form, is_media, media_part, media_wire, text_wire
+from spanhook.model import (
+    Form,
+    Message,
+    chat_form,
+    is_media,
+    item_form,
+    media_part,
+    media_wire,
+    source_form,
+    text_wire,
+)
 
 
 def to_messages(given: Any) -> list[Message]:
@@ -105,7 +115,7 @@ def back(changed: Sequence[Any], given: Any) -> Any:
         return "".join(_text(to_message(one)) for one in changed)
     own: list[Any] = [] if given is None else [given] if isinstance(given, Mapping) else list(given)
     read = [to_message(one) for one in own]
-    form = _form(own)
+    form, media = _form(own), _media_form(own)
     found: list[Any] = []
     at = 0
     for one in changed:
@@ -116,7 +126,7 @@ def back(changed: Sequence[Any], given: Any) -> Any:
             at += 1
         elif form == "content":
             like = own[len(found)] if len(changed) == len(own) else None
-            found.append(_with_content(message, like))
+            found.append(_with_content(message, like, media))
         else:
             found.append(one if form == "parts" else _text(message))
     return tuple(found) if isinstance(given, tuple) else found
@@ -128,20 +138,28 @@ def _form(own: Sequence[Any]) -> str:
     return "content" if any("parts" not in one for one in own) else "parts"
 
 
-def _with_content(message: Message, like: Any) -> Message:
+def _media_form(own: Sequence[Any]) -> Form:
+    """How the application's messages have images and the like: as the provider whose words they are in."""
+    parts = [part for one in own for part in _listed(_mapping(one).get("content"))]
+    if any(_type(part) in _INSIDE or "source" in _mapping(part) for part in parts):
+        return source_form
+    return item_form if any(str(_type(part)).startswith("input_") for part in parts) else chat_form
+
+
+def _with_content(message: Message, like: Any, media: Form) -> Message:
     """A message with its parts as ``content``, which is text where it says nothing else.
 
     Args:
         message: What a hook gave.
         like: The application's that it stands for, if any: parts of it that were left alone are its own.
+        media: How images and the like are written.
     """
     parts = message["parts"]
     role, rest = message["role"], {key: one for key, one in message.items() if key not in ("role", "parts")}
-    before = _mapping(like).get("content")
-    natives: list[Any] = list(cast("Sequence[Any]", before)) if isinstance(before, list | tuple) else []
+    natives = _listed(_mapping(like).get("content"))
     if any(_type(native) in _INSIDE for native in natives):
         role = _mapping(like).get("role") if role == "tool" else role
-        return {"role": role, "content": _content(parts, natives), **rest}
+        return {"role": role, "content": _content(parts, natives, media), **rest}
     if len(parts) == 1 and parts[0].get("type") == "tool_call_response":
         part = parts[0]
         return {"role": role, "tool_call_id": part.get("id"), "content": part.get("response"), **rest}
@@ -150,7 +168,7 @@ def _with_content(message: Message, like: Any) -> Message:
     if not natives and all(part.get("type") == "text" for part in said):
         content: Any = "".join(str(part["content"]) for part in said)
     else:
-        content = _content(said, natives)
+        content = _content(said, natives, media)
     return {"role": role, "content": content, **({"tool_calls": calls} if calls else {}), **rest}
 
 
@@ -162,7 +180,11 @@ def _mapping(value: Any) -> Mapping[str, Any]:
     return cast("Mapping[str, Any]", value) if isinstance(value, Mapping) else {}
 
 
-def _content(parts: Sequence[Any], natives: Sequence[Any]) -> list[Any]:
+def _listed(content: Any) -> list[Any]:
+    return list(cast("Sequence[Any]", content)) if isinstance(content, list | tuple) else []
+
+
+def _content(parts: Sequence[Any], natives: Sequence[Any], media: Form) -> list[Any]:
     """Parts as the application has them: those left alone are its own."""
     read = [_part(native) for native in natives]
     found: list[Any] = []
@@ -171,15 +193,15 @@ def _content(parts: Sequence[Any], natives: Sequence[Any]) -> list[Any]:
             at = index if index < len(read) and read[index] == part else read.index(part)
             found.append(natives[at])
         else:
-            found.append(_written(part, _mapping(natives[index]) if len(parts) == len(natives) else {}))
+            found.append(_written(part, _mapping(natives[index]) if len(parts) == len(natives) else {}, media))
     return found
 
 
-def _written(part: Mapping[str, Any], like: Mapping[str, Any]) -> Any:
+def _written(part: Mapping[str, Any], like: Mapping[str, Any], media: Form) -> Any:
     """One part, with the other keys of what it stands for."""
     whole = dict(part)
     if is_media(part):
-        return media_wire(whole, chat_form, like or None)
+        return media_wire(whole, media, like or None)
     kind = part.get("type")
     if kind == "text" and (made := text_wire(whole, like)) is not None:
         return made

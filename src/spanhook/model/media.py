@@ -323,11 +323,14 @@ _PLACES = frozenset(
 def _kept(like: Fields, made: Part) -> Part:
     """What was written anew, with the other keys of what it stands for."""
     gone = _PLACES | {"id"} if "source_type" in like else _PLACES
-    kept = {name: value for name, value in like.items() if name not in gone}
-    for name, value in made.items():
-        before = like.get(name)
-        if name == "filename" and before:
+    kept: Part = {}
+    for name, before in like.items():
+        if name not in made:
+            if name not in gone:
+                kept[name] = before
             continue
-        both = isinstance(value, dict) and isinstance(before, Mapping)
-        kept[name] = _kept(cast("Fields", before), cast("Part", value)) if both else value
+        both = isinstance(made[name], dict) and isinstance(before, Mapping)
+        again = _kept(cast("Fields", before), made[name]) if both else made[name]
+        kept[name] = before if name == "filename" and before else again
+    kept.update((name, value) for name, value in made.items() if name not in kept)
     return kept

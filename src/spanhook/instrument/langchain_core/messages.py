@@ -100,9 +100,10 @@ def _thought(block: dict[str, Any]) -> str | None:
     said = block.get("reasoning" if kind == "reasoning" else "thinking")
     if kind in ("reasoning", "thinking") and isinstance(said, str):
         return said
-    told = [*(block.get("summary") or ()), *(block.get("content") or ())] if kind == "reasoning" else ()
-    pieces = [one.get("text") for one in told if isinstance(one, dict)]
-    return "\n".join(piece for piece in pieces if isinstance(piece, str)) if pieces else None
+    lists = (block.get(name) for name in ("summary", "content")) if kind == "reasoning" else ()
+    told = [one for several in lists if isinstance(several, list) for one in several if isinstance(one, dict)]
+    pieces = [one["text"] for one in told if isinstance(one.get("text"), str)]
+    return "\n".join(pieces) if pieces else None
 
 
 def from_message(message: Message, like: BaseMessage | None = None) -> BaseMessage:
