@@ -2,7 +2,7 @@
 
 import base64
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, cast
@@ -295,7 +295,7 @@ def look_up(query: str) -> str:
 
 
 @contextmanager
-def chat_openai(url: str, **more: Any) -> Iterator[ChatOpenAI]:
+def chat_openai(url: str, **more: Any) -> Generator[ChatOpenAI]:
     with DefaultHttpxClient(verify=False) as http:
         yield ChatOpenAI(model="m", base_url=url, api_key=cast("Any", "test"), max_retries=0, http_client=http, **more)
 
@@ -595,7 +595,7 @@ def test_a_function_message_stays_one() -> None:
 
     with OpenAIServer() as server, recorder(hooks):
         with chat_openai(server.url) as model:
-            model.invoke([HumanMessage("hi"), FunctionMessage("found", name="look_up")])
+            model.invoke([HumanMessage("hi"), FunctionMessage(content="found", name="look_up")])
         ask_chat(server.url, False)
     last = [request.body["messages"][-1] for request in server.requests]
     assert last == [{"role": "function", "name": "look_up", "content": "other"}] * 2

@@ -55,8 +55,7 @@ def to_message(given: Any, role: str = "user") -> Message:
     message: Message = {"role": role, "parts": [*_parts(said.get("content")), *_calls(said.get("tool_calls"))]}
     if message["parts"] and all(_type(part) == "tool_call_response" for part in message["parts"]):
         message["role"] = "tool"
-    if said.get("name"):
-        message["name"] = said["name"]
+    message.update((name, said[name]) for name in ("name", "finish_reason") if said.get(name))
     return message
 
 
@@ -143,7 +142,11 @@ def _media_form(own: Sequence[Any]) -> Form:
     parts = [part for one in own for part in _listed(_mapping(one).get("content"))]
     if any(_type(part) in _INSIDE or "source" in _mapping(part) for part in parts):
         return source_form
-    return item_form if any(str(_type(part)).startswith("input_") for part in parts) else chat_form
+    return item_form if any(_type(part) in _ITEMS for part in parts) else chat_form
+
+
+_ITEMS = ("input_text", "output_text", "input_image", "input_file")
+"""Parts that are called so in OpenAI's responses alone."""
 
 
 def _with_content(message: Message, like: Any, media: Form) -> Message:
@@ -211,7 +214,7 @@ def _written(part: Mapping[str, Any], like: Mapping[str, Any], media: Form) -> A
         name = next((one for one, (known, _) in _FIELDS.items() if known == kind), "")
     if not name:
         return part
-    kept = like if like.get("type") == name else {}
+    kept: Mapping[str, Any] = like if like.get("type") == name else {}
     return {**kept, "type": name, **{theirs: part.get(mine) for mine, theirs in _FIELDS[name][1].items()}}
 
 

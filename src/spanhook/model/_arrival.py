@@ -187,7 +187,7 @@ def _goes_on(before: dict[str, Any], fields: dict[str, Any]) -> bool:
 def _read(given: Any, adapter: Adapter) -> Message:
     """A message in role/parts form, in whichever form a hook gave it."""
     if isinstance(given, Mapping) and "parts" in given:
-        return _with_role(given)
+        return _with_role(cast("Mapping[str, Any]", given))
     if adapter.message is not None:
         return adapter.message(given)
     if isinstance(given, str):

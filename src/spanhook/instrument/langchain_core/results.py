@@ -119,8 +119,9 @@ def finish_reason(told: Any, message: Any = None) -> str:
     if told.get("object") != "response":
         return ""
     details = told.get("incomplete_details")  # of OpenAI's responses, in the words of its chat completions
-    if isinstance(details, Mapping) and isinstance(details.get("reason"), str):
-        return _INCOMPLETE.get(details["reason"], details["reason"])
+    reason = details.get("reason") if isinstance(details, Mapping) else None
+    if isinstance(reason, str):
+        return _INCOMPLETE.get(reason, reason)
     called = getattr(message, "tool_calls", None) or getattr(message, "invalid_tool_calls", None)
     return "" if told.get("status") != "completed" else "tool_calls" if called else "stop"
 

@@ -5,7 +5,6 @@ from typing import Any
 
 from langchain_core.messages import ToolMessage
 from langchain_core.tools import BaseTool
-from langchain_core.tools.retriever import RetrieverInput
 
 from spanhook import semconv
 from spanhook.instrument.langchain_core.handoffs import tool_handoffs
@@ -14,8 +13,13 @@ from spanhook.instrument.layers import LANGCHAIN_TOOL_INVOKE
 from spanhook.model import Adapter, Args, Attributes, Change, Kwargs, Message, Request, first, with_first
 
 
+_RETRIEVING = "langchain_core.tools.retriever"
+"""Where the arguments are defined of tools that ask a retriever."""
+
+
 def tool_start(instance: Any, _args: Args, kwargs: Kwargs) -> Attributes:
-    sort = "datastore" if getattr(instance, "args_schema", None) is RetrieverInput else "function"
+    asks = getattr(instance.args_schema, "__module__", "") == _RETRIEVING
+    sort = "datastore" if asks else "function"
     attributes: Attributes = {semconv.GEN_AI_TOOL_NAME: instance.name, semconv.GEN_AI_TOOL_TYPE: sort}
     call_id = kwargs.get("tool_call_id")
     if call_id:
