@@ -107,6 +107,7 @@ URL = "https://example.com/a.png"
 BLOB = {"type": "blob", "modality": "image", "mime_type": "image/png", "content": PICTURE}
 DOCUMENT = {"type": "blob", "modality": "document", "mime_type": "application/pdf", "content": PICTURE}
 SOUND = {"type": "blob", "modality": "audio", "mime_type": "audio/wav", "content": PICTURE}
+NAMED, TITLED = {**DOCUMENT, "filename": "a.pdf"}, {**DOCUMENT, "title": "A"}
 LINK = {"type": "uri", "modality": "image", "uri": URL}
 SCHEMA: Any = {"type": "object", "properties": {"query": {"type": "string"}}}
 LOOK_UP: Any = {"name": "look_up", "description": "Looks up.", "parameters": SCHEMA}
@@ -145,7 +146,7 @@ CHAT: list[Any] = [
 FILED = {"type": "file", "modality": "document", "file_id": "file-1"}
 CHAT_PARTS = [
     ("system", [{"type": "text", "content": "Be brief."}]),
-    ("user", [{"type": "text", "content": "Look."}, LINK, BLOB, SOUND, DOCUMENT, FILED]),
+    ("user", [{"type": "text", "content": "Look."}, LINK, BLOB, SOUND, NAMED, FILED]),
     ("assistant", [{"type": "file", "modality": "audio", "file_id": "audio_1"}]),
     ("assistant", [CALLED]),
     ("tool", [answered("found")]),
@@ -175,7 +176,7 @@ ITEM_PARTS = [
         "user",
         [
             {"type": "text", "content": "Look."},
-            *(LINK, BLOB, {"type": "file", "modality": "image", "file_id": "file-2"}, DOCUMENT, FILED),
+            *(LINK, BLOB, {"type": "file", "modality": "image", "file_id": "file-2"}, NAMED, FILED),
         ],
     ),
     ("assistant", [BLOB]),
@@ -209,10 +210,11 @@ BLOCKS: list[Any] = [
     },
     {"role": "user", "content": [{"type": "tool_result", "tool_use_id": "call_1", "content": "found"}]},
 ]
+WORDS = {"type": "text", "content": "Words.", "title": "A"}
 BLOCK_PARTS = [
     (
         "user",
-        [{"type": "text", "content": "Look."}, LINK, BLOB, DOCUMENT, FILED, {"type": "text", "content": "Words."}],
+        [{"type": "text", "content": "Look."}, LINK, BLOB, TITLED, FILED, WORDS],
     ),
     ("assistant", [{"type": "reasoning", "content": "Hm."}, CALLED]),
     ("tool", [answered("found")]),
@@ -235,7 +237,7 @@ NATIVE: list[Any] = [
 ]
 NATIVE_PARTS = [
     ("system", [{"type": "text", "content": "Be brief."}]),
-    ("user", [{"type": "text", "content": "Look."}, LINK, BLOB, BLOB, SOUND, DOCUMENT, FILED]),
+    ("user", [{"type": "text", "content": "Look."}, LINK, BLOB, BLOB, SOUND, NAMED, FILED]),
     ("assistant", [CALLED]),
     ("tool", [answered("found")]),
 ]

@@ -19,8 +19,8 @@ _INSTRUCTIONS = ("system", "developer")
 _ORDER = {"reasoning": 0, "refusal": 2, "tool_call": 3}
 _TEXTS = frozenset(("text", "reasoning", "refusal"))
 _KINDS = frozenset((*_TEXTS, *MEDIA, "tool_call", "tool_call_response"))
-_SAID_OF_MEDIA = frozenset(("type", "modality", "mime_type"))
-"""What a part says of content that stands elsewhere, or that not every API can say as well."""
+_SAID_OF_MEDIA = frozenset(("type", "modality", "mime_type", "filename"))
+"""What a part says of its content that not every API can say, or that some need."""
 _MISSING = object()
 
 

@@ -34,12 +34,14 @@ def is_media(part: Fields) -> bool:
 def media_part(given: Fields) -> Part | None:
     """The conventions' part for one in a provider's or framework's form; ``None`` for what is none.
 
-    A document that is plain text is a part of type ``text``.
+    A document that is plain text is a part of type ``text``. Words about a document that the model reads too, such as
+    its title, stay with it.
     """
     if "modality" in given:
         return None
     read = _READERS.get(str(given.get("type")))
-    return None if read is None else read(given)
+    part = None if read is None else read(given)
+    return None if part is None else {**part, **_words(given)}
 
 
 def media_wire(part: Part, form: Form, like: Fields | None = None) -> Part:
@@ -53,10 +55,10 @@ def media_wire(part: Part, form: Form, like: Fields | None = None) -> Part:
     Raises:
         ValueError: That form has no way of saying it.
     """
-    if like is None:
-        return form(part)
-    made = (_form_of(like, part) or form)(part)
-    return _kept(like, made) if made["type"] == like.get("type") else made
+    made = ((None if like is None else _form_of(like, part)) or form)(part)
+    if like is not None and made["type"] == like.get("type"):
+        made = _kept(like, made)
+    return _worded(made, part)
 
 
 def text_wire(part: Part, like: Fields) -> Part | None:
@@ -65,9 +67,8 @@ def text_wire(part: Part, like: Fields) -> Part | None:
     if told is None or told["type"] != "text":
         return None
     source = _fields(like.get("source"))
-    if source:
-        return {**like, "source": {**source, "data": part.get("content")}}
-    return {**like, "text": part.get("content")}
+    place = {"source": {**source, "data": part.get("content")}} if source else {"text": part.get("content")}
+    return _worded({**like, **place}, part)
 
 
 # ----------------------------------------------------------------------------------------------- reading
@@ -185,6 +186,18 @@ _READERS: Mapping[str, Callable[[Fields], Part | None]] = {
     "image_generation_call": _from_picture_made,
     "media": _from_media,
 }
+
+
+_WORDS = ("filename", "title", "context")
+_HOLDERS = ("file", "extras", "metadata")
+"""Where they stand, if not in the part itself: in OpenAI's files, and in LangChain's blocks."""
+
+
+def _words(told: Fields) -> Part:
+    """What is said about a document beside its content."""
+    places = [told, *(_fields(told.get(name)) for name in _HOLDERS)]
+    found = ((name, place.get(name)) for place in reversed(places) for name in _WORDS)
+    return {name: words for name, words in found if isinstance(words, str) and words}
 
 
 # ----------------------------------------------------------------------------------------------- writing
@@ -311,6 +324,33 @@ def _form_of(like: Fields, part: Part) -> Form | None:
     return chat_form if kind == "file" and like.get("file") else _FORMS.get(str(kind))
 
 
+def _worded(wire: Part, part: Part) -> Part:
+    """What was written, with what the part says about the document, and no more; but a file keeps its name."""
+    for name in _WORDS:
+        words = part.get(name)
+        place = next((one for one in _HOLDERS if name in _fields(wire.get(one))), "" if name in wire else None)
+        if words:
+            wire = _put(wire, _holder(wire) if place is None else place, name, words)
+        elif place is not None and name != "filename":
+            wire = _put(wire, place, name, None)
+    return wire
+
+
+def _holder(wire: Part) -> str:
+    if _fields(wire.get("file")):
+        return "file"
+    return "extras" if wire["type"] in (*_MODALITIES, "file") and "source" not in wire else ""
+
+
+def _put(wire: Part, holder: str, name: str, words: str | None) -> Part:
+    """The same with these words; without any for ``None``."""
+    if holder:
+        return {**wire, holder: _put(dict(_fields(wire.get(holder))), "", name, words)}
+    if words is not None:
+        return {**wire, name: words}
+    return {key: one for key, one in wire.items() if key != name}
+
+
 _PLACES = frozenset(
     (
         *("base64", "data", "file_data", "file_id", "file_uri", "file_url", "format", "image_url", "media_type"),
@@ -331,6 +371,6 @@ def _kept(like: Fields, made: Part) -> Part:
             continue
         both = isinstance(made[name], dict) and isinstance(before, Mapping)
         again = _kept(cast("Fields", before), made[name]) if both else made[name]
-        kept[name] = before if name == "filename" and before else again
+        kept[name] = before if name == "filename" and before else again  # unless a hook says another
     kept.update((name, value) for name, value in made.items() if name not in kept)
     return kept

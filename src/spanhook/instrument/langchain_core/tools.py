@@ -12,7 +12,6 @@ from spanhook.instrument.langchain_core.messages import as_content, to_message
 from spanhook.instrument.layers import LANGCHAIN_TOOL_INVOKE
 from spanhook.model import Adapter, Args, Attributes, Change, Kwargs, Message, Request, first, with_first
 
-
 _RETRIEVING = "langchain_core.tools.retriever"
 """Where the arguments are defined of tools that ask a retriever."""
 
