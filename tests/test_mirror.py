@@ -103,6 +103,7 @@ THROUGH = {
     "model/carried": "conformance/test_absorption",
     "model/decision": "gating/test_decisions",
     "model/event": "gating/test_subscription",
+    "model/media_forms": "model/test_media",
     "model/record": "model/test_operation",
     "telemetry/_events": "telemetry/test_report",
     "telemetry/_fields": "telemetry/test_report",

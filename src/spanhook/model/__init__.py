@@ -38,15 +38,13 @@ from spanhook.model.failures import (
     words,
 )
 from spanhook.model.identity import NOBODY, Identity, ambient, context, from_baggage
-from spanhook.model.media import (
-    MEDIA,
+from spanhook.model.media import MEDIA, is_media, media_part
+from spanhook.model.media_forms import (
     Form,
     block_form,
     chat_form,
-    is_media,
     item_form,
     made_form,
-    media_part,
     media_wire,
     source_form,
     text_wire,
