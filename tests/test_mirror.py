@@ -113,6 +113,7 @@ THROUGH = {
     "model/carried": "conformance/test_absorption",
     "model/decision": "gating/test_decisions",
     "model/event": "gating/test_subscription",
+    "model/media_forms": "model/test_media",
     "model/points": "instrument/test_wrapping",
     "model/record": "model/test_operation",
     "telemetry/_events": "telemetry/test_report",

@@ -39,7 +39,7 @@ SPANS: dict[str, tuple[str, str, set[str]]] = {
         "CLIENT",
         {"gen_ai.operation.name", "gen_ai.provider.name", "gen_ai.request.model"},
     ),
-    "retrieval": (r"retrieval ScriptedRetriever", "CLIENT", {"gen_ai.operation.name", "gen_ai.data_source.id"}),
+    "retrieval": (r"retrieval", "CLIENT", {"gen_ai.operation.name", "spanhook.retriever.name"}),
     "execute_tool": (
         r"execute_tool look_up",
         "INTERNAL",

@@ -285,7 +285,7 @@ def test_requests_and_responses_as_hooks_see_them(server: AnthropicServer) -> No
                 "role": "user",
                 "parts": [
                     {"type": "text", "content": "Weather?"},
-                    {"type": "image", "source": {"type": "base64", "media_type": "image/png", "data": "eA=="}},
+                    {"type": "blob", "modality": "image", "mime_type": "image/png", "content": "eA=="},
                 ],
             },
             {
@@ -295,7 +295,7 @@ def test_requests_and_responses_as_hooks_see_them(server: AnthropicServer) -> No
                     {"type": "tool_call", "id": "toolu_1", "name": "look_up", "arguments": {"city": "Rome"}},
                 ],
             },
-            {"role": "user", "parts": [{"type": "tool_call_response", "id": "toolu_1", "response": "sunny"}]},
+            {"role": "tool", "parts": [{"type": "tool_call_response", "id": "toolu_1", "response": "sunny"}]},
         ]
     )
     assert (request.system, request.tools, request.model) == ("Be brief.\nBe kind.", ["look_up"], MODEL)

@@ -33,6 +33,7 @@ _NAMES = (
     (semconv.OPENINFERENCE_MODEL, semconv.GEN_AI_REQUEST_MODEL),
     (semconv.OPENINFERENCE_EMBEDDING_MODEL, semconv.GEN_AI_REQUEST_MODEL),
     (semconv.OPENINFERENCE_TOOL, semconv.GEN_AI_TOOL_NAME),
+    (semconv.GEN_AI_DATA_SOURCE_ID, semconv.RETRIEVER_NAME),
 )
 #: Input, output, cache read, cache written, reasoning.
 _USAGE = (

@@ -92,7 +92,7 @@ def begin(adapter: Adapter, instance: Any, args: Args, kwargs: Kwargs) -> Record
         operation = OPERATION_NAMES.get(kind, kind)
         if operation in semconv.OPERATIONS:
             attributes[semconv.GEN_AI_OPERATION_NAME] = operation
-    target = attributes.get(adapter.target_key)
+    named = attributes.get(adapter.naming_key)
     if not described:
         op.undescribed = True
     if plan is not None:
@@ -103,7 +103,7 @@ def begin(adapter: Adapter, instance: Any, args: Args, kwargs: Kwargs) -> Record
     elif in_hook:
         op.in_hook = True
     if kind == "agent.invoke":
-        op.agent = target or ""
+        op.agent = named or ""
     elif parent is not None:
         op.agent = parent.agent
     if parent is None and telemetry.settings.trust_baggage:
@@ -119,7 +119,7 @@ def begin(adapter: Adapter, instance: Any, args: Args, kwargs: Kwargs) -> Record
         told = {name: value for name, value in attributes.items() if name not in semconv.NOT_OF_AGENTS}
     try:  # at last: an interrupt before it leaves nothing behind, and after it nothing is called
         op.span = telemetry.opener.open(
-            f"{operation} {target}" if target else operation, before, adapter.span_kind, told, plain=plain
+            f"{operation} {named}" if named else operation, before, adapter.span_kind, told, plain=plain
         )
     except Exception as error:
         internal.report("span.start", error, lost=1)

@@ -45,11 +45,14 @@ TARGET_KEYS: Mapping[Kind, str] = {
     "agent.delegate": semconv.GEN_AI_AGENT_NAME,
     "llm.call": semconv.GEN_AI_REQUEST_MODEL,
     "tool.execute": semconv.GEN_AI_TOOL_NAME,
-    "retrieval.query": semconv.GEN_AI_DATA_SOURCE_ID,
+    "retrieval.query": semconv.RETRIEVER_NAME,
     "embeddings.create": semconv.GEN_AI_REQUEST_MODEL,
     "workflow.step": semconv.STEP_NAME,
     "memory.store": semconv.MEMORY_NAMESPACE,
 }
+
+#: The start attribute that names the span where that is another: a namespace may hold the ids of users.
+NAMING_KEYS: Mapping[Kind, str] = {"retrieval.query": semconv.GEN_AI_DATA_SOURCE_ID, "memory.store": ""}
 
 
 class Chunks(Protocol):
@@ -177,6 +180,7 @@ class Adapter:
         defaults: What arguments are where the call leaves them out: the request has them all the same.
         block: It is a block of the application's code, which cannot be left out: where a hook has answered too, whoever
             drives it goes on with the chain once it is over.
+        system_in_messages: The request's ``system`` stands in its messages too.
         on_demand: An operation only where a hook is for its kind, or the settings ask for every step.
     """
 
@@ -213,11 +217,15 @@ class Adapter:
     opening_of: str = ""
     defaults: Callable[[Any], Mapping[str, Any]] | None = None
     block: bool = False
+    system_in_messages: bool = False
     on_demand: bool = False
     target_key: str = field(init=False)
+    naming_key: str = field(init=False)
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "target_key", TARGET_KEYS.get(self.kind, semconv.OPERATION_NAME))
+        target = TARGET_KEYS.get(self.kind, semconv.OPERATION_NAME)
+        object.__setattr__(self, "target_key", target)
+        object.__setattr__(self, "naming_key", NAMING_KEYS.get(self.kind, target))
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,7 +8,7 @@ from typing import Any
 
 from spanhook import semconv
 from spanhook.diagnostics import internal
-from spanhook.model import Record, Response, encodable
+from spanhook.model import Record, Response, encodable, tool_definitions
 
 
 def captured(op: Record) -> dict[str, Any]:
@@ -24,10 +24,12 @@ def captured(op: Record) -> dict[str, Any]:
         elif op.kind == "retrieval.query":
             found[semconv.GEN_AI_RETRIEVAL_QUERY_TEXT] = str(request.inputs)
         else:
-            if request.system:
+            if request.system and not op.adapter.system_in_messages:
                 found[semconv.GEN_AI_SYSTEM_INSTRUCTIONS] = [{"type": "text", "content": request.system}]
             if request.messages:
                 found[semconv.GEN_AI_INPUT_MESSAGES] = request.messages
+            if op.kind == "llm.call" and (tools := tool_definitions(request.tool_definitions)):
+                found[semconv.GEN_AI_TOOL_DEFINITIONS] = tools
             if op.error is None and (messages := _response(op).messages):
                 found[semconv.GEN_AI_OUTPUT_MESSAGES] = list(messages)
     except Exception as error:

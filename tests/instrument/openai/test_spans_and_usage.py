@@ -339,7 +339,6 @@ def test_content_where_it_is_asked_for(server: OpenAIServer) -> None:
         assert found == snapshot(
             [
                 {
-                    "gen_ai.system_instructions": '[{"type": "text", "content": "Be brief."}]',
                     "gen_ai.input.messages": '[{"role": "system", "parts": [{"type": "text", "content": "Be brief."}]}, {"role": "user", "parts": [{"type": "text", "content": "Say hello."}]}]',
                     "gen_ai.output.messages": '[{"role": "assistant", "parts": [{"type": "tool_call", "id": "call_1", "name": "look_up", "arguments": {"query": "x"}}], "finish_reason": "tool_calls"}]',
                 },
