@@ -108,6 +108,19 @@ GEN_AI_TOOL_CALL_ARGUMENTS: Final = "gen_ai.tool.call.arguments"
 GEN_AI_TOOL_CALL_RESULT: Final = "gen_ai.tool.call.result"
 GEN_AI_RETRIEVAL_QUERY_TEXT: Final = "gen_ai.retrieval.query.text"
 
+# Of a draft of the conventions, for calls of guardrail services.
+APPLY_GUARDRAIL: Final = "apply_guardrail"
+"""The ``gen_ai.operation.name`` of such a call."""
+GEN_AI_GUARDRAIL_COMPONENT_NAME: Final = "gen_ai.guardrail.component.name"
+GEN_AI_GUARDRAIL_POLICY_ID: Final = "gen_ai.guardrail.policy.id"
+GEN_AI_GUARDRAIL_POLICY_VERSION: Final = "gen_ai.guardrail.policy.version"
+GEN_AI_GUARDRAIL_SOURCE: Final = "gen_ai.guardrail.source"
+GEN_AI_GUARDRAIL_RESULT_TYPE: Final = "gen_ai.guardrail.result.type"
+GEN_AI_GUARDRAIL_RESULT_VALUE: Final = "gen_ai.guardrail.result.value"
+GEN_AI_GUARDRAIL_RESULT_REASON: Final = "gen_ai.guardrail.result.reason"
+GEN_AI_GUARDRAIL_RISK_CATEGORY: Final = "gen_ai.guardrail.risk.category"
+GEN_AI_GUARDRAIL_RISK_SCORE: Final = "gen_ai.guardrail.risk.score"
+
 # OpenInference's (https://github.com/Arize-ai/openinference), for readers that know no others; only if asked for.
 INPUT_VALUE: Final = "input.value"
 OUTPUT_VALUE: Final = "output.value"
@@ -194,6 +207,7 @@ EVENT_EXCEPTION: Final = "exception"
 EVENT_DECISION: Final = "spanhook.decision"
 EVENT_RUN: Final = "spanhook.run"
 EVENT_INFERENCE_DETAILS: Final = "gen_ai.client.inference.operation.details"
+EVENT_GUARDRAIL_RESULT: Final = "gen_ai.guardrail.result"
 EVENT_CLIENT_EXCEPTION: Final = "gen_ai.client.operation.exception"
 
 # --------------------------------------------------------------------------- metrics

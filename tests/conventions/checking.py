@@ -134,7 +134,7 @@ class Checker:
             yield f"{where}: failed without {semconv.ERROR_TYPE}"
 
     def _span_event(self, event: Any, where: str) -> Iterator[str]:
-        if event.name not in EVENTS and event.name != semconv.EVENT_EXCEPTION:
+        if event.name not in EVENTS and event.name not in (semconv.EVENT_EXCEPTION, semconv.EVENT_GUARDRAIL_RESULT):
             yield f"{where}: event {event.name!r} is not in the registry"
         if not self._may_write(event.name):
             yield f"{where}: event {event.name!r} is of {semconv.SETS[event.name]} alone"
