@@ -29,8 +29,6 @@ class End:
     """
 
     __slots__ = (
-        "__dict__",
-        "__weakref__",
         "accounted",
         "described",
         "end_ns",

@@ -74,6 +74,8 @@ class Record(End):
     # In slots is what every operation sets or is asked for: CPython 3.11 finds defaults of a class ten times as slowly.
     # In the dict is what few have, and what is put there by several threads at once.
     __slots__ = (
+        "__dict__",
+        "__weakref__",
         "_identity",
         "adapter",
         "agent",
@@ -155,7 +157,7 @@ class Record(End):
         start_ns: int,
         held: Any = None,
     ) -> None:
-        super().__init__()
+        End.__init__(self)  # every call pays for `super()`
         self.adapter = adapter
         self.kind: Kind = adapter.kind
         self.attributes = attributes
