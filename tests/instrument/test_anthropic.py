@@ -2,8 +2,10 @@
 
 import asyncio
 import json
+from collections import OrderedDict, UserDict, deque
 from collections.abc import Iterator
-from types import SimpleNamespace
+from io import BytesIO
+from types import MappingProxyType, SimpleNamespace
 from typing import Any
 
 import anthropic
@@ -310,6 +312,107 @@ def test_requests_and_responses_as_hooks_see_them(server: AnthropicServer) -> No
     )
 
 
+SAID: dict[str, Any] = {"role": "user", "content": "secret"}
+PART: dict[str, Any] = {"type": "text", "text": "secret"}
+
+
+class Own(dict[str, Any]):
+    pass
+
+
+@pytest.mark.parametrize(
+    "messages",
+    [
+        lambda: (SAID,),
+        lambda: iter([SAID]),
+        lambda: deque([SAID]),
+        lambda: {1: SAID}.values(),
+        lambda: [OrderedDict(SAID)],
+        lambda: [Own(SAID)],
+        lambda: [MappingProxyType(SAID)],
+        lambda: [UserDict(SAID)],
+        lambda: [{**SAID, "content": iter([PART])}],
+        lambda: [{**SAID, "content": [OrderedDict(PART)]}],
+        lambda: (OrderedDict({**SAID, "content": (part for part in [Own(PART)])}) for _ in "x"),
+    ],
+)
+def test_what_is_asked_may_be_of_any_type_that_the_sdk_takes(messages: Any, server: AnthropicServer) -> None:
+    """Hooks see it, it is sent all the same, and is as rewritten."""
+    hooks = Hooks()
+    seen: list[Any] = []
+
+    @hooks.before("llm.call")
+    def look(op: Operation) -> None:
+        seen.append([part["content"] for message in op.request.messages for part in message["parts"]])
+        if op.request.system == "rewrite":
+            op.replace(messages=json.loads(json.dumps(op.request.messages).replace("secret", "***")))
+
+    asked: dict[str, Any] = {"model": MODEL, "max_tokens": 64}
+    with sync_client(server.url) as client:
+        client.messages.create(**asked, messages=messages())
+        with recorder(hooks):
+            client.messages.create(**asked, messages=messages())
+            client.messages.create(**asked, messages=messages(), system="rewrite")
+            client.messages.create(**asked, messages=[], extra_body={"messages": messages()})
+    assert seen == [["secret"]] * 3
+    without, looked_at, rewritten, extra = (request.body["messages"] for request in server.requests)
+    assert without == looked_at == extra
+    assert rewritten == json.loads(json.dumps(without).replace("secret", "***"))
+
+
+def test_instructions_tools_and_bodies_of_any_type(server: AnthropicServer) -> None:
+    hooks = Hooks()
+    seen: list[Any] = []
+
+    @hooks.before("llm.call", models={MODEL})
+    def look(op: Operation) -> None:
+        seen.append((op.request.system, op.request.tools, op.request.messages[-1]["parts"][0]["content"]))
+
+    asked: dict[str, Any] = {"model": MODEL, "max_tokens": 64, "messages": [SAID]}
+    tool = {"name": "look_up", "input_schema": {"type": "object"}}
+    body = json.dumps(asked).encode()
+    with recorder(hooks), sync_client(server.url) as client:
+        client.messages.create(**asked, system=(part for part in [PART]), tools=(one for one in [OrderedDict(tool)]))
+        client.post("/v1/messages", content=BytesIO(body), cast_to=object)
+        client.post("/v1/messages", content=iter([body[:9], body[9:]]), cast_to=object)
+    assert seen == [("secret", ["look_up"], "secret"), ("", [], "secret"), ("", [], "secret")]
+    assert (server.requests[0].body["system"], server.requests[0].body["tools"]) == ([PART], [tool])
+    assert server.requests[1].body == server.requests[2].body == asked
+
+
+def look(op: Operation) -> None:
+    assert op.request.messages == []
+
+
+def test_messages_that_fail_on_the_way_fail_as_they_would(server: AnthropicServer) -> None:
+    def breaking() -> Iterator[Any]:
+        yield SAID
+        raise LookupError("no more")
+
+    looked = Hooks()
+    looked.before("llm.call")(look)
+    for hooks in (Hooks(), looked):
+        with recorder(hooks), sync_client(server.url) as client, pytest.raises(LookupError, match="no more"):
+            client.messages.create(**{**MESSAGES, "messages": breaking()})
+    assert server.requests == []
+
+
+def test_a_tools_result_is_one_whatever_its_role_is_called(server: AnthropicServer) -> None:
+    hooks = Hooks()
+
+    @hooks.before("llm.call")
+    def shorten(op: Operation) -> None:
+        part = {"type": "tool_call_response", "id": "toolu_1", "response": "***"}
+        op.replace(messages=[*op.request.messages[:-1], {"role": "tool", "parts": [part]}])
+
+    call = {"type": "tool_use", "id": "toolu_1", "name": "look_up", "input": {}}
+    result = {"type": "tool_result", "tool_use_id": "toolu_1", "content": "secret"}
+    turns = [{"role": "assistant", "content": [call]}, {"role": "user", "content": [result]}]
+    with recorder(hooks), sync_client(server.url) as client:
+        client.messages.create(**{**MESSAGES, "messages": [SAID, *turns]})
+    assert server.requests[0].body["messages"][-1] == {"role": "user", "content": [{**result, "content": "***"}]}
+
+
 @pytest.mark.parametrize("way", [way for way in WAYS if way.text != '{"greeting": "hello"}' and "batch" not in way.name], ids=named)  # fmt: skip
 def test_every_way_gets_a_hooks_answer(way: Way, server: AnthropicServer) -> None:
     hooks = Hooks()
@@ -405,6 +508,22 @@ def test_a_batch_is_answered_with_a_batch_alone(server: AnthropicServer) -> None
         with pytest.raises(Reject, match="hook 'answer' failed"):
             client.messages.batches.create(**BATCH)
     assert server.requests == []
+
+
+@pytest.mark.parametrize(("priority", "given"), [(60, ""), (500, "hello there friend")])
+def test_what_cannot_be_put_in_place_of_an_answer_withholds_it_if_its_hook_fails_closed(
+    priority: int, given: str, server: AnthropicServer
+) -> None:
+    hooks = Hooks()
+    hooks.after("llm.call", name="redact", priority=priority)(lambda op: op.respond(5))
+    with recorder(hooks) as seen, sync_client(server.url) as client:
+        try:
+            said = client.messages.create(**MESSAGES).content[0].to_dict()["text"]
+        except Reject as refusal:
+            said, status = "", refusal.status_code
+            assert status == 500
+    assert said == given
+    assert [one.decision for one in seen.operations[0].decisions] == ["error"]
 
 
 def test_tools_of_the_runner_run_between_gated_calls(server: AnthropicServer) -> None:

@@ -4,19 +4,25 @@ Known are role/parts, a role with ``content`` (as most clients take it), and pla
 """
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from typing import Any, cast
 
-from spanhook.model import Message
+from spanhook.model import Message, in_pieces, text_of
 
 
 def to_messages(given: Any) -> list[Message]:
-    """What a request or a result says, as messages; none where that is not to be known."""
+    """What a request or a result says, as messages; none where that is not to be known.
+
+    Raises:
+        TypeError: It can be read only once, which is for the call to do, or a message is none that is known.
+    """
     if given is None:
         return []
     if isinstance(given, str | Mapping):
         return [to_message(given)]
+    if isinstance(given, Iterator):
+        raise TypeError(f"messages are a {type(given).__name__}, which can be read only once; make it a list")
     return [to_message(one) for one in given]
 
 
@@ -137,12 +143,16 @@ def _text(message: Message) -> str:
 
 def last_text(given: Any) -> list[str | None]:
     """What messages carry: the text of the last one; nothing where there is none, which is like no other."""
-    messages = to_messages(given)
-    for part in reversed(messages[-1]["parts"] if messages else []):
-        text = part.get("content") if part.get("type") == "text" else part.get("response")
-        if isinstance(text, str) and text:
-            return [text]
-    return []
+    messages = [] if isinstance(given, Iterator) else to_messages(given)
+    said = (_said(part) for part in (messages[-1]["parts"] if messages else []))
+    text = in_pieces([text for one in said if (text := text_of(one))])
+    return [] if text is None else [text]
+
+
+def _said(part: Any) -> Any:
+    """What a part says, be it text or what a tool has returned, in its own form or Anthropic's."""
+    fields = {"text": "content", "tool_call_response": "response", "tool_result": "content"}
+    return part.get(fields.get(part.get("type"), "")) if isinstance(part, Mapping) else None
 
 
 def output(result: Any) -> list[Message]:
