@@ -9,6 +9,7 @@ from types import MappingProxyType, SimpleNamespace
 from typing import Any
 
 import anthropic
+import genai_prices
 import httpx2
 import pytest
 from anthropic import Anthropic, DefaultHttpxClient
@@ -154,6 +155,86 @@ def test_compaction_is_counted_too(server: AnthropicServer) -> None:
         client.beta.messages.create(**MESSAGES)
     [op] = seen.operations
     assert (op.usage.input_tokens, op.usage.output_tokens, op.usage.cache_read_tokens) == (120, 15, 30)
+
+
+def _answered(usage: Any) -> Reply:
+    body = {"id": "msg_1", "type": "message", "role": "assistant", "model": MODEL, "content": [], "usage": usage}
+    return Reply(body={**body, "stop_reason": "end_turn", "stop_sequence": None})
+
+
+def test_what_an_advisor_uses_is_counted_at_its_own_price(server: AnthropicServer) -> None:
+    advisor = {"type": "advisor_message", "model": "claude-opus-4-6", "input_tokens": 1000, "output_tokens": 500}
+    own = {"input_tokens": 20, "output_tokens": 8}
+    server.script(_answered(own), _answered({**own, "iterations": [{**own, "type": "message"}, advisor]}))
+    with recorder() as seen, sync_client(server.url) as client:
+        client.beta.messages.create(**MESSAGES)
+        client.beta.messages.create(**MESSAGES)
+    alone, advised = (op.usage for op in seen.operations)
+    assert (advised.input_tokens, advised.output_tokens) == (1020, 508)
+    assert (alone.cost_usd, advised.cost_usd) == (0.00006, 0.01756)
+
+
+def test_writing_to_the_cache_for_an_hour_costs_more(server: AnthropicServer) -> None:
+    usage = {"input_tokens": 10, "output_tokens": 20, "cache_creation_input_tokens": 300}
+    kept = {"ephemeral_5m_input_tokens": 100, "ephemeral_1h_input_tokens": 200}
+    server.script(_answered(usage), _answered({**usage, "cache_creation": kept}))
+    with recorder() as seen, sync_client(server.url) as client:
+        client.messages.create(**MESSAGES)
+        client.messages.create(**MESSAGES)
+    briefly, longer = (op.usage for op in seen.operations)
+    assert [dict(used.buckets()) for used in (briefly, longer)] == [{"input": 10, "cache_write": 300, "output": 20}] * 2
+    assert (briefly.cost_usd, longer.cost_usd) == (0.000485, 0.000635 if _prices_hours() else 0.000485)
+
+
+def _prices_hours() -> bool:
+    """Whether these price lists know what it costs to keep something for an hour."""
+    try:
+        genai_prices.Usage(cache_write_1h_tokens=1)
+    except TypeError:
+        return False
+    return True
+
+
+def _streamed(*blocks: tuple[dict[str, Any], *tuple[dict[str, Any], ...]]) -> Reply:
+    """A stream of content blocks, each with its deltas."""
+    message = {"id": "msg_1", "type": "message", "role": "assistant", "model": MODEL, "content": []}
+    usage = {"input_tokens": 20, "output_tokens": 1}
+    events: list[dict[str, Any]] = [{"type": "message_start", "message": {**message, "usage": usage}}]
+    for index, (block, *deltas) in enumerate(blocks):
+        events.append({"type": "content_block_start", "index": index, "content_block": block})
+        events.extend({"type": "content_block_delta", "index": index, "delta": delta} for delta in deltas)
+        events.append({"type": "content_block_stop", "index": index})
+    ending = {"stop_reason": "end_turn", "stop_sequence": None}
+    events.append({"type": "message_delta", "delta": ending, "usage": {"output_tokens": 8}})
+    return Reply(events=(*events, {"type": "message_stop"}))
+
+
+def test_what_comes_in_a_stream_is_whole_for_hooks(server: AnthropicServer) -> None:
+    hooks = Hooks()
+    results: list[Any] = []
+    hooks.after("llm.call", name="keep")(lambda op: results.append(op.result))
+    place = {"type": "char_location", "document_index": 0, "start_char_index": 0, "end_char_index": 1}
+    cited = {**place, "cited_text": "q", "document_title": None}
+    server.script(
+        _streamed(
+            (
+                {"type": "text", "text": ""},
+                {"type": "text_delta", "text": "said"},
+                {"type": "citations_delta", "citation": cited},
+            ),
+            (
+                {"type": "tool_use", "id": "toolu_1", "name": "now", "input": {}},
+                {"type": "input_json_delta", "partial_json": ""},
+            ),
+            ({"type": "compaction", "content": None}, {"type": "compaction_delta", "content": "short"}),
+        )
+    )
+    with recorder(hooks), sync_client(server.url) as client, client.beta.messages.stream(**MESSAGES) as stream:
+        stream.until_done()
+    [result] = results
+    assert result.content[0].citations[0].cited_text == "q"
+    assert result.content[1].input == {}
+    assert result.content[2].content == "short"
 
 
 def test_a_stream_that_is_cut_off_is_estimated(server: AnthropicServer) -> None:
