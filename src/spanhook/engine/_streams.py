@@ -135,6 +135,24 @@ class Track:
         self.source = steps
         return True
 
+    def goes_on_in(self, response: Any) -> Body | None:
+        """The body of ``response``, which is about to be read in place of the stream's steps, and is tracked now.
+
+        ``None`` where nothing is tracked, or where the steps have begun, so that nobody can read it any more.
+        """
+        op, read = self.op, self.adapter.body
+        if op is None or read is None or self.plain or self.dead or getattr(response, "is_stream_consumed", True):
+            return None
+        try:
+            body = read(op.instance, op.args, op.kwargs, response)
+        except Exception as error:
+            internal.report("extract.body", error)
+            return None
+        if body is not None:
+            body.chunks.keep = self._chunks is not None and self._chunks.keep
+            self.source, self._chunks, self._answer = body.stream, body.chunks, body.answer
+        return body
+
     async def _begin(self) -> None:
         """The first step of a lazy stream: begin, run the gates, and get ready what they let pass."""
         assert self.call is not None
