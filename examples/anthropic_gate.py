@@ -7,6 +7,7 @@ python anthropic_gate.py
 import re
 
 from anthropic import Anthropic
+from anthropic.types import MessageParam
 
 import spanhook
 from spanhook import Hooks, Operation, Reject
@@ -31,7 +32,7 @@ def small_will_do(op: Operation) -> None:
 
 @hooks.after("llm.call", priority=50)  # a gate: streams wait for it
 def no_inside_names(op: Operation) -> None:
-    if op.response is not None and "Project Falcon" in op.response.text:
+    if "Project Falcon" in op.response.text:
         op.respond("I cannot talk about that.")
 
 
@@ -47,7 +48,7 @@ def main() -> None:
     with spanhook.context(tenant_id="research"):
         print("large:", ask("Write a line of thanks", "claude-opus-4-6"))
 
-    question = {"role": "user", "content": "What are you working on?"}
+    question: MessageParam = {"role": "user", "content": "What are you working on?"}
     with client.messages.stream(model="claude-haiku-4-5", max_tokens=200, messages=[question]) as stream:
         print("streamed:", "".join(stream.text_stream))
 

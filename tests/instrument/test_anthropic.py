@@ -452,8 +452,9 @@ def test_instructions_tools_and_bodies_of_any_type(server: AnthropicServer) -> N
     asked: dict[str, Any] = {"model": MODEL, "max_tokens": 64, "messages": [SAID]}
     tool = {"name": "look_up", "input_schema": {"type": "object"}}
     body = json.dumps(asked).encode()
+    read_once: dict[str, Any] = {"system": iter([PART]), "tools": (one for one in [OrderedDict(tool)])}
     with recorder(hooks), sync_client(server.url) as client:
-        client.messages.create(**asked, system=(part for part in [PART]), tools=(one for one in [OrderedDict(tool)]))
+        client.messages.create(**asked, **read_once)
         client.post("/v1/messages", content=BytesIO(body), cast_to=object)
         client.post("/v1/messages", content=iter([body[:9], body[9:]]), cast_to=object)
     assert seen == [("secret", ["look_up"], "secret"), ("", [], "secret"), ("", [], "secret")]
@@ -473,8 +474,9 @@ def test_messages_that_fail_on_the_way_fail_as_they_would(server: AnthropicServe
     looked = Hooks()
     looked.before("llm.call")(look)
     for hooks in (Hooks(), looked):
+        asked: dict[str, Any] = {**MESSAGES, "messages": breaking()}
         with recorder(hooks), sync_client(server.url) as client, pytest.raises(LookupError, match="no more"):
-            client.messages.create(**{**MESSAGES, "messages": breaking()})
+            client.messages.create(**asked)
     assert server.requests == []
 
 
@@ -489,8 +491,9 @@ def test_a_tools_result_is_one_whatever_its_role_is_called(server: AnthropicServ
     call = {"type": "tool_use", "id": "toolu_1", "name": "look_up", "input": {}}
     result = {"type": "tool_result", "tool_use_id": "toolu_1", "content": "secret"}
     turns = [{"role": "assistant", "content": [call]}, {"role": "user", "content": [result]}]
+    asked: dict[str, Any] = {**MESSAGES, "messages": [SAID, *turns]}
     with recorder(hooks), sync_client(server.url) as client:
-        client.messages.create(**{**MESSAGES, "messages": [SAID, *turns]})
+        client.messages.create(**asked)
     assert server.requests[0].body["messages"][-1] == {"role": "user", "content": [{**result, "content": "***"}]}
 
 

@@ -21,8 +21,9 @@ def to_messages(given: Any) -> list[Message]:
         return []
     if isinstance(given, str | Mapping):
         return [to_message(given)]
+    kind = type(given).__name__
     if isinstance(given, Iterator):
-        raise TypeError(f"messages are a {type(given).__name__}, which can be read only once; make it a list")
+        raise TypeError(f"messages are a {kind}, which can be read only once; make it a list")
     return [to_message(one) for one in given]
 
 
@@ -143,16 +144,22 @@ def _text(message: Message) -> str:
 
 def last_text(given: Any) -> list[str | None]:
     """What messages carry: the text of the last one; nothing where there is none, which is like no other."""
-    messages = [] if isinstance(given, Iterator) else to_messages(given)
-    said = (_said(part) for part in (messages[-1]["parts"] if messages else []))
-    text = in_pieces([text for one in said if (text := text_of(one))])
+    last = given[-1:] if isinstance(given, list | tuple) else given  # to read them all takes longer
+    messages = [] if isinstance(given, Iterator) else to_messages(cast("Any", last))
+    parts: Sequence[Any] = messages[-1]["parts"] if messages else ()
+    text = in_pieces([text for part in parts if (text := text_of(_said(part)))])
     return [] if text is None else [text]
+
+
+_SAID = {"text": "content", "tool_call_response": "response", "tool_result": "content"}
 
 
 def _said(part: Any) -> Any:
     """What a part says, be it text or what a tool has returned, in its own form or Anthropic's."""
-    fields = {"text": "content", "tool_call_response": "response", "tool_result": "content"}
-    return part.get(fields.get(part.get("type"), "")) if isinstance(part, Mapping) else None
+    if not isinstance(part, Mapping):
+        return None
+    fields = cast("Mapping[str, Any]", part)
+    return fields.get(_SAID.get(str(fields.get("type")), ""))
 
 
 def output(result: Any) -> list[Message]:

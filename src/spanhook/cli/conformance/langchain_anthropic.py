@@ -11,7 +11,7 @@ from spanhook.cli.conformance.hearing import listeners
 from spanhook.cli.conformance.langchain_core import CHAT_BIND, CHAT_WAYS
 from spanhook.cli.conformance.openai_replies import Reply
 from spanhook.cli.conformance.runnables import V3, lacks_v3
-from spanhook.cli.conformance.subject import Body, Subject
+from spanhook.cli.conformance.subject import Body, Subject, Use
 
 
 def _chat(body: Body) -> Any:
@@ -29,7 +29,7 @@ _ASKED: list[BaseMessage] = [
     ToolMessage("sunny", tool_call_id="Rome"),
     ToolMessage("rainy", tool_call_id="Bonn"),
 ]
-_WAYS = {
+_WAYS: dict[str, Use] = {
     **CHAT_WAYS,
     # LangChain makes one message of each of these ends, which goes out in pieces.
     "after tools": lambda model: model.invoke(_ASKED),

@@ -51,7 +51,7 @@ def _settled(value: Any) -> Any:
         return _settled_dict(dict(cast("Mapping[Any, Any]", value)))
     if isinstance(value, _NO_LISTS) or hasattr(value, "read") or not isinstance(value, _LISTS):
         return value
-    return _settled_list(value) if kind is tuple else _drained(value)
+    return _settled_list(value) if kind is tuple else _drained(cast("Iterable[Any]", value))
 
 
 def _settled_dict(value: dict[Any, Any]) -> dict[Any, Any]:
