@@ -87,6 +87,7 @@ THROUGH = {
     "instrument/known": "instrument/test_unbound",
     "instrument/otel": "test_config",
     "instrument/stainless/_estimate": "instrument/openai/test_spans_and_usage",
+    "instrument/stainless/_settled": "instrument/test_anthropic",
     "instrument/stainless/api": "instrument/openai/test_contract",
     "instrument/stainless/body": "instrument/openai/test_streams",
     "instrument/stainless/delivery": "instrument/openai/test_streams",

@@ -87,6 +87,18 @@ def reading(op: Record, body: Body | None) -> Reading | None:
     return None if chunks is None else Reading(chunks, adapter.ends_complete, timed)
 
 
+def body_of(op: Record, response: Any) -> Body | None:
+    """The body of an HTTP response that a stream's steps would read, to be read in their place."""
+    read = op.adapter.body
+    if read is None:
+        return None
+    try:
+        return read(op.instance, op.args, op.kwargs, response)
+    except Exception as error:
+        internal.report("extract.body", error)
+        return None
+
+
 def answer_chunks(op: Record, body: Body | None) -> deque[Any]:
     """The chunks of an answer that a hook gave, in the library's own type; ``body`` as for ``reading``.
 

@@ -5,7 +5,7 @@ OpenAI's form or Anthropic's.
 """
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from typing import Any, cast
 
@@ -13,21 +13,30 @@ from spanhook.model import (
     Form,
     Message,
     chat_form,
+    in_pieces,
     is_media,
     item_form,
     media_part,
     media_wire,
     source_form,
+    text_of,
     text_wire,
 )
 
 
 def to_messages(given: Any) -> list[Message]:
-    """What a request or a result says, as messages; none where that is not to be known."""
+    """What a request or a result says, as messages; none where that is not to be known.
+
+    Raises:
+        TypeError: It can be read only once, which is for the call to do, or a message is none that is known.
+    """
     if given is None:
         return []
     if isinstance(given, str | Mapping):
         return [to_message(given)]
+    kind = type(given).__name__
+    if isinstance(given, Iterator):
+        raise TypeError(f"messages are a {kind}, which can be read only once; make it a list")
     return [to_message(one) for one in given]
 
 
@@ -231,12 +240,22 @@ def _text(message: Message) -> str:
 
 def last_text(given: Any) -> list[str | None]:
     """What messages carry: the text of the last one; nothing where there is none, which is like no other."""
-    messages = to_messages(given)
-    for part in reversed(messages[-1]["parts"] if messages else []):
-        text = part.get("content") if part.get("type") == "text" else part.get("response")
-        if isinstance(text, str) and text:
-            return [text]
-    return []
+    last = given[-1:] if isinstance(given, list | tuple) else given  # to read them all takes longer
+    messages = [] if isinstance(given, Iterator) else to_messages(cast("Any", last))
+    parts: Sequence[Any] = messages[-1]["parts"] if messages else ()
+    text = in_pieces([text for part in parts if (text := text_of(_said(part)))])
+    return [] if text is None else [text]
+
+
+_SAID = {"text": "content", "tool_call_response": "response", "tool_result": "content"}
+
+
+def _said(part: Any) -> Any:
+    """What a part says, be it text or what a tool has returned, in its own form or Anthropic's."""
+    if not isinstance(part, Mapping):
+        return None
+    fields = cast("Mapping[str, Any]", part)
+    return fields.get(_SAID.get(str(fields.get("type")), ""))
 
 
 def output(result: Any) -> list[Message]:

@@ -12,7 +12,7 @@ from typing import Any
 from opentelemetry.context import Context
 
 from spanhook.concurrency import drive, reaper
-from spanhook.engine._chunks import answer_chunks, reading
+from spanhook.engine._chunks import answer_chunks, body_of, reading
 from spanhook.engine._completion import await_end
 from spanhook.engine._ending import Ending
 from spanhook.engine._gates import Run, apasses, passes, prepared, start
@@ -84,6 +84,19 @@ class Track(Ending):
             return False
         self.source = steps
         return True
+
+    def goes_on_in(self, response: Any) -> Body | None:
+        """The body of ``response``, which is about to be read in place of the stream's steps, and is tracked now.
+
+        ``None`` where nothing is tracked, or where the steps have begun, so that nobody can read it any more.
+        """
+        op = self.op
+        if op is None or self.plain or self.dead or getattr(response, "is_stream_consumed", True):
+            return None
+        body = body_of(op, response)
+        if body is not None:
+            self.source, self._body, self._reading = body.stream, body, reading(op, body)
+        return body
 
     async def _begin(self) -> None:
         """The first step of a lazy stream: begin, run the gates, and get ready what they let pass."""

@@ -99,7 +99,7 @@ class Verdicts:
             value = copied(value)
             op.result = op.adapter.answer(op.instance, op.args, op.kwargs, value)
         except Exception as error:
-            self.failed(bound, error, spent, keep=True)
+            self.failed(bound, error, spent, keep=op.error is not None)
             return
         op.answer, op.error, op.replaced = value, None, True
         if op.spilt:

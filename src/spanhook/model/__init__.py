@@ -17,7 +17,7 @@ from spanhook.model.adapter import (
     first,
     with_first,
 )
-from spanhook.model.carried import Carried, carried_by, gated_by, note_gated, text_of
+from spanhook.model.carried import Carried, carried_by, gated_by, in_pieces, note_gated, text_of
 from spanhook.model.copying import alike, class_of, copied, copied_dataclass, copied_error, copied_model, copies
 from spanhook.model.decision import DecisionRecord
 from spanhook.model.definitions import tool_definitions
@@ -121,6 +121,7 @@ __all__ = [
     "frames",
     "from_baggage",
     "gated_by",
+    "in_pieces",
     "is_media",
     "item_form",
     "kinds",

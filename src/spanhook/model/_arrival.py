@@ -172,7 +172,9 @@ def _entries(messages: Iterable[Any], adapter: Adapter, without: Sequence[str]) 
                 continue
             if last is not None:
                 yield last
-            last = Entry((index, at), {"role": message["role"], "message name": message.get("name") or None, **fields})
+            # What a tool has returned is that, whatever an API calls who says it.
+            role = "tool" if fields["type"] == "tool_call_response" else message["role"]
+            last = Entry((index, at), {"role": role, "message name": message.get("name") or None, **fields})
         if last is not None:
             yield last
         elif message.get("name"):

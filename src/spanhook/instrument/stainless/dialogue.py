@@ -23,7 +23,9 @@ from spanhook.instrument.stainless.options import Body, body_of, options_of, wit
 from spanhook.instrument.stainless.parsing import keep_what_is_parsed, parsing_failed
 from spanhook.instrument.stainless.reading import fields_of, list_of
 from spanhook.instrument.stainless.servers import Server
-from spanhook.model import Adapter, Args, Attributes, Carried, Change, Kwargs, Message, Request, text_of
+from spanhook.model import Adapter, Args, Attributes, Carried, Change, Kwargs, Message, Request, in_pieces, text_of
+
+_TEXTS = {"text": "content", "tool_call_response": "response"}
 
 
 def _nothing(_body: Body) -> str:
@@ -131,7 +133,13 @@ class Dialogue(Api):
 
     def carries(self, _instance: Any, args: Args, kwargs: Kwargs) -> Carried:
         sent = (list_of(prompt.get("messages")) for prompt in self._prompts(body_of(args, kwargs)))
-        return [text_of(fields_of(messages[-1]).get("content")) if messages else None for messages in sent]
+        return [in_pieces(self._texts(messages[-1])) if messages else None for messages in sent]
+
+    def _texts(self, wire: Any) -> list[str]:
+        """The texts of a message, those that tools have returned among them, be they empty."""
+        parts = self.to_message(wire)["parts"]
+        said = [part.get(_TEXTS[part["type"]]) for part in parts if part.get("type") in _TEXTS]
+        return [text_of(one) or "" for one in said]
 
     def rewrite(self, _instance: Any, args: Args, kwargs: Kwargs, change: Change) -> tuple[Args, Kwargs]:
         body = body_of(args, kwargs)
