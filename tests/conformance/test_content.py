@@ -4,26 +4,29 @@ import base64
 import json
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, cast
 
 import pytest
 import yaml
 from anthropic import Anthropic
-from langchain_anthropic import ChatAnthropic
 from langchain_core.messages import AIMessage, FunctionMessage, HumanMessage, SystemMessage, ToolMessage
 from langchain_core.tools import tool
 from langchain_openai import ChatOpenAI
 from langgraph.graph import END, START, MessagesState, StateGraph
 from openai import DefaultHttpxClient
+from openai._models import FinalRequestOptions
 
 import spanhook
-from spanhook import Hooks, Operation, Settings
+from spanhook import HookError, Hooks, Operation, Reject, Settings
 from spanhook.cli.conformance import anthropic_ways
 from spanhook.cli.conformance.anthropic_server import AnthropicServer
 from spanhook.cli.conformance.openai_replies import Call, Reply
 from spanhook.cli.conformance.openai_server import OpenAIServer
 from spanhook.cli.conformance.openai_ways import sync_client
+from spanhook.instrument.openai.chat import CHAT as CHAT_ADAPTER
+from spanhook.instrument.openai.chat_chunks import ChatChunks
 from spanhook.testing import recorder
 
 FACTS = yaml.safe_load((Path(__file__).parent.parent / "conventions" / "messages.yaml").read_text())
@@ -321,6 +324,8 @@ def ask_langchain_responses(url: str, streamed: bool) -> None:
 
 
 def ask_langchain_anthropic(url: str, streamed: bool) -> None:
+    from langchain_anthropic import ChatAnthropic
+
     kind: Any = ChatAnthropic
     made: Any = kind(model="m", max_tokens=9, base_url=url, api_key="test", max_retries=0)
     with anthropic_ways.sync_client(url) as client:
@@ -370,6 +375,8 @@ LIBRARIES: dict[str, tuple[Ask, Any, str, list[tuple[str, list[Part]]]]] = {
     "langgraph": (ask_langgraph, OPENAI, "", NATIVE_PARTS),
     "own code": (ask_own_code, NOBODY, "Be brief.", [*CHAT_PARTS[1:2], *CHAT_PARTS[3:], *BLOCK_PARTS]),
 }
+if find_spec("langchain_anthropic") is None:  # with the oldest versions, which it does not work with
+    del LIBRARIES["langchain over anthropic"]
 TOLD_OF = {
     "openai chat": [DEFINED],
     "openai responses": [DEFINED, {"type": "web_search", "name": "web_search"}],
@@ -487,9 +494,39 @@ def test_a_picture_that_a_model_made(ask: Ask) -> None:
     assert message == {"role": "assistant", "parts": [BLOB], "finish_reason": "stop"}
 
 
+def test_sound_that_comes_in_pieces() -> None:
+    pieces: list[Any] = [
+        {"id": "audio_1", "transcript": "hel"},
+        {"data": base64.b64encode(b"pic").decode()},
+        {"data": base64.b64encode(b"ture").decode(), "transcript": "lo"},
+        {"expires_at": 1},
+    ]
+    deltas: list[Any] = [{"role": "assistant", "audio": piece} for piece in pieces]
+    chunks = ChatChunks(None, (None, FinalRequestOptions(method="post", url="/chat/completions")), {})
+    chunks.keep = True
+    for delta in deltas:
+        chunks.add({**CREATED, "choices": [{"index": 0, "delta": delta, "finish_reason": None}]})
+    assert CHAT_ADAPTER.output(chunks.result()) == [
+        {
+            "role": "assistant",
+            "parts": [
+                {"type": "text", "content": "hello"},
+                {"type": "blob", "modality": "audio", "content": PICTURE},
+            ],
+        }
+    ]
+
+
+def test_a_picture_that_a_hook_answers_with() -> None:
+    hooks = Hooks()
+    hooks.before("llm.call")(lambda op: op.respond({"role": "assistant", "parts": [BLOB]}))
+    with recorder(hooks), OpenAIServer() as server, sync_client(server.url) as client:
+        made: Any = client.responses.create(model="m", input="draw")
+        assert server.requests == []
+    assert [(item.type, item.result) for item in made.output] == [("image_generation_call", PICTURE)]
+
+
 def test_no_reason_is_made_up() -> None:
-    with spanhook.operation("llm.call", "m", provider="acme", request={"messages": "hi"}) as op:
-        op.result_of("hello")
     body = {**CREATED, "choices": [{"index": 0, "message": {"role": "assistant", "content": "hi"}}]}
     assert "finish_reason" not in output(body, ask_chat)[0]
 
@@ -575,6 +612,79 @@ def test_parts_beside_one_that_is_changed_go_out_as_they_came(library: str) -> N
 
     before, after = sent(library, shorten)
     assert after == [{**before[0], "text": "Do not look."}, *before[1:2], *before[3:]]
+
+
+def test_a_document_of_text_is_read_and_changed_as_text() -> None:
+    def mask(parts: list[Part]) -> None:
+        parts[5]["content"] = "Masked."
+
+    before, after = sent("anthropic", mask)
+    source = {**before[5]["source"], "data": "Masked."}
+    assert after == [*before[:5], {**before[5], "source": source}]
+
+
+@pytest.mark.skipif(find_spec("langchain_anthropic") is None, reason="it does not work with the oldest versions")
+@pytest.mark.parametrize("form", ["Anthropic", "LangChain"])
+def test_a_document_of_text_does_not_hide_that_a_call_is_the_same(form: str) -> None:
+    from langchain_anthropic import ChatAnthropic
+
+    document = BLOCKS[0]["content"][5] if form == "Anthropic" else {"type": "text-plain", "text": "Words."}
+    kind: Any = ChatAnthropic
+    with AnthropicServer() as server, recorder() as seen, anthropic_ways.sync_client(server.url) as client:
+        model = kind(model="m", max_tokens=9, base_url=server.url, api_key="test", max_retries=0)
+        model.__dict__["_client"] = client
+        model.invoke([HumanMessage([{"type": "text", "text": "Look."}, document])])
+    assert len(seen.spans) == 1
+
+
+def test_a_note_beside_the_result_of_a_tool() -> None:
+    hooks = Hooks()
+    note = {"type": "text", "content": "Beware."}
+
+    @hooks.before("llm.call", timeout=60.0)
+    def changing(op: Operation) -> None:
+        messages = op.request.messages
+        messages[-1]["parts"].append(note)
+        op.replace(messages=messages)
+
+    with AnthropicServer() as server, recorder(hooks):
+        ask_anthropic(server.url, False)
+    last = server.requests[0].body["messages"][-1]
+    assert last == {"role": "user", "content": [*BLOCKS[-1]["content"], {"type": "text", "text": "Beware."}]}
+
+
+@pytest.mark.parametrize("role", ["tool", "user"])
+def test_results_of_tools_may_be_given_with_either_role(role: str) -> None:
+    hooks = Hooks()
+
+    @hooks.before("llm.call", timeout=60.0)
+    def changing(op: Operation) -> None:
+        messages = op.request.messages
+        messages[-1] = {"role": role, "parts": [answered("other")]}
+        op.replace(messages=messages)
+
+    with AnthropicServer() as server, recorder(hooks):
+        ask_anthropic(server.url, False)
+    result = {"type": "tool_result", "tool_use_id": "call_1", "content": "other"}
+    assert server.requests[0].body["messages"][-1] == {"role": "user", "content": [result]}
+
+
+@pytest.mark.parametrize(
+    ("library", "part"),
+    [
+        ("anthropic", SOUND),
+        ("openai chat", {"type": "uri", "modality": "document", "uri": URL}),
+        ("openai responses", {"type": "blob", "modality": "image", "content": PICTURE}),
+        ("anthropic", {**BLOB, "detail": "low"}),
+    ],
+)
+def test_what_cannot_be_said_fails_the_hook_and_not_in_silence(library: str, part: Part) -> None:
+    def add(parts: list[Part]) -> None:
+        parts.append(part)
+
+    with pytest.raises(Reject) as caught:
+        sent(library, add)
+    assert isinstance(caught.value.__cause__, ValueError | HookError)
 
 
 @pytest.mark.parametrize("library", WRITTEN)

@@ -199,9 +199,8 @@ def _read(given: Any, adapter: Adapter) -> Message:
 
 
 def _with_role(message: Mapping[str, Any]) -> Message:
-    """A message in role/parts form; one of tools' results alone has their role, whatever an API calls it."""
-    parts = message["parts"]
-    found = parts and all(part.get("type") == "tool_call_response" for part in parts)
+    """A message in role/parts form; one with tools' results has their role, whatever an API calls who says them."""
+    found = any(part.get("type") == "tool_call_response" for part in message["parts"])
     return {**message, "role": "tool"} if found else {**message}
 
 

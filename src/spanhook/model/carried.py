@@ -82,6 +82,9 @@ def text_of(content: Any) -> str | None:
         text = fields = part
         if isinstance(part, dict):
             text = fields.get("text")
+            source = told = fields.get("source")
+            if text is None and isinstance(source, dict) and told.get("type") == "text":  # a document of text
+                text = told.get("data")
         if isinstance(text, str):
             texts.append(text)
     return "".join(texts) or None
