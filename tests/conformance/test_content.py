@@ -382,6 +382,7 @@ TOLD_OF = {
     "openai responses": [DEFINED, {"type": "web_search", "name": "web_search"}],
     "anthropic": [DEFINED, {"type": "web_search_20250305", "name": "web_search"}],
 }
+BOUND = ("langchain", "langchain over responses", "langchain over anthropic")
 CALLS = (Call("look_up", {"query": "x"}),)
 REASONS: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
     "openai completions": (("stop", "stop"), ("tool_calls", "tool_calls")),
@@ -427,6 +428,10 @@ def test_what_is_captured_fits_the_schemas(library: str, streamed: bool, calls: 
         assert json.loads(attributes["gen_ai.output.messages"])
         if library in TOLD_OF:
             assert json.loads(attributes["gen_ai.tool.definitions"]) == TOLD_OF[library]
+        elif library in BOUND:
+            [defined] = json.loads(attributes["gen_ai.tool.definitions"])
+            assert (defined["type"], defined["name"], defined["description"]) == ("function", "look_up", "Looks up.")
+            assert list(defined["parameters"]["properties"]) == ["query"]
     if library == "langgraph":
         asked = asked[: len(expected)]  # of the graph, whose model is asked the same
     if expected and library != "own code":
@@ -452,6 +457,18 @@ def test_why_the_model_stopped_is_always_told(library: str, streamed: bool, call
     if content != "NO_CONTENT":
         messages = json.loads(models[0]["gen_ai.output.messages"])
         assert tuple(message["finish_reason"] for message in messages) == reasons
+
+
+def test_there_is_a_reason_for_each_choice() -> None:
+    said = [
+        {"index": at, "message": {"role": "assistant", "content": "hi"}, "finish_reason": reason}
+        for at, reason in enumerate(("stop", "length"))
+    ]
+    with recorder() as seen, OpenAIServer() as server:
+        server.reply = Reply(body={"id": "1", "object": "chat.completion", "created": 1, "model": "m", "choices": said})
+        ask_chat(server.url, False)
+    [span] = seen.spans
+    assert (span.attributes or {})["gen_ai.response.finish_reasons"] == ("stop", "length")
 
 
 # ----------------------------------------------------------------------------------------------- what comes back
