@@ -240,8 +240,10 @@ def _text(message: Message) -> str:
 
 def last_text(given: Any) -> list[str | None]:
     """What messages carry: the text of the last one; nothing where there is none, which is like no other."""
-    last = given[-1:] if isinstance(given, list | tuple) else given  # to read them all takes longer
-    messages = [] if isinstance(given, Iterator) else to_messages(cast("Any", last))
+    last: Any = given
+    if isinstance(given, list | tuple):  # to read them all takes longer
+        last = cast("Sequence[Any]", given)[-1:]
+    messages = [] if isinstance(given, Iterator) else to_messages(last)
     parts: Sequence[Any] = messages[-1]["parts"] if messages else ()
     text = in_pieces([text for part in parts if (text := text_of(_said(part)))])
     return [] if text is None else [text]
