@@ -85,6 +85,8 @@ def text_of(content: Any) -> str | None:
             source = told = fields.get("source")
             if text is None and isinstance(source, dict) and told.get("type") == "text":  # a document of text
                 text = told.get("data")
+            elif text is None and fields.get("type") == "tool_result":
+                text = text_of(fields.get("content"))
         if isinstance(text, str):
             texts.append(text)
     return "".join(texts) or None
