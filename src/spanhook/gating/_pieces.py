@@ -17,32 +17,28 @@ Outcome = tuple[Any, BaseException | None, int]
 """What a piece of hook code returned, what it raised, and its nanoseconds."""
 
 
-class Pieces:
-    """Runs pieces of hooks of one operation.
+class Pieces(InHook):
+    """Runs pieces of hooks of one operation, and is what is current meanwhile.
 
     Args:
         op: The operation.
         is_async: Whether the call is awaited.
-
-    Attributes:
-        marker: What is current while hook code runs.
     """
 
-    __slots__ = ("_is_async", "_op", "marker")
+    __slots__ = ("_is_async",)
 
     def __init__(self, op: Record, is_async: bool) -> None:
-        self._op, self._is_async = op, is_async
-        self.marker = InHook(op)
+        self.op, self._is_async = op, is_async
 
     def host(self) -> Host:
         """How hooks are waited for here: what is left of a chain may run elsewhere than it began."""
-        return host_for(is_async=self._is_async and not self._op.unawaited)
+        return host_for(is_async=self._is_async and not self.op.unawaited)
 
     def now(self, view: Operation, function: Callable[..., Any], *args: Any) -> Outcome:
         """Run code that says of itself that it need not be waited for."""
         value = error = None
         held = current.get()  # not always the operation, as in hooks that await `call_next`
-        current.set(self.marker)
+        current.set(self)
         view._locked = ""
         started = clock.now()
         try:
@@ -61,7 +57,7 @@ class Pieces:
         """
         value = error = None
         held = current.get()  # as in `now`
-        current.set(self.marker)
+        current.set(self)
         view._locked = ""
         started = clock.now()
         try:

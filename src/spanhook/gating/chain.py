@@ -196,7 +196,7 @@ class Chain:
         inside, called, finished = 0, False, False
         host, view = self._pieces.host(), Operation(op)
         held: Any = op
-        current.set(self._pieces.marker)
+        current.set(self._pieces)
         started = clock.now()
 
         async def proceed(elsewhere: bool) -> None:
@@ -212,7 +212,7 @@ class Chain:
                 held = current.get()  # not always the operation: a stream may have ended after its last step
             view._reread()
             view._locked = ""
-            current.set(self._pieces.marker)
+            current.set(self._pieces)
             inside, finished = clock.now() - entered, True
 
         value = error = None
@@ -285,7 +285,7 @@ class Chain:
     def _wanted(self, bound: Bound) -> bool:
         """Whether the hook's filters let the operation through; ``when`` is the hook's own code."""
         held = current.get()
-        current.set(self._pieces.marker)
+        current.set(self._pieces)
         try:
             return bound.matches(self._op)
         except Exception as error:

@@ -11,6 +11,8 @@ from itertools import count
 class End:
     """The end of one operation, as far as it has come.
 
+    It has no ``__init__``: a record sets all of this itself, because every operation would pay for that call.
+
     Attributes:
         endings: Gives 0 to the first who asks, which is who ends it.
         ended: Nobody sees it through any more: it has come to its end, or whoever did was interrupted. From then on
@@ -44,16 +46,20 @@ class End:
     )
 
     attempts: "list[Callable[[BaseException | None], None]] | None" = None
+    endings: "count[int]"
+    ended: bool
+    end_ns: int
+    end_time_ns: int | None
+    handed: bool
+    reported: bool
+    resumed: bool
+    accounted: bool
+    published: bool
+    described: bool
+    measured: bool
+    heard: int
     summed = False
     marked = emitted = 0
-
-    def __init__(self) -> None:
-        self.endings = count()
-        self.ended = self.handed = self.reported = self.resumed = False
-        self.end_ns = 0
-        self.end_time_ns: int | None = None
-        self.accounted = self.published = self.described = self.measured = False
-        self.heard = 0
 
     def ends_again(self) -> None:
         """Its end was interrupted, and is gone on with by somebody else."""

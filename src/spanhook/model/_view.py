@@ -26,7 +26,7 @@ _UNREAD: Any = object()
 class View:
     """What can be read of one operation; whoever makes it says of which."""
 
-    __slots__ = ("_record",)
+    __slots__ = ("__dict__", "__weakref__", "_record")
 
     _record: Record
     _request: Request | None = None

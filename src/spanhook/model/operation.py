@@ -32,7 +32,7 @@ class Operation(View):
     data, messages and results are copies; other objects of the application are handed over as they are.
     """
 
-    __slots__ = ("__dict__", "__weakref__", "_answered", "_changed", "_locked")
+    __slots__ = ("_answered", "_changed", "_locked")
 
     _rewritten: Rewritten | None = None
     _answer: Any = None

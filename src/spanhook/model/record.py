@@ -6,6 +6,7 @@ Hooks never get it: they get an ``Operation``, a view of it that is made for eac
 import weakref
 from array import array
 from collections.abc import Mapping
+from itertools import count
 from types import MappingProxyType
 from typing import Any, Literal
 
@@ -157,7 +158,6 @@ class Record(End):
         start_ns: int,
         held: Any = None,
     ) -> None:
-        End.__init__(self)  # every call pays for `super()`
         self.adapter = adapter
         self.kind: Kind = adapter.kind
         self.attributes = attributes
@@ -175,19 +175,11 @@ class Record(End):
         self.error: BaseException | None = None
         self.status: Status | Literal[""] = ""
         self.agent: str = ""
-        self.in_hook = False
         self.decisions: tuple[DecisionRecord, ...] = ()
         self.given: Mapping[str, str] = _NO_IDS
         self.plan: Any = None
         self.coverage: Coverage | None = None
-        self.called = False
-        self.short_circuited = False
-        self.replaced = False
         self.left: Literal["", "interrupted", "abandoned"] = ""
-        self.decided = False
-        self.foreign = False
-        self.routed = False
-        self.streamed = False
         self.withheld: list[Withheld] | None = None
         self.first_chunk_ns = 0
         self.returned_ns = 0
@@ -198,8 +190,14 @@ class Record(End):
         self.gated: list[str | None] | None = None
         self.latch: Any = None
         self.end_attributes: Attributes | None = None
-        self.odd = False
         self._identity: Identity | None = None
+        self.called = self.decided = self.foreign = self.in_hook = self.odd = False
+        self.replaced = self.routed = self.short_circuited = self.streamed = False
+        self.endings = count()
+        self.ended = self.handed = self.reported = self.resumed = False
+        self.end_ns, self.end_time_ns = 0, None
+        self.accounted = self.published = self.described = self.measured = False
+        self.heard = 0
 
     # ----------------------------------------------------------------- what it is about
 
