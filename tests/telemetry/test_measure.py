@@ -121,7 +121,8 @@ def test_agents_and_their_tools() -> None:
     assert {one[semconv.GEN_AI_TOOL_TYPE] for one in tools} == {"function"}
     assert {one[semconv.GEN_AI_AGENT_NAME] for one in tools} == {run.name}
     assert whose == {semconv.GEN_AI_AGENT_NAME: run.name}
-    assert {one[semconv.GEN_AI_AGENT_NAME] for one in spans if one[semconv.KIND] == "tool.execute"} == {run.name}
+    told = {str(one[semconv.GEN_AI_AGENT_NAME]) for one in spans if one[semconv.KIND] == "tool.execute"}
+    assert told == {run.name}
     assert list(calls.values()) == [run.usage.llm_calls, run.usage.tool_calls]
     assert run.usage.llm_calls > 1
 

@@ -44,7 +44,7 @@ class Reading:
 
     def ends_here(self) -> bool:
         """Whether the chunk that has come is the last, and its consumer may never ask whether there is another."""
-        return self._ends_complete and self._chunks.complete
+        return self._ends_complete and self.is_complete()
 
     def is_complete(self) -> bool:
         """Whether the last chunk has come."""

@@ -98,8 +98,8 @@ class Instruments:
         provider: MeterProvider,
         since: "Snapshot",
         gauges: Mapping[str, Gauge],
-        schema_url: str | None,
         *,
+        schema_url: str | None = None,
         forked: bool = False,
     ) -> None:
         self.since, self.gauges = since, gauges

@@ -75,7 +75,9 @@ class Telemetry:
             self._retire()
             self.instruments = self._known.get(meters)
             if self.instruments is None:
-                self.instruments = Instruments(meters, since, self.gauges, self.naming.schema_url, forked=self._forked)
+                self.instruments = Instruments(
+                    meters, since, self.gauges, schema_url=self.naming.schema_url, forked=self._forked
+                )
                 self._known[meters] = self.instruments
             else:
                 self.instruments.resume(self.gauges)
