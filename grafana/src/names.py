@@ -8,7 +8,7 @@ are asked of the instruments, so that no name is written twice.
 import re
 from typing import Any, Literal
 
-from opentelemetry.metrics import Meter, NoOpMeter, NoOpMeterProvider
+from opentelemetry.metrics import Counter, Meter, NoOpMeter, NoOpMeterProvider
 
 from spanhook.telemetry import Snapshot
 from spanhook.telemetry.metrics import Instruments
@@ -54,6 +54,10 @@ class _Catalogue(NoOpMeter):
 
     def create_histogram(self, name: str, unit: str = "", *_: Any, **__: Any) -> Any:
         self.made[name] = (unit, "histogram")
+
+    def create_counter(self, name: str, unit: str = "", *_: Any, **__: Any) -> Counter:
+        self.made[name] = (unit, "counter")
+        return super().create_counter(name, unit)
 
     def create_observable_counter(self, name: str, callbacks: Any = None, unit: str = "", description: str = "") -> Any:  # noqa: ARG002
         self.made[name] = (unit, "counter")
