@@ -28,8 +28,19 @@ GROUPS = {one["id"]: one for file in ("metrics.yaml", "events.yaml") for one in 
 FACTS = yaml.safe_load((Path(__file__).parent / "conventions" / "facts.yaml").read_text())
 """What the conventions have names for."""
 
-#: Names of the conventions for resources and the SDK, and those of others, which are only read.
-ELSEWHERE = ("process.", "otel.", "openinference.", "llm.", "embedding.", "tool.", "traceloop.")
+#: Names of the conventions for resources and the SDK, those of others, which are only read, and no names at all.
+ELSEWHERE = (
+    "https:",
+    "input.",
+    "output.",
+    "process.",
+    "otel.",
+    "openinference.",
+    "llm.",
+    "embedding.",
+    "tool.",
+    "traceloop.",
+)
 
 #: In the body of an event, where there are no attributes.
 IN_BODY = {semconv.USAGE_BY_MODEL}

@@ -16,6 +16,7 @@ from spanhook.errors import (
 from spanhook.gating import Hook, Hooks
 from spanhook.model import DecisionRecord, Identity, Operation, Request, Response, Usage, context, current_operation
 from spanhook.settings import Settings
+from spanhook.telemetry import guardrail
 from spanhook.version import __version__
 
 __all__ = [
@@ -41,6 +42,7 @@ __all__ = [
     "agent",
     "context",
     "current_operation",
+    "guardrail",
     "instrument",
     "operation",
     "per_loop",

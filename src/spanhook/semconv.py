@@ -1,10 +1,12 @@
 """Every attribute, event and metric name that spanhook writes, once.
 
 Names under ``gen_ai.``, ``openai.``, ``error.``, ``server.``, ``user.`` and ``session.`` are those of the
-OpenTelemetry semantic conventions (https://github.com/open-telemetry/semantic-conventions-genai); names under
-``spanhook.`` are this project's own, because no convention for hook decisions exists yet.
+OpenTelemetry semantic conventions (https://github.com/open-telemetry/semantic-conventions-genai), which have two sets
+of them to choose from: see ``SETS``. Names under ``spanhook.`` are this project's own, because no convention for hook
+decisions exists yet.
 """
 
+from collections.abc import Mapping
 from typing import Final, Literal, get_args
 
 # --------------------------------------------------------------------------- kinds, phases, outcomes
@@ -44,6 +46,19 @@ USER_ID: Final = "user.id"
 SESSION_ID: Final = "session.id"
 
 GEN_AI_OPERATION_NAME: Final = "gen_ai.operation.name"
+OPERATIONS: Final = frozenset(
+    (
+        "chat",
+        "create_agent",
+        "embeddings",
+        "execute_tool",
+        "invoke_agent",
+        "invoke_workflow",
+        "retrieval",
+        "update_memory",
+    )
+)
+"""Values of it that a kind stands for; kinds that the conventions have no word for go without."""
 GEN_AI_PROVIDER_NAME: Final = "gen_ai.provider.name"
 GEN_AI_AGENT_ID: Final = "gen_ai.agent.id"
 GEN_AI_AGENT_NAME: Final = "gen_ai.agent.name"
@@ -74,6 +89,7 @@ GEN_AI_RESPONSE_TIME_TO_FIRST_CHUNK: Final = "gen_ai.response.time_to_first_chun
 GEN_AI_USAGE_INPUT_TOKENS: Final = "gen_ai.usage.input_tokens"
 GEN_AI_USAGE_OUTPUT_TOKENS: Final = "gen_ai.usage.output_tokens"
 GEN_AI_USAGE_CACHE_READ_INPUT_TOKENS: Final = "gen_ai.usage.cache_read.input_tokens"
+GEN_AI_USAGE_CACHE_CREATION_INPUT_TOKENS: Final = "gen_ai.usage.cache_creation.input_tokens"
 GEN_AI_USAGE_CACHE_WRITE_INPUT_TOKENS: Final = "gen_ai.usage.cache_write.input_tokens"
 GEN_AI_USAGE_REASONING_OUTPUT_TOKENS: Final = "gen_ai.usage.reasoning.output_tokens"
 GEN_AI_TOKEN_TYPE: Final = "gen_ai.token.type"
@@ -87,9 +103,27 @@ GEN_AI_TOOL_DESCRIPTION: Final = "gen_ai.tool.description"
 GEN_AI_INPUT_MESSAGES: Final = "gen_ai.input.messages"
 GEN_AI_OUTPUT_MESSAGES: Final = "gen_ai.output.messages"
 GEN_AI_SYSTEM_INSTRUCTIONS: Final = "gen_ai.system_instructions"
+GEN_AI_TOOL_DEFINITIONS: Final = "gen_ai.tool.definitions"
 GEN_AI_TOOL_CALL_ARGUMENTS: Final = "gen_ai.tool.call.arguments"
 GEN_AI_TOOL_CALL_RESULT: Final = "gen_ai.tool.call.result"
 GEN_AI_RETRIEVAL_QUERY_TEXT: Final = "gen_ai.retrieval.query.text"
+
+# Of a draft of the conventions, for calls of guardrail services.
+APPLY_GUARDRAIL: Final = "apply_guardrail"
+"""The ``gen_ai.operation.name`` of such a call."""
+GEN_AI_GUARDRAIL_COMPONENT_NAME: Final = "gen_ai.guardrail.component.name"
+GEN_AI_GUARDRAIL_POLICY_ID: Final = "gen_ai.guardrail.policy.id"
+GEN_AI_GUARDRAIL_POLICY_VERSION: Final = "gen_ai.guardrail.policy.version"
+GEN_AI_GUARDRAIL_SOURCE: Final = "gen_ai.guardrail.source"
+GEN_AI_GUARDRAIL_RESULT_TYPE: Final = "gen_ai.guardrail.result.type"
+GEN_AI_GUARDRAIL_RESULT_VALUE: Final = "gen_ai.guardrail.result.value"
+GEN_AI_GUARDRAIL_RESULT_REASON: Final = "gen_ai.guardrail.result.reason"
+GEN_AI_GUARDRAIL_RISK_CATEGORY: Final = "gen_ai.guardrail.risk.category"
+GEN_AI_GUARDRAIL_RISK_SCORE: Final = "gen_ai.guardrail.risk.score"
+
+# OpenInference's (https://github.com/Arize-ai/openinference), for readers that know no others; only if asked for.
+INPUT_VALUE: Final = "input.value"
+OUTPUT_VALUE: Final = "output.value"
 
 OPENAI_API_TYPE: Final = "openai.api.type"
 OPENAI_REQUEST_SERVICE_TIER: Final = "openai.request.service_tier"
@@ -120,6 +154,7 @@ IN_HOOK: Final = "spanhook.in_hook"
 MODIFIED: Final = "spanhook.modified"
 OPERATION_NAME: Final = "spanhook.operation.name"
 STEP_NAME: Final = "spanhook.step.name"
+RETRIEVER_NAME: Final = "spanhook.retriever.name"
 MEMORY_NAMESPACE: Final = "spanhook.memory.namespace"
 DELEGATING_AGENT: Final = "spanhook.delegating_agent.name"
 DECISION: Final = "spanhook.decision"
@@ -172,14 +207,30 @@ EVENT_EXCEPTION: Final = "exception"
 EVENT_DECISION: Final = "spanhook.decision"
 EVENT_RUN: Final = "spanhook.run"
 EVENT_INFERENCE_DETAILS: Final = "gen_ai.client.inference.operation.details"
+EVENT_GUARDRAIL_RESULT: Final = "gen_ai.guardrail.result"
+EVENT_CLIENT_EXCEPTION: Final = "gen_ai.client.operation.exception"
 
 # --------------------------------------------------------------------------- metrics
 
 METRIC_CLIENT_DURATION: Final = "gen_ai.client.operation.duration"
 METRIC_TIME_TO_FIRST_CHUNK: Final = "gen_ai.client.operation.time_to_first_chunk"
+METRIC_TIME_PER_OUTPUT_CHUNK: Final = "gen_ai.client.operation.time_per_output_chunk"
 METRIC_CLIENT_TOKENS: Final = "gen_ai.client.token.usage"
+METRIC_INFERENCE_DURATION: Final = "gen_ai.client.inference.duration"
+METRIC_INFERENCE_TIME_TO_FIRST_CHUNK: Final = "gen_ai.client.inference.time_to_first_chunk"
+METRIC_INFERENCE_TIME_PER_OUTPUT_CHUNK: Final = "gen_ai.client.inference.time_per_output_chunk"
+METRIC_INFERENCE_INPUT_TOKENS: Final = "gen_ai.client.inference.operation.input_tokens"
+METRIC_INFERENCE_OUTPUT_TOKENS: Final = "gen_ai.client.inference.operation.output_tokens"
+METRIC_INFERENCE_USAGE_INPUT: Final = "gen_ai.client.inference.usage.input_tokens"
+METRIC_INFERENCE_USAGE_OUTPUT: Final = "gen_ai.client.inference.usage.output_tokens"
+METRIC_INFERENCE_USAGE_CACHE_READ: Final = "gen_ai.client.inference.usage.cache_read.input_tokens"
+METRIC_INFERENCE_USAGE_CACHE_WRITE: Final = "gen_ai.client.inference.usage.cache_write.input_tokens"
+METRIC_INFERENCE_USAGE_REASONING: Final = "gen_ai.client.inference.usage.reasoning.output_tokens"
 METRIC_AGENT_DURATION: Final = "gen_ai.invoke_agent.duration"
+METRIC_AGENT_INFERENCE_CALLS: Final = "gen_ai.invoke_agent.inference_calls"
+METRIC_AGENT_TOOL_CALLS: Final = "gen_ai.invoke_agent.tool_calls"
 METRIC_TOOL_DURATION: Final = "gen_ai.execute_tool.duration"
+METRIC_WORKFLOW_DURATION: Final = "gen_ai.invoke_workflow.duration"
 METRIC_RUN_LLM_CALLS: Final = "spanhook.run.llm_calls"
 METRIC_RUN_TOOL_CALLS: Final = "spanhook.run.tool_calls"
 METRIC_TOKENS: Final = "spanhook.usage.tokens"
@@ -202,3 +253,42 @@ CALL_BUCKETS: Final = (0.0, 1.0, 2.0, 4.0, 8.0, 16.0, 32.0, 64.0, 128.0, 256.0)
 
 # The value of an attribute that would otherwise be unbounded.
 OTHER: Final = "_other"
+
+# --------------------------------------------------------------------------- sets of the conventions' names
+
+OPT_IN: Final = "OTEL_SEMCONV_STABILITY_OPT_IN"
+"""The environment variable by which an application chooses, for all of its instrumentations: words between commas."""
+OPT_IN_NEWEST: Final = "gen_ai_latest_experimental"
+OPT_IN_BOTH: Final = "gen_ai_latest_experimental/dup"
+
+SCHEMA_URL: Final = "https://opentelemetry.io/schemas/1.41.0"
+"""The last published schema that has GenAI names; the newest ones are in none yet."""
+
+NameSet = Literal["v1.41", "newest"]
+
+SETS: Final[Mapping[str, NameSet]] = {
+    METRIC_CLIENT_TOKENS: "v1.41",
+    METRIC_TIME_TO_FIRST_CHUNK: "v1.41",
+    METRIC_TIME_PER_OUTPUT_CHUNK: "v1.41",
+    METRIC_INFERENCE_DURATION: "newest",
+    METRIC_INFERENCE_TIME_TO_FIRST_CHUNK: "newest",
+    METRIC_INFERENCE_TIME_PER_OUTPUT_CHUNK: "newest",
+    METRIC_INFERENCE_INPUT_TOKENS: "newest",
+    METRIC_INFERENCE_OUTPUT_TOKENS: "newest",
+    METRIC_INFERENCE_USAGE_INPUT: "newest",
+    METRIC_INFERENCE_USAGE_OUTPUT: "newest",
+    METRIC_INFERENCE_USAGE_CACHE_READ: "newest",
+    METRIC_INFERENCE_USAGE_CACHE_WRITE: "newest",
+    METRIC_INFERENCE_USAGE_REASONING: "newest",
+    GEN_AI_USAGE_CACHE_CREATION_INPUT_TOKENS: "v1.41",
+    EVENT_EXCEPTION: "v1.41",
+    EVENT_CLIENT_EXCEPTION: "newest",
+}
+"""Names that only one of the sets has; all others are in both.
+
+Two are written with either set. The newest keeps ``METRIC_CLIENT_DURATION`` for all calls but inference.
+``GEN_AI_USAGE_CACHE_WRITE_INPUT_TOKENS`` is its name for ``GEN_AI_USAGE_CACHE_CREATION_INPUT_TOKENS``, and readers of
+today differ in which of them they know.
+"""
+NOT_OF_AGENTS: Final = frozenset((GEN_AI_AGENT_ID, GEN_AI_PROVIDER_NAME))
+"""What the newest conventions have removed from the spans of agents."""

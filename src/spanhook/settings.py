@@ -21,6 +21,8 @@ class Settings:
         mode: ``"enforce"``, or ``"off"``: traces and usage only, no hook runs.
         steps: Make a span of every graph node, not only of those that a hook is for.
         stream_usage: Ask for a stream's usage where the application did not; the extra chunk is hidden from it.
+        chunk_times: Record the time between two chunks of a stream, where there is a meter provider: one record of a
+            histogram for each chunk, once the stream has ended.
         trust_baggage: Take tenant, user and session from incoming W3C baggage where the application sets none.
         tenant_metrics: Put the tenant on metrics too; only for a bounded number of tenants.
         strict: Refuse agent libraries that are not bound: ``instrument`` raises where one is imported, and later
@@ -28,6 +30,8 @@ class Settings:
         allow: Libraries that may be there without being bound: nothing is said of them, and ``strict`` lets them be.
         content: Whether prompts, completions, arguments and results are recorded; the conventions' own variable
             ``OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT`` unless given.
+        input_output_values: Also write what agents and tools are given, and what comes of them, to their spans as
+            ``input.value`` and ``output.value``, for readers that show only these. This is content.
         full_tracebacks: Leave spanhook's own frames in the tracebacks of errors that pass through it.
         error_messages: Record what exceptions say even where content is not recorded, of which it may quote some.
     """
@@ -35,12 +39,14 @@ class Settings:
     mode: Mode = "enforce"
     steps: bool = False
     stream_usage: bool = False
+    chunk_times: bool = True
     trust_baggage: bool = False
     tenant_metrics: bool = False
     strict: bool = False
     allow: Iterable[str] = ()
     content: Content | None = None
     error_messages: bool = False
+    input_output_values: bool = False
     full_tracebacks: bool = False
 
     def __post_init__(self) -> None:

@@ -161,6 +161,7 @@ def test_variables_say_what_was_wanted(specs: tuple[str, ...]) -> None:
         strict=True,
         allow=["d", "e,f"],
         error_messages=True,
+        input_output_values=True,
     )
 
     assert environment.read(wanted.variables()) == wanted
@@ -168,6 +169,7 @@ def test_variables_say_what_was_wanted(specs: tuple[str, ...]) -> None:
     assert wanted.settings.stream_usage
     assert wanted.settings.strict
     assert wanted.settings.error_messages
+    assert wanted.settings.input_output_values
     assert wanted.settings.allow == {"d", "e", "f"}
 
 

@@ -552,6 +552,6 @@ def test_nothing_is_read_again_where_nothing_is_rewritten(server: Loopback, monk
     def broken(*_args: Any) -> None:
         raise AssertionError("read again")
 
-    monkeypatch.setattr("spanhook.model.operation.check", broken)
+    monkeypatch.setattr("spanhook.model._rewriting.check", broken)
     with recorder(changing("llm.call", lambda op: op.request.messages.clear())):
         _model(server).invoke("hi")

@@ -29,6 +29,8 @@ PROMETHEUS_NAMES = {
     semconv.METRIC_TIME_TO_FIRST_CHUNK: "gen_ai_client_operation_time_to_first_chunk_seconds",
     semconv.METRIC_CLIENT_TOKENS: "gen_ai_client_token_usage",
     semconv.METRIC_AGENT_DURATION: "gen_ai_invoke_agent_duration_seconds",
+    semconv.METRIC_AGENT_INFERENCE_CALLS: "gen_ai_invoke_agent_inference_calls",
+    semconv.METRIC_AGENT_TOOL_CALLS: "gen_ai_invoke_agent_tool_calls",
     semconv.METRIC_TOOL_DURATION: "gen_ai_execute_tool_duration_seconds",
     semconv.METRIC_RUN_LLM_CALLS: "spanhook_run_llm_calls",
     semconv.METRIC_RUN_TOOL_CALLS: "spanhook_run_tool_calls",

@@ -87,7 +87,7 @@ def test_a_message_of_a_megabyte_round_trips(running: Stack) -> None:
     loki, mark, message = running.needed_loki(), uuid.uuid4().hex, "é" * 500_000
     with application(running.endpoint) as app:
         body = {"gen_ai.input.messages": [{"role": "user", "parts": [{"type": "text", "content": message}]}]}
-        app.log("gen_ai.client.inference.operation.details", body, {"mark": mark})
+        app.log("gen_ai.client.inference.operation.details", None, {"mark": mark, **body})
     now = time.time()
     lines = until(lambda: loki.query(f'{{service_name="made-up"}} | mark="{mark}"', now - 60, now + 60), "the message")
     assert len(lines) == 1

@@ -169,6 +169,31 @@ def test_log_events(piped: Pipe) -> None:
     assert got.attributes["event.name"] == "made.up"
 
 
+def test_content_in_attributes_is_redacted_in_the_body(piped: Pipe) -> None:
+    """Instrumentations give it either way."""
+    secrets, marks = planted()
+    mark, name = uuid.uuid4().hex, "gen_ai.client.inference.operation.details"
+
+    def said(secret: str) -> list[dict[str, Any]]:
+        return [{"role": "user", "parts": [{"type": "text", "content": f"look: {secret}"}]}]
+
+    with application(piped.endpoint) as app:
+        for key, secret in secrets.items():
+            told = {"gen_ai.input.messages": said(secret), "gen_ai.output.messages": said(secret)}
+            app.log(name, None, {"mark": f"{mark} {key}", "gen_ai.response.finish_reasons": ["stop"], **told})
+        app.log(name, {"gen_ai.input.messages": said(secrets["github"])}, {"mark": f"{mark} body"})
+        app.log(name, "in words", {"mark": f"{mark} words", "gen_ai.input.messages": said(secrets["github"])})
+    got = {key: found_record(piped, f"{mark} {key}") for key in (*secrets, "body", "words")}
+    text = piped.sink.text()
+    assert [one for one in marks if one in text] == []
+    for key in ("openai", "body"):
+        assert got[key].body["gen_ai.input.messages"] == said("****"), key
+        assert "gen_ai.input.messages" not in got[key].attributes
+    assert got["openai"].body.keys() == {"gen_ai.input.messages", "gen_ai.output.messages"}
+    assert got["openai"].attributes["gen_ai.response.finish_reasons"] == ["stop"]
+    assert got["words"].body == "in words"
+
+
 def test_content_is_cut_on_spans_and_whole_in_log_events(piped: Pipe) -> None:
     mark, long = uuid.uuid4().hex, "é" * 500_000
     with application(piped.endpoint) as app:
@@ -176,7 +201,7 @@ def test_content_is_cut_on_spans_and_whole_in_log_events(piped: Pipe) -> None:
             "chat", attributes={"mark": mark, "gen_ai.input.messages": long, "short": "x" * 2048}
         )
         span.end()
-        app.log("gen_ai.client.inference.operation.details", {"gen_ai.input.messages": long}, {"mark": mark})
+        app.log("gen_ai.client.inference.operation.details", None, {"mark": mark, "gen_ai.input.messages": long})
     span, record = found_span(piped, mark), found_record(piped, mark)
     assert len(span.attributes["gen_ai.input.messages"].encode()) <= 2048
     assert span.attributes["gen_ai.input.messages"].endswith("é…")

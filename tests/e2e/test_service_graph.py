@@ -18,7 +18,7 @@ CALLS = 20_000
 CALLED = {
     "openai": {"gen_ai.provider.name": "openai"},
     "models.test": {"gen_ai.provider.name": "openai", "server.address": "models.test"},
-    "Policies": {"gen_ai.data_source.id": "Policies"},
+    "Policies": {"spanhook.retriever.name": "Policies"},
     "unknown": {},
 }
 

@@ -298,6 +298,15 @@ def test_hooks_after_a_bare_block_watch(mode: str) -> None:
 
 
 @pytest.mark.parametrize("mode", MODES)
+def test_a_gate_that_cannot_replace_the_result_of_a_bare_block_fails_closed(mode: str) -> None:
+    hooks = Hooks()
+    hooks.after("tool.execute", name="redact", priority=60)(lambda op: op.respond("***"))
+    with recorder(hooks) as seen, pytest.raises(Reject, match="hook 'redact' failed") as caught:
+        enter(mode, lambda op: "secret")
+    assert (caught.value.status_code, seen.operations[0].status) == (500, "rejected")
+
+
+@pytest.mark.parametrize("mode", MODES)
 def test_a_late_refusal_of_a_bare_block_is_raised_where_it_is_left(mode: str) -> None:
     hooks = Hooks()
 

@@ -234,6 +234,8 @@ class SubDesk(Desk):
 def test_it_is_pickled_by_name() -> None:
     assert pickle.loads(pickle.dumps(at_top)) is at_top
     assert pickle.loads(pickle.dumps(SubDesk().own))(1) == ("SubDesk", 1)
+    assert pickle.loads(pickle.dumps(SubDesk.own))(SubDesk(), 1) == ("SubDesk", 1)
+    assert pickle.loads(pickle.dumps(SubDesk.of_class))(1) == ("SubDesk", 1)
 
 
 def halving() -> Hooks:
@@ -285,6 +287,54 @@ def test_arguments_of_every_sort() -> None:
         assert everything(1) == (10, 20, (30,), 3, {"fifth": 5})
         wanted[0] = {"first": 10}
         assert everything(1, third=9) == (10, 2, (), 3, {})
+
+
+@pytest.mark.parametrize("call", [lambda pay: pay(1000, amount=1), lambda pay: pay(1, 1000, more=1)])
+def test_arguments_that_hide_each_other_fail_the_hooks_that_read_them(call: Call) -> None:
+    """A gate must not be shown the amount that is not paid."""
+    hooks = Hooks()
+    ran: list[Any] = []
+
+    @hooks.before("tool.execute")
+    def limit(op: Operation) -> None:
+        assert op.request.arguments["amount"] < 10
+
+    @spanhook.tool
+    def pay(amount: int, /, *more: int, **named: int) -> None:
+        ran.append((amount, more, named))
+
+    with recorder(hooks), pytest.raises(Reject, match="hook 'limit' failed: ValueError"):
+        call(pay)
+    assert ran == []
+    with recorder():
+        call(pay)
+    assert len(ran) == 1
+
+
+class Shop:
+    @property
+    @spanhook.tool
+    def stock(self) -> int:
+        return 3
+
+    @functools.cached_property
+    @spanhook.tool
+    def price(self) -> int:
+        return 4
+
+    @spanhook.tool
+    def __call__(self, amount: int) -> int:
+        return amount
+
+
+def test_properties_and_objects_that_are_called() -> None:
+    hooks = Hooks()
+    read: list[Any] = []
+    hooks.before("tool.execute", name="read")(lambda op: read.append((op.name, op.request.arguments)))
+    shop = Shop()
+    with recorder(hooks):
+        assert (shop.stock, shop.price, shop(5)) == (3, 4, 5)
+    assert read == [("stock", {}), ("price", {}), ("Shop", {"amount": 5})]
 
 
 @pytest.mark.parametrize(
@@ -418,6 +468,23 @@ def test_a_models_messages_are_rewritten_in_the_form_they_came_in() -> None:
     [op] = seen.operations
     assert (op.usage.total_tokens, op.usage.cost_usd, op.usage.llm_calls) == (110, pytest.approx(21e-6), 1)
     assert dict(seen.spans[0].attributes or {})["gen_ai.usage.input_tokens"] == 100
+
+
+def test_messages_that_can_be_read_only_once_are_left_for_the_function() -> None:
+    hooks = Hooks()
+
+    @hooks.before("llm.call", names={"gated"})
+    def look(op: Operation) -> None:
+        assert op.request.messages
+
+    def answer(messages: Any) -> list[str]:
+        return list(messages)
+
+    with recorder(hooks):
+        assert spanhook.operation("llm.call", "free")(answer)(iter(["hi"])) == ["hi"]
+        with pytest.raises(Reject, match="hook 'look' failed: TypeError") as caught:
+            spanhook.operation("llm.call", "gated")(answer)(iter(["hi"]))
+    assert "make it a list" in str(caught.value.__cause__)
 
 
 def test_usage_is_added_up_around_it() -> None:

@@ -8,6 +8,8 @@ import pytest
 
 import spanhook
 from spanhook import Hooks, Operation, operation
+from spanhook.cli.conformance.anthropic_server import AnthropicServer
+from spanhook.cli.conformance.anthropic_ways import sync_client as anthropic_client
 from spanhook.cli.conformance.openai_server import OpenAIServer, Reply, Tokens
 from spanhook.cli.conformance.openai_ways import async_client, sync_client
 from spanhook.testing import Recorder, recorder
@@ -91,3 +93,48 @@ def test_a_client_inside_of_an_agent_or_a_tool_is_its_own(server: OpenAIServer) 
             client.chat.completions.create(model=MODEL, messages=MESSAGES)
         assert counted(seen) == (3, 3, 1500)
     assert op.usage.total_tokens == 1500
+
+
+RESULTS: list[Any] = [
+    {"role": "user", "content": "q"},
+    {"role": "assistant", "content": [{"type": "tool_use", "id": "toolu_1", "name": "f", "input": {}}]},
+    {"role": "user", "content": [{"type": "tool_result", "tool_use_id": "toolu_1", "content": "found"}]},
+]
+PIECES: list[Any] = [{"role": "user", "content": [{"type": "text", "text": "a"}, {"type": "text", "text": "b"}]}]
+
+
+BOTH: list[Any] = [{"role": "user", "content": [*RESULTS[2]["content"], *PIECES[0]["content"]]}]
+
+
+@pytest.mark.parametrize("messages", [RESULTS, PIECES, [*RESULTS[:2], *BOTH]])
+def test_a_block_around_anthropics_client_is_one_call(messages: list[Any]) -> None:
+    model = "claude-haiku-4-5"
+    with AnthropicServer() as server, anthropic_client(server.url) as client, recorder(Hooks()) as seen:
+        with operation("llm.call", model, provider="anthropic", request={"messages": messages}) as op:
+            given: Any = iter(op.request.messages)
+            op.call(lambda: client.messages.create(model=op.model, max_tokens=5, messages=given))
+        assert counted(seen) == (1, 1, 28)
+
+
+def test_a_message_in_pieces_is_one_call(server: OpenAIServer) -> None:
+    with sync_client(server.url) as client, recorder(Hooks()) as seen:
+        with operation("llm.call", MODEL, provider="openai", request={"messages": PIECES}):
+            client.chat.completions.create(model=MODEL, messages=PIECES)
+        assert counted(seen) == (1, 1, 1500)
+
+
+def test_a_client_that_ends_otherwise_is_gated_whatever_stands_before() -> None:
+    hooks = Hooks()
+    asked: list[str] = []
+    model = "claude-haiku-4-5"
+
+    @hooks.before("llm.call")
+    def look(op: Operation) -> None:
+        asked.append(op.request.messages[-1]["parts"][-1].get("content"))
+
+    other: Any = [{"role": "user", "content": [*PIECES[0]["content"], {"type": "text", "text": "something else"}]}]
+    with AnthropicServer() as server, anthropic_client(server.url) as client, recorder(hooks) as seen:
+        with operation("llm.call", model, provider="anthropic", request={"messages": PIECES}):
+            client.messages.create(model=model, max_tokens=5, messages=other)
+        assert len(seen.operations) == 2
+    assert asked == ["b", "something else"]

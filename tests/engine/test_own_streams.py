@@ -261,6 +261,19 @@ def test_a_list_is_a_stream_and_a_number_is_none() -> None:
     assert [op.status for op in seen.operations] == ["success", "error"]
 
 
+def test_a_coroutine_is_no_stream() -> None:
+    async def later() -> list[int]:
+        return [1]
+
+    given: Any = later
+    with (
+        recorder(),
+        pytest.raises(OperationError, match="await it"),
+        operation("llm.call", "model") as op,
+    ):
+        op.stream(given)
+
+
 def test_a_generator_stays_one() -> None:
     def echo() -> Any:
         yield (yield "ready")

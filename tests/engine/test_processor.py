@@ -120,3 +120,16 @@ def test_a_hook_on_a_provider_hears_of_them_with_nothing_instrumented() -> None:
     with tracer.start_as_current_span("theirs", attributes=CHAT):
         pass
     assert [span.status.status_code.name for span in spans.get_finished_spans()] == ["ERROR", "UNSET"]
+
+
+def test_a_retrieval_is_known_by_what_it_searches() -> None:
+    hooks, heard = Hooks(), list[str]()
+    hooks.before("retrieval.query", names={"KB1"})(lambda op: heard.append(op.name))
+    told = {"gen_ai.operation.name": "retrieval", "gen_ai.data_source.id": "KB1"}
+    with recorder(hooks) as seen:
+        tracer = seen.tracer_provider.get_tracer("opentelemetry.instrumentation.somebody")
+        with tracer.start_as_current_span("theirs", attributes=told):
+            pass
+        [span] = seen.spans
+    assert heard == ["KB1"]
+    assert "spanhook.retriever.name" not in (span.attributes or {})

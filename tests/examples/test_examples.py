@@ -13,6 +13,7 @@ from typing import Any
 
 import pytest
 
+from spanhook.cli.conformance.anthropic_server import AnthropicServer
 from spanhook.cli.conformance.openai_server import Call, OpenAIServer, Reply
 from tests.commands import Folder, free_port
 
@@ -76,6 +77,54 @@ def test_openai_in_code(openai: OpenAIServer, folder: Folder) -> None:
     ]
     assert len(openai.requests) == 2
     assert "ann@example.com" not in str([request.body for request in openai.requests])
+
+
+@pytest.fixture
+def anthropic() -> Iterator[AnthropicServer]:
+    with AnthropicServer() as server:
+        yield server
+
+
+@pytest.mark.slow
+def test_anthropic_with_gates(anthropic: AnthropicServer, folder: Folder) -> None:
+    anthropic.script("Thank you.", "Thank you very much.", "Project Falcon flies in May.")
+    added = {"ANTHROPIC_BASE_URL": anthropic.url, "ANTHROPIC_API_KEY": "test", "PATH": PROGRAMS}
+    done = folder.run(*command(folder.path / "anthropic_gate.py", "python"), **added)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.splitlines() == [
+        "small: Thank you.",
+        "large: Thank you very much.",
+        "streamed: I cannot talk about that.",
+        "rejected: Card numbers stay here (422)",
+    ]
+    assert [one.body["model"] for one in anthropic.requests] == [
+        "claude-haiku-4-5",
+        "claude-opus-4-6",
+        "claude-haiku-4-5",
+    ]
+
+
+@pytest.mark.slow
+def test_an_agent_loop_of_ones_own(openai: OpenAIServer, folder: Folder) -> None:
+    calls = (Call("refund", {"order": 1001, "amount": 80}, "call_1"), Call("close_account", {}, "call_2"))
+    openai.script(Reply(calls=calls), "Here are 50 dollars. A colleague will call you.")
+    done = folder.run(*command(folder.path / "own_agent_loop.py", "python"), **reaching(openai))
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.splitlines() == [
+        "desk: 56 tokens in 2 model calls, tools: {'refund': 1}",
+        "Here are 50 dollars. A colleague will call you.",
+    ]
+    told = [message["content"] for message in openai.requests[1].body["messages"][-2:]]
+    assert told == ["50 dollars paid back for order 1001", "Refused: Only a person closes accounts"]
+
+
+@pytest.mark.slow
+def test_an_agent_loop_that_does_not_end_is_ended(openai: OpenAIServer, folder: Folder) -> None:
+    openai.reply = Reply(calls=(Call("refund", {"order": 1001, "amount": 20}),))
+    done = folder.run(*command(folder.path / "own_agent_loop.py", "python"), **reaching(openai))
+    assert done.returncode == 1
+    assert "Reject: More than 5 turns" in done.stderr
+    assert len(openai.requests) == 5
 
 
 def ask(port: int, user: str, text: str) -> tuple[int, Any]:

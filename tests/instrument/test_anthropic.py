@@ -2,11 +2,14 @@
 
 import asyncio
 import json
+from collections import OrderedDict, UserDict, deque
 from collections.abc import Iterator
-from types import SimpleNamespace
+from io import BytesIO
+from types import MappingProxyType, SimpleNamespace
 from typing import Any
 
 import anthropic
+import genai_prices
 import httpx2
 import pytest
 from anthropic import Anthropic, DefaultHttpxClient
@@ -73,6 +76,7 @@ def test_a_message(server: AnthropicServer) -> None:
                     "gen_ai.usage.input_tokens": 1000,
                     "gen_ai.usage.output_tokens": 500,
                     "gen_ai.usage.cache_read.input_tokens": 200,
+                    "gen_ai.usage.cache_creation.input_tokens": 300,
                     "gen_ai.usage.cache_write.input_tokens": 300,
                     "gen_ai.usage.reasoning.output_tokens": 100,
                     "spanhook.cost.usd": 0.003395,
@@ -107,6 +111,7 @@ def test_a_stream(server: AnthropicServer) -> None:
                     "gen_ai.usage.input_tokens": 1000,
                     "gen_ai.usage.output_tokens": 500,
                     "gen_ai.usage.cache_read.input_tokens": 200,
+                    "gen_ai.usage.cache_creation.input_tokens": 300,
                     "gen_ai.usage.cache_write.input_tokens": 300,
                     "gen_ai.usage.reasoning.output_tokens": 100,
                     "spanhook.cost.usd": 0.003395,
@@ -152,6 +157,86 @@ def test_compaction_is_counted_too(server: AnthropicServer) -> None:
         client.beta.messages.create(**MESSAGES)
     [op] = seen.operations
     assert (op.usage.input_tokens, op.usage.output_tokens, op.usage.cache_read_tokens) == (120, 15, 30)
+
+
+def _answered(usage: Any) -> Reply:
+    body = {"id": "msg_1", "type": "message", "role": "assistant", "model": MODEL, "content": [], "usage": usage}
+    return Reply(body={**body, "stop_reason": "end_turn", "stop_sequence": None})
+
+
+def test_what_an_advisor_uses_is_counted_at_its_own_price(server: AnthropicServer) -> None:
+    advisor = {"type": "advisor_message", "model": "claude-opus-4-6", "input_tokens": 1000, "output_tokens": 500}
+    own = {"input_tokens": 20, "output_tokens": 8}
+    server.script(_answered(own), _answered({**own, "iterations": [{**own, "type": "message"}, advisor]}))
+    with recorder() as seen, sync_client(server.url) as client:
+        client.beta.messages.create(**MESSAGES)
+        client.beta.messages.create(**MESSAGES)
+    alone, advised = (op.usage for op in seen.operations)
+    assert (advised.input_tokens, advised.output_tokens) == (1020, 508)
+    assert (alone.cost_usd, advised.cost_usd) == (0.00006, 0.01756)
+
+
+def test_writing_to_the_cache_for_an_hour_costs_more(server: AnthropicServer) -> None:
+    usage = {"input_tokens": 10, "output_tokens": 20, "cache_creation_input_tokens": 300}
+    kept = {"ephemeral_5m_input_tokens": 100, "ephemeral_1h_input_tokens": 200}
+    server.script(_answered(usage), _answered({**usage, "cache_creation": kept}))
+    with recorder() as seen, sync_client(server.url) as client:
+        client.messages.create(**MESSAGES)
+        client.messages.create(**MESSAGES)
+    briefly, longer = (op.usage for op in seen.operations)
+    assert [dict(used.buckets()) for used in (briefly, longer)] == [{"input": 10, "cache_write": 300, "output": 20}] * 2
+    assert (briefly.cost_usd, longer.cost_usd) == (0.000485, 0.000635 if _prices_hours() else 0.000485)
+
+
+def _prices_hours() -> bool:
+    """Whether these price lists know what it costs to keep something for an hour."""
+    try:
+        genai_prices.Usage(cache_write_1h_tokens=1)
+    except TypeError:
+        return False
+    return True
+
+
+def _streamed(*blocks: tuple[dict[str, Any], *tuple[dict[str, Any], ...]]) -> Reply:
+    """A stream of content blocks, each with its deltas."""
+    message = {"id": "msg_1", "type": "message", "role": "assistant", "model": MODEL, "content": []}
+    usage = {"input_tokens": 20, "output_tokens": 1}
+    events: list[dict[str, Any]] = [{"type": "message_start", "message": {**message, "usage": usage}}]
+    for index, (block, *deltas) in enumerate(blocks):
+        events.append({"type": "content_block_start", "index": index, "content_block": block})
+        events.extend({"type": "content_block_delta", "index": index, "delta": delta} for delta in deltas)
+        events.append({"type": "content_block_stop", "index": index})
+    ending = {"stop_reason": "end_turn", "stop_sequence": None}
+    events.append({"type": "message_delta", "delta": ending, "usage": {"output_tokens": 8}})
+    return Reply(events=(*events, {"type": "message_stop"}))
+
+
+def test_what_comes_in_a_stream_is_whole_for_hooks(server: AnthropicServer) -> None:
+    hooks = Hooks()
+    results: list[Any] = []
+    hooks.after("llm.call", name="keep")(lambda op: results.append(op.result))
+    place = {"type": "char_location", "document_index": 0, "start_char_index": 0, "end_char_index": 1}
+    cited = {**place, "cited_text": "q", "document_title": None}
+    server.script(
+        _streamed(
+            (
+                {"type": "text", "text": ""},
+                {"type": "text_delta", "text": "said"},
+                {"type": "citations_delta", "citation": cited},
+            ),
+            (
+                {"type": "tool_use", "id": "toolu_1", "name": "now", "input": {}},
+                {"type": "input_json_delta", "partial_json": ""},
+            ),
+            ({"type": "compaction", "content": None}, {"type": "compaction_delta", "content": "short"}),
+        )
+    )
+    with recorder(hooks), sync_client(server.url) as client, client.beta.messages.stream(**MESSAGES) as stream:
+        stream.until_done()
+    [result] = results
+    assert result.content[0].citations[0].cited_text == "q"
+    assert result.content[1].input == {}
+    assert result.content[2].content == "short"
 
 
 def test_a_stream_that_is_cut_off_is_estimated(server: AnthropicServer) -> None:
@@ -285,7 +370,7 @@ def test_requests_and_responses_as_hooks_see_them(server: AnthropicServer) -> No
                 "role": "user",
                 "parts": [
                     {"type": "text", "content": "Weather?"},
-                    {"type": "image", "source": {"type": "base64", "media_type": "image/png", "data": "eA=="}},
+                    {"type": "blob", "modality": "image", "mime_type": "image/png", "content": "eA=="},
                 ],
             },
             {
@@ -295,7 +380,7 @@ def test_requests_and_responses_as_hooks_see_them(server: AnthropicServer) -> No
                     {"type": "tool_call", "id": "toolu_1", "name": "look_up", "arguments": {"city": "Rome"}},
                 ],
             },
-            {"role": "user", "parts": [{"type": "tool_call_response", "id": "toolu_1", "response": "sunny"}]},
+            {"role": "tool", "parts": [{"type": "tool_call_response", "id": "toolu_1", "response": "sunny"}]},
         ]
     )
     assert (request.system, request.tools, request.model) == ("Be brief.\nBe kind.", ["look_up"], MODEL)
@@ -308,6 +393,110 @@ def test_requests_and_responses_as_hooks_see_them(server: AnthropicServer) -> No
             }
         ]
     )
+
+
+SAID: dict[str, Any] = {"role": "user", "content": "secret"}
+PART: dict[str, Any] = {"type": "text", "text": "secret"}
+
+
+class Own(dict[str, Any]):
+    pass
+
+
+@pytest.mark.parametrize(
+    "messages",
+    [
+        lambda: (SAID,),
+        lambda: iter([SAID]),
+        lambda: deque([SAID]),
+        lambda: {1: SAID}.values(),
+        lambda: [OrderedDict(SAID)],
+        lambda: [Own(SAID)],
+        lambda: [MappingProxyType(SAID)],
+        lambda: [UserDict(SAID)],
+        lambda: [{**SAID, "content": iter([PART])}],
+        lambda: [{**SAID, "content": [OrderedDict(PART)]}],
+        lambda: (OrderedDict({**SAID, "content": (part for part in [Own(PART)])}) for _ in "x"),
+    ],
+)
+def test_what_is_asked_may_be_of_any_type_that_the_sdk_takes(messages: Any, server: AnthropicServer) -> None:
+    """Hooks see it, it is sent all the same, and is as rewritten."""
+    hooks = Hooks()
+    seen: list[Any] = []
+
+    @hooks.before("llm.call")
+    def look(op: Operation) -> None:
+        seen.append([part["content"] for message in op.request.messages for part in message["parts"]])
+        if op.request.system == "rewrite":
+            op.replace(messages=json.loads(json.dumps(op.request.messages).replace("secret", "***")))
+
+    asked: dict[str, Any] = {"model": MODEL, "max_tokens": 64}
+    with sync_client(server.url) as client:
+        client.messages.create(**asked, messages=messages())
+        with recorder(hooks):
+            client.messages.create(**asked, messages=messages())
+            client.messages.create(**asked, messages=messages(), system="rewrite")
+            client.messages.create(**asked, messages=[], extra_body={"messages": messages()})
+    assert seen == [["secret"]] * 3
+    without, looked_at, rewritten, extra = (request.body["messages"] for request in server.requests)
+    assert without == looked_at == extra
+    assert rewritten == json.loads(json.dumps(without).replace("secret", "***"))
+
+
+def test_instructions_tools_and_bodies_of_any_type(server: AnthropicServer) -> None:
+    hooks = Hooks()
+    seen: list[Any] = []
+
+    @hooks.before("llm.call", models={MODEL})
+    def look(op: Operation) -> None:
+        seen.append((op.request.system, op.request.tools, op.request.messages[-1]["parts"][0]["content"]))
+
+    asked: dict[str, Any] = {"model": MODEL, "max_tokens": 64, "messages": [SAID]}
+    tool = {"name": "look_up", "input_schema": {"type": "object"}}
+    body = json.dumps(asked).encode()
+    read_once: dict[str, Any] = {"system": iter([PART]), "tools": (one for one in [OrderedDict(tool)])}
+    with recorder(hooks), sync_client(server.url) as client:
+        client.messages.create(**asked, **read_once)
+        client.post("/v1/messages", content=BytesIO(body), cast_to=object)
+        client.post("/v1/messages", content=iter([body[:9], body[9:]]), cast_to=object)
+    assert seen == [("secret", ["look_up"], "secret"), ("", [], "secret"), ("", [], "secret")]
+    assert (server.requests[0].body["system"], server.requests[0].body["tools"]) == ([PART], [tool])
+    assert server.requests[1].body == server.requests[2].body == asked
+
+
+def look(op: Operation) -> None:
+    assert op.request.messages == []
+
+
+def test_messages_that_fail_on_the_way_fail_as_they_would(server: AnthropicServer) -> None:
+    def breaking() -> Iterator[Any]:
+        yield SAID
+        raise LookupError("no more")
+
+    looked = Hooks()
+    looked.before("llm.call")(look)
+    for hooks in (Hooks(), looked):
+        asked: dict[str, Any] = {**MESSAGES, "messages": breaking()}
+        with recorder(hooks), sync_client(server.url) as client, pytest.raises(LookupError, match="no more"):
+            client.messages.create(**asked)
+    assert server.requests == []
+
+
+def test_a_tools_result_is_one_whatever_its_role_is_called(server: AnthropicServer) -> None:
+    hooks = Hooks()
+
+    @hooks.before("llm.call")
+    def shorten(op: Operation) -> None:
+        part = {"type": "tool_call_response", "id": "toolu_1", "response": "***"}
+        op.replace(messages=[*op.request.messages[:-1], {"role": "tool", "parts": [part]}])
+
+    call = {"type": "tool_use", "id": "toolu_1", "name": "look_up", "input": {}}
+    result = {"type": "tool_result", "tool_use_id": "toolu_1", "content": "secret"}
+    turns = [{"role": "assistant", "content": [call]}, {"role": "user", "content": [result]}]
+    asked: dict[str, Any] = {**MESSAGES, "messages": [SAID, *turns]}
+    with recorder(hooks), sync_client(server.url) as client:
+        client.messages.create(**asked)
+    assert server.requests[0].body["messages"][-1] == {"role": "user", "content": [{**result, "content": "***"}]}
 
 
 @pytest.mark.parametrize("way", [way for way in WAYS if way.text != '{"greeting": "hello"}' and "batch" not in way.name], ids=named)  # fmt: skip
@@ -405,6 +594,22 @@ def test_a_batch_is_answered_with_a_batch_alone(server: AnthropicServer) -> None
         with pytest.raises(Reject, match="hook 'answer' failed"):
             client.messages.batches.create(**BATCH)
     assert server.requests == []
+
+
+@pytest.mark.parametrize(("priority", "given"), [(60, ""), (500, "hello there friend")])
+def test_what_cannot_be_put_in_place_of_an_answer_withholds_it_if_its_hook_fails_closed(
+    priority: int, given: str, server: AnthropicServer
+) -> None:
+    hooks = Hooks()
+    hooks.after("llm.call", name="redact", priority=priority)(lambda op: op.respond(5))
+    with recorder(hooks) as seen, sync_client(server.url) as client:
+        try:
+            said = client.messages.create(**MESSAGES).content[0].to_dict()["text"]
+        except Reject as refusal:
+            said, status = "", refusal.status_code
+            assert status == 500
+    assert said == given
+    assert [one.decision for one in seen.operations[0].decisions] == ["error"]
 
 
 def test_tools_of_the_runner_run_between_gated_calls(server: AnthropicServer) -> None:

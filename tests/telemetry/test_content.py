@@ -1,6 +1,7 @@
 """Content off means off: nothing that was planted leaves the process, whichever way a string can leave by."""
 
 import asyncio
+import json
 import logging
 import warnings
 from collections.abc import Callable, Generator, Iterator
@@ -18,6 +19,7 @@ from opentelemetry.sdk._logs import LoggingHandler
 
 import spanhook
 from spanhook import HookError, Hooks, Operation, Request, Settings, semconv
+from spanhook.cli.conformance.langchain import ASK, Calls, agent, consume
 from spanhook.cli.conformance.langchain_core import ScriptedChat, ScriptedRetriever
 from spanhook.cli.conformance.subject import Body
 from spanhook.diagnostics import internal
@@ -307,3 +309,26 @@ def test_any_string_can_be_exported(text: str) -> None:
             with suppress(spanhook.Reject):
                 _everywhere(text, library)
             assert exported(seen)
+
+
+@pytest.mark.parametrize("content", ["NO_CONTENT", "SPAN_ONLY"])
+def test_input_and_output_under_the_names_of_other_readers(content: Any) -> None:
+    with recorder(settings=Settings(content=content, input_output_values=True)) as seen:
+        consume(agent(Calls()), "invoke")
+        spans = seen.spans
+    found = {
+        kind: [dict(span.attributes or {}) for span in spans if (span.attributes or {})[semconv.KIND] == kind]
+        for kind in ("agent.invoke", "tool.execute", "llm.call")
+    }
+    assert [one["input.value"] for one in found["agent.invoke"]] == [ASK["messages"][0]["content"]]
+    assert all(one["output.value"] for one in found["agent.invoke"])
+    assert all(json.loads(one["input.value"]) for one in found["tool.execute"])
+    assert all(one["output.value"] for one in found["tool.execute"] if one[semconv.STATUS] == "success")
+    assert not [one for one in found["llm.call"] if "input.value" in one or "output.value" in one]
+    assert (semconv.GEN_AI_INPUT_MESSAGES in found["llm.call"][0]) == (content == "SPAN_ONLY")
+
+
+def test_no_content_under_other_names_unless_asked_for() -> None:
+    with recorder(settings=Settings(content="SPAN_AND_EVENT")) as seen:
+        consume(agent(Calls()), "invoke")
+        assert not [one for one in seen.spans if {"input.value", "output.value"} & (one.attributes or {}).keys()]

@@ -313,7 +313,7 @@ def test_2000_runs_of_a_graph_leave_nothing_anywhere() -> None:
 
     from langchain_core.tracers import context as tracers
 
-    from spanhook.engine import _streams, listeners, registry
+    from spanhook.engine import _ending, listeners, registry
     from spanhook.model import Operation as Made
 
     model = ScriptedChat(body=Body())
@@ -345,7 +345,7 @@ def test_2000_runs_of_a_graph_leave_nothing_anywhere() -> None:
             "hooks": len(registry.hooks),
             "bound": sum(len(plan.pre) + len(plan.post) + len(plan.error) for plan in registry.plans.values()),
             "listeners": len(listeners),
-            "unfinished": len(_streams._unfinished),
+            "unfinished": len(_ending._unfinished),
             "usage": len(counts.usage.sums()),
             "decisions": len(counts.decisions.sums()),
             "langchain": len(tracers._configure_hooks),

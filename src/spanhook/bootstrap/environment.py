@@ -19,7 +19,19 @@ STREAM_USAGE = "SPANHOOK_STREAM_USAGE"
 STRICT = "SPANHOOK_STRICT"
 ALLOW = "SPANHOOK_ALLOW"
 ERROR_MESSAGES = "SPANHOOK_ERROR_MESSAGES"
-SETTINGS = (HOOKS, REQUIRE, MODE, CONSOLE, STEPS, STREAM_USAGE, STRICT, ALLOW, ERROR_MESSAGES)
+INPUT_OUTPUT_VALUES = "SPANHOOK_INPUT_OUTPUT_VALUES"
+SETTINGS = (
+    HOOKS,
+    REQUIRE,
+    MODE,
+    CONSOLE,
+    STEPS,
+    STREAM_USAGE,
+    STRICT,
+    ALLOW,
+    ERROR_MESSAGES,
+    INPUT_OUTPUT_VALUES,
+)
 """What users set."""
 
 STARTED = "SPANHOOK_STARTED"
@@ -39,7 +51,7 @@ class Wanted:
     Attributes:
         hooks: Specs such as ``./hooks.py:hooks``; see ``spanhook.config.load_hooks``.
         require: Libraries without which it must not start.
-        mode, steps, stream_usage, strict, allow, error_messages: See ``spanhook.Settings``.
+        mode, steps, stream_usage, strict, allow, error_messages, input_output_values: See ``spanhook.Settings``.
         console: Print each finished run on standard error.
     """
 
@@ -52,6 +64,7 @@ class Wanted:
     strict: bool = False
     allow: tuple[str, ...] = ()
     error_messages: bool = False
+    input_output_values: bool = False
 
     @property
     def settings(self) -> Settings:
@@ -62,6 +75,7 @@ class Wanted:
             strict=self.strict,
             allow=self.allow,
             error_messages=self.error_messages,
+            input_output_values=self.input_output_values,
         )
 
     def anchored(self) -> "Wanted":
@@ -80,6 +94,7 @@ class Wanted:
             STRICT: str(int(self.strict)),
             ALLOW: ",".join(self.allow),
             ERROR_MESSAGES: str(int(self.error_messages)),
+            INPUT_OUTPUT_VALUES: str(int(self.input_output_values)),
         }
 
 
@@ -95,6 +110,7 @@ def read(
     strict: bool = False,
     allow: Iterable[str] = (),
     error_messages: bool = False,
+    input_output_values: bool = False,
 ) -> Wanted:
     """What is wanted by the arguments, and by the environment where they say nothing.
 
@@ -121,6 +137,7 @@ def read(
         strict=strict or _switch(environ, STRICT),
         allow=_names(allow, environ, ALLOW),
         error_messages=error_messages or _switch(environ, ERROR_MESSAGES),
+        input_output_values=input_output_values or _switch(environ, INPUT_OUTPUT_VALUES),
     )
 
 

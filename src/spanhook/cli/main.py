@@ -47,6 +47,9 @@ def cli(ctx: click.Context) -> None:
 @click.option("--steps", is_flag=True, help="Make a span of every graph node.")
 @click.option("--stream-usage", is_flag=True, help="Ask models for the usage of streams.")
 @click.option("--error-messages", is_flag=True, help="Record what exceptions say, which may quote content.")
+@click.option(
+    "--input-output-values", is_flag=True, help="Write content of agents and tools as input.value and output.value."
+)
 @_STRICT
 @_ALLOW
 @click.argument("target", nargs=-1, type=click.UNPROCESSED)

@@ -1,91 +1,24 @@
-"""Starting the hooks of an operation and seeing it through to its end, for calls and streams alike."""
+"""Seeing an operation through to its end once its call is over, for calls and streams alike."""
 
 import asyncio
-from collections.abc import Awaitable, Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from concurrent.futures import wait
 from contextlib import nullcontext, suppress
 from contextvars import Context, copy_context
 from functools import partial
-from types import CoroutineType
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from spanhook.concurrency import Dropped, astep, drive, private_loops, reaper, running_loop, shielded, step, under_trio
 from spanhook.diagnostics import internal
+from spanhook.engine._gates import Run, apasses, passes, start
 from spanhook.engine._withheld import hand_out
 from spanhook.engine.absorption import Absorbed
 from spanhook.engine.lifecycle import begin, conclude, end, outcome
-from spanhook.errors import Reject
-from spanhook.gating import Chain, count_decision, pass_fast, publish
-from spanhook.model import Adapter, Args, Following, Kwargs, Record, ambient, current
+from spanhook.model import Following, Record, ambient, current
 from spanhook.telemetry import account, context_with, set_context
-
-if TYPE_CHECKING:
-    Run = CoroutineType[Any, Any, None]
-else:
-    Run = CoroutineType  # not subscriptable before Python 3.13
 
 _apart: set["asyncio.Task[None]"] = set()
 """Strong references to tasks that end cancelled operations; the event loop keeps only weak ones."""
-
-
-def start(op: Record, *, is_async: bool, direct: Callable[[], Awaitable[None]] | None = None) -> Run | None:
-    """The chain of ``op``; ``None`` where it has no hooks, or only such as have run already.
-
-    The operation's context is current.
-    """
-    plan, passed = op.plan, None
-    if plan is None:
-        return None
-    if not plan.hooked and op.error is None:
-        publish(op, "pre", count_decision)
-        return None
-    if plan.passes and op.error is None and not op.foreign:
-        try:
-            passed = pass_fast(op, plan)
-        except BaseException as error:
-            _broken(op, error)
-            return None
-        if passed is None:
-            if plan.heard:
-                publish(op, "pre", count_decision)
-            return None
-    if is_async:
-        reaper.start()  # a coroutine may be closed by the garbage collector, where no thread can be started
-    return Chain(op, plan, is_async, count_decision, conclude, direct).run(passed)
-
-
-def passes(op: Record, run: Run | None) -> bool:
-    """Run the gates; whether the call is to be made. The operation's context is current."""
-    if run is None:
-        return op.error is None
-    try:
-        return step(run)
-    except BaseException as error:
-        return _broken(op, error)
-
-
-async def apasses(op: Record, run: Run | None) -> bool:
-    """``passes`` for async code."""
-    if run is None:
-        return op.error is None
-    try:
-        return await astep(run) and op.error is None
-    except BaseException as error:
-        return _broken(op, error)
-
-
-def _broken(op: Record, error: BaseException) -> bool:
-    """Gates that could not be run let nothing pass."""
-    if isinstance(error, Exception):
-        reject = Reject("spanhook could not run its hooks", status_code=500)
-        reject.__cause__ = error
-        op.error, op.decided = reject, True
-        conclude(op)
-        internal.report("chain", error)
-    else:
-        op.error = error
-        conclude(op)
-    return False
 
 
 def finish(op: Record, run: Run | None) -> None:
@@ -167,19 +100,6 @@ async def _rest(op: Record, run: Run, dropped: Dropped | None = None) -> None:
         raise
 
 
-# ------------------------------------------------------------------------------- a call that is about to be made
-
-
-def prepared(adapter: Adapter, instance: Any, args: Args, kwargs: Kwargs) -> tuple[Args, Kwargs]:
-    """The arguments of a call that is about to be made, with the last changes of our own."""
-    if adapter.prepare is not None:
-        try:
-            return adapter.prepare(instance, args, kwargs)
-        except Exception as error:
-            internal.report("extract.prepare", error)
-    return args, kwargs
-
-
 # ------------------------------------------------------------------------------- what a call has come to besides
 
 
@@ -257,9 +177,21 @@ async def _called(op: Record) -> None:
 # ---------------------------------------------------------------------------------- what nobody waits for
 
 
+def leave_to_reaper(op: Record) -> None:
+    """Have the end of the run told of by the reaper, which may have to end ``op`` before."""
+    op.root.__dict__.setdefault("pending", set()).add(op)
+
+
+def take_from_reaper(op: Record) -> None:
+    """``op`` has come to its end by itself after all."""
+    pending = op.root.pending
+    if pending:
+        pending.discard(op)
+
+
 def await_end(op: Record) -> None:
     """See to it that the reaper ends ``op``, which it was given, before it tells of the run around."""
-    op.leave_to_reaper()
+    leave_to_reaper(op)
     reaper.start()
 
 
@@ -274,7 +206,7 @@ def orphan(op: Record, run: Run | None, *, is_async: bool, loop: asyncio.Abstrac
 
     Async hooks of an async call run on its ``loop`` if that is still running, else on spanhook's own.
     """
-    op.leave_to_reaper()
+    leave_to_reaper(op)
     context = copy_context()
     if reaper.here():
         context.run(_finish_alone, op, run, is_async, loop)

@@ -14,7 +14,8 @@ from opentelemetry.trace import StatusCode
 from spanhook import semconv
 from spanhook.concurrency import reaper
 from spanhook.diagnostics import internal
-from spanhook.engine._completion import Run, await_end, finish, interrupted, passes, start
+from spanhook.engine._completion import await_end, finish, interrupted
+from spanhook.engine._gates import Run, passes, start
 from spanhook.engine.absorption import absorbed_span, span_ended
 from spanhook.engine.foreign import described, usage_of
 from spanhook.engine.lifecycle import conclude, end, foreign
@@ -74,7 +75,9 @@ class Live:
         before = otel_context.get_current()
         op = Record(_ADAPTERS[kind], attributes, None, (), {}, parent, ambient.get(), before, clock.now())
         op.agent = op.name if kind == "agent.invoke" else parent.agent if parent is not None else ""
-        attributes.setdefault(semconv.GEN_AI_OPERATION_NAME, OPERATION_NAMES.get(kind, kind))
+        operation = OPERATION_NAMES.get(kind, kind)
+        if operation in semconv.OPERATIONS:
+            attributes.setdefault(semconv.GEN_AI_OPERATION_NAME, operation)
         op.span, op.foreign, op.spans, op.held = span, True, {scope: 0}, held
         if isinstance(held, InHook) or (parent is not None and parent.in_hook):
             op.in_hook = True

@@ -10,8 +10,9 @@ from operator import attrgetter
 from types import TracebackType
 from typing import Any, TypeVar
 
-from spanhook.concurrency import reaper
-from spanhook.engine._completion import Run, afinish, apasses, await_end, finish, interrupted, passes, start
+from spanhook.concurrency import drive, reaper
+from spanhook.engine._completion import afinish, await_end, finish, interrupted
+from spanhook.engine._gates import Run, apasses, passes, start
 from spanhook.engine._own_adapters import Own, block_adapter
 from spanhook.engine._own_functions import decorated
 from spanhook.engine._own_operation import OwnOperation
@@ -61,10 +62,17 @@ class OperationBlock:
         self._hand = partial(reaper.put, (interrupted, op, run, is_async, None, GeneratorExit()))
         return handle
 
-    # ----------------------------------------------------------------- with
+    # ----------------------------------------------------------------- entering
 
     @sheds
     def __enter__(self) -> OwnOperation:
+        return drive(self._enter(is_async=False))
+
+    @asheds
+    async def __aenter__(self) -> OwnOperation:
+        return await self._enter(is_async=True)
+
+    async def _enter(self, *, is_async: bool) -> OwnOperation:
         op = self._begin()
         run: Run | None = None
         inside = False
@@ -73,12 +81,15 @@ class OperationBlock:
                 set_context(context_with(op.span, op.before))
                 current.set(op)
                 if op.plan is not None:
-                    run = start(op, is_async=False)
-                if op.error is None and (run is None or passes(op, run)):
-                    handle = self._keep(op, run, is_async=False)
+                    run = start(op, is_async=is_async)
+                if op.error is None and (run is None or (await apasses(op, run) if is_async else passes(op, run))):
+                    handle = self._keep(op, run, is_async=is_async)
                     op.called = inside = True
                     return handle
-                finish(op, run)
+                if is_async:
+                    await afinish(op, run)
+                else:
+                    finish(op, run)
             finally:
                 if not inside:
                     try:
@@ -88,10 +99,14 @@ class OperationBlock:
         except BaseException as error:
             op.ended = True
             if not op.reported and not op.handed:
-                reaper.put((interrupted, op, run, False, None, error))
+                reaper.put((interrupted, op, run, is_async, None, error))
                 await_end(op)
             raise
         return outcome(op)
+
+    # ----------------------------------------------------------------- leaving
+
+    # Twins, and not a coroutine as for entering: an interrupt before its first step would leave the operation current.
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
@@ -120,38 +135,6 @@ class OperationBlock:
                 await_end(op)
             raise
         _raise(op, error, before)
-
-    # ----------------------------------------------------------------- async with
-
-    @asheds
-    async def __aenter__(self) -> OwnOperation:
-        op = self._begin()
-        run: Run | None = None
-        inside = False
-        try:
-            try:
-                set_context(context_with(op.span, op.before))
-                current.set(op)
-                if op.plan is not None:
-                    run = start(op, is_async=True)
-                if op.error is None and (run is None or await apasses(op, run)):
-                    handle = self._keep(op, run, is_async=True)
-                    op.called = inside = True
-                    return handle
-                await afinish(op, run)
-            finally:
-                if not inside:
-                    try:
-                        set_context(op.before)
-                    finally:
-                        current.set(op.held)
-        except BaseException as error:
-            op.ended = True
-            if not op.reported and not op.handed:
-                reaper.put((interrupted, op, run, True, None, error))
-                await_end(op)
-            raise
-        return outcome(op)
 
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None

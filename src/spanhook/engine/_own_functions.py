@@ -3,6 +3,8 @@
 import inspect
 from collections.abc import Callable
 from functools import partial
+from importlib import import_module
+from operator import attrgetter
 from types import MethodType
 from typing import Any, TypeVar, cast
 
@@ -23,7 +25,10 @@ class BoundMethod(wrapt.BoundFunctionWrapper):  # pyright: ignore[reportMissingT
     """A method of an object, which is decorated; pickled as methods are."""
 
     def __reduce__(self) -> Any:
-        return getattr, (self.__self__, self.__name__)
+        around = getattr(self, "__self__", None)
+        if around is None:  # asked of the class
+            return _named, (self.__module__, self.__qualname__)
+        return getattr, (around, self.__name__)
 
     def __reduce_ex__(self, protocol: Any) -> Any:
         return self.__reduce__()
@@ -69,7 +74,7 @@ def decorated(function: F, kind: Kind, own: Own) -> F:
         code = code.__call__  # an object with an async __call__ is async too
     name: str = getattr(inner, "__name__", "") or getattr(code, "__name__", "") or type(inner).__name__
     if name == "__call__":
-        name = type(inner).__name__
+        name = _class_around(inner) or type(inner).__name__
     parameters, of_method = parameters_of(inner)
     is_async_stream = inspect.isasyncgenfunction(code)
     is_stream = is_async_stream or inspect.isgeneratorfunction(code)
@@ -80,11 +85,11 @@ def decorated(function: F, kind: Kind, own: Own) -> F:
     else:
         make = acall if inspect.iscoroutinefunction(code) else call
 
-    takes_class = _takes_class(inner)
+    first = _first_of_method(inner)
 
     def wrapper(wrapped: Any, instance: Any, args: Args, kwargs: Kwargs) -> Any:
         try:
-            if takes_class and instance is None and args and isinstance(args[0], type):
+            if first and instance is None and args and (first == "self" or isinstance(args[0], type)):
                 wrapped, instance, args = MethodType(wrapped, args[0]), args[0], args[1:]
             return make(adapter, wrapped, free if instance is None else bound, args, kwargs)
         except BaseException as error:
@@ -92,6 +97,11 @@ def decorated(function: F, kind: Kind, own: Own) -> F:
             raise
 
     return cast("F", Decorated(given, wrapper))  # pyright: ignore[reportArgumentType]
+
+
+def _named(module: str, name: str) -> Any:
+    """What a module has by that name, which may have dots."""
+    return attrgetter(name)(import_module(module))
 
 
 def _code_of(function: Any) -> Any:
@@ -102,11 +112,20 @@ def _is_function(given: Any) -> bool:
     return callable(given) and not isinstance(given, type)
 
 
-def _takes_class(function: Any) -> bool:
-    """Whether it may be below ``classmethod``, which from Python 3.13 on gives it the class as an argument."""
+def _class_around(function: Any) -> str:
+    """The name of the class that a function is defined in; empty if it is in none."""
+    around: str = getattr(function, "__qualname__", "").rpartition(".")[0].rpartition(".")[2]
+    return "" if around == "<locals>" else around
+
+
+def _first_of_method(function: Any) -> str:
+    """What a method calls what it is bound to, which it may be given as an argument instead.
+
+    ``property`` gives it the object so, and ``classmethod``, from Python 3.13 on, the class.
+    """
     code = getattr(function, "__code__", None)
-    around = getattr(function, "__qualname__", "").rpartition(".")[0]
-    return code is not None and code.co_varnames[:1] == ("cls",) and bool(around) and not around.endswith("<locals>")
+    name = code.co_varnames[0] if code is not None and code.co_argcount else ""
+    return name if name in ("self", "cls") and _class_around(function) else ""
 
 
 def _about(function: Any) -> str:

@@ -1,22 +1,42 @@
 """Messages of the application's own code, in whichever form it has them, to role/parts form and back.
 
-Known are role/parts, a role with ``content`` (as most clients take it), and plain text.
+Known are role/parts, a role with ``content`` (as most clients take it), and plain text. Content may be in parts, in
+OpenAI's form or Anthropic's.
 """
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from typing import Any, cast
 
-from spanhook.model import Message
+from spanhook.model import (
+    Form,
+    Message,
+    chat_form,
+    in_pieces,
+    is_media,
+    item_form,
+    media_part,
+    media_wire,
+    source_form,
+    text_of,
+    text_wire,
+)
 
 
 def to_messages(given: Any) -> list[Message]:
-    """What a request or a result says, as messages; none where that is not to be known."""
+    """What a request or a result says, as messages; none where that is not to be known.
+
+    Raises:
+        TypeError: It can be read only once, which is for the call to do, or a message is none that is known.
+    """
     if given is None:
         return []
     if isinstance(given, str | Mapping):
         return [to_message(given)]
+    kind = type(given).__name__
+    if isinstance(given, Iterator):
+        raise TypeError(f"messages are a {kind}, which can be read only once; make it a list")
     return [to_message(one) for one in given]
 
 
@@ -38,12 +58,13 @@ def to_message(given: Any, role: str = "user") -> Message:
     if "parts" in said:
         return dict(said)
     role = said.get("role", role)
-    if role == "tool":
+    if role in ("tool", "function"):
         told = {"type": "tool_call_response", "id": said.get("tool_call_id"), "response": said.get("content")}
-        return {"role": role, "parts": [told]}
+        return {"role": "tool", "parts": [told]}
     message: Message = {"role": role, "parts": [*_parts(said.get("content")), *_calls(said.get("tool_calls"))]}
-    if said.get("name"):
-        message["name"] = said["name"]
+    if message["parts"] and all(_type(part) == "tool_call_response" for part in message["parts"]):
+        message["role"] = "tool"
+    message.update((name, said[name]) for name in ("name", "finish_reason") if said.get(name))
     return message
 
 
@@ -55,15 +76,29 @@ def _parts(content: Any) -> list[Any]:
     return [_part(part) for part in content]
 
 
+_FIELDS: Mapping[str, tuple[str, Mapping[str, str]]] = {
+    **dict.fromkeys(("text", "input_text", "output_text"), ("text", {"content": "text"})),
+    "thinking": ("reasoning", {"content": "thinking"}),
+    "tool_use": ("tool_call", {"id": "id", "name": "name", "arguments": "input"}),
+    "tool_result": ("tool_call_response", {"id": "tool_use_id", "response": "content"}),
+}
+"""The conventions' type of a part of content, and what its fields are called there."""
+
+
+def _type(part: Any) -> Any:
+    return cast("Mapping[str, Any]", part).get("type") if isinstance(part, Mapping) else None
+
+
 def _part(part: Any) -> Any:
     if isinstance(part, str):
         return {"type": "text", "content": part}
-    if isinstance(part, Mapping):
-        said = cast("Mapping[str, Any]", part)
-        if said.get("type") == "text" and "text" in said:
-            return {"type": "text", "content": said["text"]}
-        return said
-    return part
+    if not isinstance(part, Mapping):
+        return part
+    said = cast("Mapping[str, Any]", part)
+    kind, fields = _FIELDS.get(str(said.get("type")), ("", {}))
+    if kind and all(theirs in said for theirs in fields.values()):
+        return {"type": kind, **{ours: said[theirs] for ours, theirs in fields.items()}}
+    return media_part(said) or said
 
 
 def _calls(calls: Any) -> list[Any]:
@@ -88,7 +123,7 @@ def back(changed: Sequence[Any], given: Any) -> Any:
         return "".join(_text(to_message(one)) for one in changed)
     own: list[Any] = [] if given is None else [given] if isinstance(given, Mapping) else list(given)
     read = [to_message(one) for one in own]
-    form = _form(own)
+    form, media = _form(own), _media_form(own)
     found: list[Any] = []
     at = 0
     for one in changed:
@@ -97,8 +132,11 @@ def back(changed: Sequence[Any], given: Any) -> Any:
             at = read.index(message, at)
             found.append(own[at])
             at += 1
+        elif form == "content":
+            like = own[len(found)] if len(changed) == len(own) else None
+            found.append(_with_content(message, like, media))
         else:
-            found.append(one if form == "parts" else _text(message) if form == "text" else _with_content(message))
+            found.append(one if form == "parts" else _text(message))
     return tuple(found) if isinstance(given, tuple) else found
 
 
@@ -108,20 +146,85 @@ def _form(own: Sequence[Any]) -> str:
     return "content" if any("parts" not in one for one in own) else "parts"
 
 
-def _with_content(message: Message) -> Message:
-    """A message with its parts as ``content``, which is text where it says nothing else."""
+def _media_form(own: Sequence[Any]) -> Form:
+    """How the application's messages have images and the like: as the provider whose words they are in."""
+    parts = [part for one in own for part in _listed(_mapping(one).get("content"))]
+    if any(_type(part) in _INSIDE or "source" in _mapping(part) for part in parts):
+        return source_form
+    return item_form if any(_type(part) in _ITEMS for part in parts) else chat_form
+
+
+_ITEMS = ("input_text", "output_text", "input_image", "input_file")
+"""Parts that are called so in OpenAI's responses alone."""
+
+
+def _with_content(message: Message, like: Any, media: Form) -> Message:
+    """A message with its parts as ``content``, which is text where it says nothing else.
+
+    Args:
+        message: What a hook gave.
+        like: The application's that it stands for, if any: parts of it that were left alone are its own.
+        media: How images and the like are written.
+    """
     parts = message["parts"]
     role, rest = message["role"], {key: one for key, one in message.items() if key not in ("role", "parts")}
+    natives = _listed(_mapping(like).get("content"))
+    if any(_type(native) in _INSIDE for native in natives):
+        role = _mapping(like).get("role") if role == "tool" else role
+        return {"role": role, "content": _content(parts, natives, media), **rest}
     if len(parts) == 1 and parts[0].get("type") == "tool_call_response":
         part = parts[0]
         return {"role": role, "tool_call_id": part.get("id"), "content": part.get("response"), **rest}
     calls = [_as_call(part) for part in parts if part.get("type") == "tool_call"]
     said = [part for part in parts if part.get("type") != "tool_call"]
-    if all(part.get("type") == "text" for part in said):
+    if not natives and all(part.get("type") == "text" for part in said):
         content: Any = "".join(str(part["content"]) for part in said)
     else:
-        content = [{"type": "text", "text": part["content"]} if part.get("type") == "text" else part for part in said]
+        content = _content(said, natives, media)
     return {"role": role, "content": content, **({"tool_calls": calls} if calls else {}), **rest}
+
+
+_INSIDE = ("tool_use", "tool_result", "thinking")
+"""What stands in the content in Anthropic's form, and beside it in OpenAI's."""
+
+
+def _mapping(value: Any) -> Mapping[str, Any]:
+    return cast("Mapping[str, Any]", value) if isinstance(value, Mapping) else {}
+
+
+def _listed(content: Any) -> list[Any]:
+    return list(cast("Sequence[Any]", content)) if isinstance(content, list | tuple) else []
+
+
+def _content(parts: Sequence[Any], natives: Sequence[Any], media: Form) -> list[Any]:
+    """Parts as the application has them: those left alone are its own."""
+    read = [_part(native) for native in natives]
+    found: list[Any] = []
+    for index, part in enumerate(parts):
+        if part in read:
+            at = index if index < len(read) and read[index] == part else read.index(part)
+            found.append(natives[at])
+        else:
+            found.append(_written(part, _mapping(natives[index]) if len(parts) == len(natives) else {}, media))
+    return found
+
+
+def _written(part: Mapping[str, Any], like: Mapping[str, Any], media: Form) -> Any:
+    """One part, with the other keys of what it stands for."""
+    whole = dict(part)
+    if is_media(part):
+        return media_wire(whole, media, like or None)
+    kind = part.get("type")
+    if kind == "text" and (made := text_wire(whole, like)) is not None:
+        return made
+    name = str(like.get("type"))
+    ours = _FIELDS.get(name)
+    if ours is None or ours[0] != kind:
+        name = next((one for one, (known, _) in _FIELDS.items() if known == kind), "")
+    if not name:
+        return part
+    kept: Mapping[str, Any] = like if like.get("type") == name else {}
+    return {**kept, "type": name, **{theirs: part.get(mine) for mine, theirs in _FIELDS[name][1].items()}}
 
 
 def _as_call(part: Mapping[str, Any]) -> dict[str, Any]:
@@ -137,12 +240,24 @@ def _text(message: Message) -> str:
 
 def last_text(given: Any) -> list[str | None]:
     """What messages carry: the text of the last one; nothing where there is none, which is like no other."""
-    messages = to_messages(given)
-    for part in reversed(messages[-1]["parts"] if messages else []):
-        text = part.get("content") if part.get("type") == "text" else part.get("response")
-        if isinstance(text, str) and text:
-            return [text]
-    return []
+    last: Any = given
+    if isinstance(given, list | tuple):  # to read them all takes longer
+        last = cast("Sequence[Any]", given)[-1:]
+    messages = [] if isinstance(given, Iterator) else to_messages(last)
+    parts: Sequence[Any] = messages[-1]["parts"] if messages else ()
+    text = in_pieces([text for part in parts if (text := text_of(_said(part)))])
+    return [] if text is None else [text]
+
+
+_SAID = {"text": "content", "tool_call_response": "response", "tool_result": "content"}
+
+
+def _said(part: Any) -> Any:
+    """What a part says, be it text or what a tool has returned, in its own form or Anthropic's."""
+    if not isinstance(part, Mapping):
+        return None
+    fields = cast("Mapping[str, Any]", part)
+    return fields.get(_SAID.get(str(fields.get("type")), ""))
 
 
 def output(result: Any) -> list[Message]:

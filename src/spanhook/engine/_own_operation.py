@@ -8,9 +8,9 @@ from typing import Any, ParamSpec, TypeVar, cast, overload
 
 from spanhook.concurrency import astep, drive, private_loops, step
 from spanhook.diagnostics import internal
-from spanhook.engine._completion import Run
+from spanhook.engine._gates import Run
 from spanhook.engine._own_adapters import own_model
-from spanhook.engine._own_streams import BlockTrack, answered, hand_over
+from spanhook.engine._own_streams import BlockTrack, answered, close_unawaited, hand_over
 from spanhook.engine._own_usage import add_usage
 from spanhook.engine.lifecycle import conclude, fail, outcome, settle
 from spanhook.errors import OperationError
@@ -79,7 +79,7 @@ class OwnOperation(Operation):
             try:
                 result = function(*args, **kwargs)
                 if isinstance(result, Awaitable):
-                    _close(result)
+                    close_unawaited(result)
                     raise OperationError(f"op.call() was given {function!r}, which is async; await op.acall() instead")
             except BaseException as error:
                 fail(op, error)
@@ -252,9 +252,3 @@ def _rest_on_our_loop(run: Run) -> None:
 
     loop = private_loops.get().loop
     copy_context().run(asyncio.run_coroutine_threadsafe, rest(), loop).result()
-
-
-def _close(awaitable: Any) -> None:
-    close = getattr(awaitable, "close", None)
-    if close is not None:
-        close()

@@ -21,7 +21,7 @@ class Parameters:
         defaults: Those that may be left out, with what they are then.
     """
 
-    __slots__ = ("_by_place", "_only_by_place", "_others", "_rest", "defaults", "names")
+    __slots__ = ("_by_place", "_hidden", "_only_by_place", "_others", "_rest", "defaults", "names")
 
     def __init__(self, signature: Signature) -> None:
         self._by_place: list[str] = []
@@ -42,13 +42,21 @@ class Parameters:
                 self._only_by_place += one.kind is Parameter.POSITIONAL_ONLY
                 if one.default is not Parameter.empty:
                     self.defaults[name] = one.default
+        by_place_alone = (*self._by_place[: self._only_by_place], self._rest)
+        self._hidden = frozenset(filter(None, by_place_alone)) if self._others else frozenset[str]()
 
     def says(self, name: str, among: Container[str]) -> bool:
         """Whether the function takes ``name`` by that name, and ``among`` has it."""
         return name in self.names and name in among
 
     def arguments(self, args: Args, kwargs: Kwargs) -> dict[str, Any]:
-        """A call's arguments by name, those that it leaves out too; more places than are named are a list."""
+        """A call's arguments by name, those that it leaves out too; more places than are named are a list.
+
+        Raises:
+            ValueError: Two of them have one name, as one that can only be given by place and one of ``**kwargs`` may.
+        """
+        if self._hidden and not self._hidden.isdisjoint(kwargs):
+            raise ValueError(f"there are two arguments {sorted(self._hidden & kwargs.keys())}, of which hooks see one")
         found = dict(zip(self._by_place, args, strict=False))
         if len(args) > len(self._by_place) and self._rest:
             found[self._rest] = list(args[len(self._by_place) :])

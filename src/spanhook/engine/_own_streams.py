@@ -1,11 +1,11 @@
 """Streams of ``with`` blocks: their operation ends with the block, or with the stream where that outlives it."""
 
-from collections.abc import AsyncIterator, Generator, Iterable, Iterator
+from collections.abc import AsyncIterator, Awaitable, Generator, Iterable, Iterator
 from itertools import count
 from types import AsyncGeneratorType
 from typing import Any, Protocol
 
-from spanhook.engine._completion import Run
+from spanhook.engine._gates import Run
 from spanhook.engine._own_adapters import as_chunks
 from spanhook.engine._proxies import AsyncGenerator, AsyncStream, SyncGenerator, SyncStream
 from spanhook.engine._streams import Track
@@ -103,6 +103,9 @@ def hand_over(handle: Handle, chunks: Any) -> Any:
     """
     is_async = not hasattr(chunks, "__iter__")
     if is_async and not hasattr(chunks, "__aiter__"):
+        if isinstance(chunks, Awaitable):
+            close_unawaited(chunks)
+            raise OperationError("op.stream() was given a coroutine; await it, and give it the stream that comes of it")
         raise OperationError(f"op.stream() was given {type(chunks).__name__}, which is no stream")
     source = aiter(chunks) if is_async else iter(chunks)
     track = BlockTrack(handle, source, is_async=is_async)
@@ -113,6 +116,13 @@ def hand_over(handle: Handle, chunks: Any) -> Any:
     else:
         proxy = SyncGenerator if isinstance(source, Generator) else SyncStream
     return proxy(source, track)
+
+
+def close_unawaited(awaitable: Any) -> None:
+    """Have nobody warned that it was not awaited."""
+    close = getattr(awaitable, "close", None)
+    if close is not None:
+        close()
 
 
 def answered(handle: Handle, *, is_async: bool) -> Any:

@@ -3,9 +3,11 @@
 Copying and pickling give the wrapped object. What a step does is up to ``streams``.
 """
 
+from collections.abc import Callable
 from operator import attrgetter
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
+from weakref import ref
 
 import wrapt
 
@@ -17,6 +19,10 @@ if TYPE_CHECKING:
     ObjectProxy = wrapt.ObjectProxy[Any]
 else:
     ObjectProxy = wrapt.ObjectProxy  # wrapt 1 takes no type
+
+
+def _nothing() -> None:
+    """What a weak reference to nothing gives."""
 
 
 class Transparent(ObjectProxy):
@@ -48,7 +54,12 @@ class Tracked(Transparent):
 class Proxy(Tracked):
     """What a consumer holds: dropped unfinished, it ends the operation."""
 
-    __del__: Any = property(attrgetter("_self_track.hand"))  # no Python function, which may be interrupted
+    _self_owned: Any = NOTHING
+    __del__: Any = property(attrgetter("_self_owned.hand"))  # no Python function, which may be interrupted
+
+    def __init__(self, wrapped: Any, track: Track) -> None:
+        super().__init__(wrapped, track)
+        self._self_owned = track
 
 
 class SyncIterator(Tracked):
@@ -98,14 +109,16 @@ class SyncGenerator(SyncIterator, Proxy):
 class SyncStream(SyncIterator, Proxy):
     """A stream object that is also a context manager."""
 
-    _self_response: Any = None
+    _self_response: Callable[[], Any] = staticmethod(_nothing)
 
     @property
     def response(self) -> Any:
         """The HTTP response it is read from, by which helpers of SDKs close it."""
-        if self._self_response is None:
-            self._self_response = SyncResponse(self.__wrapped__.response, self._self_track)
-        return self._self_response
+        held = self._self_response()
+        if held is None:
+            held = SyncResponse(self.__wrapped__.response, self._self_track, self)
+            self._self_response = ref(held)
+        return held
 
     def __enter__(self) -> Any:
         self.__wrapped__.__enter__()
@@ -115,11 +128,11 @@ class SyncStream(SyncIterator, Proxy):
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> Any:
-        return drive(self._self_track.close("__exit__", kind, error, trace))
+        return drive(self._self_track.close("__exit__", kind, error, trace, of=self.__wrapped__))
 
     @sheds
     def close(self) -> Any:
-        return drive(self._self_track.close("close"))
+        return drive(self._self_track.close("close", of=self.__wrapped__))
 
 
 class AsyncIterator(Tracked):
@@ -167,14 +180,16 @@ class AsyncGenerator(AsyncIterator, Proxy):
 class AsyncStream(AsyncIterator, Proxy):
     """An async stream object that is also a context manager."""
 
-    _self_response: Any = None
+    _self_response: Callable[[], Any] = staticmethod(_nothing)
 
     @property
     def response(self) -> Any:
         """The HTTP response it is read from, by which helpers of SDKs close it."""
-        if self._self_response is None:
-            self._self_response = AsyncResponse(self.__wrapped__.response, self._self_track)
-        return self._self_response
+        held = self._self_response()
+        if held is None:
+            held = AsyncResponse(self.__wrapped__.response, self._self_track, self)
+            self._self_response = ref(held)
+        return held
 
     async def __aenter__(self) -> Any:
         await self.__wrapped__.__aenter__()
@@ -184,27 +199,52 @@ class AsyncStream(AsyncIterator, Proxy):
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> Any:
-        return await self._self_track.close("__aexit__", kind, error, trace)
+        return await self._self_track.close("__aexit__", kind, error, trace, of=self.__wrapped__)
 
     @asheds
     async def close(self) -> Any:
-        return await self._self_track.close("close")
+        return await self._self_track.close("close", of=self.__wrapped__)
 
     @asheds
     async def aclose(self) -> Any:
-        return await self._self_track.close("close")
+        return await self._self_track.close("close", of=self.__wrapped__)
 
 
-class SyncResponse(Tracked):
-    """The HTTP response of a stream: closing it closes the stream."""
+class Response(Tracked):
+    """The HTTP response of a stream: closing it closes the stream, and who reads it reads that."""
+
+    def __init__(self, wrapped: Any, track: Track, stream: Any) -> None:
+        super().__init__(wrapped, track)
+        self._self_stream = stream  # which ends when nobody has it any more
+
+    def __getattr__(self, name: str) -> Any:
+        if name in _READING:
+            track: Track = self._self_track
+            body = track.goes_on_in(self.__wrapped__)
+            if body is not None:
+                body.put((AsyncBody if track.is_async else SyncBody)(body.stream, track))
+                self._self_stream._self_owned = NOTHING  # whoever has the response may have let go of the stream
+        return getattr(self.__wrapped__, name)
+
+
+_READING = frozenset(
+    (
+        *("read", "iter_raw", "iter_bytes", "iter_text", "iter_lines"),
+        *("aread", "aiter_raw", "aiter_bytes", "aiter_text", "aiter_lines"),
+    )
+)
+
+
+class SyncResponse(Response):
+    """The same of a stream that is iterated."""
 
     @sheds
     def close(self) -> Any:
         return drive(self._self_track.close("close", of=self.__wrapped__))
 
 
-class AsyncResponse(Tracked):
-    """The HTTP response of an async stream: closing it closes the stream."""
+class AsyncResponse(Response):
+    """The same of an async stream."""
 
     @asheds
     async def aclose(self) -> Any:

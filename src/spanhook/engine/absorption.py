@@ -108,10 +108,9 @@ class Absorbed:
     def note(self, attributes: Attributes, used: Usage | None) -> None:
         """Let the operation around have what its own result does not tell."""
         op = self.op
-        if op.end_attributes is None:
-            if not make_encodable(attributes):
-                op.odd = True
-            op.end_attributes = attributes
+        if not make_encodable(attributes):
+            op.odd = True
+        op.end_attributes = attributes if op.end_attributes is None else {**op.end_attributes, **attributes}
         if used is None:
             return
         if self.adapter.model_layer:
@@ -141,7 +140,10 @@ def absorbed(
         own = gated_by(parent)
         is_same = all(one in own for one in carried)
         return Absorbed(parent, adapter, instance, carried, taken=False) if is_same else None
-    return _claimed(parent, adapter, instance, carried)
+    claimed = _claimed(parent, adapter, instance, carried)
+    if claimed is not None:
+        parent.below = attributes
+    return claimed
 
 
 def goes_on(op: Record, args: Args, kwargs: Kwargs) -> bool:

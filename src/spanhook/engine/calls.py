@@ -14,18 +14,8 @@ from typing import Any
 from opentelemetry.context import Context
 
 from spanhook.concurrency import Dropped, drive, reaper
-from spanhook.engine._completion import (
-    Run,
-    afinish,
-    apasses,
-    await_end,
-    finish,
-    interrupted,
-    left,
-    passes,
-    prepared,
-    start,
-)
+from spanhook.engine._completion import afinish, await_end, finish, interrupted, left
+from spanhook.engine._gates import Run, apasses, passes, prepared, start
 from spanhook.engine.absorption import Absorbed
 from spanhook.engine.handover import hand_over, stream_sort, tap
 from spanhook.engine.lifecycle import begin, fail, outcome, settle

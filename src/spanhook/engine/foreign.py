@@ -33,6 +33,7 @@ _NAMES = (
     (semconv.OPENINFERENCE_MODEL, semconv.GEN_AI_REQUEST_MODEL),
     (semconv.OPENINFERENCE_EMBEDDING_MODEL, semconv.GEN_AI_REQUEST_MODEL),
     (semconv.OPENINFERENCE_TOOL, semconv.GEN_AI_TOOL_NAME),
+    (semconv.GEN_AI_DATA_SOURCE_ID, semconv.RETRIEVER_NAME),
 )
 #: Input, output, cache read, cache written, reasoning.
 _USAGE = (
@@ -42,6 +43,7 @@ _USAGE = (
     semconv.GEN_AI_USAGE_CACHE_WRITE_INPUT_TOKENS,
     semconv.GEN_AI_USAGE_REASONING_OUTPUT_TOKENS,
 )
+_OLDER_USAGE = (*_USAGE[:3], semconv.GEN_AI_USAGE_CACHE_CREATION_INPUT_TOKENS, _USAGE[4])
 _OPENINFERENCE_USAGE = (
     semconv.OPENINFERENCE_INPUT_TOKENS,
     semconv.OPENINFERENCE_OUTPUT_TOKENS,
@@ -86,8 +88,9 @@ def described(attributes: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def usage_of(attributes: Mapping[str, Any]) -> Usage | None:
-    """Tokens as a span reports them, in the conventions' names or in OpenInference's."""
-    for names in (_USAGE, _OPENINFERENCE_USAGE):
+    """Tokens as a span reports them, in the conventions' names, old or new, or in OpenInference's."""
+    conventional = _OLDER_USAGE if semconv.GEN_AI_USAGE_CACHE_CREATION_INPUT_TOKENS in attributes else _USAGE
+    for names in (conventional, _OPENINFERENCE_USAGE):
         inputs, outputs, *details = (attributes.get(name) for name in names)
         if inputs is None and outputs is None:
             continue

@@ -6,7 +6,7 @@ from inspect import CO_ASYNC_GENERATOR, CO_GENERATOR
 from typing import Any
 
 from spanhook.diagnostics import internal
-from spanhook.engine._completion import Run
+from spanhook.engine._gates import Run
 from spanhook.engine._proxies import (
     AsyncBody,
     AsyncGenerator,

@@ -77,6 +77,8 @@ def begin(adapter: Adapter, instance: Any, args: Args, kwargs: Kwargs) -> Record
         if held is parent and parent.adapter.model_layer:
             transport = absorbed(parent, adapter, instance, args, kwargs, attributes)
             if transport is not None:
+                if not plain:
+                    parent.odd = True
                 return None if isinstance(transport, Part) else transport
         while parent is not None and parent.ended:
             latch = latch or parent.latch
@@ -87,8 +89,10 @@ def begin(adapter: Adapter, instance: Any, args: Args, kwargs: Kwargs) -> Record
     op = Record(adapter, attributes, instance, args, kwargs, parent, ambient.get(), before, clock.now(), held)
     operation = attributes.get(semconv.GEN_AI_OPERATION_NAME)
     if operation is None:
-        operation = attributes[semconv.GEN_AI_OPERATION_NAME] = OPERATION_NAMES.get(kind, kind)
-    target = attributes.get(adapter.target_key)
+        operation = OPERATION_NAMES.get(kind, kind)
+        if operation in semconv.OPERATIONS:
+            attributes[semconv.GEN_AI_OPERATION_NAME] = operation
+    named = attributes.get(adapter.naming_key)
     if not described:
         op.undescribed = True
     if plan is not None:
@@ -99,7 +103,7 @@ def begin(adapter: Adapter, instance: Any, args: Args, kwargs: Kwargs) -> Record
     elif in_hook:
         op.in_hook = True
     if kind == "agent.invoke":
-        op.agent = target or ""
+        op.agent = named or ""
     elif parent is not None:
         op.agent = parent.agent
     if parent is None and telemetry.settings.trust_baggage:
@@ -110,9 +114,12 @@ def begin(adapter: Adapter, instance: Any, args: Args, kwargs: Kwargs) -> Record
         latch = latch or op.root.latch  # of a run that has ended, too: what it started may outlive it
     if latch is not None and not in_hook:
         op.error = again(latch)
+    told = attributes
+    if kind == "agent.invoke" and not telemetry.naming.older:
+        told = {name: value for name, value in attributes.items() if name not in semconv.NOT_OF_AGENTS}
     try:  # at last: an interrupt before it leaves nothing behind, and after it nothing is called
         op.span = telemetry.opener.open(
-            f"{operation} {target}" if target else operation, before, adapter.span_kind, attributes, plain=plain
+            f"{operation} {named}" if named else operation, before, adapter.span_kind, told, plain=plain
         )
     except Exception as error:
         internal.report("span.start", error, lost=1)
@@ -188,8 +195,8 @@ def note_response(op: Record, attributes: dict[str, Any], used: Usage | None) ->
     """Keep end attributes and usage, whether of a result or of a stream."""
     if not make_encodable(attributes):
         op.odd = True
-    if attributes or op.end_attributes is None:
-        op.end_attributes = attributes
+    below = op.end_attributes  # what a transport has told, which knows more than the framework above it
+    op.end_attributes = {**below, **attributes} if below else attributes
     if used is not None:
         op.own_usage = used
 

@@ -12,7 +12,20 @@ from spanhook.gating.binding import Bound
 from spanhook.gating.control_flow import control
 from spanhook.gating.hook import own
 from spanhook.gating.subscription import Tally
-from spanhook.model import REPLACEABLE, DecisionRecord, Record, Said, added, copied, disclosed, raised_in, shed, words
+from spanhook.model import (
+    REPLACEABLE,
+    DecisionRecord,
+    Operation,
+    Record,
+    Said,
+    added,
+    alike,
+    copied,
+    disclosed,
+    raised_in,
+    shed,
+    words,
+)
 from spanhook.semconv import Decision
 
 BUDGET_NS = 500_000_000
@@ -86,13 +99,53 @@ class Verdicts:
             value = copied(value)
             op.result = op.adapter.answer(op.instance, op.args, op.kwargs, value)
         except Exception as error:
-            self.failed(bound, error, spent, keep=True)
+            self.failed(bound, error, spent, keep=op.error is not None)
             return
         op.answer, op.error, op.replaced = value, None, True
         if op.spilt:
             self._late(bound, "replaced the result", spent)
         else:
             self.record(bound, "replace", "replaced the result", spent)
+
+    def unyielded(self, bound: Bound, value: Any, spent: int, before: str) -> None:
+        """An around hook ended before the call: its value answers instead."""
+        if value is None:
+            error = HookError(
+                f"it returned nothing before {before}; return a value there to answer instead of the call"
+            )
+            self.failed(bound, error, spent)
+        else:
+            self.answer(bound, value, spent)
+
+    def returned(self, bound: Bound, view: Operation, value: Any, spent: int) -> None:
+        """A value returned after the call replaces its result, as does one given to ``respond``; nothing keeps it."""
+        if view._changed:
+            _, answered, answer = view._take()
+            if value is None and answered:
+                value = answer
+        if value is None or self._is_result(view, value):
+            self.allow(bound, spent)
+        else:
+            self.replace(bound, value, spent)
+
+    def _is_result(self, view: Operation, value: Any) -> bool:
+        """Whether a hook returned what the call had returned, and so keeps it."""
+        op = self._op
+        if op.error is not None:
+            return False
+        if value is op.result:
+            return True
+        return value is view.result and alike(value, op.result)
+
+    def left(self, bound: Bound, error: BaseException, failure: BaseException | None, spent: int) -> None:
+        """An around hook was left by an exception after the call."""
+        if error is failure or (isinstance(error, RuntimeError) and failure is not None and error.__cause__ is failure):
+            self.allow(bound, spent)  # PEP 479 wraps a StopIteration that passes through
+        elif failure is not None and not isinstance(failure, Exception):
+            said = f"raised {type(error).__name__} in place of {type(failure).__name__}, which stands"
+            self.record(bound, "error", said, spent)
+        else:
+            self.failed(bound, error, spent, keep=failure is not None)
 
     def failed(self, bound: Bound, error: BaseException, spent: int, *, keep: bool = False) -> None:
         """Act on an exception that left a hook; ``keep`` says that it must not change the outcome."""

@@ -8,18 +8,15 @@ import asyncio
 from collections.abc import Awaitable, Callable
 from typing import Any
 
-from spanhook.concurrency import is_being_cancelled, is_cancellation, park
+from spanhook.concurrency import is_cancellation, park
 from spanhook.errors import HookError, Reject, TimedOut
 from spanhook.gating._decisions import Verdicts
-from spanhook.gating._hosts import Host, host_for
+from spanhook.gating._pieces import Pieces, as_is, meant
 from spanhook.gating.binding import AROUND, BEFORE, WRAP, Bound
 from spanhook.gating.fast_path import Passed
 from spanhook.gating.registry import Plan
 from spanhook.gating.subscription import Tally, publish
-from spanhook.model import CALLING, RETURNED, TIMED_OUT, InHook, Operation, Record, alike, clock, current, note_gated
-
-Outcome = tuple[Any, BaseException | None, int]
-"""What a piece of hook code returned, what it raised, and its nanoseconds."""
+from spanhook.model import CALLING, RETURNED, TIMED_OUT, Operation, Record, clock, current, note_gated
 
 
 class Chain:
@@ -34,7 +31,7 @@ class Chain:
         direct: Makes the call from within the chain, where parking is impossible; ``None`` where it cannot be.
     """
 
-    __slots__ = ("_conclude", "_direct", "_is_async", "_marker", "_op", "_plan", "_ran", "_tally", "_verdicts")
+    __slots__ = ("_conclude", "_direct", "_op", "_pieces", "_plan", "_ran", "_tally", "_verdicts")
 
     def __init__(
         self,
@@ -45,15 +42,11 @@ class Chain:
         conclude: Callable[[Record], None],
         direct: Callable[[], Awaitable[None]] | None = None,
     ) -> None:
-        self._op, self._plan, self._is_async = op, plan, is_async
+        self._op, self._plan = op, plan
         self._conclude, self._direct = conclude, direct
-        self._marker = InHook(op)
+        self._pieces = Pieces(op, is_async)
         self._tally, self._verdicts = tally, Verdicts(op, tally)
         self._ran: list[Bound] = []
-
-    def _hosted(self) -> Host:
-        """How hooks are waited for here: what is left of a chain may run elsewhere than it began."""
-        return host_for(is_async=self._is_async and not self._op.unawaited)
 
     async def run(self, passed: Passed | None = None) -> None:
         """Run the gates from where ``passed`` got to, park while the call is made, then run what comes after it."""
@@ -107,9 +100,9 @@ class Chain:
         """Run a gate of any sort."""
         view = Operation(self._op)
         if bound.slow:
-            outcome = await self._piece(bound, view, bound.function, view)
+            outcome = await self._pieces.waited(bound, view, bound.function, view)
         else:
-            outcome = self._now(view, bound.function, view)
+            outcome = self._pieces.now(view, bound.function, view)
         await self._settle(bound, *outcome, view, again=again)
 
     async def _settle(
@@ -124,11 +117,11 @@ class Chain:
     ) -> None:
         """Wait for what a gate returned, if it must be waited for, and act on what it did."""
         if value is not None and hasattr(value, "__await__"):
-            value, error, spent = await self._piece(bound, view, _given, value)
+            value, error, spent = await self._pieces.waited(bound, view, as_is, value)
         if error is None and value is not None:
             error = value if isinstance(value, Reject) else HookError(_RETURNED.format(type(value).__name__))
         if error is not None:
-            self._verdicts.failed(bound, _meant(error), spent)
+            self._verdicts.failed(bound, meant(error), spent)
         elif view._changed:
             await self._judge(bound, spent, view, again=again)
         else:
@@ -163,19 +156,19 @@ class Chain:
 
     async def _around(self, bound: Bound, index: int, foreign: bool) -> None:
         """A generator: up to its ``yield`` before the rest of the chain, from there on after it."""
-        op = self._op
+        op, pieces = self._op, self._pieces
         view = Operation(op)
         generator = bound.function(view)
         value, error, spent = (
-            await self._piece(bound, view, next, generator) if bound.slow else self._now(view, next, generator)
+            await pieces.waited(bound, view, next, generator) if bound.slow else pieces.now(view, next, generator)
         )
         if value is not None and hasattr(value, "__await__"):
-            _, error, spent = await self._piece(bound, view, _given, value)
+            _, error, spent = await pieces.waited(bound, view, as_is, value)
         if error is None:
             if view._changed:
                 await self._judge(bound, spent, view)
         elif isinstance(error, StopIteration):
-            self._unyielded(bound, error.value, spent, "its `yield`")
+            self._verdicts.unyielded(bound, error.value, spent, "its `yield`")
         else:
             self._verdicts.failed(bound, error, spent)
         await self._go_on(index, foreign)
@@ -187,23 +180,23 @@ class Chain:
         if failure is None:
             resume, given = generator.send, view.result if bound.reads else None
         _, error, spent = (
-            await self._piece(bound, view, resume, given) if bound.slow else self._now(view, resume, given)
+            await pieces.waited(bound, view, resume, given) if bound.slow else pieces.now(view, resume, given)
         )
         if error is None:
             generator.close()
             self._verdicts.failed(bound, HookError("a generator hook must yield exactly once"), spent, keep=True)
         elif isinstance(error, StopIteration):
-            self._returned(bound, view, error.value, spent)
+            self._verdicts.returned(bound, view, error.value, spent)
         else:
-            self._left(bound, error, failure, spent)
+            self._verdicts.left(bound, error, failure, spent)
 
     async def _wrap(self, bound: Bound, index: int, foreign: bool) -> None:
         """An async hook that awaits ``call_next`` for the rest of the chain."""
         op = self._op
         inside, called, finished = 0, False, False
-        host, view = self._hosted(), Operation(op)
+        host, view = self._pieces.host(), Operation(op)
         held: Any = op
-        current.set(self._marker)
+        current.set(self._pieces.marker)
         started = clock.now()
 
         async def proceed(elsewhere: bool) -> None:
@@ -219,7 +212,7 @@ class Chain:
                 held = current.get()  # not always the operation: a stream may have ended after its last step
             view._reread()
             view._locked = ""
-            current.set(self._marker)
+            current.set(self._pieces.marker)
             inside, finished = clock.now() - entered, True
 
         value = error = None
@@ -233,7 +226,7 @@ class Chain:
         spent = clock.now() - started - inside
         failure = view.error if called else None
         if error is not None and not is_cancellation(failure):
-            error = _meant(error)
+            error = meant(error)
         left_alive = isinstance(op.error, asyncio.CancelledError) and not is_cancellation(error)
         if left_alive and not host.moves_async and host.cancelling() == cancelling:
             # The hook itself cancelled the call, as `asyncio.timeout` does, and has taken it back.
@@ -243,12 +236,12 @@ class Chain:
             if error is None and not finished:
                 error = HookError("it returned while call_next() was still running; await it")
             if error is None:
-                self._returned(bound, view, value, spent)
+                self._verdicts.returned(bound, view, value, spent)
             else:
-                self._left(bound, error, failure, spent)
+                self._verdicts.left(bound, error, failure, spent)
             return
         if error is None:
-            self._unyielded(bound, value, spent, "calling call_next()")
+            self._verdicts.unyielded(bound, value, spent, "calling call_next()")
         else:
             self._verdicts.failed(bound, error, spent)
         await self._go_on(index, foreign)
@@ -257,46 +250,6 @@ class Chain:
         if self._op.error is None:
             await self._enter(index, foreign=foreign)
         self._conclude(self._op)
-
-    def _unyielded(self, bound: Bound, value: Any, spent: int, before: str) -> None:
-        """An around hook ended before the call: its value answers instead."""
-        if value is None:
-            error = HookError(
-                f"it returned nothing before {before}; return a value there to answer instead of the call"
-            )
-            self._verdicts.failed(bound, error, spent)
-        else:
-            self._verdicts.answer(bound, value, spent)
-
-    def _returned(self, bound: Bound, view: Operation, value: Any, spent: int) -> None:
-        """A value returned after the call replaces its result, as does one given to ``respond``; nothing keeps it."""
-        if view._changed:
-            _, answered, answer = view._take()
-            if value is None and answered:
-                value = answer
-        if value is None or self._is_result(view, value):
-            self._verdicts.allow(bound, spent)
-        else:
-            self._verdicts.replace(bound, value, spent)
-
-    def _is_result(self, view: Operation, value: Any) -> bool:
-        """Whether a hook returned what the call had returned, and so keeps it."""
-        op = self._op
-        if op.error is not None:
-            return False
-        if value is op.result:
-            return True
-        return value is view.result and alike(value, op.result)
-
-    def _left(self, bound: Bound, error: BaseException, failure: BaseException | None, spent: int) -> None:
-        """An around hook was left by an exception after the call."""
-        if error is failure or (isinstance(error, RuntimeError) and failure is not None and error.__cause__ is failure):
-            self._verdicts.allow(bound, spent)  # PEP 479 wraps a StopIteration that passes through
-        elif failure is not None and not isinstance(failure, Exception):
-            said = f"raised {type(error).__name__} in place of {type(failure).__name__}, which stands"
-            self._verdicts.record(bound, "error", said, spent)
-        else:
-            self._verdicts.failed(bound, error, spent, keep=failure is not None)
 
     # ------------------------------------------------------------------------------------ after the call
 
@@ -317,11 +270,11 @@ class Chain:
             return
         view = Operation(self._op)
         if bound.slow:
-            _, error, spent = await self._piece(bound, view, bound.function, view)
+            _, error, spent = await self._pieces.waited(bound, view, bound.function, view)
         else:
-            value, error, spent = self._now(view, bound.function, view)
+            value, error, spent = self._pieces.now(view, bound.function, view)
             if value is not None and hasattr(value, "__await__"):
-                _, error, spent = await self._piece(bound, view, _given, value)
+                _, error, spent = await self._pieces.waited(bound, view, as_is, value)
         if error is not None:
             self._verdicts.failed(bound, error, spent)
         elif view._answered:
@@ -329,55 +282,10 @@ class Chain:
         else:
             self._verdicts.allow(bound, spent)
 
-    # ------------------------------------------------------------------------------------ one hook
-
-    def _now(self, view: Operation, function: Callable[..., Any], *args: Any) -> Outcome:
-        """Run one piece of hook code, marked as such, that says of itself that it need not be waited for."""
-        value = error = None
-        held = current.get()  # not always the operation, as in `_wrap`
-        current.set(self._marker)
-        view._locked = ""
-        started = clock.now()
-        try:
-            value = function(*args)
-        except BaseException as raised:
-            error = _meant(raised)
-        spent = clock.now() - started
-        view._locked = RETURNED
-        current.set(held)
-        return value, error, spent
-
-    async def _piece(self, bound: Bound, view: Operation, function: Callable[..., Any], *args: Any) -> Outcome:
-        """The same for code that may have to be waited for, as long as it may take.
-
-        Most hooks are plain functions, which need no coroutine made for each run of theirs.
-        """
-        value = error = None
-        held = current.get()  # not always the operation, as in `_wrap`
-        current.set(self._marker)
-        view._locked = ""
-        started = clock.now()
-        try:
-            if bound.blocking:
-                value, error = await self._hosted().blocking(view, bound.timeout_ns, function, args)
-            else:
-                value = function(*args)
-                if value is not None and hasattr(value, "__await__"):
-                    value = await self._hosted().settle(view, bound.timeout_ns, value)
-        except BaseException as raised:
-            value, error = None, raised
-        if error is not None:
-            error = _meant(error)
-        spent = clock.now() - started
-        if not view._locked:
-            view._locked = TIMED_OUT if isinstance(error, TimedOut) else RETURNED
-        current.set(held)
-        return value, error, spent
-
     def _wanted(self, bound: Bound) -> bool:
         """Whether the hook's filters let the operation through; ``when`` is the hook's own code."""
         held = current.get()
-        current.set(self._marker)
+        current.set(self._pieces.marker)
         try:
             return bound.matches(self._op)
         except Exception as error:
@@ -388,16 +296,3 @@ class Chain:
 
 
 _RETURNED = "it returned a {}, which says nothing; raise Reject(...) to refuse, op.respond(...) to answer"
-
-
-def _meant(error: BaseException) -> BaseException:
-    """What left a hook; a cancellation that nobody asked for is its failure, and not the end of the call."""
-    if isinstance(error, asyncio.CancelledError) and not is_being_cancelled():
-        failure = HookError("it was left by a CancelledError, although nobody cancelled the call")
-        failure.__cause__ = error
-        return failure
-    return error
-
-
-def _given(value: Any) -> Any:
-    return value

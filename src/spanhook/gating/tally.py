@@ -29,6 +29,8 @@ def count_decision(op: Record, bound: Bound, decision: Decision, spent_ns: int, 
         if bound.slow:
             instruments = telemetry.live()
             if instruments is not None:
-                instruments.hook.record(spent_ns / 1e9, {semconv.HOOK: bound.name, semconv.EVENT: f"{op.kind}.{phase}"})
+                instruments.histograms.hook.record(
+                    spent_ns / 1e9, {semconv.HOOK: bound.name, semconv.EVENT: f"{op.kind}.{phase}"}
+                )
     except Exception as error:
         internal.report("accounting", error, lost=1)

@@ -124,37 +124,22 @@ def _operation(point: Point) -> Make:
 
 def told(signal: Signal) -> Make:
     """The wrapper of a function that is no operation."""
-    return _before(load(signal.before)) if signal.before else _after(load(signal.after))
+    before = load(signal.before) if signal.before else None
+    after = load(signal.after) if signal.after else None
 
-
-def _before(before: Callable[..., Any]) -> Make:
     def make(binding: Binding) -> Callable[..., Any]:
         def wrapper(wrapped: Any, instance: Any, args: Any, kwargs: Any) -> Any:
-            if binding.on:
+            if before is not None and binding.on:
                 try:
                     args, kwargs = before(instance, args, kwargs)
                 except Exception as error:
                     internal.report("signal", error)
             try:
-                return wrapped(*args, **kwargs)
-            except BaseException as error:
-                shed(error)
-                raise
-
-        return wrapper
-
-    return make
-
-
-def _after(after: Callable[..., Any]) -> Make:
-    def make(binding: Binding) -> Callable[..., Any]:
-        def wrapper(wrapped: Any, instance: Any, args: Any, kwargs: Any) -> Any:
-            try:
                 result = wrapped(*args, **kwargs)
             except BaseException as error:
                 shed(error)
                 raise
-            if binding.on:
+            if after is not None and binding.on:
                 try:
                     after(instance, args, kwargs, result)
                 except UnboundError:

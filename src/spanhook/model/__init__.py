@@ -13,16 +13,14 @@ from spanhook.model.adapter import (
     Chunks,
     Following,
     Kwargs,
-    Outlet,
-    Point,
-    Signal,
     Withheld,
     first,
     with_first,
 )
-from spanhook.model.carried import Carried, carried_by, gated_by, note_gated, text_of
+from spanhook.model.carried import Carried, carried_by, gated_by, in_pieces, note_gated, text_of
 from spanhook.model.copying import alike, class_of, copied, copied_dataclass, copied_error, copied_model, copies
 from spanhook.model.decision import DecisionRecord
+from spanhook.model.definitions import tool_definitions
 from spanhook.model.encoding import encodable, make_encodable
 from spanhook.model.event import Event
 from spanhook.model.failures import (
@@ -37,7 +35,19 @@ from spanhook.model.failures import (
     words,
 )
 from spanhook.model.identity import NOBODY, Identity, ambient, context, from_baggage
+from spanhook.model.media import MEDIA, is_media, media_part
+from spanhook.model.media_forms import (
+    Form,
+    block_form,
+    chat_form,
+    item_form,
+    made_form,
+    media_wire,
+    source_form,
+    text_wire,
+)
 from spanhook.model.operation import CALLING, FILTERING, RETURNED, TIMED_OUT, Operation, view_of
+from spanhook.model.points import Outlet, Point, Signal
 from spanhook.model.record import Record
 from spanhook.model.request import Change, Message, Request, Response
 from spanhook.model.tracebacks import asheds, frames, shed, sheds
@@ -46,6 +56,7 @@ from spanhook.model.usage import MOST_TOKENS, NANO, Leaves, Usage
 __all__ = [
     "CALLING",
     "FILTERING",
+    "MEDIA",
     "MOST_TOKENS",
     "NANO",
     "NOBODY",
@@ -65,6 +76,7 @@ __all__ = [
     "DecisionRecord",
     "Event",
     "Following",
+    "Form",
     "Identity",
     "InHook",
     "Kwargs",
@@ -86,7 +98,9 @@ __all__ = [
     "alike",
     "ambient",
     "asheds",
+    "block_form",
     "carried_by",
+    "chat_form",
     "class_of",
     "clock",
     "context",
@@ -107,15 +121,24 @@ __all__ = [
     "frames",
     "from_baggage",
     "gated_by",
+    "in_pieces",
+    "is_media",
+    "item_form",
     "kinds",
     "made",
+    "made_form",
     "make_encodable",
+    "media_part",
+    "media_wire",
     "note_gated",
     "raised_in",
     "shed",
     "sheds",
+    "source_form",
     "stack",
     "text_of",
+    "text_wire",
+    "tool_definitions",
     "view_of",
     "with_first",
     "without_words",

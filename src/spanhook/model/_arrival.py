@@ -12,12 +12,15 @@ from spanhook.errors import HookError
 from spanhook.model.adapter import Adapter, Args, Kwargs
 from spanhook.model.copying import alike
 from spanhook.model.failures import Said
+from spanhook.model.media import MEDIA, is_media, media_part
 from spanhook.model.request import Change, Message, Request
 
 _INSTRUCTIONS = ("system", "developer")
 _ORDER = {"reasoning": 0, "refusal": 2, "tool_call": 3}
 _TEXTS = frozenset(("text", "reasoning", "refusal"))
-_KINDS = frozenset((*_TEXTS, "tool_call", "tool_call_response"))
+_KINDS = frozenset((*_TEXTS, *MEDIA, "tool_call", "tool_call_response"))
+_SAID_OF_MEDIA = frozenset(("type", "modality", "mime_type", "filename"))
+"""What a part says of its content that not every API can say, or that some need."""
 _MISSING = object()
 
 
@@ -169,7 +172,9 @@ def _entries(messages: Iterable[Any], adapter: Adapter, without: Sequence[str]) 
                 continue
             if last is not None:
                 yield last
-            last = Entry((index, at), {"role": message["role"], "message name": message.get("name") or None, **fields})
+            # What a tool has returned is that, whatever an API calls who says it.
+            role = "tool" if fields["type"] == "tool_call_response" else message["role"]
+            last = Entry((index, at), {"role": role, "message name": message.get("name") or None, **fields})
         if last is not None:
             yield last
         elif message.get("name"):
@@ -184,7 +189,7 @@ def _goes_on(before: dict[str, Any], fields: dict[str, Any]) -> bool:
 def _read(given: Any, adapter: Adapter) -> Message:
     """A message in role/parts form, in whichever form a hook gave it."""
     if isinstance(given, Mapping) and "parts" in given:
-        return {**given}
+        return _with_role(cast("Mapping[str, Any]", given))
     if adapter.message is not None:
         return adapter.message(given)
     if isinstance(given, str):
@@ -193,7 +198,17 @@ def _read(given: Any, adapter: Adapter) -> Message:
     return {"role": fields["role"], "parts": [{"type": "text", "content": fields["content"]}]}
 
 
+def _with_role(message: Mapping[str, Any]) -> Message:
+    """A message in role/parts form; one with tools' results has their role, whatever an API calls who says them."""
+    found = any(part.get("type") == "tool_call_response" for part in message["parts"])
+    return {**message, "role": "tool"} if found else {**message}
+
+
 def _fields(part: Mapping[str, Any]) -> dict[str, Any]:
+    part = media_part(part) or part
+    if is_media(part):
+        told = {name: _plain(one) for name, one in part.items() if name not in _SAID_OF_MEDIA and one is not None}
+        return {"type": part["type"], **told}
     kind = part.get("type")
     kind = kind if isinstance(kind, str) else ""
     known: dict[str, Any] = {"type": kind}

@@ -1,4 +1,4 @@
-"""What a library's call looks like: the pure functions an instrumentor supplies, and the points they stand at.
+"""What a library's call looks like: the pure functions an instrumentor supplies.
 
 Nothing here knows spans, hooks or metrics. Every function of an adapter takes ``(instance, args, kwargs)`` as the
 library's function got them, so that nothing is allocated for a call nobody looks at.
@@ -20,7 +20,7 @@ Args = tuple[Any, ...]
 Kwargs = Mapping[str, Any]
 Attributes = dict[str, Any]
 
-#: The value of ``gen_ai.operation.name`` by kind, where the adapter does not give another.
+#: What a span's name begins with, by kind, where the adapter does not give another ``gen_ai.operation.name``.
 OPERATION_NAMES: Mapping[Kind, str] = {
     "run": "invoke_workflow",
     "agent.invoke": "invoke_agent",
@@ -45,11 +45,14 @@ TARGET_KEYS: Mapping[Kind, str] = {
     "agent.delegate": semconv.GEN_AI_AGENT_NAME,
     "llm.call": semconv.GEN_AI_REQUEST_MODEL,
     "tool.execute": semconv.GEN_AI_TOOL_NAME,
-    "retrieval.query": semconv.GEN_AI_DATA_SOURCE_ID,
+    "retrieval.query": semconv.RETRIEVER_NAME,
     "embeddings.create": semconv.GEN_AI_REQUEST_MODEL,
     "workflow.step": semconv.STEP_NAME,
     "memory.store": semconv.MEMORY_NAMESPACE,
 }
+
+#: The start attribute that names the span where that is another: a namespace may hold the ids of users.
+NAMING_KEYS: Mapping[Kind, str] = {"retrieval.query": semconv.GEN_AI_DATA_SOURCE_ID, "memory.store": ""}
 
 
 class Chunks(Protocol):
@@ -177,6 +180,7 @@ class Adapter:
         defaults: What arguments are where the call leaves them out: the request has them all the same.
         block: It is a block of the application's code, which cannot be left out: where a hook has answered too, whoever
             drives it goes on with the chain once it is over.
+        system_in_messages: The request's ``system`` stands in its messages too.
         on_demand: An operation only where a hook is for its kind, or the settings ask for every step.
     """
 
@@ -213,11 +217,15 @@ class Adapter:
     opening_of: str = ""
     defaults: Callable[[Any], Mapping[str, Any]] | None = None
     block: bool = False
+    system_in_messages: bool = False
     on_demand: bool = False
     target_key: str = field(init=False)
+    naming_key: str = field(init=False)
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "target_key", TARGET_KEYS.get(self.kind, semconv.OPERATION_NAME))
+        target = TARGET_KEYS.get(self.kind, semconv.OPERATION_NAME)
+        object.__setattr__(self, "target_key", target)
+        object.__setattr__(self, "naming_key", NAMING_KEYS.get(self.kind, target))
 
 
 @dataclass(frozen=True, slots=True)
@@ -234,84 +242,3 @@ class Following:
 
     adapter: Adapter
     instance: Any
-
-
-@dataclass(frozen=True, kw_only=True)
-class Point:
-    """One function of a library that is wrapped.
-
-    Attributes:
-        module: Where it is defined.
-        name: ``Class.method`` or a function's name.
-        adapter: How its calls read, as ``module:NAME``; loaded once the library is, never before.
-        choose: Picks another adapter by the call, or ``None`` for calls that are no operation, as ``module:function``;
-            or ``Within`` for those that a framework makes on behalf of others.
-        mode: ``"sync"`` or ``"async"`` for functions; ``"stream"`` or ``"astream"`` for generator functions, whose
-            operation starts at the first step.
-        overrides: Also wrap the method in every subclass that has its own, present and future.
-        outside: With ``overrides``, wrap only methods from outside of this package: its own end in other points.
-        wanted: Called with the plans by kind; the point is wrapped only while it says so, as ``module:function``. It
-            must not import the library, which may be on its way in.
-        optional: Absent in some supported versions.
-    """
-
-    module: str
-    name: str
-    adapter: str
-    choose: str = ""
-    mode: str = "sync"
-    overrides: bool = False
-    outside: str = ""
-    wanted: str = ""
-    optional: bool = False
-
-    def __str__(self) -> str:
-        return f"{self.module}.{self.name}"
-
-
-@dataclass(frozen=True, kw_only=True)
-class Signal:
-    """A function that is only listened to, or given other arguments.
-
-    Attributes:
-        module, name: Which.
-        after: Called with ``(instance, args, kwargs, result)`` once it has returned, as ``module:function``.
-        before: Called with ``(instance, args, kwargs)``; returns the arguments that it is to be called with.
-    """
-
-    module: str
-    name: str
-    after: str = ""
-    before: str = ""
-    optional: bool = False
-
-    def __str__(self) -> str:
-        return f"{self.module}.{self.name}"
-
-
-@dataclass(frozen=True, kw_only=True)
-class Outlet:
-    """A function by which results, or parts of them, leave before their call returns, such as one that tells callbacks.
-
-    Attributes:
-        module, name: Which.
-        wanted: Called with the plans by kind; whether there are hooks that may decide about what leaves, as
-            ``module:function``; without them, and without ``around``, it is not wrapped. It must not import the
-            library, which may be on its way in.
-        hold: Called with ``(function, args, kwargs)``; true if it is not to be called now, as ``module:function``.
-        around: Called with ``(function, args, kwargs)`` in its place, as ``module:function``, whether or not it is
-            wanted; but not where its first argument, whom to tell, is empty.
-        is_async: It is a coroutine function.
-        optional: Absent in some supported versions.
-    """
-
-    module: str
-    name: str
-    wanted: str
-    hold: str
-    around: str = ""
-    is_async: bool = False
-    optional: bool = False
-
-    def __str__(self) -> str:
-        return f"{self.module}.{self.name}"

@@ -1,7 +1,8 @@
 """What a request carries, by which a call is known again: the last text of each prompt."""
 
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Iterable, Sequence
+from itertools import accumulate
+from typing import Any, Self
 
 from spanhook.diagnostics import internal
 from spanhook.model.adapter import Adapter, Args, Kwargs
@@ -9,6 +10,37 @@ from spanhook.model.record import Record
 
 Carried = list[str | None]
 """What a request carries: the last text of each prompt, or ``None`` where there is none, as of an image alone."""
+
+
+class Pieces(str):
+    """The text of a message in pieces. It is like that of all of them, and of any of the last.
+
+    Frameworks write several messages as one: what a user says after a tool's result, or after something else.
+    """
+
+    __slots__ = ("ends",)
+    ends: frozenset[str]
+
+    def __new__(cls, pieces: Iterable[str]) -> Self:
+        said = list(pieces)
+        made = super().__new__(cls, "".join(said))
+        made.ends = frozenset(accumulate(reversed(said), lambda end, piece: piece + end))
+        return made
+
+    def __eq__(self, other: object) -> bool:
+        if isinstance(other, Pieces):
+            return str.__str__(self) in other.ends or str.__str__(other) in self.ends
+        return (other is None or isinstance(other, str)) and (other or "") in self.ends
+
+    def __ne__(self, other: object) -> bool:
+        return not self == other
+
+    __hash__ = str.__hash__
+
+
+def in_pieces(pieces: Sequence[str]) -> str | None:
+    """The text of a message in pieces; ``None`` where there is none."""
+    return Pieces(pieces) if len(pieces) > 1 else (pieces[0] or None) if pieces else None
 
 
 def carried_by(adapter: Adapter, instance: Any, args: Args, kwargs: Kwargs) -> Carried:
@@ -50,6 +82,11 @@ def text_of(content: Any) -> str | None:
         text = fields = part
         if isinstance(part, dict):
             text = fields.get("text")
+            source = told = fields.get("source")
+            if text is None and isinstance(source, dict) and told.get("type") == "text":  # a document of text
+                text = told.get("data")
+            elif text is None and fields.get("type") == "tool_result":
+                text = text_of(fields.get("content"))
         if isinstance(text, str):
             texts.append(text)
     return "".join(texts) or None

@@ -14,6 +14,8 @@ from opentelemetry import baggage as otel_baggage
 from opentelemetry import context as otel_context
 
 from spanhook import semconv
+from spanhook.model._clock import clock
+from spanhook.model.encoding import encodable
 
 _NOTHING: Mapping[str, str | bool | int | float] = MappingProxyType({})
 _BAGGAGE_KEYS = {"tenant_id": semconv.TENANT_ID, "user_id": semconv.USER_ID, "session_id": semconv.SESSION_ID}
@@ -42,6 +44,27 @@ class Identity(NamedTuple):
 NOBODY = Identity()
 ambient: ContextVar[Identity] = ContextVar("spanhook.identity", default=NOBODY)
 """The identity that ``context`` has set here."""
+
+
+def identity_of(ambient: Identity, given: Mapping[str, str], around: Identity, agent: str) -> Identity:
+    """Whose an operation is.
+
+    Args:
+        ambient: What ``context`` has set where it began, which comes first.
+        given: Ids that the library knows.
+        around: Whose the operation around it is; ``NOBODY`` for an outermost one.
+        agent: The nearest agent.
+    """
+    if around is NOBODY and ambient is NOBODY and not given:
+        return Identity(run_id=clock.run_id(), agent_id=agent)
+    return Identity(
+        ambient.tenant_id or around.tenant_id or given.get("tenant_id", ""),
+        ambient.user_id or given.get("user_id", "") or around.user_id,
+        ambient.session_id or given.get("session_id", "") or around.session_id,
+        around.run_id or encodable(given.get("run_id", "")) or clock.run_id(),
+        agent,
+        ambient.attributes or around.attributes,
+    )
 
 
 _MISTAKEN = {"tenant": "tenant_id", "user": "user_id", "session": "session_id", "thread_id": "session_id"}

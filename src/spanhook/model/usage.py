@@ -35,6 +35,9 @@ class Usage:
         tools: How often each tool was called, by name.
         estimated: Whether any count is a guess, because a stream reported none.
         uncounted: What was reported in values that are no counts, such as ``("input_tokens",)``; it is in no sum.
+        cache_hour_tokens: Of those written to a cache, those that are kept there for an hour, which costs more.
+        apart: What models other than the one that answered used for the same call, by name; it is in the counts, and
+            has prices of its own.
         by_model: The same per model; empty on a call that used none.
     """
 
@@ -46,6 +49,8 @@ class Usage:
     tool_calls: int = 0
     estimated: bool = False
     uncounted: tuple[str, ...] = ()
+    cache_hour_tokens: int = 0
+    apart: "tuple[tuple[str, Usage], ...]" = ()
     by_model: "Mapping[str, Usage]" = MappingProxyType({})
     tools: Mapping[str, int] = MappingProxyType({})
 
@@ -124,6 +129,8 @@ class Usage:
         self.cache_read_tokens += other.cache_read_tokens
         self.cache_write_tokens += other.cache_write_tokens
         self.reasoning_tokens += other.reasoning_tokens
+        if other.cache_hour_tokens:
+            self.cache_hour_tokens += other.cache_hour_tokens
         self.unpriced_tokens += other.unpriced_tokens
         self.estimated = self.estimated or other.estimated
         for name in other.uncounted:
@@ -131,6 +138,15 @@ class Usage:
         if other.cost_nano is not None:
             self.cost_nano = (self.cost_nano or 0) + other.cost_nano
             self.cost_source = self.cost_source or other.cost_source
+
+    def subtract(self, part: "Usage") -> None:
+        """Take the tokens of ``part``, which are in it, out of this one."""
+        self.input_tokens -= part.input_tokens
+        self.output_tokens -= part.output_tokens
+        self.cache_read_tokens -= part.cache_read_tokens
+        self.cache_write_tokens -= part.cache_write_tokens
+        self.reasoning_tokens -= part.reasoning_tokens
+        self.cache_hour_tokens -= part.cache_hour_tokens
 
     def add_call(self, model: str, other: "Usage") -> None:
         """Add a call answered by ``model``, in sum and in ``by_model``."""

@@ -1,5 +1,6 @@
 """Spans, metrics, events and cost of one ended operation. It knows no hooks."""
 
+from spanhook.telemetry._guardrail import Guardrail, guardrail
 from spanhook.telemetry._report import mark, report
 from spanhook.telemetry.accounting import account
 from spanhook.telemetry.counters import Key, Vector
@@ -14,6 +15,7 @@ __all__ = [
     "COST",
     "SCOPE",
     "UNPRICED",
+    "Guardrail",
     "Key",
     "Label",
     "Snapshot",
@@ -22,6 +24,7 @@ __all__ = [
     "context_with",
     "counts",
     "get_context",
+    "guardrail",
     "mark",
     "prices",
     "quiet",

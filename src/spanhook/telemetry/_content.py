@@ -8,7 +8,7 @@ from typing import Any
 
 from spanhook import semconv
 from spanhook.diagnostics import internal
-from spanhook.model import Record, Response, encodable
+from spanhook.model import Record, Response, encodable, tool_definitions
 
 
 def captured(op: Record) -> dict[str, Any]:
@@ -24,10 +24,12 @@ def captured(op: Record) -> dict[str, Any]:
         elif op.kind == "retrieval.query":
             found[semconv.GEN_AI_RETRIEVAL_QUERY_TEXT] = str(request.inputs)
         else:
-            if request.system:
+            if request.system and not op.adapter.system_in_messages:
                 found[semconv.GEN_AI_SYSTEM_INSTRUCTIONS] = [{"type": "text", "content": request.system}]
             if request.messages:
                 found[semconv.GEN_AI_INPUT_MESSAGES] = request.messages
+            if op.kind == "llm.call" and (tools := tool_definitions(request.tool_definitions)):
+                found[semconv.GEN_AI_TOOL_DEFINITIONS] = tools
             if op.error is None and (messages := _response(op).messages):
                 found[semconv.GEN_AI_OUTPUT_MESSAGES] = list(messages)
     except Exception as error:
@@ -47,6 +49,29 @@ def as_text(found: dict[str, Any]) -> dict[str, Any]:
     }
 
 
-def as_body(found: dict[str, Any]) -> dict[str, Any]:
-    """The same with nothing but what a log record can hold."""
+def structured(found: dict[str, Any]) -> dict[str, Any]:
+    """The same as attributes of a log event, with nothing but what one can hold."""
     return json.loads(encodable(json.dumps(found, default=str, ensure_ascii=False)))
+
+
+def as_values(op: Record, found: dict[str, Any]) -> dict[str, Any]:
+    """What an agent or tool was given and came to, under the names of readers that show nothing else.
+
+    Of an agent these are its last input and output messages, as text where they have any.
+    """
+    values: dict[str, Any] = {}
+    if op.kind == "tool.execute":
+        values = {
+            semconv.INPUT_VALUE: found.get(semconv.GEN_AI_TOOL_CALL_ARGUMENTS),
+            semconv.OUTPUT_VALUE: found.get(semconv.GEN_AI_TOOL_CALL_RESULT),
+        }
+    elif op.kind == "agent.invoke":
+        values = {
+            semconv.INPUT_VALUE: _last(found.get(semconv.GEN_AI_INPUT_MESSAGES)) or op.request().inputs,
+            semconv.OUTPUT_VALUE: _last(found.get(semconv.GEN_AI_OUTPUT_MESSAGES)),
+        }
+    return as_text({name: value for name, value in values.items() if value})
+
+
+def _last(messages: Any) -> Any:
+    return (Response(messages[-1:]).text or messages[-1]) if messages else None

@@ -7,6 +7,7 @@ from typing import Any
 
 from spanhook import semconv
 from spanhook.model import DecisionRecord, Identity, Usage, disclosed
+from spanhook.telemetry.naming import Naming
 
 
 def whose(attributes: dict[str, Any], identity: Identity) -> None:
@@ -19,7 +20,7 @@ def whose(attributes: dict[str, Any], identity: Identity) -> None:
         attributes[semconv.TENANT_ID] = identity.tenant_id
 
 
-def used_itself(attributes: dict[str, Any], used: Usage, *, generates: bool) -> None:
+def used_itself(attributes: dict[str, Any], used: Usage, naming: Naming, *, generates: bool) -> None:
     """A model call's own usage, under the conventions' names.
 
     Args:
@@ -31,7 +32,8 @@ def used_itself(attributes: dict[str, Any], used: Usage, *, generates: bool) -> 
     if used.cache_read_tokens:
         attributes[semconv.GEN_AI_USAGE_CACHE_READ_INPUT_TOKENS] = used.cache_read_tokens
     if used.cache_write_tokens:
-        attributes[semconv.GEN_AI_USAGE_CACHE_WRITE_INPUT_TOKENS] = used.cache_write_tokens
+        for name in naming.cache_write:
+            attributes[name] = used.cache_write_tokens
     if used.reasoning_tokens:
         attributes[semconv.GEN_AI_USAGE_REASONING_OUTPUT_TOKENS] = used.reasoning_tokens
     _exact(attributes, used)

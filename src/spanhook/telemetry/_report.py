@@ -2,7 +2,6 @@
 
 from typing import Any
 
-from opentelemetry.context import Context
 from opentelemetry.trace import Status, StatusCode, set_span_in_context
 
 from spanhook import semconv
@@ -22,17 +21,8 @@ from spanhook.model import (
 )
 from spanhook.telemetry import _content, _events, _fields
 from spanhook.telemetry._lean_span import fill
-from spanhook.telemetry.metrics import Instruments
+from spanhook.telemetry._measure import measure
 from spanhook.telemetry.pipeline import Telemetry
-
-#: What identifies a model call on metrics, beside its error.
-_CLIENT_ATTRIBUTES = (
-    semconv.GEN_AI_OPERATION_NAME,
-    semconv.GEN_AI_PROVIDER_NAME,
-    semconv.GEN_AI_REQUEST_MODEL,
-    semconv.SERVER_ADDRESS,
-    semconv.SERVER_PORT,
-)
 
 
 def report(op: Record, telemetry: Telemetry) -> None:
@@ -54,11 +44,11 @@ def report(op: Record, telemetry: Telemetry) -> None:
 def _report(op: Record, telemetry: Telemetry) -> None:
     span, logger, instruments = op.span, telemetry.logger, telemetry.live()
     kept = None
-    if telemetry.span_content or (telemetry.event_content and logger is not None):
+    if telemetry.span_content or telemetry.values or (telemetry.event_content and logger is not None):
         kept = _content.captured(op)
     try:
         if not op.described and span.is_recording():
-            _describe(op, kept if telemetry.span_content else None, telemetry.error_messages)
+            _describe(op, kept, telemetry)
     except Exception as error:
         internal.report("report.span", error, lost=1)
     op.described = True
@@ -68,33 +58,48 @@ def _report(op: Record, telemetry: Telemetry) -> None:
     if instruments is not None and not op.foreign and not op.measured:
         try:
             op.measured = True
-            _measure(op, instruments, context, error_type)
+            measure(op, instruments.histograms, telemetry.naming, context, error_type)
         except Exception as error:
             internal.report("report.metrics", error, lost=1)
     if logger is not None:
         _events.tell(op, logger, context, telemetry.settings.mode, error_type, telemetry.error_messages)
-        if kept and telemetry.event_content:
-            details = _client(op, None), _content.as_body(kept)
-            _events.emit(op, len(op.decisions) + 1, logger, context, semconv.EVENT_INFERENCE_DETAILS, *details)
+        number = len(op.decisions) + 1
+        if kept and telemetry.event_content and op.kind == "llm.call":
+            details = {**op.attributes, **_end_attributes(op, telemetry), **_content.structured(kept)}
+            if error_type:
+                details[semconv.ERROR_TYPE] = error_type
+            _events.emit(op, number, logger, context, semconv.EVENT_INFERENCE_DETAILS, details)
+        if telemetry.naming.newest and _has_failed(op) and not isinstance(op.error, Reject):
+            failure = _exception(op, telemetry.error_messages)
+            _events.emit(op, number + 1, logger, context, semconv.EVENT_CLIENT_EXCEPTION, failure)
 
 
-def _describe(op: Record, kept: dict[str, Any] | None, in_full: bool) -> None:
-    """What the span is to say of an operation that has ended; of exceptions only ``in_full`` what they say."""
+def _describe(op: Record, kept: dict[str, Any] | None, telemetry: Telemetry) -> None:
+    """What the span is to say of an operation that has ended."""
     span = op.span
-    attributes = _end_attributes(op, in_full)
-    if kept:
+    attributes = _end_attributes(op, telemetry)
+    if kept and telemetry.span_content:
         attributes.update(_content.as_text(kept))
+    if kept is not None and telemetry.values:
+        attributes.update(_content.as_values(op, kept))
     fill(span, attributes, plain=not op.odd)
     if op.decisions:
-        _tell_decisions(op, in_full)
-    if op.phase == "error" and op.status != "cancelled":
-        _fail(op, in_full)
+        _tell_decisions(op, telemetry.error_messages)
+    if _has_failed(op):
+        _fail(op, telemetry)
 
 
-def _end_attributes(op: Record, in_full: bool) -> dict[str, Any]:
+def _has_failed(op: Record) -> bool:
+    return op.phase == "error" and op.status != "cancelled"
+
+
+def _end_attributes(op: Record, telemetry: Telemetry) -> dict[str, Any]:
     """The one dict of attributes known at the end."""
     identity = op.identity
     attributes: dict[str, Any] = {semconv.KIND: op.kind, semconv.STATUS: op.status, semconv.RUN_ID: identity.run_id}
+    if op.below is not None:
+        told = op.attributes
+        attributes.update((name, value) for name, value in op.below.items() if name not in told)
     if op.end_attributes:
         attributes.update(op.end_attributes)
     if identity.tenant_id or identity.user_id or identity.session_id or identity.attributes:
@@ -105,7 +110,7 @@ def _end_attributes(op: Record, in_full: bool) -> dict[str, Any]:
         attributes[semconv.GEN_AI_RESPONSE_TIME_TO_FIRST_CHUNK] = (op.first_chunk_ns - op.start_ns) / 1e9
     used = op.own_usage
     if used is not None:
-        _fields.used_itself(attributes, used, generates=op.kind == "llm.call")
+        _fields.used_itself(attributes, used, telemetry.naming, generates=op.kind == "llm.call")
     elif op.leaves is not None:
         _fields.used_inside(attributes, op.usage, zeros=False)
     if op.in_hook:
@@ -113,7 +118,9 @@ def _end_attributes(op: Record, in_full: bool) -> dict[str, Any]:
     if op.modified:
         attributes[semconv.MODIFIED] = op.modified
     if op.decisions:
-        attributes.update(_decided(op, in_full))
+        attributes.update(_decided(op, telemetry.error_messages))
+    if op.agent and op.kind == "tool.execute":
+        attributes[semconv.GEN_AI_AGENT_NAME] = op.agent
     return attributes
 
 
@@ -158,19 +165,27 @@ def _decisive(op: Record) -> DecisionRecord:
     return op.decisions[-1]
 
 
-def _fail(op: Record, in_full: bool) -> None:
-    error, span = op.error, op.span
+def _fail(op: Record, telemetry: Telemetry) -> None:
+    error, span, in_full = op.error, op.span, telemetry.error_messages
     assert error is not None
     span.set_attribute(semconv.ERROR_TYPE, _error_type(op))
     if isinstance(error, Reject):
         span.set_status(Status(StatusCode.ERROR, encodable(error.reason)))
         return
+    span.set_status(Status(StatusCode.ERROR, encodable(described(error, in_full=in_full))))
+    if telemetry.naming.older:
+        span.add_event(semconv.EVENT_EXCEPTION, _exception(op, in_full))
+
+
+def _exception(op: Record, in_full: bool) -> dict[str, Any]:
+    """What an exception event tells; only ``in_full`` what the exception says."""
+    error = op.error
+    assert error is not None
     attributes = {semconv.EXCEPTION_TYPE: exception_name(error)}
     if in_full:
         attributes[semconv.EXCEPTION_MESSAGE] = encodable(words(error))
     attributes[semconv.EXCEPTION_STACKTRACE] = encodable(stack(error, in_full=in_full))
-    span.set_status(Status(StatusCode.ERROR, encodable(described(error, in_full=in_full))))
-    span.add_event(semconv.EVENT_EXCEPTION, attributes)
+    return attributes
 
 
 def _error_type(op: Record) -> str:
@@ -182,47 +197,3 @@ def _error_type(op: Record) -> str:
     except Exception as failure:
         internal.report("extract.error_type", failure)
         return type(op.error).__name__
-
-
-def _client(op: Record, error_type: str | None) -> dict[str, Any]:
-    found = {key: op.attributes[key] for key in _CLIENT_ATTRIBUTES if key in op.attributes}
-    answered = (op.end_attributes or {}).get(semconv.GEN_AI_RESPONSE_MODEL)
-    if answered:
-        found[semconv.GEN_AI_RESPONSE_MODEL] = answered
-    if error_type:
-        found[semconv.ERROR_TYPE] = error_type
-    return found
-
-
-def _measure(op: Record, instruments: Instruments, context: Context, error_type: str | None) -> None:
-    """Record the histograms; ``context`` links exemplars to the trace."""
-    seconds = (op.end_ns - op.start_ns) / 1e9
-    if op.kind in ("llm.call", "embeddings.create"):
-        attributes = _client(op, error_type)
-        instruments.duration.record(seconds, attributes, context)
-        if op.first_chunk_ns:
-            instruments.first_chunk.record((op.first_chunk_ns - op.start_ns) / 1e9, attributes, context)
-        used = op.own_usage
-        if used is not None and not used.incomplete:
-            # not popped: the SDK may keep the dict it was given
-            attributes = {key: value for key, value in attributes.items() if key != semconv.ERROR_TYPE}
-            instruments.tokens.record(used.input_tokens, {**attributes, semconv.GEN_AI_TOKEN_TYPE: "input"}, context)
-            if op.kind == "llm.call":
-                output = {**attributes, semconv.GEN_AI_TOKEN_TYPE: "output"}
-                instruments.tokens.record(used.output_tokens, output, context)
-    elif op.kind in ("agent.invoke", "tool.execute"):
-        is_tool = op.kind == "tool.execute"
-        attributes = {
-            semconv.GEN_AI_TOOL_NAME if is_tool else semconv.GEN_AI_AGENT_NAME: op.name or semconv.OTHER,
-            semconv.STATUS: op.status,
-        }
-        if error_type:
-            attributes[semconv.ERROR_TYPE] = error_type
-        (instruments.tool if is_tool else instruments.agent).record(seconds, attributes, context)
-    if op.parent is None:
-        used = op.usage
-        attributes = {semconv.GEN_AI_AGENT_NAME: op.agent, semconv.STATUS: op.status}
-        if not op.agent:
-            del attributes[semconv.GEN_AI_AGENT_NAME]
-        instruments.llm_calls.record(used.llm_calls, attributes, context)
-        instruments.tool_calls.record(used.tool_calls, attributes, context)

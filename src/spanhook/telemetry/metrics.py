@@ -14,6 +14,7 @@ from opentelemetry.metrics import CallbackOptions, MeterProvider, Observation
 from spanhook import semconv
 from spanhook.diagnostics import internal
 from spanhook.model import NANO
+from spanhook.telemetry._histograms import Histograms
 from spanhook.telemetry.counters import OVERFLOW, Counters, Key, Vector
 from spanhook.version import __version__
 
@@ -88,6 +89,7 @@ class Instruments:
         provider: A real provider, not the API's proxy.
         since: Sums to subtract, as ``snapshot`` gives them.
         gauges: Attribute sets of ``spanhook.info`` and ``spanhook.points``, asked for at each collection.
+        schema_url: The schema of the names, if there is one.
         forked: Set in a forked child, whose instruments must not continue the parent's series in the SDK's memory.
     """
 
@@ -96,6 +98,7 @@ class Instruments:
         provider: MeterProvider,
         since: "Snapshot",
         gauges: Mapping[str, Gauge],
+        schema_url: str | None,
         *,
         forked: bool = False,
     ) -> None:
@@ -103,23 +106,9 @@ class Instruments:
         self.stale = False
         self._until: Snapshot | None = None
         scope = {semconv.FORKED_PID: os.getpid()} if forked else None
-        meter = provider.get_meter(SCOPE, __version__, attributes=scope)
+        meter = provider.get_meter(SCOPE, __version__, schema_url, scope)
 
-        def histogram(name: str, unit: str, about: str, buckets: tuple[float, ...]) -> Any:
-            return meter.create_histogram(name, unit, about, explicit_bucket_boundaries_advisory=list(buckets))
-
-        seconds, agent = semconv.DURATION_BUCKETS, semconv.AGENT_DURATION_BUCKETS
-        self.duration = histogram(semconv.METRIC_CLIENT_DURATION, "s", "Duration of a model call", seconds)
-        self.first_chunk = histogram(semconv.METRIC_TIME_TO_FIRST_CHUNK, "s", "Time to a stream's first chunk", seconds)
-        self.tokens = histogram(
-            semconv.METRIC_CLIENT_TOKENS, "{token}", "Tokens of a model call", semconv.TOKEN_BUCKETS
-        )
-        self.agent = histogram(semconv.METRIC_AGENT_DURATION, "s", "Duration of an agent's run", agent)
-        self.tool = histogram(semconv.METRIC_TOOL_DURATION, "s", "Duration of a tool's execution", seconds)
-        self.hook = histogram(semconv.METRIC_HOOK_DURATION, "s", "Duration of async and blocking hooks", seconds)
-        calls = semconv.CALL_BUCKETS
-        self.llm_calls = histogram(semconv.METRIC_RUN_LLM_CALLS, "{call}", "Model calls per run", calls)
-        self.tool_calls = histogram(semconv.METRIC_RUN_TOOL_CALLS, "{call}", "Tool calls per run", calls)
+        self.histograms = Histograms(meter)
 
         def counter(name: str, unit: str, about: str, read: Callable[[], Iterator[Observation]]) -> None:
             meter.create_observable_counter(name, [self._callback(read)], unit, about)

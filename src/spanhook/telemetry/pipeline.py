@@ -15,6 +15,7 @@ from opentelemetry.trace import TracerProvider
 from spanhook.fork import after_fork
 from spanhook.settings import Settings
 from spanhook.telemetry.metrics import SCOPE, Gauge, Instruments, Snapshot, counts
+from spanhook.telemetry.naming import V1_41, chosen
 from spanhook.telemetry.spans import Opener
 from spanhook.version import __version__
 
@@ -27,8 +28,10 @@ class Telemetry:
         self.span_content = False
         self.event_content = False
         self.error_messages = False
+        self.values = False
         self.gauges: Mapping[str, Gauge] = {}
-        self.opener = Opener(trace.get_tracer(SCOPE, __version__))
+        self.naming = V1_41
+        self.opener = self._opener(None)
         self._tracer_provider: TracerProvider | None = None
         self.instruments: Instruments | None = None
         self.logger: Logger | None = None
@@ -51,7 +54,9 @@ class Telemetry:
         self.settings, self.gauges = settings, gauges
         self.span_content = captured in ("SPAN_ONLY", "SPAN_AND_EVENT")
         self.event_content = captured in ("EVENT_ONLY", "SPAN_AND_EVENT")
+        self.values = settings.input_output_values
         self.error_messages = settings.error_messages or captured != "NO_CONTENT"
+        self.naming = chosen()
         self._tracer_provider = tracer_provider
         self._meter_provider, self._logger_provider = meter_provider, logger_provider
         self._since = Snapshot(taken=True)
@@ -59,7 +64,7 @@ class Telemetry:
 
     def refresh(self) -> None:
         """Look again which providers there are; called whenever a global one is set."""
-        self.opener = Opener(trace.get_tracer(SCOPE, __version__, self._tracer_provider))
+        self.opener = self._opener(self._tracer_provider)
         meters = self._meter_provider or metrics.get_meter_provider()
         if not _is_real(meters):
             self._retire()
@@ -70,21 +75,25 @@ class Telemetry:
             self._retire()
             self.instruments = self._known.get(meters)
             if self.instruments is None:
-                self.instruments = Instruments(meters, since, self.gauges, forked=self._forked)
+                self.instruments = Instruments(meters, since, self.gauges, self.naming.schema_url, forked=self._forked)
                 self._known[meters] = self.instruments
             else:
                 self.instruments.resume(self.gauges)
         loggers = self._logger_provider or _logs.get_logger_provider()
-        self.logger = loggers.get_logger(SCOPE, __version__) if _is_real(loggers) else None
+        self.logger = loggers.get_logger(SCOPE, __version__, self.naming.schema_url) if _is_real(loggers) else None
+
+    def _opener(self, provider: TracerProvider | None) -> Opener:
+        return Opener(trace.get_tracer(SCOPE, __version__, provider, self.naming.schema_url))
 
     def stop(self) -> None:
         """Report nothing any more, and forget how to."""
         self._retire()
         self.logger = None
         self.settings = Settings()
-        self.span_content = self.event_content = self.error_messages = False
+        self.span_content = self.event_content = self.error_messages = self.values = False
         self._tracer_provider = self._meter_provider = self._logger_provider = None
-        self.opener = Opener(trace.get_tracer(SCOPE, __version__))
+        self.naming = V1_41
+        self.opener = self._opener(None)
 
     def renew(self) -> None:
         """In a forked child, count from zero on instruments of its own, made when first needed.

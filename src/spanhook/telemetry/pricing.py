@@ -5,6 +5,7 @@ the prompt: some models cost more per token beyond a threshold, and some cost le
 """
 
 import time
+from contextlib import suppress
 from decimal import ROUND_HALF_UP, Decimal
 from typing import Any
 
@@ -62,12 +63,28 @@ class Prices:
         """Fill in cost, source and unpriced tokens of ``used``; a cost the provider reported is kept."""
         if used.cost_nano is not None:
             return
+        if used.apart:
+            self._price_apart(used, provider, model)
+            return
         known = model and not (used.uncounted and used.incomplete) and self.load()
         cost = self._cost(used, provider, model) if known else None
         if cost is None:
             used.unpriced_tokens = used.total_tokens
         else:
             used.cost_nano, used.cost_source = cost, "price list"
+
+    def _price_apart(self, used: Usage, provider: str, model: str) -> None:
+        """The same for a call in which other models had a part."""
+        own, parts = used.copied(), used.apart
+        own.apart = ()
+        for _, part in parts:
+            own.subtract(part)
+        for name, part in ((model, own), *parts):
+            self.price(part, provider, name)
+            if part.cost_nano is None:
+                used.unpriced_tokens += part.unpriced_tokens
+            else:
+                used.cost_nano, used.cost_source = (used.cost_nano or 0) + part.cost_nano, part.cost_source
 
     def _cost(self, used: Usage, provider: str, model: str) -> int | None:
         now = time.monotonic()
@@ -82,7 +99,7 @@ class Prices:
         rates = kept[1]
         if rates is None:
             return None
-        if rates == LOOK_UP:
+        if rates == LOOK_UP or used.cache_hour_tokens:
             return self._look_up(used, provider, model)
         pico = (
             (used.input_tokens - used.cache_read_tokens - used.cache_write_tokens) * rates[0]
@@ -119,12 +136,16 @@ class Prices:
 
     def _calculate(self, used: Usage, provider: str, model: str) -> Decimal | None:
         library = self._library
-        counted = library.Usage(
-            input_tokens=used.input_tokens,
-            output_tokens=used.output_tokens,
-            cache_read_tokens=used.cache_read_tokens,
-            cache_write_tokens=used.cache_write_tokens,
-        )
+        counts = {
+            "input_tokens": used.input_tokens,
+            "output_tokens": used.output_tokens,
+            "cache_read_tokens": used.cache_read_tokens,
+            "cache_write_tokens": used.cache_write_tokens,
+        }
+        counted = library.Usage(**counts)
+        if used.cache_hour_tokens:
+            with suppress(TypeError, ValueError):  # older price lists know of no such tokens
+                counted = library.Usage(**counts, cache_write_1h_tokens=used.cache_hour_tokens)
         known = _PROVIDER_IDS.get(provider, provider)
         for provider_id in dict.fromkeys((known or None, None)):
             try:

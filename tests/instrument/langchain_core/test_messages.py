@@ -79,7 +79,10 @@ def test_messages_may_be_added_and_dropped() -> None:
 
 def test_multimodal_content_survives() -> None:
     message = HumanMessage(content=[{"type": "text", "text": "what is this?"}, IMAGE])
-    assert to_message(message)["parts"] == [{"type": "text", "content": "what is this?"}, IMAGE]
+    assert to_message(message)["parts"] == [
+        {"type": "text", "content": "what is this?"},
+        {"type": "uri", "modality": "image", "uri": "https://example.com/a.png"},
+    ]
     changed = to_message(message)
     changed["parts"][0]["content"] = "redacted"
     assert rewrite([message], [changed])[0].content == [{"type": "text", "text": "redacted"}, IMAGE]

@@ -2,6 +2,7 @@
 
 import asyncio
 import copy
+import json
 import pickle
 from collections.abc import AsyncIterator, Iterator
 from typing import Annotated, Any
@@ -11,10 +12,11 @@ from inline_snapshot import snapshot
 from langchain_core.documents import Document
 from langchain_core.embeddings import Embeddings
 from langchain_core.messages import AIMessage, AIMessageChunk, HumanMessage, SystemMessage, ToolMessage
-from langchain_core.tools import InjectedToolArg, InjectedToolCallId, Tool, tool
+from langchain_core.outputs import ChatGeneration, ChatResult
+from langchain_core.tools import InjectedToolArg, InjectedToolCallId, Tool, create_retriever_tool, tool
 
 import spanhook
-from spanhook import Hooks, Operation, Reject, Settings
+from spanhook import HookError, Hooks, Operation, Reject, Settings
 from spanhook.cli.conformance.langchain_core import ScriptedChat, ScriptedRetriever, ScriptedText
 from spanhook.cli.conformance.subject import Body
 from spanhook.instrument.langchain_core.results import usage_of
@@ -138,6 +140,93 @@ def test_a_rejected_tool_span() -> None:
     )
 
 
+class Base(ScriptedRetriever):
+    """A retriever that searches what its provider has an id for."""
+
+    knowledge_base_id: str = "KB1"
+
+
+def test_a_retriever_is_known_by_its_name_and_its_source_by_an_id_of_its_own() -> None:
+    heard: list[str] = []
+    hooks = Hooks()
+    hooks.before("retrieval.query", names={"Base", "Plain"})(lambda op: heard.append(op.name))
+    with recorder(hooks) as seen:
+        Base(body=Body()).invoke("hi")
+        ScriptedRetriever(body=Body(), name="Plain").invoke("hi")
+        ScriptedRetriever(body=Body()).invoke("hi")
+    assert heard == ["Base", "Plain"]
+    assert [span.name for span in seen.spans] == ["retrieval KB1", "retrieval", "retrieval"]
+    names = ("spanhook.retriever.name", "gen_ai.data_source.id")
+    told = [tuple((span.attributes or {}).get(name) for name in names) for span in seen.spans]
+    assert told == [("Base", "KB1"), ("Plain", None), ("ScriptedRetriever", None)]
+
+
+def test_a_tool_that_retrieves_says_so() -> None:
+    made = create_retriever_tool(ScriptedRetriever(body=Body()), "policies", "Finds policies.")
+    with recorder() as seen:
+        made.invoke({"query": "x"})
+        refund.invoke({"amount": 1})
+    types = {span.name: (span.attributes or {}).get("gen_ai.tool.type") for span in seen.spans}
+    assert types == {"retrieval": None, "execute_tool policies": "datastore", "execute_tool refund": "function"}
+
+
+@pytest.mark.parametrize(
+    ("told", "reason"),
+    [
+        ({"finish_reason": "stop"}, "stop"),
+        ({"stop_reason": "end_turn"}, "end_turn"),
+        ({"done_reason": "length"}, "length"),
+        ({"stopReason": "tool_use"}, "tool_use"),
+        ({"object": "response", "status": "completed"}, "stop"),
+        ({"object": "response", "status": "incomplete", "incomplete_details": {"reason": "max_output_tokens"}}, "length"),
+        ({"object": "response", "status": "in_progress"}, None),
+        ({"finish_reason": ["stop"]}, None),
+        ({}, None),
+    ],
+)  # fmt: skip
+def test_why_the_model_stopped_in_each_providers_words(told: Any, reason: str | None) -> None:
+    class Told(ScriptedChat):
+        def _generate(self, *args: Any, **kwargs: Any) -> ChatResult:
+            message = AIMessage("hi", response_metadata=told)
+            return ChatResult(generations=[ChatGeneration(message=message)])
+
+    with recorder(settings=Settings(content="SPAN_ONLY")) as seen:
+        Told(body=Body()).invoke("hi")
+    attributes = seen.spans[0].attributes or {}
+    assert attributes.get("gen_ai.response.finish_reasons") == (reason and (reason,))
+    [message] = json.loads(str(attributes["gen_ai.output.messages"]))
+    assert message.get("finish_reason") == reason
+
+
+def test_thoughts_in_providers_own_blocks_are_kept_or_left_out() -> None:
+    blocks: Any = [
+        {"type": "thinking", "thinking": "Hm.", "signature": "s"},
+        {"type": "reasoning", "id": "rs_1", "summary": [{"type": "summary_text", "text": "So."}]},
+        {"type": "text", "text": "done"},
+    ]
+    asked: list[Any] = []
+
+    class Asked(ScriptedChat):
+        def _generate(self, messages: Any, *args: Any, **kwargs: Any) -> ChatResult:
+            asked.append(messages[0].content)
+            return ChatResult(generations=[ChatGeneration(message=AIMessage("hi"))])
+
+    def change(op: Operation) -> None:
+        messages = op.request.messages
+        assert [part["content"] for part in messages[0]["parts"]] == ["Hm.", "So.", "done"]
+        messages[0]["parts"][2]["content"] = "changed"
+        op.replace(messages=messages)
+        messages[0]["parts"][0]["content"] = "Aha."
+        with pytest.raises(HookError, match="reasoning"):
+            op.replace(messages=messages)
+
+    hooks = Hooks()
+    hooks.before("llm.call", timeout=60.0)(change)
+    with recorder(hooks):
+        Asked(body=Body()).invoke([AIMessage(blocks)])
+    assert asked == [[*blocks[:2], {"type": "text", "text": "changed"}]]
+
+
 def test_text_retriever_and_embeddings_spans() -> None:
     with recorder() as seen:
         ScriptedText(body=Body()).invoke("hi")
@@ -150,7 +239,7 @@ def test_text_retriever_and_embeddings_spans() -> None:
     assert [span.name for span in seen.spans] == snapshot(
         [
             "text_completion gpt-3.5-turbo-instruct",
-            "retrieval ScriptedRetriever",
+            "retrieval",
             "embeddings text-embedding-3-small",
         ]
     )
@@ -164,7 +253,7 @@ def test_text_retriever_and_embeddings_spans() -> None:
                 "gen_ai.usage.input_tokens": 4,
                 "gen_ai.usage.output_tokens": 3,
             },
-            {"gen_ai.data_source.id": "ScriptedRetriever", "gen_ai.operation.name": "retrieval"},
+            {"gen_ai.operation.name": "retrieval"},
             {
                 "gen_ai.provider.name": "scripted",
                 "gen_ai.request.model": "text-embedding-3-small",
@@ -199,7 +288,7 @@ def test_content_goes_where_it_was_asked_for(mode: Any) -> None:
         }
         for span in seen.spans
     ]
-    bodies = [event["body"] for event in seen.events if event["name"] == "gen_ai.client.inference.operation.details"]
+    told = [one["attributes"] for one in seen.events if one["name"] == "gen_ai.client.inference.operation.details"]
     if mode == "EVENT_ONLY":
         assert on_spans == [{}, {}, {}]
     else:
@@ -214,15 +303,18 @@ def test_content_goes_where_it_was_asked_for(mode: Any) -> None:
             ]
         )
     if mode == "SPAN_ONLY":
-        assert bodies == []
+        assert told == []
     else:
-        assert bodies[0]["gen_ai.output.messages"] == [
+        (details,) = told  # of the model alone
+        assert details["gen_ai.output.messages"] == (
             {
                 "role": "assistant",
-                "parts": [{"type": "text", "content": "hello there friend"}],
+                "parts": ({"type": "text", "content": "hello there friend"},),
                 "finish_reason": "stop",
-            }
-        ]
+            },
+        )
+        assert details["gen_ai.request.model"] == "gpt-4o-mini"
+        assert details["gen_ai.usage.output_tokens"] > 0
 
 
 # ------------------------------------------------------------------------------------------------ chat

@@ -235,11 +235,11 @@ def test_what_hooks_are_shown_and_what_they_change(server: OpenAIServer) -> None
         client.moderations.create(input=["a", "b"])
     assert shown == [
         (
-            [{"role": "user", "parts": [{"type": "text", "content": "draw"}, {"type": "file", "name": "image"}]}],
+            [{"role": "user", "parts": [{"type": "text", "content": "draw"}, {"type": "upload", "name": "image"}]}],
             "",
             "gpt-image-1",
         ),
-        ([{"role": "user", "parts": [{"type": "file", "name": "file"}]}], "", "whisper-1"),
+        ([{"role": "user", "parts": [{"type": "upload", "name": "file"}]}], "", "whisper-1"),
         ([{"role": "user", "parts": [{"type": "text", "content": one}]} for one in "ab"], "", ""),
     ]
     images, sound, moderation = (request.body for request in server.requests)

@@ -88,7 +88,14 @@ def test_a_request_in_common_terms(server: OpenAIServer) -> None:
     assert seen["inputs"] == LONG
     assert seen["messages"] == [
         text("Be brief.", "developer"),
-        {"role": "user", "parts": [{"type": "text", "content": "my secret"}, IMAGE], "name": "ann"},
+        {
+            "role": "user",
+            "parts": [
+                {"type": "text", "content": "my secret"},
+                {"type": "blob", "modality": "image", "mime_type": "image/png", "content": "AAAA"},
+            ],
+            "name": "ann",
+        },
         {
             "role": "assistant",
             "parts": [
@@ -236,7 +243,7 @@ def test_items_in_common_terms(server: OpenAIServer) -> None:
             "role": "user",
             "parts": [
                 {"type": "text", "content": "my secret"},
-                {"type": "input_image", "image_url": "https://x/y.png"},
+                {"type": "uri", "modality": "image", "uri": "https://x/y.png"},
             ],
         },
         {"role": "assistant", "parts": [{"type": "reasoning", "content": "hm"}]},

@@ -339,7 +339,6 @@ def test_content_where_it_is_asked_for(server: OpenAIServer) -> None:
         assert found == snapshot(
             [
                 {
-                    "gen_ai.system_instructions": '[{"type": "text", "content": "Be brief."}]',
                     "gen_ai.input.messages": '[{"role": "system", "parts": [{"type": "text", "content": "Be brief."}]}, {"role": "user", "parts": [{"type": "text", "content": "Say hello."}]}]',
                     "gen_ai.output.messages": '[{"role": "assistant", "parts": [{"type": "tool_call", "id": "call_1", "name": "look_up", "arguments": {"query": "x"}}], "finish_reason": "tool_calls"}]',
                 },
@@ -406,7 +405,8 @@ def test_usage_of_a_stream_that_reports_unasked(way: Way, server: OpenAIServer) 
     assert not op.usage.estimated
 
 
-@pytest.mark.parametrize("way", SILENT, ids=named)
+# Whoever reads the bytes of a stream's response sees the chunk that was asked for.
+@pytest.mark.parametrize("way", [way for way in SILENT if "stream response" not in way.name], ids=named)
 def test_usage_is_asked_for_where_the_settings_allow_it(way: Way, server: OpenAIServer) -> None:
     server.script(way.text, way.text)
     expected = way(server.url)

@@ -63,7 +63,18 @@ def _use(way: Way) -> Use:
     return lambda clients: way.ask(clients.later if way.is_async else clients.sync)
 
 
-_HOWS = ("create", "stream", "raw", "raw stream", "streaming lines", "streaming parsed", "manager", "text", "runner")
+_HOWS = (
+    "create",
+    "stream",
+    "stream response",
+    "raw",
+    "raw stream",
+    "streaming lines",
+    "streaming parsed",
+    "manager",
+    "text",
+    "runner",
+)
 
 
 def _ways(api: str) -> dict[str, Use]:

@@ -84,6 +84,9 @@ def message(body: Json, reply: Reply) -> Json:
 
 def _events(body: Json, reply: Reply) -> Iterator[tuple[str, Json | str]]:
     """The same as a stream of events."""
+    if reply.events:
+        yield from ((one["type"], one) for one in reply.events)
+        return
     whole = message(body, reply)
 
     def event(kind: str, **data: Any) -> tuple[str, Json]:

@@ -3,6 +3,7 @@
 from typing import Any
 
 from langchain_anthropic import ChatAnthropic
+from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, ToolMessage
 
 from spanhook.cli.conformance.anthropic import Clients
 from spanhook.cli.conformance.anthropic_ways import MODEL
@@ -10,7 +11,7 @@ from spanhook.cli.conformance.hearing import listeners
 from spanhook.cli.conformance.langchain_core import CHAT_BIND, CHAT_WAYS
 from spanhook.cli.conformance.openai_replies import Reply
 from spanhook.cli.conformance.runnables import V3, lacks_v3
-from spanhook.cli.conformance.subject import Body, Subject
+from spanhook.cli.conformance.subject import Body, Subject, Use
 
 
 def _chat(body: Body) -> Any:
@@ -22,12 +23,27 @@ def _chat(body: Body) -> Any:
     return made
 
 
+_ASKED: list[BaseMessage] = [
+    HumanMessage("hi"),
+    AIMessage("", tool_calls=[{"name": "look_up", "args": {"city": one}, "id": one} for one in ("Rome", "Bonn")]),
+    ToolMessage("sunny", tool_call_id="Rome"),
+    ToolMessage("rainy", tool_call_id="Bonn"),
+]
+_WAYS: dict[str, Use] = {
+    **CHAT_WAYS,
+    # LangChain makes one message of each of these ends, which goes out in pieces.
+    "after tools": lambda model: model.invoke(_ASKED),
+    "after tools, streamed": lambda model: list(model.stream(_ASKED)),
+    "after tools and a word": lambda model: model.invoke([*_ASKED, HumanMessage("And now?")]),
+    "said twice": lambda model: model.invoke([HumanMessage("hi"), HumanMessage("there")]),
+}
+
 SUBJECTS: tuple[Subject, ...] = (
     Subject(
         "ChatAnthropic",
         "llm.call",
         _chat,
-        CHAT_WAYS,
+        _WAYS,
         CHAT_BIND,
         said=Reply.text,
         listeners=listeners,

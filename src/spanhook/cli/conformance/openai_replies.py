@@ -76,6 +76,7 @@ class Reply:
         hold: Wait for it before answering at all.
         usage: Whether a stream reports usage: when it is asked to, always, or never.
         body: Sent as it is instead of all this.
+        events: The same of a stream of Anthropic's.
         encoding: ``gzip`` or ``deflate`` the body.
         headers: More of them.
     """
@@ -92,6 +93,7 @@ class Reply:
     hold: threading.Event | None = None
     usage: str = "asked"
     body: Json | None = None
+    events: tuple[Json, ...] = ()
     encoding: str = ""
     headers: dict[str, str] = field(default_factory=dict[str, str])
 

@@ -191,6 +191,12 @@ def ways_of(
 
     add("stream", lambda client: facts(list(api(client).create(**streamed))), streamed=True)
     add("a stream", lambda client: asked_stream(api(client).create(**streamed)), streamed=True)
+
+    async def read_response(awaitable: Any) -> Any:
+        return await (await awaitable).response.aread()
+
+    add("stream response", lambda client: api(client).create(**streamed).response.read(), streamed=True)
+    add("a stream response", lambda client: read_response(api(client).create(**streamed)), streamed=True)
     add(
         "raw stream",
         lambda client: _raw_stream(api(client).with_raw_response.create(**streamed)),

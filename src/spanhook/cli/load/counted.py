@@ -10,6 +10,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from spanhook import semconv
+from spanhook.cli.load.facts import REJECT
 from spanhook.cli.load.tables import Tables, amount_of
 from spanhook.concurrency import reaper
 from spanhook.engine import listeners, registry
@@ -48,8 +49,12 @@ class Counted:
             add("events", semconv.EVENT_DECISION, amount=len(op.decisions))
         if op.kind == "agent.invoke":
             add("agents", op.name, op.status, error_type)
+            add("agent_calls", op.name, "llm.call", amount=op.usage.llm_calls)
+            add("agent_calls", op.name, "tool.execute", amount=op.usage.tool_calls)
         elif op.kind == "tool.execute":
             add("tools", op.name, op.status, error_type)
+            if not op.foreign:
+                add("executions", op.name, op.status, error_type, op.agent, op.attributes[semconv.GEN_AI_TOOL_TYPE])
         elif op.kind in ("llm.call", "embeddings.create") and not op.foreign:
             self._add_call(op, error_type)
 
@@ -57,9 +62,12 @@ class Counted:
         add = self.tables.add
         answered = str((op.end_attributes or {}).get(semconv.GEN_AI_RESPONSE_MODEL, ""))
         call = (str(op.attributes[semconv.GEN_AI_OPERATION_NAME]), op.provider, op.model, answered)
+        failed = "" if error_type == REJECT else error_type
         add("model_calls", *call, error_type)
+        if op.called:
+            add("made_calls", *call, failed)
         if op.first_chunk_ns:
-            add("first_chunks", *call, error_type)
+            add("first_chunks", *call, failed)
         if op.attributes.get(semconv.GEN_AI_REQUEST_STREAM):
             add("streams", op.model, op.status)
         if op.own_usage is not None:

@@ -25,6 +25,7 @@ _NAMES: Mapping[str, str] = {
     "model": semconv.GEN_AI_RESPONSE_MODEL,
     "agent": semconv.GEN_AI_AGENT_NAME,
     "tool": semconv.GEN_AI_TOOL_NAME,
+    "tool_type": semconv.GEN_AI_TOOL_TYPE,
     "type": semconv.GEN_AI_TOKEN_TYPE,
     "bucket": semconv.TOKEN_BUCKET,
     "source": semconv.COST_SOURCE,
@@ -52,11 +53,13 @@ def metrics(tables: Tables) -> dict[str, list[Series]]:
         semconv.METRIC_COST: _cost(tables),
         semconv.METRIC_UNPRICED: counter("unpriced"),
         semconv.METRIC_DECISIONS: _decisions(tables),
-        semconv.METRIC_CLIENT_DURATION: histogram("model_calls"),
+        semconv.METRIC_CLIENT_DURATION: histogram("made_calls"),
         semconv.METRIC_TIME_TO_FIRST_CHUNK: histogram("first_chunks"),
         semconv.METRIC_CLIENT_TOKENS: _reported(tables),
         semconv.METRIC_AGENT_DURATION: histogram("agents"),
-        semconv.METRIC_TOOL_DURATION: histogram("tools"),
+        semconv.METRIC_AGENT_INFERENCE_CALLS: _inside(tables, "llm.call"),
+        semconv.METRIC_AGENT_TOOL_CALLS: _inside(tables, "tool.execute"),
+        semconv.METRIC_TOOL_DURATION: histogram("executions"),
         semconv.METRIC_RUN_LLM_CALLS: _calls(tables, "llm.call"),
         semconv.METRIC_RUN_TOOL_CALLS: _calls(tables, "tool.execute"),
         semconv.METRIC_HOOK_DURATION: histogram("hook_durations"),
@@ -94,4 +97,12 @@ def _calls(tables: Tables, kind: str) -> list[Series]:
             attributes=_named({"agent": agent, "status": status}), count=count, sum=sums.get((agent, status, kind), 0)
         )
         for (agent, status), count in tables.by_all("runs", "agent", "status").items()
+    ]
+
+
+def _inside(tables: Tables, kind: str) -> list[Series]:
+    sums = tables.by_all("agent_calls", "agent", "kind")
+    return [
+        Series(attributes=_named({"agent": agent}), count=count, sum=sums.get((agent, kind), 0))
+        for agent, count in tables.by("agents", "agent").items()
     ]

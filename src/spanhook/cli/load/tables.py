@@ -7,7 +7,7 @@ something is wrong.
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 
-from spanhook.cli.load.facts import Decided, Fact, Tokens
+from spanhook.cli.load.facts import REJECT, Decided, Fact, Tokens
 from spanhook.cli.load.hooks import CLOSED, TIMED
 from spanhook.cli.load.prices import SOURCE, price
 
@@ -20,7 +20,10 @@ COLUMNS: Mapping[str, Row] = {
     "foreign_spans": ("kind",),
     "agents": ("agent", "status", "error_type"),
     "tools": ("tool", "status", "error_type"),
+    "agent_calls": ("agent", "kind"),
+    "executions": ("tool", "status", "error_type", "agent", "tool_type"),
     "model_calls": ("operation", "provider", "requested", "answered", "error_type"),
+    "made_calls": ("operation", "provider", "requested", "answered", "error_type"),
     "streams": ("model", "status"),
     "first_chunks": ("operation", "provider", "requested", "answered", "error_type"),
     "reports": ("operation", "provider", "requested", "answered"),
@@ -107,14 +110,22 @@ def _add_operation(tables: Tables, fact: Fact) -> None:
         tables.add("errors", fact.kind, fact.error_type)
     if fact.kind == "agent.invoke":
         tables.add("agents", fact.name, fact.status, fact.error_type)
+        for one in _flat(fact):
+            if one.called and one.kind in ("llm.call", "tool.execute"):
+                tables.add("agent_calls", fact.name, one.kind)
     elif fact.kind == "tool.execute":
         tables.add("tools", fact.name, fact.status, fact.error_type)
+        if not fact.foreign:
+            tables.add("executions", fact.name, fact.status, fact.error_type, fact.agent, "function")
     elif fact.kind in ("llm.call", "embeddings.create") and not fact.foreign:
         call = (fact.operation, fact.provider, fact.name, fact.answered)
+        failed = "" if fact.error_type == REJECT else fact.error_type
         tables.add("model_calls", *call, fact.error_type)
+        if fact.called:
+            tables.add("made_calls", *call, failed)
         if fact.streamed:
             tables.add("streams", fact.name, fact.status)
-            tables.add("first_chunks", *call, fact.error_type)
+            tables.add("first_chunks", *call, failed)
         if fact.tokens is not None:
             tables.add("reports", *call)
             tables.add("reported", *call, "input", amount=fact.tokens.prompt)

@@ -17,6 +17,7 @@ from spanhook.instrument.stainless import (
     list_of,
     plain,
     responses,
+    text_of,
 )
 from spanhook.model import Args, Attributes, Kwargs, Usage
 
@@ -26,9 +27,14 @@ _USAGE = {
     "output_tokens": "output_tokens",
     "cache_read_tokens": "cache_read_input_tokens",
     "cache_write_tokens": "cache_creation_input_tokens",
+    "cache_hour_tokens": "cache_creation.ephemeral_1h_input_tokens",
     "reasoning_tokens": "output_tokens_details.thinking_tokens",
 }
+_APART = ("compaction", "advisor_message")
+"""Iterations that are in none of the other counts; of all others these are the sum."""
 _DELTAS = {"text": "text_delta", "thinking": "thinking_delta", "signature": "signature_delta"}
+_OPAQUE = ("signature", "encrypted_content")
+"""What no model has written."""
 _EMPTY = {"text": "", "thinking": "", "signature": "", "input": {}}
 
 
@@ -39,9 +45,12 @@ def _usage_of(reported: Any) -> Usage | None:
         return None
     used.input_tokens += used.cache_read_tokens + used.cache_write_tokens
     for one in list_of(fields_of(reported).get("iterations")):
-        more = _usage_of(one) if fields_of(one).get("type") == "compaction" else None
-        if more is not None:  # it is in none of the other counts
+        more = _usage_of(one) if fields_of(one).get("type") in _APART else None
+        if more is not None:
             used.add(more)
+            model = text_of(fields_of(one).get("model"))
+            if model:  # an advisor's, which has prices of its own
+                used.apart = (*used.apart, (model, more))
     return bounded(used)
 
 
@@ -102,13 +111,17 @@ class MessageChunks:
         self._usage.update((name, value) for name, value in fields_of(usage).items() if value is not None)
 
     def _grow(self, index: int, delta: Any) -> None:
-        for name in (*_DELTAS, "partial_json"):
+        for name in ("text", "thinking", "partial_json", "content", *_OPAQUE):
             more = fields_of(delta).get(name)
             if isinstance(more, str):
-                self._characters += len(more) if name != "signature" else 0
+                self._characters += len(more) if name not in _OPAQUE else 0
                 if self.keep:
                     block = self._blocks.setdefault(index, {"type": "text"})
                     block[name] = (block.get(name) or "") + more
+        cited = fields_of(delta).get("citation")
+        if cited is not None and self.keep:
+            block = self._blocks.setdefault(index, {"type": "text"})
+            block["citations"] = [*(block.get("citations") or ()), cited]
 
     def response(self) -> tuple[Attributes, Usage | None]:
         attributes, used = response_of({**self._told, "usage": self._usage})
@@ -119,7 +132,8 @@ class MessageChunks:
 
         blocks = [dict(block) for _, block in sorted(self._blocks.items())]
         for block in blocks:
-            if "partial_json" in block:
-                block["input"] = decoded(block.pop("partial_json"))
+            written = block.pop("partial_json", "")
+            if written:  # a tool without arguments is sent none
+                block["input"] = decoded(written)
         kind = type(self._message) if isinstance(self._message, SDK.model) else Message
         return SDK.construct(type_=kind, value={**self._told, "usage": self._usage, "content": blocks})

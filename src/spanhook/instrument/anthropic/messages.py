@@ -19,7 +19,7 @@ from spanhook.instrument.stainless import (
     no_events,
     plain,
 )
-from spanhook.model import Args, Kwargs
+from spanhook.model import Args, Kwargs, source_form
 
 _PARTS = Parts(
     {
@@ -29,6 +29,7 @@ _PARTS = Parts(
         "tool_result": Kind("tool_call_response", {"id": "tool_use_id", "response": "content"}),
     },
     signed=("reasoning",),
+    media=source_form,
 )
 _AWS, _GOOGLE = "aws.bedrock", "gcp.vertex_ai"
 _PLATFORMS = {"BaseBedrockClient": _AWS, "BaseMantleClient": _AWS, "BaseVertexClient": _GOOGLE}

@@ -62,13 +62,17 @@ def chat_request(prompts: Prompts) -> Callable[[Any, Args, Kwargs], Request]:
         return Request(
             messages=[message for messages in batch for message in messages],
             system="\n".join(dict.fromkeys(filter(None, map(system_of, batch)))),
-            tools=[tool_name(tool) for tool in kwargs.get("tools") or ()],
-            tool_definitions=kwargs.get("tools") or (),
+            tools=[tool_name(tool) for tool in _tools(kwargs)],
+            tool_definitions=_tools(kwargs),
             inputs=first(args, kwargs, "input" if prompts is stream_prompts else "messages"),
             model=model_of(instance, kwargs),
         )
 
     return request
+
+
+def _tools(kwargs: Kwargs) -> Any:
+    return kwargs.get("tools") or kwargs.get("functions") or ()
 
 
 def tool_name(tool: Any) -> str:
@@ -169,6 +173,7 @@ GENERATE = Adapter(
     answer=generate_answer,
     mark=result_mark,
     model_layer=True,
+    system_in_messages=True,
     carries=carries_prompts(generate_prompts),
     # A model that cannot stream answers `stream` with `invoke`; an `invoke` that is overridden goes on here.
     transport_of=frozenset((LANGCHAIN_CHAT_STREAM, LANGCHAIN_CHAT_INVOKE)),
@@ -188,6 +193,7 @@ STREAM = Adapter(
     chunks=ChatChunks,
     answer_chunks=answer_chunks,
     model_layer=True,
+    system_in_messages=True,
     carries=carries_prompts(stream_prompts),
     transport_of=frozenset((LANGCHAIN_CHAT_INVOKE,)),
 )

@@ -13,14 +13,15 @@ from spanhook.model import Args, Attributes, Kwargs, Usage
 class ChatChunks:
     """Adds up the ``AIMessageChunk``s of a stream, or the events of the v3 protocol."""
 
-    __slots__ = ("_attributes", "_reasons", "_used", "complete", "keep", "kept", "mark")
+    __slots__ = ("_attributes", "_calling", "_reason", "_used", "complete", "keep", "kept", "mark")
 
     def __init__(self, _instance: Any, _args: Args, _kwargs: Kwargs) -> None:
         self.keep = self.complete = False
         self.kept: list[Any] = []
         self.mark: Any = None
         self._attributes: Attributes = {}
-        self._reasons: list[str] = []
+        self._reason = ""
+        self._calling: Any = None
         self._used: Usage | None = None
 
     def add(self, chunk: Any) -> bool:
@@ -30,6 +31,8 @@ class ChatChunks:
             self.complete = getattr(chunk, "chunk_position", "last") == "last"  # a whole message has no position
             if self.mark is None:
                 self.mark = chunk.id
+            if getattr(chunk, "tool_calls", None):
+                self._calling = chunk
             told = chunk.response_metadata
             if told:
                 self._told(told)
@@ -50,9 +53,7 @@ class ChatChunks:
 
     def _told(self, told: Any) -> None:
         note(self._attributes, told)
-        reason = finish_reason(told)
-        if reason:
-            self._reasons.append(reason)
+        self._reason = finish_reason(told, self._calling) or self._reason
 
     def _use(self, reported: Any) -> None:
         mine = usage_of(reported)
@@ -64,8 +65,8 @@ class ChatChunks:
             self._used.add(mine)
 
     def response(self) -> tuple[Attributes, Usage | None]:
-        if self._reasons:
-            self._attributes[semconv.GEN_AI_RESPONSE_FINISH_REASONS] = tuple(self._reasons)
+        if self._reason:
+            self._attributes[semconv.GEN_AI_RESPONSE_FINISH_REASONS] = (self._reason,)
         return self._attributes, self._used
 
     def result(self) -> LLMResult | None:

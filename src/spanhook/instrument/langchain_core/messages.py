@@ -1,7 +1,7 @@
 """LangChain messages to the conventions' role/parts form and back.
 
-What a part cannot say is kept: parts of unknown type are LangChain's own content blocks, and a message that a hook left
-alone stays the object it was.
+What a part cannot say is kept: parts of unknown type are LangChain's own content blocks, a message that a hook left
+alone stays the object it was, and a block that it left alone is as it was.
 """
 
 import json
@@ -13,6 +13,7 @@ from langchain_core.messages import (
     AIMessage,
     BaseMessage,
     ChatMessage,
+    FunctionMessage,
     HumanMessage,
     SystemMessage,
     ToolMessage,
@@ -22,11 +23,20 @@ from langchain_core.outputs import ChatResult, Generation, LLMResult
 from langchain_core.prompt_values import PromptValue
 
 from spanhook.instrument.langchain_core.tool_calls import block_part, blocks_for, call_parts, fields_for
-from spanhook.model import Message, copied_model, copies
+from spanhook.model import (
+    Message,
+    block_form,
+    copied_model,
+    copies,
+    is_media,
+    media_part,
+    media_wire,
+    text_wire,
+)
 
 copies(BaseMessage, ChatResult, Document, Generation, LLMResult, PromptValue)(copied_model)
 
-_ROLES = {"human": "user", "ai": "assistant", "AIMessageChunk": "assistant"}
+_ROLES = {"human": "user", "ai": "assistant", "AIMessageChunk": "assistant", "function": "tool"}
 
 
 def to_message(message: BaseMessage) -> Message:
@@ -36,6 +46,8 @@ def to_message(message: BaseMessage) -> Message:
     parts: list[dict[str, Any]]
     if isinstance(message, ToolMessage):
         parts = [{"type": "tool_call_response", "id": message.tool_call_id, "response": message.content}]
+    elif isinstance(message, FunctionMessage):
+        parts = [{"type": "tool_call_response", "response": message.content}]
     else:
         calls = call_parts(message)
         parts = [{"type": "reasoning", "content": thought} for thought in _thoughts(message).values()]
@@ -74,12 +86,24 @@ def _parts(content: Any, calls: Sequence[dict[str, Any]] = ()) -> Iterable[dict[
             yield {"type": "text", "content": block}
         elif block.get("type") == "text":
             yield {"type": "text", "content": block.get("text", "")}
-        elif block.get("type") == "reasoning" and isinstance(block.get("reasoning"), str):
-            yield {"type": "reasoning", "content": block["reasoning"]}
+        elif (thought := _thought(block)) is not None:
+            yield {"type": "reasoning", "content": thought}
         else:
-            part = block_part(block, calls)
+            part = media_part(block) or block_part(block, calls)
             if part is not None:
                 yield part
+
+
+def _thought(block: dict[str, Any]) -> str | None:
+    """What a block says that is reasoning: in LangChain's form, Anthropic's or that of OpenAI's responses."""
+    kind = block.get("type")
+    said = block.get("reasoning" if kind == "reasoning" else "thinking")
+    if kind in ("reasoning", "thinking") and isinstance(said, str):
+        return said
+    lists = (block.get(name) for name in ("summary", "content")) if kind == "reasoning" else ()
+    told = [one for several in lists if isinstance(several, list) for one in several if isinstance(one, dict)]
+    pieces = [one["text"] for one in told if isinstance(one.get("text"), str)]
+    return "\n".join(pieces) if pieces else None
 
 
 def from_message(message: Message, like: BaseMessage | None = None) -> BaseMessage:
@@ -95,6 +119,8 @@ def from_message(message: Message, like: BaseMessage | None = None) -> BaseMessa
     if "parts" not in message:
         return as_native(message)
     role, parts, name = message["role"], message["parts"], message.get("name")
+    if isinstance(like, FunctionMessage) and role == "tool":
+        return like.model_copy(update=_named({"content": _tool_content(parts)}, name or like.name, like))
     if isinstance(like, ToolMessage) and role == "tool":
         update = {"content": _tool_content(parts), "tool_call_id": _call_id(parts) or like.tool_call_id}
         return like.model_copy(update=_named(update, name, like))
@@ -172,22 +198,35 @@ def _content(parts: Sequence[dict[str, Any]], like: BaseMessage | None) -> Any:
     if all(part.get("type") == "text" for part in parts) and (like is None or isinstance(like.content, str)):
         return "".join(part["content"] for part in parts)
     known = like.content if like is not None and isinstance(like.content, list) else ()
-    return [_as_it_was(part, known) or _block(part) for part in parts]
+    before = [block if isinstance(block, dict) else {} for block in known] if len(known) == len(parts) else []
+    content: list[Any] = []
+    for index, part in enumerate(parts):
+        block = _as_it_was(part, known) or _block(part, before[index] if before else {})
+        content.extend(() if block is None else (block,))
+    return content
 
 
 def _as_it_was(part: dict[str, Any], known: Sequence[Any]) -> Any:
     """The block that reads like this part, with what a part cannot say."""
-    if part.get("type") not in ("text", "reasoning"):
+    if part.get("type") not in ("text", "reasoning") and not is_media(part):
         return None
     return next((block for block in known if isinstance(block, dict) and list(_parts([block])) == [part]), None)
 
 
-def _block(part: dict[str, Any]) -> dict[str, Any]:
+def _block(part: dict[str, Any], like: dict[str, Any]) -> dict[str, Any] | None:
+    """The block for a part, with what else is said in the one it stands for; ``None`` for what cannot be said."""
+    if is_media(part):
+        return media_wire(part, block_form, like or None)
     if part.get("type") == "text":
-        return {"type": "text", "text": part["content"]}
+        return text_wire(part, like) or {"type": "text", "text": part["content"]}
     if part.get("type") == "reasoning":
-        return {"type": "reasoning", "reasoning": part["content"]}
+        signed = like.get("type") in _SIGNED and "reasoning" not in like
+        return None if signed else {"type": "reasoning", "reasoning": part["content"]}
     return part
+
+
+_SIGNED = ("thinking", "reasoning")
+"""Blocks in providers' own forms that only the model may have written."""
 
 
 def _call_id(parts: Iterable[dict[str, Any]]) -> str | None:

@@ -1,9 +1,11 @@
 """What LangChain's chat and text models say about themselves: provider, model, parameters, server."""
 
+from functools import lru_cache
 from typing import Any
 
 from spanhook import semconv
 from spanhook.instrument.addresses import address_of
+from spanhook.instrument.parameters import PARAMETERS, Number, note_parameter
 from spanhook.model import Attributes, Kwargs
 
 #: LangChain's own provider names (``ls_provider``) where the conventions have another.
@@ -23,20 +25,11 @@ PROVIDERS = {
 
 _MODEL_NAMES = ("model_name", "model", "model_id", "deployment_name", "azure_deployment")
 _BASE_URLS = ("openai_api_base", "azure_endpoint", "base_url", "anthropic_api_url", "endpoint_url")
-_PARAMETERS = (
-    ("temperature", semconv.GEN_AI_REQUEST_TEMPERATURE),
-    ("max_tokens", semconv.GEN_AI_REQUEST_MAX_TOKENS),
-    ("top_p", semconv.GEN_AI_REQUEST_TOP_P),
-    ("top_k", semconv.GEN_AI_REQUEST_TOP_K),
-    ("frequency_penalty", semconv.GEN_AI_REQUEST_FREQUENCY_PENALTY),
-    ("presence_penalty", semconv.GEN_AI_REQUEST_PRESENCE_PENALTY),
-    ("seed", semconv.GEN_AI_REQUEST_SEED),
-)
+_PARAMETERS = tuple((name, *told) for name, told in PARAMETERS.items())
 
 MAX_KNOWN = 1000
-_PARAMETER_KEYS = dict(_PARAMETERS)
 _providers: dict[tuple[type, str], str] = {}
-_fields: dict[type, tuple[tuple[str, ...], tuple[tuple[str, str], ...], tuple[str, ...]]] = {}
+_Fields = tuple[tuple[str, ...], tuple[tuple[str, str, Number], ...], tuple[str, ...]]
 
 
 def provider_of(instance: Any, model: str) -> str:
@@ -85,10 +78,10 @@ def describe(instance: Any, kwargs: Kwargs) -> Attributes:
         attributes[semconv.GEN_AI_REQUEST_MODEL] = model
     fields = instance.__dict__
     _, parameters, urls = _fields_of(type(instance))
-    for name, key in parameters:
+    for name, key, number in parameters:
         value = fields.get(name)
-        if value is not None and isinstance(value, int | float):
-            attributes[key] = value
+        if value is not None:
+            note_parameter(attributes, key, number, value)
     if kwargs:
         _given(attributes, kwargs)
     for name in urls:
@@ -103,28 +96,23 @@ def describe(instance: Any, kwargs: Kwargs) -> Attributes:
 
 def _given(attributes: Attributes, kwargs: Kwargs) -> None:
     """Parameters of this one call, which come before those of the instance."""
-    if not _PARAMETER_KEYS.keys().isdisjoint(kwargs):
+    if not PARAMETERS.keys().isdisjoint(kwargs):
         for name, value in kwargs.items():
-            key = _PARAMETER_KEYS.get(name)
-            if key is not None and isinstance(value, int | float):
-                attributes[key] = value
+            if name in PARAMETERS:
+                note_parameter(attributes, *PARAMETERS[name], value)
     stop = kwargs.get("stop")
     if stop:
         attributes[semconv.GEN_AI_REQUEST_STOP_SEQUENCES] = (stop,) if isinstance(stop, str) else tuple(stop)
 
 
-def _fields_of(kind: type) -> tuple[tuple[str, ...], tuple[tuple[str, str], ...], tuple[str, ...]]:
+@lru_cache(MAX_KNOWN)
+def _fields_of(kind: type) -> _Fields:
     """Which of the fields looked for a class has: model names, parameters, URLs."""
-    found = _fields.get(kind)
-    if found is None:
-        there: Any = getattr(kind, "model_fields", None)
-        if there is None:
-            return _MODEL_NAMES, _PARAMETERS, _BASE_URLS
-        if len(_fields) >= MAX_KNOWN:
-            _fields.clear()
-        found = _fields[kind] = (
-            tuple(name for name in _MODEL_NAMES if name in there),
-            tuple((name, key) for name, key in _PARAMETERS if name in there),
-            tuple(name for name in _BASE_URLS if name in there),
-        )
-    return found
+    there: Any = getattr(kind, "model_fields", None)
+    if there is None:
+        return _MODEL_NAMES, _PARAMETERS, _BASE_URLS
+    return (
+        tuple(name for name in _MODEL_NAMES if name in there),
+        tuple(one for one in _PARAMETERS if one[0] in there),
+        tuple(name for name in _BASE_URLS if name in there),
+    )

@@ -65,11 +65,7 @@ def result_response(result: Any) -> tuple[Attributes, Usage | None]:
             info = generation.generation_info or {}
             told = getattr(message, "response_metadata", None) or info
             note(attributes, told)
-            reason = told.get("finish_reason") or told.get("stop_reason")
-            if not reason or not isinstance(reason, str):
-                reason = finish_reason(info)
-            if reason:
-                reasons.append(reason)
+            reasons.append(finish_reason(told, message) or finish_reason(info, message))
             reported = getattr(message, "usage_metadata", None)
             if reported is not None:
                 mine = usage_of(reported)
@@ -84,7 +80,7 @@ def result_response(result: Any) -> tuple[Attributes, Usage | None]:
         note(attributes, output)
     if used is None and not cached:
         used = _legacy_usage(output.get("token_usage") or output.get("usage"))
-    if reasons:
+    if any(reasons):
         attributes[semconv.GEN_AI_RESPONSE_FINISH_REASONS] = tuple(reasons)
     return attributes, used
 
@@ -104,10 +100,30 @@ def note(attributes: Attributes, told: Any) -> None:
         attributes[semconv.GEN_AI_RESPONSE_ID] = identifier
 
 
-def finish_reason(told: Any) -> str:
-    """Why the model stopped; empty where nothing is said, or what is no reason."""
-    reason = told.get("finish_reason") or told.get("stop_reason")
-    return reason if isinstance(reason, str) else ""
+_REASONS = ("finish_reason", "stop_reason", "done_reason", "stopReason")
+"""Where integrations tell it: as OpenAI, Anthropic, Ollama and Bedrock call it."""
+_INCOMPLETE = {"max_output_tokens": "length"}
+
+
+def finish_reason(told: Any, message: Any = None) -> str:
+    """Why the model stopped, in its provider's words; empty where nothing is said, or what is no reason.
+
+    Args:
+        told: What a message or generation says of itself.
+        message: Whose tool calls tell, where the provider has no other word for having stopped for them.
+    """
+    for name in _REASONS:
+        reason = told.get(name)
+        if reason and isinstance(reason, str):
+            return reason
+    if told.get("object") != "response":
+        return ""
+    details = told.get("incomplete_details")  # of OpenAI's responses, in the words of its chat completions
+    reason = details.get("reason") if isinstance(details, Mapping) else None
+    if isinstance(reason, str):
+        return _INCOMPLETE.get(reason, reason)
+    called = getattr(message, "tool_calls", None) or getattr(message, "invalid_tool_calls", None)
+    return "" if told.get("status") != "completed" else "tool_calls" if called else "stop"
 
 
 def result_output(result: Any) -> list[Message]:
@@ -121,7 +137,10 @@ def result_output(result: Any) -> list[Message]:
                 if message is not None
                 else {"role": "assistant", "parts": [{"type": "text", "content": generation.text}]}
             )
-            told = getattr(message, "response_metadata", None) or generation.generation_info or {}
-            converted["finish_reason"] = finish_reason(told) or "stop"
+            info = generation.generation_info or {}
+            told = getattr(message, "response_metadata", None) or info
+            reason = finish_reason(told, message) or finish_reason(info, message)
+            if reason:
+                converted["finish_reason"] = reason
             found.append(converted)
     return found

@@ -10,9 +10,18 @@ from spanhook.instrument.langchain_core.model import PROVIDERS, model_of
 from spanhook.instrument.layers import LANGCHAIN_EMBEDDINGS
 from spanhook.model import Adapter, Args, Attributes, Carried, Kwargs, Message, Request, first
 
+_SOURCES = ("knowledge_base_id", "data_store_id", "index_id", "index_name", "collection_name")
+"""The fields in which retrievers keep what their provider calls what they search."""
+
 
 def retrieval_start(instance: Any, _args: Args, _kwargs: Kwargs) -> Attributes:
-    return {semconv.GEN_AI_DATA_SOURCE_ID: instance.get_name()}
+    attributes: Attributes = {semconv.RETRIEVER_NAME: instance.get_name()}
+    for name in _SOURCES:
+        source = instance.__dict__.get(name)
+        if isinstance(source, str) and source:
+            attributes[semconv.GEN_AI_DATA_SOURCE_ID] = source
+            break
+    return attributes
 
 
 def retrieval_request(_instance: Any, args: Args, kwargs: Kwargs) -> Request:

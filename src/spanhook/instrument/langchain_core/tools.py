@@ -12,9 +12,14 @@ from spanhook.instrument.langchain_core.messages import as_content, to_message
 from spanhook.instrument.layers import LANGCHAIN_TOOL_INVOKE
 from spanhook.model import Adapter, Args, Attributes, Change, Kwargs, Message, Request, first, with_first
 
+_RETRIEVING = "langchain_core.tools.retriever"
+"""Where the arguments are defined of tools that ask a retriever."""
+
 
 def tool_start(instance: Any, _args: Args, kwargs: Kwargs) -> Attributes:
-    attributes: Attributes = {semconv.GEN_AI_TOOL_NAME: instance.name, semconv.GEN_AI_TOOL_TYPE: "function"}
+    asks = getattr(instance.args_schema, "__module__", "") == _RETRIEVING
+    sort = "datastore" if asks else "function"
+    attributes: Attributes = {semconv.GEN_AI_TOOL_NAME: instance.name, semconv.GEN_AI_TOOL_TYPE: sort}
     call_id = kwargs.get("tool_call_id")
     if call_id:
         attributes[semconv.GEN_AI_TOOL_CALL_ID] = call_id

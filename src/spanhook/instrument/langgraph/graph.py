@@ -154,6 +154,7 @@ GRAPH = Adapter(
     request=graph_request,
     message=read,
     output=graph_output,
+    system_in_messages=True,
     rewrite=graph_rewrite,
     takes=frozenset(("inputs", "messages", "system")),
     answer=graph_answer,

@@ -20,6 +20,7 @@ from spanhook.instrument.stainless import (
     Payload,
     body_of,
     fields_of,
+    finished,
     is_streamed,
     keep_what_is_parsed,
     list_of,
@@ -82,9 +83,7 @@ def chat_output(result: Any) -> list[Message]:
     messages: list[Message] = []
     for choice in list_of(fields_of(result_of(result)).get("choices")):
         told = fields_of(choice)
-        message = to_message(told.get("message"))
-        message["finish_reason"] = told.get("finish_reason") or "stop"
-        messages.append(message)
+        messages.append(finished(to_message(told.get("message")), told.get("finish_reason")))
     return messages
 
 
@@ -160,6 +159,7 @@ CHAT = Adapter(
     request=chat_request,
     message=to_message,
     carries=chat_carries,
+    system_in_messages=True,
     output=chat_output,
     rewrite=chat_rewrite,
     takes=frozenset(("messages", "system", "inputs", "model")),

@@ -1,12 +1,13 @@
 """Adding up the chunks of a chat completion's stream."""
 
-from collections.abc import Mapping
+from base64 import b64decode, b64encode
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from openai._models import construct_type
 
 from spanhook.instrument.openai.deltas import Deltas
-from spanhook.instrument.stainless import Fields, fields_of, index_of
+from spanhook.instrument.stainless import Fields, fields_of, index_of, text_of
 from spanhook.model import Args, Kwargs
 
 
@@ -57,9 +58,10 @@ class ChatChunks(Deltas):
 class Growing:
     """One message, as far as it has come."""
 
-    __slots__ = ("_calls", "_fields", "_text")
+    __slots__ = ("_calls", "_fields", "_sound", "_text")
 
     def __init__(self) -> None:
+        self._sound: list[Fields] = []
         self._text: dict[str, list[str]] = {"content": []}
         self._fields: dict[str, Any] = {"role": "assistant"}
         self._calls: dict[int, dict[str, Any]] = {}
@@ -71,6 +73,8 @@ class Growing:
             if name == "tool_calls":
                 for call in value:
                     self._call(fields_of(call))
+            elif name == "audio":
+                self._sound.append(fields_of(value))
             elif isinstance(value, str):
                 self._text.setdefault(name, []).append(value)
             else:
@@ -91,4 +95,18 @@ class Growing:
         made = {**self._fields, **text, "content": text["content"] or None}
         if self._calls:
             made["tool_calls"] = [call for _, call in sorted(self._calls.items())]
+        if self._sound:
+            made["audio"] = _joined(self._sound)
         return made
+
+
+def _joined(sound: Sequence[Fields]) -> dict[str, Any]:
+    """What was said aloud, of its pieces: each is encoded by itself."""
+    whole = {name: value for piece in sound for name, value in piece.items()}
+    pieces = [text_of(piece.get("data")) for piece in sound]
+    try:
+        whole["data"] = b64encode(b"".join(map(b64decode, pieces))).decode()
+    except ValueError:
+        whole["data"] = "".join(pieces)
+    whole["transcript"] = "".join(text_of(piece.get("transcript")) for piece in sound)
+    return whole

@@ -14,7 +14,7 @@ from spanhook.instrument.openai.deployments import with_model
 from spanhook.instrument.openai.describing import describe
 from spanhook.instrument.openai.reading import completion_response
 from spanhook.instrument.openai.sdk import SDK, result_of, stream_of
-from spanhook.instrument.stainless import Api, Event, Fields, Payload, body_of, fields_of, list_of, with_body
+from spanhook.instrument.stainless import Api, Event, Fields, Payload, body_of, fields_of, finished, list_of, with_body
 from spanhook.instrument.surroundings import seconds
 from spanhook.model import Adapter, Args, Attributes, Carried, Change, Kwargs, Message, Request
 
@@ -76,9 +76,7 @@ def completions_output(result: Any) -> list[Message]:
     messages: list[Message] = []
     for choice in list_of(fields_of(result_of(result)).get("choices")):
         told = fields_of(choice)
-        message = _text("assistant", told.get("text") or "")
-        message["finish_reason"] = told.get("finish_reason") or "stop"
-        messages.append(message)
+        messages.append(finished(_text("assistant", told.get("text") or ""), told.get("finish_reason")))
     return messages
 
 

@@ -54,7 +54,7 @@ def decisions_output(result: Any) -> list[Message]:
     if not answers:
         return []
     parts = [{"type": "text", "content": json.dumps(_plain(answer))} for answer in answers]
-    return [{"role": "assistant", "parts": parts, "finish_reason": "stop"}]
+    return [{"role": "assistant", "parts": parts}]
 
 
 def _plain(answer: Any) -> Any:

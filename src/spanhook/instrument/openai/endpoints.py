@@ -57,7 +57,7 @@ class Endpoint:
         body = body_of(args, kwargs)
         content = self._content(body)
         messages = _messages(content)
-        files = [{"type": "file", "name": name} for name in _files(options_of(args, kwargs).files)]
+        files = [{"type": "upload", "name": name} for name in _files(options_of(args, kwargs).files)]
         if files:
             messages = messages or [{"role": "user", "parts": []}]
             messages[-1]["parts"].extend(files)
@@ -105,7 +105,7 @@ class Endpoint:
         said = result if isinstance(result, str) else told.get("text")
         if self.output != "text" or not isinstance(said, str):
             return []
-        return [{"role": "assistant", "parts": [{"type": "text", "content": said}], "finish_reason": "stop"}]
+        return [{"role": "assistant", "parts": [{"type": "text", "content": said}]}]
 
     def payload(self, args: Args, kwargs: Kwargs, value: Any) -> Payload:
         """The answer on the wire, for what the SDK would return or the JSON of it; text where that is what comes.
@@ -184,7 +184,7 @@ def _rewritten(content: Any, given: Any) -> Any:
             return [_text(message) for message in given]
         if any("role" in fields_of(one) for one in content):
             return rewrite(content, given)
-        return [PARTS.write(part) for message in given for part in _said(message)]
+        return PARTS.content([part for message in given for part in _said(message)], content)
     return "".join(_text(message) for message in given)
 
 
@@ -192,7 +192,7 @@ def _said(message: Any) -> list[dict[str, Any]]:
     """The parts of a message but its files."""
     if "parts" not in message:
         return list(PARTS.read(message["content"]))
-    return [part for part in message["parts"] if part.get("type") != "file"]
+    return [part for part in message["parts"] if part.get("type") != "upload"]
 
 
 def _text(message: Any) -> str:

@@ -8,10 +8,12 @@ from collections.abc import Sequence
 from typing import Any
 
 from spanhook.instrument import stainless
-from spanhook.instrument.openai.messages import PARTS
-from spanhook.instrument.stainless import Part, Wire, decoded, encoded, fields_of, plain
-from spanhook.model import Message, text_of
+from spanhook.instrument.openai.messages import KINDS
+from spanhook.instrument.stainless import Part, Parts, Wire, decoded, encoded, fields_of, plain
+from spanhook.model import Message, is_media, item_form, made_form, media_part, media_wire, text_of
 
+PARTS = Parts(KINDS, media=item_form)
+"""Content of the items that are messages."""
 _CALLS = {"function_call": "arguments", "custom_tool_call": "input"}
 _OUTPUTS = ("function_call_output", "custom_tool_call_output")
 
@@ -63,7 +65,8 @@ def output_part(item: Any) -> Part:
     if kind == "reasoning":
         thoughts = [*(told.get("summary") or ()), *(told.get("content") or ())]
         return {"type": "reasoning", "content": "\n".join(str(fields_of(one).get("text") or "") for one in thoughts)}
-    return plain(item)
+    whole = plain(item)
+    return media_part(whole) or whole
 
 
 def _plain_output(output: Any) -> Any:
@@ -102,7 +105,9 @@ def from_message(message: Message, like: Wire | None = None) -> list[Wire]:
         elif kind == "reasoning":
             if like is not None and like.get("type") == "reasoning":
                 items.append(like)  # it is signed, and only the model may have written it
-        elif kind in _SAID:
+        elif is_media(part) and _is_made(role, part, like):
+            items.append(media_wire(part, made_form, like))
+        elif kind in _SAID or is_media(part):
             said.append(part)
         else:
             items.append(dict(part))  # an item that is no message
@@ -111,16 +116,21 @@ def from_message(message: Message, like: Wire | None = None) -> list[Wire]:
     return items
 
 
+def _is_made(role: str, part: Part, like: Wire | None) -> bool:
+    """Whether it is a picture that the model has made, which is an item by itself."""
+    if like is not None and like.get("type") == "image_generation_call":
+        return True
+    return role == "assistant" and part["type"] == "blob"
+
+
 _SAID = ("text", "refusal", "input_text", "output_text", "input_image", "input_file", "input_audio", "image_url")
 """The parts of which messages consist; all else is an item by itself."""
 
 
 def _message(role: str, parts: list[Part], like: Wire | None) -> Wire:
     item: Wire = dict(like) if like is not None else {"role": role}
-    if all(part.get("type") == "text" for part in parts) and isinstance(item.get("content", ""), str):
-        return {**item, "content": "".join(part["content"] for part in parts)}
     text = "output_text" if role == "assistant" else "input_text"
-    return {**item, "content": [PARTS.write(part, name=text) for part in parts]}
+    return {**item, "content": PARTS.content(parts, item.get("content"), text)}
 
 
 def _call(part: Part, like: Wire | None) -> Wire:

@@ -1,7 +1,7 @@
 """Messages of chat completions to the conventions' role/parts form and back.
 
-What a part cannot say is kept: parts of unknown type are OpenAI's own, and a message that a hook left alone goes out as
-it came.
+What a part cannot say is kept: parts of unknown type are OpenAI's own, and a message or part that a hook left alone
+goes out as it came.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -17,11 +17,13 @@ def to_message(wire: Any) -> Message:
     told = fields_of(wire)
     role = str(told.get("role") or "assistant")
     content = told.get("content")
-    if role in ("tool", "function") and told.get("tool_call_id"):
-        parts: list[Part] = [{"type": "tool_call_response", "id": told["tool_call_id"], "response": content}]
+    if role in _TOOLS:
+        parts: list[Part] = [{"type": "tool_call_response", **_call_id(told), "response": content}]
+        role = "tool"
     else:
         parts = [{"type": "reasoning", "content": thought} for thought in _thoughts(told, wire)]
         parts.extend(PARTS.read(content))
+        parts.extend(_sound(told))
     refusal = told.get("refusal")
     if refusal:
         parts.append({"type": "refusal", "content": refusal})
@@ -33,6 +35,24 @@ def to_message(wire: Any) -> Message:
     if told.get("name"):
         message["name"] = told["name"]
     return message
+
+
+_TOOLS = ("tool", "function")
+"""The role of a tool's result, and its name in older requests."""
+
+
+def _call_id(told: Mapping[str, Any]) -> Part:
+    return {"id": told["tool_call_id"]} if told.get("tool_call_id") else {}
+
+
+def _sound(told: Mapping[str, Any]) -> list[Part]:
+    """What the model said aloud, with its words, or what it said earlier by its id."""
+    audio = fields_of(told.get("audio"))
+    if audio.get("data"):
+        words = audio.get("transcript") if not told.get("content") else ""
+        said: list[Part] = [{"type": "text", "content": words}] if words else []
+        return [*said, {"type": "blob", "modality": "audio", "content": audio["data"]}]
+    return [{"type": "file", "modality": "audio", "file_id": audio["id"]}] if audio.get("id") else []
 
 
 _THOUGHTS = ("reasoning_content", "reasoning")
@@ -48,15 +68,14 @@ def _thoughts(told: Mapping[str, Any], wire: Any) -> Iterable[str]:
 
 
 _TEXT = Kind("text", {"content": "text"})
-PARTS = Parts(
-    {
-        "text": _TEXT,
-        "input_text": _TEXT,
-        "output_text": _TEXT,
-        "refusal": Kind("refusal", {"content": "refusal"}),
-    }
-)
-"""Content, in chat completions and in items of responses."""
+KINDS = {
+    "text": _TEXT,
+    "input_text": _TEXT,
+    "output_text": _TEXT,
+    "refusal": Kind("refusal", {"content": "refusal"}),
+}
+"""Parts of content, in chat completions and in items of responses."""
+PARTS = Parts(KINDS)
 
 
 def _call(call: Any) -> Part:
@@ -80,6 +99,8 @@ def from_message(message: Message, like: Wire | None = None) -> Wire:
     if "parts" not in message:
         return dict(message)
     role, parts = message["role"], list(message["parts"])
+    if role == "tool" and like is not None and like.get("role") == "function":
+        role = "function"
     wire: Wire = {**like, "role": role} if like is not None and like.get("role") == role else {"role": role}
     wire.pop("name", None)
     if message.get("name"):
@@ -87,7 +108,8 @@ def from_message(message: Message, like: Wire | None = None) -> Wire:
     _think(wire, [str(part.get("content") or "") for part in parts if part.get("type") == "reasoning"])
     responses = [part for part in parts if part.get("type") == "tool_call_response"]
     if responses:
-        wire["tool_call_id"] = responses[0].get("id") or wire.get("tool_call_id", "")
+        if role != "function" or responses[0].get("id"):
+            wire["tool_call_id"] = responses[0].get("id") or wire.get("tool_call_id", "")
         wire["content"] = encoded(responses[0].get("response", ""))
         return wire
     calls = [part for part in parts if part.get("type") == "tool_call"]
@@ -103,7 +125,11 @@ def from_message(message: Message, like: Wire | None = None) -> Wire:
         wire["refusal"] = refusals[0].get("content") if refusals else None
         refusals = []
     said = [part for part in parts if part.get("type") not in ("tool_call", "reasoning", "refusal")] + refusals
-    wire["content"] = _content(said, like) if said or not calls else None
+    aloud = [part for part in _sound(wire) if part in said]
+    said = [part for part in said if part not in aloud]
+    if not aloud:
+        wire.pop("audio", None)
+    wire["content"] = _content(said, like) if said or not (calls or aloud) else None
     return wire
 
 
@@ -129,10 +155,7 @@ def _wire_call(part: Part, like: Wire | None) -> Wire:
 
 
 def _content(parts: Sequence[Part], like: Wire | None) -> Any:
-    in_parts = like is not None and isinstance(like.get("content"), list)
-    if not in_parts and all(part.get("type") == "text" for part in parts):
-        return "".join(part["content"] for part in parts)
-    return [PARTS.write(part) for part in parts]
+    return PARTS.content(parts, like.get("content") if like is not None else None)
 
 
 def rewrite(natives: Sequence[Any], new: Sequence[Any]) -> list[Any]:

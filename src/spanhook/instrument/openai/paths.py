@@ -10,7 +10,7 @@ from spanhook.instrument.openai.embeddings import EMBEDDINGS
 from spanhook.instrument.openai.endpoints import ENDPOINTS
 from spanhook.instrument.openai.responses import RESPONSES
 from spanhook.instrument.openai.servers import server_of
-from spanhook.instrument.stainless import Paths, options_of, whole
+from spanhook.instrument.stainless import Paths, options_of, settle, whole
 from spanhook.model import Adapter, Args, Kwargs
 
 #: What asks a model, by the end of its path. Azure's and absolute URLs have more in front.
@@ -39,6 +39,8 @@ def choose(instance: Any, args: Args, kwargs: Kwargs) -> Adapter | None:
         if path in ("", "/completions"):  # what is missing in front may stand in the client's own address
             path = ending(whole(instance, options.url))
         adapter = ADAPTERS.get(path)
+    if adapter is not None:
+        settle(options)
     if adapter is None or server_of(instance, options.url)[0] in ITSELF:
         return adapter
     return _OTHERS[path]

@@ -9,8 +9,16 @@ from spanhook import semconv
 from spanhook.instrument.layers import OPENAI
 from spanhook.instrument.openai.deployments import with_model
 from spanhook.instrument.openai.describing import describe, output_type
-from spanhook.instrument.openai.items import from_message, last_text, output_part, rewrite, to_message, to_messages
-from spanhook.instrument.openai.messages import PARTS, tool_name
+from spanhook.instrument.openai.items import (
+    PARTS,
+    from_message,
+    last_text,
+    output_part,
+    rewrite,
+    to_message,
+    to_messages,
+)
+from spanhook.instrument.openai.messages import tool_name
 from spanhook.instrument.openai.reading import RESPONSES_USAGE, note, usage_of
 from spanhook.instrument.openai.response_events import response_events
 from spanhook.instrument.openai.responses_chunks import ResponsesChunks
@@ -22,6 +30,7 @@ from spanhook.instrument.stainless import (
     Payload,
     body_of,
     fields_of,
+    finished,
     keep_what_is_parsed,
     list_of,
     messages_in,
@@ -116,7 +125,7 @@ def responses_output(result: Any) -> list[Message]:
             parts.extend(PARTS.read(said.get("content")))
         else:
             parts.append(output_part(item))
-    return [{"role": "assistant", "parts": parts, "finish_reason": _finish_reason(told) or "stop"}] if told else []
+    return [finished({"role": "assistant", "parts": parts}, _finish_reason(told))] if told else []
 
 
 # ----------------------------------------------------------------------------------------------- answers

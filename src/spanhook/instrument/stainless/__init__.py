@@ -5,6 +5,7 @@ streams and what parses them are the same, and so is whatever reads and answers 
 """
 
 from spanhook.instrument.stainless._estimate import estimate
+from spanhook.instrument.stainless._settled import settle
 from spanhook.instrument.stainless.api import Api
 from spanhook.instrument.stainless.body import BodyChunks
 from spanhook.instrument.stainless.delivery import Event, Payload
@@ -18,6 +19,7 @@ from spanhook.instrument.stainless.messages import (
     by_prompt,
     decoded,
     encoded,
+    finished,
     messages_in,
     one_prompt,
     rewrite,
@@ -61,6 +63,7 @@ __all__ = [
     "estimate",
     "extra_of",
     "fields_of",
+    "finished",
     "index_of",
     "is_raw",
     "is_streamed",
@@ -75,6 +78,7 @@ __all__ = [
     "plain",
     "responses",
     "rewrite",
+    "settle",
     "text_in",
     "text_of",
     "transport",

@@ -45,10 +45,13 @@ class Api:
         return as_chunks(self.sdk, args, kwargs, self.events(args, kwargs, self._payload(args, kwargs, value)))
 
     def body(self, instance: Any, args: Args, kwargs: Kwargs, result: Any) -> Body | None:
-        """The unread body of a raw response; ``None`` for a stream."""
-        if not isinstance(result, self.sdk.raw):
+        """The unread body of a raw response, or of the HTTP response of a stream; ``None`` for the stream."""
+        if isinstance(result, self.sdk.raw):
+            response: Any = result.http_response  # pyright: ignore[reportAttributeAccessIssue]
+        elif hasattr(result, "is_stream_consumed"):
+            response = result
+        else:
             return None
-        response: Any = result.http_response  # pyright: ignore[reportAttributeAccessIssue]
         encoding = response.headers.get("content-encoding", "")
         streamed = is_streamed(kwargs)
 

@@ -3,18 +3,12 @@
 from typing import Any
 
 from spanhook import semconv
+from spanhook.instrument.parameters import PARAMETERS, note_parameter
 from spanhook.instrument.stainless.options import Body, is_streamed
 from spanhook.instrument.stainless.servers import Server
 from spanhook.model import Attributes, Kwargs
 
-_NUMBERS = (
-    ("temperature", semconv.GEN_AI_REQUEST_TEMPERATURE),
-    ("top_p", semconv.GEN_AI_REQUEST_TOP_P),
-    ("top_k", semconv.GEN_AI_REQUEST_TOP_K),
-    ("frequency_penalty", semconv.GEN_AI_REQUEST_FREQUENCY_PENALTY),
-    ("presence_penalty", semconv.GEN_AI_REQUEST_PRESENCE_PENALTY),
-    ("seed", semconv.GEN_AI_REQUEST_SEED),
-)
+_NUMBERS = tuple((name, *told) for name, told in PARAMETERS.items() if name != "max_tokens")
 _LIMITS = ("max_completion_tokens", "max_tokens", "max_output_tokens")
 
 
@@ -28,10 +22,10 @@ def described(server: Server, model: Any, kwargs: Kwargs, body: Body) -> Attribu
         attributes[semconv.GEN_AI_REQUEST_MODEL] = model
     if is_streamed(kwargs):
         attributes[semconv.GEN_AI_REQUEST_STREAM] = True
-    for name, key in _NUMBERS:
+    for name, key, number in _NUMBERS:
         value = body.get(name)
-        if isinstance(value, int | float):
-            attributes[key] = value
+        if value is not None:
+            note_parameter(attributes, key, number, value)
     for name in _LIMITS:
         value = body.get(name)
         if isinstance(value, int):

@@ -9,12 +9,23 @@ from opentelemetry.trace import SpanKind
 from spanhook import semconv
 from spanhook.instrument.stainless.api import Api
 from spanhook.instrument.stainless.describing import described
-from spanhook.instrument.stainless.messages import Part, Parts, Wire, by_prompt, messages_in, rewrite, text_in
+from spanhook.instrument.stainless.messages import (
+    Part,
+    Parts,
+    Wire,
+    by_prompt,
+    finished,
+    messages_in,
+    rewrite,
+    text_in,
+)
 from spanhook.instrument.stainless.options import Body, body_of, options_of, with_body
 from spanhook.instrument.stainless.parsing import keep_what_is_parsed, parsing_failed
 from spanhook.instrument.stainless.reading import fields_of, list_of
 from spanhook.instrument.stainless.servers import Server
-from spanhook.model import Adapter, Args, Attributes, Carried, Change, Kwargs, Message, Request, text_of
+from spanhook.model import Adapter, Args, Attributes, Carried, Change, Kwargs, Message, Request, in_pieces, text_of
+
+_TEXTS = {"text": "content", "tool_call_response": "response"}
 
 
 def _nothing(_body: Body) -> str:
@@ -46,9 +57,11 @@ class Dialogue(Api):
     # ------------------------------------------------------------------------------------------ messages
 
     def to_message(self, wire: Any) -> Message:
-        """A message in role/parts form."""
+        """A message in role/parts form; one of tools' results alone has their role."""
         told = fields_of(wire)
-        return {"role": str(told.get("role") or "assistant"), "parts": list(self.parts.read(told.get("content")))}
+        parts = list(self.parts.read(told.get("content")))
+        found = bool(parts) and all(part.get("type") == "tool_call_response" for part in parts)
+        return {"role": "tool" if found else str(told.get("role") or "assistant"), "parts": parts}
 
     def from_message(self, message: Message, like: Wire | None = None) -> list[Wire]:
         """A message on the wire, with the other keys of the one it stands for; one in the provider's form as it is."""
@@ -74,7 +87,7 @@ class Dialogue(Api):
         told = fields_of(self.sdk.result_of(result))
         if "content" not in told:
             return []
-        return [{**self.to_message(told), "finish_reason": told.get("stop_reason") or "stop"}]
+        return [finished(self.to_message(told), told.get("stop_reason"))]
 
     # ------------------------------------------------------------------------------------------ requests
 
@@ -120,7 +133,13 @@ class Dialogue(Api):
 
     def carries(self, _instance: Any, args: Args, kwargs: Kwargs) -> Carried:
         sent = (list_of(prompt.get("messages")) for prompt in self._prompts(body_of(args, kwargs)))
-        return [text_of(fields_of(messages[-1]).get("content")) if messages else None for messages in sent]
+        return [in_pieces(self._texts(messages[-1])) if messages else None for messages in sent]
+
+    def _texts(self, wire: Any) -> list[str]:
+        """The texts of a message, those that tools have returned among them, be they empty."""
+        parts = self.to_message(wire)["parts"]
+        said = [part.get(_TEXTS[part["type"]]) for part in parts if part.get("type") in _TEXTS]
+        return [text_of(one) or "" for one in said]
 
     def rewrite(self, _instance: Any, args: Args, kwargs: Kwargs, change: Change) -> tuple[Args, Kwargs]:
         body = body_of(args, kwargs)

@@ -11,7 +11,7 @@ from itertools import accumulate
 from typing import Any
 
 from spanhook.instrument.stainless.reading import Fields, fields_of, plain
-from spanhook.model import Message
+from spanhook.model import Form, Message, chat_form, is_media, media_part, media_wire, text_wire
 
 Wire = dict[str, Any]
 Part = dict[str, Any]
@@ -44,10 +44,11 @@ class Parts:
     Args:
         kinds: By the type that the provider gives them.
         signed: The conventions' types that only the model may have written: what a hook made of them is left out.
+        media: How images and the like are written.
     """
 
-    def __init__(self, kinds: Mapping[str, Kind], signed: Collection[str] = ()) -> None:
-        self._kinds, self._signed = kinds, signed
+    def __init__(self, kinds: Mapping[str, Kind], signed: Collection[str] = (), media: Form = chat_form) -> None:
+        self._kinds, self._signed, self._media = kinds, signed, media
         self._written: dict[str, list[str]] = {}
         for name, kind in kinds.items():
             self._written.setdefault(kind.type, []).append(name)
@@ -59,16 +60,18 @@ class Parts:
                 yield {"type": "text", "content": content}
             return
         for part in content or ():
-            if isinstance(part, str):
-                yield {"type": "text", "content": part}
-            else:
-                yield self.read_one(part)
+            yield self.read_one(part)
 
     def read_one(self, part: Any) -> Part:
-        """One part, as a model or as JSON."""
+        """One part, as text, as a model or as JSON."""
+        if isinstance(part, str):
+            return {"type": "text", "content": part}
         told = fields_of(part)
         kind = self._kinds.get(str(told.get("type")))
-        return plain(part) if kind is None else kind.read(told)
+        if kind is not None:
+            return kind.read(told)
+        whole = plain(part)
+        return media_part(whole) or whole
 
     def write(self, part: Part, like: Wire | None = None, name: str = "") -> Wire:
         """A part on the wire; one in the provider's own form as it is.
@@ -78,34 +81,41 @@ class Parts:
             like: The one it stands for, whose other keys are kept if it is of the same type.
             name: The provider's name of its type, if it has several.
         """
-        names = self._written.get(str(part.get("type")))
+        kind = part.get("type")
+        if is_media(part):
+            return media_wire(part, self._media, like)
+        if kind == "text" and like is not None and (made := text_wire(part, like)) is not None:
+            return made
+        names = self._written.get(str(kind))
         if names is None:
             return part
         if like is not None and like.get("type") in names:
             made, name = dict(like), like["type"]
         else:
-            made, name = {}, name or names[0]
-        kind = self._kinds[name]
-        said = {theirs: part.get(ours) for ours, theirs in kind.fields.items()}
-        if "response" in kind.fields:
-            said[kind.fields["response"]] = encoded(part.get("response", ""))
+            made, name = {}, name if name in names else names[0]
+        fields, otherwise = self._kinds[name].fields, self._kinds[name].otherwise
+        said = {theirs: part.get(ours) for ours, theirs in fields.items()}
+        if "response" in fields:
+            said[fields["response"]] = encoded(part.get("response", ""))
         told = {key: value for key, value in said.items() if value is not None}
-        return {"type": name, **kind.otherwise, **made, **told}
+        return {"type": name, **otherwise, **made, **told}
 
-    def content(self, parts: Sequence[Part], before: Any) -> Any:
+    def content(self, parts: Sequence[Part], before: Any, name: str = "") -> Any:
         """A message's content on the wire: parts that were left alone go out as they came.
 
         Args:
             parts: What a hook gave.
             before: The content that it stands for, if any.
+            name: The provider's name of text, if it has several.
         """
         if not isinstance(before, list) and all(part.get("type") == "text" for part in parts):
             return text_in(parts)
         natives = before if isinstance(before, list) else []
-        return rewrite(natives, parts, self.read_one, self._one)
 
-    def _one(self, part: Part, like: Wire | None) -> list[Wire]:
-        return [] if part.get("type") in self._signed else [self.write(part, like)]
+        def written(part: Part, like: Wire | None) -> list[Wire]:
+            return [] if part.get("type") in self._signed else [self.write(part, like, name)]
+
+        return rewrite(natives, parts, self.read_one, written)
 
 
 def rewrite(
@@ -130,9 +140,15 @@ def rewrite(
         elif message in before:
             result.append(natives[before.index(message)])
         else:
-            like = plain(natives[index]) if len(new) == len(natives) else None
+            native = natives[index] if len(new) == len(natives) else None
+            like = None if native is None or isinstance(native, str) else plain(native)
             result.extend(from_message(message, like))
     return result
+
+
+def finished(message: Message, reason: Any) -> Message:
+    """A message that came back, with why the model stopped where that is known."""
+    return {**message, "finish_reason": reason} if reason and isinstance(reason, str) else message
 
 
 def text_in(parts: Iterable[Part], between: str = "") -> str:

@@ -5,6 +5,7 @@ from functools import lru_cache
 from typing import Any
 from urllib.parse import unquote
 
+from spanhook.instrument.stainless._settled import settle
 from spanhook.instrument.stainless.options import options_of
 from spanhook.model import Adapter, Args, Kwargs
 
@@ -52,7 +53,10 @@ def chooser(adapters: Mapping[str, Adapter]) -> Callable[[Any, Args, Kwargs], Ad
 
     def choose(instance: Any, args: Args, kwargs: Kwargs) -> Adapter | None:
         options = options_of(args, kwargs)
-        return adapters.get(paths.of(instance, options.url)) if options.method.lower() == "post" else None
+        adapter = adapters.get(paths.of(instance, options.url)) if options.method.lower() == "post" else None
+        if adapter is not None:
+            settle(options)
+        return adapter
 
     return choose
 

@@ -37,6 +37,8 @@ def bounded(used: Usage) -> Usage:
     """The same, with no part larger than what it is a part of."""
     used.cache_read_tokens = min(used.cache_read_tokens, used.input_tokens)
     used.cache_write_tokens = min(used.cache_write_tokens, used.input_tokens - used.cache_read_tokens)
+    if used.cache_hour_tokens:
+        used.cache_hour_tokens = min(used.cache_hour_tokens, used.cache_write_tokens)
     used.reasoning_tokens = min(used.reasoning_tokens, used.output_tokens)
     return used
 

@@ -1,0 +1,116 @@
+"""Between the chunks of a stream and what they say: reading those that pass, and saying an answer in chunks.
+
+What goes wrong in reading them costs the consumer nothing.
+"""
+
+from array import array
+from collections import deque
+from typing import Any
+
+from spanhook.diagnostics import internal
+from spanhook.engine.lifecycle import note_response
+from spanhook.errors import Reject
+from spanhook.model import Body, Chunks, Record, clock
+from spanhook.telemetry import telemetry
+
+
+class Reading:
+    """Reads the chunks of one stream as they pass.
+
+    Args:
+        chunks: What adds them up.
+        ends_complete: Whether the stream's consumer may never ask for more than the chunk that completes it.
+        timed: Whether somebody wants to know when each chunk came.
+    """
+
+    __slots__ = ("_chunks", "_ends_complete", "_timed")
+
+    def __init__(self, chunks: Chunks, ends_complete: bool, timed: bool) -> None:
+        self._chunks, self._ends_complete, self._timed = chunks, ends_complete, timed
+
+    def shows(self, op: Record, chunk: Any) -> bool:
+        """Take note of a chunk; whether the consumer is to see it."""
+        if not op.first_chunk_ns:
+            op.first_chunk_ns = clock.now()
+            if self._timed:
+                op.later_chunks_ns = array("q")
+        elif self._timed and op.later_chunks_ns is not None:
+            op.later_chunks_ns.append(clock.now())
+        try:
+            return self._chunks.add(chunk)
+        except Exception as error:
+            internal.report("extract.chunk", error, lost=1)
+            return True
+
+    def ends_here(self) -> bool:
+        """Whether the chunk that has come is the last, and its consumer may never ask whether there is another."""
+        return self._ends_complete and self._chunks.complete
+
+    def is_complete(self) -> bool:
+        """Whether the last chunk has come."""
+        try:
+            return self._chunks.complete
+        except Exception as error:
+            internal.report("extract.complete", error)
+            return False
+
+    def tell(self, op: Record) -> None:
+        """Have the operation know what has come so far."""
+        chunks = self._chunks
+        try:
+            attributes, used = chunks.response()
+            note_response(op, attributes, used)
+            op.mark = getattr(chunks, "mark", None)
+            if chunks.keep:
+                op.result = chunks.result()
+        except Exception as error:
+            internal.report("extract.response", error, lost=1)
+
+
+def reading(op: Record, body: Body | None) -> Reading | None:
+    """What reads the stream of ``op``, whose call is as it was made; ``None`` where it tells nothing.
+
+    Args:
+        op: The operation.
+        body: Whose bytes the stream is of, where it is of bytes.
+    """
+    adapter = op.adapter
+    chunks = None if body is None else body.chunks
+    try:
+        if chunks is None and adapter.chunks is not None:
+            chunks = adapter.chunks(op.instance, op.args, op.kwargs)
+        if chunks is not None:
+            chunks.keep = op.plan is not None or telemetry.span_content or telemetry.event_content
+    except Exception as error:
+        internal.report("extract.chunks", error, lost=1)
+    timed = op.kind == "llm.call" and telemetry.instruments is not None and telemetry.settings.chunk_times
+    return None if chunks is None else Reading(chunks, adapter.ends_complete, timed)
+
+
+def body_of(op: Record, response: Any) -> Body | None:
+    """The body of an HTTP response that a stream's steps would read, to be read in their place."""
+    read = op.adapter.body
+    if read is None:
+        return None
+    try:
+        return read(op.instance, op.args, op.kwargs, response)
+    except Exception as error:
+        internal.report("extract.body", error)
+        return None
+
+
+def answer_chunks(op: Record, body: Body | None) -> deque[Any]:
+    """The chunks of an answer that a hook gave, in the library's own type; ``body`` as for ``reading``.
+
+    Raises:
+        Reject: It cannot be said in chunks; the stream that it stands for is not to be seen either.
+    """
+    adapter = op.adapter
+    try:
+        if body is not None:
+            return deque(body.answer(op.answer))
+        if adapter.answer_chunks is None:
+            return deque([op.result])
+        return deque(adapter.answer_chunks(op.instance, op.args, op.kwargs, op.answer))
+    except Exception as error:
+        raise Reject(f"a hook's answer could not be given: {type(error).__name__}", status_code=500) from error

@@ -1,0 +1,138 @@
+"""How the operation of a stream ends: once, whether its consumer sees the end, stops early, drops it or is interrupted.
+
+Knows nothing of the steps that a stream comes to its end by; see ``streams``.
+"""
+
+import asyncio
+from collections.abc import Callable
+from functools import partial
+from itertools import count
+from typing import Any
+
+from spanhook.concurrency import reaper, running_loop
+from spanhook.engine._chunks import Reading
+from spanhook.engine._completion import afinish, finish, leave_to_reaper, orphan, take_from_reaper
+from spanhook.engine._gates import Run
+from spanhook.engine.lifecycle import returned
+from spanhook.model import Record, current
+from spanhook.telemetry import context_with, get_context, set_context
+
+_unfinished: set[Run] = set()
+"""Strong references to the hooks of streams under way. Of a stream in a reference cycle the garbage collector would
+close them before it lets anybody know."""
+
+
+class Ending:
+    """What a stream needs in order to end.
+
+    Args:
+        is_async: Whether the stream's steps are awaited.
+
+    Attributes:
+        op: The operation, once it has begun.
+        plain: Nothing is tracked: it is no operation of its own, or the operation has ended.
+        dead: The source must never be stepped, because a hook refused or answered the call.
+        hand: Called when the consumer drops the stream, which a finalizer does: a function of C.
+    """
+
+    __slots__ = ("_ends", "_loop", "_reading", "_run", "dead", "hand", "is_async", "op", "plain")
+
+    def __init__(self, *, is_async: bool) -> None:
+        self.is_async = is_async
+        self.op: Record | None = None
+        self.plain = self.dead = False
+        self.hand: Callable[[], Any] = int
+        self._ends = count()
+        self._run: Run | None = None
+        self._reading: Reading | None = None
+        self._loop: asyncio.AbstractEventLoop | None = None
+
+    def _keep(self, op: Record) -> None:
+        """From here on the operation ends with the stream, even if nobody sees to it."""
+        self.op = op
+        reaper.start()
+        if op.parent is not None:
+            leave_to_reaper(op)
+        self.hand = partial(reaper.put, (type(self)._dropped, self))
+        if self.is_async and op.plan is not None:
+            self._loop = running_loop()
+
+    def _hold(self, run: Run | None) -> Run | None:
+        """Keep the hooks that come after."""
+        self._run = run
+        if run is not None:
+            _unfinished.add(run)
+        return run
+
+    def _release(self, op: Record) -> None:
+        """Nobody need keep or end anything of it any more."""
+        self.hand = int
+        if self._run is not None:
+            _unfinished.discard(self._run)
+        if op.parent is not None:
+            take_from_reaper(op)
+
+    async def _finish(self, op: Record) -> None:
+        """The stream has ended: run the hooks that come after, and end the operation."""
+        if next(self._ends):  # it was dropped, while something that belongs to it is closed
+            return
+        self.plain = not self.dead
+        returned(op)
+        self._read(op)
+        # Hooks need the context that steps went without, or have left.
+        held = (get_context(), current.get()) if self._run is not None and current.get() is not op else None
+        try:
+            if held is not None:
+                set_context(context_with(op.span, op.before))
+                current.set(op)
+            if self.is_async:
+                await afinish(op, self._run)
+            else:
+                finish(op, self._run)
+        finally:
+            if held is not None:
+                try:
+                    set_context(held[0])
+                finally:
+                    current.set(held[1])
+        self._release(op)
+
+    def _leave(self, op: Record) -> None:
+        """The consumer lets go: note whether it has stopped before the end."""
+        complete = self._reading is not None and self._reading.is_complete()
+        if not complete and not op.left:
+            op.left = "abandoned"
+
+    def _read(self, op: Record) -> None:
+        """Read what the chunks that have come tell."""
+        if self._reading is not None and op.called:
+            self._reading.tell(op)
+
+    # ------------------------------------------------------------------------------------------- by itself
+
+    def _dropped(self) -> None:
+        """The consumer has dropped the stream without closing it; the reaper ends it."""
+        op = self.op
+        self.hand = int
+        if op is None or op.ended or self.plain or self.dead or next(self._ends):
+            return
+        self.plain = True
+        self._leave(op)
+        self._end_alone(op)
+
+    def _interrupted(self, op: Record, error: BaseException) -> None:
+        """A step was interrupted within code of ours; the reaper ends the stream."""
+        self.hand = int
+        if op.reported:
+            return
+        op.ends_again()
+        if not op.end_ns and op.error is None:
+            op.error = error
+        self._end_alone(op)
+
+    def _end_alone(self, op: Record) -> None:
+        if self._run is not None:
+            _unfinished.discard(self._run)
+        if not op.end_ns:
+            self._read(op)
+        orphan(op, self._run, is_async=self.is_async, loop=self._loop)

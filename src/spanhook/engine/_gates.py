@@ -1,0 +1,87 @@
+"""Before a call is made: asking its gates whether it may be, and the last changes of our own to it."""
+
+from collections.abc import Awaitable, Callable
+from types import CoroutineType
+from typing import TYPE_CHECKING, Any
+
+from spanhook.concurrency import astep, reaper, step
+from spanhook.diagnostics import internal
+from spanhook.engine.lifecycle import conclude
+from spanhook.errors import Reject
+from spanhook.gating import Chain, count_decision, pass_fast, publish
+from spanhook.model import Adapter, Args, Kwargs, Record
+
+if TYPE_CHECKING:
+    Run = CoroutineType[Any, Any, None]
+else:
+    Run = CoroutineType  # not subscriptable before Python 3.13
+
+
+def start(op: Record, *, is_async: bool, direct: Callable[[], Awaitable[None]] | None = None) -> Run | None:
+    """The chain of ``op``; ``None`` where it has no hooks, or only such as have run already.
+
+    The operation's context is current.
+    """
+    plan, passed = op.plan, None
+    if plan is None:
+        return None
+    if not plan.hooked and op.error is None:
+        publish(op, "pre", count_decision)
+        return None
+    if plan.passes and op.error is None and not op.foreign:
+        try:
+            passed = pass_fast(op, plan)
+        except BaseException as error:
+            _broken(op, error)
+            return None
+        if passed is None:
+            if plan.heard:
+                publish(op, "pre", count_decision)
+            return None
+    if is_async:
+        reaper.start()  # a coroutine may be closed by the garbage collector, where no thread can be started
+    return Chain(op, plan, is_async, count_decision, conclude, direct).run(passed)
+
+
+def passes(op: Record, run: Run | None) -> bool:
+    """Run the gates; whether the call is to be made. The operation's context is current."""
+    if run is None:
+        return op.error is None
+    try:
+        return step(run)
+    except BaseException as error:
+        return _broken(op, error)
+
+
+async def apasses(op: Record, run: Run | None) -> bool:
+    """``passes`` for async code."""
+    if run is None:
+        return op.error is None
+    try:
+        return await astep(run) and op.error is None
+    except BaseException as error:
+        return _broken(op, error)
+
+
+def _broken(op: Record, error: BaseException) -> bool:
+    """Gates that could not be run let nothing pass."""
+    if isinstance(error, Exception):
+        reject = Reject("spanhook could not run its hooks", status_code=500)
+        reject.__cause__ = error
+        op.error, op.decided = reject, True
+        conclude(op)
+        internal.report("chain", error)
+    else:
+        op.error = error
+        conclude(op)
+    return False
+
+
+def prepared(adapter: Adapter, instance: Any, args: Args, kwargs: Kwargs) -> tuple[Args, Kwargs]:
+    """The arguments of a call that is about to be made, with the last changes of our own."""
+    if adapter.prepare is not None:
+        try:
+            return adapter.prepare(instance, args, kwargs)
+        except Exception as error:
+            internal.report("extract.prepare", error)
+    return args, kwargs

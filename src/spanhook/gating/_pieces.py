@@ -1,0 +1,96 @@
+"""Running one piece of a hook's code: marked as such, timed, its view sealed once it has returned.
+
+Knows nothing of what comes of it, or of which hooks there are.
+"""
+
+import asyncio
+from collections.abc import Callable
+from typing import Any
+
+from spanhook.concurrency import is_being_cancelled
+from spanhook.errors import HookError, TimedOut
+from spanhook.gating._hosts import Host, host_for
+from spanhook.gating.binding import Bound
+from spanhook.model import RETURNED, TIMED_OUT, InHook, Operation, Record, clock, current
+
+Outcome = tuple[Any, BaseException | None, int]
+"""What a piece of hook code returned, what it raised, and its nanoseconds."""
+
+
+class Pieces:
+    """Runs pieces of hooks of one operation.
+
+    Args:
+        op: The operation.
+        is_async: Whether the call is awaited.
+
+    Attributes:
+        marker: What is current while hook code runs.
+    """
+
+    __slots__ = ("_is_async", "_op", "marker")
+
+    def __init__(self, op: Record, is_async: bool) -> None:
+        self._op, self._is_async = op, is_async
+        self.marker = InHook(op)
+
+    def host(self) -> Host:
+        """How hooks are waited for here: what is left of a chain may run elsewhere than it began."""
+        return host_for(is_async=self._is_async and not self._op.unawaited)
+
+    def now(self, view: Operation, function: Callable[..., Any], *args: Any) -> Outcome:
+        """Run code that says of itself that it need not be waited for."""
+        value = error = None
+        held = current.get()  # not always the operation, as in hooks that await `call_next`
+        current.set(self.marker)
+        view._locked = ""
+        started = clock.now()
+        try:
+            value = function(*args)
+        except BaseException as raised:
+            error = meant(raised)
+        spent = clock.now() - started
+        view._locked = RETURNED
+        current.set(held)
+        return value, error, spent
+
+    async def waited(self, bound: Bound, view: Operation, function: Callable[..., Any], *args: Any) -> Outcome:
+        """Run code that may have to be waited for, as long as ``bound`` may take.
+
+        Most hooks are plain functions, which need no coroutine made for each run of theirs.
+        """
+        value = error = None
+        held = current.get()  # as in `now`
+        current.set(self.marker)
+        view._locked = ""
+        started = clock.now()
+        try:
+            if bound.blocking:
+                value, error = await self.host().blocking(view, bound.timeout_ns, function, args)
+            else:
+                value = function(*args)
+                if value is not None and hasattr(value, "__await__"):
+                    value = await self.host().settle(view, bound.timeout_ns, value)
+        except BaseException as raised:
+            value, error = None, raised
+        if error is not None:
+            error = meant(error)
+        spent = clock.now() - started
+        if not view._locked:
+            view._locked = TIMED_OUT if isinstance(error, TimedOut) else RETURNED
+        current.set(held)
+        return value, error, spent
+
+
+def meant(error: BaseException) -> BaseException:
+    """What left a hook; a cancellation that nobody asked for is its failure, and not the end of the call."""
+    if isinstance(error, asyncio.CancelledError) and not is_being_cancelled():
+        failure = HookError("it was left by a CancelledError, although nobody cancelled the call")
+        failure.__cause__ = error
+        return failure
+    return error
+
+
+def as_is(value: Any) -> Any:
+    """A piece of code for what another has returned, and that must be waited for after all."""
+    return value

@@ -1,0 +1,41 @@
+"""A call as a hook would have it: asked for in common terms, made in the library's own."""
+
+from typing import Any, NamedTuple
+
+from spanhook.errors import HookError
+from spanhook.model._arrival import check
+from spanhook.model._kinds import REWRITABLE
+from spanhook.model.adapter import Adapter, Args, Kwargs
+from spanhook.model.copying import copied
+from spanhook.model.request import Change
+
+
+class Rewritten(NamedTuple):
+    """A call as a hook has rewritten it."""
+
+    args: Args
+    kwargs: Kwargs
+    fields: tuple[str, ...]
+    """What is different, in terms of ``Change``."""
+    model: str
+
+
+def rewritten(adapter: Adapter, instance: Any, args: Args, kwargs: Kwargs, change: Change) -> tuple[Args, Kwargs]:
+    """The arguments of a call as ``change`` would have them; nobody else has any part of those.
+
+    Raises:
+        HookError: Calls of this kind or this part of them cannot be rewritten, or the call that came of it does not
+            say what was asked for.
+    """
+    if adapter.rewrite is None or adapter.kind not in REWRITABLE:
+        raise HookError(f"op.replace() cannot rewrite {adapter.kind!r}; it can rewrite {', '.join(sorted(REWRITABLE))}")
+    fields = change.fields()
+    foreign = [name for name in fields if name not in adapter.takes]
+    if foreign or not fields:
+        takes = ", ".join(f"{name}=" for name in sorted(adapter.takes))
+        given = ", ".join(f"{name}=" for name in foreign) or "nothing"
+        raise HookError(f"op.replace() was given {given}; {adapter.kind} of {adapter.layer} takes {takes}")
+    change = Change(**{name: copied(getattr(change, name)) for name in fields})
+    args, kwargs = adapter.rewrite(instance, args, kwargs, change)
+    check(adapter, instance, args, kwargs, change)
+    return args, kwargs

@@ -1,0 +1,222 @@
+"""What can be read of one operation.
+
+It is the reader's own: plain data, messages and results are copied when they are first asked for, which most never are.
+"""
+
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from typing import Any, Literal
+
+from opentelemetry.trace import Span
+
+from spanhook import semconv
+from spanhook.model._clock import clock
+from spanhook.model.adapter import Args, Kwargs
+from spanhook.model.copying import copied, copied_error
+from spanhook.model.decision import DecisionRecord
+from spanhook.model.identity import Identity
+from spanhook.model.record import Record
+from spanhook.model.request import Request, Response
+from spanhook.model.usage import Usage
+from spanhook.semconv import Kind, Phase, Status
+
+_UNREAD: Any = object()
+
+
+class View:
+    """What can be read of one operation; whoever makes it says of which."""
+
+    __slots__ = ("_record",)
+
+    _record: Record
+    _request: Request | None = None
+    _read_from: tuple[Args, Kwargs] = (), {}
+    _result: Any = _UNREAD
+    _error: Any = _UNREAD
+    _response: Response | None = None
+    _extras: dict[str, Any] | None = None
+
+    # ----------------------------------------------------------------- what it is about
+
+    @property
+    def kind(self) -> Kind | str:
+        """What sort of operation, such as ``tool.execute``, or one of the application's own."""
+        return self._record.kind
+
+    @property
+    def phase(self) -> Phase:
+        """``pre``, ``post`` or ``error``: where in its life it is."""
+        return self._record.phase
+
+    @property
+    def event(self) -> str:
+        """Kind and phase, such as ``tool.execute.pre``."""
+        return f"{self.kind}.{self.phase}"
+
+    @property
+    def name(self) -> str:
+        """The tool, agent or model it works on."""
+        return self._record.name
+
+    @property
+    def model(self) -> str:
+        """The model asked for; empty where there is none."""
+        return self._record.model
+
+    @property
+    def provider(self) -> str:
+        """The provider in the conventions' terms, such as ``openai``."""
+        return self._record.provider
+
+    @property
+    def agent(self) -> str:
+        """The name of the nearest agent around it; empty outside of any."""
+        return self._record.agent
+
+    @property
+    def tool_call_id(self) -> str:
+        """The id that the model gave the tool call; empty where there is none."""
+        return str(self._record.attributes.get(semconv.GEN_AI_TOOL_CALL_ID, ""))
+
+    @property
+    def identity(self) -> Identity:
+        """Tenant, user, session, run and agent ids.
+
+        What ``spanhook.context`` says comes before what the library knows, and that before the operation around.
+        """
+        return self._record.identity
+
+    @property
+    def span(self) -> Span:
+        """The OpenTelemetry span; it may not be recording."""
+        return self._record.span
+
+    @property
+    def in_hook(self) -> bool:
+        """Whether a hook's own code made this call. Hooks are off for it."""
+        return self._record.in_hook
+
+    @property
+    def decisions(self) -> tuple[DecisionRecord, ...]:
+        """Every decision about it but ``allow``."""
+        return self._record.decisions
+
+    @property
+    def request(self) -> Request:
+        """The request in common terms, read from the library's own when first asked for.
+
+        It is a copy, and the same object until ``replace`` is called, so it can be edited and given to that.
+        """
+        if self._request is None:
+            self._read_from = args, kwargs = self._call()
+            self._request = self._record.adapter.request(self._record.instance, args, kwargs).own()
+        return self._request
+
+    # ----------------------------------------------------------------- what came of it
+
+    @property
+    def status(self) -> Status | Literal[""]:
+        """How it ended; empty while it runs."""
+        return self._record.status
+
+    @property
+    def result(self) -> Any:
+        """What the call returned, in the library's own type. For a stream, what it would have returned unstreamed."""
+        if self._result is _UNREAD:
+            self._result = copied(self._outcome()[0])
+        return self._result
+
+    @property
+    def error(self) -> BaseException | None:
+        """What the call raised, or the ``Reject``."""
+        if self._error is _UNREAD:
+            error = self._outcome()[1]
+            self._error = None if error is None else copied_error(error)
+        return self._error
+
+    @property
+    def response(self) -> Response:
+        """The result in common terms; empty before the call."""
+        if self._response is None:
+            self._response = self._respond_in_common()
+        return self._response
+
+    def _respond_in_common(self) -> Response:
+        record, result = self._record, self._outcome()[0]
+        messages = copied(record.adapter.output(result)) if result is not None else []
+        told = (record.end_attributes or {}).get(semconv.GEN_AI_RESPONSE_FINISH_REASONS) or ()
+        value = None
+        if record.kind == "tool.execute":
+            value = copied(result if record.raw is None else record.raw)
+        return Response(messages, tuple(told), value)
+
+    @property
+    def usage(self) -> Usage:
+        """Tokens and cost: a model call's own, or the sum of the model calls inside. Zero before the call."""
+        return self._record.usage.copied()
+
+    @property
+    def usage_by_model(self) -> Mapping[str, Usage]:
+        """``usage`` per model that answered; only models that used tokens."""
+        return {model: used.copied() for model, used in self._record.usage_by_model.items()}
+
+    @property
+    def duration(self) -> float:
+        """Seconds from its start until the call had returned or its stream had ended; until now while it lasts."""
+        record = self._record
+        return ((record.returned_ns or record.end_ns or clock.now()) - record.start_ns) / 1e9
+
+    @property
+    def ended_at(self) -> datetime | None:
+        """When the call had returned or its stream had ended; ``None`` before."""
+        record = self._record
+        ended = record.returned_ns or record.end_ns
+        if not ended:
+            return None
+        return datetime.fromtimestamp((clock.wall() - (clock.now() - ended)) / 1e9, UTC)
+
+    @property
+    def extras(self) -> dict[str, Any]:
+        """Further facts by conventional key.
+
+        ``usage_metadata`` (after a call that used tokens): token counts per model, as LangChain writes them.
+        ``metadata``: what the application told the framework about the call, such as the metadata of a
+        ``RunnableConfig``.
+        """
+        if self._extras is None:
+            self._extras = self._facts()
+        return self._extras
+
+    def _facts(self) -> dict[str, Any]:
+        record = self._record
+        facts: dict[str, Any] = {}
+        if record.adapter.metadata is not None:
+            facts["metadata"] = copied(dict(record.adapter.metadata(record.instance, *self._call())))
+        if self.phase != "pre" and (used := record.usage_by_model):
+            facts["usage_metadata"] = {model: one.as_metadata() for model, one in used.items()}
+        return facts
+
+    # ----------------------------------------------------------------- where it is read from
+
+    def _call(self) -> tuple[Args, Kwargs]:
+        """The call as it is to be read."""
+        return self._record.args, self._record.kwargs
+
+    def _outcome(self) -> tuple[Any, BaseException | None]:
+        return self._record.result, self._record.error
+
+    def _reread(self) -> None:
+        """Forget what has been read of what others may have changed since: the outcome, and a call rewritten."""
+        self._result = self._error = _UNREAD
+        self._response = self._extras = None
+        if self._read_from[0] is not self._record.args:
+            self._request = None
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, View) and other._record is self._record
+
+    def __hash__(self) -> int:
+        return id(self._record)
+
+    def __repr__(self) -> str:
+        return repr(self._record)

@@ -1,0 +1,60 @@
+"""Tools that a model is offered, as the conventions write them: from what providers and frameworks have.
+
+Of tools that run at the provider no more is told than type, name and description: their options may hold credentials.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any, cast
+
+Definition = dict[str, Any]
+Fields = Mapping[str, Any]
+
+_NO_FIELDS: Fields = {}
+_NESTED = {"function": "function", "custom": "custom", "toolSpec": "function"}
+"""Where a definition may stand in another, and of which type it is."""
+_LISTS = ("function_declarations", "functionDeclarations")
+_SCHEMAS = ("parameters", "input_schema", "inputSchema")
+_LABELS = ("server_label",)
+
+
+def tool_definitions(given: Iterable[Any]) -> list[Definition]:
+    """Each tool once, in the order in which they are offered."""
+    found: list[Definition] = []
+    for tool in given:
+        found.extend(one for one in _definitions(tool) if one not in found)
+    return found
+
+
+def _definitions(tool: Any) -> Iterator[Definition]:
+    told = _fields(tool)
+    for name in _LISTS:
+        for one in cast("Iterable[Any]", told.get(name) or ()):
+            yield _definition(_fields(one), "function")
+    if not any(told.get(name) for name in _LISTS):
+        inner = next((name for name in _NESTED if _fields(told.get(name))), "")
+        kind = _NESTED.get(inner) or str(told.get("type") or "function")
+        yield _definition(_fields(told[inner]) if inner else told, kind)
+
+
+def _definition(told: Fields, kind: str) -> Definition:
+    schema = next((told[name] for name in _SCHEMAS if told.get(name) is not None), None)
+    if kind == "custom" and schema is not None:
+        kind = "function"  # as Anthropic calls tools that the application runs
+    name = told.get("name") or next((told[label] for label in _LABELS if told.get(label)), kind)
+    found: Definition = {"type": kind, "name": str(name)}
+    if told.get("description"):
+        found["description"] = str(told["description"])
+    if kind == "function" and schema is not None:
+        found["parameters"] = _fields(schema).get("json", schema)  # within another, as Bedrock has it
+    return found
+
+
+def _fields(tool: Any) -> Fields:
+    """What a tool says of itself: a mapping, an object with a name, or a function."""
+    if isinstance(tool, Mapping):
+        return cast("Fields", tool)
+    if tool is None or isinstance(tool, str):
+        return _NO_FIELDS if tool is None else {"name": tool}
+    name = getattr(tool, "name", None) or getattr(tool, "__name__", None) or type(tool).__name__
+    about = getattr(tool, "description", None) or getattr(tool, "__doc__", None)
+    return {"name": name, "description": about.strip() if isinstance(about, str) else ""}

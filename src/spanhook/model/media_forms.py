@@ -1,0 +1,210 @@
+"""Images, sound, videos and documents in messages: the conventions' parts as providers and frameworks write them."""
+
+import mimetypes
+from collections.abc import Callable, Mapping
+from typing import cast
+
+from spanhook.model.media import FORMATS, HOLDERS, MODALITIES, WORDS, Fields, Part, fields, media_part, modality_of
+
+Form = Callable[[Part], Part]
+"""How a provider or framework writes one of the conventions' parts."""
+
+
+def media_wire(part: Part, form: Form, like: Fields | None = None) -> Part:
+    """A part of the conventions' in a provider's or framework's form.
+
+    Args:
+        part: What a hook gave.
+        form: How it is written.
+        like: What it stands for there, whose form and other keys are kept.
+
+    Raises:
+        ValueError: That form has no way of saying it.
+    """
+    made = ((None if like is None else _form_of(like, part)) or form)(part)
+    if like is not None and made["type"] == like.get("type"):
+        made = _kept(like, made)
+    return _worded(made, part)
+
+
+def text_wire(part: Part, like: Fields) -> Part | None:
+    """A document that is plain text with other text in it; ``None`` where ``like`` is none."""
+    told = media_part(like)
+    if told is None or told["type"] != "text":
+        return None
+    source = fields(like.get("source"))
+    place = {"source": {**source, "data": part.get("content")}} if source else {"text": part.get("content")}
+    return _worded({**like, **place}, part)
+
+
+def _cannot(part: Part, where: str) -> ValueError:
+    said = f"a part of type {part['type']!r} with {part.get('mime_type') or part.get('modality')!r}"
+    return ValueError(f"{said} cannot be said in {where}")
+
+
+def _mime(part: Part) -> str:
+    mime = part.get("mime_type")
+    if not isinstance(mime, str) or not mime:
+        raise ValueError("a part of type 'blob' needs a 'mime_type', such as 'image/png'")
+    return mime
+
+
+def _sort(part: Part) -> str:
+    """Its modality: what a hook says of it, else what its type says."""
+    said = part.get("modality")
+    return said if isinstance(said, str) and said else modality_of(str(part.get("mime_type") or ""))
+
+
+def _data_url(part: Part) -> str:
+    return f"data:{_mime(part)};base64,{part['content']}"
+
+
+def _sound(part: Part) -> Part:
+    mime = _mime(part)
+    return {"type": "input_audio", "input_audio": {"data": part["content"], "format": _format(mime)}}
+
+
+def _format(mime: str) -> str:
+    return FORMATS.get(mime) or mime.partition("/")[2].removeprefix("x-")
+
+
+def _named(part: Part) -> Part:
+    return {"filename": f"file{mimetypes.guess_extension(_mime(part)) or ''}", "file_data": _data_url(part)}
+
+
+def chat_form(part: Part) -> Part:
+    """As OpenAI's chat completions have it, and most clients that are like it."""
+    kind, sort = part["type"], _sort(part)
+    if kind == "file":
+        return {"type": "file", "file": {"file_id": part["file_id"]}}
+    if sort in ("image", "video"):
+        return {"type": f"{sort}_url", f"{sort}_url": {"url": part["uri"] if kind == "uri" else _data_url(part)}}
+    if kind == "uri":
+        raise _cannot(part, "a chat completion")
+    return _sound(part) if sort == "audio" else {"type": "file", "file": _named(part)}
+
+
+def item_form(part: Part) -> Part:
+    """As OpenAI's responses have it."""
+    kind, sort = part["type"], _sort(part)
+    if sort == "image":
+        if kind == "file":
+            return {"type": "input_image", "file_id": part["file_id"]}
+        return {"type": "input_image", "image_url": part["uri"] if kind == "uri" else _data_url(part)}
+    if kind == "file":
+        return {"type": "input_file", "file_id": part["file_id"]}
+    if kind == "uri":
+        return {"type": "input_file", "file_url": part["uri"]}
+    return _sound(part) if sort == "audio" else {"type": "input_file", **_named(part)}
+
+
+def source_form(part: Part) -> Part:
+    """As Anthropic has it."""
+    kind, sort = part["type"], _sort(part)
+    if sort in ("audio", "video"):
+        raise _cannot(part, "a message to Anthropic")
+    if kind == "blob":
+        source = {"type": "base64", "media_type": _mime(part), "data": part["content"]}
+    elif kind == "uri":
+        source = {"type": "url", "url": part["uri"]}
+    else:
+        source = {"type": "file", "file_id": part["file_id"]}
+    return {"type": "image" if sort == "image" else "document", "source": source}
+
+
+_BLOCK_FIELDS = {"blob": ("base64", "content"), "uri": ("url", "uri"), "file": ("file_id", "file_id")}
+
+
+def block_form(part: Part) -> Part:
+    """As LangChain has it, for whatever provider."""
+    name, ours = _BLOCK_FIELDS[part["type"]]
+    sort = _sort(part)
+    made = {"type": sort if sort in MODALITIES else "file", name: part[ours]}
+    mime = _mime(part) if part["type"] == "blob" else part.get("mime_type")
+    return {**made, "mime_type": mime} if mime else made
+
+
+def made_form(part: Part) -> Part:
+    """As OpenAI's responses have a picture that the model has made."""
+    if part["type"] != "blob" or _sort(part) != "image":
+        raise _cannot(part, "what a model has made")
+    return {"type": "image_generation_call", "status": "completed", "result": part["content"]}
+
+
+def _media_form(part: Part) -> Part:
+    kind = part["type"]
+    if kind == "file":
+        raise _cannot(part, "a block of type 'media'")
+    said = {"data": part["content"]} if kind == "blob" else {"file_uri": part["uri"]}
+    return {"type": "media", **said, **({"mime_type": part["mime_type"]} if part.get("mime_type") else {})}
+
+
+_FORMS: Mapping[str, Form] = {
+    **dict.fromkeys(("image_url", "video_url"), chat_form),
+    **dict.fromkeys(("input_image", "input_file"), item_form),
+    **dict.fromkeys(("image", "audio", "video", "file"), block_form),
+    "image_generation_call": made_form,
+    "media": _media_form,
+}
+
+
+def _form_of(like: Fields, part: Part) -> Form | None:
+    """How a part is written in place of one that is there already."""
+    if fields(like.get("source")):
+        return source_form
+    kind = like.get("type")
+    if kind == "input_audio":  # which several APIs have, and with other parts beside it
+        return _sound if part["type"] == "blob" and _sort(part) == "audio" else None
+    return chat_form if kind == "file" and like.get("file") else _FORMS.get(str(kind))
+
+
+def _worded(wire: Part, part: Part) -> Part:
+    """What was written, with what the part says about the document, and no more; but a file keeps its name."""
+    for name in WORDS:
+        words = part.get(name)
+        place = next((one for one in HOLDERS if name in fields(wire.get(one))), "" if name in wire else None)
+        if words:
+            wire = _put(wire, _holder(wire) if place is None else place, name, words)
+        elif place is not None and name != "filename":
+            wire = _put(wire, place, name, None)
+    return wire
+
+
+def _holder(wire: Part) -> str:
+    if fields(wire.get("file")):
+        return "file"
+    return "extras" if wire["type"] in (*MODALITIES, "file") and "source" not in wire else ""
+
+
+def _put(wire: Part, holder: str, name: str, words: str | None) -> Part:
+    """The same with these words; without any for ``None``."""
+    if holder:
+        return {**wire, holder: _put(dict(fields(wire.get(holder))), "", name, words)}
+    if words is not None:
+        return {**wire, name: words}
+    return {key: one for key, one in wire.items() if key != name}
+
+
+_PLACES = frozenset(
+    (
+        *("base64", "data", "file_data", "file_id", "file_uri", "file_url", "format", "image_url", "media_type"),
+        *("mime_type", "result", "source_type", "text", "uri", "url"),
+    )
+)
+"""Where content stands, and what says of which sort it is."""
+
+
+def _kept(like: Fields, made: Part) -> Part:
+    """What was written anew, with the other keys of what it stands for."""
+    gone = _PLACES | {"id"} if "source_type" in like else _PLACES
+    kept: Part = {}
+    for name, before in like.items():
+        if name not in made:
+            if name not in gone:
+                kept[name] = before
+            continue
+        both = isinstance(made[name], dict) and isinstance(before, Mapping)
+        again = _kept(cast("Fields", before), made[name]) if both else made[name]
+        kept[name] = before if name == "filename" and before else again  # unless a hook says another
+    kept.update((name, value) for name, value in made.items() if name not in kept)
+    return kept

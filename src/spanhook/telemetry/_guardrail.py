@@ -1,0 +1,128 @@
+"""Calls of guardrail and policy services that hooks make, as spans of their own.
+
+The names are those of a draft of the conventions for services with a guardrail API of their own, which says that hooks
+are none themselves and that nothing is to be concluded from what a service said. So what a hook decides stands under
+``spanhook.decision`` all the same.
+"""
+
+from types import TracebackType
+from typing import Any, Self
+
+from opentelemetry.context import Context
+from opentelemetry.trace import INVALID_SPAN, Span, SpanKind, Status, StatusCode
+
+from spanhook import semconv
+from spanhook.errors import OperationError, Reject
+from spanhook.model import described, encodable, exception_name, make_encodable
+from spanhook.telemetry.otel_context import get_context, set_context
+from spanhook.telemetry.pipeline import telemetry
+from spanhook.telemetry.spans import context_with
+
+
+class Guardrail:
+    """The span of one call; see ``guardrail``."""
+
+    __slots__ = ("_attributes", "_before", "_over", "_policy", "_span")
+
+    def __init__(self, attributes: dict[str, Any], policy: dict[str, Any]) -> None:
+        self._attributes, self._policy = attributes, policy
+        self._before: Context | None = None
+        self._span: Span = INVALID_SPAN
+        self._over = False
+
+    def __enter__(self) -> Self:
+        if self._before is not None:
+            raise OperationError("a guardrail's block is entered once; call guardrail() for each call of the service")
+        self._before = before = get_context()
+        name = f"{semconv.APPLY_GUARDRAIL} {self._attributes[semconv.GEN_AI_GUARDRAIL_COMPONENT_NAME]}"
+        self._span = telemetry.opener.open(name, before, SpanKind.CLIENT, self._attributes)
+        set_context(context_with(self._span, before))
+        return self
+
+    def result(
+        self, value: str, *, type: str = "", reason: str = "", category: str = "", score: float | None = None
+    ) -> None:
+        """Tell what the service said: an event of the span. There may be several.
+
+        Args:
+            value: Its result in its own words, such as ``"flagged"``.
+            type: What sort of result that is, such as ``"categorical"``.
+            reason: Why, in one of few words: never what was checked.
+            category: The risk, such as ``"pii"``.
+            score: How great it is, as the service measures it.
+
+        Raises:
+            OperationError: The block is over.
+        """
+        if self._over or self._before is None:
+            raise OperationError("result() tells of a call under way; use it within the guardrail's block")
+        told = {
+            semconv.GEN_AI_GUARDRAIL_RESULT_VALUE: value,
+            semconv.GEN_AI_GUARDRAIL_RESULT_TYPE: type,
+            semconv.GEN_AI_GUARDRAIL_RESULT_REASON: reason,
+            semconv.GEN_AI_GUARDRAIL_RISK_CATEGORY: category,
+            semconv.GEN_AI_GUARDRAIL_RISK_SCORE: None if score is None else float(score),
+        }
+        attributes = {**self._policy, **{name: one for name, one in told.items() if one not in ("", None)}}
+        make_encodable(attributes)
+        self._span.add_event(semconv.EVENT_GUARDRAIL_RESULT, attributes)
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        self._over = True
+        try:
+            if isinstance(error, Exception) and not isinstance(error, Reject):  # which is the hook's own decision
+                self._span.set_attribute(semconv.ERROR_TYPE, exception_name(error))
+                said = described(error, in_full=telemetry.error_messages)
+                self._span.set_status(Status(StatusCode.ERROR, encodable(said)))
+            self._span.end()
+        finally:
+            if self._before is not None:
+                set_context(self._before)
+
+
+def guardrail(
+    name: str,
+    *,
+    policy_id: str = "",
+    policy_version: str = "",
+    source: str = "",
+    server_address: str = "",
+    server_port: int | None = None,
+) -> Guardrail:
+    """The call of a guardrail or policy service in a hook, as a span ``apply_guardrail {name}``; used with ``with``.
+
+    ::
+
+        @hooks.before("llm.call")
+        async def moderated(op: Operation) -> None:
+            with spanhook.guardrail("moderation", policy_id="pii", server_address="policy.internal") as asked:
+                answer = await client.check(op.request.messages)
+                asked.result(answer.verdict, category=answer.category, score=answer.score)
+            if answer.verdict == "flagged":
+                raise Reject("personal data", status_code=422)
+
+    Args:
+        name: What the service is called.
+        policy_id, policy_version: The policy that it is to apply.
+        source: Where that comes from.
+        server_address, server_port: Where the service is.
+
+    An exception that leaves the block makes the span an error; a ``Reject`` does not.
+    """
+    attributes: dict[str, Any] = {
+        semconv.GEN_AI_OPERATION_NAME: semconv.APPLY_GUARDRAIL,
+        semconv.GEN_AI_GUARDRAIL_COMPONENT_NAME: name,
+    }
+    if server_address:
+        attributes[semconv.SERVER_ADDRESS] = server_address
+        if server_port is not None:
+            attributes[semconv.SERVER_PORT] = server_port
+    make_encodable(attributes)
+    policy = {
+        semconv.GEN_AI_GUARDRAIL_POLICY_ID: policy_id,
+        semconv.GEN_AI_GUARDRAIL_POLICY_VERSION: policy_version,
+        semconv.GEN_AI_GUARDRAIL_SOURCE: source,
+    }
+    return Guardrail(attributes, {name: told for name, told in policy.items() if told})

@@ -1,0 +1,126 @@
+"""What is recorded on histograms, and on the newest conventions' counters, of an operation that has ended."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from opentelemetry.context import Context
+
+from spanhook import semconv
+from spanhook.errors import Reject
+from spanhook.model import Record
+from spanhook.telemetry._histograms import Histograms
+from spanhook.telemetry.naming import Naming
+
+#: What identifies a model call on metrics, beside what answered and its error.
+_CLIENT_ATTRIBUTES = (
+    semconv.GEN_AI_OPERATION_NAME,
+    semconv.GEN_AI_PROVIDER_NAME,
+    semconv.GEN_AI_REQUEST_MODEL,
+    semconv.SERVER_ADDRESS,
+    semconv.SERVER_PORT,
+)
+
+
+def measure(op: Record, histograms: Histograms, naming: Naming, context: Context, error_type: str | None) -> None:
+    """Record an operation; ``context`` links exemplars to the trace."""
+    kind, attributes = op.kind, dict[str, Any]()
+    if kind in ("llm.call", "embeddings.create"):
+        if op.called:  # what a hook answered or refused says nothing of how the provider does
+            _call(op, histograms, naming, context, error_type)
+    elif kind == "tool.execute":
+        attributes = _ended(op, semconv.GEN_AI_TOOL_NAME, error_type)
+        if op.agent:
+            attributes[semconv.GEN_AI_AGENT_NAME] = op.agent
+        tool_type = op.attributes.get(semconv.GEN_AI_TOOL_TYPE)
+        if tool_type:
+            attributes[semconv.GEN_AI_TOOL_TYPE] = tool_type
+        histograms.tool.record(_seconds(op), attributes, context)
+    elif kind == "agent.invoke":
+        histograms.agent.record(_seconds(op), _ended(op, semconv.GEN_AI_AGENT_NAME, error_type), context)
+        whose, used = {semconv.GEN_AI_AGENT_NAME: op.name or semconv.OTHER}, op.usage
+        histograms.agent_llm_calls.record(used.llm_calls, whose, context)
+        histograms.agent_tool_calls.record(used.tool_calls, whose, context)
+    elif kind == "run":
+        histograms.workflow.record(_seconds(op), _ended(op, semconv.GEN_AI_WORKFLOW_NAME, error_type), context)
+    if op.parent is None:
+        attributes = {semconv.STATUS: op.status}
+        if op.agent:
+            attributes[semconv.GEN_AI_AGENT_NAME] = op.agent
+        used = op.usage
+        histograms.llm_calls.record(used.llm_calls, attributes, context)
+        histograms.tool_calls.record(used.tool_calls, attributes, context)
+
+
+def _seconds(op: Record) -> float:
+    return (op.end_ns - op.start_ns) / 1e9
+
+
+def _ended(op: Record, name: str, error_type: str | None) -> dict[str, Any]:
+    attributes: dict[str, Any] = {name: op.name or semconv.OTHER, semconv.STATUS: op.status}
+    if error_type:
+        attributes[semconv.ERROR_TYPE] = error_type
+    return attributes
+
+
+def _call(op: Record, histograms: Histograms, naming: Naming, context: Context, error_type: str | None) -> None:
+    """A call of a model, that was made: one that a hook refused afterwards has not failed."""
+    whose = client(op)
+    attributes = whose
+    if error_type and not isinstance(op.error, Reject):
+        attributes = {**whose, semconv.ERROR_TYPE: error_type}
+    seconds, is_inference = _seconds(op), op.kind == "llm.call"
+    if naming.older or not is_inference:
+        histograms.duration.record(seconds, attributes, context)
+    if naming.newest and is_inference:
+        histograms.inference.record(seconds, attributes, context)
+    if op.first_chunk_ns:
+        waited = (op.first_chunk_ns - op.start_ns) / 1e9
+        if naming.older:
+            histograms.first_chunk.record(waited, attributes, context)
+        if naming.newest:
+            histograms.inference_first_chunk.record(waited, attributes, context)
+        _chunks(op, histograms, naming, attributes, context)
+    used = op.own_usage
+    if used is None or used.incomplete:
+        return
+    if naming.older:
+        histograms.tokens.record(used.input_tokens, {**whose, semconv.GEN_AI_TOKEN_TYPE: "input"}, context)
+        if is_inference:
+            histograms.tokens.record(used.output_tokens, {**whose, semconv.GEN_AI_TOKEN_TYPE: "output"}, context)
+    if naming.newest and is_inference:
+        histograms.input_tokens.record(used.input_tokens, whose, context)
+        histograms.output_tokens.record(used.output_tokens, whose, context)
+        for amount, add in (
+            (used.input_tokens, histograms.add_input),
+            (used.output_tokens, histograms.add_output),
+            (used.cache_read_tokens, histograms.add_cache_read),
+            (used.cache_write_tokens, histograms.add_cache_write),
+            (used.reasoning_tokens, histograms.add_reasoning),
+        ):
+            if amount:
+                add(amount, whose, context)
+
+
+def _chunks(op: Record, histograms: Histograms, naming: Naming, attributes: dict[str, Any], context: Context) -> None:
+    before = op.first_chunk_ns
+    for came in op.later_chunks_ns or ():
+        seconds, before = (came - before) / 1e9, came
+        if naming.older:
+            histograms.per_chunk.record(seconds, attributes, context)
+        if naming.newest:
+            histograms.inference_per_chunk.record(seconds, attributes, context)
+
+
+def client(op: Record) -> dict[str, Any]:
+    """Which model was called where, and which answered."""
+    told: Mapping[str, Any] = op.attributes
+    found = {key: told[key] for key in _CLIENT_ATTRIBUTES if key in told}
+    below = op.below
+    if below is not None:
+        for key in (semconv.SERVER_ADDRESS, semconv.SERVER_PORT):
+            if key in below and key not in found:
+                found[key] = below[key]
+    answered = (op.end_attributes or {}).get(semconv.GEN_AI_RESPONSE_MODEL)
+    if answered:
+        found[semconv.GEN_AI_RESPONSE_MODEL] = answered
+    return found

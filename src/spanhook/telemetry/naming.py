@@ -1,0 +1,42 @@
+"""Which of the conventions' sets of names are written; ``semconv.SETS`` says which name is of which set."""
+
+import os
+
+from spanhook import semconv
+
+
+class Naming:
+    """A choice of sets.
+
+    Args:
+        chosen: The sets that are written.
+
+    Attributes:
+        older, newest: Whether the names of v1.41 are written, and the newest ones.
+        cache_write: What tokens written to a cache are called.
+        schema_url: The schema that all names are in, if there is one.
+    """
+
+    __slots__ = ("cache_write", "newest", "older", "schema_url")
+
+    def __init__(self, *chosen: semconv.NameSet) -> None:
+        self.older, self.newest = "v1.41" in chosen, "newest" in chosen
+        both = semconv.GEN_AI_USAGE_CACHE_CREATION_INPUT_TOKENS, semconv.GEN_AI_USAGE_CACHE_WRITE_INPUT_TOKENS
+        self.cache_write = tuple(name for name in both if self.has(name))
+        self.schema_url = None if self.newest else semconv.SCHEMA_URL
+
+    def has(self, name: str) -> bool:
+        """Whether a name is written."""
+        of = semconv.SETS.get(name)
+        return of is None or (self.older if of == "v1.41" else self.newest)
+
+
+V1_41 = Naming("v1.41")
+
+
+def chosen() -> Naming:
+    """What ``OTEL_SEMCONV_STABILITY_OPT_IN`` asks for; its words for other conventions are none of ours."""
+    words = {word.strip() for word in os.environ.get(semconv.OPT_IN, "").split(",")}
+    if semconv.OPT_IN_BOTH in words:
+        return Naming("v1.41", "newest")
+    return Naming("newest") if semconv.OPT_IN_NEWEST in words else V1_41

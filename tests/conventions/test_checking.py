@@ -1,0 +1,120 @@
+"""The check of what is emitted finds what is wrong."""
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from opentelemetry.sdk.metrics import MeterProvider
+from opentelemetry.sdk.metrics.export import InMemoryMetricReader
+from opentelemetry.sdk.trace import TracerProvider
+from opentelemetry.trace import SpanKind, StatusCode
+
+from spanhook import semconv
+from tests.conventions.checking import Checker
+
+CHAT: dict[str, Any] = {
+    semconv.KIND: "llm.call",
+    semconv.GEN_AI_OPERATION_NAME: "chat",
+    semconv.GEN_AI_PROVIDER_NAME: "openai",
+    semconv.GEN_AI_REQUEST_MODEL: "gpt-4o-mini",
+}
+
+
+def span(
+    change: dict[str, Any],
+    name: str = "chat gpt-4o-mini",
+    kind: SpanKind = SpanKind.CLIENT,
+    schema: str = semconv.SCHEMA_URL,
+) -> Any:
+    made: Any = TracerProvider(shutdown_on_exit=False).get_tracer("x", schema_url=schema).start_span(name, kind=kind)
+    made.set_attributes({key: value for key, value in {**CHAT, **change}.items() if value is not None})
+    return made
+
+
+def problems(made: Any, *sets: str, **more: Any) -> str:
+    return "; ".join(Checker(*(sets or ("v1.41",))).span(made, **more))
+
+
+def test_a_span_as_it_should_be() -> None:
+    assert problems(span({}), at_start=CHAT) == ""
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        ({"gen_ai.made.up": "x"}, "gen_ai.made.up is in no convention and not in the registry"),
+        ({"spanhook.made.up": "x"}, "spanhook.made.up is in no convention and not in the registry"),
+        ({semconv.GEN_AI_PROVIDER_NAME: None}, "has no gen_ai.provider.name"),
+        ({semconv.GEN_AI_OPERATION_NAME: None}, "has no gen_ai.operation.name"),
+        ({semconv.GEN_AI_REQUEST_TEMPERATURE: 1}, "gen_ai.request.temperature is 1, no double"),
+        ({semconv.GEN_AI_USAGE_INPUT_TOKENS: 1.0}, "gen_ai.usage.input_tokens is 1.0, no int"),
+        ({semconv.GEN_AI_REQUEST_STREAM: "yes"}, "gen_ai.request.stream is 'yes', no boolean"),
+        ({semconv.GEN_AI_RESPONSE_FINISH_REASONS: "stop"}, "finish_reasons is 'stop', no string[]"),
+        ({semconv.STATUS: "fine"}, "spanhook.status is 'fine', which the registry has not"),
+    ],
+)
+def test_a_wrong_attribute(change: dict[str, Any], said: str) -> None:
+    assert said in problems(span(change))
+
+
+def test_a_wrong_name_kind_start_or_schema() -> None:
+    assert "is not named" in problems(span({}, name="gpt-4o-mini"))
+    assert "is INTERNAL, not client" in problems(span({}, kind=SpanKind.INTERNAL))
+    assert "a sampler was not told of gen_ai.provider.name" in problems(
+        span({}), at_start={key: value for key, value in CHAT.items() if key != semconv.GEN_AI_PROVIDER_NAME}
+    )
+    assert "schema" in problems(span({}, schema=""))
+
+
+def test_a_failure_without_its_type() -> None:
+    made = span({})
+    made.set_status(StatusCode.ERROR)
+    assert "failed without error.type" in problems(made)
+
+
+def test_a_name_of_the_other_set() -> None:
+    older = span({semconv.GEN_AI_USAGE_CACHE_CREATION_INPUT_TOKENS: 1}, schema="")
+    older.add_event("exception")
+    assert "cache_creation.input_tokens is of v1.41 alone" in problems(older, "newest")
+    assert "event 'exception' is of v1.41 alone" in problems(older, "newest")
+    assert problems(older, "v1.41", "newest") == ""
+
+
+def test_a_wrong_event() -> None:
+    event = {"name": "spanhook.made_up", "attributes": {}}
+    assert "is in no convention" in "; ".join(Checker("v1.41").event(event))
+    event = {"name": semconv.EVENT_RUN, "attributes": {}}
+    assert "has no spanhook.run.id" in "; ".join(Checker("v1.41").event(event))
+    event = {"name": semconv.EVENT_CLIENT_EXCEPTION, "attributes": {}}
+    assert "is of newest alone" in "; ".join(Checker("v1.41").event(event))
+
+
+@pytest.mark.parametrize(
+    ("make", "said"),
+    [
+        (lambda meter: meter.create_counter("gen_ai.made.up").add(1), "is in no convention"),
+        (lambda meter: meter.create_counter(semconv.METRIC_TOOL_DURATION, "s").add(1), "is no histogram"),
+        (lambda meter: meter.create_histogram(semconv.METRIC_TOOL_DURATION, "ms").record(1.0), "unit 'ms'"),
+        (
+            lambda meter: meter.create_histogram(semconv.METRIC_CLIENT_DURATION, "s").record(1.0),
+            "a series has no gen_ai.operation.name",
+        ),
+        (
+            lambda meter: meter.create_histogram(semconv.METRIC_INFERENCE_DURATION, "s").record(1.0),
+            "is of newest alone",
+        ),
+        (
+            lambda meter: meter.create_histogram(semconv.METRIC_CLIENT_TOKENS, "{token}").record(
+                1.5, {semconv.GEN_AI_OPERATION_NAME: "chat", semconv.GEN_AI_PROVIDER_NAME: "openai"}
+            ),
+            "1.5 is no int",
+        ),
+    ],
+)
+def test_a_wrong_metric(make: Callable[[Any], None], said: str) -> None:
+    reader = InMemoryMetricReader()
+    make(MeterProvider([reader], shutdown_on_exit=False).get_meter("x"))
+    data = reader.get_metrics_data()
+    assert data is not None
+    (metric,) = data.resource_metrics[0].scope_metrics[0].metrics
+    assert said in "; ".join(Checker("v1.41").metric(metric))

@@ -1,0 +1,143 @@
+"""What is recorded on histograms: of which calls, under which attributes."""
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from langchain_core.messages import AIMessage
+from langchain_openai import ChatOpenAI
+from openai import DefaultHttpxClient
+from pydantic import SecretStr
+
+from spanhook import Hooks, Operation, Reject, Settings, semconv
+from spanhook.cli.conformance.langchain import Calls, agent, consume
+from spanhook.cli.conformance.openai_server import OpenAIServer, Reply
+from spanhook.cli.conformance.openai_ways import CHAT, sync_client
+from spanhook.testing import Recorder, recorder
+
+ASK: dict[str, Any] = {"model": "gpt-4o-mini", "messages": CHAT["messages"]}
+
+
+@pytest.fixture
+def server() -> Iterator[OpenAIServer]:
+    with OpenAIServer() as running:
+        yield running
+
+
+def series(seen: Recorder, metric: str) -> list[tuple[dict[str, Any], int]]:
+    """The attributes of each series of a histogram, and how many records it has."""
+    return [(attributes, count) for attributes, (_, count) in seen.metrics().get(metric, [])]
+
+
+@pytest.mark.parametrize("streamed", [False, True])
+@pytest.mark.parametrize("how", ["answer", "refuse"])
+def test_what_never_reached_the_provider_has_no_duration(how: str, streamed: bool, server: OpenAIServer) -> None:
+    hooks = Hooks()
+
+    @hooks.before("llm.call")
+    def gate(op: Operation) -> None:
+        if how == "refuse":
+            raise Reject("no")
+        op.respond("from the hook")
+
+    with recorder(hooks) as seen, sync_client(server.url) as client:
+        try:
+            made = client.chat.completions.create(**ASK, stream=streamed)
+            list(made) if streamed else None
+        except Reject:
+            assert how == "refuse"
+        assert seen.operations
+        assert series(seen, semconv.METRIC_CLIENT_DURATION) == []
+        assert series(seen, semconv.METRIC_TIME_TO_FIRST_CHUNK) == []
+        assert series(seen, semconv.METRIC_CLIENT_TOKENS) == []
+    assert server.requests == []
+
+
+def test_what_is_refused_afterwards_was_made_and_has_not_failed(server: OpenAIServer) -> None:
+    hooks = Hooks()
+
+    @hooks.after("llm.call")
+    def gate(op: Operation) -> None:
+        raise Reject("no")
+
+    with recorder(hooks) as seen, sync_client(server.url) as client:
+        with pytest.raises(Reject):
+            client.chat.completions.create(**ASK)
+        ((attributes, count),) = series(seen, semconv.METRIC_CLIENT_DURATION)
+    assert count == 1
+    assert semconv.ERROR_TYPE not in attributes
+    assert attributes[semconv.GEN_AI_RESPONSE_MODEL]
+
+
+def test_what_fails_says_with_what(server: OpenAIServer) -> None:
+    server.reply = Reply(status=500)
+    with recorder() as seen, sync_client(server.url) as client:
+        with pytest.raises(Exception, match="500"):
+            client.chat.completions.create(**ASK)
+        ((attributes, _),) = series(seen, semconv.METRIC_CLIENT_DURATION)
+    assert "InternalServerError" in attributes[semconv.ERROR_TYPE]
+
+
+@pytest.mark.parametrize(
+    ("opt_in", "names"),
+    [
+        ("", {semconv.METRIC_TIME_PER_OUTPUT_CHUNK}),
+        (semconv.OPT_IN_NEWEST, {semconv.METRIC_INFERENCE_TIME_PER_OUTPUT_CHUNK}),
+        (
+            semconv.OPT_IN_BOTH,
+            {semconv.METRIC_TIME_PER_OUTPUT_CHUNK, semconv.METRIC_INFERENCE_TIME_PER_OUTPUT_CHUNK},
+        ),
+    ],
+)
+def test_each_chunk_but_the_first_has_a_time(
+    opt_in: str, names: set[str], server: OpenAIServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv(semconv.OPT_IN, opt_in)
+    with recorder() as seen, sync_client(server.url) as client:
+        chunks = list(client.chat.completions.create(**ASK, stream=True))
+        found = {name: series(seen, name) for name in seen.metrics() if name.endswith("time_per_output_chunk")}
+    assert found.keys() == names
+    assert all(count == len(chunks) - 1 > 0 for ((_, count),) in found.values())
+
+
+def test_times_of_chunks_can_be_left_out(server: OpenAIServer) -> None:
+    with recorder(settings=Settings(chunk_times=False)) as seen, sync_client(server.url) as client:
+        list(client.chat.completions.create(**ASK, stream=True))
+        assert series(seen, semconv.METRIC_TIME_PER_OUTPUT_CHUNK) == []
+        assert len(series(seen, semconv.METRIC_TIME_TO_FIRST_CHUNK)) == 1
+
+
+def test_agents_and_their_tools() -> None:
+    with recorder() as seen:
+        consume(agent(Calls()), "invoke")
+        tools = [attributes for attributes, _ in series(seen, semconv.METRIC_TOOL_DURATION)]
+        ((whose, _),) = series(seen, semconv.METRIC_AGENT_TOOL_CALLS)
+        calls = {
+            name: seen.metrics()[name][0][1][0]
+            for name in (semconv.METRIC_AGENT_INFERENCE_CALLS, semconv.METRIC_AGENT_TOOL_CALLS)
+        }
+        spans = [one.attributes or {} for one in seen.spans]
+    [run] = [op for op in seen.operations if op.kind == "agent.invoke"]
+    assert {one[semconv.GEN_AI_TOOL_TYPE] for one in tools} == {"function"}
+    assert {one[semconv.GEN_AI_AGENT_NAME] for one in tools} == {run.name}
+    assert whose == {semconv.GEN_AI_AGENT_NAME: run.name}
+    assert {one[semconv.GEN_AI_AGENT_NAME] for one in spans if one[semconv.KIND] == "tool.execute"} == {run.name}
+    assert list(calls.values()) == [run.usage.llm_calls, run.usage.tool_calls]
+    assert run.usage.llm_calls > 1
+
+
+@pytest.mark.parametrize("way", ["invoke", "stream"])
+def test_a_frameworks_call_has_what_its_client_knows(way: str, server: OpenAIServer) -> None:
+    with recorder() as seen, DefaultHttpxClient(verify=False) as http:
+        model = ChatOpenAI(model="gpt-4o-mini", api_key=SecretStr("x"), http_client=http, max_retries=0)
+        model.root_client.base_url = server.url  # where LangChain does not look
+        answer = model.invoke("hi") if way == "invoke" else next(iter(list(model.stream("hi"))))
+        assert isinstance(answer, AIMessage)
+        [span] = seen.spans
+        ((duration, _),) = series(seen, semconv.METRIC_CLIENT_DURATION)
+    attributes = span.attributes or {}
+    assert attributes[semconv.SERVER_PORT] == duration[semconv.SERVER_PORT] == server.port
+    assert attributes[semconv.SERVER_ADDRESS] == duration[semconv.SERVER_ADDRESS] == "127.0.0.1"
+    assert attributes[semconv.OPENAI_API_TYPE] == "chat_completions"
+    assert attributes[semconv.GEN_AI_RESPONSE_ID]
+    assert attributes[semconv.GEN_AI_RESPONSE_FINISH_REASONS]
