@@ -16,6 +16,8 @@ PAGES = (
     "SECURITY.md",
     "docs/**/*.md",
     "docs/semconv/*.yaml",
+    "docs/pictures/*.svg",
+    "docs/pictures/*.png",
     "collector/README.md",
     "examples/**/*.md",
     "examples/**/*.py",
