@@ -93,7 +93,6 @@ def test_its_span() -> None:
             "gen_ai.agent.name": "bob",
             "spanhook.delegating_agent.name": "alice",
             "gen_ai.tool.call.id": "call transfer_to_bob",
-            "gen_ai.operation.name": "delegate_agent",
             "spanhook.kind": "agent.delegate",
             "spanhook.status": "success",
             "spanhook.run.id": "00000000000000000000000000000001",

@@ -41,6 +41,7 @@ def test_a_span(server: OpenAIServer) -> None:
                 "gen_ai.usage.input_tokens": 1000,
                 "gen_ai.usage.output_tokens": 500,
                 "gen_ai.usage.cache_read.input_tokens": 200,
+                "gen_ai.usage.cache_creation.input_tokens": 50,
                 "gen_ai.usage.cache_write.input_tokens": 50,
                 "gen_ai.usage.reasoning.output_tokens": 100,
                 "spanhook.cost.usd": 0.00033325,

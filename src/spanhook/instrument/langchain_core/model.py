@@ -1,6 +1,5 @@
 """What LangChain's chat and text models say about themselves: provider, model, parameters, server."""
 
-from functools import lru_cache
 from typing import Any
 
 from spanhook import semconv
@@ -30,6 +29,7 @@ _PARAMETERS = tuple((name, *told) for name, told in PARAMETERS.items())
 MAX_KNOWN = 1000
 _providers: dict[tuple[type, str], str] = {}
 _Fields = tuple[tuple[str, ...], tuple[tuple[str, str, Number], ...], tuple[str, ...]]
+_fields: dict[type, _Fields] = {}
 
 
 def provider_of(instance: Any, model: str) -> str:
@@ -105,14 +105,18 @@ def _given(attributes: Attributes, kwargs: Kwargs) -> None:
         attributes[semconv.GEN_AI_REQUEST_STOP_SEQUENCES] = (stop,) if isinstance(stop, str) else tuple(stop)
 
 
-@lru_cache(MAX_KNOWN)
 def _fields_of(kind: type) -> _Fields:
     """Which of the fields looked for a class has: model names, parameters, URLs."""
-    there: Any = getattr(kind, "model_fields", None)
-    if there is None:
-        return _MODEL_NAMES, _PARAMETERS, _BASE_URLS
-    return (
-        tuple(name for name in _MODEL_NAMES if name in there),
-        tuple(one for one in _PARAMETERS if one[0] in there),
-        tuple(name for name in _BASE_URLS if name in there),
-    )
+    found = _fields.get(kind)
+    if found is None:
+        there: Any = getattr(kind, "model_fields", None)
+        if there is None:  # not kept: it may be a class that was made for one request
+            return _MODEL_NAMES, _PARAMETERS, _BASE_URLS
+        if len(_fields) >= MAX_KNOWN:
+            _fields.clear()
+        found = _fields[kind] = (
+            tuple(name for name in _MODEL_NAMES if name in there),
+            tuple(one for one in _PARAMETERS if one[0] in there),
+            tuple(name for name in _BASE_URLS if name in there),
+        )
+    return found
