@@ -640,18 +640,19 @@ def test_a_document_of_text_is_read_and_changed_as_text() -> None:
     assert after == [*before[:5], {**before[5], "source": source}]
 
 
-@pytest.mark.skipif(find_spec("langchain_anthropic") is None, reason="it does not work with the oldest versions")
-@pytest.mark.parametrize("form", ["Anthropic", "LangChain"])
-def test_a_document_of_text_does_not_hide_that_a_call_is_the_same(form: str) -> None:
-    from langchain_anthropic import ChatAnthropic
+if find_spec("langchain_anthropic") is not None:  # which is not installed with the oldest versions
 
-    document = BLOCKS[0]["content"][5] if form == "Anthropic" else {"type": "text-plain", "text": "Words."}
-    kind: Any = ChatAnthropic
-    with AnthropicServer() as server, recorder() as seen, anthropic_ways.sync_client(server.url) as client:
-        model = kind(model="m", max_tokens=9, base_url=server.url, api_key="test", max_retries=0)
-        model.__dict__["_client"] = client
-        model.invoke([HumanMessage([{"type": "text", "text": "Look."}, document])])
-    assert len(seen.spans) == 1
+    @pytest.mark.parametrize("form", ["Anthropic", "LangChain"])
+    def test_a_document_of_text_does_not_hide_that_a_call_is_the_same(form: str) -> None:
+        from langchain_anthropic import ChatAnthropic
+
+        document = BLOCKS[0]["content"][5] if form == "Anthropic" else {"type": "text-plain", "text": "Words."}
+        kind: Any = ChatAnthropic
+        with AnthropicServer() as server, recorder() as seen, anthropic_ways.sync_client(server.url) as client:
+            model = kind(model="m", max_tokens=9, base_url=server.url, api_key="test", max_retries=0)
+            model.__dict__["_client"] = client
+            model.invoke([HumanMessage([{"type": "text", "text": "Look."}, document])])
+        assert len(seen.spans) == 1
 
 
 def test_a_note_beside_the_result_of_a_tool() -> None:
