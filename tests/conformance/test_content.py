@@ -455,8 +455,11 @@ def test_why_the_model_stopped_is_always_told(library: str, streamed: bool, call
     models = [one for one in found if one["spanhook.kind"] == "llm.call"]
     assert [one.get("gen_ai.response.finish_reasons") for one in models] == [reasons]
     if content != "NO_CONTENT":
-        messages = json.loads(models[0]["gen_ai.output.messages"])
-        assert tuple(message["finish_reason"] for message in messages) == reasons
+        agents = [one for one in found if one["spanhook.kind"] == "agent.invoke"]
+        assert bool(agents) == (library == "langgraph")
+        for attributes in (*models, *agents):
+            messages = json.loads(attributes["gen_ai.output.messages"])
+            assert tuple(message["finish_reason"] for message in messages) == reasons
 
 
 def test_there_is_a_reason_for_each_choice() -> None:

@@ -126,21 +126,26 @@ def finish_reason(told: Any, message: Any = None) -> str:
     return "" if told.get("status") != "completed" else "tool_calls" if called else "stop"
 
 
+def output_message(message: Any, info: Mapping[str, Any] | None = None) -> Message:
+    """A message that came back, with why its model stopped, where it or ``info`` tells."""
+    converted = to_message(message)
+    info = info or {}
+    reason = finish_reason(getattr(message, "response_metadata", None) or info, message) or finish_reason(info, message)
+    if reason:
+        converted["finish_reason"] = reason
+    return converted
+
+
 def result_output(result: Any) -> list[Message]:
     """Output messages of an ``LLMResult``."""
     found: list[Message] = []
     for generations in result.generations:
         for generation in generations:
             message = getattr(generation, "message", None)
-            converted = (
-                to_message(message)
-                if message is not None
-                else {"role": "assistant", "parts": [{"type": "text", "content": generation.text}]}
-            )
-            info = generation.generation_info or {}
-            told = getattr(message, "response_metadata", None) or info
-            reason = finish_reason(told, message) or finish_reason(info, message)
-            if reason:
-                converted["finish_reason"] = reason
-            found.append(converted)
+            if message is not None:
+                found.append(output_message(message, generation.generation_info))
+                continue
+            said: Message = {"role": "assistant", "parts": [{"type": "text", "content": generation.text}]}
+            reason = finish_reason(generation.generation_info or {})
+            found.append({**said, "finish_reason": reason} if reason else said)
     return found

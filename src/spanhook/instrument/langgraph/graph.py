@@ -10,6 +10,7 @@ from langgraph import types
 
 from spanhook import semconv
 from spanhook.instrument.langchain_core.messages import read, rewrite, system_of, to_message, with_system
+from spanhook.instrument.langchain_core.results import output_message
 from spanhook.instrument.langgraph.agents import agent_id, agent_name, graph_identity, metadata
 from spanhook.instrument.langgraph.handoffs import graph_handoffs
 from spanhook.model import (
@@ -88,7 +89,7 @@ def graph_output(result: Any) -> list[Message]:
     messages = result.get("messages") if isinstance(result, Mapping) else None
     if not messages or not isinstance(messages[-1], BaseMessage):
         return []
-    return [to_message(messages[-1])]
+    return [output_message(messages[-1])]
 
 
 def loop_left(instance: Any, _args: Args, _kwargs: Kwargs, suppressed: Any) -> None:
