@@ -5,6 +5,7 @@ from typing import Any, get_args
 
 import pytest
 import yaml
+from docs.semconv import PAGE, page
 
 from spanhook import semconv
 from spanhook.semconv import Coverage, Decision, Kind, Status
@@ -129,3 +130,7 @@ def test_the_facts_know_the_attributes_that_they_speak_of(sort: str) -> None:
     assert set(spoken_of) <= set(FACTS["attributes"])
     assert set(span["at_start"]) <= set(spoken_of)
     assert set(span["operations"]) <= set(FACTS["attributes"]["gen_ai.operation.name"])
+
+
+def test_the_page_of_tables_is_made_of_the_registry() -> None:
+    assert PAGE.read_text() == page(), "python -m docs.semconv writes it anew"
