@@ -10,6 +10,12 @@ from opentelemetry.sdk.trace.sampling import Decision, Sampler, SamplingResult
 
 from spanhook import Hooks, Operation, Reject, Settings, semconv
 from spanhook.cli.conformance.subject import Body, Subject, settle
+from spanhook.cli.demo import model
+from spanhook.cli.demo.agent import make
+from spanhook.cli.demo.hooks import hooks as demo_hooks
+from spanhook.cli.demo.scenes import SCENES
+from spanhook.cli.load import measure
+from spanhook.cli.load.hooks import hooks as load_hooks
 from spanhook.testing import Recorder, recorder
 from tests.conformance.everything import SUBJECTS
 from tests.conventions.checking import Checker
@@ -85,6 +91,28 @@ def test_nothing_is_emitted_that_has_no_name(subject: Subject, content: Any) -> 
         checker = Checker("v1.41", closed=False)
         assert sorted(set(found(checker, seen, sampler))) == []
         assert seen.spans
+
+
+@pytest.mark.parametrize("content", ["NO_CONTENT", "SPAN_AND_EVENT"])
+def test_a_load(content: Any) -> None:
+    sampler = Told()
+    with recorder(load_hooks, settings=Settings(content=content), sampler=sampler) as seen:
+        measure(45, 1, 1)  # every scenario comes once
+        assert sorted(set(found(Checker("v1.41"), seen, sampler))) == []
+        assert {(one.attributes or {}).get(semconv.KIND) for one in seen.spans} >= {"llm.call", "embeddings.create"}
+
+
+@pytest.mark.parametrize("content", ["NO_CONTENT", "SPAN_AND_EVENT"])
+def test_the_demo(content: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(model, "SECONDS_PER_CALL", 0.0)
+    monkeypatch.setattr(model, "SECONDS_PER_CHUNK", 0.0)
+    sampler = Told()
+    with recorder(demo_hooks, settings=Settings(content=content), sampler=sampler) as seen:
+        agent = make(live=False)
+        for scene in SCENES:
+            scene.run(agent)
+        assert sorted(set(found(Checker("v1.41"), seen, sampler))) == []
+        assert len(seen.spans) > len(SCENES)
 
 
 @pytest.mark.parametrize("opt_in", SETS)

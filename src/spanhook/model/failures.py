@@ -117,7 +117,9 @@ def raised_in(error: BaseException, package: str) -> bool:
 
 def disclosed(text: str, in_full: bool) -> str:
     """A text as it leaves the process: in full, or without the words of exceptions."""
-    return encodable(text if in_full or not isinstance(text, Said) else text.in_short)
+    if isinstance(text, Said):
+        text = str(text) if in_full else text.in_short  # plain, as what takes apart an attribute's type wants it
+    return encodable(text)
 
 
 def added(text: str, more: str) -> str:
