@@ -314,7 +314,7 @@ def test_everything_that_is_installed_keeps_its_promises(capsys: pytest.CaptureF
     assert {line.library for line in report.lines} == {one.name for one in LIBRARIES.values() if one.version}
     print_report(report)
     shown = even(capsys.readouterr().out)
-    _, told = re.findall(r"^```text\n(.*?)^```$", README.read_text(), re.MULTILINE | re.DOTALL)
+    [told] = re.findall(r"^```text\n(.*?)^```$", README.read_text(), re.MULTILINE | re.DOTALL)
     assert [line for line in even(told) if line not in shown] == []
 
 
