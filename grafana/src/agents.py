@@ -49,10 +49,10 @@ def run_columns(value: Column) -> dict[str, Column]:
     }
 
 
-def dearest(width: int = 12) -> Panel:
+def most_expensive(width: int = 12) -> Panel:
     """Runs by what they cost, from log events: no run is missing because its trace was not kept."""
     return log_rows(
-        "Dearest runs",
+        "Most expensive runs",
         "The ten runs that cost most, every run counted. Cost from: leave out cheaper ones where there are too many "
         "runs to sort. A click on the trace id shows the run, if its trace was kept.",
         top(10, largest(runs(f"{label(semconv.COST_USD)} >= $cost_from"), semconv.COST_USD, *RUN_KEYS)),
@@ -239,7 +239,7 @@ def _which() -> frame.Row:
             empty=NO_LOGS,
             sort="Duration",
         ),
-        dearest(),
+        most_expensive(),
         traces(
             "Where they broke",
             "Spans that failed or were refused, of traces that were kept (all such traces are). The innermost of a "
@@ -265,7 +265,9 @@ def dashboard() -> Dashboard:
         "What broke, which run and why, what became slow. Every other question is one click from here.",
         [_now(), _runs(), _which(), slow.row()],
         [
-            frame.floor("cost_from", "Cost from, USD", "Runs that cost less are not in the table of the dearest"),
+            frame.floor(
+                "cost_from", "Cost from, USD", "Runs that cost less are not in the table of the most expensive"
+            ),
             frame.floor("seconds_from", "Seconds from", "Runs that took less are not in the table of the slowest"),
         ],
     )

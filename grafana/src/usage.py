@@ -3,7 +3,7 @@
 from grafana_foundation_sdk.models.dashboard import Dashboard
 
 from grafana.src import frame, outside
-from grafana.src.agents import dearest
+from grafana.src.agents import most_expensive
 from grafana.src.names import label
 from grafana.src.panels import COUNT, GREEN, RED, Line, figure, graph, log_bars
 from grafana.src.queries import (
@@ -232,7 +232,7 @@ def _cost() -> frame.Row:
             width=8,
             sort="Cost",
         ),
-        dearest(24),
+        most_expensive(24),
     ]
 
 
@@ -296,5 +296,5 @@ def dashboard() -> Dashboard:
         "Usage",
         "Who is spending, on which model and agent; which model is slow or fails. Sampling changes no figure here.",
         [_figures(), _tokens(), _cost(), _models()],
-        [frame.floor("cost_from", "Cost from, USD", "Runs that cost less are not in the table of the dearest")],
+        [frame.floor("cost_from", "Cost from, USD", "Runs that cost less are not in the table of the most expensive")],
     )

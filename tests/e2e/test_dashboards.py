@@ -337,13 +337,13 @@ def test_tenants_and_users_cost_what_the_load_has_printed(shown: Shown) -> None:
     assert {user: cost for user, cost in users.items() if cost} == pytest.approx(costs("by_user"), abs=1e-9)
 
 
-@pytest.mark.parametrize("name", ["agents/Dearest runs/A", "usage/Dearest runs/A"])
-def test_the_dearest_runs_are_those_that_the_load_has_printed(shown: Shown, name: str) -> None:
+@pytest.mark.parametrize("name", ["agents/Most expensive runs/A", "usage/Most expensive runs/A"])
+def test_the_most_expensive_runs_are_those_that_the_load_has_printed(shown: Shown, name: str) -> None:
     keys = ("gen_ai_agent_name", "spanhook_status", "spanhook_tenant_id", "user_id")
     found = sorted((cost, *(labels[key] for key in keys)) for labels, cost in _answer(shown, name))
     wanted = sorted(
         (one["cost"]["usd_float"], one["agent"], one["status"], one["tenant"], one["user"])
-        for one in shown.totals["dearest"]
+        for one in shown.totals["most_expensive"]
     )
     assert [one[1:] for one in found] == [one[1:] for one in wanted]
     assert [one[0] for one in found] == pytest.approx([one[0] for one in wanted], abs=1e-9)

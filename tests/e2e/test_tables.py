@@ -121,5 +121,5 @@ def test_values_have_their_units(shown: Mapping[str, Shown]) -> None:
     assert all(cost.startswith("$") for cost in column("usage/Top users", "Cost"))
     assert all(p95.endswith((" s", " ms", " µs")) for p95 in column("agents/Models, now and before", "p95 now"))
     assert all(times.isdigit() for times in column("hooks/Who was blocked", "Times"))
-    assert all(len(trace) == 32 for trace in column("agents/Dearest runs", "Trace"))
+    assert all(len(trace) == 32 for trace in column("agents/Most expensive runs", "Trace"))
     assert all(last.endswith("ago") for last in column("pipeline/Services by last report", "Last report"))

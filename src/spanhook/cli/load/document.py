@@ -14,8 +14,8 @@ from spanhook.cli.load.tables import COLUMNS, Tables
 from spanhook.model import NANO
 from spanhook.telemetry import BUCKETS
 
-DEAREST = 10
-"""How many of the dearest runs are told."""
+MOST_EXPENSIVE = 10
+"""How many of the most expensive runs are told."""
 
 # ----------------------------------------------------------------------------------------------- types
 
@@ -42,7 +42,7 @@ class Spent(TypedDict):
     cost: Money
 
 
-class Dear(TypedDict):
+class Expensive(TypedDict):
     """One of the runs that cost most."""
 
     agent: str
@@ -64,7 +64,7 @@ class Totals(TypedDict):
         cost, total_cost: By model that answered, and of all. Models without a price are not in it.
         unpriced_tokens: Tokens of models without a known price, by model.
         by_agent, by_tenant, by_user: What runs used; those of an agent are the runs it was outermost in.
-        dearest: The runs that cost most, the dearest first.
+        most_expensive: The runs that cost most, the most expensive first.
         agents: Agent operations, nested ones included, by name, then by status.
         tools: Tool operations by name, then by status.
         model_calls: Model operations, without foreign ones, by model asked for, then by ``error.type``; that is empty
@@ -91,7 +91,7 @@ class Totals(TypedDict):
     by_agent: dict[str, Spent]
     by_tenant: dict[str, Spent]
     by_user: dict[str, Spent]
-    dearest: list[Dear]
+    most_expensive: list[Expensive]
     agents: dict[str, dict[str, int]]
     tools: dict[str, dict[str, int]]
     model_calls: dict[str, dict[str, int]]
@@ -157,7 +157,7 @@ def totals(tables: Tables) -> Totals:
         by_agent=_spent(tables, "agent"),
         by_tenant=_spent(tables, "tenant"),
         by_user=_spent(tables, "user"),
-        dearest=_dearest(tables),
+        most_expensive=_most_expensive(tables),
         agents=_nested(tables.by_all("agents", "agent", "status")),
         tools=_nested(tables.by_all("tools", "tool", "status")),
         model_calls=_nested(tables.by_all("model_calls", "requested", "error_type")),
@@ -209,17 +209,17 @@ def _spent(tables: Tables, column: str) -> dict[str, Spent]:
     }
 
 
-def _dearest(tables: Tables) -> list[Dear]:
+def _most_expensive(tables: Tables) -> list[Expensive]:
     rows = [row for row, count in tables.rows("run_costs") for _ in range(count)]
     return [
-        Dear(
+        Expensive(
             agent=row["agent"],
             status=row["status"],
             tenant=row["tenant"],
             user=row["user"],
             cost=money(int(row["nano"])),
         )
-        for row in reversed(rows[-DEAREST:])
+        for row in reversed(rows[-MOST_EXPENSIVE:])
     ]
 
 
