@@ -53,8 +53,8 @@ def most_expensive(width: int = 12) -> Panel:
     """Runs by what they cost, from log events: no run is missing because its trace was not kept."""
     return log_rows(
         "Most expensive runs",
-        "The ten runs that cost most, every run counted. Cost from: leave out cheaper ones where there are too many "
-        "runs to sort. A click on the trace id shows the run, if its trace was kept.",
+        "The ten runs that cost most, every run counted. Cost from: leave out cheaper ones where there are too "
+        "many runs to sort. A click on the trace id shows the run, if its trace was kept.",
         top(10, largest(runs(f"{label(semconv.COST_USD)} >= $cost_from"), semconv.COST_USD, *RUN_KEYS)),
         columns=run_columns(Column("Cost", unit="currencyUSD")),
         empty="No run with a known cost in this time. Models without a price: dashboard Usage, Unpriced models",
@@ -75,7 +75,7 @@ def _now() -> frame.Row:
         ),
         figure(
             "Failed",
-            "Share of runs that ended with an error. Rejections, interrupts and cancellations are none.",
+            "Share of runs that ended with an error. Rejections, interrupts and cancellations do not count.",
             share_of_total(
                 ours(semconv.METRIC_RUN_LLM_CALLS, AGENT, is_(semconv.STATUS, "error"), part="_count"), RUNS
             ),
@@ -115,7 +115,7 @@ def _now() -> frame.Row:
         ),
         figure(
             "Failed open",
-            "Hooks before a call that failed or took too long, and the call was made.",
+            "Hooks that failed or timed out before a call that was made anyway.",
             or_zero(total(gates.FAILED_OPEN)),
             unit=COUNT,
             empty="0",
@@ -152,7 +152,7 @@ def _runs() -> frame.Row:
     return "Runs", [
         graph(
             "Runs by status",
-            "Runs a minute. Interrupted: waits for a person. Abandoned: whoever read the stream stopped.",
+            "Runs per minute. Interrupted: waits for a person. Abandoned: whoever read the stream stopped.",
             Line(per_minute(RUNS, semconv.STATUS), f"{{{{{label(semconv.STATUS)}}}}}"),
             unit="cpm",
             empty=NO_RUNS,
@@ -183,7 +183,7 @@ def _runs() -> frame.Row:
         ),
         graph(
             "Interrupted, abandoned, cancelled",
-            "Runs a minute that ended without an answer and without an error.",
+            "Runs per minute that ended without an answer and without an error.",
             Line(
                 per_minute(
                     ours(semconv.METRIC_RUN_LLM_CALLS, AGENT, is_(semconv.STATUS, *unfinished), part="_count"),
@@ -223,17 +223,15 @@ def _which() -> frame.Row:
     return "Which run, and why", [
         log_lines(
             "Runs that failed or were rejected",
-            "Status, agent, error, tenant, user and run, newest first. A line opens to all there is of the run, and "
-            "to "
-            "its trace.",
+            "Status, agent, error, tenant, user and run, newest first. A line opens to all there is of the run, "
+            "and to its trace.",
             f"{runs(failed)} | line_format `{line}`",
             empty="No run failed or was rejected in this time",
         ),
         log_rows(
             "Slowest runs",
-            "The ten runs that took longest, every run counted. Seconds from: leave out shorter ones where there are "
-            "too "
-            "many runs to sort.",
+            "The ten runs that took longest, every run counted. Seconds from: leave out shorter ones where there "
+            "are too many runs to sort.",
             top(10, largest(runs(f"{label(semconv.DURATION)} >= $seconds_from"), semconv.DURATION, *RUN_KEYS)),
             columns=run_columns(Column("Duration", unit="s")),
             empty=NO_LOGS,
@@ -242,9 +240,8 @@ def _which() -> frame.Row:
         most_expensive(),
         traces(
             "Where they broke",
-            "Spans that failed or were refused, of traces that were kept (all such traces are). The innermost of a "
-            "trace "
-            "is the cause: its error, or the hook that decided and its reason.",
+            "Spans that failed or were refused, of traces that were kept (all such traces are). The innermost of "
+            "a trace is the cause: its error, or the hook that decided and its reason.",
             f'{attribute(semconv.STATUS)} =~ "error|rejected"',
             columns={
                 semconv.STATUS: Column("Status", colours=STATUS_COLOURS, width=90),

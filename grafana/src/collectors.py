@@ -43,8 +43,8 @@ def taken() -> frame.Row:
         ),
         graph(
             "Refused",
-            "Items per second that were not taken, for lack of memory or because a queue is full. SDKs try again for "
-            "a while.",
+            "Items per second that were not taken, for lack of memory or because a queue is full. SDKs try again "
+            "for a while.",
             *_by_signal(outside.RECEIVED, "refused", "instance"),
             *_by_signal(outside.RECEIVED, "failed", "instance"),
             unit="cps",
@@ -53,9 +53,8 @@ def taken() -> frame.Row:
         ),
         graph(
             "Cut at 2 KB",
-            "Spans a minute of which an attribute was cut, since Tempo keeps no more. The whole of it stands in the "
-            "log event of "
-            "the same trace and span, where content is exported as events.",
+            "Spans per minute of which an attribute was cut, since Tempo keeps no more. The whole of it stands in "
+            "the log event of the same trace and span, where content is exported as events.",
             Line(f"{summed(rate(truncated), semconv.KIND)} * 60", f"{{{{{label(semconv.KIND)}}}}}"),
             unit="cpm",
             empty="No span was cut in this time",
@@ -89,9 +88,9 @@ def taken() -> frame.Row:
         ),
         graph(
             "Late and not kept",
-            "Spans per second that came after the decision not to keep their trace, however they ended: of runs that "
-            "last longer than SPANHOOK_SAMPLING_WAIT, or of what goes on 10 s after its root has ended. Usage, "
-            "decisions and log events are not among it.",
+            "Spans per second that came after the decision not to keep their trace, however they ended: of runs "
+            "that last longer than SPANHOOK_SAMPLING_WAIT, or of what goes on 10 s after its root has ended. "
+            "Usage, decisions and log events are not affected.",
             Line(summed(rate(series(outside.SAMPLING_LATE, is_("sampled", "false"))), "instance"), "{{instance}}"),
             unit="cps",
             empty="No such span came in this time",

@@ -27,9 +27,9 @@ STATE_COLOURS = {
 }  # fmt: skip
 POINT = ("service.name", semconv.LIBRARY, semconv.LIBRARY_VERSION, semconv.STATE)
 STATES: Final = (
-    "missing: a function to wrap is not there, calls through it pass no gate. _unsupported: the version is not one of "
-    "those tested. unbound: the application uses a library that spanhook does not bind, calls through it pass no gate. "
-    "importable: such a library is installed and not in use."
+    "missing: a function to wrap is not there, calls through it pass no gate. _unsupported: the version is not "
+    "one of those tested. unbound: the application uses a library that spanhook does not bind, calls through it "
+    "pass no gate. importable: such a library is installed and not in use."
 )
 
 
@@ -105,7 +105,7 @@ def row() -> frame.Row:
         ),
         figure(
             "Gates failed open",
-            "Passes of hooks before a call that failed or took too long, and the call was made.",
+            "Passes of hooks that failed or timed out before a call that was made anyway.",
             or_zero(total(gates.FAILED_OPEN)),
             unit=COUNT,
             empty="0",
@@ -114,7 +114,7 @@ def row() -> frame.Row:
         ),
         figure(
             "Gates timed out",
-            "Passes that took longer than the hook may. Whether the call was made then, the hook's fail mode says.",
+            "Passes that took longer than the hook may. The hook's fail mode decides whether the call was made.",
             or_zero(total(gates.TIMED_OUT)),
             unit=COUNT,
             empty="0",
@@ -123,16 +123,15 @@ def row() -> frame.Row:
         ),
         libraries(
             "Libraries by service",
-            "What each process of the time shown found; one that was in two states counts in both. "
-            "bound: every function is wrapped. waiting: the application has not imported the library.",
+            "What each process of the time shown found; one that was in two states counts in both. bound: every "
+            "function is wrapped. waiting: the application has not imported the library.",
             empty="No process has reported in this time",
             width=10,
         ),
         rows(
             "Services",
             "Which version of spanhook with which hooks. Two digests in one service: its processes run different "
-            "hooks. "
-            "Mode off: no hook runs.",
+            "hooks. Mode off: no hook runs.",
             summed(
                 latest(ours(semconv.METRIC_INFO)),
                 "service.name",
@@ -152,8 +151,7 @@ def row() -> frame.Row:
         ),
         rows(
             "Operations that no hook saw",
-            "Spans over the time shown for which no hook is registered, by kind. That is as it should be where "
-            "nothing is to be "
+            "Spans over the time shown of kinds that no hook is registered for. Expected where nothing is to be "
             "gated; a kind that should be gated and stands here is not.",
             counts(series(outside.SPAN_CALLS, SERVICE, is_not(semconv.KIND, ""), hidden), "service.name", semconv.KIND),
             columns={

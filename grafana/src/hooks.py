@@ -26,7 +26,7 @@ DECISION_COLOURS = {
     "timeout": "dark-red", "skipped": "#808080", "too_late": "dark-orange", "attempted": "semi-dark-orange",
 }  # fmt: skip
 NO_HOOKS = "No hook ran in this time: none is registered for what ran, or the mode is off"
-NO_LOGS = "No decision but to allow in this time"
+NO_LOGS = "No decision other than allow in this time"
 HOOK = f"{{{{{label(semconv.HOOK)}}}}}"
 HOOK_EVENT = f"{HOOK} on {{{{{label(semconv.EVENT)}}}}}"
 
@@ -35,7 +35,7 @@ def _decided() -> frame.Row:
     return "What hooks decide", [
         graph(
             "Decisions",
-            "A minute, those to allow left out.",
+            "Per minute, without decisions to allow.",
             Line(
                 per_minute(
                     ours(semconv.METRIC_DECISIONS, gates.TENANT, is_not(semconv.DECISION, "allow")), semconv.DECISION
@@ -49,7 +49,7 @@ def _decided() -> frame.Row:
         ),
         graph(
             "Coverage of decisions",
-            "A minute. enforced: the hook stands at the call and its rejection holds. best_effort: on another "
+            "Per minute. enforced: the hook stands at the call and its rejection holds. best_effort: on another "
             "instrumentation's span, as far as that lets exceptions out. observed: the hook is told, nothing more.",
             Line(per_minute(gates.DECISIONS, semconv.COVERAGE), f"{{{{{label(semconv.COVERAGE)}}}}}"),
             unit="cpm",
@@ -58,9 +58,8 @@ def _decided() -> frame.Row:
         ),
         rows(
             "Decisions by hook and event",
-            "Over the time shown, those to allow included. enforced: the hook stands at the call. best_effort and "
-            "observed: "
-            "on spans of other instrumentations.",
+            "Over the time shown, including decisions to allow. enforced: the hook stands at the call. "
+            "best_effort and observed: on spans of other instrumentations.",
             counts(
                 gates.DECISIONS,
                 semconv.HOOK,
@@ -101,7 +100,7 @@ def _blocked() -> frame.Row:
     return "Which gate blocked whom", [
         log_rows(
             "Who was blocked",
-            "Rejections over the time shown, from log events: none is missing because its trace was not kept.",
+            "Rejections over the time shown, from log events: none is missing, whether or not its trace was kept.",
             counted(decisions(is_(semconv.DECISION, "reject")), *who),
             columns={
                 label(semconv.TENANT_ID): Column("Tenant"),
@@ -117,7 +116,7 @@ def _blocked() -> frame.Row:
         ),
         graph(
             "Rejections by hook",
-            "A minute. The alert SpanhookRejectionSurge fires where one rejects three times as often as an hour "
+            "Per minute. The alert SpanhookRejectionSurge fires where one rejects three times as often as an hour "
             "before.",
             Line(per_minute(gates.REJECTED, semconv.HOOK), HOOK),
             unit="cpm",
@@ -127,8 +126,8 @@ def _blocked() -> frame.Row:
         ),
         log_rows(
             "Refused, and perhaps made all the same",
-            "Refusals of calls of which spanhook knows only by the span that another instrumentation opens. Whoever "
-            "makes the call may make it whatever is raised there; what it used is counted where the span tells it.",
+            "Refusals of calls that spanhook knows only from another instrumentation's span. The call may have "
+            "been made anyway; what it used is counted if the span tells.",
             counted(decisions(is_(semconv.DECISION, "attempted")), *who),
             columns={
                 label(semconv.TENANT_ID): Column("Tenant"),
@@ -144,9 +143,8 @@ def _blocked() -> frame.Row:
         ),
         traces(
             "Blocked, in traces",
-            "Operations that a hook decided about but to allow, of traces that were kept: every one with a "
-            "rejection, a "
-            "failed or a timed-out hook is.",
+            "Operations with any decision other than allow, of traces that were kept: every one with a rejection, "
+            "a failed or a timed-out hook is.",
             f'{attribute(semconv.DECISION)} =~ "reject|attempted|pause|error|timeout"',
             columns={
                 semconv.DECISION: Column("Decision", colours=DECISION_COLOURS, width=90),
@@ -158,9 +156,8 @@ def _blocked() -> frame.Row:
         ),
         log_lines(
             "Latest decisions",
-            "Decision, hook, event, target, tenant, user and reason, newest first. A line opens to all there is, and "
-            "to its "
-            "trace.",
+            "Decision, hook, event, target, tenant, user and reason, newest first. A line opens to all there is, "
+            "and to its trace.",
             f"{decisions()} | line_format `{line}`",
             empty=NO_LOGS,
         ),
@@ -171,8 +168,8 @@ def _failing() -> frame.Row:
     return "Whether gates fail, and what they cost", [
         graph(
             "Failed open",
-            "Passes a minute of hooks before a call that failed or took too long, and the call was made. A hook "
-            "below priority "
+            "Passes per minute of hooks that failed or timed out before a call that was made anyway. A hook below "
+            "priority "
             '100, or with fail_mode="closed", does not do this.',
             Line(
                 per_minute(gates.FAILED_OPEN, semconv.HOOK, semconv.DECISION),
@@ -184,7 +181,7 @@ def _failing() -> frame.Row:
         ),
         graph(
             "Failed closed",
-            "The same, and the call was refused: callers see this as a rejection.",
+            "The same, but the call was refused; callers see a rejection.",
             Line(
                 per_minute(gates.FAILED_CLOSED, semconv.HOOK, semconv.DECISION),
                 f"{HOOK} {{{{{label(semconv.DECISION)}}}}}",
@@ -195,7 +192,7 @@ def _failing() -> frame.Row:
         ),
         graph(
             "Timeouts",
-            "Passes a minute that took longer than the hook may, all events.",
+            "Passes per minute that took longer than the hook may, all events.",
             Line(per_minute(gates.TIMED_OUT, semconv.HOOK, semconv.EVENT), HOOK_EVENT),
             unit="cpm",
             empty="No hook took too long in this time",

@@ -34,8 +34,8 @@ def _complete() -> frame.Row:
         ),
         figure(
             "Traces lost",
-            "Traces that a collector held or received, less those decided and those still held: what it had in memory "
-            "when it was killed. Usage, decisions and log events are not among it.",
+            "Traces that a collector held or received, less those decided and those still held: what it had in "
+            "memory when it was killed. Usage, decisions and log events are not affected.",
             lost,
             unit=COUNT,
             empty="0",
@@ -43,8 +43,8 @@ def _complete() -> frame.Row:
         ),
         figure(
             "Spans exported",
-            "Share of the spans that applications started and their SDKs sampled; a few are always on their way. SDKs "
-            "tell it with OTEL_PYTHON_SDK_INTERNAL_METRICS_ENABLED=true alone.",
+            "Share of the spans that applications started and their SDKs sampled; a few are always on their way. "
+            "Known only where SDKs report their own metrics: OTEL_PYTHON_SDK_INTERNAL_METRICS_ENABLED=true.",
             f"{exported} / ({started} > 0)",
             unit="percentunit",
             empty="SDK metrics off",
@@ -52,9 +52,8 @@ def _complete() -> frame.Row:
         ),
         figure(
             "Traces kept",
-            "Share of the traces decided. Errors, rejections, dear and slow runs are always kept, of the rest a "
-            "share. No figure "
-            "on other dashboards depends on it but those of tables of traces.",
+            "Share of the traces decided. Errors, rejections, expensive and slow runs are always kept, and a "
+            "share of the rest. On other dashboards only the tables of traces depend on it.",
             f"{total(kept)} / ({total(series(outside.SAMPLING_DECIDED))} > 0)",
             unit="percentunit",
             empty="None decided",
@@ -69,7 +68,7 @@ def _complete() -> frame.Row:
         ),
         figure(
             "Backends down",
-            "Of those that Prometheus asks (collector/backends/targets/backends.yaml).",
+            "Of those that Prometheus scrapes (collector/backends/targets/backends.yaml).",
             or_zero(f"count({series(outside.UP, is_('job', 'backends'))} == 0)"),
             unit=COUNT,
             empty="0",
@@ -89,8 +88,8 @@ def _sdk() -> frame.Row:
     return "In the application: the SDK", [
         graph(
             "Queue",
-            "Spans and log records that wait in the SDK. It holds 2,048 of each unless told otherwise, and drops "
-            "what comes then.",
+            "Spans and log records that wait in the SDK. By default it holds 2,048 of each and drops what comes "
+            "after that.",
             *of(outside.SDK_QUEUE, str),
             unit="short",
             empty=NO_SDK,
@@ -129,8 +128,8 @@ def _sdk() -> frame.Row:
         ),
         rows(
             "Errors in spanhook, by place",
-            "Over the time shown. hook.hung: a blocking hook's thread that never came back. "
-            "loop.hung: an async hook that blocked the loop.",
+            "Over the time shown. hook.hung: a blocking hook's thread that never came back. loop.hung: an async "
+            "hook that blocked the loop.",
             counts(ours(semconv.METRIC_INTERNAL_ERRORS), "service.name", semconv.COMPONENT),
             columns={
                 "service_name": Column("Service"),

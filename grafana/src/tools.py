@@ -6,6 +6,7 @@ from grafana.src import frame
 from grafana.src.names import label
 from grafana.src.panels import COUNT, GREEN, RED, STATUS_COLOURS, YELLOW, Line, figure, graph
 from grafana.src.queries import (
+    AGENT,
     attribute,
     counts,
     dashboard_url,
@@ -22,10 +23,10 @@ from grafana.src.queries import (
 from grafana.src.tables import Column, matrix, rows, traces
 from spanhook import semconv
 
-CALLS = ours(semconv.METRIC_TOOL_DURATION, part="_count")
-BUCKETS = ours(semconv.METRIC_TOOL_DURATION, part="_bucket")
-FAILED = ours(semconv.METRIC_TOOL_DURATION, is_(semconv.STATUS, "error"), part="_count")
-REFUSED = ours(semconv.METRIC_TOOL_DURATION, is_(semconv.STATUS, "rejected"), part="_count")
+CALLS = ours(semconv.METRIC_TOOL_DURATION, AGENT, part="_count")
+BUCKETS = ours(semconv.METRIC_TOOL_DURATION, AGENT, part="_bucket")
+FAILED = ours(semconv.METRIC_TOOL_DURATION, AGENT, is_(semconv.STATUS, "error"), part="_count")
+REFUSED = ours(semconv.METRIC_TOOL_DURATION, AGENT, is_(semconv.STATUS, "rejected"), part="_count")
 TOOL = f"{{{{{label(semconv.GEN_AI_TOOL_NAME)}}}}}"
 NO_TOOLS = "No tool was executed in this time"
 
@@ -66,7 +67,7 @@ def _figures() -> frame.Row:
             "Errors by tool and type",
             "Over the time shown.",
             counts(
-                ours(semconv.METRIC_TOOL_DURATION, is_not(semconv.ERROR_TYPE, ""), part="_count"),
+                ours(semconv.METRIC_TOOL_DURATION, AGENT, is_not(semconv.ERROR_TYPE, ""), part="_count"),
                 semconv.GEN_AI_TOOL_NAME,
                 semconv.STATUS,
                 semconv.ERROR_TYPE,
@@ -87,7 +88,7 @@ def _time() -> frame.Row:
     return "Rate and latency", [
         graph(
             "Executions by tool",
-            "A minute. _other: tools without a name.",
+            "Per minute. _other: tools without a name.",
             Line(per_minute(CALLS, semconv.GEN_AI_TOOL_NAME), TOOL),
             unit="cpm",
             empty=NO_TOOLS,
@@ -151,7 +152,7 @@ def dashboard() -> Dashboard:
     return frame.build(
         frame.TOOLS,
         "Tools",
-        "How often tools run, how long they take, how they fail. Metrics of tools carry neither agent nor tenant: "
-        "those choices leave them as they are.",
+        "How often tools run, how long they take, how they fail. Metrics of tools do not carry the tenant, so "
+        "that choice leaves them as they are.",
         [_figures(), _time(), _which()],
     )

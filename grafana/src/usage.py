@@ -74,7 +74,8 @@ def _figures() -> frame.Row:
         ),
         figure(
             "Model calls",
-            "Calls of models, of any status; embeddings included.",
+            "Calls that reached a model, whether or not they succeeded; embeddings included. What a hook answered "
+            "or refused is not among them.",
             total(ours(semconv.METRIC_CLIENT_DURATION, part="_count")),
             unit=COUNT,
             empty="No model call",
@@ -97,8 +98,8 @@ def _figures() -> frame.Row:
         ),
         figure(
             "Budget left of a day",
-            "What is left of a day's budget after what the last 24 hours cost, all services. The budget is the rule "
-            "spanhook:budget_usd:day in collector/backends/rules/budget.yaml.",
+            "What is left of a day's budget after what the last 24 hours cost, all services. The budget is the "
+            "rule spanhook:budget_usd:day in collector/backends/rules/budget.yaml.",
             f"{outside.BUDGET} - on () {or_zero(f'sum(increase({ours(semconv.METRIC_COST)}[1d]))')}",
             unit="currencyUSD",
             empty="No budget rule",
@@ -111,7 +112,7 @@ def _tokens() -> frame.Row:
     return "Tokens", [
         graph(
             "Tokens by bucket",
-            "Tokens a minute. Cached input is cheaper, cache writes and reasoning are dearer.",
+            "Tokens per minute. Cached input costs less; cache writes and reasoning cost more.",
             Line(per_minute(TOKENS, semconv.TOKEN_BUCKET), f"{{{{{label(semconv.TOKEN_BUCKET)}}}}}"),
             unit="cpm",
             empty=NO_USAGE,
@@ -151,8 +152,7 @@ def _tokens() -> frame.Row:
         rows(
             "Unpriced models",
             "Tokens of models for which no price is known. Update genai-prices (the extra prices), or have the "
-            "provider "
-            "report the cost.",
+            "provider report the cost.",
             counts(UNPRICED, "service.name", semconv.GEN_AI_PROVIDER_NAME, semconv.GEN_AI_RESPONSE_MODEL),
             columns={
                 "service_name": Column("Service"),
@@ -173,7 +173,7 @@ def _cost() -> frame.Row:
     return "Who is spending", [
         graph(
             "Cost by model",
-            "US dollars an hour.",
+            "US dollars per hour.",
             Line(
                 f"{summed(rate(COST), semconv.GEN_AI_RESPONSE_MODEL)} * 3600",
                 f"{{{{{label(semconv.GEN_AI_RESPONSE_MODEL)}}}}}",
@@ -184,9 +184,8 @@ def _cost() -> frame.Row:
         ),
         graph(
             "Burn rate",
-            "What a day would cost at the pace of the last hour and of the last five minutes, beside the budget of a "
-            "day. "
-            "The alert SpanhookCostBurnRate fires where both are over four times that.",
+            "What a day would cost at the pace of the last hour and of the last five minutes, beside the budget "
+            "of a day. The alert SpanhookCostBurnRate fires where both are over four times that.",
             Line(pace("1h"), "pace of 1 h"),
             Line(pace("5m"), "pace of 5 min"),
             Line(f"max({outside.BUDGET})", "budget of a day"),
@@ -195,8 +194,8 @@ def _cost() -> frame.Row:
         ),
         rows(
             "Cost by agent and model",
-            "Over the time shown. The agent is the one that made the call: a sub-agent's cost stands under its own "
-            "name.",
+            "Over the time shown. The agent is the one that made the call: a sub-agent's cost stands under its "
+            "own name.",
             counts(COST, semconv.GEN_AI_AGENT_NAME, semconv.GEN_AI_RESPONSE_MODEL),
             columns={
                 label(semconv.GEN_AI_AGENT_NAME): Column(
@@ -267,7 +266,7 @@ def _models() -> frame.Row:
         ),
         graph(
             "Errors by type",
-            "Model calls a minute that failed. spanhook.Reject: a hook refused the call, it never left.",
+            "Model calls per minute that failed. Calls that a hook refused are not among them.",
             Line(f"sum by ({label(semconv.ERROR_TYPE)}) ({failed}) * 60", f"{{{{{label(semconv.ERROR_TYPE)}}}}}"),
             unit="cpm",
             empty="No model call failed in this time",
