@@ -170,6 +170,7 @@ def test_the_totals_of_a_seed_are_always_the_same(document: Document) -> None:
                 "sign": {"success": 1},
                 "wire_money": {"rejected": 1},
             },
+            "model_calls_by_provider": {"anthropic": 19, "house": 4, "openai": 50, "scripted": 1},
             "model_calls": {
                 "": {"": 1},
                 "claude-sonnet-4-5": {

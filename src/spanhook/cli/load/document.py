@@ -67,6 +67,7 @@ class Totals(TypedDict):
         most_expensive: The runs that cost most, the most expensive first.
         agents: Agent operations, nested ones included, by name, then by status.
         tools: Tool operations by name, then by status.
+        model_calls_by_provider: Model operations, without foreign ones, whether or not they were made.
         model_calls: Model operations, without foreign ones, by model asked for, then by ``error.type``; that is empty
             for those that did not fail.
         decisions: By hook, event and decision, ``allow`` included.
@@ -94,6 +95,7 @@ class Totals(TypedDict):
     most_expensive: list[Expensive]
     agents: dict[str, dict[str, int]]
     tools: dict[str, dict[str, int]]
+    model_calls_by_provider: dict[str, int]
     model_calls: dict[str, dict[str, int]]
     decisions: dict[str, dict[str, dict[str, int]]]
     coverage: dict[str, int]
@@ -160,6 +162,7 @@ def totals(tables: Tables) -> Totals:
         most_expensive=_most_expensive(tables),
         agents=_nested(tables.by_all("agents", "agent", "status")),
         tools=_nested(tables.by_all("tools", "tool", "status")),
+        model_calls_by_provider=tables.by("model_calls", "provider"),
         model_calls=_nested(tables.by_all("model_calls", "requested", "error_type")),
         decisions=_nested(tables.by_all("decisions", "hook", "event", "decision")),
         coverage=tables.by("coverage", "coverage"),
