@@ -11,8 +11,8 @@ PAGE = HERE / "names.md"
 
 _HEAD = """# spanhook's own names
 
-Made of the [registry](README.md) by `python -m docs.semconv`. What each is written on, and when, is told in
-[Telemetry](../telemetry.md). Attributes of metrics and events that are not always there stand in italics.
+`python -m docs.semconv` generates this page from the [registry](README.md). [Telemetry](../telemetry.md) says where and
+when each name is written. Attributes in italics are not on every record of the metric or event.
 """
 
 

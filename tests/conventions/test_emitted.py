@@ -80,7 +80,7 @@ def _hooks(subject: Subject) -> Hooks:
     return hooks
 
 
-@pytest.mark.parametrize("content", ["NO_CONTENT", "SPAN_AND_EVENT"])
+@pytest.mark.parametrize("content", [pytest.param("NO_CONTENT", marks=pytest.mark.slow), "SPAN_AND_EVENT"])
 @pytest.mark.parametrize("subject", SUBJECTS, ids=lambda one: one.name.replace(" ", "_"))
 def test_nothing_is_emitted_that_has_no_name(subject: Subject, content: Any) -> None:
     sampler = Told()

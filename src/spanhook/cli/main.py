@@ -12,7 +12,7 @@ from spanhook.version import __version__
 _HOOKS = click.option("--hooks", multiple=True, metavar="SPEC", help="./hooks.py:hooks or package.module:hooks.")
 _REQUIRE = click.option("--require", multiple=True, metavar="A,B", help="Libraries that must be bound.")
 _STRICT = click.option("--strict", is_flag=True, help="Refuse agent libraries that are not bound.")
-_ALLOW = click.option("--allow", multiple=True, metavar="A,B", help="Libraries that need not be bound.")
+_ALLOW = click.option("--allow", multiple=True, metavar="A,B", help="Unbound libraries to accept.")
 
 
 class Runner(click.Command):
@@ -44,20 +44,20 @@ def cli(ctx: click.Context) -> None:
 @_REQUIRE
 @click.option("--mode", type=click.Choice(["enforce", "off"]), help="off: traces and usage only, no hook runs.")
 @click.option("--console", is_flag=True, help="Print each finished run on standard error.")
-@click.option("--steps", is_flag=True, help="Make a span of every graph node.")
-@click.option("--stream-usage", is_flag=True, help="Ask models for the usage of streams.")
+@click.option("--steps", is_flag=True, help="Make a span for every graph node.")
+@click.option("--stream-usage", is_flag=True, help="Ask OpenAI for the usage of streams.")
 @click.option("--error-messages", is_flag=True, help="Record what exceptions say, which may quote content.")
 @click.option(
-    "--input-output-values", is_flag=True, help="Write content of agents and tools as input.value and output.value."
+    "--input-output-values", is_flag=True, help="Record content of agents and tools as input.value and output.value."
 )
 @_STRICT
 @_ALLOW
 @click.argument("target", nargs=-1, type=click.UNPROCESSED)
 def run(target: tuple[str, ...], command: bool, **given: Any) -> None:
-    """Start an application with hooks in force before its first import.
+    """Start an application with hooks active before its first import.
 
-    TARGET is app.py, -m module, or any command line after --, each with its arguments. An option that is not given is
-    taken from the environment: SPANHOOK_HOOKS for --hooks, SPANHOOK_STREAM_USAGE for --stream-usage.
+    TARGET is app.py, -m module, or any command line after --, each with its arguments. Options that are not given are
+    read from the environment, for example --hooks from SPANHOOK_HOOKS and --stream-usage from SPANHOOK_STREAM_USAGE.
     """
     import os
 
@@ -74,14 +74,14 @@ def run(target: tuple[str, ...], command: bool, **given: Any) -> None:
 @_ALLOW
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")
 def doctor(as_json: bool, **given: Any) -> int:
-    """Tell what is installed, bound and exported here, and what is odd."""
+    """Report what is installed, bound and exported here, and anything unusual."""
     from spanhook.cli.doctor import run_doctor
 
     return run_doctor(as_json, **given)
 
 
 @cli.command()
-@click.option("--live", is_flag=True, help="Ask a real provider, if its key is set.")
+@click.option("--live", is_flag=True, help="Use a real provider, if its key is set.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")
 def demo(live: bool, as_json: bool) -> int:
     """Run a small agent under hooks and show what they did."""
@@ -91,9 +91,9 @@ def demo(live: bool, as_json: bool) -> int:
 
 
 @cli.command()
-@click.option("--runs", default=100, show_default=True, type=click.IntRange(1), help="How many agent runs.")
-@click.option("--seed", default=1, show_default=True, help="Same seed, same runs.")
-@click.option("--concurrency", default=1, show_default=True, type=click.IntRange(1), help="How many at a time.")
+@click.option("--runs", default=100, show_default=True, type=click.IntRange(1), help="Number of agent runs.")
+@click.option("--seed", default=1, show_default=True, help="The same seed makes the same runs.")
+@click.option("--concurrency", default=1, show_default=True, type=click.IntRange(1), help="Runs at a time.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")
 def load(runs: int, seed: int, concurrency: int, as_json: bool) -> int:
     """Make scripted agent runs and print their exact totals."""
@@ -103,13 +103,14 @@ def load(runs: int, seed: int, concurrency: int, as_json: bool) -> int:
 
 
 @cli.command()
-@click.option("--library", "libraries", multiple=True, metavar="A,B", help="Check these alone; else all installed.")
+@click.option("--library", "libraries", multiple=True, metavar="A,B", help="Check only these; default: all installed.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")
 def conformance(libraries: tuple[str, ...], as_json: bool) -> int:
     """Check the gates against the installed versions of the libraries.
 
-    Every way of calling is tried, on scripted models and servers on loopback, without your hooks and exporters: whether
-    denied means denied, each call is counted once, streams are held back, rewrites arrive. Ends with 1 where not.
+    Tries every way of calling, with scripted models and servers on loopback, without your hooks and exporters. Checks
+    that denied calls are not made, each call is counted once, streams are held back, and rewrites arrive. The exit code
+    is 1 if any check fails.
     """
     from spanhook.cli.conformance import run_conformance
 
@@ -119,28 +120,28 @@ def conformance(libraries: tuple[str, ...], as_json: bool) -> int:
 _FILE = click.option(
     "--file",
     type=click.Path(path_type=Path),
-    help="The compose file; else one in the working directory or above, else ours.",
+    help="The compose file; default: one in the working directory or above, otherwise spanhook's own.",
 )
 _ADDRESS = click.option(
-    "--address", "addresses", multiple=True, metavar="NAME=URL", help="Where a service is, if not where it should be."
+    "--address", "addresses", multiple=True, metavar="NAME=URL", help="Address of a service, if not the default one."
 )
 
 
-@cli.command(short_help="Start the stack that shows it all in Grafana.")
+@cli.command(short_help="Start the stack that shows everything in Grafana.")
 @_FILE
 @click.option(
     "--profile",
     "profiles",
     multiple=True,
     metavar="NAME",
-    help="Start these services too: demo, scale or state; may be repeated.",
+    help="Also start these services: demo, scale or state; can be repeated.",
 )
 @_ADDRESS
 @click.option(
     "--timeout", default=180.0, show_default=True, type=click.FloatRange(0), metavar="SECONDS", help="How long to wait."
 )
 def up(file: Path | None, profiles: tuple[str, ...], addresses: tuple[str, ...], timeout: float) -> int:
-    """Start collector, Tempo, Prometheus, Loki and Grafana, and tell where they are."""
+    """Start collector, Tempo, Prometheus, Loki and Grafana, and print their addresses."""
     from spanhook.cli.stack import run_up
 
     return run_up(file, profiles, addresses, timeout)
@@ -148,9 +149,9 @@ def up(file: Path | None, profiles: tuple[str, ...], addresses: tuple[str, ...],
 
 @cli.command()
 @_FILE
-@click.option("--volumes", is_flag=True, help="Delete what was stored, too.")
+@click.option("--volumes", is_flag=True, help="Also delete the stored data.")
 def down(file: Path | None, volumes: bool) -> int:
-    """Stop what `spanhook up` has started."""
+    """Stop the services that `spanhook up` has started."""
     from spanhook.cli.stack import run_down
 
     return run_down(file, volumes=volumes)
@@ -160,7 +161,7 @@ def down(file: Path | None, volumes: bool) -> int:
 @_ADDRESS
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")
 def status(addresses: tuple[str, ...], as_json: bool) -> int:
-    """Tell which services of the stack answer."""
+    """Show which services of the stack answer."""
     from spanhook.cli.stack import run_status
 
     return run_status(addresses, as_json)
