@@ -32,6 +32,7 @@ def test_an_unknown_case_is_named_with_those_there_are() -> None:
     assert "'nope' is none of llm, " in done.stderr
 
 
+@pytest.mark.slow
 def test_a_case_is_measured_against_control_and_bare_spans() -> None:
     case = measured("--only", "tool", "--variants", "3 hooks,sampler off", "--ops", "5", "--rounds", "2")["cases"][
         "tool"
@@ -90,6 +91,7 @@ def items(document: Any, part: str) -> set[str]:
     return {one["item"] for one in document["stages"] if one["part"] == part and one["per_cpu_second"] > 0}
 
 
+@pytest.mark.slow
 def test_spans_and_log_events_are_measured_against_bare_spans() -> None:
     found = piped("--only", "sdk")
     assert items(found, "sdk") == {"span of the bare SDK", "span", "log event"}

@@ -81,6 +81,7 @@ def test_everything_in_order(folder: Folder) -> None:
     assert report["verdict"] == f"ready: {len(INSTRUMENTORS)} libraries bound, 4 hooks, nothing exported"
 
 
+@pytest.mark.slow
 def test_for_people(folder: Folder) -> None:
     folder.write(
         hooks=HOOKS
@@ -244,6 +245,7 @@ def test_what_is_not_bound_and_what_traces_itself(odd: subprocess.CompletedProce
     assert warning["text"].startswith("is imported but not bound: model calls made with it directly bypass spanhook; ")
 
 
+@pytest.mark.slow
 def test_what_is_not_bound_for_people(folder: Folder) -> None:
     path = judged(folder)
 

@@ -1,6 +1,9 @@
 """Everything that is gated, in process and over HTTP, and every way of calling it."""
 
 from importlib.util import find_spec
+from typing import Any
+
+import pytest
 
 from spanhook.cli.conformance import anthropic, langchain_core, langchain_openai, langgraph, openai, own_code
 from spanhook.cli.conformance.subject import Subject
@@ -26,6 +29,12 @@ SUBJECTS: tuple[Subject, ...] = (*HERE, *OVER_HTTP, *own_code.SUBJECTS)
 
 CASES = [(subject, way) for subject in SUBJECTS for way in subject.ways]
 BOUND_CASES = [(subject, way) for subject in SUBJECTS for way in subject.bind]
+
+
+def nearest(cases: list[tuple[Subject, str]]) -> list[Any]:
+    """The cases, of which those over HTTP are for the slow tests."""
+    slow = {subject.name for subject in OVER_HTTP}
+    return [pytest.param(case, marks=[pytest.mark.slow] if case[0].name in slow else []) for case in cases]
 
 
 def named(case: tuple[Subject, str]) -> str:

@@ -28,7 +28,7 @@ from spanhook.diagnostics import internal
 from spanhook.instrument import INSTRUMENTORS, instrumentor_of
 from spanhook.model import Adapter, Point
 from spanhook.testing import recorder
-from tests.conformance.everything import CASES, HERE, OVER_HTTP, named
+from tests.conformance.everything import CASES, HERE, OVER_HTTP, named, nearest
 
 
 def outcome(use: Callable[[], Any]) -> Any:
@@ -89,7 +89,7 @@ def watching() -> Hooks:
     return hooks
 
 
-@pytest.mark.parametrize("case", CASES, ids=named)
+@pytest.mark.parametrize("case", nearest(CASES), ids=named)
 @pytest.mark.parametrize(
     "hooked", [pytest.param(False, id="no hooks", marks=pytest.mark.slow), pytest.param(True, id="hooks")]
 )

@@ -21,7 +21,7 @@ from spanhook.cli.conformance.langchain_core import ScriptedChat
 from spanhook.cli.conformance.subject import Body, Subject, settle
 from spanhook.diagnostics import internal
 from spanhook.testing import recorder
-from tests.conformance.everything import BOUND_CASES, CASES, SUBJECTS, named
+from tests.conformance.everything import BOUND_CASES, CASES, SUBJECTS, named, nearest
 from tests.conformance.tracing import ForeignProvider
 
 Case = tuple[Subject, str]
@@ -109,7 +109,7 @@ SAMPLERS: dict[str, Sampler] = {
 }
 
 
-@pytest.mark.parametrize("case", CASES, ids=named)
+@pytest.mark.parametrize("case", nearest(CASES), ids=named)
 @pytest.mark.parametrize("sampler", often(SAMPLERS, "always_off"))
 def test_every_way_under_every_sampler(case: Case, sampler: str) -> None:
     subject, way = case
@@ -138,7 +138,7 @@ PROVIDERS: dict[str, Callable[[pytest.MonkeyPatch], Any]] = {
 }
 
 
-@pytest.mark.parametrize("case", CASES, ids=named)
+@pytest.mark.parametrize("case", nearest(CASES), ids=named)
 @pytest.mark.parametrize("provider", often(PROVIDERS, "disabled"))
 def test_every_way_without_an_sdk(case: Case, provider: str, monkeypatch: pytest.MonkeyPatch) -> None:
     subject, way = case

@@ -177,6 +177,7 @@ def child(queue: Any) -> None:
     queue.put(refused())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("method", ["spawn", "forkserver"])
 def test_in_spawned_children(method: str) -> None:
     context: Any = multiprocessing.get_context(method)
@@ -189,6 +190,7 @@ def test_in_spawned_children(method: str) -> None:
     queue.close()
 
 
+@pytest.mark.slow
 def test_preloaded_then_forked_many_times() -> None:
     """What a server with a preloaded application does: instrument, import, fork workers."""
     apart(

@@ -15,7 +15,7 @@ from spanhook.cli.conformance.langchain import WAYS, Calls, agent, consume
 from spanhook.cli.conformance.langchain_core import ScriptedChat
 from spanhook.cli.conformance.subject import Body, Subject, settle
 from spanhook.testing import recorder
-from tests.conformance.everything import CASES, named
+from tests.conformance.everything import CASES, named, nearest
 from tests.conformance.test_contract import FAILING, MALFORMED, outcome, plain
 from tests.stub import stubbed
 
@@ -126,7 +126,7 @@ def asked(body: Body) -> list[str]:
     return sorted(str(plain(one)) for one in body.seen if isinstance(one, list | dict | str))
 
 
-@pytest.mark.parametrize("case", CASES, ids=named)
+@pytest.mark.parametrize("case", nearest(CASES), ids=named)
 def test_what_hooks_damage_is_their_own(case: tuple[Subject, str]) -> None:
     subject, way = case
     control, body, damaged = Body(), Body(), list[str]()

@@ -27,6 +27,7 @@ def folder(tmp_path: Path) -> Folder:
 # ----------------------------------------------------------------------------------- what is made
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("variables", "made"),
     [
@@ -158,6 +159,7 @@ print(providers.flush(5))
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("variables", "service"),
     [({}, "demo"), ({"OTEL_SERVICE_NAME": "mine"}, "mine"), ({"OTEL_RESOURCE_ATTRIBUTES": "service.name=his"}, "his")],

@@ -167,6 +167,7 @@ def test_the_matrix_has_it(said: dict[str, Any]) -> None:
     assert said["environment"] == {"ACMES": "y"}
 
 
+@pytest.mark.slow
 def test_the_doctor_sees_it(elsewhere: Folder) -> None:
     elsewhere.write(both=DOCTOR)
     ran = elsewhere.run(sys.executable, "both.py", PYTHONPATH=str(elsewhere.path))

@@ -14,12 +14,9 @@ MODULES = [
 ]
 FIRST = {
     "anthropic._base_client",
-    "langchain_core.language_models.chat_models",
-    "langchain_core.tools.base",
     "langgraph.pregel.main",
-    "openai._base_client",
 }
-"""What applications begin with; the others where slow tests are run."""
+"""What most applications begin with; the others where slow tests are run."""
 
 CHILD = """
 import importlib, logging, sys
