@@ -101,6 +101,7 @@ SEEN_BY = [["seen.py", "a", "-b"], ["link/seen.py"], ["-m", "seen", "a"], ["-m",
 SEEN_OFTEN = [(SEEN_BY[0], CHAINED[0]), (SEEN_BY[0], CHAINED[1]), (SEEN_BY[2], CHAINED[0])]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("target", "chained"),
     [

@@ -189,6 +189,7 @@ def odd(tmp_path_factory: pytest.TempPathFactory) -> subprocess.CompletedProcess
     return folder.spanhook("doctor", "--json", SPANHOOK_HOOKS="judge.py:hooks", PYTHONPATH=installed)
 
 
+@pytest.mark.slow
 def test_a_provider_that_hooks_set(odd: subprocess.CompletedProcess[str]) -> None:
     signals = json.loads(odd.stdout)["telemetry"]["signals"]
 

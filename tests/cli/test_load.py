@@ -484,6 +484,7 @@ def command(runs: int, seed: int, concurrency: int, **variables: str) -> Documen
     return json.loads(done.stdout)
 
 
+@pytest.mark.slow
 def test_in_a_process_of_its_own_it_says_the_same_and_exports_it(document: Document) -> None:
     with collector() as seen:
         told = command(ENOUGH, 1, 4, OTEL_EXPORTER_OTLP_ENDPOINT=seen.url)
@@ -495,6 +496,7 @@ def test_in_a_process_of_its_own_it_says_the_same_and_exports_it(document: Docum
     assert seen.services == {"spanhook-load"}
 
 
+@pytest.mark.slow
 def test_without_an_sdk_there_are_no_foreign_spans_and_all_else_is_as_it_should() -> None:
     told = command(ENOUGH, 1, 2, OTEL_SDK_DISABLED="true")
     assert told["foreign_spans"] is False

@@ -21,7 +21,7 @@ from spanhook.cli.conformance.langchain_core import ScriptedChat
 from spanhook.cli.conformance.subject import Body, Subject, settle
 from spanhook.diagnostics import internal
 from spanhook.testing import recorder
-from tests.conformance.everything import BOUND_CASES, CASES, SUBJECTS, named, nearest
+from tests.conformance.everything import BOUND_CASES, CASES, OVER_HTTP, SUBJECTS, named, nearest
 from tests.conformance.tracing import ForeignProvider
 
 Case = tuple[Subject, str]
@@ -270,7 +270,11 @@ def test_events_of_the_third_version(form: str) -> None:
     assert [op.status for op in seen.operations] == ["rejected"] * 3
 
 
-@pytest.mark.parametrize("subject", SUBJECTS, ids=lambda subject: subject.name)
+@pytest.mark.parametrize(
+    "subject",
+    [pytest.param(one, marks=[pytest.mark.slow] if one in OVER_HTTP else []) for one in SUBJECTS],
+    ids=lambda subject: subject.name,
+)
 def test_every_subject_in_64_threads(subject: Subject) -> None:
     body = Body()
     thing = subject.make(body)

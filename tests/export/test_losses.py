@@ -127,6 +127,7 @@ _logs.get_logger("one").emit(LogRecord(body="one"))
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("lost", ["traces", "logs"])
 def test_what_is_lost_as_a_process_ends_is_told_by_its_metrics(tmp_path: Path, lost: str) -> None:
     with collector() as seen:

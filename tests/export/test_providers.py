@@ -63,6 +63,7 @@ def test_all_three_signals_are_exported(folder: Folder) -> None:
     assert seen.services == {"shop"}
 
 
+@pytest.mark.slow
 def test_a_sampler_drops_spans_and_no_gates(folder: Folder) -> None:
     folder.agent()
     with collector() as seen:
@@ -105,6 +106,7 @@ print(sorted(metric.name for scope in scopes for metric in scope.metrics)[-1])
 """
 
 
+@pytest.mark.slow
 def test_an_application_gets_the_providers_it_sets(folder: Folder) -> None:
     folder.agent().file("app.py", "from tool import attempt\nattempt()\n" + OWN + "attempt()\n" + LOOK)
     with collector() as seen:
@@ -115,6 +117,7 @@ def test_an_application_gets_the_providers_it_sets(folder: Folder) -> None:
     assert seen.spans == ["execute_tool refund"]  # of the time before
 
 
+@pytest.mark.slow
 def test_providers_of_other_start_up_code_stay(folder: Folder) -> None:
     folder.agent().file("start/sitecustomize.py", OWN)
     folder.file("app.py", "from sitecustomize import *\nfrom tool import attempt\nattempt()\n" + LOOK)

@@ -264,6 +264,7 @@ print(json.dumps([in_a_fork(counted, delta, collected) for delta in (False, True
 """
 
 
+@pytest.mark.slow
 def test_every_forked_child_counts_its_own() -> None:
     cumulative, delta = [[28], [28, 56]], [[28], [28, 28]]
     assert run_apart(FORK) == [[cumulative, 56], [cumulative, 56], [delta, 56], [delta, 28]]
