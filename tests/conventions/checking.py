@@ -128,7 +128,7 @@ class Checker:
             yield f"{where}: is not named {told['name']}"
         if at_start is not None:
             for name in told["at_start"]:
-                if name in attributes and name not in at_start and name not in semconv_late(attributes):
+                if name in attributes and name not in at_start and name not in _known_late(attributes):
                     yield f"{where}: a sampler was not told of {name}"
         if span.status.status_code.name == "ERROR" and semconv.ERROR_TYPE not in attributes:
             yield f"{where}: failed without {semconv.ERROR_TYPE}"
@@ -179,7 +179,7 @@ class Checker:
                 yield f"{where}: {value!r} is no int"
 
 
-def semconv_late(attributes: Mapping[str, Any]) -> tuple[str, ...]:
+def _known_late(attributes: Mapping[str, Any]) -> tuple[str, ...]:
     """What only a framework's transport knows, after its span has started; a rewritten model is known late too."""
     late = (semconv.SERVER_ADDRESS, semconv.SERVER_PORT)
     return (*late, semconv.GEN_AI_REQUEST_MODEL) if semconv.MODIFIED in attributes else late

@@ -23,30 +23,41 @@ _CLIENT_ATTRIBUTES = (
 
 def measure(op: Record, histograms: Histograms, naming: Naming, context: Context, error_type: str | None) -> None:
     """Record an operation; ``context`` links exemplars to the trace."""
-    kind, attributes = op.kind, dict[str, Any]()
+    kind = op.kind
     if kind in ("llm.call", "embeddings.create"):
         if op.called:  # what a hook answered or refused says nothing of how the provider does
             _call(op, histograms, naming, context, error_type)
     elif kind == "tool.execute":
-        attributes = _ended(op, semconv.GEN_AI_TOOL_NAME, error_type)
-        if op.agent:
-            attributes[semconv.GEN_AI_AGENT_NAME] = op.agent
-        tool_type = op.attributes.get(semconv.GEN_AI_TOOL_TYPE)
-        if tool_type:
-            attributes[semconv.GEN_AI_TOOL_TYPE] = tool_type
-        histograms.tool.record(_seconds(op), attributes, context)
+        _execution(op, histograms, context, error_type)
     elif kind == "agent.invoke":
         histograms.agent.record(_seconds(op), _ended(op, semconv.GEN_AI_AGENT_NAME, error_type), context)
-        whose, used = {semconv.GEN_AI_AGENT_NAME: op.name or semconv.OTHER}, op.usage
-        histograms.agent_llm_calls.record(used.llm_calls, whose, context)
-        histograms.agent_tool_calls.record(used.tool_calls, whose, context)
     elif kind == "run":
         histograms.workflow.record(_seconds(op), _ended(op, semconv.GEN_AI_WORKFLOW_NAME, error_type), context)
+    if kind == "agent.invoke" or op.parent is None:
+        _inside(op, histograms, context)
+
+
+def _execution(op: Record, histograms: Histograms, context: Context, error_type: str | None) -> None:
+    attributes = _ended(op, semconv.GEN_AI_TOOL_NAME, error_type)
+    if op.agent:
+        attributes[semconv.GEN_AI_AGENT_NAME] = op.agent
+    tool_type = op.attributes.get(semconv.GEN_AI_TOOL_TYPE)
+    if tool_type:
+        attributes[semconv.GEN_AI_TOOL_TYPE] = tool_type
+    histograms.tool.record(_seconds(op), attributes, context)
+
+
+def _inside(op: Record, histograms: Histograms, context: Context) -> None:
+    """How many calls were made inside of an agent, and of an outermost operation."""
+    used = op.usage
+    if op.kind == "agent.invoke":
+        whose = {semconv.GEN_AI_AGENT_NAME: op.name or semconv.OTHER}
+        histograms.agent_llm_calls.record(used.llm_calls, whose, context)
+        histograms.agent_tool_calls.record(used.tool_calls, whose, context)
     if op.parent is None:
-        attributes = {semconv.STATUS: op.status}
+        attributes: dict[str, Any] = {semconv.STATUS: op.status}
         if op.agent:
             attributes[semconv.GEN_AI_AGENT_NAME] = op.agent
-        used = op.usage
         histograms.llm_calls.record(used.llm_calls, attributes, context)
         histograms.tool_calls.record(used.tool_calls, attributes, context)
 
@@ -63,8 +74,8 @@ def _ended(op: Record, name: str, error_type: str | None) -> dict[str, Any]:
 
 
 def _call(op: Record, histograms: Histograms, naming: Naming, context: Context, error_type: str | None) -> None:
-    """A call of a model, that was made: one that a hook refused afterwards has not failed."""
-    whose = client(op)
+    """A model call that was made. One that a hook refused afterwards has not failed."""
+    whose = _client(op)
     attributes = whose
     if error_type and not isinstance(op.error, Reject):
         attributes = {**whose, semconv.ERROR_TYPE: error_type}
@@ -111,7 +122,7 @@ def _chunks(op: Record, histograms: Histograms, naming: Naming, attributes: dict
             histograms.inference_per_chunk.record(seconds, attributes, context)
 
 
-def client(op: Record) -> dict[str, Any]:
+def _client(op: Record) -> dict[str, Any]:
     """Which model was called where, and which answered."""
     told: Mapping[str, Any] = op.attributes
     found = {key: told[key] for key in _CLIENT_ATTRIBUTES if key in told}
