@@ -27,7 +27,7 @@ def body_of(args: Args, kwargs: Kwargs) -> Body:
     if body is None and extra:
         return extra
     written = getattr(options, "content", None) if body is None else body
-    if not isinstance(written, bytes | bytearray):
+    if not isinstance(written, bytes | bytearray | str):
         return {}
     try:
         read = json.loads(written)
