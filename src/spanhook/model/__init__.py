@@ -23,6 +23,7 @@ from spanhook.model.decision import DecisionRecord
 from spanhook.model.definitions import tool_definitions
 from spanhook.model.encoding import encodable, make_encodable
 from spanhook.model.event import Event
+from spanhook.model.event_names import ALIASES, LEVELS, SUMMARY_KINDS, Alias, Level
 from spanhook.model.failures import (
     Said,
     added,
@@ -54,8 +55,10 @@ from spanhook.model.tracebacks import asheds, frames, shed, sheds
 from spanhook.model.usage import MOST_TOKENS, NANO, Leaves, Usage
 
 __all__ = [
+    "ALIASES",
     "CALLING",
     "FILTERING",
+    "LEVELS",
     "MEDIA",
     "MOST_TOKENS",
     "NANO",
@@ -64,9 +67,11 @@ __all__ = [
     "REPLACEABLE",
     "RETURNED",
     "REWRITABLE",
+    "SUMMARY_KINDS",
     "TARGET_KEYS",
     "TIMED_OUT",
     "Adapter",
+    "Alias",
     "Args",
     "Attributes",
     "Body",
@@ -81,6 +86,7 @@ __all__ = [
     "InHook",
     "Kwargs",
     "Leaves",
+    "Level",
     "Message",
     "Operation",
     "Outlet",

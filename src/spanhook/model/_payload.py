@@ -1,0 +1,150 @@
+"""What an event says as plain names and values, read when somebody asks for it."""
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+from spanhook.diagnostics import internal
+from spanhook.model.failures import words
+from spanhook.model.record import Record
+from spanhook.model.request import Message, Response
+
+if TYPE_CHECKING:
+    from spanhook.model.event import Event
+
+MOST_TOOLS = 100
+"""So many names of tools an event tells at most."""
+_RUNS_AN_AGENT = ("job", "cron.execute")
+
+
+def payload(event: "Event") -> dict[str, Any]:
+    """What is to be said of an event, by name."""
+    told: dict[str, Any] = {
+        "type": event.type,
+        "alias": event.alias,
+        "timestamp": event.timestamp.isoformat(timespec="milliseconds").replace("+00:00", "Z"),
+        "agent_name": event.agent_name,
+        "conversation_id": event.conversation_id,
+        "tenant_id": event.tenant_id,
+        "run_id": event.run_id,
+        "job_id": event.job_id,
+        **_OF_KIND.get(event.kind, _nothing_more)(event),
+        "input": _read(lambda: event.input),
+    }
+    if event.phase == "pre":
+        return told
+    used = event.usage
+    told |= {
+        "status": event.status,
+        "output": _read(lambda: event.output),
+        "usage": used.as_metadata(),
+        "tools_used": event.tools_used,
+        "duration_ms": event.duration_ms,
+    }
+    if event.kind == "llm.call":
+        told |= {"prompt_tokens": used.input_tokens, "completion_tokens": used.output_tokens}
+    error = event.error
+    if error is not None:
+        told |= {"error": words(error) or type(error).__name__, "error_type": type(error).__name__}
+    return told
+
+
+def _read(read: Callable[[], Any]) -> Any:
+    """What the application gave or got; ``None`` where an adapter can make nothing of it."""
+    try:
+        return read()
+    except Exception as error:
+        internal.report("extract.payload", error)
+        return None
+
+
+# ----------------------------------------------------------------------------------------------- by kind
+
+
+def _nothing_more(_event: "Event") -> dict[str, Any]:
+    return {}
+
+
+def _of_model(event: "Event") -> dict[str, Any]:
+    return {"model": event.model}
+
+
+def _of_tool(event: "Event") -> dict[str, Any]:
+    return {"tool_name": event.name, "tool_call_id": event.tool_call_id}
+
+
+def _of_delegation(event: "Event") -> dict[str, Any]:
+    return {"parent_agent": event.agent, "child_agent": event.name}
+
+
+def _of_schedule(event: "Event") -> dict[str, Any]:
+    record = event._record
+    return {
+        "cron_id": argument(record, "cron_id"),
+        "execution_id": argument(record, "execution_id") or event.run_id,
+    }
+
+
+_OF_KIND: dict[str, Callable[["Event"], dict[str, Any]]] = {
+    "llm.call": _of_model,
+    "tool.execute": _of_tool,
+    "agent.delegate": _of_delegation,
+    "cron.execute": _of_schedule,
+}
+
+
+# ----------------------------------------------------------------------------------------------- ids
+
+
+def argument(record: Record, name: str) -> str:
+    """An id among the arguments of a job or a schedule; empty where there is none."""
+    found = _read(lambda: record.request().arguments.get(name))
+    return "" if found is None else str(found)
+
+
+def agent_name(event: "Event") -> str:
+    """The agent that a job runs is the one it says, else the one it is named for."""
+    if event.kind in _RUNS_AN_AGENT:
+        return argument(event._record, "agent_name") or event.agent or event.name
+    return event.agent
+
+
+def job_id(record: Record) -> str:
+    """The id of the nearest job."""
+    op: Record | None = record
+    while op is not None and op.kind != "job":
+        op = op.parent
+    return "" if op is None else argument(op, "job_id") or op.identity.run_id
+
+
+# ----------------------------------------------------------------------------------------------- input and output
+
+
+def given(event: "Event") -> Any:
+    """What the operation was asked for."""
+    request = event.request
+    if event.kind == "llm.call":
+        return request.messages
+    if event.kind == "tool.execute":
+        return request.arguments
+    asked = _last_words(request.messages, "user")
+    if asked:
+        return asked
+    return request.arguments if request.inputs is None else request.inputs
+
+
+def returned(event: "Event") -> Any:
+    """What it came to."""
+    response: Response = event.response
+    if event.kind == "llm.call":
+        return list(response.messages)
+    if event.kind == "tool.execute":
+        return response.value
+    return response.text or event.result
+
+
+def _last_words(messages: list[Message], role: str) -> str:
+    """The text of the last message in this role."""
+    for message in reversed(messages):
+        if message.get("role") == role:
+            return "".join(str(part.get("content", "")) for part in message["parts"] if part.get("type") == "text")
+    return ""
