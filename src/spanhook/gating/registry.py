@@ -174,7 +174,7 @@ def _plan(kind: str, mine: list[Bound], *, labelled: bool) -> Plan:
     post = tuple(one for one in mine if one.form == AFTER)
     error = tuple(one for one in mine if one.form == ERROR)
     passes = tuple(_passes(kind, one) for one in pre) if labelled else ()
-    watching = [(one, one.hook.phases) for one in mine if isinstance(one.hook, Subscription)]
+    watching = [(one, one.hook.topic.phases) for one in mine if isinstance(one.hook, Subscription)]
     heard: dict[Phase, tuple[Bound, ...]] = {}
     for phase in semconv.PHASES:
         told = tuple(one for one, phases in watching if phase in phases)

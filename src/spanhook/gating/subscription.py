@@ -19,6 +19,7 @@ from spanhook.diagnostics import internal, log
 from spanhook.errors import Reject, TimedOut
 from spanhook.fork import after_fork
 from spanhook.gating._hosts import SYNC
+from spanhook.gating._topics import Topic
 from spanhook.gating.binding import WATCH, Bound
 from spanhook.gating.hook import FunctionHook, HookSettings, own
 from spanhook.model import Event, InHook, Record, Said, clock, current, shed, words
@@ -55,16 +56,13 @@ class Subscription(FunctionHook):
 
     Args:
         function: Called with each ``Event``; may be async.
-        kinds: Of the operations it is told of.
-        phases: What of them it is told.
+        topic: What it is told of.
         settings: Filters, a name, a timeout for an async one.
     """
 
-    def __init__(
-        self, function: Callable[..., Any], kinds: tuple[str, ...], phases: tuple[Phase, ...], settings: HookSettings
-    ) -> None:
-        super().__init__(WATCH, function, kinds, settings)
-        self.phases = phases
+    def __init__(self, function: Callable[..., Any], topic: Topic, settings: HookSettings) -> None:
+        super().__init__(WATCH, function, topic.kinds, settings)
+        self.topic = topic
         self._starting = threading.Lock()
         self.renew()
         _renewed.add(self)
@@ -161,6 +159,8 @@ def _tell(delivery: Delivery) -> None:
     decision: Decision = "allow"
     started = clock.now()
     try:
+        if isinstance(bound.hook, Subscription) and not bound.hook.topic.includes(event.phase, event.status):
+            return
         if bound.when is not None and not bound.when(event):
             return
         value = bound.function(event)
