@@ -12,7 +12,7 @@ from spanhook.gating.binding import AFTER, AROUND, BEFORE, ERROR, WRAP, Bound, c
 from spanhook.gating.hook import Hook
 from spanhook.gating.registering import Hooks
 from spanhook.gating.subscription import Subscription
-from spanhook.model import kinds
+from spanhook.model import AGENT, DELEGATION, kinds
 from spanhook.semconv import Phase
 from spanhook.telemetry import Label
 
@@ -32,6 +32,8 @@ class Plan:
     """What ``allow`` of each of ``pre`` is counted under."""
     heard: Mapping[Phase, tuple[Bound, ...]] = field(default_factory=dict[Phase, tuple[Bound, ...]])
     """Subscriptions by the phase they are told of."""
+    delegated: Mapping[Phase, tuple[Bound, ...]] = field(default_factory=dict[Phase, tuple[Bound, ...]])
+    """Of an agent's run, subscriptions to its delegation."""
     wraps: bool = False
     """Whether one of ``pre`` is a coroutine that waits around the call."""
     hooked: bool = False
@@ -163,27 +165,39 @@ class Registry:
 
 def _plans(ordered: list[Bound], *, labelled: bool) -> Iterator[tuple[str, Plan]]:
     for kind in kinds() if ordered else ():
-        mine = [one for one in ordered if "*" in one.kinds or kind in one.kinds]
-        plan = _plan(kind, mine, labelled=labelled) if mine else None
+        delegated = _heard(_of_kind(ordered, DELEGATION)) if kind == AGENT else {}
+        mine = _of_kind(ordered, kind)
+        plan = _plan(kind, mine, delegated, labelled=labelled) if mine or delegated else None
         if plan:
             yield kind, plan
 
 
-def _plan(kind: str, mine: list[Bound], *, labelled: bool) -> Plan:
-    pre = tuple(one for one in mine if one.form in (BEFORE, AROUND, WRAP))
-    post = tuple(one for one in mine if one.form == AFTER)
-    error = tuple(one for one in mine if one.form == ERROR)
-    passes = tuple(_passes(kind, one) for one in pre) if labelled else ()
-    watching = [(one, one.hook.topic.phases) for one in mine if isinstance(one.hook, Subscription)]
+def _of_kind(ordered: list[Bound], kind: str) -> list[Bound]:
+    return [one for one in ordered if "*" in one.kinds or kind in one.kinds]
+
+
+def _heard(mine: list[Bound]) -> dict[Phase, tuple[Bound, ...]]:
+    watching = [(one, one.hook.phases) for one in mine if isinstance(one.hook, Subscription)]
     heard: dict[Phase, tuple[Bound, ...]] = {}
     for phase in semconv.PHASES:
         told = tuple(one for one, phases in watching if phase in phases)
         if told:
             heard[phase] = told
+    return heard
+
+
+def _plan(kind: str, mine: list[Bound], delegated: Mapping[Phase, tuple[Bound, ...]], *, labelled: bool) -> Plan:
+    pre = tuple(one for one in mine if one.form in (BEFORE, AROUND, WRAP))
+    post = tuple(one for one in mine if one.form == AFTER)
+    error = tuple(one for one in mine if one.form == ERROR)
+    passes = tuple(_passes(kind, one) for one in pre) if labelled else ()
+    heard = _heard(mine)
+    for phase in delegated:
+        heard.setdefault(phase, ())  # there is something to tell
     buffers = tuple(one for one in (*pre, *post) if one.buffers)
     results = tuple(one for one in (*pre, *post) if one.form != BEFORE or one.buffers)
     wraps = any(one.form == WRAP for one in pre)
-    return Plan(pre, post, error, buffers, results, passes, heard, wraps, bool(pre or post or error))
+    return Plan(pre, post, error, buffers, results, passes, heard, delegated, wraps, bool(pre or post or error))
 
 
 def _passes(kind: str, bound: Bound) -> Label:

@@ -9,7 +9,7 @@ import threading
 import time
 import weakref
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from contextlib import suppress
 from contextvars import Context, copy_context
 from typing import Any, NamedTuple
@@ -22,7 +22,19 @@ from spanhook.gating._hosts import SYNC
 from spanhook.gating._topics import Topic
 from spanhook.gating.binding import WATCH, Bound
 from spanhook.gating.hook import FunctionHook, HookSettings, own
-from spanhook.model import Event, InHook, Record, Said, clock, current, shed, words
+from spanhook.model import (
+    DELEGATION,
+    Event,
+    InHook,
+    Record,
+    Said,
+    clock,
+    current,
+    delegation_of,
+    note_handoff,
+    shed,
+    words,
+)
 from spanhook.semconv import Decision, Phase
 
 MAX_WAITING = 1000
@@ -62,7 +74,7 @@ class Subscription(FunctionHook):
 
     def __init__(self, function: Callable[..., Any], topic: Topic, settings: HookSettings) -> None:
         super().__init__(WATCH, function, topic.kinds, settings)
-        self.topic = topic
+        self.topic, self.phases = topic, topic.phases
         self._starting = threading.Lock()
         self.renew()
         _renewed.add(self)
@@ -189,7 +201,21 @@ def publish(op: Record, phase: Phase, tally: Tally) -> None:
     plan = op.plan
     if plan is None or not plan.heard:
         return
-    for bound in plan.heard.get(phase, ()):
+    _tell_all(op, phase, tally, plan.heard.get(phase, ()))
+    if plan.delegated:
+        try:
+            delegation = delegation_of(op)
+        except Exception as error:
+            internal.report("subscription", error, lost=1)
+        else:
+            if delegation is not None:
+                _tell_all(delegation, phase, tally, plan.delegated.get(phase, ()))
+    elif op.kind == DELEGATION and phase == "post":
+        note_handoff(op)
+
+
+def _tell_all(op: Record, phase: Phase, tally: Tally, those: Iterable[Bound]) -> None:
+    for bound in those:
         try:
             if not bound.selective or bound.concerns(op):
                 bound.hook.put(Delivery(Event(op, phase), bound, copy_context(), tally))

@@ -21,6 +21,7 @@ from spanhook.model.carried import Carried, carried_by, gated_by, in_pieces, not
 from spanhook.model.copying import alike, class_of, copied, copied_dataclass, copied_error, copied_model, copies
 from spanhook.model.decision import DecisionRecord
 from spanhook.model.definitions import tool_definitions
+from spanhook.model.delegation import AGENT, DELEGATION, delegation_of, note_handoff
 from spanhook.model.encoding import encodable, make_encodable
 from spanhook.model.event import Event
 from spanhook.model.event_names import ALIASES, LEVELS, SUMMARY_KINDS, Alias, Level
@@ -55,8 +56,10 @@ from spanhook.model.tracebacks import asheds, frames, shed, sheds
 from spanhook.model.usage import MOST_TOKENS, NANO, Leaves, Usage
 
 __all__ = [
+    "AGENT",
     "ALIASES",
     "CALLING",
+    "DELEGATION",
     "FILTERING",
     "LEVELS",
     "MEDIA",
@@ -118,6 +121,7 @@ __all__ = [
     "current",
     "current_operation",
     "current_record",
+    "delegation_of",
     "described",
     "disclosed",
     "encodable",
@@ -137,6 +141,7 @@ __all__ = [
     "media_part",
     "media_wire",
     "note_gated",
+    "note_handoff",
     "raised_in",
     "shed",
     "sheds",

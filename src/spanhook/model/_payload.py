@@ -14,6 +14,8 @@ if TYPE_CHECKING:
 MOST_TOOLS = 100
 """So many names of tools an event tells at most."""
 _RUNS_AN_AGENT = ("job", "cron.execute")
+_CALLS = ("llm.call", "tool.execute", "embeddings.create", "retrieval.query", "memory.store")
+_PLAIN = frozenset((dict, list, tuple, str, bytes, bool, int, float, type(None)))
 
 
 def payload(event: "Event") -> dict[str, Any]:
@@ -37,13 +39,14 @@ def payload(event: "Event") -> dict[str, Any]:
         "status": event.status,
         "output": _read(lambda: event.output),
         "usage": used.as_metadata(),
-        "tools_used": event.tools_used,
         "duration_ms": event.duration_ms,
     }
+    if event.kind not in _CALLS:
+        told["tools_used"] = event.tools_used
     if event.kind == "llm.call":
         told |= {"prompt_tokens": used.input_tokens, "completion_tokens": used.output_tokens}
     error = event.error
-    if error is not None:
+    if event.phase == "error" and error is not None:
         told |= {"error": words(error) or type(error).__name__, "error_type": type(error).__name__}
     return told
 
@@ -138,7 +141,8 @@ def returned(event: "Event") -> Any:
     if event.kind == "llm.call":
         return list(response.messages)
     if event.kind == "tool.execute":
-        return response.value
+        value = response.value
+        return value if type(value) in _PLAIN else response.text  # which is what a model is told
     return response.text or event.result
 
 

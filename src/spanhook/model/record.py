@@ -70,6 +70,8 @@ class Record(End):
         unawaited: What comes after its call is driven by code that cannot await, though it began in a coroutine.
         raw: What a tool returned before the framework made a message of it.
         odd: What its end tells is nothing that the SDK takes as it is.
+        delegation: Of an agent's run, what it is to the agent around it; false where it is nothing to tell.
+        handed_to: Of an agent's run, whom agents in it have handed off to and who has yet to begin.
     """
 
     # In slots is what every operation sets or is asked for: CPython 3.11 finds defaults of a class ten times as slowly.
@@ -144,6 +146,8 @@ class Record(End):
     leaves: Leaves | None = None
     run_decisions: list[semconv.Decision] | None = None
     raw: Any = None
+    delegation: "Record | bool | None" = None
+    handed_to: set[str] | None = None
 
     def __init__(
         self,
