@@ -14,7 +14,7 @@ from typing import Any, cast
 from spanhook import semconv
 from spanhook.errors import ConfigurationError
 from spanhook.gating.hook import UNSET, FunctionHook, Hook, HookSettings, once
-from spanhook.model import ALIASES, Operation, encodable, kinds
+from spanhook.model import ALIASES, HookMode, Operation, encodable, kinds
 
 TIMEOUT, RUN_TIMEOUT = 0.2, 10.0
 LONGEST = 365 * 24 * 3600
@@ -41,6 +41,7 @@ class Checked:
     blocking: bool
     buffer: bool
     outermost: bool
+    mode: HookMode
 
 
 def checked(hook: Hook) -> Checked:
@@ -65,6 +66,8 @@ def checked(hook: Hook) -> Checked:
     for label in ("blocking", "buffer", "outermost"):
         if not isinstance(getattr(hook, label), bool):
             raise ConfigurationError(f"hook {name!r}: {label}={getattr(hook, label)!r}, expected True or False")
+    if hook.mode not in ("enforce", "shadow"):
+        raise ConfigurationError(f"hook {name!r}: mode={hook.mode!r}, expected 'enforce' or 'shadow'")
     kinds = _kinds(name, _kept(hook, "kinds"))
     names, models, agents = (_filter(name, label, _kept(hook, label)) for label in ("names", "models", "agents"))
     if not isinstance(hook.tenant_id, str):  # pyright: ignore[reportUnnecessaryIsInstance]
@@ -81,6 +84,7 @@ def checked(hook: Hook) -> Checked:
         hook.blocking,
         hook.buffer,
         hook.outermost,
+        hook.mode,
     )
 
 

@@ -72,6 +72,9 @@ class Record(End):
         odd: What its end tells is nothing that the SDK takes as it is.
         delegation: Of an agent's run, what it is to the agent around it; false where it is nothing to tell.
         handed_to: Of an agent's run, whom agents in it have handed off to and who has yet to begin.
+        shadow: It is a copy, for a hook in shadow to decide about.
+        shadow_decisions: What hooks in shadow would have done.
+        trials: How far hooks in shadow have come with it, by their id.
     """
 
     # In slots is what every operation sets or is asked for: CPython 3.11 finds defaults of a class ten times as slowly.
@@ -148,6 +151,9 @@ class Record(End):
     raw: Any = None
     delegation: "Record | bool | None" = None
     handed_to: set[str] | None = None
+    shadow = False
+    shadow_decisions: tuple[DecisionRecord, ...] = ()
+    trials: dict[int, Any] | None = None
 
     def __init__(
         self,
