@@ -3,6 +3,7 @@
 from spanhook.model._clock import clock
 from spanhook.model._current import InHook, Within, current, current_operation, current_record
 from spanhook.model._kinds import REPLACEABLE, REWRITABLE, add_kind, events, kinds, made
+from spanhook.model._payload import MOST_TOOLS
 from spanhook.model.adapter import (
     OPERATION_NAMES,
     TARGET_KEYS,
@@ -64,6 +65,7 @@ __all__ = [
     "LEVELS",
     "MEDIA",
     "MOST_TOKENS",
+    "MOST_TOOLS",
     "NANO",
     "NOBODY",
     "OPERATION_NAMES",

@@ -57,8 +57,9 @@ class Event(Operation):
     def timestamp(self) -> datetime:
         """When the operation began, or when its call had returned or its stream had ended."""
         record = self._record
-        at = record.start_ns if self._phase == "pre" else record.returned_ns or record.end_ns or clock.now()
-        return datetime.fromtimestamp((clock.wall() - (clock.now() - at)) / 1e9, UTC)
+        at = record.start_ns if self._phase == "pre" else record.returned_ns or record.end_ns
+        since_epoch = record.__dict__.setdefault("epoch_ns", clock.wall() - clock.now())
+        return datetime.fromtimestamp((since_epoch + at) / 1e9, UTC)
 
     # ----------------------------------------------------------------- whose it is
 

@@ -71,6 +71,7 @@ class Record(End):
         raw: What a tool returned before the framework made a message of it.
         odd: What its end tells is nothing that the SDK takes as it is.
         delegation: Of an agent's run, what it is to the agent around it; false where it is nothing to tell.
+        epoch_ns: What makes its times those since the epoch, once somebody has asked.
         handed_to: Of an agent's run, whom agents in it have handed off to and who has yet to begin.
         shadow: It is a copy, for a hook in shadow to decide about.
         shadow_decisions: What hooks in shadow would have done.
@@ -150,6 +151,7 @@ class Record(End):
     run_decisions: list[semconv.Decision] | None = None
     raw: Any = None
     delegation: "Record | bool | None" = None
+    epoch_ns: int | None = None
     handed_to: set[str] | None = None
     shadow = False
     shadow_decisions: tuple[DecisionRecord, ...] = ()
