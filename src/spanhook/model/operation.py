@@ -96,7 +96,7 @@ class Operation(View):
         Raises:
             HookError: The call was already made, this kind of operation or this field of it cannot be rewritten, the
                 hook only watches, or the rewritten call does not say what was asked for.
-            SealedError: The hook has returned or timed out, or the operation belongs to another hook.
+            SealedError: The hook has returned or timed out, or this is not the operation that it was called for.
         """
         self._check_open("op.replace()")
         if self.phase != "pre":
@@ -119,7 +119,7 @@ class Operation(View):
         Raises:
             HookError: Results of this kind are read-only after the call, the call has failed, or the hook only
                 watches.
-            SealedError: The hook has returned or timed out, or the operation belongs to another hook.
+            SealedError: The hook has returned or timed out, or this is not the operation that it was called for.
         """
         self._check_open("op.respond()")
         if self.phase == "error":
