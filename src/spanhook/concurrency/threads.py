@@ -1,6 +1,6 @@
 """Spanhook's threads: workers for blocking hooks, and one that ends what the garbage collector found.
 
-From CPython 3.12 on, no thread can start once the interpreter is exiting, so threads that may be needed then start
+In CPython 3.12, no thread can start once the interpreter is exiting, so there, threads that may be needed then start
 early.
 
 All are daemons: a hung hook must not keep the process alive, and daemons stay usable until the last ``atexit`` handler
