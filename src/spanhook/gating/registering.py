@@ -11,7 +11,7 @@ from spanhook.errors import ConfigurationError
 from spanhook.fork import after_fork
 from spanhook.gating._checking import kept, wait_limit
 from spanhook.gating._topics import parse_event, parse_level
-from spanhook.gating.binding import AFTER, AROUND, BEFORE, ERROR, Bound, bindings, check_limit
+from spanhook.gating.binding import AFTER, AROUND, BEFORE, ERROR, Bound, bindings
 from spanhook.gating.hook import UNSET, FunctionHook, Hook, HookSettings
 from spanhook.gating.places import Placed, place
 from spanhook.gating.subscription import Subscription
@@ -230,7 +230,6 @@ class Hooks:
     def _register(self, hook: Hook) -> None:
         with Placed(hook), lock:
             bound = [*self._bound, *bindings(hook, place())]
-            check_limit(bound)
             for registry in list(self._watchers):
                 registry.check(self, bound)
             self._bound = bound
