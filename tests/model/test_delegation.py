@@ -125,7 +125,7 @@ def test_a_sub_agent_that_is_refused_is_an_end_alone() -> None:
 
 
 def test_a_sub_agent_that_fails_ends_the_delegation_with_its_error() -> None:
-    hooks, heard = listening(*STARTS_AND_ENDS)
+    hooks, heard = listening("agent.delegate")
 
     @spanhook.agent("child")
     def child() -> None:
@@ -151,7 +151,7 @@ def test_a_sub_agent_that_fails_ends_the_delegation_with_its_error() -> None:
 
 
 def test_a_sub_agent_that_is_cancelled_ends_the_delegation() -> None:
-    hooks, heard = listening(*STARTS_AND_ENDS)
+    hooks, heard = listening("agent.delegate")
 
     @spanhook.agent("child")
     async def child() -> None:
@@ -241,7 +241,7 @@ def test_decisions_are_counted_as_the_delegations() -> None:
 
 
 def test_the_beginning_and_the_end_are_of_one_operation() -> None:
-    hooks, heard = listening(*STARTS_AND_ENDS)
+    hooks, heard = listening("agent.delegate")
     with recorder(hooks):
         boss().invoke(GIVEN)
         assert hooks.flush()

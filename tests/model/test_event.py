@@ -35,11 +35,17 @@ class Heard:
             self.hooks.on(event, self.events.append, **settings)
 
     def payloads(self) -> list[dict[str, Any]]:
+        """In the order of events; each subscription has a thread of its own."""
         assert self.hooks.flush()
+        self.events.sort(key=_when)
         return [event.payload() for event in self.events]
 
     def types(self) -> list[str]:
         return [told["type"] for told in self.payloads()]
+
+
+def _when(event: Event) -> int:
+    return event._record.start_ns if event.phase == "pre" else event._record.end_ns
 
 
 # ------------------------------------------------------------------------------------------------ agents

@@ -25,7 +25,7 @@ from spanhook.model.definitions import tool_definitions
 from spanhook.model.delegation import AGENT, DELEGATION, delegation_of, note_handoff
 from spanhook.model.encoding import encodable, make_encodable
 from spanhook.model.event import Event
-from spanhook.model.event_names import ALIASES, LEVELS, SUMMARY_KINDS, Alias, Level
+from spanhook.model.event_names import ALIASES, LEVELS, SUMMARY_KINDS, Alias, Level, alias_of
 from spanhook.model.failures import (
     Said,
     added,
@@ -107,6 +107,7 @@ __all__ = [
     "Within",
     "add_kind",
     "added",
+    "alias_of",
     "alike",
     "ambient",
     "asheds",
