@@ -7,7 +7,7 @@ from typing import Literal, get_args
 
 from spanhook.errors import ConfigurationError
 
-Mode = Literal["enforce", "off"]
+Mode = Literal["enforce", "shadow", "off"]
 Content = Literal["NO_CONTENT", "SPAN_ONLY", "EVENT_ONLY", "SPAN_AND_EVENT"]
 CONTENT_VARIABLE = "OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT"
 _CONTENT = ("NO_CONTENT", "SPAN_ONLY", "EVENT_ONLY", "SPAN_AND_EVENT")
@@ -18,7 +18,8 @@ class Settings:
     """How spanhook behaves in one process.
 
     Attributes:
-        mode: ``"enforce"``, or ``"off"``: only traces and usage, no hooks run.
+        mode: ``"enforce"``; ``"shadow"``: hooks run beside the call, and what they would have done is recorded but
+            not done; or ``"off"``: only traces and usage, no hooks run.
         steps: Create a span for every graph node, not only for nodes that a hook applies to.
         stream_usage: Request usage for streams where the application did not; the extra chunk is hidden from the
             application.

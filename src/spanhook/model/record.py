@@ -70,6 +70,9 @@ class Record(End):
         unawaited: The rest of it runs in code that cannot await, although it began in a coroutine.
         raw: What a tool returned before the framework made a message of it.
         odd: Its end attributes include values that the SDK does not accept as they are.
+        shadow: It is a copy for a hook in shadow mode to decide about.
+        shadow_decisions: What hooks in shadow mode would have done.
+        trials: How far each hook in shadow mode has got with it, by hook id.
     """
 
     # Slots hold what every operation sets or reads: in CPython 3.11, class-level defaults are ten times slower to look
@@ -144,6 +147,9 @@ class Record(End):
     leaves: Leaves | None = None
     run_decisions: list[semconv.Decision] | None = None
     raw: Any = None
+    shadow = False
+    shadow_decisions: tuple[DecisionRecord, ...] = ()
+    trials: dict[int, Any] | None = None
 
     def __init__(
         self,
