@@ -1,4 +1,4 @@
-"""The record of what one hook did to one operation, or would have done."""
+"""The record of what one hook did to one operation, or would have done in shadow mode."""
 
 from dataclasses import dataclass, field
 from typing import Literal

@@ -70,9 +70,9 @@ class Record(End):
         unawaited: The rest of it runs in code that cannot await, although it began in a coroutine.
         raw: What a tool returned before the framework made a message of it.
         odd: Its end attributes include values that the SDK does not accept as they are.
-        shadow: It is a copy for a hook in shadow mode to decide about.
+        shadow: It is a copy that a hook in shadow mode decides about.
         shadow_decisions: What hooks in shadow mode would have done.
-        trials: How far each hook in shadow mode has got with it, by hook id.
+        trials: How far each hook in shadow mode has come with it, by the id of its ``Shadow``.
     """
 
     # Slots hold what every operation sets or reads: in CPython 3.11, class-level defaults are ten times slower to look

@@ -32,7 +32,7 @@ def tell(op: Record, logger: Logger, context: Context, error_type: str | None, i
 
 
 def decided(op: Record, decision: DecisionRecord, logger: Logger, context: Context, in_full: bool) -> None:
-    """The event for one decision that is told by itself."""
+    """Emit the event for a single decision."""
     emit(op, op.emitted, logger, context, semconv.EVENT_DECISION, _decided(op, decision, in_full))
 
 
