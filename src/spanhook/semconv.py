@@ -47,19 +47,15 @@ SESSION_ID: Final = "session.id"
 
 GEN_AI_OPERATION_NAME: Final = "gen_ai.operation.name"
 OPERATIONS: Final = frozenset(
-    (
-        "chat",
-        "create_agent",
-        "embeddings",
-        "execute_tool",
-        "invoke_agent",
-        "invoke_workflow",
-        "retrieval",
-        "update_memory",
-    )
+    ("chat", "create_agent", "embeddings", "execute_tool", "invoke_agent", "invoke_workflow")
+    + ("retrieval", "upsert_memory")
 )
 """Values of it that a kind stands for; kinds that the conventions have no word for go without."""
+INFERENCE: Final = frozenset(("chat", "text_completion", "generate_content"))
+"""Values of it for calls in which a model generates something: what the conventions call inference."""
 GEN_AI_PROVIDER_NAME: Final = "gen_ai.provider.name"
+UNKNOWN_PROVIDER: Final = "_OTHER"
+"""Its value where an application does not say which: conventions require one."""
 GEN_AI_AGENT_ID: Final = "gen_ai.agent.id"
 GEN_AI_AGENT_NAME: Final = "gen_ai.agent.name"
 GEN_AI_WORKFLOW_NAME: Final = "gen_ai.workflow.name"
@@ -78,6 +74,8 @@ GEN_AI_REQUEST_STOP_SEQUENCES: Final = "gen_ai.request.stop_sequences"
 GEN_AI_REQUEST_FREQUENCY_PENALTY: Final = "gen_ai.request.frequency_penalty"
 GEN_AI_REQUEST_PRESENCE_PENALTY: Final = "gen_ai.request.presence_penalty"
 GEN_AI_REQUEST_SEED: Final = "gen_ai.request.seed"
+GEN_AI_REQUEST_REASONING_LEVEL: Final = "gen_ai.request.reasoning.level"
+GEN_AI_REQUEST_PREVIOUS_RESPONSE_ID: Final = "gen_ai.request.previous_response.id"
 GEN_AI_REQUEST_ENCODING_FORMATS: Final = "gen_ai.request.encoding_formats"
 GEN_AI_EMBEDDINGS_DIMENSION_COUNT: Final = "gen_ai.embeddings.dimension.count"
 
@@ -93,6 +91,7 @@ GEN_AI_USAGE_CACHE_CREATION_INPUT_TOKENS: Final = "gen_ai.usage.cache_creation.i
 GEN_AI_USAGE_CACHE_WRITE_INPUT_TOKENS: Final = "gen_ai.usage.cache_write.input_tokens"
 GEN_AI_USAGE_REASONING_OUTPUT_TOKENS: Final = "gen_ai.usage.reasoning.output_tokens"
 GEN_AI_TOKEN_TYPE: Final = "gen_ai.token.type"
+GEN_AI_TOKEN_MODALITY: Final = "gen_ai.token.modality"
 
 GEN_AI_TOOL_NAME: Final = "gen_ai.tool.name"
 GEN_AI_TOOL_TYPE: Final = "gen_ai.tool.type"
@@ -106,6 +105,7 @@ GEN_AI_SYSTEM_INSTRUCTIONS: Final = "gen_ai.system_instructions"
 GEN_AI_TOOL_DEFINITIONS: Final = "gen_ai.tool.definitions"
 GEN_AI_TOOL_CALL_ARGUMENTS: Final = "gen_ai.tool.call.arguments"
 GEN_AI_TOOL_CALL_RESULT: Final = "gen_ai.tool.call.result"
+GEN_AI_RETRIEVAL_TOP_K: Final = "gen_ai.retrieval.top_k"
 GEN_AI_RETRIEVAL_QUERY_TEXT: Final = "gen_ai.retrieval.query.text"
 
 # Of a draft of the conventions, for calls of guardrail services.
@@ -206,6 +206,7 @@ EXCEPTION_STACKTRACE: Final = "exception.stacktrace"
 EVENT_EXCEPTION: Final = "exception"
 EVENT_DECISION: Final = "spanhook.decision"
 EVENT_RUN: Final = "spanhook.run"
+EVENT_INTERNAL_EXCEPTION: Final = "spanhook.exception"
 EVENT_INFERENCE_DETAILS: Final = "gen_ai.client.inference.operation.details"
 EVENT_GUARDRAIL_RESULT: Final = "gen_ai.guardrail.result"
 EVENT_CLIENT_EXCEPTION: Final = "gen_ai.client.operation.exception"

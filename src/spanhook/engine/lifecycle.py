@@ -114,9 +114,7 @@ def begin(adapter: Adapter, instance: Any, args: Args, kwargs: Kwargs) -> Record
         latch = latch or op.root.latch  # of a run that has ended, too: what it started may outlive it
     if latch is not None and not in_hook:
         op.error = again(latch)
-    told = attributes
-    if kind == "agent.invoke" and not telemetry.naming.older:
-        told = {name: value for name, value in attributes.items() if name not in semconv.NOT_OF_AGENTS}
+    told = telemetry.naming.told(kind, attributes)
     try:  # at last: an interrupt before it leaves nothing behind, and after it nothing is called
         op.span = telemetry.opener.open(
             f"{operation} {named}" if named else operation, before, adapter.span_kind, told, plain=plain

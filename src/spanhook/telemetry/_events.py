@@ -33,7 +33,15 @@ def tell(op: Record, logger: Logger, context: Context, mode: str, error_type: st
 
 
 def emit(
-    op: Record, number: int, logger: Logger, context: Context, name: str, attributes: dict[str, Any], body: Any = None
+    op: Record,
+    number: int,
+    logger: Logger,
+    context: Context,
+    name: str,
+    attributes: dict[str, Any],
+    body: Any = None,
+    *,
+    severity: SeverityNumber = SeverityNumber.INFO,
 ) -> None:
     """Emit one event about ``op``, unless it has been; if it cannot be, that is counted.
 
@@ -45,7 +53,7 @@ def emit(
     make_encodable(attributes)
     record = LogRecord(
         context=context,
-        severity_number=SeverityNumber.INFO,
+        severity_number=severity,
         event_name=name,
         attributes=attributes,
         body=body,
