@@ -148,6 +148,7 @@ def record_usage(
     reasoning_tokens: int = 0,
     cost_usd: float | None = None,
     model: str = "",
+    finish_reason: str = "",
 ) -> None:
     """Say in a decorated function what its call of a model used; see ``OwnOperation.record_usage``.
 
@@ -160,4 +161,4 @@ def record_usage(
     if op is None:
         raise OperationError("record_usage() was called outside of any operation of the application's own code")
     counts = (input_tokens, output_tokens, cache_read_tokens, cache_write_tokens, reasoning_tokens)
-    add_usage(op, counts, cost_usd, model)
+    add_usage(op, counts, cost_usd, model=model, finish_reason=finish_reason)

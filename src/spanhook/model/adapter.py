@@ -31,7 +31,7 @@ OPERATION_NAMES: Mapping[Kind, str] = {
     "workflow.step": "workflow_step",
     "retrieval.query": "retrieval",
     "embeddings.create": "embeddings",
-    "memory.store": "update_memory",
+    "memory.store": "upsert_memory",
     "iteration": "iteration",
     "job": "job",
     "cron.execute": "cron",
@@ -181,6 +181,7 @@ class Adapter:
         block: It is a block of the application's code, which cannot be left out: where a hook has answered too, whoever
             drives it goes on with the chain once it is over.
         system_in_messages: The request's ``system`` stands in its messages too.
+        named_by: The start attribute that names the span, if it is another than with all of its kind.
         on_demand: An operation only where a hook is for its kind, or the settings ask for every step.
     """
 
@@ -218,6 +219,7 @@ class Adapter:
     defaults: Callable[[Any], Mapping[str, Any]] | None = None
     block: bool = False
     system_in_messages: bool = False
+    named_by: str = ""
     on_demand: bool = False
     target_key: str = field(init=False)
     naming_key: str = field(init=False)
@@ -225,7 +227,7 @@ class Adapter:
     def __post_init__(self) -> None:
         target = TARGET_KEYS.get(self.kind, semconv.OPERATION_NAME)
         object.__setattr__(self, "target_key", target)
-        object.__setattr__(self, "naming_key", NAMING_KEYS.get(self.kind, target))
+        object.__setattr__(self, "naming_key", self.named_by or NAMING_KEYS.get(self.kind, target))
 
 
 @dataclass(frozen=True, slots=True)
