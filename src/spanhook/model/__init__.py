@@ -16,6 +16,7 @@ from spanhook.model.adapter import (
     Kwargs,
     Withheld,
     first,
+    nothing,
     with_first,
 )
 from spanhook.model.carried import Carried, carried_by, gated_by, in_pieces, note_gated, text_of
@@ -146,6 +147,7 @@ __all__ = [
     "media_wire",
     "note_gated",
     "note_handoff",
+    "nothing",
     "raised_in",
     "shed",
     "sheds",
