@@ -15,6 +15,12 @@ MOST_TOOLS = 100
 """So many names of tools an event tells at most."""
 _RUNS_AN_AGENT = ("job", "cron.execute")
 _CALLS = ("llm.call", "tool.execute", "embeddings.create", "retrieval.query", "memory.store")
+_OF_KIND: dict[str, tuple[str, ...]] = {
+    "llm.call": ("model",),
+    "tool.execute": ("tool_name", "tool_call_id"),
+    "agent.delegate": ("parent_agent", "child_agent"),
+    "cron.execute": ("cron_id", "execution_id"),
+}
 _PLAIN = frozenset((dict, list, tuple, str, bytes, bool, int, float, type(None)))
 
 
@@ -29,7 +35,7 @@ def payload(event: "Event") -> dict[str, Any]:
         "tenant_id": event.tenant_id,
         "run_id": event.run_id,
         "job_id": event.job_id,
-        **_OF_KIND.get(event.kind, _nothing_more)(event),
+        **{name: getattr(event, name) for name in _OF_KIND.get(event.kind, ())},
         "input": _read(lambda: event.input),
     }
     if event.phase == "pre":
@@ -44,7 +50,7 @@ def payload(event: "Event") -> dict[str, Any]:
     if event.kind not in _CALLS:
         told["tools_used"] = event.tools_used
     if event.kind == "llm.call":
-        told |= {"prompt_tokens": used.input_tokens, "completion_tokens": used.output_tokens}
+        told |= {"prompt_tokens": event.prompt_tokens, "completion_tokens": event.completion_tokens}
     error = event.error
     if event.phase == "error" and error is not None:
         told |= {"error": words(error) or type(error).__name__, "error_type": type(error).__name__}
@@ -58,41 +64,6 @@ def _read(read: Callable[[], Any]) -> Any:
     except Exception as error:
         internal.report("extract.payload", error)
         return None
-
-
-# ----------------------------------------------------------------------------------------------- by kind
-
-
-def _nothing_more(_event: "Event") -> dict[str, Any]:
-    return {}
-
-
-def _of_model(event: "Event") -> dict[str, Any]:
-    return {"model": event.model}
-
-
-def _of_tool(event: "Event") -> dict[str, Any]:
-    return {"tool_name": event.name, "tool_call_id": event.tool_call_id}
-
-
-def _of_delegation(event: "Event") -> dict[str, Any]:
-    return {"parent_agent": event.agent, "child_agent": event.name}
-
-
-def _of_schedule(event: "Event") -> dict[str, Any]:
-    record = event._record
-    return {
-        "cron_id": argument(record, "cron_id"),
-        "execution_id": argument(record, "execution_id") or event.run_id,
-    }
-
-
-_OF_KIND: dict[str, Callable[["Event"], dict[str, Any]]] = {
-    "llm.call": _of_model,
-    "tool.execute": _of_tool,
-    "agent.delegate": _of_delegation,
-    "cron.execute": _of_schedule,
-}
 
 
 # ----------------------------------------------------------------------------------------------- ids
@@ -112,7 +83,7 @@ def agent_name(event: "Event") -> str:
 
 
 def job_id(record: Record) -> str:
-    """The id of the nearest job."""
+    """The id of the job itself, or of the nearest one around."""
     op: Record | None = record
     while op is not None and op.kind != "job":
         op = op.parent

@@ -1,4 +1,4 @@
-"""An operation as it was at one moment: what a subscription is given, which hears of it later."""
+"""An operation as it was at one moment: what the handler of a subscription receives."""
 
 from collections.abc import Mapping
 from datetime import UTC, datetime
@@ -8,6 +8,7 @@ from spanhook.model import _payload
 from spanhook.model._clock import clock
 from spanhook.model.adapter import Args, Kwargs
 from spanhook.model.copying import held
+from spanhook.model.delegation import DELEGATION
 from spanhook.model.event_names import alias_of
 from spanhook.model.operation import WATCHING, Operation
 from spanhook.model.record import Record
@@ -16,9 +17,9 @@ from spanhook.semconv import Phase, Status
 
 
 class Event(Operation):
-    """An operation as it was at one moment, for a subscription that hears of it later.
+    """An operation as it was at one moment, to be read later by the handler of a subscription.
 
-    Everything is read when it is asked for. An id that nobody has given is an empty string.
+    Nothing is computed before it is asked for. An unknown id is an empty string.
     """
 
     _status: Status | Literal[""] = ""
@@ -45,7 +46,7 @@ class Event(Operation):
 
     @property
     def type(self) -> str:
-        """Kind and phase, such as ``agent.invoke.post``, whichever name was subscribed to."""
+        """Kind and phase, such as ``agent.invoke.post``, even for a subscription by short name."""
         return self.event
 
     @property
@@ -55,7 +56,7 @@ class Event(Operation):
 
     @property
     def timestamp(self) -> datetime:
-        """When the operation began, or when its call had returned or its stream had ended."""
+        """When the operation began; after the call, when it returned or its stream ended."""
         record = self._record
         at = record.start_ns if self._phase == "pre" else record.returned_ns or record.end_ns
         since_epoch = record.__dict__.setdefault("epoch_ns", clock.wall() - clock.now())
@@ -65,7 +66,7 @@ class Event(Operation):
 
     @property
     def agent_name(self) -> str:
-        """The nearest agent around it, or itself; for a job or a schedule, the agent that it runs."""
+        """The agent itself, or the nearest enclosing one; for a job or a schedule, the agent that it runs."""
         return _payload.agent_name(self)
 
     @property
@@ -85,24 +86,63 @@ class Event(Operation):
 
     @property
     def job_id(self) -> str:
-        """The nearest job around it, or itself: its argument ``job_id``, else the id of the run."""
+        """The job itself, or the nearest enclosing one: its argument ``job_id``, else the id of its run."""
         return _payload.job_id(self._record)
+
+    # ----------------------------------------------------------------- of one kind; empty for the others
+
+    @property
+    def tool_name(self) -> str:
+        """The tool that was executed."""
+        return self.name if self.kind == "tool.execute" else ""
+
+    @property
+    def prompt_tokens(self) -> int:
+        """Input tokens of a model call."""
+        return self.usage.input_tokens if self.kind == "llm.call" else 0
+
+    @property
+    def completion_tokens(self) -> int:
+        """Output tokens of a model call."""
+        return self.usage.output_tokens if self.kind == "llm.call" else 0
+
+    @property
+    def parent_agent(self) -> str:
+        """The agent that delegated."""
+        return self.agent if self.kind == DELEGATION else ""
+
+    @property
+    def child_agent(self) -> str:
+        """The agent that it delegated to; several, with commas between, if one hand-off is to several."""
+        return self.name if self.kind == DELEGATION else ""
+
+    @property
+    def cron_id(self) -> str:
+        """The schedule: the argument ``cron_id`` of its operation."""
+        return _payload.argument(self._record, "cron_id") if self.kind == "cron.execute" else ""
+
+    @property
+    def execution_id(self) -> str:
+        """One execution of a schedule: the argument ``execution_id`` of its operation, else the id of the run."""
+        if self.kind != "cron.execute":
+            return ""
+        return _payload.argument(self._record, "execution_id") or self.run_id
 
     # ----------------------------------------------------------------- what it was about
 
     @property
     def input(self) -> Any:
-        """A tool's arguments, a model's messages; else the user's last words, or whatever else was given."""
+        """A tool's arguments; a model's messages; otherwise the user's last message, or whatever was given instead."""
         return _payload.given(self)
 
     @property
     def output(self) -> Any:
-        """What a tool returned, a model's messages; else what was said last, or whatever else was returned."""
+        """What a tool returned; a model's messages; otherwise the resulting text, or whatever was returned instead."""
         return _payload.returned(self)
 
     @property
     def usage(self) -> Usage:
-        """Tokens and cost of a model's call, or of all calls inside. Zero before the call."""
+        """Tokens and cost of a model call, or of all model calls inside. Zero before the call."""
         return Usage() if self._phase == "pre" else super().usage
 
     @property
@@ -111,7 +151,7 @@ class Event(Operation):
 
     @property
     def tools_used(self) -> list[str]:
-        """The names of the tools executed inside, each once, in the order in which the first call of each ended."""
+        """Names of the tools executed inside, each once, in the order in which their first calls ended; at most 100."""
         return list(self.usage.tools)[: _payload.MOST_TOOLS]
 
     @property
@@ -120,15 +160,15 @@ class Event(Operation):
 
     @property
     def duration_ms(self) -> float:
-        """Milliseconds until its call had returned, or its stream had ended. Zero before the call."""
+        """Milliseconds until the call returned or its stream ended. Zero before the call."""
         return round(self.duration * 1000, 3)
 
     def payload(self) -> dict[str, Any]:
-        """All of it by name, for a log, a queue or a webhook; see docs/events.md for what is there when.
+        """The event as a dict, for a log, a queue or a webhook; docs/events.md lists its keys.
 
         Returns:
-            The caller's own. Ids, names, numbers and texts are plain; ``input`` and ``output`` are what the
-            application gave and got, whole. Where one of these cannot be read, it is ``None``.
+            A dict that the caller may change. Ids, names, numbers and texts are plain. ``input`` and ``output`` are
+            complete, in the application's own types; ``None`` if they cannot be read.
         """
         return _payload.payload(self)
 
