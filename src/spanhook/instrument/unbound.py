@@ -100,11 +100,7 @@ def named(given: Iterable[str]) -> frozenset[str]:
         library = names.get(name.strip())
         if library is None:
             close = difflib.get_close_matches(name, names, 1)
-            hint = (
-                f"did you mean {close[0]!r}?"
-                if close
-                else "run spanhook doctor to list the libraries that are not bound here"
-            )
+            hint = f"did you mean {close[0]!r}?" if close else "spanhook doctor lists the unbound libraries"
             raise ConfigurationError(f"unknown library {name!r} to allow; {hint}")
         found.add(library)
     return frozenset(found)
