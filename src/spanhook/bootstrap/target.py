@@ -34,11 +34,13 @@ _DEFEATING = {
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """What to start. Attributes:
-    file: The file to execute.
-    argv: Its arguments, starting with its own name.
-    python: The Python that will run, with its options, as far as known.
-    direct: Whether ``file`` is that Python, or is run by it, so that nothing else runs first.
+    """What to start.
+
+    Attributes:
+        file: The file to execute.
+        argv: Its arguments, starting with its own name.
+        python: The Python that will run, with its options, as far as known.
+        direct: Whether ``file`` is that Python, or is run by it, so that nothing else runs first.
     """
 
     file: str

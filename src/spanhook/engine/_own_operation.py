@@ -164,8 +164,8 @@ class OwnOperation(Operation):
             output_tokens: Tokens of the answer, reasoning included.
             cache_read_tokens, cache_write_tokens: Prompt tokens read from the provider's cache or written to it.
             reasoning_tokens: Answer tokens spent on reasoning.
-            cost_usd: The cost that the provider reports; unless given, price lists are used. model: The answering
-            model, if it is not the requested one.
+            cost_usd: The cost that the provider reports; unless given, price lists are used.
+            model: The answering model, if it is not the requested one.
 
         Raises:
             OperationError: It is not a model call, or has ended.

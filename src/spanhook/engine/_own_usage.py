@@ -18,7 +18,8 @@ def add_usage(op: Record, counts: tuple[Any, ...], cost_usd: float | None, model
     Args:
         op: A model call.
         counts: Tokens, in the order of ``NAMES``; invalid ones are listed in ``Usage.uncounted``.
-        cost_usd: The cost that the provider reports. model: The answering model.
+        cost_usd: The cost that the provider reports.
+        model: The answering model.
 
     Raises:
         OperationError: It is not a model call.

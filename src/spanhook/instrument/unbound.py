@@ -23,7 +23,8 @@ class Unbound:
     """A library that is imported or installed but not bound.
 
     Attributes:
-        known: The library. version: The installed version; empty if unknown.
+        known: The library.
+        version: The installed version; empty if unknown.
     """
 
     known: Known

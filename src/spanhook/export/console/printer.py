@@ -1,5 +1,6 @@
-"""Prints every finished run as a tree on standard error, without any backend. Nothing here depends on spans: it works
-with the SDK disabled, unconfigured, or sampling nothing.
+"""Prints every finished run as a tree on standard error, without any backend.
+
+Nothing here depends on spans: it works with the SDK disabled, unconfigured, or sampling nothing.
 """
 
 import sys

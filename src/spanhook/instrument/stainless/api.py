@@ -16,7 +16,8 @@ class Api:
     """The results of one API.
 
     Attributes:
-        sdk: The client's package. payload: The JSON for a hook's answer, given the request's arguments.
+        sdk: The client's package.
+        payload: The JSON for a hook's answer, given the request's arguments.
         events: The answer as a stream of events.
         last: The data of the event that ends a stream, if it has one.
         response: End attributes and usage of a result.

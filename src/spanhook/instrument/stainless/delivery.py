@@ -29,7 +29,8 @@ def deliver(
     """Have the client turn an answer into its result.
 
     Args:
-        sdk: The client's package. instance, args, kwargs: The client, and the arguments of its ``request``.
+        sdk: The client's package.
+        instance, args, kwargs: The client, and the arguments of its ``request``.
         payload: The answer without streaming.
         events: The answer as a stream of events.
         last: The data of the event that ends the stream, if any.

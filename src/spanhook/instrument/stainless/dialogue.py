@@ -34,14 +34,17 @@ def _nothing(_body: Body) -> str:
 
 @dataclass(frozen=True, kw_only=True)
 class Dialogue(Api):
-    """One such API. Attributes: layer: The layer of its adapters.
-    server_of: Returns the server of a client's request.
-    parts: The parts of its messages.
-    operation: Its ``gen_ai.operation.name``.
-    roles: Roles whose names differ from the conventions'.
-    output_type: The conventions' output type that a request's JSON asks for; empty if none.
-    batch: The field with the requests of a batch, and the field of each with its body; empty if there are no
-        batches.
+    """One such API.
+
+    Attributes:
+        layer: The layer of its adapters.
+        server_of: Returns the server of a client's request.
+        parts: The parts of its messages.
+        operation: Its ``gen_ai.operation.name``.
+        roles: Roles whose names differ from the conventions'.
+        output_type: The conventions' output type that a request's JSON asks for; empty if none.
+        batch: The field with the requests of a batch, and the field of each with its body; empty if there are no
+            batches.
     """
 
     layer: str

@@ -11,8 +11,9 @@ def transport(library: str, adapter: str, choose: str) -> tuple[Point, ...]:
     """The points of one package.
 
     Args:
-        library: Its import name. adapter: The location of the adapter for unrecognized calls. choose: The location of
-        the function that picks a call's adapter.
+        library: Its import name.
+        adapter: The location of the adapter for unrecognized calls.
+        choose: The location of the function that picks a call's adapter.
     """
     return tuple(
         Point(
