@@ -42,8 +42,6 @@ def _tell(delivery: Delivery) -> None:
     decision: Decision = "allow"
     started = clock.now()
     try:
-        if isinstance(bound.hook, Subscription) and not bound.hook.topic.includes(event.phase, event.status):
-            return
         if bound.when is not None and not bound.when(event):
             return
         value = bound.function(event)

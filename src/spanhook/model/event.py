@@ -15,6 +15,8 @@ from spanhook.model.record import Record
 from spanhook.model.usage import Usage
 from spanhook.semconv import Phase, Status
 
+_NOTHING_YET = None, None
+
 
 class Event(Operation):
     """An operation as it was at one moment, to be read later by the handler of a subscription.
@@ -22,16 +24,22 @@ class Event(Operation):
     Nothing is computed before it is asked for. An unknown id is an empty string.
     """
 
-    _status: Status | Literal[""] = ""
-    _ended: tuple[Any, BaseException | None] = None, None
+    __slots__ = ("_args", "_ended", "_kwargs", "_phase", "_status")
+
+    _status: Status | Literal[""]
+    _ended: tuple[Any, BaseException | None]
 
     def __init__(self, record: Record, phase: Phase) -> None:
-        super().__init__(record)
+        # As its base does, without the call: calls wait for this.
+        self._record = record
         self._locked = WATCHING
+        self._changed = self._answered = False
         self._phase: Phase = phase
         kwargs = record.kwargs
-        self._held = held(record.args), held(kwargs) if kwargs else kwargs
-        if phase != "pre":
+        self._args, self._kwargs = held(record.args), held(kwargs) if kwargs else kwargs
+        if phase == "pre":
+            self._status, self._ended = "", _NOTHING_YET
+        else:
             self._status, self._ended = record.status, (held(record.result), record.error)
 
     # ----------------------------------------------------------------- what has happened
@@ -175,7 +183,7 @@ class Event(Operation):
     # ----------------------------------------------------------------- where it is read from
 
     def _call(self) -> tuple[Args, Kwargs]:
-        return self._held
+        return self._args, self._kwargs
 
     def _outcome(self) -> tuple[Any, BaseException | None]:
         return self._ended
