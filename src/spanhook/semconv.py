@@ -46,10 +46,10 @@ USER_ID: Final = "user.id"
 SESSION_ID: Final = "session.id"
 
 GEN_AI_OPERATION_NAME: Final = "gen_ai.operation.name"
-OPERATIONS: Final = frozenset(
-    ("chat", "create_agent", "embeddings", "execute_tool", "invoke_agent", "invoke_workflow")
-    + ("retrieval", "upsert_memory")
-)
+OPERATIONS: Final = frozenset((
+    "chat", "create_agent", "embeddings", "execute_tool", "invoke_agent", "invoke_workflow", "retrieval",
+    "upsert_memory",
+))  # fmt: skip
 """Values of it that a kind stands for; kinds that the conventions have no word for go without."""
 INFERENCE: Final = frozenset(("chat", "text_completion", "generate_content"))
 """Values of it for calls in which a model generates something: what the conventions call inference."""
@@ -76,6 +76,8 @@ GEN_AI_REQUEST_PRESENCE_PENALTY: Final = "gen_ai.request.presence_penalty"
 GEN_AI_REQUEST_SEED: Final = "gen_ai.request.seed"
 GEN_AI_REQUEST_REASONING_LEVEL: Final = "gen_ai.request.reasoning.level"
 GEN_AI_REQUEST_PREVIOUS_RESPONSE_ID: Final = "gen_ai.request.previous_response.id"
+GEN_AI_PROMPT_NAME: Final = "gen_ai.prompt.name"
+GEN_AI_PROMPT_VERSION: Final = "gen_ai.prompt.version"
 GEN_AI_REQUEST_ENCODING_FORMATS: Final = "gen_ai.request.encoding_formats"
 GEN_AI_EMBEDDINGS_DIMENSION_COUNT: Final = "gen_ai.embeddings.dimension.count"
 

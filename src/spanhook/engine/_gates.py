@@ -4,12 +4,13 @@ from collections.abc import Awaitable, Callable
 from types import CoroutineType
 from typing import TYPE_CHECKING, Any
 
+from spanhook import semconv
 from spanhook.concurrency import astep, reaper, step
 from spanhook.diagnostics import internal
 from spanhook.engine.lifecycle import conclude
 from spanhook.errors import Reject
 from spanhook.gating import Chain, count_decision, pass_fast, publish
-from spanhook.model import Adapter, Args, Kwargs, Record
+from spanhook.model import Adapter, Args, Kwargs, Record, clock
 
 if TYPE_CHECKING:
     Run = CoroutineType[Any, Any, None]
@@ -48,9 +49,11 @@ def passes(op: Record, run: Run | None) -> bool:
     if run is None:
         return op.error is None
     try:
-        return step(run)
+        may = step(run)
     except BaseException as error:
         return _broken(op, error)
+    asked(op)
+    return may
 
 
 async def apasses(op: Record, run: Run | None) -> bool:
@@ -58,9 +61,17 @@ async def apasses(op: Record, run: Run | None) -> bool:
     if run is None:
         return op.error is None
     try:
-        return await astep(run) and op.error is None
+        may = await astep(run) and op.error is None
     except BaseException as error:
         return _broken(op, error)
+    asked(op)
+    return may
+
+
+def asked(op: Record) -> None:
+    """Its gates have kept a stream waiting until now, which is no time that its model took to begin."""
+    if semconv.GEN_AI_REQUEST_STREAM in op.attributes:
+        op.asked_ns = clock.now()
 
 
 def _broken(op: Record, error: BaseException) -> bool:

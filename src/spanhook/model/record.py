@@ -38,6 +38,7 @@ class Record(End):
         ambient: The identity that ``spanhook.context`` had set where it began, or that came with its baggage.
         before: The OpenTelemetry context where it began.
         start_ns: When, on the clock that only goes forward.
+        asked_ns: When the gates of a streamed call had let it pass; 0 where there were none.
         given: Ids that the library knows.
         plan: The hooks of its kind; ``None`` where there are none.
         answer: What a hook answered with, as it gave it.
@@ -130,6 +131,7 @@ class Record(End):
     unawaited = False
     undescribed = False
     view: weakref.ref[Any] | None = None
+    asked_ns = 0
     pending: "set[Record] | tuple[()]" = ()
     transported = False
     transport_usage: Usage | None = None
