@@ -38,6 +38,7 @@ def start(op: Record, *, is_async: bool, direct: Callable[[], Awaitable[None]] |
         if passed is None:
             if plan.heard:
                 publish(op, "pre", count_decision)
+            asked(op)
             return None
     if is_async:
         reaper.start()  # a coroutine may be closed by the garbage collector, where no thread can be started
