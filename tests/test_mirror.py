@@ -77,7 +77,6 @@ THROUGH = {
     "gating/places": "gating/test_checking",
     "gating/tally": "telemetry/test_metrics",
     "telemetry/_histograms": "conventions/test_emitted",
-    "telemetry/naming": "conventions/test_emitted",
     "instrument/_outlets": "conformance/test_callbacks",
     "instrument/_points": "instrument/test_family",
     "instrument/_redirect": "conformance/test_kept",
