@@ -9,7 +9,7 @@ from typing import Any, ParamSpec, TypeVar, cast, overload
 from spanhook import semconv
 from spanhook.concurrency import astep, drive, private_loops, step
 from spanhook.diagnostics import internal
-from spanhook.engine._gates import Run
+from spanhook.engine._gates import Run, asked
 from spanhook.engine._own_adapters import own_model
 from spanhook.engine._own_streams import BlockTrack, answered, close_unawaited, hand_over
 from spanhook.engine._own_usage import add_usage
@@ -145,6 +145,7 @@ class OwnOperation(Operation):
         if op.kind == "llm.call":
             op.attributes[semconv.GEN_AI_REQUEST_STREAM] = True  # known no sooner
             op.span.set_attribute(semconv.GEN_AI_REQUEST_STREAM, True)
+            asked(op)
         if op.short_circuited:
             is_async = self._is_async if callable(chunks) else not isinstance(chunks, Iterable)
             return answered(self, is_async=is_async)
