@@ -32,11 +32,15 @@ class Own:
         attributes: What is known of each before it begins.
         names: What it goes by.
         parameters: Of a decorated function.
+        ids: Of a block: keys of ``Identity`` that its author knows.
+        facts: Of a block: what else a face over blocks has to tell hooks; any object.
         takes_answer: Of a block: whether what a hook gives in place of its result gets anywhere. Before it has run
             nobody knows.
     """
 
-    __slots__ = ("_provider", "attributes", "kind", "model", "name", "names", "parameters", "takes_answer")
+    __slots__ = (
+        "_provider", "attributes", "facts", "ids", "kind", "model", "name", "names", "parameters", "takes_answer",
+    )  # fmt: skip
 
     def __init__(self, kind: Kind, name: str, provider: str = "", model: str = "", about: str = "") -> None:
         self.kind: Kind = kind
@@ -55,6 +59,8 @@ class Own:
         self.attributes = attributes
         self.names = frozenset(one for one in (name, model) if one)
         self.parameters: Parameters | None = None
+        self.ids: Mapping[str, str] = _NONE
+        self.facts: Any = None
         self.takes_answer = True
 
     def of(self, parameters: Parameters, name: str, about: str) -> "Own":
@@ -74,6 +80,10 @@ def _stream_start(own: Own, _args: Args, _kwargs: Kwargs) -> Attributes:
 
 def _names(own: Own, _args: Args, _kwargs: Kwargs) -> frozenset[str]:
     return own.names
+
+
+def _ids(own: Own, _args: Args, _kwargs: Kwargs) -> Mapping[str, str]:
+    return own.ids
 
 
 # ----------------------------------------------------------------------------------------------- streams
@@ -155,14 +165,15 @@ def _block_answer(own: Own, _args: Args, _given: Kwargs, value: Any) -> Any:
 
 
 @cache
-def block_adapter(kind: Kind, fields: frozenset[str]) -> Adapter:
-    """How a ``with`` block reads that was given these fields of a request."""
+def block_adapter(kind: Kind, fields: frozenset[str], *, identified: bool = False) -> Adapter:
+    """How a ``with`` block reads that was given these fields of a request, and perhaps ids."""
     is_model = kind in MODELS
     return Adapter(
         kind=kind,
         layer=LAYER,
         span_kind=SpanKind.CLIENT if is_model else SpanKind.INTERNAL,
         start=_start,
+        identity=_ids if identified else None,
         names=_names,
         request=_block_request,
         message=to_message,

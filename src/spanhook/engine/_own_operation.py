@@ -37,6 +37,7 @@ class OwnOperation(Operation):
         self._run, self._is_async = run, is_async
         self._used = ""
         self._left = False
+        self._output: Any = None  # what its block came to, where neither a call nor `result_of` says so
         self._endings = count()
         self._track: BlockTrack | None = None
         self._own_request: Request | None = None

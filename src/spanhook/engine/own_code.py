@@ -64,6 +64,20 @@ def operation(
     return OperationBlock(given, Own(given, name, provider, model), _request(request))
 
 
+def operation_for(
+    kind: str, name: str, *, request: Mapping[str, Any] | None, ids: Mapping[str, str], facts: Any
+) -> OperationBlock:
+    """``operation`` for a face over blocks.
+
+    Args:
+        ids: What the caller knows of whom it is for: keys of ``Identity``.
+        facts: What else there is to tell hooks, which find it at the operation's ``instance``.
+    """
+    block = operation(kind, name, request=request)
+    block._own.ids, block._own.facts = ids, facts
+    return block
+
+
 _SORTS = (
     ("messages", Sequence, "a list of messages"),
     ("system", str, "a string"),

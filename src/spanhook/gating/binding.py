@@ -52,6 +52,8 @@ class Bound:
     """A gate that is a plain function with a time limit: the chain runs those without ceremony."""
     outermost: bool
     """Only for operations that no other is around."""
+    budgeted: bool
+    """Its time counts against the budget of the chain, which it is left out for once that is spent."""
     place: str
     """Where it was registered."""
     repeats: Repeats = field(default_factory=Repeats, compare=False, repr=False)
@@ -185,13 +187,14 @@ def bind(hook: Hook, form: str, function: Callable[..., Any], place: str, given:
         slow=given.blocking or is_async,
         tenant_id=given.tenant_id,
         when=given.when,
-        plain=form == BEFORE and not given.blocking and not is_async and given.timeout_ns is not None,
+        plain=form == BEFORE and not given.blocking and not is_async and given.timeout_ns is not None and hook._budgeted,
         reads=form == AROUND and _uses_yield(target),
         selective=bool(given.tenant_id or given.when or any(one is not None for one in (names, models, agents))),
         names=names,
         models=models,
         agents=agents,
         outermost=given.outermost,
+        budgeted=hook._budgeted,
         place=place,
     )
 

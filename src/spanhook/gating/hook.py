@@ -105,6 +105,9 @@ class Hook(SpanProcessor):
     when: Callable[[Operation], bool] | None = None
     outermost: bool = False
 
+    _budgeted = True
+    """Whether its time counts against the budget of all hooks of an operation, and it is skipped once that is spent."""
+
     def __init_subclass__(cls, **kwargs: Any) -> None:
         """Keep what iterators give: every instance of the class reads its settings."""
         super().__init_subclass__(**kwargs)
@@ -136,6 +139,15 @@ class Hook(SpanProcessor):
             Reject: To refuse the operation, or, after the ``yield``, to withhold its result.
         """
         return cast("object", (yield))
+
+    def _fails_with(self, error: Exception, reason: str, status_code: int) -> Exception:
+        """What the operation ends with where this hook failed closed, by ``error``: a refusal, unless it says otherwise.
+
+        The exception's own words may tell too much: the caller and the model see its class alone.
+        """
+        reject = Reject(reason, status_code=status_code)
+        reject.__cause__ = error
+        return reject
 
     def on_start(self, span: Span, parent_context: Context | None = None) -> None:
         """A span of another instrumentation reaches ``before`` and ``around``; one of spanhook's own is ignored.

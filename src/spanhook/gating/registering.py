@@ -168,6 +168,18 @@ class Hooks:
         self._changed()
         return bool(out)
 
+    def reread(self) -> None:
+        """Take over settings of hooks that have been changed since they were added, all at once.
+
+        Raises:
+            ConfigurationError: One of them is unusable; nothing is changed then.
+        """
+        with lock:
+            read = {id(one.hook): one.place for one in self._bound}
+            hooks = {id(one.hook): one.hook for one in self._bound}
+            self._bound = [one for known, place in read.items() for one in bindings(hooks[known], place)]
+        self._changed()
+
     def __iter__(self) -> Iterator[Hook]:
         return iter(list({id(bound.hook): bound.hook for bound in self._bound}.values()))
 
@@ -210,6 +222,26 @@ class Hooks:
     def _changed(self) -> None:
         for registry in list(self._watchers):
             registry.rebuild()
+
+
+class Offers(Protocol):
+    """A face over hooks, which may be given wherever a ``Hooks`` may."""
+
+    def __spanhook_hooks__(self) -> Hooks | Hook:
+        """What is to be put in force; the same each time."""
+        ...
+
+
+def hooks_of(given: object) -> Hooks | Hook | None:
+    """What is to be put in force of what was given: itself, or what ``__spanhook_hooks__()`` of a face returns.
+
+    ``None`` if it is no hooks in any form.
+    """
+    if isinstance(given, Hooks | Hook):
+        return given
+    offer = None if isinstance(given, type) else getattr(given, "__spanhook_hooks__", None)
+    offered = offer() if callable(offer) else None
+    return offered if isinstance(offered, Hooks | Hook) else None
 
 
 def _instead(given: Any) -> str:
