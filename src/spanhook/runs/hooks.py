@@ -112,7 +112,7 @@ class RunHooks:
         return self._hooks
 
     def __repr__(self) -> str:
-        return f"<RunHooks {', '.join(hook.name for hook in self._hooks)}>"
+        return f"<RunHooks {', '.join(dict.fromkeys(hook.name for hook in self._hooks))}>"
 
 
 def _checked(timeout: float | None) -> float | None:
