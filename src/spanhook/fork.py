@@ -18,7 +18,7 @@ Renewed = Literal[
     "metrics",
     "hooks",
     "runs",
-    "subscriptions",
+    "listeners",
     "processors",
     "wrapped functions",
     "wrapped families",

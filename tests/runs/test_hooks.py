@@ -147,7 +147,9 @@ def test_hooks_are_taken_out_again() -> None:
 
 def test_what_is_no_hook_is_refused_where_it_is_written() -> None:
     hooks: Any = RunHooks()
-    with pytest.raises(ConfigurationError, match=r"before_run\(3\): expected a function; write @hooks.before_run alone"):
+    with pytest.raises(
+        ConfigurationError, match=r"before_run\(3\): expected a function; write @hooks.before_run alone"
+    ):
         hooks.before_run(3)
     with pytest.raises(ConfigurationError, match=r"takes \(\); it is called with \(ctx\).*test_hooks.py, line"):
         hooks.after_run(lambda: None)
@@ -710,7 +712,7 @@ def test_what_offers_no_hooks_is_refused() -> None:
             return [1]
 
     for given in (Odd(), RunHooks, "hooks", 3):
-        with pytest.raises(ConfigurationError, match="is neither a spanhook.Hooks nor a spanhook.Hook"):
+        with pytest.raises(ConfigurationError, match=r"is neither a spanhook\.Hooks nor"):
             spanhook.instrument(given)  # pyright: ignore[reportArgumentType]
 
 

@@ -15,7 +15,7 @@ from spanhook.errors import ConfigurationError
 from spanhook.gating._checking import Checked, check_signature, checked
 from spanhook.gating.hook import FailMode, FunctionHook, Hook
 from spanhook.gating.places import where
-from spanhook.model import FILTERING, Operation, Record, kinds
+from spanhook.model import FILTERING, HookMode, Operation, Record, kinds
 
 MAX_PER_EVENT = 20
 GATE_PRIORITY, OBSERVER_PRIORITY, OPEN_FROM = 75, 500, 100
@@ -54,6 +54,7 @@ class Bound:
     """Only for operations that no other is around."""
     budgeted: bool
     """Its time counts against the budget of the chain, which it is left out for once that is spent."""
+    mode: HookMode
     place: str
     """Where it was registered."""
     repeats: Repeats = field(default_factory=Repeats, compare=False, repr=False)
@@ -187,7 +188,11 @@ def bind(hook: Hook, form: str, function: Callable[..., Any], place: str, given:
         slow=given.blocking or is_async,
         tenant_id=given.tenant_id,
         when=given.when,
-        plain=form == BEFORE and not given.blocking and not is_async and given.timeout_ns is not None and hook._budgeted,
+        plain=form == BEFORE
+        and not given.blocking
+        and not is_async
+        and given.timeout_ns is not None
+        and hook._budgeted,
         reads=form == AROUND and _uses_yield(target),
         selective=bool(given.tenant_id or given.when or any(one is not None for one in (names, models, agents))),
         names=names,
@@ -195,6 +200,7 @@ def bind(hook: Hook, form: str, function: Callable[..., Any], place: str, given:
         agents=agents,
         outermost=given.outermost,
         budgeted=hook._budgeted,
+        mode=given.mode,
         place=place,
     )
 
