@@ -737,3 +737,27 @@ def test_metadata_is_shared_by_the_hooks_of_one_run() -> None:
         run("async")
     assert len(found) == 2
     assert all(run_id == began for run_id, began in found)
+
+
+def test_in_shadow_a_run_goes_on_and_what_would_have_been_is_recorded() -> None:
+    hooks, noted = RunHooks(), list[str]()
+
+    @hooks.before_run
+    async def refuse(ctx: RunContext) -> None:
+        noted.append(ctx.graph_id)
+        raise RejectRun("No")
+
+    @hooks.before_run
+    def breaks(ctx: RunContext) -> None:
+        raise ValueError
+
+    hooks.after_run(lambda ctx: noted.append(str(ctx.status)))
+    with recorder(hooks, settings=Settings(mode="shadow")) as seen:
+        run("async")
+    assert sorted(noted) == ["own", "success"]
+    (op,) = seen.operations
+    assert (op.status, op.decisions) == ("success", ())
+    assert sorted((one.decision, one.hook, one.mode) for one in op.shadow_decisions) == [
+        ("error", "breaks", "shadow"),
+        ("reject", "refuse", "shadow"),
+    ]

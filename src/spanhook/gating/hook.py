@@ -144,7 +144,7 @@ class Hook(SpanProcessor):
         return cast("object", (yield))
 
     def _fails_with(self, error: Exception, reason: str, status_code: int) -> Exception:
-        """What the operation ends with where this hook failed closed, by ``error``: a refusal, unless it says otherwise.
+        """What the operation ends with where this hook has failed closed, by ``error``: a refusal, or what it fails by.
 
         The exception's own words may tell too much: the caller and the model see its class alone.
         """

@@ -154,7 +154,5 @@ def _counts(used: Usage) -> dict[str, Any]:
     }
     of_input = {"cache_read": used.cache_read_tokens, "cache_creation": used.cache_write_tokens}
     of_output = {"reasoning": used.reasoning_tokens}
-    for name, details in (("input_token_details", of_input), ("output_token_details", of_output)):
-        if any(details.values()):
-            counts[name] = details
-    return counts
+    details = {"input_token_details": of_input, "output_token_details": of_output}
+    return counts | {name: known for name, known in details.items() if any(known.values())}

@@ -40,8 +40,8 @@ class RunHooks:
     """Hooks for whole runs. Give them to ``spanhook.instrument`` or to ``set_hooks``.
 
     A run is an operation that no other is around: a graph that is invoked, each leg of an interrupted one, a
-    ``run_scope``, or a lone call of a model. Hooks of one sort run in the order they were registered in. Each is ``def``
-    or ``async def`` and takes a ``RunContext``; what it returns is ignored.
+    ``run_scope``, or a lone call of a model. Hooks of one sort run in the order they were registered in. Each is
+    ``def`` or ``async def`` and takes a ``RunContext``; what it returns is ignored.
 
     Args:
         timeout: Seconds that each hook may take, or ``None`` for no limit. Only ``async def`` hooks can be stopped.

@@ -5,7 +5,7 @@ import threading
 from spanhook.engine import registry
 from spanhook.errors import ConfigurationError
 from spanhook.fork import after_fork
-from spanhook.gating import UNSET, Placed
+from spanhook.gating import UNSET, Placed, time_limit
 from spanhook.runs.hooks import TIMEOUT, RunHooks
 
 _set: RunHooks | None = None
@@ -39,17 +39,19 @@ def set_hooks(hooks: RunHooks | None, timeout: float | None = UNSET) -> None:
     with Placed():
         if hooks is not None and not isinstance(hooks, RunHooks):  # pyright: ignore[reportUnnecessaryIsInstance]
             raise ConfigurationError(f"set_hooks({hooks!r}): expected a RunHooks, or None")
+        if timeout is not UNSET:
+            time_limit("set_hooks", timeout)
     with _lock:
-        if hooks is not None and timeout is not UNSET:
-            hooks.timeout = timeout
         registry.swap(
             None if _set is None else _set.__spanhook_hooks__(), None if hooks is None else hooks.__spanhook_hooks__()
         )
         _set = hooks
+        if hooks is not None and timeout is not UNSET:
+            hooks.timeout = timeout
 
 
 def get_hooks() -> RunHooks | None:
-    """The hooks that ``set_hooks`` has put in force; ``None`` where there are none, or ``uninstrument`` took them out."""
+    """The hooks that ``set_hooks`` has put in force; ``None`` where there are none, or none any more."""
     found = _set
     return found if found is not None and registry.has(found.__spanhook_hooks__()) else None
 

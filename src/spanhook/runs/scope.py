@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from types import TracebackType
-from typing import Any
+from typing import Any, Self
 from uuid import UUID
 
 from spanhook.engine import OperationBlock, OwnOperation, operation_for
@@ -32,7 +32,7 @@ class RunScope:
         return "" if self._op is None else self._op.identity.run_id
 
     @sheds
-    def __enter__(self) -> "RunScope":
+    def __enter__(self) -> Self:
         self._op = self._block.__enter__()
         return self
 
@@ -43,7 +43,7 @@ class RunScope:
         self._block.__exit__(kind, error, trace)
 
     @asheds
-    async def __aenter__(self) -> "RunScope":
+    async def __aenter__(self) -> Self:
         self._op = await self._block.__aenter__()
         return self
 

@@ -37,7 +37,7 @@ class User:
     ) -> None:
         several = (permissions,) if isinstance(permissions, str) else tuple(permissions)
         known = (identity, display_name, email, org_id, several)
-        vars(self).update(further, **dict(zip(_FIELDS, known, strict=True)))
+        vars(self).update(zip(_FIELDS, known, strict=True), **further)
 
     @property
     def further(self) -> Mapping[str, Any]:
@@ -45,7 +45,9 @@ class User:
         return MappingProxyType({name: value for name, value in vars(self).items() if name not in _FIELDS})
 
     def __getattr__(self, name: str) -> Any:
-        raise AttributeError(f"the user {self.identity!r} has no field {name!r}; it has {', '.join(vars(self))}")
+        raise AttributeError(
+            f"the user {vars(self).get('identity')!r} has no field {name!r}; it has {', '.join(vars(self))}"
+        )
 
     def __setattr__(self, name: str, value: object) -> NoReturn:
         raise AttributeError(f"a User cannot be changed: {name}={value!r}")
@@ -63,6 +65,9 @@ class User:
         return f"User({', '.join(f'{name}={value!r}' for name, value in vars(self).items() if value)})"
 
 
+_TAKEN = {"self", *vars(User)}
+
+
 def user_of(given: object) -> User:
     """The user that a server or an application has told of, in whatever form: a mapping, an object, or the id alone."""
     if isinstance(given, User):
@@ -72,7 +77,7 @@ def user_of(given: object) -> User:
     fields = {name: value for name, value in _fields(given).items() if name.isidentifier()}
     identity = fields.pop("identity", "")
     permissions = fields.pop("permissions", None) or ()
-    further: dict[str, Any] = {name: value for name, value in fields.items() if name not in vars(User)}
+    further: dict[str, Any] = {name: value for name, value in fields.items() if name not in _TAKEN}
     return User("" if identity is None else str(identity), permissions=permissions, **further)
 
 
