@@ -224,7 +224,7 @@ class Uncopied:
         self.broken = False
 
     @property
-    def __dict__(self) -> Any:
+    def __dict__(self) -> Any:  # pyright: ignore[reportIncompatibleVariableOverride]
         if self.broken:
             raise RuntimeError("cannot be read")
         return {}

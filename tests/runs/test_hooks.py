@@ -16,6 +16,7 @@ from langchain_core.tools import tool
 
 import spanhook
 from spanhook import ConfigurationError, HookError, Hooks, Operation, Reject, Settings, operation
+from spanhook.model import clock
 from spanhook.runs import RejectRun, RunContext, RunHooks, run_scope
 from spanhook.testing import recorder
 
@@ -660,7 +661,7 @@ def test_slow_hooks_of_runs_use_up_nobodys_budget() -> None:
 
     @hooks.before_run
     async def slow(ctx: RunContext) -> None:
-        spanhook.model.clock.now = lambda: time_of["now"]
+        clock.now = lambda: time_of["now"]
         time_of["now"] += 2_000_000_000
 
     time_of = {"now": 1}
@@ -679,7 +680,7 @@ def test_hooks_of_runs_are_never_left_out_for_others() -> None:
 
     @others.before("run", timeout=5.0)
     async def slow(op: Operation) -> None:
-        spanhook.model.clock.now = lambda: time_of["now"]
+        clock.now = lambda: time_of["now"]
         time_of["now"] += 2_000_000_000
 
     hooks.after_run(lambda ctx: ran.append("after_run"))

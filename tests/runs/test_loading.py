@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-import spanhook
 from spanhook import ConfigurationError
+from spanhook.config import load_hooks as load_any
 from spanhook.runs import RejectRun, RunHooks, from_aegra, from_mapping, load_hooks, run_scope
 from spanhook.testing import recorder
 
@@ -130,7 +130,7 @@ def test_what_the_file_raises_goes_through_and_leaves_no_module(folder: Path) ->
 
 
 def test_the_command_and_spanhooks_own_loader_take_them_too(folder: Path) -> None:
-    hooks = spanhook.config.load_hooks(f"{folder}/hooks.py:hooks")
+    hooks = load_any(f"{folder}/hooks.py:hooks")
     assert hooks is load_hooks("./hooks.py:hooks", folder).__spanhook_hooks__()
 
 

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from difflib import get_close_matches
 from pathlib import Path
 from types import ModuleType
-from typing import Any
+from typing import Any, cast
 
 from spanhook.errors import ConfigurationError
 from spanhook.gating import UNSET, hooks_of, is_path, module_at, time_limit
@@ -109,7 +109,7 @@ def from_aegra(file: str | os.PathLike[str] = "aegra.json") -> RunHooks | None:
         raise ConfigurationError(f"{path} is no JSON: {error}") from error
     if not isinstance(read, dict):
         raise ConfigurationError(f"{path}: expected a JSON object")
-    given: Any = read.get("hooks")  # pyright: ignore[reportUnknownVariableType, reportUnknownMemberType]
+    given = cast("dict[str, Any]", read).get("hooks")
     if given is None:
         return None
     try:
