@@ -8,6 +8,7 @@ from spanhook.gating.conclusion import conclude
 from spanhook.gating.control_flow import Control, control, controls
 from spanhook.gating.fast_path import pass_fast
 from spanhook.gating.hook import UNSET, FunctionHook, Hook, again, bridge
+from spanhook.gating.limits import Limits
 from spanhook.gating.loader import check_file, is_path, load_hooks, module_at
 from spanhook.gating.places import Placed, where
 from spanhook.gating.plan import Plan
@@ -28,6 +29,7 @@ __all__ = [
     "FunctionHook",
     "Hook",
     "Hooks",
+    "Limits",
     "Offers",
     "Placed",
     "Plan",
