@@ -762,3 +762,27 @@ def test_in_shadow_a_run_goes_on_and_what_would_have_been_is_recorded() -> None:
         ("error", "breaks", "shadow"),
         ("reject", "refuse", "shadow"),
     ]
+
+
+@pytest.mark.parametrize("raised", [RejectRun("No", 402), ConnectionError("billing is down")], ids=repr)
+def test_runs_that_other_instrumentations_trace_are_refused_where_they_let_it_out(raised: Exception) -> None:
+    hooks, ran = RunHooks(), list[str]()
+    noted = noting(hooks)
+
+    @hooks.before_run
+    def decide(ctx: RunContext) -> None:
+        if ctx.graph_id == "desk":
+            raise raised
+
+    with recorder(hooks) as seen:
+        tracer = seen.tracer_provider.get_tracer("theirs")
+        for name in ("desk", "other"):
+            attributes = {"gen_ai.operation.name": "invoke_agent", "gen_ai.agent.name": name}
+            try:
+                with tracer.start_as_current_span("agent", attributes=attributes):
+                    ran.append(name)
+            except (RejectRun, ConnectionError) as error:
+                ran.append(str(error))
+    assert ran == [str(raised), "other"]
+    failed = [] if isinstance(raised, RejectRun) else ["error ConnectionError: billing is down"]
+    assert noted == ["before", *failed, "before", "after success"]

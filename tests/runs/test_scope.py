@@ -151,7 +151,7 @@ def test_a_scope_is_entered_once() -> None:
     scope = run_scope("own")
     with scope:
         pass
-    with pytest.raises(OperationError, match="has been entered before"), scope:
+    with pytest.raises(OperationError, match="was already entered"), scope:
         pass
 
 
