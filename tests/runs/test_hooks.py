@@ -388,8 +388,9 @@ def test_a_cancelled_error_that_before_run_raises_fails_the_run(kind: str) -> No
     assert noted[1].startswith("error HookError: ")
 
 
+@pytest.mark.parametrize("kind", ["sync", "async"])
 @pytest.mark.parametrize("form", ["def", "async def"])
-def test_before_run_does_not_swallow_an_interrupt_from_the_keyboard(form: str) -> None:
+def test_before_run_does_not_swallow_an_interrupt_from_the_keyboard(kind: str, form: str) -> None:
     hooks = RunHooks()
 
     @hooks.before_run
@@ -403,7 +404,7 @@ def test_before_run_does_not_swallow_an_interrupt_from_the_keyboard(form: str) -
         return wait()
 
     with recorder(hooks), pytest.raises(KeyboardInterrupt):
-        run("async")
+        run(kind)
 
 
 def test_a_run_that_is_cancelled_while_a_hook_decides() -> None:

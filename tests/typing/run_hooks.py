@@ -46,7 +46,6 @@ def note(ctx: RunContext) -> int:
     return 3
 
 
-hooks.after_run(lambda ctx: print(ctx.extras))
 hooks.before_run(3)  # pyright: ignore[reportArgumentType]
 
 reject: Reject = RejectRun("No", 429)

@@ -217,7 +217,8 @@ class Record(End):
 
     @property
     def provider(self) -> str:
-        return str(self.attributes.get(semconv.GEN_AI_PROVIDER_NAME, ""))
+        told = self.attributes.get(semconv.GEN_AI_PROVIDER_NAME)
+        return "" if told is None or told == semconv.UNKNOWN_PROVIDER else str(told)
 
     @property
     def event(self) -> str:

@@ -36,6 +36,9 @@ class RejectRun(Reject):
         return self.reason
 
 
+RejectRun.__module__ = "spanhook.runs"  # where users import it from, and what error.type says
+
+
 class RunHooks:
     """Hooks for whole runs. Give them to ``spanhook.instrument`` or to ``set_hooks``.
 

@@ -11,7 +11,7 @@ from typing import Any, cast
 
 from spanhook.errors import ConfigurationError
 from spanhook.gating import UNSET, hooks_of, is_path, module_at, time_limit
-from spanhook.runs.hooks import TIMEOUT, RunHooks
+from spanhook.runs.hooks import RunHooks
 
 _KEYS = ("path", "timeout")
 
@@ -64,8 +64,8 @@ def from_mapping(given: Mapping[str, Any], base_dir: str | os.PathLike[str] | No
     """The ``RunHooks`` that the section ``hooks`` of a configuration file names.
 
     Args:
-        given: ``path``, as ``load_hooks`` takes it, and perhaps ``timeout``: seconds that each hook may take, 10 unless
-            given.
+        given: ``path``, as ``load_hooks`` takes it, and perhaps ``timeout``: seconds that each hook may take; as
+            the hooks have it unless given.
         base_dir: What a relative path starts from: the folder of the file.
 
     Raises:
@@ -90,7 +90,8 @@ def from_mapping(given: Mapping[str, Any], base_dir: str | os.PathLike[str] | No
     except Exception as error:
         said = str(error) if str(error).startswith("hooks ") else f"hooks {path!r}: {type(error).__name__}: {error}"
         raise ConfigurationError(" ".join(said.split())) from error
-    hooks.timeout = TIMEOUT if timeout is UNSET else timeout
+    if timeout is not UNSET:
+        hooks.timeout = timeout
     return hooks
 
 

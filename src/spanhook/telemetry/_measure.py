@@ -79,28 +79,24 @@ def _call(op: Record, histograms: Histograms, naming: Naming, context: Context, 
     attributes = whose
     if error_type and not isinstance(op.error, Reject):
         attributes = {**whose, semconv.ERROR_TYPE: error_type}
-    seconds, is_inference = _seconds(op), op.kind == "llm.call"
+    seconds, is_inference = _seconds(op), whose.get(semconv.GEN_AI_OPERATION_NAME) in semconv.INFERENCE
     if naming.older or not is_inference:
         histograms.duration.record(seconds, attributes, context)
     if naming.newest and is_inference:
         histograms.inference.record(seconds, attributes, context)
-    if op.first_chunk_ns:
-        waited = (op.first_chunk_ns - op.start_ns) / 1e9
-        if naming.older:
-            histograms.first_chunk.record(waited, attributes, context)
-        if naming.newest:
-            histograms.inference_first_chunk.record(waited, attributes, context)
-        _chunks(op, histograms, naming, attributes, context)
+    if op.first_chunk_ns and op.attributes.get(semconv.GEN_AI_REQUEST_STREAM):
+        _chunks(op, histograms, naming, is_inference, whose, context)
     used = op.own_usage
-    if used is None or used.incomplete:
-        return
+    if used is None or used.incomplete or used.estimated:
+        return  # the conventions take no estimates that nobody has asked for
     if naming.older:
         histograms.tokens.record(used.input_tokens, {**whose, semconv.GEN_AI_TOKEN_TYPE: "input"}, context)
-        if is_inference:
+        if op.kind == "llm.call":
             histograms.tokens.record(used.output_tokens, {**whose, semconv.GEN_AI_TOKEN_TYPE: "output"}, context)
     if naming.newest and is_inference:
         histograms.input_tokens.record(used.input_tokens, whose, context)
         histograms.output_tokens.record(used.output_tokens, whose, context)
+        sorted_by = {**whose, semconv.GEN_AI_TOKEN_MODALITY: "unknown"}  # required, and not told of all tokens
         for amount, add in (
             (used.input_tokens, histograms.add_input),
             (used.output_tokens, histograms.add_output),
@@ -109,17 +105,24 @@ def _call(op: Record, histograms: Histograms, naming: Naming, context: Context, 
             (used.reasoning_tokens, histograms.add_reasoning),
         ):
             if amount:
-                add(amount, whose, context)
+                add(amount, sorted_by, context)
 
 
-def _chunks(op: Record, histograms: Histograms, naming: Naming, attributes: dict[str, Any], context: Context) -> None:
-    before = op.first_chunk_ns
+def _chunks(
+    op: Record, histograms: Histograms, naming: Naming, is_inference: bool, whose: dict[str, Any], context: Context
+) -> None:
+    newest, before = naming.newest and is_inference, op.first_chunk_ns
+    waited = (before - op.start_ns) / 1e9
+    if naming.older:
+        histograms.first_chunk.record(waited, whose, context)
+    if newest:
+        histograms.inference_first_chunk.record(waited, whose, context)
     for came in op.later_chunks_ns or ():
         seconds, before = (came - before) / 1e9, came
         if naming.older:
-            histograms.per_chunk.record(seconds, attributes, context)
-        if naming.newest:
-            histograms.inference_per_chunk.record(seconds, attributes, context)
+            histograms.per_chunk.record(seconds, whose, context)
+        if newest:
+            histograms.inference_per_chunk.record(seconds, whose, context)
 
 
 def _client(op: Record) -> dict[str, Any]:

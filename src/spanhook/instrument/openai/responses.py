@@ -62,6 +62,9 @@ def responses_start(instance: Any, args: Args, kwargs: Kwargs) -> Attributes:
         conversation = conversation.get("id")
     if isinstance(conversation, str):
         attributes[semconv.GEN_AI_CONVERSATION_ID] = conversation
+    previous = body.get("previous_response_id")
+    if isinstance(previous, str):
+        attributes[semconv.GEN_AI_REQUEST_PREVIOUS_RESPONSE_ID] = previous
     return attributes
 
 
