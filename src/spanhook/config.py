@@ -37,7 +37,7 @@ from spanhook.version import __version__
 __all__ = ["instrument", "load_hooks", "uninstrument"]
 
 Given = Hooks | Hook | Offers
-"""What hooks may be given as."""
+"""The forms in which hooks can be given."""
 
 swallowing.update(swallowers())
 _active: list[Instrumentor] = []
@@ -84,7 +84,7 @@ def instrument(
     everything is as it was before.
 
     Args:
-        hooks: Registries or single hooks to put in force, or faces over hooks such as ``spanhook.runs.RunHooks``.
+        hooks: Registries or single hooks to activate, or objects built on them, such as ``spanhook.runs.RunHooks``.
         tracer_provider, meter_provider, logger_provider: Where telemetry goes; the global providers unless given,
             even if they are set later.
         only: Libraries to bind; all that are installed unless given. Of what it leaves out nothing is said, and

@@ -6,13 +6,14 @@ from collections.abc import Callable
 from typing import Annotated, Any, TypedDict
 
 import pytest
+from langchain_core.tools import tool
 from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.graph import END, START, StateGraph
 from langgraph.types import Command, interrupt
 from opentelemetry.sdk.trace.sampling import ALWAYS_OFF
 
 from spanhook import Hooks, Operation, Reject
-from spanhook.cli.conformance.langchain import WAYS, Calls, agent, consume
+from spanhook.cli.conformance.langchain import ASK, WAYS, Calls, Turns, agent, consume, create
 from spanhook.cli.conformance.subject import settle
 from spanhook.runs import RejectRun, RunContext, RunHooks, run_scope
 from spanhook.testing import recorder
@@ -206,10 +207,9 @@ def test_a_failed_run_fires_on_run_error_with_the_error(way: str) -> None:
 @pytest.mark.parametrize("way", ["ainvoke", "astream"])
 def test_a_cancelled_run_fires_on_run_error_shielded(way: str) -> None:
     told = Told()
-    running = asyncio.Event
 
     async def main() -> None:
-        started = running()
+        started = asyncio.Event()
 
         async def node(_state: State) -> State:
             started.set()
@@ -400,3 +400,30 @@ def test_partial_usage_of_a_run_that_failed() -> None:
     with recorder([told.hooks, gates]), pytest.raises(Reject):
         agent(Calls()).invoke({"messages": [("user", "refund me")]})
     assert told.only("error").extras["usage_metadata"]["gpt-4o-mini"]["total_tokens"] == 68
+
+
+def test_partial_usage_of_a_run_that_was_cancelled() -> None:
+    told = Told()
+
+    async def main() -> None:
+        inside = asyncio.Event()
+
+        @tool
+        async def search(query: str) -> str:
+            """Search the web."""
+            inside.set()
+            await asyncio.Event().wait()
+            return query
+
+        model = Turns(turns=[[("search", {"query": "x"})], "done"], asked=[])
+        task = asyncio.ensure_future(create(model, tools=[search], name="helper").ainvoke(ASK))
+        await inside.wait()
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+
+    with recorder(told.hooks):
+        asyncio.run(main())
+    assert told.order == ["before", "error"]
+    assert told.only("error").error_type == "CancelledError"
+    assert told.only("error").extras["usage_metadata"]["gpt-4o-mini"]["total_tokens"] == 34

@@ -37,7 +37,7 @@ class Own:
         names: Its names.
         parameters: The parameters of a decorated function.
         ids: For a block: keys of ``Identity`` that its author knows.
-        facts: For a block: what else a face over blocks tells hooks; any object.
+        facts: For a block: further information for hooks, from the code that made the block; any object.
         takes_answer: For a block: whether a hook's replacement for its result can be used. Unknown until the block has
             run.
     """

@@ -67,11 +67,11 @@ def operation(
 def operation_for(
     kind: str, name: str, *, request: Mapping[str, Any] | None, ids: Mapping[str, str], facts: Any
 ) -> OperationBlock:
-    """``operation`` for a face over blocks.
+    """``operation`` for code that makes blocks for others.
 
     Args:
-        ids: What the caller knows of whom it is for: keys of ``Identity``.
-        facts: What else there is to tell hooks, which find it at the operation's ``instance``.
+        ids: Known ids of the operation: keys of ``Identity``.
+        facts: Further information for hooks: ``facts`` of the operation's ``instance``.
     """
     block = operation(kind, name, request=request)
     block._own.ids, block._own.facts = ids, facts

@@ -255,7 +255,7 @@ def time_limit(who: str, given: Any) -> int | None:
     """Nanoseconds of ``who``'s timeout in seconds; ``None`` for no limit.
 
     Raises:
-        ConfigurationError: It is no number of seconds.
+        ConfigurationError: It is not a number of seconds.
     """
     if given is None:
         return None

@@ -256,5 +256,5 @@ def _overrun(bound: Bound, spent: int) -> str:
 
 
 def _long(nanoseconds: int) -> str:
-    """How long something took, to be read by people."""
+    """A duration, for people to read."""
     return f"{nanoseconds / 1e6:.4g} ms" if nanoseconds < 1_000_000_000 else f"{nanoseconds / 1e9:.4g} s"

@@ -53,7 +53,7 @@ class Bound:
     outermost: bool
     """Only for operations that no other is around."""
     budgeted: bool
-    """Its time counts against the budget of the chain, which it is left out for once that is spent."""
+    """Its time counts towards the chain's budget, and it is skipped once that budget is spent."""
     mode: HookMode
     place: str
     """Where it was registered."""

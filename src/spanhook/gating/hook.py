@@ -109,7 +109,7 @@ class Hook(SpanProcessor):
     mode: HookMode = "enforce"
 
     _budgeted = True
-    """Whether its time counts against the budget of all hooks of an operation, and it is skipped once that is spent."""
+    """Whether its time counts towards the chain's budget; such hooks are skipped once that budget is spent."""
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
         """Keep what iterators give: every instance of the class reads its settings."""
@@ -144,9 +144,9 @@ class Hook(SpanProcessor):
         return cast("object", (yield))
 
     def _fails_with(self, error: Exception, reason: str, status_code: int) -> Exception:
-        """What the operation ends with where this hook has failed closed, by ``error``: a refusal, or what it fails by.
+        """What the operation raises if this hook fails closed with ``error``; a ``Reject`` refuses the operation.
 
-        The exception's own words may tell too much: the caller and the model see its class alone.
+        By default a refusal that names only the class of ``error``: its text may reveal too much.
         """
         reject = Reject(reason, status_code=status_code)
         reject.__cause__ = error

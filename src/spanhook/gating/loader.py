@@ -106,10 +106,10 @@ def _from_file(spec: str, target: str) -> ModuleType:
 
 
 def module_at(file: str) -> ModuleType:
-    """The module of a file that is there, with its folder importable; what it raises goes through.
+    """Import an existing file, with its folder importable. Exceptions of the file itself are not caught.
 
-    It stays in ``sys.modules`` and is the same however often it is asked for. If the application finds the file under
-    its plain name too, it is that module.
+    The module stays in ``sys.modules``, and each call returns the same one. If the application can import the file
+    under its plain name, it is that module.
     """
     target = file
     path = os.path.abspath(os.path.expanduser(target))

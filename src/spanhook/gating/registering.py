@@ -174,10 +174,10 @@ class Hooks:
         return bool(out)
 
     def reread(self) -> None:
-        """Take over settings of hooks that have been changed since they were added, all at once.
+        """Read the settings of all hooks again, which may have changed since they were added; takes effect at once.
 
         Raises:
-            ConfigurationError: One of them is unusable; nothing is changed then.
+            ConfigurationError: A setting is unusable; nothing changes then.
         """
         with lock:
             read = {id(one.hook): one.place for one in self._bound}
@@ -229,18 +229,15 @@ class Hooks:
 
 
 class Offers(Protocol):
-    """A face over hooks, which may be given wherever a ``Hooks`` may."""
+    """An object built on hooks, which can be given wherever a ``Hooks`` can."""
 
     def __spanhook_hooks__(self) -> Hooks | Hook:
-        """What is to be put in force; the same each time."""
+        """The hooks to activate; the same object on every call."""
         ...
 
 
 def hooks_of(given: object) -> Hooks | Hook | None:
-    """What is to be put in force of what was given: itself, or what ``__spanhook_hooks__()`` of a face returns.
-
-    ``None`` if it is no hooks in any form.
-    """
+    """The hooks to activate: ``given`` itself or what it offers; ``None`` if it is neither hooks nor offers any."""
     if isinstance(given, Hooks | Hook):
         return given
     offer = None if isinstance(given, type) else getattr(given, "__spanhook_hooks__", None)

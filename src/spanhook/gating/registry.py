@@ -54,10 +54,10 @@ class Registry:
         self.swap(None, hooks)
 
     def swap(self, out: Hooks | None, hooks: Hooks | None) -> None:
-        """Put ``hooks`` in force in place of ``out``; either may be none, or be so already.
+        """Activate ``hooks`` in place of ``out``. Either may be ``None``, and ``hooks`` may be active already.
 
         Raises:
-            ConfigurationError: With the others in force, an event would have too many; nothing is changed then.
+            ConfigurationError: Together with the others, an event would have too many hooks; nothing changes then.
         """
         with registering.lock:
             sources = [source for source in self._sources if source is not out]
@@ -69,7 +69,7 @@ class Registry:
         self.rebuild()
 
     def has(self, hooks: Hooks) -> bool:
-        """Whether ``hooks`` are in force."""
+        """Whether ``hooks`` are active."""
         return any(source is hooks for source in self._sources)
 
     def check(self, hooks: Hooks, bound: list[Bound]) -> None:

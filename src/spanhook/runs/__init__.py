@@ -1,4 +1,4 @@
-"""Hooks for whole runs: before one starts, after it has ended, and when it failed. A face over ``spanhook.Hooks``."""
+"""Hooks for whole runs: before one starts, after it has ended, and when it failed. Built on ``spanhook.Hooks``."""
 
 from spanhook.runs.context import RunContext
 from spanhook.runs.hooks import RejectRun, RunHooks

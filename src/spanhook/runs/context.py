@@ -1,4 +1,4 @@
-"""What hooks of runs are told: ``RunContext``, and how it is read of an operation."""
+"""What run hooks receive: ``RunContext``, and how it is read from an operation."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -17,22 +17,22 @@ CANCELLED, CANCELLED_TYPE = "Run was cancelled", "CancelledError"
 
 @dataclass(frozen=True)
 class RunContext:
-    """One run, as a hook of ``RunHooks`` is told of it. Each hook gets its own; only ``metadata`` is shared.
+    """What a run hook receives about a run. Each hook gets its own; only ``metadata`` is shared.
 
     Attributes:
-        run_id: The id that the server gave the run, else one of spanhook's.
-        thread_id: The thread, or session; empty where there is none.
-        assistant_id, graph_id: As the run is configured, else the name of the graph or agent.
+        run_id: The id that the server gave the run; otherwise an id that spanhook made.
+        thread_id: The thread or session; empty if there is none.
+        assistant_id, graph_id: From the run's configuration; otherwise the name of the graph or agent.
         user: Who the run is for.
         config: A copy of the configuration that the run was given.
         input: What the run was given.
-        output: In ``after_run``: what the run came to.
-        status: In ``after_run``: ``"success"``, ``"interrupted"``, or ``"abandoned"`` for a stream that nobody read to
-            its end.
-        error, error_type: In ``on_run_error``: what the exception says, and the name of its class.
-        extras: What else is known. ``usage_metadata``, in ``after_run`` and ``on_run_error``: tokens by model; absent
-            where none were used.
-        metadata: Shared by the hooks of one run, which may put there what later ones need.
+        output: In ``after_run``: the run's result.
+        status: In ``after_run``: ``"success"``, ``"interrupted"``, or ``"abandoned"`` if a stream was not read
+            to its end.
+        error, error_type: In ``on_run_error``: the exception's text and the name of its class.
+        extras: Further information. ``usage_metadata``, in ``after_run`` and ``on_run_error``: tokens by model; absent
+            if none were used.
+        metadata: Shared by the hooks of one run: a hook can store here what later ones need.
     """
 
     run_id: str
@@ -52,7 +52,7 @@ class RunContext:
 
 @dataclass(frozen=True, slots=True)
 class Facts:
-    """What the author of a ``run_scope`` has said of the run."""
+    """What was given to ``run_scope``."""
 
     thread_id: str
     assistant_id: str
@@ -62,7 +62,7 @@ class Facts:
 
 
 def context_of(op: Operation) -> RunContext:
-    """What a hook is told of the run that ``op`` is."""
+    """The context of the run that ``op`` is."""
     said = getattr(op._record.instance, "facts", None) if op.kind == "run" else None
     facts = said if isinstance(said, Facts) else None
     identity = op.identity
@@ -93,9 +93,9 @@ def context_of(op: Operation) -> RunContext:
 
 
 def _read(op: Operation, read: Callable[[], T], otherwise: T) -> T:
-    """A part of the context.
+    """Read one part of the context.
 
-    What cannot be read fails a hook that decides about the run. One that is told of its end is told of the rest.
+    If that fails, ``before_run`` hooks fail, since they must not decide without it; later hooks get ``otherwise``.
     """
     if op.phase == "pre":
         return read()
@@ -126,7 +126,7 @@ def _mapping(value: Any) -> Mapping[str, Any]:
 
 
 def _first(sources: tuple[Mapping[str, Any], ...], name: str) -> str:
-    """The first id of that name, as a string."""
+    """The first id of this name, as a string; empty if there is none."""
     for source in sources:
         found = source.get(name)
         if isinstance(found, str | int | UUID) and not isinstance(found, bool) and str(found):
@@ -146,7 +146,7 @@ def _extras(by_model: Mapping[str, Usage]) -> dict[str, Any]:
 
 
 def _counts(used: Usage) -> dict[str, Any]:
-    """Tokens in the form that LangChain has for them; details where there are any."""
+    """Token counts in LangChain's form, with details if there are any."""
     counts: dict[str, Any] = {
         "input_tokens": used.input_tokens,
         "output_tokens": used.output_tokens,

@@ -1,6 +1,6 @@
 """What authors write: ``RunHooks`` and ``RejectRun``.
 
-Each function becomes one ``Hook`` for outermost operations; order, timeouts and records are those of all hooks.
+Each function becomes one ``Hook`` for outermost operations, with the order, timeouts and records of all hooks.
 """
 
 from collections.abc import Awaitable, Callable
@@ -23,7 +23,7 @@ class RejectRun(Reject):
     """Raised by a ``before_run`` hook to refuse the run: a ``Reject`` of the whole run.
 
     Args:
-        message: Why, in words that may be shown to the caller.
+        message: The reason, which may be shown to the caller.
         status_code: The HTTP status that a server should answer with.
     """
 
@@ -42,15 +42,15 @@ RejectRun.__module__ = "spanhook.runs"  # where users import it from, and what e
 class RunHooks:
     """Hooks for whole runs. Give them to ``spanhook.instrument`` or to ``set_hooks``.
 
-    A run is an operation that no other is around: a graph that is invoked, each leg of an interrupted one, a
-    ``run_scope``, or a lone call of a model. Hooks of one sort run in the order they were registered in. Each is
+    A run is an operation that is not inside another: a call of a graph, each leg of an interrupted one, a
+    ``run_scope``, or a model call outside any agent. Hooks of the same type run in registration order. Each is
     ``def`` or ``async def`` and takes a ``RunContext``; what it returns is ignored.
 
     Args:
         timeout: Seconds that each hook may take, or ``None`` for no limit. Only ``async def`` hooks can be stopped.
 
     Raises:
-        ConfigurationError: ``timeout`` is no number of seconds.
+        ConfigurationError: ``timeout`` is not a number of seconds.
     """
 
     RejectRun = RejectRun
@@ -62,24 +62,24 @@ class RunHooks:
     def before_run(self, function: F) -> F:
         """Decorate a hook that runs before the run starts, and may refuse it.
 
-        It refuses by raising ``RejectRun``, or any ``Reject``; then no other hook of the run is called. Not returning
-        in time is a refusal with status 504. Any other exception is what the run fails with.
+        Raising ``RejectRun``, or any ``Reject``, refuses the run; then no further hook of the run is called. A timeout
+        refuses it with status 504. With any other exception, the run fails.
         """
         return self._add(BEFORE, "before_run", function)
 
     def after_run(self, function: F) -> F:
-        """Decorate a hook that runs once the run has ended well or was interrupted. What it raises is logged."""
+        """Decorate a hook that runs after a run that succeeded or was interrupted. Its exceptions are logged."""
         return self._add(AFTER, "after_run", function)
 
     def on_run_error(self, function: F) -> F:
-        """Decorate a hook that runs once the run has failed or was cancelled. What it raises is logged."""
+        """Decorate a hook that runs after a run that failed or was cancelled. Its exceptions are logged."""
         return self._add(ERROR, "on_run_error", function)
 
     def remove(self, function: RunHook) -> bool:
-        """Take a function out again, as often as it is here.
+        """Remove a function, however often it was registered.
 
         Returns:
-            Whether there was anything to take out.
+            Whether it was registered.
         """
         found = [hook for hook in self._hooks if isinstance(hook, _Adapted) and hook.given == function]
         for hook in found:
@@ -88,10 +88,10 @@ class RunHooks:
 
     @property
     def timeout(self) -> float | None:
-        """Seconds that each hook may take. Set anew, it holds for runs that start from then on.
+        """Seconds that each hook may take. A new value applies to runs that start afterwards.
 
         Raises:
-            ConfigurationError: It is set to what is no number of seconds.
+            ConfigurationError: The new value is not a number of seconds.
         """
         return self._timeout
 
@@ -111,7 +111,7 @@ class RunHooks:
         return function
 
     def __spanhook_hooks__(self) -> Hooks:
-        """What ``spanhook.instrument`` puts in force."""
+        """The hooks that ``spanhook.instrument`` activates."""
         return self._hooks
 
     def __repr__(self) -> str:
@@ -130,7 +130,7 @@ def _checked(timeout: float | None) -> float | None:
 class _Adapted(FunctionHook):
     """A function that takes a ``RunContext``, as a hook of outermost operations.
 
-    Its time counts against no budget: it has ten seconds for what the hooks of one call share half a second for.
+    Its time does not count towards a chain's budget: it may take ten seconds, and a whole chain only half a second.
     """
 
     _budgeted = False
@@ -152,7 +152,7 @@ class _Adapted(FunctionHook):
         )
 
     def _fails_with(self, error: Exception, reason: str, status_code: int) -> Exception:
-        """A run that could not be decided about in time is refused; one whose hook broke fails as the hook did."""
+        """A timeout refuses the run; with any other exception the run fails."""
         if not isinstance(error, TimedOut):
             return error
         reject = RejectRun(reason, status_code)
@@ -190,7 +190,7 @@ _ADAPTED = {BEFORE: _gate, AFTER: _observer, ERROR: _observer}
 
 
 def _waited(returned: Any, instead: Callable[[Reject], Exception]) -> Awaitable[None] | None:
-    """Wait for what a hook returned, if that is called for; its value is nobody's."""
+    """An awaitable for what a hook returned, if it must be awaited; its value is ignored."""
     if not hasattr(returned, "__await__"):
         return None
 
@@ -204,7 +204,7 @@ def _waited(returned: Any, instead: Callable[[Reject], Exception]) -> Awaitable[
 
 
 def _of_run(reject: Reject) -> Reject:
-    """A refusal as one of the whole run."""
+    """The refusal as one of the whole run."""
     if isinstance(reject, RejectRun) and reject.scope == "run":
         return reject
     if type(reject) is Reject:

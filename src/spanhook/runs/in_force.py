@@ -1,4 +1,4 @@
-"""The hooks of runs that a server has set for its process."""
+"""The run hooks that are set for this process."""
 
 import threading
 
@@ -13,7 +13,7 @@ _lock = threading.Lock()
 
 
 def _renew() -> None:
-    """A fork may have copied the lock while another thread held it."""
+    """Replace the lock: a fork may have copied it while another thread held it."""
     global _lock
     _lock = threading.Lock()
 
@@ -22,18 +22,19 @@ after_fork("runs", _renew)
 
 
 def set_hooks(hooks: RunHooks | None, timeout: float | None = UNSET) -> None:
-    """Put hooks in force in this process, in place of those set before; ``None`` puts none.
+    """Activate hooks in this process, in place of those set before; ``None`` only removes those.
 
-    Runs of libraries reach them once ``spanhook.instrument()`` has been called, runs of one's own code without it.
-    Runs under way go on with the hooks that they began with.
+    They apply to your own code at once, and to libraries once ``spanhook.instrument()`` was called. Runs in progress
+    keep the hooks that they started with.
 
     Args:
-        hooks: Which.
-        timeout: Seconds that each of them may take, or ``None`` for no limit; as they are unless given.
+        hooks: The hooks.
+        timeout: Seconds that each of them may take, or ``None`` for no limit; unless given, their
+            timeout stays as it is.
 
     Raises:
-        ConfigurationError: ``hooks`` are no ``RunHooks``, ``timeout`` is no number of seconds, or an event would have
-            too many hooks.
+        ConfigurationError: ``hooks`` is not a ``RunHooks``, ``timeout`` is not a number of seconds, or an event would
+            have too many hooks.
     """
     global _set
     with Placed():
@@ -51,12 +52,12 @@ def set_hooks(hooks: RunHooks | None, timeout: float | None = UNSET) -> None:
 
 
 def get_hooks() -> RunHooks | None:
-    """The hooks that ``set_hooks`` has put in force; ``None`` where there are none, or none any more."""
+    """The hooks that ``set_hooks`` activated; ``None`` if there are none, or if ``uninstrument`` removed them."""
     found = _set
     return found if found is not None and registry.has(found.__spanhook_hooks__()) else None
 
 
 def get_hooks_timeout() -> float | None:
-    """Seconds that each of these hooks may take; ``None`` is no limit."""
+    """Seconds that each of these hooks may take; ``None`` means no limit."""
     found = get_hooks()
     return TIMEOUT if found is None else found.timeout

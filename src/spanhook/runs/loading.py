@@ -1,4 +1,4 @@
-"""Loading hooks of runs by what names them, from code and from configuration files."""
+"""Loading run hooks by name, from code and from configuration files."""
 
 import importlib
 import json
@@ -17,21 +17,21 @@ _KEYS = ("path", "timeout")
 
 
 def load_hooks(spec: str, base_dir: str | os.PathLike[str] | None = None) -> RunHooks:
-    """The ``RunHooks`` that ``spec`` names.
+    """Load the ``RunHooks`` that ``spec`` names.
 
-    A file is loaded once per process, stays in ``sys.modules``, and has its own folder importable. What the module
-    itself raises goes through.
+    A file is loaded once per process, stays in ``sys.modules``, and has its own folder importable. Exceptions of
+    the module itself are not caught.
 
     Args:
         spec: ``./hooks.py:hooks``, ``/srv/agents/hooks.py:hooks`` or ``package.module:hooks``.
-        base_dir: What a relative path starts from; the working directory unless given.
+        base_dir: The folder that relative paths start from; the working directory unless given.
 
     Raises:
-        ValueError: ``spec`` does not say which name is meant.
+        ValueError: ``spec`` has no name after a colon.
         FileNotFoundError: There is no such file.
         ImportError: There is no such module.
         AttributeError: The module has no such name.
-        TypeError: What it names is no ``RunHooks``.
+        TypeError: The object is not a ``RunHooks``.
     """
     target, _, name = spec.rpartition(":") if isinstance(spec, str) else ("", "", "")  # pyright: ignore[reportUnnecessaryIsInstance]
     if not target or not name:
@@ -61,15 +61,15 @@ def _found(module: ModuleType) -> str:
 
 
 def from_mapping(given: Mapping[str, Any], base_dir: str | os.PathLike[str] | None = None) -> RunHooks:
-    """The ``RunHooks`` that the section ``hooks`` of a configuration file names.
+    """Load the ``RunHooks`` that the section ``hooks`` of a configuration file names.
 
     Args:
-        given: ``path``, as ``load_hooks`` takes it, and perhaps ``timeout``: seconds that each hook may take; as
-            the hooks have it unless given.
-        base_dir: What a relative path starts from: the folder of the file.
+        given: ``path``, as ``load_hooks`` takes it, and perhaps ``timeout``: seconds that each hook may take; unless
+            given, their timeout stays as it is.
+        base_dir: The folder that relative paths start from: that of the configuration file.
 
     Raises:
-        ConfigurationError: The section cannot be used, or what it names cannot be loaded.
+        ConfigurationError: The section is invalid, or the hooks cannot be loaded.
     """
     if not isinstance(given, Mapping):  # pyright: ignore[reportUnnecessaryIsInstance]
         raise ConfigurationError(f"hooks={given!r}, expected a mapping such as {{path: ./hooks.py:hooks, timeout: 10}}")
@@ -96,10 +96,10 @@ def from_mapping(given: Mapping[str, Any], base_dir: str | os.PathLike[str] | No
 
 
 def from_aegra(file: str | os.PathLike[str] = "aegra.json") -> RunHooks | None:
-    """The ``RunHooks`` that an ``aegra.json`` names under ``hooks``; ``None`` where it names none.
+    """Load the ``RunHooks`` that an ``aegra.json`` names under ``hooks``; ``None`` if it names none.
 
     Raises:
-        ConfigurationError: The file cannot be read, or what it says of hooks cannot be used.
+        ConfigurationError: The file cannot be read, its section ``hooks`` is invalid, or the hooks cannot be loaded.
     """
     path = Path(file).resolve()
     try:

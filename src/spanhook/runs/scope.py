@@ -13,11 +13,11 @@ from spanhook.runs.user import User, user_of
 
 
 class RunScope:
-    """What ``run_scope`` makes, and what its ``with`` or ``async with`` block gives.
+    """A run of your own code: the value of ``with run_scope(...)`` and ``async with run_scope(...)``.
 
     Attributes:
-        output: What the run came to, to be set in the block; ``after_run`` hooks are told of it.
-        interrupted: Set in the block where the run waits for somebody, rather than being done.
+        output: The run's result for ``after_run`` hooks; set it in the block.
+        interrupted: Set it to true in the block if the run waits for input and is not finished.
     """
 
     def __init__(self, block: OperationBlock) -> None:
@@ -71,21 +71,22 @@ def run_scope(
     config: Mapping[str, Any] | None = None,
     input: Any = None,
 ) -> RunScope:
-    """Make a run of what the ``with`` or ``async with`` block does, for hooks, traces and usage.
+    """Make one run of a ``with`` or ``async with`` block, for hooks, traces and usage.
 
-    Hooks of runs are called for it if no operation is around it. Entering raises the refusal of a ``before_run`` hook.
+    Run hooks are called unless the block is inside another operation. If a ``before_run`` hook refuses, entering
+    the block raises that refusal.
 
     Args:
-        graph_id: What runs.
+        graph_id: The name of what runs.
         run_id: The run's id; a new one unless given.
         thread_id: The thread, or session.
         assistant_id: The assistant; ``graph_id`` unless given.
         user: Who it is for, or the user's id.
         config: The run's configuration.
-        input: What the run is given.
+        input: The input of the run.
 
     Raises:
-        ConfigurationError: An id is no string, or ``config`` is no mapping.
+        ConfigurationError: An id is neither a string nor a UUID, or ``config`` is not a mapping.
     """
     named = {"graph_id": graph_id, "run_id": run_id, "thread_id": thread_id, "assistant_id": assistant_id}
     ids = {label: _id(label, value) for label, value in named.items()}

@@ -8,15 +8,15 @@ _FIELDS = ("identity", "display_name", "email", "org_id", "permissions")
 
 
 class User:
-    """Who a run is for. It cannot be changed; further fields, such as ``user.plan``, are attributes too.
+    """The user of a run. It is frozen. Further fields, such as ``user.plan``, are attributes too.
 
     Args:
-        identity: The user's id; empty where nobody is known.
+        identity: The user's id; empty if the user is not known.
         display_name: The name to show.
         email: The address.
         org_id: The organization.
         permissions: What the user may do, such as ``"agents:run"``.
-        **further: What else the server knows of the user.
+        **further: Further fields.
     """
 
     identity: str
@@ -41,7 +41,7 @@ class User:
 
     @property
     def further(self) -> Mapping[str, Any]:
-        """The fields that not every user has."""
+        """The further fields."""
         return MappingProxyType({name: value for name, value in vars(self).items() if name not in _FIELDS})
 
     def __getattr__(self, name: str) -> Any:
@@ -69,7 +69,7 @@ _TAKEN = {"self", *vars(User)}
 
 
 def user_of(given: object) -> User:
-    """The user that a server or an application has told of, in whatever form: a mapping, an object, or the id alone."""
+    """The user from any form that a server or an application gives: a mapping, an object, or an id."""
     if isinstance(given, User):
         return given
     if isinstance(given, str):
@@ -82,7 +82,7 @@ def user_of(given: object) -> User:
 
 
 def _fields(given: Any) -> dict[str, Any]:
-    """The fields of a user, as far as they are to be had."""
+    """The fields of a user that can be found."""
     if isinstance(given, Mapping):
         return {str(name): value for name, value in cast("Mapping[Any, Any]", given).items()}
     fields: dict[str, Any] = {}
@@ -93,7 +93,7 @@ def _fields(given: Any) -> dict[str, Any]:
             break
     else:
         fields = {name: value for name, value in getattr(given, "__dict__", {}).items() if not name.startswith("_")}
-    for name in _FIELDS:  # which may be properties
+    for name in _FIELDS:  # these may be properties
         if name not in fields and (value := getattr(given, name, None)) is not None:
             fields[name] = value
     return fields
