@@ -787,3 +787,36 @@ def test_runs_that_other_instrumentations_trace_are_refused_where_they_let_it_ou
     assert ran == [str(raised), "other"]
     failed = [] if isinstance(raised, RejectRun) else ["error ConnectionError: billing is down"]
     assert noted == ["before", *failed, "before", "after success"]
+
+
+def test_hooks_change_while_runs_are_under_way() -> None:
+    """A gate that stays is never left out, whatever is registered, removed or timed anew around it."""
+    hooks, gated, stop = RunHooks(), list[str](), threading.Event()
+
+    @hooks.before_run
+    async def gate(ctx: RunContext) -> None:
+        gated.append(ctx.run_id)
+
+    def change(n: int) -> None:
+        while not stop.is_set():
+            added = hooks.after_run(lambda ctx: None)
+            hooks.timeout = 30.0 + n
+            assert hooks.remove(added)
+
+    def use(_n: int) -> list[str]:
+        ran: list[str] = []
+        for _ in range(50):
+            with run_scope("own") as scope:
+                ran.append(scope.run_id)
+        return ran
+
+    with recorder(hooks), ThreadPoolExecutor(6) as pool:
+        changing = [pool.submit(change, n) for n in range(3)]
+        try:
+            ran = [one for several in pool.map(use, range(3)) for one in several]
+        finally:
+            stop.set()
+        for one in changing:
+            one.result(60)
+    assert sorted(gated) == sorted(ran)
+    assert len(ran) == 150
