@@ -28,11 +28,19 @@ class Subscription(FunctionHook):
     def __init__(self, function: Callable[..., Any], topic: Topic, settings: HookSettings) -> None:
         super().__init__(WATCH, function, topic.kinds, settings)
         self.topic, self.phases = topic, topic.phases
-        self.listener = Listener(self.name, _tell)
+        some = topic.alias is not None and topic.alias.cancelled is not None
+        self.listener = Listener(self.name, _tell_some if some else _tell)
 
     def flush(self, seconds: float) -> bool:
         """Wait until every event so far has been told; whether that was so in time."""
         return self.listener.flush(seconds)
+
+
+def _tell_some(delivery: Delivery) -> None:
+    """Call the handler of a subscription that is for some ways to end alone."""
+    hook, event = delivery.bound.hook, delivery.event
+    if isinstance(hook, Subscription) and hook.topic.includes(event.phase, event.status):
+        _tell(delivery)
 
 
 def _tell(delivery: Delivery) -> None:

@@ -24,7 +24,7 @@ class Event(Operation):
     Nothing is computed before it is asked for. An unknown id is an empty string.
     """
 
-    __slots__ = ("_args", "_ended", "_kwargs", "_phase", "_status")
+    __slots__ = ("_ended", "_given", "_phase", "_status")
 
     _status: Status | Literal[""]
     _ended: tuple[Any, BaseException | None]
@@ -35,8 +35,10 @@ class Event(Operation):
         self._locked = WATCHING
         self._changed = self._answered = False
         self._phase: Phase = phase
-        kwargs = record.kwargs
-        self._args, self._kwargs = held(record.args), held(kwargs) if kwargs else kwargs
+        call = record.held_call
+        if call is None or call[0] is not record.args or call[1] is not record.kwargs:
+            call = record.held_call = _hold(record.args, record.kwargs)
+        self._given = call
         if phase == "pre":
             self._status, self._ended = "", _NOTHING_YET
         else:
@@ -183,7 +185,12 @@ class Event(Operation):
     # ----------------------------------------------------------------- where it is read from
 
     def _call(self) -> tuple[Args, Kwargs]:
-        return self._args, self._kwargs
+        return self._given[2:]
 
     def _outcome(self) -> tuple[Any, BaseException | None]:
         return self._ended
+
+
+def _hold(args: Args, kwargs: Kwargs) -> tuple[Args, Kwargs, Args, Kwargs]:
+    """A call and how it is now, which all events of an operation share: readers get copies."""
+    return args, kwargs, held(args), held(kwargs, 2) if kwargs else kwargs

@@ -38,6 +38,7 @@ class Record(End):
         ambient: The identity set by ``spanhook.context`` where it began, or received as baggage.
         before: The OpenTelemetry context where it began.
         start_ns: When it began, on the monotonic clock.
+        asked_ns: When the gates of a streamed call let it pass; 0 if it has none.
         given: Ids known to the library.
         plan: The hooks of its kind; ``None`` if there are none.
         answer: The answer exactly as a hook gave it.
@@ -72,6 +73,7 @@ class Record(End):
         odd: Its end attributes include values that the SDK does not accept as they are.
         delegation: The run of an agent inside another agent, as a delegation; false if it is not one.
         epoch_ns: What its times are counted from, in nanoseconds since the epoch, once somebody has asked.
+        held_call: Its arguments and their copies for events, once there has been an event.
         handed_to: Agents that this agent's members have handed off to and that have not begun yet.
         shadow: It is a copy that a hook in shadow mode decides about.
         shadow_decisions: What hooks in shadow mode would have done.
@@ -136,6 +138,7 @@ class Record(End):
     unawaited = False
     undescribed = False
     view: weakref.ref[Any] | None = None
+    asked_ns = 0
     pending: "set[Record] | tuple[()]" = ()
     transported = False
     transport_usage: Usage | None = None
@@ -153,6 +156,7 @@ class Record(End):
     delegation: "Record | bool | None" = None
     epoch_ns: int | None = None
     handed_to: set[str] | None = None
+    held_call: tuple[Args, Kwargs, Args, Kwargs] | None = None
     shadow = False
     shadow_decisions: tuple[DecisionRecord, ...] = ()
     trials: dict[int, Any] | None = None
