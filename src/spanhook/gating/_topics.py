@@ -1,7 +1,7 @@
 """What a subscription can ask for: events by dotted or short name, kinds, and ``"*"`` at a level."""
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 
 from spanhook import semconv
 from spanhook.errors import ConfigurationError
@@ -9,6 +9,7 @@ from spanhook.gating._checking import hint
 from spanhook.model import ALIASES, LEVELS, SUMMARY_KINDS, Alias, Level, events, kinds
 from spanhook.semconv import Phase, Status
 
+_PHASES: dict[str, tuple[Phase, ...]] = {phase: (phase,) for phase in semconv.PHASES}
 _PHASES_ALSO_CALLED = {"before": "pre", "after": "post", "on_error": "error"}
 
 
@@ -28,7 +29,7 @@ class Topic:
     wide: bool = False
     alias: Alias | None = None
 
-    def includes(self, phase: Phase, status: Status | str) -> bool:
+    def includes(self, phase: Phase, status: Status | Literal[""]) -> bool:
         """Whether the subscription receives an event of these kinds and phases that ended like this."""
         return self.alias is None or self.alias.includes(phase, status)
 
@@ -47,7 +48,8 @@ def parse_event(event: Any, level: Level) -> Topic:
         if alias is not None:
             return Topic((alias.kind,), alias.phases, alias=alias)
         start, _, last = event.rpartition(".")
-        kind, phases = (start, (phase,)) if (phase := _PHASES.get(last)) else (event, semconv.PHASES)
+        phases = _PHASES.get(last, semconv.PHASES)
+        kind = start if last in _PHASES else event
         if kind == "*":
             return Topic(("*",) if level == "trace" else SUMMARY_KINDS, phases, wide=True)
         if kind in kinds():
@@ -59,9 +61,6 @@ def parse_event(event: Any, level: Level) -> Topic:
         f"unknown event {given!r}{hint(event, known)}; expected '*', a kind, a kind with .pre, .post or .error, "
         f"or one of {', '.join(ALIASES)}"
     )
-
-
-_PHASES: dict[str, Phase] = {phase: phase for phase in semconv.PHASES}
 
 
 def parse_level(given: Any) -> Level:

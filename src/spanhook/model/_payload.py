@@ -33,7 +33,7 @@ def argument(record: Record, name: str) -> str:
 
 
 def agent_name(op: View) -> str:
-    """The nearest agent. A job or a schedule says which one it runs by its argument ``agent_name``, else by its name."""
+    """The nearest agent; for a job or a schedule, its argument ``agent_name``, else its own name outside of agents."""
     if op.kind in _RUNS_AN_AGENT:
         return argument(op._record, "agent_name") or op.agent or op.name
     return op.agent
