@@ -60,7 +60,7 @@ def given(op: View) -> Any:
     asked = _last_words(request.messages, "user")
     if asked:
         return asked
-    return request.arguments if request.inputs is None else request.inputs
+    return request.arguments or None if request.inputs is None else request.inputs
 
 
 def returned(op: View) -> Any:
