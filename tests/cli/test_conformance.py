@@ -81,7 +81,7 @@ def test_tokens_counted_otherwise_than_used_fail() -> None:
         return TOOL.make(body)
 
     cells = using(lambda tool: tool.invoke({"query": "x"}), replace(TOOL, make=make))
-    assert failures(cells) == {"once": "0 tokens counted, where 1 were used"}
+    assert failures(cells) == {"once": "0 tokens were counted, but 1 were used"}
 
 
 def test_what_raises_fails_with_what_it_said() -> None:

@@ -314,7 +314,7 @@ def test_a_missing_library_is_named_with_its_remedy(
     assert run_demo(live=False, as_json=False) == 2
     captured = capsys.readouterr()
     assert captured.out == ""
-    assert captured.err == snapshot('spanhook demo needs langgraph: pip install "spanhook[demo]"\n')
+    assert captured.err == snapshot('spanhook demo needs langgraph; run pip install "spanhook[demo]"\n')
 
 
 def test_live_needs_a_key(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:

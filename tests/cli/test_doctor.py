@@ -335,7 +335,7 @@ def test_nobody_else() -> None:
         ({"SPANHOOK_COLOUR": "x"}, "warning", "is unknown"),
         ({"OTEL_SDK_DISABLED": "true"}, "note", "no spans, metrics or log events; hooks still gate"),
         ({"OTEL_SDK_DISABLED": "1"}, "warning", "'1' counts as false; only true disables the SDK"),
-        ({"OTEL_TRACES_SAMPLER": "parentbased_always_off"}, "note", "no spans; hooks gate"),
+        ({"OTEL_TRACES_SAMPLER": "parentbased_always_off"}, "note", "no spans; hooks still gate"),
         ({"OTEL_TRACES_SAMPLER": "sometimes"}, "warning", "'sometimes' is unknown to the SDK"),
         ({"OTEL_PYTHON_DISABLED_INSTRUMENTATIONS": "*"}, "note", "does not turn spanhook off"),
         ({"OTEL_PYTHON_ID_GENERATOR": "xray"}, "warning", "only opentelemetry-instrument reads it"),

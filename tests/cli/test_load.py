@@ -465,7 +465,7 @@ def test_a_missing_library_is_named_with_its_remedy(
     monkeypatch.setattr("spanhook.cli.load.find_spec", lambda _name: None)
     assert run_load(runs=1, seed=1, concurrency=1, as_json=True) == 2
     assert capsys.readouterr().err == snapshot(
-        'spanhook load: needs langchain_core, langgraph: pip install "spanhook[demo]"\n'
+        'spanhook load: needs langchain_core, langgraph; run pip install "spanhook[demo]"\n'
     )
 
 

@@ -220,7 +220,7 @@ def test_what_the_engine_says_is_shown_and_its_failure_told(place: Place) -> Non
 
 def test_without_an_engine(place: Place) -> None:
     place.stack()
-    for command, advice in (("up", "; spanhook run --console shows runs without the stack"), ("down", "")):
+    for command, advice in (("up", "; spanhook run --console shows runs without one"), ("down", "")):
         ran = place.run(command)
         assert (ran.returncode, ran.stdout) == (2, "")
         looked = "looked for docker compose, podman compose, docker-compose"
@@ -233,7 +233,7 @@ def test_a_command_without_an_engine_behind_it_is_no_engine(place: Place) -> Non
     ran = place.run("up")
     assert ran.returncode == 2
     assert ran.stderr == (
-        "spanhook: no container engine answers (docker info failed); spanhook run --console shows runs without the stack\n"
+        "spanhook: no container engine answers (docker info failed); spanhook run --console shows runs without one\n"
     )
 
 

@@ -10,7 +10,7 @@ from spanhook.cli.stack.printing import Progress, print_addresses, print_answers
 from spanhook.cli.stack.services import Answer, asked, placed
 from spanhook.cli.stack.waiting import wait
 
-_WITHOUT = "spanhook run --console shows runs without the stack"
+_WITHOUT = "spanhook run --console shows runs without one"
 
 
 def run_up(file: Path | None, profiles: Sequence[str], addresses: Sequence[str], timeout: float) -> int:
