@@ -14,12 +14,16 @@ from opentelemetry.trace import SpanKind
 from spanhook import semconv
 from spanhook.engine._own_messages import back, last_text, output, to_message, to_messages, tool_output
 from spanhook.engine._own_signature import Parameters
-from spanhook.model import TARGET_KEYS, Adapter, Args, Attributes, Change, Kwargs, Request, Usage
+from spanhook.model import TARGET_KEYS, Adapter, Args, Attributes, Change, Kwargs, Request, Usage, nothing
 from spanhook.semconv import Kind
 
 LAYER = "own code"
 MODELS = ("llm.call", "embeddings.create")
 """Kinds that are model calls, which use tokens."""
+_CLIENTS = (*MODELS, "retrieval.query", "agent.lifecycle")
+"""Kinds that the conventions treat as calls to a service."""
+_PROVIDED = (*MODELS, "agent.invoke", "agent.lifecycle")
+"""Kinds for which the conventions ask for a provider."""
 FIELDS = ("messages", "system", "arguments", "inputs")
 """The fields of a request."""
 _NONE: Mapping[str, Any] = {}
@@ -32,11 +36,15 @@ class Own:
         attributes: What is known of each operation before it begins.
         names: Its names.
         parameters: The parameters of a decorated function.
+        ids: For a block: keys of ``Identity`` that its author knows.
+        facts: For a block: further information for hooks, from the code that made the block; any object.
         takes_answer: For a block: whether a hook's replacement for its result can be used. Unknown until the block has
             run.
     """
 
-    __slots__ = ("_provider", "attributes", "kind", "model", "name", "names", "parameters", "takes_answer")
+    __slots__ = (
+        "_provider", "attributes", "facts", "ids", "kind", "model", "name", "names", "parameters", "takes_answer",
+    )  # fmt: skip
 
     def __init__(self, kind: Kind, name: str, provider: str = "", model: str = "", about: str = "") -> None:
         self.kind: Kind = kind
@@ -46,8 +54,8 @@ class Own:
             attributes[TARGET_KEYS.get(kind, semconv.OPERATION_NAME)] = name
         if kind in MODELS or model:
             attributes[semconv.GEN_AI_REQUEST_MODEL] = model or name
-        if provider:
-            attributes[semconv.GEN_AI_PROVIDER_NAME] = provider
+        if provider or kind in _PROVIDED:
+            attributes[semconv.GEN_AI_PROVIDER_NAME] = provider or semconv.UNKNOWN_PROVIDER
         if kind == "tool.execute":
             attributes[semconv.GEN_AI_TOOL_TYPE] = "function"
             if about:
@@ -55,6 +63,8 @@ class Own:
         self.attributes = attributes
         self.names = frozenset(one for one in (name, model) if one)
         self.parameters: Parameters | None = None
+        self.ids: Mapping[str, str] = _NONE
+        self.facts: Any = None
         self.takes_answer = True
 
     def of(self, parameters: Parameters, name: str, about: str) -> "Own":
@@ -74,6 +84,19 @@ def _stream_start(own: Own, _args: Args, _kwargs: Kwargs) -> Attributes:
 
 def _names(own: Own, _args: Args, _kwargs: Kwargs) -> frozenset[str]:
     return own.names
+
+
+def _ids(own: Own, _args: Args, _kwargs: Kwargs) -> Mapping[str, str]:
+    return own.ids
+
+
+def _model_response(result: Any) -> tuple[Attributes, Usage | None]:
+    """Why a model stopped, where its message says so."""
+    said = cast("Mapping[str, Any]", result) if isinstance(result, Mapping) else _NONE
+    reason = said.get("finish_reason")
+    if not reason or not isinstance(reason, str):
+        return {}, None
+    return {semconv.GEN_AI_RESPONSE_FINISH_REASONS: (reason,)}, None
 
 
 # ----------------------------------------------------------------------------------------------- streams
@@ -155,14 +178,16 @@ def _block_answer(own: Own, _args: Args, _given: Kwargs, value: Any) -> Any:
 
 
 @cache
-def block_adapter(kind: Kind, fields: frozenset[str]) -> Adapter:
-    """The adapter of a ``with`` block that was given these fields of a request."""
+def block_adapter(kind: Kind, fields: frozenset[str], *, identified: bool = False) -> Adapter:
+    """The adapter of a ``with`` block that was given these fields of a request, and perhaps ids."""
     is_model = kind in MODELS
     return Adapter(
         kind=kind,
         layer=LAYER,
-        span_kind=SpanKind.CLIENT if is_model else SpanKind.INTERNAL,
+        span_kind=SpanKind.CLIENT if kind in _CLIENTS else SpanKind.INTERNAL,
         start=_start,
+        identity=_ids if identified else None,
+        response=_model_response if is_model else nothing,
         names=_names,
         request=_block_request,
         message=to_message,
@@ -247,8 +272,9 @@ def function_adapter(kind: Kind, parameters: Parameters, *, is_stream: bool) -> 
     return Adapter(
         kind=kind,
         layer=LAYER,
-        span_kind=SpanKind.CLIENT if is_model else SpanKind.INTERNAL,
+        span_kind=SpanKind.CLIENT if kind in _CLIENTS else SpanKind.INTERNAL,
         start=_stream_start if is_stream and is_model else _start,
+        response=_model_response if is_model else nothing,
         names=_names if is_model else None,
         request=_tool_request if is_tool else _request,
         message=to_message,

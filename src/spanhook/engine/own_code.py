@@ -64,6 +64,20 @@ def operation(
     return OperationBlock(given, Own(given, name, provider, model), _request(request))
 
 
+def operation_for(
+    kind: str, name: str, *, request: Mapping[str, Any] | None, ids: Mapping[str, str], facts: Any
+) -> OperationBlock:
+    """``operation`` for code that makes blocks for others.
+
+    Args:
+        ids: Known ids of the operation: keys of ``Identity``.
+        facts: Further information for hooks: ``facts`` of the operation's ``instance``.
+    """
+    block = operation(kind, name, request=request)
+    block._own.ids, block._own.facts = ids, facts
+    return block
+
+
 _SORTS = (
     ("messages", Sequence, "a list of messages"),
     ("system", str, "a string"),
@@ -148,6 +162,7 @@ def record_usage(
     reasoning_tokens: int = 0,
     cost_usd: float | None = None,
     model: str = "",
+    finish_reason: str = "",
 ) -> None:
     """Report the usage of a model call from inside a decorated function; see ``OwnOperation.record_usage``.
 
@@ -162,4 +177,4 @@ def record_usage(
             "record_usage() was called outside any operation of the application's own code; call it inside one"
         )
     counts = (input_tokens, output_tokens, cache_read_tokens, cache_write_tokens, reasoning_tokens)
-    add_usage(op, counts, cost_usd, model)
+    add_usage(op, counts, cost_usd, model=model, finish_reason=finish_reason)
