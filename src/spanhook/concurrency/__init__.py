@@ -6,7 +6,7 @@ from spanhook.concurrency.loops import private_loops, ready_for_exit
 from spanhook.concurrency.remote import NEXT, SLICE_S, Remote
 from spanhook.concurrency.resources import cross_loop_hint, per_loop
 from spanhook.concurrency.threads import Dropped, OwnThread, Workers, reaper
-from spanhook.concurrency.waiting import AsyncioBell, Bell, TrioBell, shielded
+from spanhook.concurrency.waiting import AsyncioBell, Bell, TrioBell, shielded, shielded_for
 
 __all__ = [
     "NEXT",
@@ -32,6 +32,7 @@ __all__ = [
     "running",
     "running_loop",
     "shielded",
+    "shielded_for",
     "step",
     "under_trio",
 ]

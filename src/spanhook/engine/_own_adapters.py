@@ -34,9 +34,10 @@ class Own:
         parameters: Of a decorated function.
         takes_answer: Of a block: whether what a hook gives in place of its result gets anywhere. Before it has run
             nobody knows.
+        verb: Of a block: what its span's name begins with; that of its kind if empty.
     """
 
-    __slots__ = ("_provider", "attributes", "kind", "model", "name", "names", "parameters", "takes_answer")
+    __slots__ = ("_provider", "attributes", "kind", "model", "name", "names", "parameters", "takes_answer", "verb")
 
     def __init__(self, kind: Kind, name: str, provider: str = "", model: str = "", about: str = "") -> None:
         self.kind: Kind = kind
@@ -56,6 +57,7 @@ class Own:
         self.names = frozenset(one for one in (name, model) if one)
         self.parameters: Parameters | None = None
         self.takes_answer = True
+        self.verb = ""
 
     def of(self, parameters: Parameters, name: str, about: str) -> "Own":
         """The same for a function of that name."""
@@ -155,8 +157,8 @@ def _block_answer(own: Own, _args: Args, _given: Kwargs, value: Any) -> Any:
 
 
 @cache
-def block_adapter(kind: Kind, fields: frozenset[str]) -> Adapter:
-    """How a ``with`` block reads that was given these fields of a request."""
+def block_adapter(kind: Kind, fields: frozenset[str], verb: str = "") -> Adapter:
+    """How a ``with`` block reads that was given these fields of a request, and goes by ``verb``."""
     is_model = kind in MODELS
     return Adapter(
         kind=kind,
@@ -175,6 +177,7 @@ def block_adapter(kind: Kind, fields: frozenset[str]) -> Adapter:
         model_layer=True,
         carries=_block_carries,
         block=True,
+        verb=verb,
     )
 
 

@@ -51,7 +51,7 @@ class OperationBlock:
             raise OperationError("this operation has been entered before; make one with spanhook.operation() each time")
         self._entered = True
         given = self._request or {}
-        op = begin(block_adapter(self._kind, frozenset(given)), self._own, (), given)
+        op = begin(block_adapter(self._kind, frozenset(given), self._own.verb), self._own, (), given)
         assert type(op) is Record  # nothing absorbs a block
         return op
 

@@ -64,6 +64,25 @@ def operation(
     return OperationBlock(given, Own(given, name, provider, model), _request(request))
 
 
+def face_operation(
+    kind: Kind, name: str, *, verb: str = "", request: Mapping[str, Any], attributes: Mapping[str, Any]
+) -> OperationBlock:
+    """``operation`` for faces, which know more of what they do than applications can say.
+
+    Args:
+        kind: One of spanhook's.
+        name: What it works on.
+        verb: What its span's name begins with, unless that is the kind's own word.
+        request: What a block is asked for.
+        attributes: What its span has from the start.
+    """
+    own = Own(kind, name)
+    own.attributes.update(attributes)
+    own.verb = verb
+    made.add(kind)
+    return OperationBlock(kind, own, request)
+
+
 _SORTS = (
     ("messages", Sequence, "a list of messages"),
     ("system", str, "a string"),

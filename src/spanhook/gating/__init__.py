@@ -6,7 +6,7 @@ from spanhook.gating.chain import Chain
 from spanhook.gating.control_flow import Control, control, controls
 from spanhook.gating.fast_path import pass_fast
 from spanhook.gating.hook import Hook, again, bridge
-from spanhook.gating.loader import check_file, is_path, load_hooks
+from spanhook.gating.loader import check_file, is_path, load_hooks, load_object
 from spanhook.gating.places import Placed, where
 from spanhook.gating.registering import Hooks
 from spanhook.gating.registry import Plan, Registry
@@ -34,6 +34,7 @@ __all__ = [
     "count_decision",
     "is_path",
     "load_hooks",
+    "load_object",
     "pass_fast",
     "publish",
     "unanswered",

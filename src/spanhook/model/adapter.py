@@ -180,6 +180,8 @@ class Adapter:
         defaults: What arguments are where the call leaves them out: the request has them all the same.
         block: It is a block of the application's code, which cannot be left out: where a hook has answered too, whoever
             drives it goes on with the chain once it is over.
+        verb: What its spans' names begin with, and their ``gen_ai.operation.name`` where the conventions have that;
+            what ``OPERATION_NAMES`` has for the kind unless given.
         system_in_messages: The request's ``system`` stands in its messages too.
         on_demand: An operation only where a hook is for its kind, or the settings ask for every step.
     """
@@ -218,6 +220,7 @@ class Adapter:
     defaults: Callable[[Any], Mapping[str, Any]] | None = None
     block: bool = False
     system_in_messages: bool = False
+    verb: str = ""
     on_demand: bool = False
     target_key: str = field(init=False)
     naming_key: str = field(init=False)
@@ -225,6 +228,7 @@ class Adapter:
     def __post_init__(self) -> None:
         target = TARGET_KEYS.get(self.kind, semconv.OPERATION_NAME)
         object.__setattr__(self, "target_key", target)
+        object.__setattr__(self, "verb", self.verb or OPERATION_NAMES.get(self.kind, self.kind))
         object.__setattr__(self, "naming_key", NAMING_KEYS.get(self.kind, target))
 
 
