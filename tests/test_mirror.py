@@ -49,6 +49,7 @@ WHOLE = {
 THROUGH = {
     "bootstrap/environment": "bootstrap/test_launch",
     "bootstrap/target": "bootstrap/test_launch_refused",
+    "cards/_yaml": "cards/test_reading",
     "concurrency/async_library": "conformance/test_trio",
     "concurrency/coroutines": "gating/test_hosts",
     "concurrency/remote": "gating/test_hosts",

@@ -1,5 +1,6 @@
 """Reading a card: Markdown with YAML front matter, or YAML alone."""
 
+import os
 import re
 from os import PathLike
 from pathlib import Path
@@ -37,7 +38,8 @@ def load_card(path: str | PathLike[str]) -> AgentCard:
     """
     file = Path(path)
     where = f"card {str(file)!r}"
-    parts = _apart(_text(file, where), is_yaml(file), where)
+    as_yaml = is_yaml(file)
+    parts = _apart(_text(file, where), as_yaml, where)
     return _card(file, where, parsed(parts.front, where, parts.first_line), parts.body)
 
 
@@ -71,8 +73,8 @@ def _text(file: Path, where: str) -> str:
         ) from error
 
 
-def _apart(text: str, is_yaml: bool, where: str) -> Parts:
-    if is_yaml:
+def _apart(text: str, as_yaml: bool, where: str) -> Parts:
+    if as_yaml:
         return Parts(text, "", 1)
     found = _FRONT.match(text)
     if found is not None:
@@ -103,7 +105,7 @@ def _card(file: Path, where: str, said: Any, body: str) -> AgentCard:
         instruction=body or _or_nothing(fields.get("instruction"), ""),
         lifecycle_hooks=_or_nothing(fields.get("lifecycle_hooks"), {}),
         fields={key: value for key, value in fields.items() if key not in RESERVED},
-        path=file,
+        path=Path(os.path.abspath(file)),
     )
 
 

@@ -1,11 +1,14 @@
 """YAML as cards have it: plain data, each key once. PyYAML is imported when the first card is read or written."""
 
+import re
 from functools import cache
 from types import ModuleType
 from typing import Any
 
 from spanhook.errors import AgentConfigError
 
+_BREAKS = re.compile("[\x85\u2028\u2029]")
+"""Line breaks to YAML, which PyYAML writes as they are and reads as spaces."""
 MERGE = "tag:yaml.org,2002:merge"
 
 
@@ -57,7 +60,10 @@ def written(value: Any, where: str) -> str:
     """
     yaml = pyyaml()
     try:
-        return yaml.safe_dump(value, sort_keys=False, allow_unicode=True, width=100)
+        text = yaml.safe_dump(value, sort_keys=False, allow_unicode=True, width=100)
+        if _BREAKS.search(text):
+            text = yaml.safe_dump(value, sort_keys=False, width=100)
+        return text
     except yaml.YAMLError as error:
         problem = error.args[0] if error.args else error
         raise AgentConfigError(f"{where} cannot be written: {problem}: {error.args[-1]!r:.80}") from None

@@ -56,7 +56,7 @@ class AgentCard:
     @property
     def folder(self) -> str:
         """The folder from which the files of its lifecycle hooks are looked for."""
-        return os.path.abspath(self.path.parent) if self.path is not None else os.getcwd()
+        return str(self.path.absolute().parent) if self.path is not None else os.getcwd()
 
 
 def _check_hooks(where: str, given: Any) -> None:
