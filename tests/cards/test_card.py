@@ -36,7 +36,7 @@ def test_a_reference_names_a_file_or_module_and_a_function(given: Any) -> None:
 
 @pytest.mark.parametrize("given", [["hooks.py:start"], "hooks.py:start", 3])
 def test_lifecycle_hooks_are_a_mapping(given: Any) -> None:
-    with pytest.raises(AgentConfigError, match="expected a mapping, such as on_start: hooks.py:start"):
+    with pytest.raises(AgentConfigError, match="expected a mapping, such as on_start: "):
         AgentCard(name="desk", lifecycle_hooks=given)
 
 

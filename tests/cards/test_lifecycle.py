@@ -43,7 +43,7 @@ def test_a_file_that_is_not_there(folder: Folder) -> None:
 def test_a_shutdown_hook_that_cannot_be_loaded_keeps_the_agent_from_starting(folder: Folder) -> None:
     folder.write(hooks="def start(ctx): raise AssertionError('it started')")
     card = loading(folder, on_start="hooks.py:start", on_shutdown="hooks.py:stop")
-    with pytest.raises(AgentConfigError, match="on_shutdown: .* has no 'stop'"):
+    with pytest.raises(AgentConfigError, match=r"on_shutdown: .* has no 'stop'"):
         agent_scope(card).__enter__()
 
 

@@ -9,11 +9,11 @@ from typing import Any
 from opentelemetry.trace import INVALID_SPAN, get_current_span
 
 from spanhook import semconv
-from spanhook.concurrency import is_cancellation, reaper
+from spanhook.concurrency import reaper
 from spanhook.diagnostics import internal
 from spanhook.engine.absorption import Absorbed, Part, absorbed
 from spanhook.errors import Reject, RunStopped
-from spanhook.gating import Registry, again, control, count_decision, publish
+from spanhook.gating import Registry, again, count_decision, publish
 from spanhook.model import (
     NOBODY,
     Adapter,
@@ -50,16 +50,15 @@ def begin(adapter: Adapter, instance: Any, args: Args, kwargs: Kwargs) -> Record
     """
     held = current.get()
     kind = adapter.kind
-    plan = registry.plans.get(kind)
     parent: Record | None
     if held is None:
+        plan = registry.outer.get(kind)
         parent, in_hook = None, False
-    elif isinstance(held, InHook):
-        parent, in_hook = held.op, True
     else:
-        parent, in_hook = held, held.in_hook
-    if in_hook:
-        plan = None
+        plan = registry.plans.get(kind)
+        parent, in_hook = (held.op, True) if isinstance(held, InHook) else (held, held.in_hook)
+        if in_hook:
+            plan = None
     if adapter.on_demand and plan is None and not telemetry.settings.steps:
         return None
     described = True
@@ -85,6 +84,8 @@ def begin(adapter: Adapter, instance: Any, args: Args, kwargs: Kwargs) -> Record
     before = get_context()
     if parent is None and foreign:
         parent = foreign.get(get_current_span(before).get_span_context().span_id)
+    if not in_hook and (parent is None) is not (held is None):
+        plan = (registry.outer if parent is None else registry.plans).get(kind)
     op = Record(adapter, attributes, instance, args, kwargs, parent, ambient.get(), before, clock.now(), held)
     operation = attributes.get(semconv.GEN_AI_OPERATION_NAME)
     if operation is None:
@@ -198,34 +199,6 @@ def note_response(op: Record, attributes: dict[str, Any], used: Usage | None) ->
     op.end_attributes = {**below, **attributes} if below else attributes
     if used is not None:
         op.own_usage = used
-
-
-def conclude(op: Record) -> None:
-    """Work out status and phase from what stands in ``op.error``."""
-    error = op.error
-    if op.latch is not None and op.parent is None and not op.foreign and not _is_from_outside(error):
-        error = op.error = op.latch
-    if error is None:
-        op.phase = "post"
-        op.status = op.left or "success"
-        return
-    if isinstance(error, RunStopped):
-        error = op.error = error.reject
-    if isinstance(error, Reject):
-        op.phase, op.status = "error", "rejected"
-    elif (status := control(error)) is not None:
-        op.phase, op.status = "post", status
-    elif isinstance(error, KeyboardInterrupt) or is_cancellation(error):
-        op.phase, op.status = "error", "cancelled"
-    elif isinstance(error, GeneratorExit):
-        op.phase, op.status = "post", "abandoned"
-    else:
-        op.phase, op.status = "error", "error"
-
-
-def _is_from_outside(error: BaseException | None) -> bool:
-    """Whether the end comes from outside of the run; a rejection does not hide it."""
-    return isinstance(error, KeyboardInterrupt | SystemExit | GeneratorExit) or is_cancellation(error)
 
 
 def end(op: Record) -> None:
