@@ -18,6 +18,7 @@ Renewed = Literal[
     "metrics",
     "hooks",
     "listeners",
+    "stores",
     "processors",
     "wrapped functions",
     "wrapped families",

@@ -1,17 +1,15 @@
 """One agent's life as a ``with`` block: it starts on entering, and shuts down on leaving."""
 
-import asyncio
 import copy
 from collections.abc import Awaitable
 from contextlib import AbstractContextManager, nullcontext
-from contextvars import copy_context
 from itertools import count
 from types import TracebackType
 from typing import Any, Self
 
 from spanhook.cards._lifecycle import AgentLifecycleContext, LifecycleHooks, load_lifecycle_hooks
 from spanhook.cards.card import AgentCard, HookType
-from spanhook.concurrency import drive, is_cancellation, private_loops, shielded_for
+from spanhook.concurrency import OwnLoop, block_on, drive, is_cancellation, shielded_for
 from spanhook.diagnostics import log
 from spanhook.engine import OperationBlock, face_operation
 from spanhook.errors import AgentConfigError, ConfigurationError, OperationError, Reject, RunStopped
@@ -63,7 +61,7 @@ class AgentScope:
         self._entries = count()
         self._hooks = LifecycleHooks()
         self._started = self._shut_down = False
-        self._home: Any = None
+        self._home: OwnLoop | None = None
 
     def clone(self, *, agent: Any = None, context: Any = _SAME, name: str = "") -> "AgentScope":
         """Make a detached clone: an agent of the same card with a life of its own, independent of this block.
@@ -181,7 +179,7 @@ class AgentScope:
     def _run(self, hook_type: HookType) -> None:
         came = self._call(hook_type)
         if isinstance(came, Awaitable):
-            self._wait(came)
+            self._home = block_on(came, self._home)
         self._ran(hook_type)
 
     async def _arun(self, hook_type: HookType) -> None:
@@ -203,23 +201,3 @@ class AgentScope:
     def _ran(self, hook_type: HookType) -> None:
         if hook_type == "on_start":
             self._started = True
-
-    def _wait(self, awaitable: Awaitable[Any]) -> None:
-        """Run an async hook of a sync block on a loop of ours, the same for both ends of the agent's life."""
-        if private_loops.here():
-            getattr(awaitable, "close", int)()
-            raise AgentConfigError(
-                f"agent {self.name!r} has async hooks and was started with `with` in an async hook; use `async with`"
-            )
-        if self._home is None or not self._home.alive:
-            self._home = private_loops.get()
-        running = copy_context().run(asyncio.run_coroutine_threadsafe, _awaited(awaitable), self._home.loop)
-        try:
-            running.result()
-        except BaseException:
-            running.cancel()
-            raise
-
-
-async def _awaited(awaitable: Awaitable[Any]) -> None:
-    await awaitable
