@@ -1,7 +1,7 @@
 """Every frame memory keeps frames alike: order, bounds, sessions, tenants, statistics, threads."""
 
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -11,12 +11,12 @@ from spanhook.store import Frame, FrameMemory, MemoryFrames, SessionStatistics, 
 
 
 @pytest.fixture(params=["memory", "sqlite"])
-def frames(request: pytest.FixtureRequest, tmp_path: Path) -> FrameMemory:
+def frames(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[FrameMemory]:
     if request.param == "memory":
-        return MemoryFrames()
-    store = SQLiteFrames(tmp_path / "frames.db")
-    request.addfinalizer(store.close)
-    return store
+        yield MemoryFrames()
+    else:
+        with SQLiteFrames(tmp_path / "frames.db") as store:
+            yield store
 
 
 def frame(number: int, session_id: str = "s", **given: Any) -> Frame:

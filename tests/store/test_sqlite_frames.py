@@ -24,18 +24,15 @@ def test_frames_are_there_once_the_file_is_opened_again(tmp_path: Path) -> None:
 @pytest.mark.slow
 def test_frames_survive_a_process_that_dies(tmp_path: Path) -> None:
     file = tmp_path / "frames.db"
-    subprocess.run(
-        [
-            sys.executable,
-            "-c",
-            "import os, sys; from spanhook.store import Frame, SQLiteFrames\n"
-            "store = SQLiteFrames(sys.argv[1])\n"
-            "store.add(Frame(id='1', session_id='s', type='note', content='before'))\n"
-            "os._exit(1)",
-            file,
-        ],
-        check=False,
-    )
+    code = """if True:
+        import os, sys
+        from spanhook.store import Frame, SQLiteFrames
+        store = SQLiteFrames(sys.argv[1])
+        store.add(Frame(id='1', session_id='s', type='note', content='before'))
+        os._exit(3)
+    """
+    died = subprocess.run([sys.executable, "-c", code, file], check=False, timeout=60)
+    assert died.returncode == 3
     with SQLiteFrames(file) as store:
         assert [one.content for one in store.recent(9)] == ["before"]
 
