@@ -91,16 +91,15 @@ def test_one_query_is_bounded(frames: FrameMemory) -> None:
 
 def test_statistics_of_a_session(frames: FrameMemory) -> None:
     assert frames.statistics("s") == SessionStatistics()
-    for number, given in enumerate(
-        (
-            {"success": True},
-            {"success": False},
-            {"type": "error"},
-            {"type": "decision"},
-            {"success": True, "iteration": 8},
-            {"type": "completion", "success": True},
-        )
-    ):
+    made: list[dict[str, Any]] = [
+        {"success": True},
+        {"success": False},
+        {"type": "error"},
+        {"type": "decision"},
+        {"success": True, "iteration": 8},
+        {"type": "completion", "success": True},
+    ]
+    for number, given in enumerate(made):
         frames.add(frame(number, **given))
     frames.add(frame(99, "other"))
     assert frames.statistics("s") == SessionStatistics(

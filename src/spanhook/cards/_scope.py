@@ -178,17 +178,18 @@ class AgentScope:
 
     def _run(self, hook_type: HookType) -> None:
         came = self._call(hook_type)
-        if isinstance(came, Awaitable):
+        if came is not None:
             self._home = block_on(came, self._home)
         self._ran(hook_type)
 
     async def _arun(self, hook_type: HookType) -> None:
         came = self._call(hook_type)
-        if isinstance(came, Awaitable):
+        if came is not None:
             await came
         self._ran(hook_type)
 
-    def _call(self, hook_type: HookType) -> Any:
+    def _call(self, hook_type: HookType) -> Awaitable[None] | None:
+        """Call the card's hook; what is still to be awaited of it."""
         if hook_type == "on_start":
             self._hooks = load_lifecycle_hooks(self.card)
         else:
@@ -196,7 +197,8 @@ class AgentScope:
         hook = self._hooks.named(hook_type)
         if hook is None:
             return None
-        return hook(AgentLifecycleContext(self.agent, self.card, self.context, hook_type, self.name))
+        came = hook(AgentLifecycleContext(self.agent, self.card, self.context, hook_type, self.name))
+        return came if isinstance(came, Awaitable) else None
 
     def _ran(self, hook_type: HookType) -> None:
         if hook_type == "on_start":

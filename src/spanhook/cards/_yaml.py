@@ -79,14 +79,14 @@ def _loader() -> Any:
         """Refuses what PyYAML takes silently: of two equal keys it would keep the last."""
 
         def construct_mapping(self, node: Any, deep: bool = False) -> Any:
-            seen: set[str] = set()
+            seen: set[tuple[str, str]] = set()
             for key, _value in node.value:
                 if isinstance(key, yaml.ScalarNode) and key.tag != MERGE:
-                    if key.value in seen:
+                    if (key.tag, key.value) in seen:
                         raise yaml.constructor.ConstructorError(
                             None, None, f"the key {key.value!r} is there twice", key.start_mark
                         )
-                    seen.add(key.value)
-            return super().construct_mapping(node, deep=deep)
+                    seen.add((key.tag, key.value))
+            return yaml.SafeLoader.construct_mapping(self, node, deep=deep)
 
     return UniqueKeys

@@ -1,7 +1,7 @@
 """Custom handlers: told of events in the order they were registered, each isolated from the others' faults."""
 
 from collections.abc import Awaitable
-from typing import Any
+from typing import Any, cast
 
 from spanhook.diagnostics import Repeats, log
 from spanhook.errors import ConfigurationError
@@ -45,7 +45,7 @@ class Handlers:
             try:
                 came: Any = handler(context)
                 if isinstance(came, Awaitable):
-                    await way.told(came)
+                    await way.told(cast("Awaitable[Any]", came))
             except Exception as error:
                 name = getattr(handler, "__qualname__", None) or type(handler).__qualname__
                 if _repeats.due(f"{context.event} {name}") is not None:

@@ -47,8 +47,9 @@ class SQLiteFrames:
     blocking = True
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
-        self._path = os.path.abspath(os.fspath(path))
-        if os.fspath(path) in ("", ":memory:"):
+        given: Any = os.fspath(path)
+        self._path: str = os.path.abspath(given)
+        if given in ("", ":memory:"):
             raise ConfigurationError(
                 f"SQLiteFrames({path!r}): expected a file; for frames in memory, use MemoryFrames()"
             )
