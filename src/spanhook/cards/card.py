@@ -89,5 +89,5 @@ def located(reference: str, folder: str) -> str:
 
 def _shown(value: Any) -> str:
     """A value as messages show it: aliases may make a small card a huge value."""
-    held: Any = type(value)
-    return f"a {held.__name__}" if issubclass(held, Mapping | list) else repr(value)[:80]
+    kind = type(value).__name__
+    return f"a {kind}" if isinstance(value, Mapping | list) else repr(value)[:80]
