@@ -1,13 +1,16 @@
 """Frames in memory, gone with the process."""
 
 import threading
-from collections import OrderedDict
+from collections import defaultdict, deque
 from collections.abc import Iterator
 from itertools import islice
 
 from spanhook.errors import ConfigurationError
 from spanhook.store._renewal import renewed
 from spanhook.store.frames import MOST_FRAMES, Frame, FrameType, SessionStatistics
+
+Key = tuple[str, str | None, FrameType | None]
+"""What is asked for: a tenant's frames, and of these a session's or those of a type."""
 
 
 class MemoryFrames:
@@ -25,20 +28,45 @@ class MemoryFrames:
     def __init__(self, limit: int = 10_000) -> None:
         if type(limit) is not int or limit < 1:
             raise ConfigurationError(f"MemoryFrames(limit={limit!r}): expected a positive number of frames")
-        self._frames: OrderedDict[str, Frame] = OrderedDict()
+        self._ids: set[str] = set()
+        self._frames: deque[Frame] = deque()
+        self._found: defaultdict[Key, deque[Frame]] = defaultdict(deque)
         self._limit = limit
         self._lock = threading.Lock()
         renewed.add(self)
 
     def renew(self) -> None:
-        """Forget a lock that another thread may have held."""
+        """Forget a lock that another thread may have held, and make whole what it was about to change."""
+        if self._lock.locked():
+            self._ids = {frame.id for frame in self._frames}
+            self._found.clear()
+            for frame in self._frames:
+                self._index(frame)
         self._lock = threading.Lock()
 
     def add(self, frame: Frame) -> None:
         with self._lock:
-            self._frames.setdefault(frame.id, frame)
-            if len(self._frames) > self._limit:
-                self._frames.popitem(last=False)
+            if frame.id in self._ids:
+                return
+            self._ids.add(frame.id)
+            self._frames.append(frame)
+            self._index(frame)
+            while len(self._frames) > self._limit:
+                self._drop()
+
+    def _index(self, frame: Frame) -> None:
+        for key in _keys(frame):
+            self._found[key].append(frame)
+
+    def _drop(self) -> None:
+        """Let go of the oldest frame, which is the oldest everywhere."""
+        oldest = self._frames.popleft()
+        self._ids.discard(oldest.id)
+        for key in _keys(oldest):
+            found = self._found[key]
+            found.popleft()
+            if not found:
+                del self._found[key]
 
     def recent(
         self, limit: int, *, tenant_id: str = "", session_id: str | None = None, type: FrameType | None = None
@@ -49,9 +77,8 @@ class MemoryFrames:
         return found
 
     def _newest(self, tenant_id: str, session_id: str | None, type: FrameType | None) -> Iterator[Frame]:
-        for frame in reversed(self._frames.values()):
-            if frame.tenant_id != tenant_id or (session_id is not None and frame.session_id != session_id):
-                continue
+        key = (tenant_id, session_id, None) if session_id is not None else (tenant_id, None, type)
+        for frame in reversed(self._found.get(key, ())):
             if type is None or frame.type == type:
                 yield frame
 
@@ -73,3 +100,11 @@ class MemoryFrames:
             first_ns=min(frame.time_ns for frame in found),
             last_ns=max(frame.time_ns for frame in found),
         )
+
+
+def _keys(frame: Frame) -> tuple[Key, Key, Key]:
+    return (
+        (frame.tenant_id, None, None),
+        (frame.tenant_id, frame.session_id, None),
+        (frame.tenant_id, None, frame.type),
+    )
