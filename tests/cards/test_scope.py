@@ -175,7 +175,7 @@ def test_an_interrupted_agent_is_shut_down(card: Any, error: type[BaseException]
     assert seen == BOTH
 
 
-def test_a_scope_is_entered_once(card: Any) -> None:
+def test_a_scope_is_entered_and_left_once(card: Any) -> None:
     seen: list[Any] = []
     with agent_scope(card(), context=seen) as scope:
         with pytest.raises(OperationError, match="has been started before; make another"):
@@ -183,6 +183,8 @@ def test_a_scope_is_entered_once(card: Any) -> None:
         assert len(seen) == 1
     with pytest.raises(OperationError), scope:
         pass
+    with pytest.raises(OperationError, match="cannot be shut down: it is not running"):
+        scope.__exit__(None, None, None)
     assert seen == BOTH
 
 
@@ -308,10 +310,10 @@ def test_a_refused_shutdown_lets_go_of_everything_all_the_same(
     card: Any, mode: str, scope: Any, caplog: pytest.LogCaptureFixture
 ) -> None:
     seen: list[Any] = []
-    with recorder(refusing("on_shutdown", scope=scope)), caplog.at_level(logging.ERROR, "spanhook"):
+    with recorder(refusing("on_shutdown", scope=scope)), caplog.at_level(logging.WARNING, "spanhook"):
         live(mode, card(), context=seen)
     assert seen == BOTH
-    assert "was refused, and runs all the same" in caplog.text
+    assert "its shutdown was refused (no agents today); on_shutdown 'hooks.py:stop' runs all the same" in caplog.text
 
 
 def test_an_agent_in_a_run_that_was_refused_is_shut_down(card: Any) -> None:

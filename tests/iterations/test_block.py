@@ -254,7 +254,7 @@ def test_a_memory_that_is_off_leaves_the_operation() -> None:
     assert (written(hooks), len(seen.operations)) == ([], 1)
 
 
-def test_a_turn_is_entered_once(hooks: IterationHooks) -> None:
+def test_a_turn_is_entered_and_left_once(hooks: IterationHooks) -> None:
     one = hooks.iteration("s", 0)
     with pytest.raises(OperationError, match="has its operation once its block is entered"):
         _ = one.operation
@@ -262,6 +262,8 @@ def test_a_turn_is_entered_once(hooks: IterationHooks) -> None:
         one.__enter__()
     with pytest.raises(OperationError), one:
         pass
+    with pytest.raises(OperationError, match="cannot be left"):
+        one.__exit__(None, None, None)
     assert written(hooks) == [("iteration", True)]
 
 

@@ -59,6 +59,7 @@ class AgentScope:
         self.card, self.name, self.context = card, name, context
         self.agent: Any = self if agent is None else agent
         self._entries = count()
+        self._living: list[bool] = []
         self._hooks = LifecycleHooks()
         self._started = self._shut_down = False
         self._home: OwnLoop | None = None
@@ -99,12 +100,21 @@ class AgentScope:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
+        self._check_living()
         drive(self._leave(error, is_async=False))
 
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
+        self._check_living()
         await self._leave(error, is_async=True)
+
+    def _check_living(self) -> None:
+        """Take the one right to shut down; whoever comes first has it."""
+        try:
+            self._living.pop()
+        except IndexError:
+            raise OperationError(f"agent {self.name!r} cannot be shut down: it is not running") from None
 
     async def _enter(self, *, is_async: bool) -> None:
         if next(self._entries):
@@ -123,6 +133,7 @@ class AgentScope:
             raise AgentConfigError(
                 f"agent {self.name!r}: on_start {reference!r} failed: {type(error).__name__}: {words(error)}"
             ) from error
+        self._living.append(True)
 
     async def _leave(self, error: BaseException | None, *, is_async: bool) -> None:
         """Shut down, exactly once; whatever fails in it is logged."""
@@ -151,9 +162,16 @@ class AgentScope:
             self._log(failure)
 
     def _log(self, failure: BaseException) -> None:
-        said = "was refused, and runs all the same" if not self._shut_down else "failed"
         reference = self.card.lifecycle_hooks.get("on_shutdown", "")
-        log.error("spanhook: agent %r: on_shutdown %r %s", self.name, reference, said, exc_info=failure)
+        if not self._shut_down and isinstance(failure, Reject | RunStopped):
+            log.warning(
+                "spanhook: agent %r: its shutdown was refused (%s); on_shutdown %r runs all the same",
+                self.name,
+                words(failure),
+                reference,
+            )
+        else:
+            log.error("spanhook: agent %r: on_shutdown %r failed", self.name, reference, exc_info=failure)
 
     # ----------------------------------------------------------------- one end of its life
 

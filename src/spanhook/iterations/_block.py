@@ -39,6 +39,7 @@ class Iteration:
         self.error_context: Any = ""
         self._remembering = remembering
         self._entries = count()
+        self._lasting: list[bool] = []
         self._outer = ExitStack()
         self._op: OwnOperation | None = None
         self._block: OperationBlock = face_operation(
@@ -75,19 +76,28 @@ class Iteration:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
+        self._check_lasting()
         drive(self._leave(IN_PLACE, error))
 
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
+        self._check_lasting()
         await self._leave(ASIDE, error)
+
+    def _check_lasting(self) -> None:
+        """Take the one right to end; whoever comes first has it."""
+        try:
+            self._lasting.pop()
+        except IndexError:
+            raise OperationError("this iteration cannot be left: it has not been entered, or has been left") from None
 
     async def _enter(self, way: Way) -> None:
         if next(self._entries):
             raise OperationError("this iteration has been entered before; make one with hooks.iteration() each time")
         self._outer.enter_context(context(session_id=self.session_id))
         try:
-            op = self._op = await self._block.__aenter__() if way.is_async else self._block.__enter__()
+            self._op = await self._block.__aenter__() if way.is_async else self._block.__enter__()
             try:
                 started = await self._remembering.start(way, self.session_id, self.iteration)
             except BaseException as error:
@@ -96,8 +106,8 @@ class Iteration:
         except BaseException:
             self._outer.close()
             raise
-        assert op is self._op
         self.frames = started.frames
+        self._lasting.append(True)
 
     async def _leave(self, way: Way, error: BaseException | None) -> None:
         shield: AbstractContextManager[Any] = nullcontext()
@@ -115,7 +125,10 @@ class Iteration:
         finally:
             self._outer.close()
         if refused is not None:
-            raise refused
+            try:
+                raise refused
+            finally:
+                del refused  # which would keep this frame, which keeps it
 
     async def _decided(self, way: Way) -> BaseException | None:
         """Have hooks see what came of it; what they raise, if they refuse it."""
