@@ -9,7 +9,7 @@ from spanhook.gating.control_flow import Control, control, controls
 from spanhook.gating.fast_path import pass_fast
 from spanhook.gating.hook import UNSET, FunctionHook, Hook, again, bridge
 from spanhook.gating.limits import Limits
-from spanhook.gating.loader import check_file, is_path, load_hooks, module_at
+from spanhook.gating.loader import check_file, is_path, load_hooks, load_object, module_at
 from spanhook.gating.places import Placed, where
 from spanhook.gating.plan import Plan
 from spanhook.gating.registering import Hooks, Offers, hooks_of
@@ -46,6 +46,7 @@ __all__ = [
     "hooks_of",
     "is_path",
     "load_hooks",
+    "load_object",
     "module_at",
     "pass_fast",
     "publish",
