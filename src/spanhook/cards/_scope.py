@@ -11,7 +11,7 @@ from spanhook.cards._lifecycle import AgentLifecycleContext, LifecycleHooks, loa
 from spanhook.cards.card import AgentCard, HookType
 from spanhook.concurrency import OwnLoop, block_on, drive, is_cancellation, shielded_for
 from spanhook.diagnostics import log
-from spanhook.engine import OperationBlock, face_operation
+from spanhook.engine import OperationBlock, operation_for
 from spanhook.errors import AgentConfigError, ConfigurationError, OperationError, Reject, RunStopped
 from spanhook.gating import control
 from spanhook.model import asheds, sheds, words
@@ -186,7 +186,7 @@ class AgentScope:
                 op.call(self._run, hook_type)
 
     def _block(self, phase: LifecyclePhase, hook_type: HookType) -> OperationBlock:
-        return face_operation(
+        return operation_for(
             "agent.lifecycle",
             self.name,
             verb="" if phase == "start" else "shutdown_agent",

@@ -6,7 +6,7 @@ from types import TracebackType
 from typing import Any, Self
 
 from spanhook.concurrency import drive, is_cancellation, shielded_for
-from spanhook.engine import OperationBlock, OwnOperation, face_operation
+from spanhook.engine import OperationBlock, OwnOperation, operation_for
 from spanhook.errors import OperationError, RunStopped
 from spanhook.gating import control
 from spanhook.iterations._remembering import Remembering
@@ -42,7 +42,7 @@ class Iteration:
         self._lasting: list[bool] = []
         self._outer = ExitStack()
         self._op: OwnOperation | None = None
-        self._block: OperationBlock = face_operation(
+        self._block: OperationBlock = operation_for(
             "iteration",
             name,
             request={"inputs": {"session_id": session_id, "iteration": iteration}},
