@@ -395,27 +395,6 @@ def test_own_code(written: Importer) -> None:
     assert {op.status for op in seen.operations} == {"success"}
 
 
-def test_hooks_of_runs(written: Importer, caplog: pytest.LogCaptureFixture) -> None:
-    load = written("docs/run-hooks.md")
-    hooks, serve = load("run_hooks").hooks, load("serve").serve
-
-    async def graph(question: str) -> str:
-        if not question:
-            raise ValueError("nothing was asked")
-        return question.upper()
-
-    with recorder(hooks), caplog.at_level(logging.INFO, "audit"):
-        assert asyncio.run(serve(graph, User("bob"), "why?")) == (402, "Active subscription required")
-        assert asyncio.run(serve(graph, User("ann"), "why?")) == (200, "WHY?")
-        with pytest.raises(ValueError):
-            asyncio.run(serve(graph, User("ann"), ""))
-    first, second = (f"run {run:032x} of research" for run in (2, 3))
-    assert [record.getMessage() for record in caplog.records] == [
-        f"{first} ended: success",
-        f"{second} failed: ValueError: nothing was asked",
-    ]
-
-
 def test_agent_cards(written: Importer, tmp_path: Path) -> None:
     load = written("docs/agent-cards.md")
     (card,) = blocks("docs/agent-cards.md", "markdown")
@@ -439,6 +418,27 @@ def test_iterations(written: Importer, tmp_path: Path) -> None:
     assert [load("by_hand").one_turn(str(tmp_path / "frames.db")) for _ in range(2)] == [0, 3]
     handlers.hooks.on_iteration_end("s", 0, True)
     assert handlers.seen == ["s: iteration_end"]
+
+
+def test_hooks_of_runs(written: Importer, caplog: pytest.LogCaptureFixture) -> None:
+    load = written("docs/run-hooks.md")
+    hooks, serve = load("run_hooks").hooks, load("serve").serve
+
+    async def graph(question: str) -> str:
+        if not question:
+            raise ValueError("nothing was asked")
+        return question.upper()
+
+    with recorder(hooks), caplog.at_level(logging.INFO, "audit"):
+        assert asyncio.run(serve(graph, User("bob"), "why?")) == (402, "Active subscription required")
+        assert asyncio.run(serve(graph, User("ann"), "why?")) == (200, "WHY?")
+        with pytest.raises(ValueError):
+            asyncio.run(serve(graph, User("ann"), ""))
+    first, second = (f"run {run:032x} of research" for run in (2, 3))
+    assert [record.getMessage() for record in caplog.records] == [
+        f"{first} ended: success",
+        f"{second} failed: ValueError: nothing was asked",
+    ]
 
 
 def test_in_code(written: Importer) -> None:
