@@ -63,9 +63,11 @@ def _found(checker: Checker, seen: Recorder, started: Started) -> Iterator[str]:
         yield from checker.span(span, started.of(span))
     for one in seen._logs.get_finished_logs():
         yield from checker.event(one.log_record)
+        yield from checker.schema(one.instrumentation_scope, "events")
     data = seen._reader.get_metrics_data()
     for resource in data.resource_metrics if data else ():
         for scope in resource.scope_metrics:
+            yield from checker.schema(scope.scope, "metrics")
             for metric in scope.metrics:
                 yield from checker.metric(metric)
 
