@@ -10,7 +10,7 @@ from typing import Any, Protocol, TypeVar, Unpack, overload
 from spanhook.errors import ConfigurationError
 from spanhook.fork import after_fork
 from spanhook.gating._checking import kept, parse_event, wait_limit
-from spanhook.gating.binding import AFTER, AROUND, BEFORE, ERROR, Bound, bindings, check_limit
+from spanhook.gating.binding import AFTER, AROUND, BEFORE, ERROR, Bound, bindings
 from spanhook.gating.hook import UNSET, FunctionHook, Hook, HookSettings
 from spanhook.gating.places import Placed, place
 from spanhook.gating.subscription import Subscription
@@ -40,6 +40,10 @@ class Watcher(Protocol):
 
     def rebuild(self) -> None:
         """Something has changed."""
+
+    def flush_shadows(self, seconds: float) -> bool:
+        """Wait until hooks in shadow have seen all that has happened so far; whether they had in time."""
+        ...
 
 
 class Hooks:
@@ -105,7 +109,7 @@ class Hooks:
         return lambda: self._remove(added)
 
     def flush(self, timeout: float | None = 5.0) -> bool:
-        """Wait until subscriptions have been told of everything that has happened so far.
+        """Wait until subscriptions and hooks in shadow have seen everything that has happened so far.
 
         Args:
             timeout: Seconds to wait at most, for all of them together; ``None`` for no limit.
@@ -119,7 +123,8 @@ class Hooks:
         with Placed():
             until = time.monotonic() + wait_limit(timeout)
         waited = [one.hook.flush(until - time.monotonic()) for one in self.bound if isinstance(one.hook, Subscription)]
-        return all(waited)
+        seen = [registry.flush_shadows(until - time.monotonic()) for registry in list(self._watchers)]
+        return all(waited) and all(seen)
 
     def add(self, hook: H) -> H:
         """Add a ``Hook``; one that is already here is left alone.
@@ -168,6 +173,18 @@ class Hooks:
         self._changed()
         return bool(out)
 
+    def reread(self) -> None:
+        """Read the settings of all hooks again, which may have changed since they were added; takes effect at once.
+
+        Raises:
+            ConfigurationError: A setting is unusable; nothing changes then.
+        """
+        with lock:
+            read = {id(one.hook): one.place for one in self._bound}
+            hooks = {id(one.hook): one.hook for one in self._bound}
+            self._bound = [one for known, place in read.items() for one in bindings(hooks[known], place)]
+        self._changed()
+
     def __iter__(self) -> Iterator[Hook]:
         return iter(list({id(bound.hook): bound.hook for bound in self._bound}.values()))
 
@@ -201,7 +218,6 @@ class Hooks:
     def _register(self, hook: Hook) -> None:
         with Placed(hook), lock:
             bound = [*self._bound, *bindings(hook, place())]
-            check_limit(bound)
             for registry in list(self._watchers):
                 registry.check(self, bound)
             self._bound = bound
@@ -210,6 +226,23 @@ class Hooks:
     def _changed(self) -> None:
         for registry in list(self._watchers):
             registry.rebuild()
+
+
+class Offers(Protocol):
+    """An object built on hooks, which can be given wherever a ``Hooks`` can."""
+
+    def __spanhook_hooks__(self) -> Hooks | Hook:
+        """The hooks to activate; the same object on every call."""
+        ...
+
+
+def hooks_of(given: object) -> Hooks | Hook | None:
+    """The hooks to activate: ``given`` itself or what it offers; ``None`` if it is neither hooks nor offers any."""
+    if isinstance(given, Hooks | Hook):
+        return given
+    offer = None if isinstance(given, type) else getattr(given, "__spanhook_hooks__", None)
+    offered = offer() if callable(offer) else None
+    return offered if isinstance(offered, Hooks | Hook) else None
 
 
 def _instead(given: Any) -> str:
