@@ -20,12 +20,8 @@ _CLIENT_ATTRIBUTES = (
     semconv.SERVER_ADDRESS,
     semconv.SERVER_PORT,
 )
-_ANSWERED = (
-    semconv.GEN_AI_RESPONSE_MODEL,
-    semconv.OPENAI_RESPONSE_SERVICE_TIER,
-    semconv.OPENAI_RESPONSE_SYSTEM_FINGERPRINT,
-)
-"""What of an answer does, where it is told."""
+_ANSWERED = (semconv.GEN_AI_RESPONSE_MODEL, semconv.OPENAI_RESPONSE_SERVICE_TIER)
+"""What of an answer does, where it is told. A fingerprint, which changes with each deployment, is for spans alone."""
 
 
 def measure(op: Record, histograms: Histograms, naming: Naming, context: Context, error_type: str | None) -> None:
