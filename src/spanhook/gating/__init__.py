@@ -10,7 +10,7 @@ from spanhook.gating.fast_path import pass_fast
 from spanhook.gating.hook import UNSET, FunctionHook, Hook, again, bridge
 from spanhook.gating.limits import Limits
 from spanhook.gating.loader import check_file, is_path, load_hooks, load_object, module_at
-from spanhook.gating.places import Placed, placed_at, where
+from spanhook.gating.places import Placed, where
 from spanhook.gating.plan import Plan
 from spanhook.gating.registering import Hooks, Offers, hooks_of
 from spanhook.gating.registry import Registry
