@@ -31,6 +31,10 @@ class HookError(SpanhookError):
     """A hook did what its form does not allow, such as a second ``yield``."""
 
 
+class ConditionError(HookError):
+    """A condition could not be evaluated for an operation. What was in the operation's data is not in the message."""
+
+
 class SealedError(HookError):
     """A hook tried to change an operation that is not, or no longer, its own to change."""
 

@@ -3,6 +3,7 @@
 from spanhook.gating._decisions import unanswered
 from spanhook.gating.binding import AFTER, ERROR, WATCH, Bound
 from spanhook.gating.chain import Chain
+from spanhook.gating.conditions import Condition, Context, compile_condition, references, united
 from spanhook.gating.control_flow import Control, control, controls
 from spanhook.gating.fast_path import pass_fast
 from spanhook.gating.handlers import Marked, find, handler, handler_of, make, named, set_up
@@ -20,6 +21,8 @@ __all__ = [
     "WATCH",
     "Bound",
     "Chain",
+    "Condition",
+    "Context",
     "Control",
     "Hook",
     "Hooks",
@@ -31,6 +34,7 @@ __all__ = [
     "again",
     "bridge",
     "check_file",
+    "compile_condition",
     "control",
     "controls",
     "count_decision",
@@ -43,7 +47,9 @@ __all__ = [
     "named",
     "pass_fast",
     "publish",
+    "references",
     "set_up",
     "unanswered",
+    "united",
     "where",
 ]
