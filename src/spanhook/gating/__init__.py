@@ -6,7 +6,7 @@ from spanhook.gating.chain import Chain
 from spanhook.gating.conditions import Condition, Context, compile_condition, references, united
 from spanhook.gating.control_flow import Control, control, controls
 from spanhook.gating.fast_path import pass_fast
-from spanhook.gating.handlers import Marked, find, handler, handler_of, make, named, set_up
+from spanhook.gating.handlers import Marked, find, handler, handler_of, make, named, set_up, validated
 from spanhook.gating.hook import Hook, again, bridge
 from spanhook.gating.loader import check_file, is_path, load_hooks
 from spanhook.gating.places import Placed, where
@@ -51,5 +51,6 @@ __all__ = [
     "set_up",
     "unanswered",
     "united",
+    "validated",
     "where",
 ]
