@@ -20,7 +20,7 @@ from spanhook.testing import recorder
 REFUNDS = {"deny": ["refund"], "when": "arguments.amount > 50", "reason": "Refunds over 50 need a person"}
 
 
-def denied(policy: ToolPolicy, name: str = "refund", arguments: Any = None, **who: str) -> Reject | None:
+def denied(policy: ToolPolicy, name: str = "refund", arguments: Any = None, **who: Any) -> Reject | None:
     """What a call of a tool is refused with; ``None`` if it is allowed."""
     given = {} if arguments is None else arguments
     with recorder(Hooks(policy)) as seen, spanhook.context(**who):

@@ -69,9 +69,7 @@ class Condition:
             # Not the error's own words, nor the error as the cause: both may hold what was in the arguments.
             raise ConditionError(_said(error, self.text), self.text) from None
         if found is not True and found is not False:
-            raise ConditionError(
-                f"condition {self.text!r} gives a value of type {type(found).__name__}, expected true or false"
-            )
+            raise ConditionError(f"gives a value of type {type(found).__name__}, expected true or false", self.text)
         return found
 
     def _check(self, longest: int, text: int) -> None:

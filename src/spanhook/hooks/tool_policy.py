@@ -23,14 +23,16 @@ class Rule(BaseModel):
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
-    allow: list[Name] | None = Field(None, min_length=1, description=f"Allow these tools. {_TOOLS}")
-    deny: list[Name] | None = Field(None, min_length=1, description=f"Deny these tools. {_TOOLS}")
-    tenants: list[Id] | None = Field(None, min_length=1, description="Only for these tenants; `''` if not known.")
-    users: list[Id] | None = Field(None, min_length=1, description="Only for these users; `''` if not known.")
-    agents: list[Id] | None = Field(None, min_length=1, description="Only inside these agents; `''` for none.")
-    when: str | None = Field(None, description="Only if this CEL condition holds.")
-    reason: str = Field("", max_length=1000, description="What the model is told if the rule denies.")
-    status_code: int = Field(403, ge=400, le=599, description="The HTTP status of a denial.")
+    allow: list[Name] | None = Field(default=None, min_length=1, description=f"Allow these tools. {_TOOLS}")
+    deny: list[Name] | None = Field(default=None, min_length=1, description=f"Deny these tools. {_TOOLS}")
+    tenants: list[Id] | None = Field(
+        default=None, min_length=1, description="Only for these tenants; `''` if not known."
+    )
+    users: list[Id] | None = Field(default=None, min_length=1, description="Only for these users; `''` if not known.")
+    agents: list[Id] | None = Field(default=None, min_length=1, description="Only inside these agents; `''` for none.")
+    when: str | None = Field(default=None, description="Only if this CEL condition holds.")
+    reason: str = Field(default="", max_length=1000, description="What the model is told if the rule denies.")
+    status_code: int = Field(default=403, ge=400, le=599, description="The HTTP status of a denial.")
 
     @field_validator("when")
     @classmethod
@@ -73,8 +75,10 @@ class ToolPolicy(Hook):
 
         model_config = ConfigDict(extra="forbid")
 
-        default: Literal["allow", "deny"] = Field("allow", description="What becomes of calls that no rule matches.")
-        rules: list[Rule] = Field([], max_length=1000, description="In order; the first that matches decides.")
+        default: Literal["allow", "deny"] = Field(
+            default="allow", description="What becomes of calls that no rule matches."
+        )
+        rules: list[Rule] = Field(default=[], max_length=1000, description="In order; the first that matches decides.")
 
         @model_validator(mode="after")
         def _denies(self) -> Self:
