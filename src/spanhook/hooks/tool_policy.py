@@ -28,8 +28,8 @@ class Rule(BaseModel):
     tenants: list[Id] | None = Field(
         default=None, min_length=1, description="Only for these tenants; `''` if not known."
     )
-    users: list[Id] | None = Field(default=None, min_length=1, description="Only for these users; `''` if not known.")
-    agents: list[Id] | None = Field(default=None, min_length=1, description="Only inside these agents; `''` for none.")
+    users: list[Id] | None = Field(default=None, min_length=1, description="Only for these users; '' if not known.")
+    agents: list[Id] | None = Field(default=None, min_length=1, description="Only inside these agents; '' for none.")
     when: str | None = Field(default=None, description="Only if this CEL condition holds.")
     reason: str = Field(default="", max_length=1000, description="What the model is told if the rule denies.")
     status_code: int = Field(default=403, ge=400, le=599, description="The HTTP status of a denial.")
