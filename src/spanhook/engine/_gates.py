@@ -1,15 +1,15 @@
-"""Before a call is made: asking its gates whether it may be, and the last changes of our own to it."""
+"""Before a call: asks its gates whether it may be made, and makes spanhook's own last changes to it."""
 
 from collections.abc import Awaitable, Callable
 from types import CoroutineType
 from typing import TYPE_CHECKING, Any
 
+from spanhook import semconv
 from spanhook.concurrency import astep, reaper, step
 from spanhook.diagnostics import internal
-from spanhook.engine.lifecycle import conclude
 from spanhook.errors import Reject
-from spanhook.gating import Chain, count_decision, pass_fast, publish
-from spanhook.model import Adapter, Args, Kwargs, Record
+from spanhook.gating import Chain, conclude, count_decision, pass_fast, publish
+from spanhook.model import Adapter, Args, Kwargs, Record, clock
 
 if TYPE_CHECKING:
     Run = CoroutineType[Any, Any, None]
@@ -18,7 +18,7 @@ else:
 
 
 def start(op: Record, *, is_async: bool, direct: Callable[[], Awaitable[None]] | None = None) -> Run | None:
-    """The chain of ``op``; ``None`` where it has no hooks, or only such as have run already.
+    """The chain of ``op``; ``None`` if it has no hooks, or only hooks that have already run.
 
     The operation's context is current.
     """
@@ -37,20 +37,23 @@ def start(op: Record, *, is_async: bool, direct: Callable[[], Awaitable[None]] |
         if passed is None:
             if plan.heard:
                 publish(op, "pre", count_decision)
+            asked(op)
             return None
     if is_async:
-        reaper.start()  # a coroutine may be closed by the garbage collector, where no thread can be started
-    return Chain(op, plan, is_async, count_decision, conclude, direct).run(passed)
+        reaper.start()  # the garbage collector may close a coroutine, and no thread can be started there
+    return Chain(op, plan, is_async, count_decision, direct).run(passed)
 
 
 def passes(op: Record, run: Run | None) -> bool:
-    """Run the gates; whether the call is to be made. The operation's context is current."""
+    """Run the gates; returns whether to make the call. The operation's context is current."""
     if run is None:
         return op.error is None
     try:
-        return step(run)
+        may = step(run)
     except BaseException as error:
         return _broken(op, error)
+    asked(op)
+    return may
 
 
 async def apasses(op: Record, run: Run | None) -> bool:
@@ -58,13 +61,21 @@ async def apasses(op: Record, run: Run | None) -> bool:
     if run is None:
         return op.error is None
     try:
-        return await astep(run) and op.error is None
+        may = await astep(run) and op.error is None
     except BaseException as error:
         return _broken(op, error)
+    asked(op)
+    return may
+
+
+def asked(op: Record) -> None:
+    """Note when a stream was requested: its gates' time is not time that the model took to begin."""
+    if semconv.GEN_AI_REQUEST_STREAM in op.attributes:
+        op.asked_ns = clock.now()
 
 
 def _broken(op: Record, error: BaseException) -> bool:
-    """Gates that could not be run let nothing pass."""
+    """If gates cannot be run, the call is refused."""
     if isinstance(error, Exception):
         reject = Reject("spanhook could not run its hooks", status_code=500)
         reject.__cause__ = error
@@ -78,7 +89,7 @@ def _broken(op: Record, error: BaseException) -> bool:
 
 
 def prepared(adapter: Adapter, instance: Any, args: Args, kwargs: Kwargs) -> tuple[Args, Kwargs]:
-    """The arguments of a call that is about to be made, with the last changes of our own."""
+    """The arguments of a call that is about to be made, with spanhook's own last changes."""
     if adapter.prepare is not None:
         try:
             return adapter.prepare(instance, args, kwargs)

@@ -11,10 +11,11 @@ from spanhook.errors import HookError, Reject, TimedOut
 from spanhook.gating.binding import Bound
 from spanhook.gating.control_flow import control
 from spanhook.gating.hook import own
-from spanhook.gating.subscription import Tally
+from spanhook.gating.listener import Tally
 from spanhook.model import (
     REPLACEABLE,
     DecisionRecord,
+    HookMode,
     Operation,
     Record,
     Said,
@@ -27,6 +28,7 @@ from spanhook.model import (
     words,
 )
 from spanhook.semconv import Decision
+from spanhook.telemetry import telemetry
 
 BUDGET_NS = 500_000_000
 
@@ -35,7 +37,7 @@ class Verdicts:
     """Applies decisions to one operation.
 
     Attributes:
-        spent: Nanoseconds that hooks have used so far, against ``BUDGET_NS``.
+        spent: Nanoseconds that hooks have used so far, against the budget of a chain.
     """
 
     __slots__ = ("_op", "_tally", "spent")
@@ -57,9 +59,11 @@ class Verdicts:
 
     def over_budget(self, bound: Bound) -> bool:
         """Whether the chain's budget is spent; observers are then left out, and recorded as such."""
-        if self.spent < BUDGET_NS:
+        given = telemetry.settings.chain_timeout_ms
+        budget = BUDGET_NS if given is None else given * 1e6
+        if self.spent < budget:
             return False
-        said = f"hooks have used {self.spent / 1e6:.0f} ms of {BUDGET_NS / 1e6:.0f} ms"
+        said = f"hooks have used {self.spent / 1e6:.0f} ms of {budget / 1e6:.4g} ms"
         self.record(bound, "skipped", said, 0)
         return True
 
@@ -190,7 +194,7 @@ class Verdicts:
 
     def _reject(self, bound: Bound, reject: Reject, decision: Decision, spent: int) -> None:
         op = self._op
-        if reject.scope == "run":
+        if reject.scope == "run" and not op.shadow:
             op.root.latch = reject
         late = op.phase == "post" and (op.out or op.spilt)
         if late:
@@ -224,7 +228,8 @@ class Verdicts:
 
     def _keep(self, bound: Bound, decision: Decision, reason: str, spent: int, status_code: int) -> None:
         op = self._op
-        record = DecisionRecord(bound.name, op.event, decision, reason, spent, bound.fail_mode, status_code)
+        mode: HookMode = "shadow" if op.shadow else "enforce"
+        record = DecisionRecord(bound.name, op.event, decision, reason, spent, bound.fail_mode, status_code, mode)
         op.decisions = (*op.decisions, record)
 
 

@@ -1,4 +1,4 @@
-"""What a hook sees of one operation, and what it is made of. It knows no SDK and no registry."""
+"""What a hook sees of one operation, and the data behind it. Knows no SDK and no registry."""
 
 from spanhook.model._clock import clock
 from spanhook.model._current import InHook, Within, current, current_operation, current_record
@@ -15,11 +15,12 @@ from spanhook.model.adapter import (
     Kwargs,
     Withheld,
     first,
+    nothing,
     with_first,
 )
 from spanhook.model.carried import Carried, carried_by, gated_by, in_pieces, note_gated, text_of
 from spanhook.model.copying import alike, class_of, copied, copied_dataclass, copied_error, copied_model, copies
-from spanhook.model.decision import DecisionRecord
+from spanhook.model.decision import DecisionRecord, HookMode
 from spanhook.model.definitions import tool_definitions
 from spanhook.model.encoding import encodable, make_encodable
 from spanhook.model.event import Event
@@ -77,6 +78,7 @@ __all__ = [
     "Event",
     "Following",
     "Form",
+    "HookMode",
     "Identity",
     "InHook",
     "Kwargs",
@@ -131,6 +133,7 @@ __all__ = [
     "media_part",
     "media_wire",
     "note_gated",
+    "nothing",
     "raised_in",
     "shed",
     "sheds",
