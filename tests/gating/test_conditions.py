@@ -5,6 +5,7 @@ import decimal
 import enum
 import json
 import pathlib
+import sys
 import threading
 import uuid
 from collections import UserDict, deque
@@ -359,3 +360,8 @@ def test_arguments_as_a_model_sends_them() -> None:
     deep = json.loads("[" * 900 + "]" * 900)
     with pytest.raises(ConditionError, match="nested more than 32 deep"):
         ask("arguments.x != 1", {"x": deep})
+
+
+def test_without_the_package_the_extra_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "cel", None)
+    assert refused("true") == 'conditions need CEL; pip install "spanhook[policies]"'

@@ -2,6 +2,8 @@
 
 import asyncio
 import datetime as dt
+import importlib
+import sys
 import threading
 from collections.abc import Callable
 from typing import Any
@@ -341,3 +343,13 @@ def test_mistakes_are_named(name: str) -> None:
     with pytest.raises(ConfigurationError) as caught:
         ToolPolicy(**config)
     assert expected in str(caught.value)
+
+
+def test_without_pydantic_the_extra_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    package = sys.modules.pop("spanhook.hooks")
+    monkeypatch.setitem(sys.modules, "pydantic", None)
+    try:
+        with pytest.raises(ImportError, match=r'ready-made hooks need pydantic; pip install "spanhook\[policies\]"'):
+            importlib.import_module("spanhook.hooks")
+    finally:
+        sys.modules["spanhook.hooks"] = package
