@@ -19,6 +19,10 @@ class ConfigurationError(SpanhookError, ValueError):
         self.place = place
 
 
+class AgentConfigError(ConfigurationError):
+    """An agent's card cannot be used, or the agent did not start."""
+
+
 class RequirementError(SpanhookError):
     """A library named in ``require`` is not bound, or not at a supported version. Commands exit with 3."""
 

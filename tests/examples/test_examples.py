@@ -8,6 +8,7 @@ import os
 import shlex
 import shutil
 import sys
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -151,12 +152,67 @@ def test_a_tool_policy_as_a_file(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.slow
+def test_hooks_for_whole_runs(openai: OpenAIServer, folder: Folder) -> None:
+    done = folder.run(*command(folder.path / "run_hooks.py", "python"), **reaching(openai))
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.splitlines() == [
+        "started: small-talk for bob in bob-1",
+        "ended: small-talk as success",
+        "used: 28 tokens of gpt-4o-mini-2024-07-18 by bob",
+        "bob: hello there friend",
+        "bob: Active subscription required (402)",
+        "started: research-agent for ann in ann-1",
+        "ended: research-agent as success",
+        "used: 28 tokens of gpt-4o-mini-2024-07-18 by ann",
+        "ann: hello there friend",
+        "started: small-talk for ann in ann-1",
+        "failed: small-talk with ValueError",
+        "ann: nothing was asked",
+        "ann: Too many runs (429)",
+    ]
+    assert "hook 'notify' on agent.invoke.error failed: ConnectionError" in done.stderr
+    assert len(openai.requests) == 2
+
+
+@pytest.mark.slow
 def test_an_agent_loop_that_does_not_end_is_ended(openai: OpenAIServer, folder: Folder) -> None:
     openai.reply = Reply(calls=(Call("refund", {"order": 1001, "amount": 20}),))
     done = folder.run(*command(folder.path / "own_agent_loop.py", "python"), **reaching(openai))
     assert done.returncode == 1
     assert "Reject: More than 5 turns" in done.stderr
     assert len(openai.requests) == 5
+
+
+@pytest.mark.slow
+def test_an_agent_with_a_card(openai: OpenAIServer, folder: Folder) -> None:
+    here = Folder(folder.path / "agent_card")
+    done = here.run(*command(here.path / "app.py", "python"), **reaching(openai))
+    assert done.returncode == 0, done.stderr
+    lines = done.stdout.splitlines()
+    assert lines[0] == "desk starts on gpt-4o-mini"
+    assert Counter(lines[1:5]) == {"desk[question] starts on gpt-4o-mini": 2, "desk[question] shuts down": 2}
+    assert lines[5:] == ["hello there friend"] * 2 + ["desk shuts down"]
+    assert {request.body["messages"][0]["content"] for request in openai.requests} == {
+        "You answer customers. Be brief."
+    }
+
+
+@pytest.mark.slow
+def test_a_loop_that_remembers(openai: OpenAIServer, folder: Folder) -> None:
+    start = command(folder.path / "iteration_loop.py", "python")
+    openai.script("Found a flight.", "DONE: all booked.")
+    first = folder.run(*start, **reaching(openai))
+    assert first.returncode == 0, first.stderr
+    assert first.stdout.splitlines() == [
+        "turn 1: Found a flight.",
+        "turn 2: DONE: all booked.",
+        "2 turns, 0 failed, 0 errors",
+    ]
+    assert openai.requests[1].body["instructions"] == "You know:\nIteration 1 succeeded: Found a flight."
+    again = folder.run(*("session-2" if word == "session-1" else word for word in start), **reaching(openai))
+    assert again.returncode == 1
+    assert "Reject: More than 4 turns" in again.stderr
+    assert again.stdout.splitlines()[-1] == "4 turns, 0 failed, 0 errors"
 
 
 def ask(port: int, user: str, text: str) -> tuple[int, Any]:

@@ -15,13 +15,15 @@ from typing import Any
 
 import cel
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from pydantic import BaseModel
 
 import spanhook
 from spanhook import ConfigurationError, Hooks, Operation, operation
 from spanhook.errors import ConditionError
 from spanhook.gating import Context, compile_condition, references, united
-from spanhook.gating._condition_text import FUNCTIONS
+from spanhook.gating._condition_text import FUNCTIONS, TYPES
 from spanhook.testing import recorder
 
 
@@ -331,6 +333,62 @@ def test_every_function_that_may_be_called_is_there() -> None:
             break
         else:
             pytest.fail(f"{name} is not there")
+
+
+def test_types() -> None:
+    for name in TYPES:
+        assert ask(f"type(arguments.x) == {name} || type(arguments.x) == int", {"x": 1}) is True
+    assert ask("type(arguments.x) == string ? arguments.x == 'a' : arguments.x > 1", {"x": "a"}) is True
+
+
+KEYS = st.sampled_from(["a", "b", "c"])
+VALUES = st.one_of(
+    st.integers(-3, 3), st.booleans(), st.sampled_from(["", "a", "bb"]), st.lists(st.integers(0, 3), max_size=3)
+)
+READS = st.one_of(
+    KEYS.map("arguments.{}".format),
+    KEYS.map("arguments['{}']".format),
+    KEYS.map("arguments\n. {} // arguments.c\n".format),
+    KEYS.map("arguments[arguments.{}]".format),
+    st.sampled_from(["1", "'arguments.a'", "size(arguments)", "[1, 2]", r"r'\'"]),
+)
+QUESTIONS = st.recursive(
+    st.one_of(
+        st.builds("({} == {})".format, READS, READS),
+        st.builds("({} > {})".format, READS, READS),
+        st.builds("has(arguments.{})".format, KEYS),
+        st.builds("({} in arguments)".format, READS),
+        st.builds("({}.{}(x, x == {}))".format, READS, st.sampled_from(["all", "exists"]), READS),
+    ),
+    lambda inner: st.one_of(
+        st.builds("({} && {})".format, inner, inner),
+        st.builds("({} || {})".format, inner, inner),
+        st.builds("!{}".format, inner),
+        st.builds("({} ? {} : {})".format, inner, inner, inner),
+    ),
+    max_leaves=4,
+)
+
+
+@given(text=QUESTIONS, arguments=st.dictionaries(KEYS, VALUES))
+def test_reading_only_what_is_referenced_changes_no_answer(text: str, arguments: dict[str, Any]) -> None:
+    try:
+        expected = cel.evaluate(text, {"arguments": arguments})
+    except Exception:
+        expected = "error"
+    condition, op = compile_condition(text), OPERATION
+    op.request.arguments.clear()
+    op.request.arguments.update(arguments)
+    try:
+        found: Any = condition(op)
+    except ConditionError:
+        found = "error"
+    assert found == expected
+
+
+OPERATION: Operation
+with operation("tool.execute", "t", request={"arguments": {}}) as _own:
+    OPERATION = spanhook.current_operation() or pytest.fail("there is no operation")
 
 
 def test_one_condition_in_many_threads() -> None:

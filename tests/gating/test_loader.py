@@ -9,13 +9,14 @@ import pytest
 
 from spanhook.config import check_installed, load_hooks
 from spanhook.errors import ConfigurationError
-from spanhook.gating import Hook, Hooks
+from spanhook.gating import Hook, Hooks, loader
 from tests.commands import HOOKS, Folder
 
 
 @pytest.fixture
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Generator[Folder]:
     monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(loader._folders, "folders", [])  # later tests have modules of the same names
     before, finders = set(sys.modules), list(sys.meta_path)
     yield Folder(tmp_path)
     for name in set(sys.modules) - before:
@@ -221,3 +222,14 @@ def test_a_file_that_failed_is_loaded_anew(folder: Folder) -> None:
 def test_an_unknown_library_is_no_requirement() -> None:
     with pytest.raises(ConfigurationError, match="unknown library 'nope'; spanhook binds"):
         check_installed(["langgraph", "nope"])
+
+
+def test_what_offers_hooks_in_a_file(folder: Folder) -> None:
+    folder.write(
+        runs="from spanhook.runs import RunHooks\nhooks = RunHooks()\n@hooks.before_run\nasync def gate(ctx): ...\n"
+    )
+    found = load_hooks("runs.py:hooks")
+    assert isinstance(found, Hooks)
+    assert [hook.name for hook in found] == ["gate"]
+    with pytest.raises(ConfigurationError, match="it has hooks"):
+        load_hooks("runs.py:hoks")

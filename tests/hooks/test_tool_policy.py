@@ -299,6 +299,17 @@ def test_many_threads_share_one_policy() -> None:
     assert wrong == []
 
 
+def test_in_shadow_mode_it_only_says_what_it_would_have_done() -> None:
+    policy = make(find("tool_policy"), {"rules": [REFUNDS]}, mode="shadow")
+    hooks, bank = Hooks(policy), Bank()
+    with recorder(hooks) as seen:
+        assert bank.refund.invoke(call(60)).content == "60 paid"
+        assert hooks.flush()
+    assert bank.paid == [60]
+    ((decision,),) = [op.shadow_decisions for op in seen.operations]
+    assert (decision.decision, decision.mode, decision.reason) == ("reject", "shadow", "Refunds over 50 need a person")
+
+
 def test_other_kinds_pass() -> None:
     with recorder(Hooks(ToolPolicy(default="deny"))), operation("llm.call", "my-model", provider="acme"):
         pass

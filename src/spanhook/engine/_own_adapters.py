@@ -26,7 +26,7 @@ _PROVIDED = (*MODELS, "agent.invoke", "agent.lifecycle")
 """Kinds for which the conventions ask for a provider."""
 FIELDS = ("messages", "system", "arguments", "inputs")
 """The fields of a request."""
-_NONE: Mapping[str, Any] = {}
+NOTHING: Mapping[str, Any] = {}
 
 
 class Own:
@@ -36,11 +36,17 @@ class Own:
         attributes: What is known of each operation before it begins.
         names: Its names.
         parameters: The parameters of a decorated function.
+        ids: For a block: keys of ``Identity`` that its author knows.
+        facts: For a block: further information for hooks, from the code that made the block; any object.
         takes_answer: For a block: whether a hook's replacement for its result can be used. Unknown until the block has
             run.
+        verb: For a block: what its span's name begins with; empty for its kind's own word.
     """
 
-    __slots__ = ("_provider", "attributes", "kind", "model", "name", "names", "parameters", "takes_answer")
+    __slots__ = (
+        "_provider", "attributes", "facts", "ids", "kind", "model", "name", "names", "parameters", "takes_answer",
+        "verb",
+    )  # fmt: skip
 
     def __init__(self, kind: Kind, name: str, provider: str = "", model: str = "", about: str = "") -> None:
         self.kind: Kind = kind
@@ -59,7 +65,10 @@ class Own:
         self.attributes = attributes
         self.names = frozenset(one for one in (name, model) if one)
         self.parameters: Parameters | None = None
+        self.ids: Mapping[str, str] = NOTHING
+        self.facts: Any = None
         self.takes_answer = True
+        self.verb = ""
 
     def of(self, parameters: Parameters, name: str, about: str) -> "Own":
         """A copy for a function of that name."""
@@ -80,9 +89,13 @@ def _names(own: Own, _args: Args, _kwargs: Kwargs) -> frozenset[str]:
     return own.names
 
 
+def _ids(own: Own, _args: Args, _kwargs: Kwargs) -> Mapping[str, str]:
+    return own.ids
+
+
 def _model_response(result: Any) -> tuple[Attributes, Usage | None]:
     """Why a model stopped, where its message says so."""
-    said = cast("Mapping[str, Any]", result) if isinstance(result, Mapping) else _NONE
+    said = cast("Mapping[str, Any]", result) if isinstance(result, Mapping) else NOTHING
     reason = said.get("finish_reason")
     if not reason or not isinstance(reason, str):
         return {}, None
@@ -139,7 +152,7 @@ def _block_request(own: Own, _args: Args, given: Kwargs) -> Request:
     return Request(
         messages=to_messages(given.get("messages")),
         system=given.get("system") or "",
-        arguments=dict(given.get("arguments") or _NONE),
+        arguments=dict(given.get("arguments") or NOTHING),
         inputs=given.get("inputs"),
         model=own_model(own, given),
     )
@@ -168,14 +181,15 @@ def _block_answer(own: Own, _args: Args, _given: Kwargs, value: Any) -> Any:
 
 
 @cache
-def block_adapter(kind: Kind, fields: frozenset[str]) -> Adapter:
-    """The adapter of a ``with`` block that was given these fields of a request."""
+def block_adapter(kind: Kind, fields: frozenset[str], verb: str = "", *, identified: bool = False) -> Adapter:
+    """The adapter of a ``with`` block that was given these fields of a request, and perhaps a ``verb`` and ids."""
     is_model = kind in MODELS
     return Adapter(
         kind=kind,
         layer=LAYER,
         span_kind=SpanKind.CLIENT if kind in _CLIENTS else SpanKind.INTERNAL,
         start=_start,
+        identity=_ids if identified else None,
         response=_model_response if is_model else nothing,
         names=_names,
         request=_block_request,
@@ -189,6 +203,7 @@ def block_adapter(kind: Kind, fields: frozenset[str]) -> Adapter:
         model_layer=True,
         carries=_block_carries,
         block=True,
+        verb=verb,
     )
 
 

@@ -11,7 +11,7 @@ from difflib import get_close_matches
 from typing import Any
 
 from spanhook.errors import ConditionError, ConfigurationError
-from spanhook.gating._condition_text import FUNCTIONS, MOST_LEVELS, Reading, read
+from spanhook.gating._condition_text import FUNCTIONS, MOST_LEVELS, TYPES, Reading, read
 from spanhook.gating._condition_values import FIELDS, MOST_ITEMS, MOST_TEXT, ROOTS, Plain, values, whole
 from spanhook.model import Operation
 
@@ -207,7 +207,7 @@ def _mistakes(names: Mapping[str, list[str]], reading: Reading) -> Iterable[str]
     if reading.levels > MOST_LEVELS:
         yield f"{reading.levels} macros stand inside of each other, at most {MOST_LEVELS} are allowed"
     for name in names["variables"]:
-        if name not in ROOTS and name not in reading.items:
+        if name not in ROOTS and name not in reading.items and name not in TYPES:
             yield f"unknown name {name!r}{_meant(name, ROOTS)}; expected one of {', '.join(FIELDS)}"
     for name in names["functions"]:
         if name[:1].isalpha() and name not in FUNCTIONS:
