@@ -22,7 +22,7 @@ from pydantic import BaseModel
 import spanhook
 from spanhook import ConfigurationError, Hooks, Operation, operation
 from spanhook.errors import ConditionError
-from spanhook.gating import Context, compile_condition, references, united
+from spanhook.gating import Facts, compile_condition, references, united
 from spanhook.gating._condition_text import FUNCTIONS, TYPES
 from spanhook.testing import recorder
 
@@ -112,16 +112,16 @@ def test_what_is_not_referenced_disturbs_nothing() -> None:
     assert ask("arguments.amount > 50", {"amount": 60, "client": object(), "x": endless, "y": "z" * 2_000_000})
 
 
-def test_conditions_that_share_a_context_do_not_disturb_each_other() -> None:
+def test_conditions_that_share_facts_do_not_disturb_each_other() -> None:
     fine, big, small = (compile_condition(f"arguments.{key}.all(x, x >= 0)") for key in ("a", "b", "c"))
     hooks, found = Hooks(), list[Any]()
 
     @hooks.before("tool.execute")
     def look(op: Operation) -> None:
-        context = Context(op, united([fine, big, small]))
+        facts = Facts(op, united([fine, big, small]))
         for condition in (fine, big, small):
             try:
-                found.append(condition.holds(context))
+                found.append(condition.holds(facts))
             except ConditionError as error:
                 found.append(str(error))
 

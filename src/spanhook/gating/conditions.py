@@ -51,20 +51,18 @@ class Condition:
         Raises:
             ConditionError: It cannot be evaluated, or is not true or false.
         """
-        return self.holds(Context(op, self.keys))
+        return self.holds(Facts(op, self.keys))
 
-    def holds(self, context: "Context") -> bool:
+    def holds(self, facts: "Facts") -> bool:
         """``__call__`` for one of several conditions that are asked about the same operation.
 
         Raises:
             ConditionError: As above.
         """
         try:
-            if not (
-                self._roots <= context.whole and context.longest <= self._most_items and context.text <= self._most_text
-            ):
-                self._check(*context.size(self.keys))
-            found = self._program.execute(context.bound)
+            if not (self._roots <= facts.whole and facts.longest <= self._most_items and facts.text <= self._most_text):
+                self._check(*facts.size(self.keys))
+            found = self._program.execute(facts.bound)
         except ConditionError as error:
             raise ConditionError(error.why, self.text) from None
         except BaseException as error:
@@ -86,7 +84,7 @@ class Condition:
         return f"Condition({self.text!r})"
 
 
-class Context:
+class Facts:
     """What conditions read of one operation, each root made plain data once, when it is first read.
 
     Args:

@@ -9,7 +9,7 @@ from typing import Annotated, Any, Literal, Self
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints, field_validator, model_validator
 
 from spanhook.errors import ConditionError, Reject
-from spanhook.gating import Context, Hook, compile_condition, handler, united, validated
+from spanhook.gating import Facts, Hook, compile_condition, handler, united, validated
 from spanhook.model import Operation
 
 Name = Annotated[str, StringConstraints(min_length=1, max_length=200)]
@@ -106,15 +106,15 @@ class ToolPolicy(Hook):
         Raises:
             Reject: It is denied; the reason is for the model to read.
         """
-        context = None
+        facts = None
         left_out = ""
         for rule in self._rules_for(op.name):
             if rule.selective and not rule.concerns(op):
                 continue
             if rule.condition is not None:
-                context = context or Context(op, self._keys)
+                facts = facts or Facts(op, self._keys)
                 try:
-                    if not rule.condition.holds(context):
+                    if not rule.condition.holds(facts):
                         continue
                 except ConditionError as error:
                     failed = f" (rule {rule.number} cannot be checked: it {error.why})"
