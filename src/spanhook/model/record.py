@@ -58,7 +58,7 @@ class Record(End):
         below: The transport's description of the call: server and parameters.
         spans: How many spans of other instrumentations are still expected for the same call, by scope.
         span_usage: The usage that those spans reported, by scope.
-        mark: The id of what its stream was made of, which shows whether a result belongs to another call.
+        mark: The id of its stream's content, which shows whether a result belongs to another call.
         later_chunks_ns: When each chunk of its stream after the first arrived, if that is recorded.
         streamed, buffered: Its result is a stream; the stream is held back until hooks have seen it.
         withheld: Output through other channels, such as callbacks, held until hooks have decided.
@@ -314,7 +314,10 @@ class Record(End):
         self.modified = tuple(dict.fromkeys((*self.modified, *rewritten.fields)))
         if rewritten.model != self.model:
             self.attributes[semconv.GEN_AI_REQUEST_MODEL] = rewritten.model
-            self.span.set_attribute(semconv.GEN_AI_REQUEST_MODEL, encodable(rewritten.model))
+            model = encodable(rewritten.model)
+            self.span.set_attribute(semconv.GEN_AI_REQUEST_MODEL, model)
+            if self.adapter.naming_key == semconv.GEN_AI_REQUEST_MODEL and not self.foreign:
+                self.span.update_name(f"{self.attributes[semconv.GEN_AI_OPERATION_NAME]} {model}")
 
     def __repr__(self) -> str:
         return f"<Operation {self.kind} {self.name!r} {self.status or self.phase}>"
