@@ -85,7 +85,7 @@ THROUGH = {
     "instrument/instrumentor": "instrument/test_wrapping",
     "instrument/instrumentors": "instrument/test_import_order",
     "instrument/known": "instrument/test_unbound",
-    "instrument/otel": "test_config",
+    "instrument/otel": "config/test_instrumenting",
     "instrument/stainless/_estimate": "instrument/openai/test_spans_and_usage",
     "instrument/stainless/_settled": "instrument/test_anthropic",
     "instrument/stainless/api": "instrument/openai/test_contract",

@@ -24,7 +24,7 @@ from spanhook.instrument.unbound import spec_of
 from spanhook.model import Point
 from tests.standin import BY_NAME, distribution, library, package
 from tests.telemetry.test_metrics import reader
-from tests.test_config import in_force
+from tests.config.test_instrumenting import in_force
 
 MODULES = {module: known for known in KNOWN for module in known.modules or ()}
 STRICT = Settings(strict=True)

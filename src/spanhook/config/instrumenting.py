@@ -1,4 +1,4 @@
-"""Loading, validating and wiring: the only place that knows everything."""
+"""Putting in force what the application asks for in code: the only place that knows every package below."""
 
 import platform
 from collections.abc import Iterable, Mapping
@@ -34,7 +34,7 @@ from spanhook.settings import Settings
 from spanhook.telemetry import prices, telemetry
 from spanhook.version import __version__
 
-__all__ = ["instrument", "load_hooks", "uninstrument"]
+__all__ = ["check_installed", "instrument", "load_hooks", "require_bound", "uninstrument"]
 
 swallowing.update(swallowers())
 _active: list[Instrumentor] = []
