@@ -1,0 +1,175 @@
+"""Reading a configuration file into plain data, with the line of every key. Knows nothing of what the keys mean."""
+
+import json
+import os
+import tomllib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, cast
+
+from spanhook.config import toml_lines
+from spanhook.errors import ConfigurationError, ConfigurationFileError, Mistake
+
+EXTRA = 'pip install "spanhook[policies]"'
+LARGEST = 1_000_000
+"""Bytes of a configuration file."""
+
+TABLE = ("tool", "spanhook")
+"""Where configuration stands in a ``pyproject.toml``."""
+
+FOREIGN = "aegra.json"
+"""A server's own file, of which only ``hooks`` is read."""
+
+Keys = tuple[str | int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Document:
+    """What a configuration file says.
+
+    Attributes:
+        path: The file, absolute.
+        data: Its keys and values, as plain data.
+        lines: The line of each key, from 1.
+        content: The bytes it was read from.
+    """
+
+    path: str
+    data: Mapping[str, Any]
+    lines: Mapping[Keys, int]
+    content: bytes
+
+    @property
+    def folder(self) -> str:
+        """What relative paths in it start from."""
+        return os.path.dirname(self.path)
+
+    def line(self, keys: Keys) -> int:
+        """The line of a key or, where the key is not there, of the nearest one around it; 0 if there is none."""
+        while keys and keys not in self.lines:
+            keys = keys[:-1]
+        return self.lines.get(keys, 0)
+
+    def mistake(self, keys: Keys, message: str) -> Mistake:
+        """Something that is wrong at a key."""
+        return Mistake(self.path, self.line(keys), written(keys), message)
+
+
+def written(keys: Keys) -> str:
+    """Keys as a reader would write them: ``policies[0].with``."""
+    text = "".join(f"[{key}]" if isinstance(key, int) else f".{key}" for key in keys)
+    return text.removeprefix(".")
+
+
+def check_extra() -> None:
+    """Find out whether the packages are installed that configuration files need.
+
+    Raises:
+        ConfigurationError: One is not.
+    """
+    try:
+        import pydantic  # pyright: ignore[reportUnusedImport]
+        import yaml  # pyright: ignore[reportUnusedImport] # noqa: F401
+    except ImportError as error:
+        raise ConfigurationError(f"configuration files need {error.name}, which is not installed; {EXTRA}") from None
+
+
+def content_of(path: str) -> bytes:
+    """The bytes of a file.
+
+    Raises:
+        ConfigurationError: It is not there, cannot be read, or is too large.
+    """
+    if os.path.isdir(path):
+        raise ConfigurationError(f"configuration {path!r} is a folder; name a file in it, such as {path}/spanhook.yaml")
+    try:
+        with open(path, "rb") as opened:
+            content = opened.read(LARGEST + 1)
+    except FileNotFoundError:
+        raise ConfigurationError(f"there is no configuration file {path!r}; correct the path") from None
+    except (OSError, ValueError) as error:
+        raise ConfigurationError(f"the configuration file {path!r} cannot be read: {error}") from None
+    if len(content) > LARGEST:
+        raise ConfigurationError(f"the configuration file {path!r} has more than {LARGEST} bytes; make it smaller")
+    return content
+
+
+def read(path: str) -> Document:
+    """Read a file: TOML of ``pyproject.toml``, JSON by the suffix ``.json``, YAML otherwise.
+
+    Raises:
+        ConfigurationError: There is no such file, it cannot be read, or a package is missing.
+        ConfigurationFileError: It is not written as it should be; the mistake has the line.
+    """
+    check_extra()
+    path = os.path.abspath(os.path.expanduser(path))
+    return parsed(path, content_of(path))
+
+
+def parsed(path: str, content: bytes) -> Document:
+    """What a file of this content says; see ``read``."""
+    try:
+        text = content.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        line = content[: error.start].count(b"\n") + 1
+        raise ConfigurationFileError([Mistake(path, line, "", "is not UTF-8; save the file as UTF-8")]) from None
+    name = os.path.basename(path)
+    if name.endswith(".toml"):
+        data, lines = _toml(path, text)
+    elif name.endswith(".json"):
+        data, lines = _json(path, text)
+    else:
+        from spanhook.config import yaml_nodes
+
+        data, lines = yaml_nodes.parse(path, text)
+    if not isinstance(data, dict) or not data:
+        said = "is empty" if data is None or data == {} else f"is a {type(data).__name__}"
+        message = f"{said}; expected keys such as version: 1 and policies"
+        raise ConfigurationFileError([Mistake(path, 1, "", message)])
+    return Document(path, cast("dict[str, Any]", data), lines, content)
+
+
+def _toml(path: str, text: str) -> tuple[Any, Mapping[Keys, int]]:
+    try:
+        data: Any = tomllib.loads(text)
+    except (tomllib.TOMLDecodeError, RecursionError) as error:
+        line = getattr(error, "lineno", 0) or toml_lines.in_message(str(error))
+        raise ConfigurationFileError([Mistake(path, line, "", f"is no TOML: {error}")]) from None
+    lines = toml_lines.lines(text)
+    if os.path.basename(path) == "pyproject.toml":
+        for key in TABLE:
+            data = data.get(key) if isinstance(data, dict) else None
+        if data is None:
+            raise ConfigurationError(f"{path!r} has no table [tool.spanhook]; add it, or name another file")
+        depth = len(TABLE)
+        lines = {keys[depth:]: line for keys, line in lines.items() if keys[:depth] == TABLE}
+    return data, lines
+
+
+def _json(path: str, text: str) -> tuple[Any, Mapping[Keys, int]]:
+    from spanhook.config import yaml_nodes
+
+    try:
+        data: Any = json.loads(text, object_pairs_hook=_unique, parse_constant=_refuse)
+    except json.JSONDecodeError as error:
+        raise ConfigurationFileError([Mistake(path, error.lineno, "", f"is no JSON: {error.msg}")]) from None
+    except (ValueError, RecursionError) as error:
+        raise ConfigurationFileError([Mistake(path, 0, "", f"is no JSON that can be used: {error}")]) from None
+    if os.path.basename(path) == FOREIGN:
+        data = {"hooks": data["hooks"]} if isinstance(data, dict) and "hooks" in data else {}
+        if not data:
+            raise ConfigurationError(f'{path!r} has no "hooks"; add "hooks": {{"path": "./hooks.py:hooks"}}')
+    return data, yaml_nodes.lines_of_json(text)
+
+
+def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    found: dict[str, Any] = {}
+    for key, value in pairs:
+        if key in found:
+            raise ValueError(f"the key {key!r} stands there twice")
+        found[key] = value
+    return found
+
+
+def _refuse(constant: str) -> Any:
+    raise ValueError(f"{constant} is no number")
