@@ -1,11 +1,13 @@
 """Which hooks are in force: each once, never too many, and plans that an interrupt does not spoil."""
 
+from contextvars import copy_context
 from typing import Any
 
 import pytest
 
-from spanhook import ConfigurationError, Hook, Hooks, Operation
+from spanhook import ConfigurationError, Hook, Hooks, Operation, operation
 from spanhook.gating import Registry
+from spanhook.testing import recorder
 
 
 def noop(op: Operation) -> None:
@@ -81,3 +83,45 @@ def test_whoever_is_told_of_hooks_is_told_of_them_before_they_are_examined() -> 
     with pytest.raises(Interrupted):
         hooks.before("tool.execute")(lambda op: None)
     assert told == [{"tool.execute"}]
+
+
+def test_outermost_hooks_are_for_operations_that_no_other_is_around() -> None:
+    hooks, ran = Hooks(), list[str]()
+    hooks.before("*", outermost=True)(lambda op: ran.append(f"run {op.name}"))
+    hooks.before("llm.call")(lambda op: ran.append(f"call {op.name}"))
+    with recorder(hooks):
+        for name in ("first", "second"):
+            with operation("agent.invoke", name), operation("tool.execute", "t"), operation("llm.call", f"in {name}"):
+                pass
+        with operation("llm.call", "alone"):
+            pass
+    assert ran == ["run first", "call in first", "run second", "call in second", "run alone", "call alone"]
+
+
+def test_outermost_hooks_cost_nothing_inside() -> None:
+    hooks = Hooks()
+    hooks.before("*", outermost=True)(noop)
+    registry = Registry()
+    registry.include(hooks)
+    assert not registry.plans
+    assert set(registry.outer) >= {"agent.invoke", "llm.call", "tool.execute", "run"}
+
+
+def test_outermost_hooks_run_for_what_outlives_its_run() -> None:
+    hooks, ran = Hooks(), list[str]()
+    hooks.before("*", outermost=True)(lambda op: ran.append(op.name))
+    with recorder(hooks):
+        with operation("agent.invoke", "run"):
+            context = copy_context()
+
+        def late() -> None:
+            with operation("tool.execute", "left behind"):
+                pass
+
+        context.run(late)
+    assert ran == ["run", "left behind"]
+
+
+def test_outermost_is_yes_or_no() -> None:
+    with pytest.raises(ConfigurationError, match="outermost='yes', expected True or False"):
+        Hooks().before("*", outermost="yes")(noop)  # pyright: ignore[reportArgumentType]

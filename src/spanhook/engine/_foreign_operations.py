@@ -20,7 +20,7 @@ from spanhook.engine.absorption import absorbed_span, span_ended
 from spanhook.engine.foreign import described, usage_of
 from spanhook.engine.lifecycle import conclude, end, foreign
 from spanhook.errors import Reject, RunStopped
-from spanhook.gating import Plan, again
+from spanhook.gating import Registry, again
 from spanhook.model import OPERATION_NAMES, Adapter, Args, InHook, Kwargs, Record, ambient, clock, current
 from spanhook.semconv import Kind
 from spanhook.telemetry import account, context_with, get_context, mark, set_context, telemetry
@@ -64,7 +64,7 @@ class Live:
         if self._absorbed.get(span_id) is op:
             del self._absorbed[span_id]
 
-    def begin(self, span: Span, plan: Plan, kind: Kind, scope: str) -> Record:
+    def begin(self, span: Span, hooks: Registry, kind: Kind, scope: str) -> Record:
         """Make an operation of a span that has just been started."""
         held = current.get()
         parent = held.op if isinstance(held, InHook) else held
@@ -81,7 +81,7 @@ class Live:
         op.span, op.foreign, op.spans, op.held = span, True, {scope: 0}, held
         if isinstance(held, InHook) or (parent is not None and parent.in_hook):
             op.in_hook = True
-        elif plan:
+        elif plan := (hooks.outer if parent is None else hooks.plans).get(kind):
             op.plan, op.coverage = plan, "best_effort"
         latch = op.root.latch
         if latch is not None and not op.in_hook:

@@ -51,16 +51,15 @@ def begin(adapter: Adapter, instance: Any, args: Args, kwargs: Kwargs) -> Record
     """
     held = current.get()
     kind = adapter.kind
-    plan = registry.plans.get(kind)
     parent: Record | None
     if held is None:
+        plan = registry.outer.get(kind)
         parent, in_hook = None, False
-    elif isinstance(held, InHook):
-        parent, in_hook = held.op, True
     else:
-        parent, in_hook = held, held.in_hook
-    if in_hook:
-        plan = None
+        plan = registry.plans.get(kind)
+        parent, in_hook = (held.op, True) if isinstance(held, InHook) else (held, held.in_hook)
+        if in_hook:
+            plan = None
     if adapter.on_demand and plan is None and not telemetry.settings.steps:
         return None
     described = True
@@ -86,6 +85,8 @@ def begin(adapter: Adapter, instance: Any, args: Args, kwargs: Kwargs) -> Record
     before = get_context()
     if parent is None and foreign:
         parent = foreign.get(get_current_span(before).get_span_context().span_id)
+    if not in_hook and (parent is None) is not (held is None):
+        plan = (registry.outer if parent is None else registry.plans).get(kind)
     op = Record(adapter, attributes, instance, args, kwargs, parent, ambient.get(), before, clock.now(), held)
     operation = attributes.get(semconv.GEN_AI_OPERATION_NAME)
     if operation is None:

@@ -18,7 +18,7 @@ from spanhook.engine._foreign_operations import live, scope_of
 from spanhook.engine.foreign import is_double, kind_of, swallows
 from spanhook.engine.lifecycle import outcome, registry
 from spanhook.fork import after_fork
-from spanhook.gating import Hook, Plan, Registry, bridge
+from spanhook.gating import Hook, Registry, bridge
 from spanhook.model import Args, Kwargs, Record, sheds
 from spanhook.telemetry import SCOPE, quiet
 
@@ -47,7 +47,7 @@ class ForeignSpans(SpanProcessor):
         try:
             kind = kind_of(span.attributes or {})
             if kind is not None and not is_double(name, kind) and not live.absorb(span, kind, name):
-                op = live.begin(span, self._hooks.plans.get(kind, Plan()), kind, name)
+                op = live.begin(span, self._hooks, kind, name)
                 live.gate(op)
         except Exception as error:
             internal.report("processor", error, lost=1)

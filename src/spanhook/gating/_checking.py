@@ -42,6 +42,7 @@ class Checked:
     timeout_ns: int | None
     blocking: bool
     buffer: bool
+    outermost: bool
 
 
 def checked(hook: Hook) -> Checked:
@@ -63,7 +64,7 @@ def checked(hook: Hook) -> Checked:
         _check_spelling(hook)
     if hook.fail_mode not in (None, "open", "closed"):
         raise ConfigurationError(f"hook {name!r}: fail_mode={hook.fail_mode!r}, expected 'open' or 'closed'")
-    for label in ("blocking", "buffer"):
+    for label in ("blocking", "buffer", "outermost"):
         if not isinstance(getattr(hook, label), bool):
             raise ConfigurationError(f"hook {name!r}: {label}={getattr(hook, label)!r}, expected True or False")
     kinds = _kinds(name, _kept(hook, "kinds"))
@@ -81,6 +82,7 @@ def checked(hook: Hook) -> Checked:
         _timeout(name, hook.timeout, kinds),
         hook.blocking,
         hook.buffer,
+        hook.outermost,
     )
 
 

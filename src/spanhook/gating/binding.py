@@ -50,6 +50,8 @@ class Bound:
     """A generator that uses what its ``yield`` gives it, which then has to be copied."""
     plain: bool
     """A gate that is a plain function with a time limit: the chain runs those without ceremony."""
+    outermost: bool
+    """Only for operations that no other is around."""
     place: str
     """Where it was registered."""
     repeats: Repeats = field(default_factory=Repeats, compare=False, repr=False)
@@ -189,6 +191,7 @@ def bind(hook: Hook, form: str, function: Callable[..., Any], place: str, given:
         names=names,
         models=models,
         agents=agents,
+        outermost=given.outermost,
         place=place,
     )
 

@@ -88,6 +88,7 @@ class Hook(SpanProcessor):
         names, models, agents: Only operations with one of these tool/agent/model names, models, agents.
         tenant_id: Only operations of this tenant; empty for all.
         when: Only operations for which this returns true.
+        outermost: Only operations that no other is around: a whole run, whatever its kind.
     """
 
     kinds: Iterable[str] = ("*",)
@@ -102,6 +103,7 @@ class Hook(SpanProcessor):
     agents: Iterable[str] | None = None
     tenant_id: str = ""
     when: Callable[[Operation], bool] | None = None
+    outermost: bool = False
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
         """Keep what iterators give: every instance of the class reads its settings."""
@@ -171,6 +173,7 @@ class HookSettings(TypedDict, total=False):
     agents: Iterable[str] | None
     tenant_id: str
     when: Callable[[Operation], bool] | None
+    outermost: bool
 
 
 class FunctionHook(Hook):

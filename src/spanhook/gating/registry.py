@@ -51,6 +51,9 @@ class Registry:
         """What the plans were worked out of, which need not be done again while it is the same."""
         self._ordered: list[Bound] = []
         self.plans: dict[str, Plan] = {}
+        """By kind, for operations inside of others."""
+        self.outer: dict[str, Plan] = {}
+        """By kind, for outermost operations: the same, and the hooks that are only for these."""
         self.members: frozenset[int] = frozenset()
         self.digest = ""
         self.enforcing = True
@@ -132,7 +135,11 @@ class Registry:
         ranked = sorted(enumerate(unique), key=lambda item: (item[1].priority, bool(item[1].tenant_id), item[0]))
         ordered = self._ordered = [one for _, one in ranked]
         self.members = frozenset(id(one.hook) for one in ordered)
-        self.plans = dict(_plans(ordered, labelled=not self.tenant_metrics)) if self.enforcing else {}
+        labelled = not self.tenant_metrics
+        inner = [one for one in ordered if not one.outermost]
+        outer = dict(_plans(ordered, labelled=labelled)) if self.enforcing else {}
+        plans = outer if len(inner) == len(ordered) or not outer else dict(_plans(inner, labelled=labelled))
+        self.outer, self.plans = outer, plans
         names = "\n".join(f"{one.name} {one.form} {one.priority} {sorted(one.kinds)}" for one in ordered)
         self.digest = hashlib.sha256(names.encode()).hexdigest()[:12] if ordered else ""
 

@@ -30,7 +30,7 @@ class OnDemand:
 
     def adapt(self) -> None:
         """Wrap it, or take the wrapper off, as the hooks that are in force now want it."""
-        wanted = self._wanted(registry.plans)
+        wanted = self._wanted(registry.outer)
         if self._binding is None:
             self._binding = self._standing()  # an interrupt may have come before it was noted
         if wanted and self._binding is None:
@@ -73,7 +73,7 @@ class Telling:
 
     def adapt(self) -> None:
         """Hold back, or let pass, as the hooks that are in force now want it."""
-        self._holding = self._wanted(registry.plans)
+        self._holding = self._wanted(registry.outer)
 
     def restore(self) -> None:
         """Put back what was there."""

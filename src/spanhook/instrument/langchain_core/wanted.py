@@ -25,7 +25,7 @@ _keepers: "WeakValueDictionary[int, Keeper]" = WeakValueDictionary()
 def keep(keeper: Keeper) -> None:
     """Hold back for as long as this one waits, whatever hooks are in force by then."""
     _keepers[id(keeper)] = keeper
-    if not _by_plans(registry.plans):
+    if not _by_plans(registry.outer):
         registry.tell()
 
 
