@@ -23,6 +23,7 @@ Renewed = Literal[
     "wrapped families",
     "trees",
     "console",
+    "configuration",  # last, as it may put hooks in force
 ]
 """What is renewed, in this order: what others are made of comes before them."""
 

@@ -1,5 +1,21 @@
 """Loading, validating and wiring: what the application asks for, in code or in a file, is put in force here."""
 
+from spanhook.config.file import ConfigurationFile, load_file, read_file
 from spanhook.config.instrumenting import check_installed, instrument, load_hooks, require_bound, uninstrument
+from spanhook.config.locating import locate
+from spanhook.config.own_hooks import load_own
+from spanhook.config.reload import follow
 
-__all__ = ["check_installed", "instrument", "load_hooks", "require_bound", "uninstrument"]
+__all__ = [
+    "ConfigurationFile",
+    "check_installed",
+    "follow",
+    "instrument",
+    "load_file",
+    "load_hooks",
+    "load_own",
+    "locate",
+    "read_file",
+    "require_bound",
+    "uninstrument",
+]

@@ -1,7 +1,7 @@
 """Putting in force what the application asks for in code: the only place that knows every package below."""
 
 import platform
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import ExitStack
 from typing import Any, NamedTuple, cast
 
@@ -96,7 +96,7 @@ def instrument(
     """
     if settings is not None and not isinstance(settings, Settings):  # pyright: ignore[reportUnnecessaryIsInstance]
         raise ConfigurationError(f"settings={settings!r}; pass spanhook.Settings(...)")
-    given = _given(hooks)
+    given = given_hooks(hooks)
     wanted = list(installed(only))
     required = names(require)
     allowed = None if settings is None else named(settings.allow)
@@ -134,7 +134,7 @@ def instrument(
     registry.rebuild()
 
 
-def _given(hooks: Any) -> list[Hooks | Hook]:
+def given_hooks(hooks: Any) -> list[Hooks | Hook]:
     """Each of the hooks that were given, if they are such."""
     several = isinstance(hooks, Iterable) and not isinstance(hooks, Hooks | str)
     given: list[Any] = [] if hooks is None else [hooks]
@@ -151,6 +151,40 @@ def _given(hooks: Any) -> list[Hooks | Hook]:
             with Placed():
                 raise ConfigurationError(f"{one!r} is neither a spanhook.Hooks nor a spanhook.Hook{hint}")
     return given
+
+
+def in_force(hooks: Hooks) -> bool:
+    """Whether a registry is in force."""
+    return registry.includes(hooks)
+
+
+def exchange(out: Sequence[Hooks], into: Sequence[Hooks], settings: Settings | None) -> None:
+    """Put registries in force in the place of others. If it raises, everything is as it was before.
+
+    Operations under way end with the hooks that they began with.
+
+    Args:
+        out: What is taken out.
+        into: What is put in.
+        settings: How to behave from now on; as before if ``None``.
+
+    Raises:
+        ConfigurationError: Something cannot be used.
+        RequirementError: ``settings`` are strict, and an agent library is imported that is not bound.
+    """
+    allowed = None if settings is None else named(settings.allow)
+    with ExitStack() as undo:
+        undo.callback(registry.exchange(out, into))
+        if settings is not None and _use is not None:
+            before, since = _use, telemetry._since
+            undo.callback(_apply, before)
+            _apply(before._replace(settings=settings))
+            telemetry._since = since
+            _watch(settings, allowed, undo, everything=False)
+            watch.check()
+        registry.rebuild()
+        undo.pop_all()
+    watch.tell()
 
 
 def _report(asked: Use, undo: ExitStack) -> Use:

@@ -2,20 +2,17 @@
 
 import json
 import os
-import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass
+from importlib.util import find_spec
 from typing import Any, cast
 
-from spanhook.config import toml_lines
 from spanhook.errors import ConfigurationError, ConfigurationFileError, Mistake
+from spanhook.gating import is_path
 
 EXTRA = 'pip install "spanhook[policies]"'
 LARGEST = 1_000_000
 """Bytes of a configuration file."""
-
-TABLE = ("tool", "spanhook")
-"""Where configuration stands in a ``pyproject.toml``."""
 
 FOREIGN = "aegra.json"
 """A server's own file, of which only ``hooks`` is read."""
@@ -50,9 +47,25 @@ class Document:
             keys = keys[:-1]
         return self.lines.get(keys, 0)
 
+    def spec(self, spec: str) -> str:
+        """What names hooks, with an absolute path."""
+        target, separator, name = spec.rpartition(":")
+        if not separator or not is_path(target):
+            return spec
+        return f"{os.path.normpath(os.path.join(self.folder, os.path.expanduser(target)))}:{name}"
+
     def mistake(self, keys: Keys, message: str) -> Mistake:
         """Something that is wrong at a key."""
-        return Mistake(self.path, self.line(keys), written(keys), message)
+        return Mistake(shown(self.path), self.line(keys), written(keys), message)
+
+
+def shown(path: str) -> str:
+    """A path as messages say it: from the working directory, if it is below."""
+    try:
+        relative = os.path.relpath(path)
+    except (OSError, ValueError):
+        return path
+    return path if relative.startswith(os.pardir) else relative
 
 
 def written(keys: Keys) -> str:
@@ -67,11 +80,9 @@ def check_extra() -> None:
     Raises:
         ConfigurationError: One is not.
     """
-    try:
-        import pydantic  # pyright: ignore[reportUnusedImport]
-        import yaml  # pyright: ignore[reportUnusedImport] # noqa: F401
-    except ImportError as error:
-        raise ConfigurationError(f"configuration files need {error.name}, which is not installed; {EXTRA}") from None
+    for module in ("pydantic", "yaml"):
+        if find_spec(module) is None:
+            raise ConfigurationError(f"configuration files need {module}, which is not installed; {EXTRA}")
 
 
 def content_of(path: str) -> bytes:
@@ -86,16 +97,18 @@ def content_of(path: str) -> bytes:
         with open(path, "rb") as opened:
             content = opened.read(LARGEST + 1)
     except FileNotFoundError:
-        raise ConfigurationError(f"there is no configuration file {path!r}; correct the path") from None
+        raise ConfigurationError(f"there is no configuration file {shown(path)!r}; correct the path") from None
     except (OSError, ValueError) as error:
-        raise ConfigurationError(f"the configuration file {path!r} cannot be read: {error}") from None
+        raise ConfigurationError(f"the configuration file {shown(path)!r} cannot be read: {error}") from None
     if len(content) > LARGEST:
-        raise ConfigurationError(f"the configuration file {path!r} has more than {LARGEST} bytes; make it smaller")
+        raise ConfigurationError(
+            f"the configuration file {shown(path)!r} has more than {LARGEST} bytes; make it smaller"
+        )
     return content
 
 
 def read(path: str) -> Document:
-    """Read a file: TOML of ``pyproject.toml``, JSON by the suffix ``.json``, YAML otherwise.
+    """Read a file: TOML or JSON by its suffix, YAML otherwise. Of a ``pyproject.toml``, the table ``tool.spanhook``.
 
     Raises:
         ConfigurationError: There is no such file, it cannot be read, or a package is missing.
@@ -103,16 +116,12 @@ def read(path: str) -> Document:
     """
     check_extra()
     path = os.path.abspath(os.path.expanduser(path))
-    return parsed(path, content_of(path))
-
-
-def parsed(path: str, content: bytes) -> Document:
-    """What a file of this content says; see ``read``."""
+    content = content_of(path)
     try:
         text = content.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         line = content[: error.start].count(b"\n") + 1
-        raise ConfigurationFileError([Mistake(path, line, "", "is not UTF-8; save the file as UTF-8")]) from None
+        raise ConfigurationFileError([Mistake(shown(path), line, "", "is not UTF-8; save the file as UTF-8")]) from None
     name = os.path.basename(path)
     if name.endswith(".toml"):
         data, lines = _toml(path, text)
@@ -121,28 +130,22 @@ def parsed(path: str, content: bytes) -> Document:
     else:
         from spanhook.config import yaml_nodes
 
-        data, lines = yaml_nodes.parse(path, text)
+        data, lines = yaml_nodes.parse(shown(path), text)
     if not isinstance(data, dict) or not data:
         said = "is empty" if data is None or data == {} else f"is a {type(data).__name__}"
         message = f"{said}; expected keys such as version: 1 and policies"
-        raise ConfigurationFileError([Mistake(path, 1, "", message)])
+        raise ConfigurationFileError([Mistake(shown(path), 1, "", message)])
     return Document(path, cast("dict[str, Any]", data), lines, content)
 
 
 def _toml(path: str, text: str) -> tuple[Any, Mapping[Keys, int]]:
-    try:
-        data: Any = tomllib.loads(text)
-    except (tomllib.TOMLDecodeError, RecursionError) as error:
-        line = getattr(error, "lineno", 0) or toml_lines.in_message(str(error))
-        raise ConfigurationFileError([Mistake(path, line, "", f"is no TOML: {error}")]) from None
-    lines = toml_lines.lines(text)
-    if os.path.basename(path) == "pyproject.toml":
-        for key in TABLE:
-            data = data.get(key) if isinstance(data, dict) else None
-        if data is None:
-            raise ConfigurationError(f"{path!r} has no table [tool.spanhook]; add it, or name another file")
-        depth = len(TABLE)
-        lines = {keys[depth:]: line for keys, line in lines.items() if keys[:depth] == TABLE}
+    from spanhook.config import toml_tables
+
+    if os.path.basename(path) != "pyproject.toml":
+        return toml_tables.parse(shown(path), text)
+    data, lines = toml_tables.parse(shown(path), text, toml_tables.TABLE)
+    if data is None:
+        raise ConfigurationError(f"{shown(path)} has no table [tool.spanhook]; add it, or name another file")
     return data, lines
 
 
@@ -152,13 +155,13 @@ def _json(path: str, text: str) -> tuple[Any, Mapping[Keys, int]]:
     try:
         data: Any = json.loads(text, object_pairs_hook=_unique, parse_constant=_refuse)
     except json.JSONDecodeError as error:
-        raise ConfigurationFileError([Mistake(path, error.lineno, "", f"is no JSON: {error.msg}")]) from None
+        raise ConfigurationFileError([Mistake(shown(path), error.lineno, "", f"is no JSON: {error.msg}")]) from None
     except (ValueError, RecursionError) as error:
-        raise ConfigurationFileError([Mistake(path, 0, "", f"is no JSON that can be used: {error}")]) from None
+        raise ConfigurationFileError([Mistake(shown(path), 0, "", f"is no JSON that can be used: {error}")]) from None
     if os.path.basename(path) == FOREIGN:
         data = {"hooks": data["hooks"]} if isinstance(data, dict) and "hooks" in data else {}
         if not data:
-            raise ConfigurationError(f'{path!r} has no "hooks"; add "hooks": {{"path": "./hooks.py:hooks"}}')
+            raise ConfigurationError(f'{shown(path)} has no "hooks"; add "hooks": {{"path": "./hooks.py:hooks"}}')
     return data, yaml_nodes.lines_of_json(text)
 
 

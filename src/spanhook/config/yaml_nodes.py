@@ -32,8 +32,8 @@ _SCALARS = (
 class Reader:
     """Turns the nodes of one document into data, and remembers lines."""
 
-    def __init__(self, path: str) -> None:
-        self._path = path
+    def __init__(self, file: str) -> None:
+        self._file = file
         self.lines: dict[Keys, int] = {}
         self._seen = 0
 
@@ -83,28 +83,32 @@ class Reader:
         return text
 
     def _mistake(self, line: int, message: str) -> ConfigurationFileError:
-        return ConfigurationFileError([Mistake(self._path, line, "", message)])
+        return ConfigurationFileError([Mistake(self._file, line, "", message)])
 
 
-def parse(path: str, text: str) -> tuple[Any, Mapping[Keys, int]]:
+def parse(file: str, text: str) -> tuple[Any, Mapping[Keys, int]]:
     """The data of one YAML document and the line of each of its keys.
+
+    Args:
+        file: What mistakes call it.
+        text: The document.
 
     Raises:
         ConfigurationFileError: It is no YAML, or no data that configuration may be.
     """
-    reader = Reader(path)
+    reader = Reader(file)
     try:
         node = cast("Node | None", yaml.compose(text, Loader=Plain))
         return (None if node is None else reader.value(node, ())), reader.lines
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark
         said = f"is no YAML: {', '.join(filter(None, (error.context, error.problem)))}"
-        raise ConfigurationFileError([Mistake(path, mark.line + 1 if mark else 0, "", said)]) from None
+        raise ConfigurationFileError([Mistake(file, mark.line + 1 if mark else 0, "", said)]) from None
     except yaml.YAMLError as error:
         said = f"is no YAML: {' '.join(str(error).split())}"
-        raise ConfigurationFileError([Mistake(path, 0, "", said)]) from None
+        raise ConfigurationFileError([Mistake(file, 0, "", said)]) from None
     except RecursionError:
-        raise ConfigurationFileError([Mistake(path, 0, "", "is nested too deeply; flatten it")]) from None
+        raise ConfigurationFileError([Mistake(file, 0, "", "is nested too deeply; flatten it")]) from None
 
 
 class Plain(yaml.SafeLoader):

@@ -1,5 +1,6 @@
 """Hooks, and running them. It knows no library and no wrapper."""
 
+from spanhook.gating._checking import parse_event
 from spanhook.gating._decisions import unanswered
 from spanhook.gating.binding import AFTER, ERROR, WATCH, Bound
 from spanhook.gating.chain import Chain
@@ -41,6 +42,7 @@ __all__ = [
     "load_hooks",
     "make",
     "named",
+    "parse_event",
     "pass_fast",
     "publish",
     "set_up",

@@ -2,7 +2,7 @@
 
 import hashlib
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 
 from spanhook import semconv
@@ -76,6 +76,46 @@ class Registry:
                 self._sources.append(hooks)
                 hooks.watch(self)
         self.rebuild()
+
+    def includes(self, hooks: Hooks) -> bool:
+        """Whether the hooks of ``hooks`` are in force here."""
+        return any(source is hooks for source in self._sources)
+
+    def exchange(self, out: Iterable[Hooks], into: Iterable[Hooks]) -> Callable[[], None]:
+        """Put hooks in the place of others, from the next ``rebuild`` on.
+
+        Args:
+            out: What is taken out; what is not in force is fine.
+            into: What is put in, where the first of those stood.
+
+        Returns:
+            A function that goes back to what was in force before.
+
+        Raises:
+            ConfigurationError: An event would have too many. Nothing has changed then.
+        """
+        gone, added = list(out), list(into)
+        with registering.lock:
+            before = self._sources
+            places = [index for index, source in enumerate(before) if any(source is one for one in gone)]
+            at = places[0] if places else len(before)
+            kept = [index for index in range(len(before)) if index not in places]
+            sources = [
+                *(before[index] for index in kept if index < at),
+                *added,
+                *(before[index] for index in kept if index > at),
+            ]
+            check_limit(one for source in sources for one in source.bound)
+            self._sources = sources
+            for hooks in added:
+                hooks.watch(self)
+
+        def back() -> None:
+            with registering.lock:
+                self._sources = before
+                self.rebuild()
+
+        return back
 
     def check(self, hooks: Hooks, bound: list[Bound]) -> None:
         """Find out whether ``hooks`` may become ``bound``, if they are in force here.

@@ -1,10 +1,18 @@
-"""The lines of keys in TOML, which the parser of the standard library does not tell.
+"""TOML as plain data, with the line of every key. Imported only where a file is read: few have any.
 
-Good for messages alone: what stands in several lines, or inside of inline tables, has the line of what is around it.
+The parser of the standard library tells no lines. Those found here are good for messages alone: what stands in several
+lines, or inside of inline tables, has the line of what is around it.
 """
 
 import re
+import tomllib
 from collections.abc import Iterator
+from typing import Any, cast
+
+from spanhook.errors import ConfigurationFileError, Mistake
+
+TABLE = ("tool", "spanhook")
+"""Where configuration stands in a ``pyproject.toml``."""
 
 _HEADER = re.compile(r"\s*(\[\[?)\s*(.+?)\s*\]\]?\s*(?:#.*)?")
 _KEY = re.compile(r"""\s*((?:[\w-]+|"[^"]*"|'[^']*')(?:\s*\.\s*(?:[\w-]+|"[^"]*"|'[^']*'))*)\s*=""")
@@ -12,10 +20,28 @@ _PART = re.compile(r"""[\w-]+|"[^"]*"|'[^']*'""")
 _IN_MESSAGE = re.compile(r"line (\d+)")
 
 
-def in_message(message: str) -> int:
-    """The line that the parser's message names; 0 if it names none."""
-    found = _IN_MESSAGE.search(message)
-    return int(found[1]) if found else 0
+def parse(file: str, text: str, table: tuple[str, ...] = ()) -> tuple[Any, dict[tuple[str | int, ...], int]]:
+    """The data of a table and the line of each of its keys; ``None`` if there is no such table.
+
+    Args:
+        file: What mistakes call it.
+        text: The document.
+        table: The keys of the table; the whole document unless given.
+
+    Raises:
+        ConfigurationFileError: It is no TOML.
+    """
+    try:
+        data: Any = tomllib.loads(text)
+    except (tomllib.TOMLDecodeError, RecursionError) as error:
+        found = _IN_MESSAGE.search(str(error))
+        raise ConfigurationFileError(
+            [Mistake(file, int(found[1]) if found else 0, "", f"is no TOML: {error}")]
+        ) from None
+    for key in table:
+        data = cast("dict[str, Any]", data).get(key) if isinstance(data, dict) else None
+    depth = len(table)
+    return data, {keys[depth:]: line for keys, line in lines(text).items() if keys[:depth] == table}
 
 
 def lines(text: str) -> dict[tuple[str | int, ...], int]:
