@@ -4,14 +4,16 @@ from spanhook.gating._checking import parse_event
 from spanhook.gating._decisions import unanswered
 from spanhook.gating.binding import AFTER, ERROR, WATCH, Bound
 from spanhook.gating.chain import Chain
+from spanhook.gating.conclusion import conclude
 from spanhook.gating.control_flow import Control, control, controls
 from spanhook.gating.fast_path import pass_fast
 from spanhook.gating.handlers import Marked, find, handler, handler_of, make, named, set_up
 from spanhook.gating.hook import Hook, again, bridge
 from spanhook.gating.loader import check_file, is_path, load_hooks
 from spanhook.gating.places import Placed, where
+from spanhook.gating.plan import Plan
 from spanhook.gating.registering import Hooks
-from spanhook.gating.registry import Plan, Registry
+from spanhook.gating.registry import Registry
 from spanhook.gating.subscription import Subscription, publish
 from spanhook.gating.tally import count_decision
 
@@ -32,6 +34,7 @@ __all__ = [
     "again",
     "bridge",
     "check_file",
+    "conclude",
     "control",
     "controls",
     "count_decision",

@@ -13,9 +13,11 @@ from spanhook.errors import HookError, Reject, TimedOut
 from spanhook.gating._decisions import Verdicts
 from spanhook.gating._pieces import Pieces, as_is, meant
 from spanhook.gating.binding import AROUND, BEFORE, WRAP, Bound
+from spanhook.gating.conclusion import conclude
 from spanhook.gating.fast_path import Passed
-from spanhook.gating.registry import Plan
-from spanhook.gating.subscription import Tally, publish
+from spanhook.gating.listener import Tally
+from spanhook.gating.plan import Plan
+from spanhook.gating.subscription import publish
 from spanhook.model import CALLING, RETURNED, TIMED_OUT, Operation, Record, clock, current, note_gated
 
 
@@ -27,11 +29,10 @@ class Chain:
         plan: The hooks of its kind.
         is_async: Whether the call is awaited.
         tally: Told of every decision.
-        conclude: Works out the operation's status and phase from its outcome.
         direct: Makes the call from within the chain, where parking is impossible; ``None`` where it cannot be.
     """
 
-    __slots__ = ("_conclude", "_direct", "_op", "_pieces", "_plan", "_ran", "_tally", "_verdicts")
+    __slots__ = ("_direct", "_op", "_pieces", "_plan", "_ran", "_tally", "_verdicts")
 
     def __init__(
         self,
@@ -39,11 +40,10 @@ class Chain:
         plan: Plan,
         is_async: bool,
         tally: Tally,
-        conclude: Callable[[Record], None],
         direct: Callable[[], Awaitable[None]] | None = None,
     ) -> None:
         self._op, self._plan = op, plan
-        self._conclude, self._direct = conclude, direct
+        self._direct = direct
         self._pieces = Pieces(op, is_async)
         self._tally, self._verdicts = tally, Verdicts(op, tally)
         self._ran: list[Bound] = []
@@ -57,7 +57,7 @@ class Chain:
                 await self._settle(self._plan.pre[passed.index - 1], *passed.told)
         if op.error is None:
             await self._enter(passed.index if passed is not None else 0)
-        self._conclude(op)
+        conclude(op)
         if op.status == "cancelled" and any(bound.slow for bound in self._plan.error):
             await park()  # async drivers let the rest run in a task of its own
         await self._observe()
@@ -94,7 +94,7 @@ class Chain:
             await self._direct()
         else:
             raise HookError("on a stream or a `with` block, call_next() must be awaited in the hook's own task")
-        self._conclude(op)
+        conclude(op)
 
     async def _before(self, bound: Bound, *, again: bool = False) -> None:
         """Run a gate of any sort."""
@@ -231,7 +231,7 @@ class Chain:
         if left_alive and not host.moves_async and host.cancelling() == cancelling:
             # The hook itself cancelled the call, as `asyncio.timeout` does, and has taken it back.
             op.error = failure = error or TimeoutError(f"hook {bound.name!r} gave up on the call")
-            self._conclude(op)
+            conclude(op)
         if called:
             if error is None and not finished:
                 error = HookError("it returned while call_next() was still running; await it")
@@ -249,7 +249,7 @@ class Chain:
     async def _go_on(self, index: int, foreign: bool) -> None:
         if self._op.error is None:
             await self._enter(index, foreign=foreign)
-        self._conclude(self._op)
+        conclude(self._op)
 
     # ------------------------------------------------------------------------------------ after the call
 
@@ -261,7 +261,7 @@ class Chain:
             if not bound.selective or self._wanted(bound):
                 await self._after(bound)
             if op.phase == "post" and op.error is not before:
-                self._conclude(op)
+                conclude(op)
                 await self._observe()
                 return
 
