@@ -5,7 +5,7 @@ Whatever fails here ends the process: an application that should be gated must n
 
 import os
 import sys
-from collections.abc import Generator
+from collections.abc import Generator, Sequence
 from contextlib import contextmanager
 from typing import Any, NoReturn
 
@@ -13,7 +13,7 @@ import wrapt
 
 from spanhook import export
 from spanhook.bootstrap import environment
-from spanhook.config import check_installed, instrument, load_hooks
+from spanhook.config import ConfigurationFile, check_installed, follow, instrument, load_file, load_hooks, load_own
 from spanhook.errors import ConfigurationError, Reject, RequirementError, SpanhookError
 from spanhook.gating import Hook, Hooks, is_path
 from spanhook.model import Operation
@@ -75,14 +75,19 @@ def install() -> None:
     wanted = environment.read(os.environ).anchored()
     check_installed(wanted.require)
     refusing = Hooks()
-    if wanted.hooks:
-        refusing.before("*", name="spanhook.loading", priority=0)(_refuse)
-        instrument(refusing, settings=wanted.settings)
+    refusing.before("*", name="spanhook.loading", priority=0)(_refuse)
     with _application_path():
-        found = [_load(spec) for spec in wanted.hooks]
-        instrument(found, require=wanted.require, settings=wanted.settings)
+        if wanted.hooks or wanted.config:
+            instrument(refusing, settings=wanted.settings)
+        file = load_file(wanted.config) if wanted.config else None
+        settings = wanted.settings if file is None else file.settings(wanted.over)
+        loaded = _loaded(wanted.hooks, file)
+        policies = Hooks() if file is None else file.registry()
+        instrument([*loaded, policies], require=wanted.require, settings=settings)
     for hook in refusing:
         refusing.remove(hook)
+    if file is not None:
+        follow(file, None if wanted.hooks else loaded, policies, wanted.over)
     if wanted.console:
         from spanhook.export import console
 
@@ -102,7 +107,17 @@ def _refuse(op: Operation) -> None:
     raise Reject(f"{op.kind} {op.name!r} was called while hooks were being loaded; move the call out of import time")
 
 
-def _load(spec: str) -> Hooks | Hook:
+def _loaded(specs: Sequence[str], file: ConfigurationFile | None) -> list[Hooks]:
+    """The hooks that are named, or else those that the configuration file names."""
+    for spec in specs or (() if file is None else file.hooks):
+        _check_script(spec)
+    if specs or file is None:
+        found = (load_hooks(spec) for spec in specs)
+        return [Hooks(one) if isinstance(one, Hook) else one for one in found]
+    return list(load_own(file))
+
+
+def _check_script(spec: str) -> None:
     target = spec.rpartition(":")[0]
     script = sys.argv[0] if sys.argv else ""
     if is_path(target) and script.endswith(".py") and os.path.realpath(target) == os.path.realpath(script):
@@ -110,7 +125,6 @@ def _load(spec: str) -> Hooks | Hook:
             f"hooks {spec!r} stand in the application's own script, which would run before they are in force; "
             "move them to a file of their own"
         )
-    return load_hooks(spec)
 
 
 @contextmanager

@@ -1,6 +1,6 @@
 """Loading, validating and wiring: what the application asks for, in code or in a file, is put in force here."""
 
-from spanhook.config.file import ConfigurationFile, load_file, read_file
+from spanhook.config.file import ConfigurationFile, load_file, read_file, schema
 from spanhook.config.instrumenting import check_installed, instrument, load_hooks, require_bound, uninstrument
 from spanhook.config.locating import locate
 from spanhook.config.own_hooks import load_own
@@ -17,5 +17,6 @@ __all__ = [
     "locate",
     "read_file",
     "require_bound",
+    "schema",
     "uninstrument",
 ]

@@ -6,23 +6,12 @@ from typing import Any, cast
 from pydantic import ValidationError
 
 from spanhook.config.building import Builder, Built
-from spanhook.config.complaints import complaints
+from spanhook.config.complaints import configuration_of
 from spanhook.config.models import Configuration, Policy
 from spanhook.config.reading import Document, Keys
 from spanhook.errors import ConfigurationError, ConfigurationFileError, Mistake
 from spanhook.gating import check_file
-
-
-def configuration_of(document: Document) -> Configuration:
-    """What a file says, as its models have it; no hook is made.
-
-    Raises:
-        ConfigurationFileError: Something in it cannot be used.
-    """
-    try:
-        return Configuration.model_validate(document.data)
-    except ValidationError as error:
-        raise ConfigurationFileError(_sorted(complaints(document, error, Configuration))) from None
+from spanhook.settings import Settings
 
 
 def built(document: Document, before: Sequence[Built] = ()) -> tuple[Configuration, tuple[Built, ...]]:
@@ -38,14 +27,14 @@ def built(document: Document, before: Sequence[Built] = ()) -> tuple[Configurati
     mistakes = list[Mistake]()
     configuration = None
     try:
-        configuration = Configuration.model_validate(document.data)
-    except ValidationError as error:
-        mistakes += complaints(document, error, Configuration)
+        configuration = configuration_of(document)
+    except ConfigurationFileError as error:
+        mistakes += error.mistakes
     builder = Builder(document, before)
     made = [one for policy, keys in _policies(document) if (one := builder.build(policy, keys)) is not None]
-    mistakes += [*builder.mistakes, *_missing(document, configuration)]
+    mistakes += [*builder.mistakes, *_missing(document, configuration), *_unusable(document, configuration)]
     if configuration is None or mistakes:
-        raise ConfigurationFileError(_sorted(mistakes))
+        raise ConfigurationFileError(sorted(mistakes, key=lambda mistake: mistake.line))
     return configuration, tuple(made)
 
 
@@ -69,5 +58,11 @@ def _missing(document: Document, configuration: Configuration | None) -> Iterato
         yield document.mistake(("hooks", "path"), str(error).removeprefix("hooks "))
 
 
-def _sorted(mistakes: Iterator[Mistake] | list[Mistake]) -> list[Mistake]:
-    return sorted(mistakes, key=lambda mistake: mistake.line)
+def _unusable(document: Document, configuration: Configuration | None) -> Iterator[Mistake]:
+    """Settings that are of the right type and cannot be used all the same."""
+    if configuration is None:
+        return
+    try:
+        Settings(**configuration.settings.model_dump(exclude_none=True))
+    except ConfigurationError as error:
+        yield document.mistake(("settings",), str(error))

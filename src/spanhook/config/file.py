@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from spanhook.config.reading import Document, read
+from spanhook.config.reading import Document, Keys, check_extra, read, shown
 from spanhook.gating import Hooks
 from spanhook.settings import CONTENT_VARIABLE, Settings
 
@@ -32,6 +32,20 @@ class ConfigurationFile:
     def path(self) -> str:
         """Where it stands, absolute."""
         return self.document.path
+
+    @property
+    def shown(self) -> str:
+        """Where it stands, as messages say it."""
+        return shown(self.path)
+
+    def at(self, keys: Keys) -> str:
+        """Where a key stands, as messages say it."""
+        return f"{self.shown}:{self.document.line(keys)}"
+
+    def origin(self, name: str) -> str:
+        """Where one of its settings stands, or a key of its own."""
+        keys: Keys = (name,) if name in self.document.data else ("settings", name)
+        return self.at(keys)
 
     @property
     def hooks(self) -> tuple[str, ...]:
@@ -73,9 +87,9 @@ def read_file(path: str) -> ConfigurationFile:
         ConfigurationFileError: Something in it cannot be used.
     """
     document = read(path)
-    from spanhook.config import checking
+    from spanhook.config import complaints
 
-    return ConfigurationFile(document, checking.configuration_of(document))
+    return ConfigurationFile(document, complaints.configuration_of(document))
 
 
 def load_file(path: str, before: "Sequence[Built]" = ()) -> ConfigurationFile:
@@ -93,3 +107,15 @@ def load_file(path: str, before: "Sequence[Built]" = ()) -> ConfigurationFile:
     from spanhook.config import checking
 
     return ConfigurationFile(document, *checking.built(document, before))
+
+
+def schema() -> dict[str, Any]:
+    """The JSON Schema of configuration files.
+
+    Raises:
+        ConfigurationError: A package is missing that configuration files need.
+    """
+    check_extra()
+    from spanhook.config import json_schema
+
+    return json_schema.schema()
