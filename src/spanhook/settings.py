@@ -3,13 +3,14 @@
 import os
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Literal, get_args
+from typing import Any, Literal, get_args
 
 from spanhook.errors import ConfigurationError
 
 Mode = Literal["enforce", "shadow", "off"]
 Content = Literal["NO_CONTENT", "SPAN_ONLY", "EVENT_ONLY", "SPAN_AND_EVENT"]
 CONTENT_VARIABLE = "OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT"
+MAX_PER_EVENT = 20
 _CONTENT = ("NO_CONTENT", "SPAN_ONLY", "EVENT_ONLY", "SPAN_AND_EVENT")
 
 
@@ -34,6 +35,13 @@ class Settings:
         input_output_values: Also write what agents and tools are given, and what comes of them, to their spans as
             ``input.value`` and ``output.value``, for readers that show only these. This is content.
         full_tracebacks: Leave spanhook's own frames in the tracebacks of errors that pass through it.
+        hooks_enabled: Whether hooks run at all; without them, what ``mode="off"`` does.
+        default_timeout_ms: Milliseconds per call for hooks that set no timeout; 200 unless given, 10,000 for those of
+            kind ``run``.
+        chain_timeout_ms: Milliseconds that the hooks of one operation may use before observers are skipped; 500 unless
+            given. Gates always run.
+        max_per_event: How many hooks one event and tenant may have.
+        fail_open_default: Whether hooks from priority 100 up fail open where they set no ``fail_mode``.
         error_messages: Record what exceptions say even where content is not recorded, of which it may quote some.
     """
 
@@ -49,15 +57,26 @@ class Settings:
     error_messages: bool = False
     input_output_values: bool = False
     full_tracebacks: bool = False
+    hooks_enabled: bool = True
+    default_timeout_ms: float | None = None
+    chain_timeout_ms: float | None = None
+    max_per_event: int = MAX_PER_EVENT
+    fail_open_default: bool = True
 
     def __post_init__(self) -> None:
         """Refuse what the types do not allow, and keep names as they are now.
 
         Raises:
-            ConfigurationError: ``mode`` is unknown.
+            ConfigurationError: A value is unknown or out of range.
         """
         if self.mode not in get_args(Mode):
             raise ConfigurationError(f"mode {self.mode!r} is unknown; expected one of {', '.join(get_args(Mode))}")
+        for name in ("default_timeout_ms", "chain_timeout_ms"):
+            given: Any = getattr(self, name)
+            if given is not None and (isinstance(given, bool) or not isinstance(given, int | float) or not given > 0):
+                raise ConfigurationError(f"{name}={given!r}; expected milliseconds above 0, or None for the default")
+        if type(self.max_per_event) is not int or self.max_per_event < 1:
+            raise ConfigurationError(f"max_per_event={self.max_per_event!r}; expected a whole number above 0")
         object.__setattr__(self, "allow", frozenset([self.allow] if isinstance(self.allow, str) else self.allow))
 
     def captured(self) -> Content:

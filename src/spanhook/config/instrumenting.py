@@ -14,7 +14,7 @@ from spanhook.concurrency import ready_for_exit
 from spanhook.diagnostics import log
 from spanhook.engine import attach, bound_libraries, detach, listening, registry, swallowing
 from spanhook.errors import ConfigurationError, RequirementError
-from spanhook.gating import Hook, Hooks, Placed, load_hooks
+from spanhook.gating import Hook, Hooks, Limits, Placed, load_hooks
 from spanhook.instrument import (
     BOUND,
     Instrumentor,
@@ -174,7 +174,7 @@ def exchange(out: Sequence[Hooks], into: Sequence[Hooks], settings: Settings | N
     """
     allowed = None if settings is None else named(settings.allow)
     with ExitStack() as undo:
-        undo.callback(registry.exchange(out, into))
+        undo.callback(registry.exchange(out, into, registry.limits if settings is None else _limits(settings)))
         if settings is not None and _use is not None:
             before, since = _use, telemetry._since
             undo.callback(_apply, before)
@@ -217,10 +217,19 @@ def _apply(use: Use) -> None:
         {semconv.METRIC_INFO: _info, semconv.METRIC_POINTS: _points},
     )
     _use = use
-    registry.mode = telemetry.settings.mode
+    settings = telemetry.settings
+    registry.mode = settings.mode if settings.hooks_enabled else "off"
+    registry.limits = _limits(settings)
     registry.tenant_metrics = telemetry.settings.tenant_metrics
     frames.stay = telemetry.settings.full_tracebacks
     registry.rebuild()
+
+
+def _limits(settings: Settings) -> Limits:
+    timeout = settings.default_timeout_ms
+    return Limits(
+        None if timeout is None else max(1, int(timeout * 1e6)), settings.fail_open_default, settings.max_per_event
+    )
 
 
 def _stop() -> None:
@@ -229,7 +238,7 @@ def _stop() -> None:
     providers.restore()
     threads.restore()
     telemetry.stop()
-    registry.mode = "enforce"
+    registry.mode, registry.limits = "enforce", Limits()
     registry.tenant_metrics = frames.stay = False
 
 

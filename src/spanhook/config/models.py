@@ -60,6 +60,28 @@ class SettingsEntry(Strict):
     )
     error_messages: bool | None = Field(default=None, description="Record what exceptions say.")
     input_output_values: bool | None = Field(default=None, description="Record input.value and output.value.")
+    hooks_enabled: bool | None = Field(default=None, description="false: no hook runs.")
+    default_timeout_ms: Milliseconds | None = Field(
+        default=None,
+        validation_alias=seed_name("default_timeout_ms"),
+        description="Milliseconds per call for hooks that set no timeout.",
+    )
+    chain_timeout_ms: Milliseconds | None = Field(
+        default=None,
+        validation_alias=seed_name("chain_timeout_ms"),
+        description="Milliseconds that the hooks of one operation may use before observers are skipped.",
+    )
+    max_per_event: int | None = Field(
+        default=None,
+        ge=1,
+        validation_alias=seed_name("max_per_event"),
+        description="How many hooks one event and tenant may have.",
+    )
+    fail_open_default: bool | None = Field(
+        default=None,
+        validation_alias=seed_name("fail_open_default"),
+        description="Whether hooks from priority 100 up fail open where they set no fail_mode.",
+    )
     full_tracebacks: bool | None = Field(default=None, description="Keep spanhook's own frames in tracebacks.")
 
 

@@ -9,6 +9,7 @@ from spanhook.gating.control_flow import Control, control, controls
 from spanhook.gating.fast_path import pass_fast
 from spanhook.gating.handlers import Marked, find, handler, handler_of, make, named, set_up
 from spanhook.gating.hook import Hook, again, bridge
+from spanhook.gating.limits import Limits
 from spanhook.gating.loader import check_file, is_path, load_hooks
 from spanhook.gating.places import Placed, where
 from spanhook.gating.plan import Plan
@@ -26,6 +27,7 @@ __all__ = [
     "Control",
     "Hook",
     "Hooks",
+    "Limits",
     "Marked",
     "Placed",
     "Plan",

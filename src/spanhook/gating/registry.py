@@ -7,8 +7,9 @@ from collections.abc import Callable, Iterable, Iterator
 from spanhook import semconv
 from spanhook.gating import registering
 from spanhook.gating._checking import wait_limit
-from spanhook.gating.binding import AFTER, ERROR, WATCH, Bound, check_limit
+from spanhook.gating.binding import AFTER, ERROR, WATCH, Bound
 from spanhook.gating.hook import Hook
+from spanhook.gating.limits import Limits
 from spanhook.gating.plan import Heard, Plan, plan_of
 from spanhook.gating.registering import Hooks
 from spanhook.gating.shadow import Shadow
@@ -24,7 +25,7 @@ class Registry:
     def __init__(self) -> None:
         self._lone = Hooks()
         self._sources: list[Hooks] = []
-        self._planned: tuple[list[Bound], Mode, bool, tuple[str, ...]] | None = None
+        self._planned: tuple[list[Bound], Mode, Limits, bool, tuple[str, ...]] | None = None
         """What the plans were worked out of, which need not be done again while it is the same."""
         self._ordered: list[Bound] = []
         self._shadows: dict[int, Shadow] = {}
@@ -36,6 +37,7 @@ class Registry:
         self.members: frozenset[int] = frozenset()
         self.digest = ""
         self.mode: Mode = "enforce"
+        self.limits = Limits()
         self.tenant_metrics = False
         self.examine: Callable[[list[Bound]], None] | None = None
         """Given all that is in force whenever that changes."""
@@ -51,7 +53,7 @@ class Registry:
         """
         with registering.lock:
             if not any(source is hooks for source in self._sources):
-                check_limit(one for source in (*self._sources, hooks) for one in source.bound)
+                self.limits.check(one for source in (*self._sources, hooks) for one in source.bound)
                 self._sources.append(hooks)
                 hooks.watch(self)
         self.rebuild()
@@ -60,12 +62,13 @@ class Registry:
         """Whether the hooks of ``hooks`` are in force here."""
         return any(source is hooks for source in self._sources)
 
-    def exchange(self, out: Iterable[Hooks], into: Iterable[Hooks]) -> Callable[[], None]:
+    def exchange(self, out: Iterable[Hooks], into: Iterable[Hooks], limits: Limits) -> Callable[[], None]:
         """Put hooks in the place of others, from the next ``rebuild`` on.
 
         Args:
             out: What is taken out; what is not in force is fine.
             into: What is put in, where the first of those stood.
+            limits: What is going to hold for all.
 
         Returns:
             A function that goes back to what was in force before.
@@ -84,7 +87,7 @@ class Registry:
                 *added,
                 *(before[index] for index in kept if index > at),
             ]
-            check_limit(one for source in sources for one in source.bound)
+            limits.check(one for source in sources for one in source.bound)
             self._sources = sources
             for hooks in added:
                 hooks.watch(self)
@@ -104,7 +107,7 @@ class Registry:
         """
         if any(source is hooks for source in self._sources):
             others = [one for source in self._sources if source is not hooks for one in source.bound]
-            check_limit([*others, *bound])
+            self.limits.check([*others, *bound])
 
     def join(self, hook: Hook) -> None:
         """Put one hook in force, unless it is already, by identity."""
@@ -138,7 +141,7 @@ class Registry:
         """Work out the plan of every kind anew. Operations under way keep the one they have."""
         with registering.lock:
             bound = [one for source in self._sources for one in source.bound]
-            planned = bound, self.mode, self.tenant_metrics, kinds()
+            planned = bound, self.mode, self.limits, self.tenant_metrics, kinds()
             try:
                 if planned != self._planned:
                     self._planned = None  # should an interrupt come between, nothing is taken for planned
@@ -152,7 +155,7 @@ class Registry:
     def _plan(self, bound: list[Bound]) -> None:
         unique = list({(id(one.hook), one.form, id(one.function)): one for one in bound}.values())
         ranked = sorted(enumerate(unique), key=lambda item: (item[1].priority, bool(item[1].tenant_id), item[0]))
-        ordered = self._ordered = [one for _, one in ranked]
+        ordered = self._ordered = [self.limits.applied(one) for _, one in ranked]
         self.members = frozenset(id(one.hook) for one in ordered)
         shadowed = {id(one.hook): one.name for one in ordered if self._is_shadow(one)}
         self._shadows = {known: self._shadows.get(known) or Shadow(name) for known, name in shadowed.items()}
@@ -160,7 +163,7 @@ class Registry:
         outer = dict(self._plans(ordered)) if self.mode != "off" else {}
         plans = outer if len(inner) == len(ordered) or not outer else dict(self._plans(inner))
         self.outer, self.plans = outer, plans
-        names = "\n".join(f"{one.name} {one.form} {one.priority} {sorted(one.kinds)}" for one in ordered)
+        names = "\n".join(f"{one.name} {one.form} {one.priority} {sorted(one.kinds)} {one.mode}" for one in ordered)
         self.digest = hashlib.sha256(names.encode()).hexdigest()[:12] if ordered else ""
 
     def _is_shadow(self, bound: Bound) -> bool:
@@ -188,7 +191,7 @@ class Registry:
             for phase in _phases(functions):
                 heard.setdefault(phase, []).append((functions[0], shadow.put))
         enforced = [one for one in mine if one.form != WATCH and id(one.hook) not in shadowed]
-        told = {phase: tuple(those) for phase, those in heard.items()}
+        told: dict[Phase, tuple[Heard, ...]] = {phase: tuple(those) for phase, those in heard.items()}
         return plan_of(kind, enforced, told, labelled=not self.tenant_metrics)
 
     def tell(self) -> None:
@@ -218,5 +221,5 @@ class Registry:
 def _phases(functions: Iterable[Bound]) -> tuple[Phase, ...]:
     """What a hook in shadow has to be told: of the beginning too, if it has anything to run there."""
     after: dict[str, Phase] = {AFTER: "post", ERROR: "error"}
-    phases = {after.get(one.form, "pre") for one in functions}
+    phases: set[Phase] = {after.get(one.form, "pre") for one in functions}
     return semconv.PHASES if "pre" in phases else tuple(phases)
