@@ -178,9 +178,11 @@ def _said(value: Any) -> str:
 
 def _value(variable: str, setting: Field[Any], text: str) -> Any:
     """What a variable says, as the setting takes it."""
-    kinds = (setting.type, *get_args(setting.type))
     if setting.name == "mode":
         return _mode(setting, text)
+    if setting.name == "allow":
+        return tuple(split_names([text]))
+    kinds = (setting.type, *get_args(setting.type))
     if bool in kinds:
         return _switch(variable, text)
     for number in (int, float):
@@ -191,7 +193,7 @@ def _value(variable: str, setting: Field[Any], text: str) -> Any:
                 raise ConfigurationError(
                     f"{variable}={text!r}, expected {'a whole number' if number is int else 'a number'}"
                 ) from None
-    return text if str in kinds else tuple(split_names([text]))
+    return text
 
 
 def _mode(setting: Field[Any], text: str) -> str:

@@ -39,13 +39,23 @@ def built(document: Document, before: Sequence[Built] = ()) -> tuple[Configurati
 
 
 def _policies(document: Document) -> Iterator[tuple[Policy, Keys]]:
-    """Those policies that can be read, whatever else is wrong."""
+    """The policies as far as they can be read, whatever else is wrong."""
     given: Any = document.data.get("policies")
     for index, one in enumerate(cast("list[Any]", given) if isinstance(given, list) else ()):
-        try:
-            yield Policy.model_validate(one), ("policies", index)
-        except ValidationError:
-            continue
+        policy = _readable(one)
+        if policy is not None:
+            yield policy, ("policies", index)
+
+
+def _readable(given: Any) -> Policy | None:
+    """A policy without those of its keys that are wrong; ``None`` if it is none without them."""
+    try:
+        return Policy.model_validate(given)
+    except ValidationError as error:
+        wrong = {one["loc"][0] for one in error.errors() if one["loc"]}
+        if not isinstance(given, dict) or not wrong & cast("dict[Any, Any]", given).keys():
+            return None
+        return _readable({key: value for key, value in cast("dict[Any, Any]", given).items() if key not in wrong})
 
 
 def _missing(document: Document, configuration: Configuration | None) -> Iterator[Mistake]:

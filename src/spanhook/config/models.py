@@ -3,16 +3,26 @@
 The JSON Schema in ``docs/spanhook.schema.json`` is made of these models.
 """
 
+import re
 from typing import Annotated, Any, Literal
 
-from pydantic import AliasChoices, BaseModel, ConfigDict, Field, StringConstraints
+from pydantic import AliasChoices, BaseModel, BeforeValidator, ConfigDict, Field, StringConstraints
 
 from spanhook.settings import Content, Mode
 
 MAX_MS = 365 * 24 * 3600 * 1000
 
 Text = Annotated[str, StringConstraints(min_length=1)]
-Id = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9_][A-Za-z0-9_.:/-]{0,99}$")]
+_ID = re.compile(r"^[A-Za-z0-9_][A-Za-z0-9_.:/-]{0,99}$")
+
+
+def _checked_id(given: Any) -> Any:
+    if isinstance(given, str) and not _ID.fullmatch(given):
+        raise ValueError("expected up to 100 letters, digits and any of _ . : / -, and no other character")
+    return given
+
+
+Id = Annotated[str, BeforeValidator(_checked_id), Field(json_schema_extra={"pattern": _ID.pattern})]
 Names = Annotated[list[Text], Field(min_length=1)]
 Milliseconds = Annotated[float, Field(gt=0, le=MAX_MS)]
 
