@@ -218,7 +218,7 @@ TOLD = """
     spanhook.yaml:50: policies[11].events[1]: deny runs at .pre and cannot be narrowed to ['post']; write 'tool.execute'
     spanhook.yaml:51: policies[11].tools[0]: 'search*' is a pattern, and names are exact here; write them out, or use when
     spanhook.yaml:51: policies[11].tools: events are of other kinds too; with tools, write only tool.execute
-"""
+"""  # noqa: E501
 
 
 def test_every_mistake_is_named_with_its_line_and_key(write: Write) -> None:

@@ -1,5 +1,6 @@
 """From the policies of a configuration file to hooks. Every mistake in them is found, not only the first."""
 
+import functools
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -43,6 +44,7 @@ class Builder:
         self._document = document
         self._before = {built.policy.id: built for built in before}
         self._ids: dict[str, Keys] = {}
+        self._find = functools.cache(find)  # which asks every installed distribution
         self.mistakes: list[Mistake] = []
 
     def build(self, policy: Policy, keys: Keys) -> Built | None:
@@ -57,7 +59,7 @@ class Builder:
             return known
         count = len(self.mistakes)
         try:
-            cls = find(policy.use)
+            cls = self._find(policy.use)
         except ConfigurationError as error:
             self._complain((*keys, "use"), _said(error))
             return None

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from spanhook.config.reading import Document, Keys, check_extra, read, shown
-from spanhook.gating import Hooks
+from spanhook.gating import Hooks, placed_at
 from spanhook.settings import CONTENT_VARIABLE, Settings
 
 if TYPE_CHECKING:
@@ -71,12 +71,12 @@ class ConfigurationFile:
         return Settings(**{**self.given(), **over})
 
     def registry(self) -> Hooks:
-        """The hooks of its policies, to be put in force together.
-
-        Raises:
-            ConfigurationError: They are too many for one event.
-        """
-        return Hooks(*(built.hook for built in self.policies))
+        """The hooks of its policies, to be put in force together."""
+        hooks = Hooks()
+        for index, built in enumerate(self.policies):
+            with placed_at(self.at(("policies", index))):
+                hooks.add(built.hook)
+        return hooks
 
 
 def read_file(path: str) -> ConfigurationFile:

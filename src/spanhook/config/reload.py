@@ -59,6 +59,10 @@ class Follower:
         if is_main and signal.getsignal(signal.SIGHUP) is signal.SIG_DFL:
             signal.signal(signal.SIGHUP, self._on_signal)
 
+    def ask(self) -> None:
+        """Have the thread read the file now; it may be called in a signal's handler."""
+        self._asked.put(True)
+
     def stop(self) -> None:
         """Look at it no more."""
         self._stopped = True
@@ -91,7 +95,7 @@ class Follower:
             signal.signal(number, signal.SIG_DFL)
             os.kill(os.getpid(), number)
         else:
-            self._asked.put(True)
+            self.ask()
 
     def look(self) -> None:
         """Take the file over if it has changed, and has not changed further since the last look.
@@ -135,9 +139,11 @@ class Follower:
         out = (*(self._hooks or ()), self._policies, *self._trying)
         into = (*(hooks or ()), policies)
         self._trying = into
-        exchange(out, into, None if settings == self._file.settings(self._over) else settings)
-        self._file, self._hooks, self._policies = file, hooks, policies
-        self._trying = ()
+        try:
+            exchange(out, into, None if settings == self._file.settings(self._over) else settings)
+            self._file, self._hooks, self._policies = file, hooks, policies
+        finally:
+            self._trying = ()
 
     def _tell(self, why: str) -> None:
         """Say once what is wrong."""

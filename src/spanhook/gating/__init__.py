@@ -11,7 +11,7 @@ from spanhook.gating.handlers import Marked, find, handler, handler_of, make, na
 from spanhook.gating.hook import Hook, again, bridge
 from spanhook.gating.limits import Limits
 from spanhook.gating.loader import check_file, is_path, load_hooks
-from spanhook.gating.places import Placed, where
+from spanhook.gating.places import Placed, placed_at, where
 from spanhook.gating.plan import Plan
 from spanhook.gating.registering import Hooks
 from spanhook.gating.registry import Registry
@@ -49,6 +49,7 @@ __all__ = [
     "named",
     "parse_event",
     "pass_fast",
+    "placed_at",
     "publish",
     "set_up",
     "unanswered",
