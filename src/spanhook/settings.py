@@ -1,4 +1,4 @@
-"""How spanhook behaves in one process, beyond which hooks there are."""
+"""How spanhook behaves in one process, apart from its hooks."""
 
 import os
 from collections.abc import Iterable
@@ -20,29 +20,30 @@ class Settings:
 
     Attributes:
         mode: ``"enforce"``; ``"shadow"``: every hook runs beside the call, and what it would have done is recorded
-            but not done; or ``"off"``: traces and usage only, no hook runs.
-        steps: Make a span of every graph node, not only of those that a hook is for.
-        stream_usage: Ask for a stream's usage where the application did not; the extra chunk is hidden from it.
-        chunk_times: Record the time between two chunks of a stream, where there is a meter provider: one record of a
-            histogram for each chunk, once the stream has ended.
-        trust_baggage: Take tenant, user and session from incoming W3C baggage where the application sets none.
-        tenant_metrics: Put the tenant on metrics too; only for a bounded number of tenants.
+            but not done; or ``"off"``: only traces and usage, no hooks run.
+        steps: Create a span for every graph node, not only for nodes that a hook applies to.
+        stream_usage: Request usage for streams where the application did not; the extra chunk is hidden from the
+            application.
+        chunk_times: Record the time between stream chunks if there is a meter provider: one histogram record per chunk,
+            written when the stream has ended.
+        trust_baggage: Take tenant, user and session from incoming W3C baggage if the application sets none.
+        tenant_metrics: Also put the tenant on metrics; use it only if the number of tenants is bounded.
         strict: Refuse agent libraries that are not bound: ``instrument`` raises where one is imported, and later
             imports of one fail.
-        allow: Libraries that may be there without being bound: nothing is said of them, and ``strict`` lets them be.
-        content: Whether prompts, completions, arguments and results are recorded; the conventions' own variable
-            ``OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT`` unless given.
-        input_output_values: Also write what agents and tools are given, and what comes of them, to their spans as
-            ``input.value`` and ``output.value``, for readers that show only these. This is content.
+        allow: Libraries that may be present without being bound: they cause no warning, and ``strict`` accepts them.
+        content: Whether prompts, completions, arguments and results are recorded; if unset, the conventions' variable
+            ``OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT`` decides.
+        input_output_values: Also write the input and output of agents and tools to their spans as ``input.value`` and
+            ``output.value``, for readers that show only these. They contain content.
         full_tracebacks: Leave spanhook's own frames in the tracebacks of errors that pass through it.
-        hooks_enabled: Whether hooks run at all; without them, what ``mode="off"`` does.
-        default_timeout_ms: Milliseconds per call for hooks that set no timeout; 200 unless given, 10,000 for those of
-            kind ``run``.
-        chain_timeout_ms: Milliseconds that the hooks of one operation may use before observers are skipped; 500 unless
-            given. Gates always run.
+        hooks_enabled: Whether hooks run at all; ``False`` is the same as ``mode="off"``.
+        default_timeout_ms: Milliseconds per call for hooks that set no timeout; 200 if unset, 10,000 for hooks of kind
+            ``run``.
+        chain_timeout_ms: Milliseconds that the hooks of one operation may use before observers are skipped; 500 if
+            unset. Gates always run.
         max_per_event: How many hooks one event and tenant may have.
-        fail_open_default: Whether hooks from priority 100 up fail open where they set no ``fail_mode``.
-        error_messages: Record what exceptions say even where content is not recorded, of which it may quote some.
+        fail_open_default: Whether hooks from priority 100 up fail open if they set no ``fail_mode``.
+        error_messages: Record exception messages even when content is not recorded; they may quote content.
     """
 
     mode: Mode = "enforce"
@@ -64,7 +65,7 @@ class Settings:
     fail_open_default: bool = True
 
     def __post_init__(self) -> None:
-        """Refuse what the types do not allow, and keep names as they are now.
+        """Check what the types cannot, and take a snapshot of the names.
 
         Raises:
             ConfigurationError: A value is unknown or out of range.
@@ -80,13 +81,13 @@ class Settings:
         object.__setattr__(self, "allow", frozenset([self.allow] if isinstance(self.allow, str) else self.allow))
 
     def captured(self) -> Content:
-        """What content is recorded.
+        """Where content is recorded.
 
         Raises:
             ConfigurationError: The variable holds none of the four values.
         """
         value = self.content or os.environ.get(CONTENT_VARIABLE, "").strip().upper() or "NO_CONTENT"
-        if value in ("TRUE", "1"):  # what instrumentations before the four values were defined took
+        if value in ("TRUE", "1"):  # accepted by instrumentations older than the four values
             value = "SPAN_ONLY"
         if value in ("FALSE", "0"):
             value = "NO_CONTENT"

@@ -1,4 +1,4 @@
-"""What a hook sees of one operation, and what it is made of. It knows no SDK and no registry."""
+"""What a hook sees of one operation, and the data behind it. Knows no SDK and no registry."""
 
 from spanhook.model._clock import clock
 from spanhook.model._current import InHook, Within, current, current_operation, current_record
@@ -15,6 +15,7 @@ from spanhook.model.adapter import (
     Kwargs,
     Withheld,
     first,
+    nothing,
     with_first,
 )
 from spanhook.model.carried import Carried, carried_by, gated_by, in_pieces, note_gated, text_of
@@ -132,6 +133,7 @@ __all__ = [
     "media_part",
     "media_wire",
     "note_gated",
+    "nothing",
     "raised_in",
     "shed",
     "sheds",

@@ -1,4 +1,4 @@
-"""What is recorded on histograms, and on the newest conventions' counters, of an operation that has ended."""
+"""Records an ended operation on the histograms and on the newest conventions' counters."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -11,7 +11,7 @@ from spanhook.model import Record
 from spanhook.telemetry._histograms import Histograms
 from spanhook.telemetry.naming import Naming
 
-#: What identifies a model call on metrics, beside what answered and its error.
+#: What identifies a model call on metrics, besides the answering model and the error.
 _CLIENT_ATTRIBUTES = (
     semconv.GEN_AI_OPERATION_NAME,
     semconv.GEN_AI_PROVIDER_NAME,
@@ -25,7 +25,7 @@ def measure(op: Record, histograms: Histograms, naming: Naming, context: Context
     """Record an operation; ``context`` links exemplars to the trace."""
     kind = op.kind
     if kind in ("llm.call", "embeddings.create"):
-        if op.called:  # what a hook answered or refused says nothing of how the provider does
+        if op.called:  # calls that a hook answered or refused say nothing about the provider
             _call(op, histograms, naming, context, error_type)
     elif kind == "tool.execute":
         _execution(op, histograms, context, error_type)
@@ -48,7 +48,7 @@ def _execution(op: Record, histograms: Histograms, context: Context, error_type:
 
 
 def _inside(op: Record, histograms: Histograms, context: Context) -> None:
-    """How many calls were made inside of an agent, and of an outermost operation."""
+    """Record how many calls were made inside an agent, and inside an outermost operation."""
     used = op.usage
     if op.kind == "agent.invoke":
         whose = {semconv.GEN_AI_AGENT_NAME: op.name or semconv.OTHER}
@@ -74,33 +74,29 @@ def _ended(op: Record, name: str, error_type: str | None) -> dict[str, Any]:
 
 
 def _call(op: Record, histograms: Histograms, naming: Naming, context: Context, error_type: str | None) -> None:
-    """A model call that was made. One that a hook refused afterwards has not failed."""
+    """Record a model call that was made. One that a hook refused afterwards has not failed."""
     whose = _client(op)
     attributes = whose
     if error_type and not isinstance(op.error, Reject):
         attributes = {**whose, semconv.ERROR_TYPE: error_type}
-    seconds, is_inference = _seconds(op), op.kind == "llm.call"
+    seconds, is_inference = _seconds(op), whose.get(semconv.GEN_AI_OPERATION_NAME) in semconv.INFERENCE
     if naming.older or not is_inference:
         histograms.duration.record(seconds, attributes, context)
     if naming.newest and is_inference:
         histograms.inference.record(seconds, attributes, context)
-    if op.first_chunk_ns:
-        waited = (op.first_chunk_ns - op.start_ns) / 1e9
-        if naming.older:
-            histograms.first_chunk.record(waited, attributes, context)
-        if naming.newest:
-            histograms.inference_first_chunk.record(waited, attributes, context)
-        _chunks(op, histograms, naming, attributes, context)
+    if op.first_chunk_ns and op.attributes.get(semconv.GEN_AI_REQUEST_STREAM):
+        _chunks(op, histograms, naming, is_inference, whose, context)
     used = op.own_usage
-    if used is None or used.incomplete:
-        return
+    if used is None or used.incomplete or used.estimated:
+        return  # the conventions take no estimates that nobody has asked for
     if naming.older:
         histograms.tokens.record(used.input_tokens, {**whose, semconv.GEN_AI_TOKEN_TYPE: "input"}, context)
-        if is_inference:
+        if op.kind == "llm.call":
             histograms.tokens.record(used.output_tokens, {**whose, semconv.GEN_AI_TOKEN_TYPE: "output"}, context)
     if naming.newest and is_inference:
         histograms.input_tokens.record(used.input_tokens, whose, context)
         histograms.output_tokens.record(used.output_tokens, whose, context)
+        sorted_by = {**whose, semconv.GEN_AI_TOKEN_MODALITY: "unknown"}  # required, and not told of all tokens
         for amount, add in (
             (used.input_tokens, histograms.add_input),
             (used.output_tokens, histograms.add_output),
@@ -109,21 +105,28 @@ def _call(op: Record, histograms: Histograms, naming: Naming, context: Context, 
             (used.reasoning_tokens, histograms.add_reasoning),
         ):
             if amount:
-                add(amount, whose, context)
+                add(amount, sorted_by, context)
 
 
-def _chunks(op: Record, histograms: Histograms, naming: Naming, attributes: dict[str, Any], context: Context) -> None:
-    before = op.first_chunk_ns
+def _chunks(
+    op: Record, histograms: Histograms, naming: Naming, is_inference: bool, whose: dict[str, Any], context: Context
+) -> None:
+    newest, before = naming.newest and is_inference, op.first_chunk_ns
+    waited = (before - op.start_ns) / 1e9
+    if naming.older:
+        histograms.first_chunk.record(waited, whose, context)
+    if newest:
+        histograms.inference_first_chunk.record(waited, whose, context)
     for came in op.later_chunks_ns or ():
         seconds, before = (came - before) / 1e9, came
         if naming.older:
-            histograms.per_chunk.record(seconds, attributes, context)
-        if naming.newest:
-            histograms.inference_per_chunk.record(seconds, attributes, context)
+            histograms.per_chunk.record(seconds, whose, context)
+        if newest:
+            histograms.inference_per_chunk.record(seconds, whose, context)
 
 
 def _client(op: Record) -> dict[str, Any]:
-    """Which model was called where, and which answered."""
+    """The attributes of a model call: requested model, server and answering model."""
     told: Mapping[str, Any] = op.attributes
     found = {key: told[key] for key in _CLIENT_ATTRIBUTES if key in told}
     below = op.below

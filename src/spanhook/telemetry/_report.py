@@ -1,8 +1,9 @@
-"""What is told about an operation that has ended: the end of its span, the histograms, the log events."""
+"""Reports an operation that has ended: its span's end, the histograms, the log events."""
 
 from typing import Any
 
-from opentelemetry.trace import Status, StatusCode, set_span_in_context
+from opentelemetry._logs import SeverityNumber
+from opentelemetry.trace import SpanKind, Status, StatusCode, set_span_in_context
 
 from spanhook import semconv
 from spanhook.diagnostics import internal
@@ -26,9 +27,9 @@ from spanhook.telemetry.pipeline import Telemetry
 
 
 def report(op: Record, telemetry: Telemetry) -> None:
-    """End the span of ``op``, record its histograms and emit its events; what fails of it costs none of the rest.
+    """End the span of ``op``, record its histograms and emit its events; a failure in one does not affect the others.
 
-    What an interrupt has stopped is gone on with when it is called again.
+    If an interrupt stopped it, calling it again continues where it stopped.
     """
     failed = None
     try:
@@ -63,19 +64,22 @@ def _report(op: Record, telemetry: Telemetry) -> None:
             internal.report("report.metrics", error, lost=1)
     if logger is not None:
         _events.tell(op, logger, context, error_type, telemetry.error_messages)
-        number = len(op.decisions) + 1
-        if kept and telemetry.event_content and op.kind == "llm.call":
+        number, newest = len(op.decisions) + 1, telemetry.naming.newest
+        if kept and telemetry.event_content and op.attributes.get(semconv.GEN_AI_OPERATION_NAME) in semconv.INFERENCE:
             details = {**op.attributes, **_end_attributes(op, telemetry), **_content.structured(kept)}
-            if error_type:
-                details[semconv.ERROR_TYPE] = error_type
-            _events.emit(op, number, logger, context, semconv.EVENT_INFERENCE_DETAILS, details)
-        if telemetry.naming.newest and _has_failed(op) and not isinstance(op.error, Reject):
+            if _has_failed(op):
+                details[semconv.ERROR_TYPE] = _error_type(op)
+            severity = SeverityNumber.DEBUG if newest else SeverityNumber.INFO
+            _events.emit(op, number, logger, context, semconv.EVENT_INFERENCE_DETAILS, details, severity=severity)
+        if newest and _has_failed(op) and not op.foreign and not isinstance(op.error, Reject):
+            is_client = op.adapter.span_kind is SpanKind.CLIENT
+            name = semconv.EVENT_CLIENT_EXCEPTION if is_client else semconv.EVENT_INTERNAL_EXCEPTION
             failure = _exception(op, telemetry.error_messages)
-            _events.emit(op, number + 1, logger, context, semconv.EVENT_CLIENT_EXCEPTION, failure)
+            _events.emit(op, number + 1, logger, context, name, failure, severity=SeverityNumber.WARN)
 
 
 def _describe(op: Record, kept: dict[str, Any] | None, telemetry: Telemetry) -> None:
-    """What the span is to say of an operation that has ended."""
+    """Complete the span of an operation that has ended."""
     span = op.span
     attributes = _end_attributes(op, telemetry)
     if kept and telemetry.span_content:
@@ -99,20 +103,24 @@ def _end_attributes(op: Record, telemetry: Telemetry) -> dict[str, Any]:
     attributes: dict[str, Any] = {semconv.KIND: op.kind, semconv.STATUS: op.status, semconv.RUN_ID: identity.run_id}
     if op.below is not None:
         told = op.attributes
-        attributes.update((name, value) for name, value in op.below.items() if name not in told)
+        below = telemetry.naming.told(op.kind, op.below)
+        attributes.update((name, value) for name, value in below.items() if name not in told)
     if op.end_attributes:
         attributes.update(op.end_attributes)
     if identity.tenant_id or identity.user_id or identity.session_id or identity.attributes:
         _identified(attributes, op, identity)
     if op.coverage is not None:
         attributes[semconv.COVERAGE] = op.coverage
-    if op.first_chunk_ns:
+    if op.first_chunk_ns and op.attributes.get(semconv.GEN_AI_REQUEST_STREAM):
         attributes[semconv.GEN_AI_RESPONSE_TIME_TO_FIRST_CHUNK] = (op.first_chunk_ns - op.start_ns) / 1e9
     used = op.own_usage
     if used is not None:
         _fields.used_itself(attributes, used, telemetry.naming, generates=op.kind == "llm.call")
     elif op.leaves is not None:
         _fields.used_inside(attributes, op.usage, zeros=False)
+    if telemetry.naming.newest and semconv.GEN_AI_RESPONSE_FINISH_REASONS not in attributes and _broke_off(op):
+        choices = op.attributes.get(semconv.GEN_AI_REQUEST_CHOICE_COUNT, 1)
+        attributes[semconv.GEN_AI_RESPONSE_FINISH_REASONS] = ("error",) * choices
     if op.in_hook:
         attributes[semconv.IN_HOOK] = True
     if op.modified:
@@ -124,8 +132,14 @@ def _end_attributes(op: Record, telemetry: Telemetry) -> dict[str, Any]:
     return attributes
 
 
+def _broke_off(op: Record) -> bool:
+    """Whether a model was asked and has not come to its end, whoever or whatever stopped it."""
+    is_inference = op.attributes.get(semconv.GEN_AI_OPERATION_NAME) in semconv.INFERENCE
+    return is_inference and op.called and op.status in ("error", "cancelled", "abandoned")
+
+
 def _decided(op: Record, in_full: bool) -> dict[str, Any]:
-    """The decision that the span of an operation is marked with."""
+    """The attributes of the decision that an operation's span is marked with."""
     decision = _decisive(op)
     return {
         semconv.DECISION: decision.decision,
@@ -142,7 +156,9 @@ def _tell_decisions(op: Record, in_full: bool) -> None:
 
 
 def mark(op: Record, telemetry: Telemetry) -> None:
-    """Say on a span that stays its owner's what was decided; once its owner ends it, nothing can be added."""
+    """Record decisions on a span that belongs to another instrumentation; nothing can be added once its owner ends
+    it.
+    """
     if op.decisions and op.span.is_recording():
         fill(op.span, _decided(op, telemetry.error_messages))
         _tell_decisions(op, telemetry.error_messages)
@@ -164,7 +180,7 @@ def _identified(attributes: dict[str, Any], op: Record, identity: Identity) -> N
 
 
 def _decisive(op: Record) -> DecisionRecord:
-    """Of several decisions, the one that the operation's span is marked with: that which refused it, else the last."""
+    """Of several decisions, the one that marks the operation's span: the refusal if there is one, else the last."""
     if op.decided:
         for decision in reversed(op.decisions):
             if decision.decision in ("reject", "attempted", "timeout", "error", "too_late"):
@@ -185,7 +201,7 @@ def _fail(op: Record, telemetry: Telemetry) -> None:
 
 
 def _exception(op: Record, in_full: bool) -> dict[str, Any]:
-    """What an exception event tells; only ``in_full`` what the exception says."""
+    """The attributes of an exception event; the exception's message only if ``in_full``."""
     error = op.error
     assert error is not None
     attributes = {semconv.EXCEPTION_TYPE: exception_name(error)}
@@ -198,7 +214,7 @@ def _exception(op: Record, in_full: bool) -> dict[str, Any]:
 def _error_type(op: Record) -> str:
     assert op.error is not None
     if isinstance(op.error, Reject):
-        return exception_name(Reject())  # of subclasses too: dashboards tell refusals from failures by it
+        return exception_name(Reject())  # for subclasses too: dashboards use it to tell refusals from failures
     try:
         return encodable(op.adapter.error_type(op.error))
     except Exception as failure:

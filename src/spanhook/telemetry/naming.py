@@ -1,6 +1,7 @@
-"""Which of the conventions' sets of names are written; ``semconv.SETS`` says which name is of which set."""
+"""Which of the conventions' sets of names are written; ``semconv.SETS`` says which name belongs to which set."""
 
 import os
+from typing import Any
 
 from spanhook import semconv
 
@@ -13,8 +14,8 @@ class Naming:
 
     Attributes:
         older, newest: Whether the names of v1.41 are written, and the newest ones.
-        cache_write: What tokens written to a cache are called.
-        schema_url: The schema that all names are in, if there is one.
+        cache_write: The attribute names for tokens written to a cache.
+        schema_url: The schema that contains all the names, if there is one.
     """
 
     __slots__ = ("cache_write", "newest", "older", "schema_url")
@@ -30,12 +31,21 @@ class Naming:
         of = semconv.SETS.get(name)
         return of is None or (self.older if of == "v1.41" else self.newest)
 
+    def told(self, kind: str, attributes: dict[str, Any]) -> dict[str, Any]:
+        """What is known of an operation before its call, as its span is to have it: ``attributes``, or others."""
+        if self.older:
+            if semconv.GEN_AI_REQUEST_TOP_K in attributes:  # a double, which the newest has made an int
+                attributes[semconv.GEN_AI_REQUEST_TOP_K] = float(attributes[semconv.GEN_AI_REQUEST_TOP_K])
+        elif kind == "agent.invoke":
+            return {name: value for name, value in attributes.items() if name not in semconv.NOT_OF_AGENTS}
+        return attributes
+
 
 V1_41 = Naming("v1.41")
 
 
 def chosen() -> Naming:
-    """What ``OTEL_SEMCONV_STABILITY_OPT_IN`` asks for; its words for other conventions are none of ours."""
+    """The sets that ``OTEL_SEMCONV_STABILITY_OPT_IN`` asks for; values for other conventions are ignored."""
     words = {word.strip() for word in os.environ.get(semconv.OPT_IN, "").split(",")}
     if semconv.OPT_IN_BOTH in words:
         return Naming("v1.41", "newest")

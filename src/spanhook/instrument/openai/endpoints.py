@@ -1,10 +1,11 @@
-"""OpenAI's other endpoints at which a model works: images, sound, videos, moderation, and what runs later.
+"""OpenAI's other endpoints that use a model: images, sound, videos, moderation, and jobs that run later.
 
-They are alike enough to be told apart by a table: which field holds what is sent, and what comes of it. What runs later
-(batches, evaluations, fine-tuning, agents and assistants of OpenAI's) is gated where it is asked for; what it uses by
-then is not known here.
+They are similar enough for a table: which field holds the input, and what the result is. Jobs that run later (batches,
+evaluations, fine-tuning, OpenAI's agents and assistants) are gated when they are requested; their later usage is not
+known here.
 """
 
+import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
@@ -27,14 +28,11 @@ from spanhook.model import Adapter, Args, Attributes, Body, Change, Kwargs, Mess
 
 @dataclass(frozen=True, kw_only=True)
 class Endpoint:
-    """One of them.
-
-    Attributes:
-        operation: Its ``gen_ai.operation.name``: the conventions' word where they have one.
-        api: Its ``openai.api.type``.
-        output: Its ``gen_ai.output.type``; empty where nothing is generated.
-        content: The field with what is sent: text, texts, or messages; behind a dot where it stands in another.
-        system: The field with instructions.
+    """One endpoint. Attributes: operation: Its ``gen_ai.operation.name``: the conventions' name if they have one.
+    api: Its ``openai.api.type``.
+    output: Its ``gen_ai.output.type``; empty if nothing is generated.
+    content: The field with the input: text, texts, or messages; dotted if nested.
+    system: The field with instructions.
     """
 
     operation: str
@@ -51,6 +49,8 @@ class Endpoint:
         attributes[semconv.OPENAI_API_TYPE] = self.api
         if self.output:
             attributes[semconv.GEN_AI_OUTPUT_TYPE] = self.output
+        if self.operation == _RUNS:
+            _note_agent(attributes, body_of(args, kwargs), options_of(args, kwargs).url)
         return attributes
 
     def request(self, _instance: Any, args: Args, kwargs: Kwargs) -> Request:
@@ -100,7 +100,7 @@ class Endpoint:
         return attributes, used_in(told)
 
     def messages_of(self, result: Any) -> list[Message]:
-        """What was said, where that is text."""
+        """The output messages, if the output is text."""
         told = fields_of(result_of(result))
         said = result if isinstance(result, str) else told.get("text")
         if self.output != "text" or not isinstance(said, str):
@@ -108,7 +108,7 @@ class Endpoint:
         return [{"role": "assistant", "parts": [{"type": "text", "content": said}]}]
 
     def payload(self, args: Args, kwargs: Kwargs, value: Any) -> Payload:
-        """The answer on the wire, for what the SDK would return or the JSON of it; text where that is what comes.
+        """The answer on the wire, for what the SDK would return or its JSON; text if the endpoint returns text.
 
         Raises:
             TypeError: It is none of these.
@@ -125,7 +125,7 @@ class Endpoint:
         """The answer as a stream.
 
         Raises:
-            TypeError: It is no text.
+            TypeError: It is not text.
         """
         if self.output != "text":
             raise TypeError(f"a stream of {self.api} cannot be answered, only refused")
@@ -141,7 +141,7 @@ class Endpoint:
             found = api.body(instance, args, kwargs, result) if isinstance(result, SDK.raw) else None
             if found is None or self.output in ("text", "image", ""):
                 return found
-            return replace(found, chunks=Passing())  # sound: nothing is to be read in it, or kept of it
+            return replace(found, chunks=Passing())  # sound: nothing to read or keep
 
         return Adapter(
             kind="llm.call",
@@ -159,8 +159,23 @@ class Endpoint:
             chunks=EventChunks,
             answer_chunks=api.answer_chunks,
             body=body,
+            named_by=semconv.GEN_AI_AGENT_NAME if self.operation == _RUNS else "",
             opaque=True,
         )
+
+
+_MAKES = "generate_content"
+_RUNS = "invoke_agent"
+_THREAD = re.compile(r"/threads/([^/]+)/runs", re.IGNORECASE)
+
+
+def _note_agent(attributes: Attributes, body: Mapping[str, Any], url: str) -> None:
+    """Which agent of OpenAI's is run, and in which conversation."""
+    agent, thread = body.get("assistant_id"), _THREAD.search(url)
+    if isinstance(agent, str) and agent:
+        attributes[semconv.GEN_AI_AGENT_ID] = agent
+    if thread:
+        attributes[semconv.GEN_AI_CONVERSATION_ID] = thread[1]
 
 
 def _messages(content: Any) -> list[Message]:
@@ -176,7 +191,7 @@ def _messages(content: Any) -> list[Message]:
 
 
 def _rewritten(content: Any, given: Any) -> Any:
-    """The field for messages that a hook gave; files are no part of it, and stay."""
+    """The field's value for messages that a hook gave; files are not part of it, and stay."""
     if given and isinstance(given[0], list | tuple):
         given = one_prompt(given)
     if isinstance(content, list) and content:
@@ -189,7 +204,7 @@ def _rewritten(content: Any, given: Any) -> Any:
 
 
 def _said(message: Any) -> list[dict[str, Any]]:
-    """The parts of a message but its files."""
+    """The parts of a message except its files."""
     if "parts" not in message:
         return list(PARTS.read(message["content"]))
     return [part for part in message["parts"] if part.get("type") != "upload"]
@@ -202,7 +217,7 @@ def _text(message: Any) -> str:
 
 
 def _files(files: Any) -> list[str]:
-    """The fields of a form that hold files."""
+    """The form fields that hold files."""
     named = files.items() if isinstance(files, dict) else files or ()
     return [str(name) for name, _ in named]
 
@@ -211,13 +226,11 @@ def _row(operation: str, api: str, output: str = "", content: str = "", system: 
     return Endpoint(operation=operation, api=api, output=output, content=content, system=system).adapter()
 
 
-_MAKES = "generate_content"
-_RUNS = "invoke_agent"
 _SPOKEN = _row(_MAKES, "audio.transcriptions", "text", "prompt")
 _RUN = _row(_RUNS, "threads.runs", content="additional_messages", system="instructions")
 _VIDEO = _row(_MAKES, "videos", "video", "prompt")
 
-#: By the end of their path, in which a star stands for an id.
+#: Endpoints by the end of their path, in which a star stands for an id.
 ENDPOINTS: dict[str, Adapter] = {
     "/images/generations": _row(_MAKES, "images.generations", "image", "prompt"),
     "/images/edits": _row(_MAKES, "images.edits", "image", "prompt"),

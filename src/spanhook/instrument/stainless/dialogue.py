@@ -115,6 +115,9 @@ class Dialogue(Api):
         asked = {self.output_type(prompt) for prompt in prompts}
         if len(asked) == 1 and asked != {""}:
             attributes[semconv.GEN_AI_OUTPUT_TYPE] = asked.pop()
+        level = fields_of(body.get("output_config")).get("effort")
+        if isinstance(level, str):
+            attributes[semconv.GEN_AI_REQUEST_REASONING_LEVEL] = level
         return attributes
 
     def request(self, _instance: Any, args: Args, kwargs: Kwargs) -> Request:
