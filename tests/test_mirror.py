@@ -23,6 +23,7 @@ ACROSS = {
 """Folders of tests that are about no one package."""
 
 WHOLE = {
+    "bootstrap/test_configuration_file": "one file through all commands and their children",
     "bootstrap/test_launch_refused": "all that keeps a command from starting, in whichever module it is found",
     "bootstrap/test_strict": "one option through all commands and their children",
     "engine/test_own_kinds": "kinds of the application's own, from their registration to their spans",
@@ -53,6 +54,13 @@ THROUGH = {
     "concurrency/coroutines": "gating/test_hosts",
     "concurrency/remote": "gating/test_hosts",
     "concurrency/waiting": "conformance/test_trio",
+    "config/building": "config/test_checking",
+    "config/complaints": "config/test_checking",
+    "config/file": "config/test_checking",
+    "config/models": "config/test_json_schema",
+    "config/own_hooks": "config/test_checking",
+    "config/toml_tables": "config/test_reading",
+    "config/yaml_nodes": "config/test_reading",
     "engine/_chunks": "conformance/test_streams",
     "engine/_completion": "conformance/test_streams",
     "engine/_ending": "conformance/test_streams",
