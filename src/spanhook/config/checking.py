@@ -6,12 +6,10 @@ from typing import Any, cast
 from pydantic import ValidationError
 
 from spanhook.config.building import Builder, Built
-from spanhook.config.complaints import configuration_of
 from spanhook.config.models import Configuration, Policy
 from spanhook.config.reading import Document, Keys
-from spanhook.errors import ConfigurationError, ConfigurationFileError, Mistake
-from spanhook.gating import check_file
-from spanhook.settings import Settings
+from spanhook.config.validating import configuration_of
+from spanhook.errors import ConfigurationFileError, Mistake
 
 
 def built(document: Document, before: Sequence[Built] = ()) -> tuple[Configuration, tuple[Built, ...]]:
@@ -32,7 +30,7 @@ def built(document: Document, before: Sequence[Built] = ()) -> tuple[Configurati
         mistakes += error.mistakes
     builder = Builder(document, before)
     made = [one for policy, keys in _policies(document) if (one := builder.build(policy, keys)) is not None]
-    mistakes += [*builder.mistakes, *_missing(document, configuration), *_unusable(document, configuration)]
+    mistakes += builder.mistakes
     if configuration is None or mistakes:
         raise ConfigurationFileError(sorted(mistakes, key=lambda mistake: mistake.line))
     return configuration, tuple(made)
@@ -56,23 +54,3 @@ def _readable(given: Any) -> Policy | None:
         if not isinstance(given, dict) or not wrong & cast("dict[Any, Any]", given).keys():
             return None
         return _readable({key: value for key, value in cast("dict[Any, Any]", given).items() if key not in wrong})
-
-
-def _missing(document: Document, configuration: Configuration | None) -> Iterator[Mistake]:
-    """Files that are named and not there."""
-    if configuration is None or configuration.hooks is None:
-        return
-    try:
-        check_file(document.spec(configuration.hooks.path))
-    except ConfigurationError as error:
-        yield document.mistake(("hooks", "path"), str(error).removeprefix("hooks "))
-
-
-def _unusable(document: Document, configuration: Configuration | None) -> Iterator[Mistake]:
-    """Settings that are of the right type and cannot be used all the same."""
-    if configuration is None:
-        return
-    try:
-        Settings(**configuration.settings.model_dump(exclude_none=True))
-    except ConfigurationError as error:
-        yield document.mistake(("settings",), str(error))

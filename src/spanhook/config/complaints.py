@@ -8,9 +8,9 @@ from typing import Any, get_args
 from pydantic import AliasChoices, BaseModel, ValidationError
 from pydantic.fields import FieldInfo
 
-from spanhook.config.models import UNAVAILABLE, Configuration
+from spanhook.config.models import UNAVAILABLE
 from spanhook.config.reading import Document, Keys
-from spanhook.errors import ConfigurationFileError, Mistake
+from spanhook.errors import Mistake
 
 _LONGEST_VALUE = 80
 _EXPECTED = {
@@ -28,19 +28,6 @@ _EXPECTED = {
 
 _SHOULD = re.compile(r"^(?:Input|String|List|Value|Dictionary|Number) should (be|have|match) ")
 _WORDS = {"be": "expected ", "have": "expected ", "match": "expected to match "}
-
-
-def configuration_of(document: Document) -> Configuration:
-    """What a file says, as its models have it; no hook is made.
-
-    Raises:
-        ConfigurationFileError: Something in it cannot be used.
-    """
-    try:
-        return Configuration.model_validate(document.data)
-    except ValidationError as error:
-        mistakes = sorted(complaints(document, error, Configuration), key=lambda mistake: mistake.line)
-        raise ConfigurationFileError(mistakes) from None
 
 
 def complaints(

@@ -87,9 +87,9 @@ def read_file(path: str) -> ConfigurationFile:
         ConfigurationFileError: Something in it cannot be used.
     """
     document = read(path)
-    from spanhook.config import complaints
+    from spanhook.config import validating
 
-    return ConfigurationFile(document, complaints.configuration_of(document))
+    return ConfigurationFile(document, validating.configuration_of(document))
 
 
 def load_file(path: str, before: "Sequence[Built]" = ()) -> ConfigurationFile:
