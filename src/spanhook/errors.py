@@ -68,6 +68,10 @@ class HookError(SpanhookError):
     """A hook did what its form does not allow, such as a second ``yield``."""
 
 
+class ConditionError(HookError):
+    """A condition could not be evaluated for an operation. What was in the operation's data is not in the message."""
+
+
 class SealedError(HookError):
     """A hook tried to change an operation that it may not change, or may no longer change."""
 

@@ -8,12 +8,11 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from spanhook import gating
 from spanhook.config.complaints import complaints, short
 from spanhook.config.models import Policy
 from spanhook.config.reading import Document, Keys
 from spanhook.errors import ConfigurationError, Mistake
-from spanhook.gating import Hook, Hooks, find, handler_of, make, parse_event, set_up
+from spanhook.gating import Hook, Hooks, compile_condition, find, handler_of, make, parse_event, set_up
 
 _TOOLS = "tool.execute"
 _PATTERN = re.compile(r"[*?\[]")
@@ -103,7 +102,7 @@ class Builder:
             given["kinds"] = kinds
         if policy.when is not None:
             try:
-                given["when"] = gating.compile_condition(policy.when)
+                given["when"] = compile_condition(policy.when)
             except ConfigurationError as error:
                 self._complain((*keys, "when"), _said(error))
         return given

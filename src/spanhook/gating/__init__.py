@@ -5,6 +5,7 @@ from spanhook.gating._decisions import unanswered
 from spanhook.gating.binding import AFTER, ERROR, WATCH, Bound
 from spanhook.gating.chain import Chain
 from spanhook.gating.conclusion import conclude
+from spanhook.gating.conditions import Condition, Context, compile_condition, references, united
 from spanhook.gating.control_flow import Control, control, controls
 from spanhook.gating.fast_path import pass_fast
 from spanhook.gating.handlers import Marked, find, handler, handler_of, make, named, set_up
@@ -24,6 +25,8 @@ __all__ = [
     "WATCH",
     "Bound",
     "Chain",
+    "Condition",
+    "Context",
     "Control",
     "Hook",
     "Hooks",
@@ -36,6 +39,7 @@ __all__ = [
     "again",
     "bridge",
     "check_file",
+    "compile_condition",
     "conclude",
     "control",
     "controls",
@@ -51,7 +55,9 @@ __all__ = [
     "pass_fast",
     "placed_at",
     "publish",
+    "references",
     "set_up",
     "unanswered",
+    "united",
     "where",
 ]
