@@ -1,4 +1,4 @@
-"""What the ``SPANHOOK_*`` variables say, which spanhook's commands and loaders read, and nothing else does."""
+"""The ``SPANHOOK_*`` variables, which only spanhook's commands and loaders read."""
 
 import difflib
 import os
@@ -21,30 +21,30 @@ OF_SETTINGS: dict[str, Field[Any]] = {
 """A variable for each setting but ``content``, for which the conventions have one of their own."""
 
 SETTINGS = (HOOKS, REQUIRE, CONSOLE, CONFIG, *OF_SETTINGS)
-"""What users set."""
+"""Variables that users set."""
 
 STARTED = "SPANHOOK_STARTED"
 PATH = "SPANHOOK_PATH"
 PROBE = "SPANHOOK_PROBE"
 INTERNAL = (STARTED, PATH, PROBE)
-"""What spanhook's own processes tell each other: that ``spanhook run`` started this one, where the application's
-modules were found, and that only an answer is wanted of the start-up code."""
+"""Variables between spanhook's own processes: that ``spanhook run`` started this one, where the application's modules
+were found, and that the start-up code should only answer a check."""
 
 _YES, _NO = ("1", "true", "yes", "on"), ("0", "false", "no", "off")
 
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
-    """How an application is to be started, by options and variables.
+    """How to start an application, from options and variables.
 
     Attributes:
-        hooks: Specs such as ``./hooks.py:hooks``, in place of those that the configuration file names; see
+        hooks: Specs such as ``./hooks.py:hooks``, which replace those of the configuration file; see
             ``spanhook.config.load_hooks``.
-        require: Libraries without which it must not start.
+        require: Libraries that must be bound for it to start.
         console: Print each finished run on standard error.
-        config: The configuration file; empty for none, ``None`` for that of the working directory.
-        over: Settings by name, which stand over those of the file; see ``spanhook.Settings``.
-        origins: The option or variable that each of them was given by.
+        config: The configuration file; empty for none, ``None`` for the one in the working directory.
+        over: Settings by name, which override those of the file; see ``spanhook.Settings``.
+        origins: The option or variable that each of these settings comes from.
     """
 
     hooks: tuple[str, ...] = ()
@@ -56,14 +56,14 @@ class Wanted:
 
     @property
     def settings(self) -> Settings:
-        """How the process behaves where there is no configuration file."""
+        """The settings if there is no configuration file."""
         return Settings(**self.over)
 
     def anchored(self) -> "Wanted":
-        """The same with absolute paths, which children with another working directory can read too.
+        """The same with absolute paths, which also work for children with another working directory.
 
         Raises:
-            ConfigurationError: Which configuration file is meant cannot be told.
+            ConfigurationError: The working directory has several configuration files, or one that cannot be read.
         """
         if self.config is None:
             config = locate(os.getcwd())
@@ -72,7 +72,7 @@ class Wanted:
         return replace(self, hooks=tuple(_absolute(spec) for spec in self.hooks), config=config)
 
     def variables(self) -> dict[str, str]:
-        """The variables that say the same; none for settings that nobody gave, which the file may have."""
+        """The same settings as environment variables; settings that are not given have none."""
         said = {HOOKS: _joined(self.hooks), REQUIRE: ",".join(self.require), CONSOLE: str(int(self.console))}
         if self.config is not None:
             said[CONFIG] = self.config
@@ -92,21 +92,21 @@ def read(
     allow: Iterable[str] = (),
     **options: Any,
 ) -> Wanted:
-    """What is wanted by the arguments, and by the environment where they say nothing.
+    """The settings from the arguments, and from the environment where an argument is not given.
 
     Args:
         environ: The environment.
-        hooks, require, console, config, allow: Options of that name.
-        **options: Options for other settings; those that are false or ``None`` were not given.
+        hooks, require, console, config, allow: The options with these names.
+        **options: Options for other settings; false or ``None`` if not given.
 
     Raises:
-        ConfigurationError: A variable or an argument holds a value that cannot be used, or a variable is misspelt.
+        ConfigurationError: A variable or an argument has an invalid value, or a variable is misspelt.
     """
     hooks, require, allow = tuple(hooks), tuple(require), tuple(allow)
     for option, values in (("--hooks", hooks), ("--require", require), ("--allow", allow)):
         if not all(value.strip() for value in values):
             raise ConfigurationError(
-                f"{option} was given nothing; leave it out, or check the variable it was taken from"
+                f"{option} was given an empty value; leave it out, or check the variable it was taken from"
             )
     for name in environ:
         meant = misspelt(name)
@@ -132,14 +132,14 @@ def read(
 
 
 def misspelt(name: str) -> str:
-    """The variable of ours that ``name`` is too close to for a name of somebody else's; empty if none."""
+    """The spanhook variable of which ``name`` is probably a misspelling; empty if none."""
     if not name.startswith("SPANHOOK") or name in SETTINGS or name in INTERNAL:
         return ""
     return next(iter(difflib.get_close_matches(name, SETTINGS, 1, 0.88)), "")
 
 
 def split_specs(value: str) -> list[str]:
-    """Specs separated by commas or by ``os.pathsep``, which also stands inside of each; or one to a line."""
+    """Specs separated by commas, by newlines or by ``os.pathsep``, which also appears inside a spec."""
     if "\n" in value:
         return [line.strip() for line in value.splitlines() if line.strip()]
     specs: list[str] = []
@@ -153,7 +153,7 @@ def split_specs(value: str) -> list[str]:
 
 
 def split_names(values: Iterable[str]) -> list[str]:
-    """Names separated by commas, over several values."""
+    """Names separated by commas, from several values."""
     return [name.strip() for value in values for name in value.split(",") if name.strip()]
 
 
@@ -170,14 +170,14 @@ def _absolute(spec: str) -> str:
 
 
 def _said(value: Any) -> str:
-    """A setting as its variable says it."""
+    """The text of a variable for a setting."""
     if isinstance(value, bool):
         return str(int(value))
     return value if isinstance(value, str) else ",".join(value) if isinstance(value, Iterable) else str(value)
 
 
 def _value(variable: str, setting: Field[Any], text: str) -> Any:
-    """What a variable says, as the setting takes it."""
+    """The value of a setting from the text of its variable."""
     if setting.name == "mode":
         return _mode(setting, text)
     if setting.name == "allow":

@@ -28,11 +28,14 @@ from spanhook.model import Adapter, Args, Attributes, Body, Change, Kwargs, Mess
 
 @dataclass(frozen=True, kw_only=True)
 class Endpoint:
-    """One endpoint. Attributes: operation: Its ``gen_ai.operation.name``: the conventions' name if they have one.
-    api: Its ``openai.api.type``.
-    output: Its ``gen_ai.output.type``; empty if nothing is generated.
-    content: The field with the input: text, texts, or messages; dotted if nested.
-    system: The field with instructions.
+    """One endpoint.
+
+    Attributes:
+        operation: Its ``gen_ai.operation.name``: the conventions' name if they have one.
+        api: Its ``openai.api.type``.
+        output: Its ``gen_ai.output.type``; empty if nothing is generated.
+        content: The field with the input: text, texts, or messages; dotted if nested.
+        system: The field with instructions.
     """
 
     operation: str
