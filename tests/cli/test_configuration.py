@@ -80,7 +80,7 @@ def test_check_as_json(folder: Folder) -> None:
     ("text", "told"),
     [
         (None, "there is no configuration file 'nope.yaml'; correct the path\n"),
-        ("a: [", "nope.yaml:1: is no YAML: "),
+        ("a: [", "nope.yaml:1: is not valid YAML: "),
         ("version: 1\nhooks:\n  path: gone.py:hooks\n", "nope.yaml:3: hooks.path: '"),
     ],
 )

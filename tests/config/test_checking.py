@@ -194,19 +194,19 @@ TOLD = """
     spanhook.yaml:8: settings.max_per_event: 'lots': expected a whole number
     spanhook.yaml:9: settings.content: 'ALL': expected 'NO_CONTENT', 'SPAN_ONLY', 'EVENT_ONLY' or 'SPAN_AND_EVENT'
     spanhook.yaml:10: settings.allow: 'groq': expected a list, such as [a, b]
-    spanhook.yaml:11: stores: not available: stores are given in code in this version of spanhook, such as IterationHooks(store=...); take it out
-    spanhook.yaml:12: control_plane: not available: this version of spanhook has no control plane; take it out
+    spanhook.yaml:11: stores: not available: stores are given in code in this version of spanhook, such as IterationHooks(store=...); remove it
+    spanhook.yaml:12: control_plane: not available: this version of spanhook has no control plane; remove it
     spanhook.yaml:14: policies[0].use: there is no hook 'dney' (did you mean 'deny'?); expected one of broken, deny, watch
     spanhook.yaml:20: policies[1].with.rules[0].tools: []: expected at least 1 item after validation, not 0
-    spanhook.yaml:23: policies[1].with.wrong: unknown key; take it out, or write one of rules
-    spanhook.yaml:25: policies[2].id: 'b' is also the id of another, in line 17; each stands once
+    spanhook.yaml:23: policies[1].with.wrong: unknown key; remove it, or use one of rules
+    spanhook.yaml:25: policies[2].id: the policy in line 17 is 'b' too; ids must be unique
     spanhook.yaml:29: policies[3].evnts: unknown key; did you mean 'events'?
-    spanhook.yaml:32: policies[4].events[0]: watch runs at .pre, .post and cannot be narrowed to ['pre']; write 'tool.execute'
+    spanhook.yaml:32: policies[4].events[0]: watch runs at .pre and .post and cannot be limited to .pre; write 'tool.execute'
     spanhook.yaml:32: policies[4].events[1]: unknown event 'tool.exec' (did you mean 'tool.execute'?); expected '*', a kind, or a kind with .pre, .post or .error
     spanhook.yaml:33: policies[5].with.rules: missing; add rules: ...
-    spanhook.yaml:35: policies[5].events[0]: deny is for tool.execute alone, not for llm.call; take it out
-    spanhook.yaml:36: policies[5].tools[0]: 'search*' is a pattern, and names are exact here; write them out, or use when
-    spanhook.yaml:36: policies[5].tools: events are of other kinds too; with tools, write only tool.execute
+    spanhook.yaml:35: policies[5].events[0]: deny is for tool.execute alone, not for llm.call; remove it
+    spanhook.yaml:36: policies[5].tools[0]: 'search*' looks like a pattern, but names must match exactly; list them, or use when
+    spanhook.yaml:36: policies[5].tools: tools needs events of tool.execute only
     spanhook.yaml:37: policies[5].priority: 2000: expected less than or equal to 1000
     spanhook.yaml:39: policies[6].id: 'f g': expected up to 100 letters, digits and any of _ . : / -, and no other character
     spanhook.yaml:40: policies[6].timeout: -1: expected greater than 0
@@ -214,15 +214,43 @@ TOLD = """
     spanhook.yaml:43: policies[8]: 'watch': expected keys and values
     spanhook.yaml:46: policies[9].with: hook 'Watch' takes no settings, but was given 'x'
     spanhook.yaml:47: policies[10].use: missing; add use: ...
-    spanhook.yaml:50: policies[11].events[0]: deny is for tool.execute alone, not for llm.call; take it out
-    spanhook.yaml:50: policies[11].events[1]: deny runs at .pre and cannot be narrowed to ['post']; write 'tool.execute'
-    spanhook.yaml:51: policies[11].tools[0]: 'search*' is a pattern, and names are exact here; write them out, or use when
-    spanhook.yaml:51: policies[11].tools: events are of other kinds too; with tools, write only tool.execute
+    spanhook.yaml:50: policies[11].events[0]: deny is for tool.execute alone, not for llm.call; remove it
+    spanhook.yaml:50: policies[11].events[1]: deny runs at .pre and cannot be limited to .post; write 'tool.execute'
+    spanhook.yaml:51: policies[11].tools[0]: 'search*' looks like a pattern, but names must match exactly; list them, or use when
+    spanhook.yaml:51: policies[11].tools: tools needs events of tool.execute only
 """  # noqa: E501
 
 
 def test_every_mistake_is_named_with_its_line_and_key(write: Write) -> None:
     assert mistakes(write(WRONG)) == textwrap.dedent(TOLD).strip().splitlines()
+
+
+@pytest.mark.parametrize(
+    ("when", "told"),
+    [
+        ("arguments.amount >", "spanhook.yaml:5: policies[0].when: "),
+        ("argumets.amount > 5", "spanhook.yaml:5: policies[0].when: "),
+    ],
+)
+def test_a_condition_that_cannot_be_compiled(write: Write, when: str, told: str) -> None:
+    (line,) = mistakes(write(f"version: 1\npolicies:\n  - use: watch\n    id: a\n    when: {when!r}\n"))
+
+    assert line.startswith(told)
+
+
+def test_a_condition_is_asked_of_each_operation(write: Write) -> None:
+    text = "policies: [{use: deny, id: a, when: 'arguments.amount > 50', with: {rules: [{tools: [refund]}]}}]"
+    spanhook.instrument(load_file(write(text)).registry(), only=())
+
+    @spanhook.tool
+    def refund(amount: int) -> str:
+        return f"paid {amount}"
+
+    assert refund(50) == "paid 50"
+    with pytest.raises(Reject):
+        refund(51)
+    with pytest.raises(Reject):
+        refund("much")  # pyright: ignore[reportArgumentType] - a condition that fails counts against the call
 
 
 def test_one_line_says_the_first_and_how_many_there_are(write: Write) -> None:

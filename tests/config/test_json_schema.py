@@ -69,6 +69,7 @@ REFUSED = [
 
 @pytest.mark.parametrize("text", [*TAKEN, *REFUSED])
 def test_the_schema_and_the_models_agree(write: Write, text: str) -> None:
+    write("", "hooks.py")
     path = write(text)
     valid = Draft202012Validator(schema()).is_valid(read(path).data)
 

@@ -42,10 +42,16 @@ def test_the_file_of_a_folder(write: Write, tmp_path: Path, files: dict[str, str
 @pytest.mark.parametrize(
     ("files", "message"),
     [
-        ({"spanhook.yaml": "", "spanhook.yml": ""}, "spanhook.yaml and spanhook.yml are both configuration; keep one"),
-        ({"spanhook.yaml": "", "pyproject.toml": TABLE}, "spanhook.yaml and pyproject.toml are both configuration"),
-        ({"pyproject.toml": "[tool.spanhook]\nmode = \n"}, "pyproject.toml:2: is no TOML"),
-        ({"aegra.json": '{"hooks": '}, "aegra.json may have hooks, and is no JSON"),
+        (
+            {"spanhook.yaml": "", "spanhook.yml": ""},
+            "spanhook.yaml and spanhook.yml are both configuration",
+        ),
+        (
+            {"spanhook.yaml": "", "pyproject.toml": TABLE},
+            "spanhook.yaml and pyproject.toml are both configuration",
+        ),
+        ({"pyproject.toml": "[tool.spanhook]\nmode = \n"}, "pyproject.toml:2: is not valid TOML"),
+        ({"aegra.json": '{"hooks": '}, "aegra.json may name hooks, but is not valid JSON"),
     ],
 )
 def test_what_may_be_meant_is_not_passed_over(

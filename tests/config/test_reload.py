@@ -95,7 +95,7 @@ def test_what_changes_is_in_force_for_the_next_operation(write: Write, said: lis
     write(OTHER)
     assert follower.reload()
     assert refused() == {"search"}
-    assert said == ["spanhook: spanhook.yaml has changed and is in force"] * 2
+    assert said == ["spanhook: spanhook.yaml has changed and is active now"] * 2
 
 
 def test_a_policy_that_did_not_change_keeps_its_hook_and_what_it_counted(write: Write) -> None:
@@ -114,7 +114,7 @@ def test_a_policy_that_did_not_change_keeps_its_hook_and_what_it_counted(write: 
 
 
 BAD = {
-    "no yaml": ("a: [", "spanhook.yaml:1: is no YAML"),
+    "no yaml": ("a: [", "spanhook.yaml:1: is not valid YAML"),
     "empty": ("", "spanhook.yaml:1: is empty"),
     "unknown key": ("polices: []", "spanhook.yaml:1: polices: unknown key; did you mean 'policies'?"),
     "one bad policy of two": (ONE + "  - {use: dney, id: b}", "policies[1].use: there is no hook 'dney'"),
@@ -143,7 +143,7 @@ def test_a_bad_file_keeps_what_was_in_force_and_is_told_once(write: Write, said:
     (line,) = said
     assert message in line
     assert line.startswith("spanhook: ")
-    assert line.endswith("; what was in force before stays in force")
+    assert line.endswith("; the previous configuration stays active")
     assert "\n" not in line
 
     write(ONE)
@@ -161,7 +161,7 @@ def test_a_missing_file_keeps_what_was_in_force(write: Write, said: list[str]) -
     assert not follower.reload()
     assert refused() == {"refund"}
     (line,) = said
-    assert line.startswith("spanhook: there is no configuration file 'spanhook.yaml'; correct the path; what was in")
+    assert line.startswith("spanhook: there is no configuration file 'spanhook.yaml'; correct the path; the previous")
 
     write(OTHER)
     assert follower.reload()

@@ -8,11 +8,12 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from spanhook.config.complaints import complaints, short
+from spanhook.config.complaints import complaints
 from spanhook.config.models import Policy
 from spanhook.config.reading import Document, Keys
 from spanhook.errors import ConfigurationError, Mistake
 from spanhook.gating import Hook, Hooks, compile_condition, find, handler_of, make, parse_event, set_up
+from spanhook.semconv import PHASES
 
 _TOOLS = "tool.execute"
 _PATTERN = re.compile(r"[*?\[]")
@@ -51,7 +52,7 @@ class Builder:
         other = self._ids.setdefault(policy.id, keys)
         if other != keys:
             line = self._document.line((*other, "id"))
-            self._complain((*keys, "id"), f"{policy.id!r} is also the id of another, in line {line}; each stands once")
+            self._complain((*keys, "id"), f"the policy in line {line} is {policy.id!r} too; ids must be unique")
             return None
         known = self._before.get(policy.id)
         if known is not None and known.policy == policy:
@@ -110,7 +111,7 @@ class Builder:
     def _check_names(self, names: Sequence[str], keys: Keys) -> None:
         for index, name in enumerate(names):
             if _PATTERN.search(name):
-                message = f"{name!r} is a pattern, and names are exact here; write them out, or use when"
+                message = f"{name!r} looks like a pattern, but names must match exactly; list them, or use when"
                 self._complain((*keys, index), message)
 
     def _kinds(self, policy: Policy, keys: Keys, hook: Hook | type[Any]) -> frozenset[str] | None:
@@ -121,7 +122,7 @@ class Builder:
             if policy.tools is None:
                 return None
             if not own & {"*", _TOOLS}:
-                self._complain((*keys, "tools"), f"{policy.use} is not for tools; take it out")
+                self._complain((*keys, "tools"), f"{policy.use} is not for tools; remove it")
             return frozenset((_TOOLS,))
         kinds = set[str]()
         for index, event in enumerate(policy.events):
@@ -134,7 +135,7 @@ class Builder:
             for message in _unfit(policy, hook, own, kind, frozenset(phases)):
                 self._complain((*keys, "events", index), message)
         if policy.tools is not None and kinds != {_TOOLS}:
-            self._complain((*keys, "tools"), f"events are of other kinds too; with tools, write only {_TOOLS}")
+            self._complain((*keys, "tools"), f"tools needs events of {_TOOLS} only")
         return frozenset(kinds)
 
     def _complain(self, keys: Keys, message: str) -> None:
@@ -146,13 +147,16 @@ def _unfit(
 ) -> Iterator[str]:
     """Why an event cannot be one of this hook's."""
     if "*" not in own and kind not in own:
-        yield f"{policy.use} is for {', '.join(sorted(own))} alone, not for {kind}; take it out"
+        yield f"{policy.use} is for {', '.join(sorted(own))} alone, not for {kind}; remove it"
     cls = hook if isinstance(hook, type) else type(hook)
     methods = [name for name in _PHASES if getattr(cls, name, None) is not getattr(Hook, name)]
     runs = frozenset(phase for name in methods for phase in _PHASES[name])
-    if phases != frozenset(("pre", "post", "error")) and phases != runs:
-        at = ", ".join(f".{phase}" for phase in ("pre", "post", "error") if phase in runs)
-        yield f"{policy.use} runs at {at} and cannot be narrowed to {short(sorted(phases))}; write {kind!r}"
+    if phases != frozenset(PHASES) and phases != runs:
+        yield f"{policy.use} runs at {_at(runs)} and cannot be limited to {_at(phases)}; write {kind!r}"
+
+
+def _at(phases: frozenset[str]) -> str:
+    return " and ".join(f".{phase}" for phase in PHASES if phase in phases)
 
 
 def _said(error: ConfigurationError) -> str:

@@ -52,7 +52,7 @@ def _message(one: Mapping[str, Any], model: type[BaseModel], within: Keys) -> st
     kind, said = one["type"], str(one["msg"])
     if kind == "extra_forbidden":
         if not within and loc[0] in UNAVAILABLE:
-            return f"not available: {UNAVAILABLE[str(loc[0])]}; take it out"
+            return f"not available: {UNAVAILABLE[str(loc[0])]}; remove it"
         return f"unknown key{_instead(str(loc[-1]), _model_at(model, loc[:-1]))}"
     if kind == "missing":
         return f"missing; add {loc[-1]}: ..."
@@ -66,13 +66,13 @@ def _message(one: Mapping[str, Any], model: type[BaseModel], within: Keys) -> st
 
 def _instead(key: str, model: type[BaseModel] | None) -> str:
     if model is None:
-        return "; take it out"
+        return "; remove it"
     known = [written for name, field in model.model_fields.items() for written in _written(name, field)]
     close = get_close_matches(key, known, 1, 0.6)
     if close:
         return f"; did you mean {close[0]!r}?"
     plain = [next(_written(name, field)) for name, field in model.model_fields.items()]
-    return f"; take it out, or write one of {', '.join(plain)}"
+    return f"; remove it, or use one of {', '.join(plain)}"
 
 
 def _written(name: str, field: FieldInfo) -> Iterator[str]:

@@ -26,7 +26,7 @@ def locate(folder: str) -> str:
         found.append(project)
     if len(found) > 1:
         named = " and ".join(map(shown, found))
-        raise ConfigurationError(f"{named} are both configuration; keep one, or name one with --config")
+        raise ConfigurationError(f"{named} are both configuration files; keep one, or choose one with --config")
     foreign = os.path.join(folder, FOREIGN)
     if not found and _has_hooks(foreign):
         found.append(foreign)
@@ -54,7 +54,7 @@ def _has_hooks(path: str) -> bool:
     try:
         data: Any = json.loads(content)
     except (ValueError, RecursionError) as error:
-        raise ConfigurationError(f"{shown(path)} may have hooks, and is no JSON: {error}") from None
+        raise ConfigurationError(f"{shown(path)} may name hooks, but is not valid JSON: {error}") from None
     return isinstance(data, dict) and "hooks" in data
 
 

@@ -155,9 +155,11 @@ def _json(path: str, text: str) -> tuple[Any, Mapping[Keys, int]]:
     try:
         data: Any = json.loads(text, object_pairs_hook=_unique, parse_constant=_refuse)
     except json.JSONDecodeError as error:
-        raise ConfigurationFileError([Mistake(shown(path), error.lineno, "", f"is no JSON: {error.msg}")]) from None
+        raise ConfigurationFileError(
+            [Mistake(shown(path), error.lineno, "", f"is not valid JSON: {error.msg}")]
+        ) from None
     except (ValueError, RecursionError) as error:
-        raise ConfigurationFileError([Mistake(shown(path), 0, "", f"is no JSON that can be used: {error}")]) from None
+        raise ConfigurationFileError([Mistake(shown(path), 0, "", f"is not valid JSON: {error}")]) from None
     if os.path.basename(path) == FOREIGN:
         data = {"hooks": data["hooks"]} if isinstance(data, dict) and "hooks" in data else {}
         if not data:
@@ -169,10 +171,10 @@ def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     found: dict[str, Any] = {}
     for key, value in pairs:
         if key in found:
-            raise ValueError(f"the key {key!r} stands there twice")
+            raise ValueError(f"the key {key!r} appears twice")
         found[key] = value
     return found
 
 
 def _refuse(constant: str) -> Any:
-    raise ValueError(f"{constant} is no number")
+    raise ValueError(f"{constant} is not a number")

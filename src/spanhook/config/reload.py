@@ -128,7 +128,7 @@ class Follower:
             self._tell(" ".join(said.split()))
             return False
         self._told = ""
-        log.info("spanhook: %s has changed and is in force", shown(file.path))
+        log.info("spanhook: %s has changed and is active now", shown(file.path))
         return True
 
     def _take(self, file: ConfigurationFile) -> None:
@@ -149,7 +149,7 @@ class Follower:
         """Say once what is wrong."""
         if why != self._told:
             self._told = why
-            log.warning("spanhook: %s; what was in force before stays in force", why)
+            log.warning("spanhook: %s; the previous configuration stays active", why)
 
 
 _following: list[Follower] = []

@@ -29,14 +29,14 @@ def parse(file: str, text: str, table: tuple[str, ...] = ()) -> tuple[Any, dict[
         table: The keys of the table; the whole document unless given.
 
     Raises:
-        ConfigurationFileError: It is no TOML.
+        ConfigurationFileError: It is not valid TOML.
     """
     try:
         data: Any = tomllib.loads(text)
     except (tomllib.TOMLDecodeError, RecursionError) as error:
         found = _IN_MESSAGE.search(str(error))
         raise ConfigurationFileError(
-            [Mistake(file, int(found[1]) if found else 0, "", f"is no TOML: {error}")]
+            [Mistake(file, int(found[1]) if found else 0, "", f"is not valid TOML: {error}")]
         ) from None
     for key in table:
         data = cast("dict[str, Any]", data).get(key) if isinstance(data, dict) else None

@@ -59,10 +59,10 @@ class Reader:
         for key, value in cast("list[tuple[Node, Node]]", node.value):
             line = key.start_mark.line + 1
             if not isinstance(key, ScalarNode):
-                raise self._mistake(line, "has a key that is no text; write a word")
+                raise self._mistake(line, "has a key that is not text; use a word")
             name = str(key.value)
             if name in found:
-                raise self._mistake(line, f"the key {name!r} stands there twice; keep one")
+                raise self._mistake(line, f"the key {name!r} appears twice; keep one")
             self.lines[(*keys, name)] = line
             found[name] = self.value(value, (*keys, name))
         return found
@@ -71,7 +71,7 @@ class Reader:
         text = str(node.value)
         tag = str(node.tag)
         if tag not in (_PLAIN, _TEXT):
-            raise self._mistake(line, f"the tag {tag!r} is not known; write the value without it")
+            raise self._mistake(line, f"the tag {tag!r} is not supported; remove it")
         if tag == _TEXT:
             return text
         for form, read in _SCALARS:
@@ -94,7 +94,7 @@ def parse(file: str, text: str) -> tuple[Any, Mapping[Keys, int]]:
         text: The document.
 
     Raises:
-        ConfigurationFileError: It is no YAML, or no data that configuration may be.
+        ConfigurationFileError: It is not valid YAML, or no data that configuration may be.
     """
     reader = Reader(file)
     try:
@@ -102,10 +102,10 @@ def parse(file: str, text: str) -> tuple[Any, Mapping[Keys, int]]:
         return (None if node is None else reader.value(node, ())), reader.lines
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark
-        said = f"is no YAML: {', '.join(filter(None, (error.context, error.problem)))}"
+        said = f"is not valid YAML: {', '.join(filter(None, (error.context, error.problem)))}"
         raise ConfigurationFileError([Mistake(file, mark.line + 1 if mark else 0, "", said)]) from None
     except yaml.YAMLError as error:
-        said = f"is no YAML: {' '.join(str(error).split())}"
+        said = f"is not valid YAML: {' '.join(str(error).split())}"
         raise ConfigurationFileError([Mistake(file, 0, "", said)]) from None
     except RecursionError:
         raise ConfigurationFileError([Mistake(file, 0, "", "is nested too deeply; flatten it")]) from None
