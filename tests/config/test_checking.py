@@ -1,6 +1,8 @@
 """What a configuration file asks for: hooks of its policies, its settings, and every mistake with its line and key."""
 
+import re
 import textwrap
+from pathlib import Path
 
 import pytest
 
@@ -298,3 +300,16 @@ def test_a_reload_that_names_too_many_hooks_says_so(write: Write) -> None:
     policies = "".join(f"  - {{use: watch, id: w{n}}}\n" for n in range(21))
     with pytest.raises(ConfigurationError, match="at most 20 are allowed"):
         spanhook.instrument(load_file(write(f"policies:\n{policies}")).registry(), only=())
+
+
+DOCUMENT = (Path(__file__).parents[2] / "docs" / "configuration.md").read_text()
+WRITTEN = re.findall(r"^```(yaml|toml)\n(.*?)^```$", DOCUMENT, re.MULTILINE | re.DOTALL)
+
+
+@pytest.mark.parametrize(("form", "text"), [one for one in WRITTEN if "entry-points" not in one[1]])
+def test_what_the_document_shows_can_be_used(write: Write, form: str, text: str) -> None:
+    write(HOOKS, "hooks.py")
+
+    file = read_file(write(text, {"yaml": "spanhook.yaml", "toml": "pyproject.toml"}[form]))
+
+    assert [policy.id for policy in file.configuration.policies] == ["payments"]

@@ -178,9 +178,12 @@ def status(addresses: tuple[str, ...], as_json: bool) -> int:
     return run_status(addresses, as_json)
 
 
-@cli.group()
-def config() -> None:
+@cli.group(invoke_without_command=True)
+@click.pass_context
+def config(ctx: click.Context) -> None:
     """Check configuration files, print their schema, and show what would be active."""
+    if ctx.invoked_subcommand is None:
+        click.echo(ctx.get_help())
 
 
 @config.command()
