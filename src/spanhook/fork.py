@@ -17,6 +17,7 @@ Renewed = Literal[
     "spans",
     "metrics",
     "hooks",
+    "runs",
     "listeners",
     "processors",
     "wrapped functions",

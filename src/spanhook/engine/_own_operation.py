@@ -9,7 +9,7 @@ from typing import Any, ParamSpec, TypeVar, cast, overload
 from spanhook import semconv
 from spanhook.concurrency import astep, drive, private_loops, step
 from spanhook.diagnostics import internal
-from spanhook.engine._gates import Run
+from spanhook.engine._gates import Run, asked
 from spanhook.engine._own_adapters import own_model
 from spanhook.engine._own_streams import BlockTrack, answered, close_unawaited, hand_over
 from spanhook.engine._own_usage import add_usage
@@ -38,6 +38,7 @@ class OwnOperation(Operation):
         self._run, self._is_async = run, is_async
         self._used = ""
         self._left = False
+        self._output: Any = None  # the block's result, if no call and no `result_of` gives one
         self._endings = count()
         self._track: BlockTrack | None = None
         self._own_request: Request | None = None
@@ -145,6 +146,7 @@ class OwnOperation(Operation):
         if op.kind == "llm.call":
             op.attributes[semconv.GEN_AI_REQUEST_STREAM] = True  # known no sooner
             op.span.set_attribute(semconv.GEN_AI_REQUEST_STREAM, True)
+            asked(op)
         if op.short_circuited:
             is_async = self._is_async if callable(chunks) else not isinstance(chunks, Iterable)
             return answered(self, is_async=is_async)

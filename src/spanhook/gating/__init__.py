@@ -1,37 +1,41 @@
 """Hooks, and running them. It knows no library and no wrapper."""
 
-from spanhook.gating._checking import parse_event
+from spanhook.gating._checking import check_signature, parse_event, time_limit
 from spanhook.gating._decisions import unanswered
-from spanhook.gating.binding import AFTER, ERROR, WATCH, Bound
+from spanhook.gating.binding import AFTER, BEFORE, ERROR, WATCH, Bound
 from spanhook.gating.chain import Chain
 from spanhook.gating.conclusion import conclude
 from spanhook.gating.conditions import Condition, Context, compile_condition, references, united
 from spanhook.gating.control_flow import Control, control, controls
 from spanhook.gating.fast_path import pass_fast
 from spanhook.gating.handlers import Marked, find, handler, handler_of, make, named, set_up
-from spanhook.gating.hook import Hook, again, bridge
+from spanhook.gating.hook import UNSET, FunctionHook, Hook, again, bridge
 from spanhook.gating.limits import Limits
-from spanhook.gating.loader import check_file, is_path, load_hooks
+from spanhook.gating.loader import check_file, is_path, load_hooks, module_at
 from spanhook.gating.places import Placed, placed_at, where
 from spanhook.gating.plan import Plan
-from spanhook.gating.registering import Hooks
+from spanhook.gating.registering import Hooks, Offers, hooks_of
 from spanhook.gating.registry import Registry
 from spanhook.gating.subscription import Subscription, publish
 from spanhook.gating.tally import count_decision
 
 __all__ = [
     "AFTER",
+    "BEFORE",
     "ERROR",
+    "UNSET",
     "WATCH",
     "Bound",
     "Chain",
     "Condition",
     "Context",
     "Control",
+    "FunctionHook",
     "Hook",
     "Hooks",
     "Limits",
     "Marked",
+    "Offers",
     "Placed",
     "Plan",
     "Registry",
@@ -39,6 +43,7 @@ __all__ = [
     "again",
     "bridge",
     "check_file",
+    "check_signature",
     "compile_condition",
     "conclude",
     "control",
@@ -47,9 +52,11 @@ __all__ = [
     "find",
     "handler",
     "handler_of",
+    "hooks_of",
     "is_path",
     "load_hooks",
     "make",
+    "module_at",
     "named",
     "parse_event",
     "pass_fast",
@@ -57,6 +64,7 @@ __all__ = [
     "publish",
     "references",
     "set_up",
+    "time_limit",
     "unanswered",
     "united",
     "where",

@@ -266,7 +266,7 @@ class Chain:
                 return
 
     async def _after(self, bound: Bound) -> None:
-        if not bound.gate and self._verdicts.over_budget(bound):
+        if not bound.gate and bound.budgeted and self._verdicts.over_budget(bound):
             return
         view = Operation(self._op)
         if bound.slow:

@@ -51,43 +51,44 @@ class Registry:
         Raises:
             ConfigurationError: With those already in force, an event would have too many.
         """
-        with registering.lock:
-            if not any(source is hooks for source in self._sources):
-                self.limits.check(one for source in (*self._sources, hooks) for one in source.bound)
-                self._sources.append(hooks)
-                hooks.watch(self)
-        self.rebuild()
+        self.swap(None, hooks)
 
-    def includes(self, hooks: Hooks) -> bool:
-        """Whether the hooks of ``hooks`` are in force here."""
-        return any(source is hooks for source in self._sources)
-
-    def exchange(self, out: Iterable[Hooks], into: Iterable[Hooks], limits: Limits) -> Callable[[], None]:
-        """Put hooks in the place of others, from the next ``rebuild`` on.
-
-        Args:
-            out: What is taken out; what is not in force is fine.
-            into: What is put in, where the first of those stood.
-            limits: What is going to hold for all.
-
-        Returns:
-            A function that goes back to what was in force before.
+    def swap(self, out: Hooks | None, hooks: Hooks | None) -> None:
+        """Activate ``hooks`` in place of ``out``. Either may be ``None``, and ``hooks`` may be active already.
 
         Raises:
-            ConfigurationError: An event would have too many. Nothing has changed then.
+            ConfigurationError: Together with the others, an event would have too many hooks; nothing changes then.
         """
-        gone, added = list(out), list(into)
+        self.exchange([one for one in (out,) if one is not None], [one for one in (hooks,) if one is not None])
+        self.rebuild()
+
+    def exchange(self, out: Iterable[Hooks], into: Iterable[Hooks], limits: Limits | None = None) -> Callable[[], None]:
+        """Replace some registries with others; this takes effect with the next ``rebuild``.
+
+        Args:
+            out: The registries to remove; those that are not active are ignored.
+            into: The registries to add, in place of the first of those. One that is active already stays where it is.
+            limits: The limits to check them with; the present ones unless given.
+
+        Returns:
+            A function that restores the earlier state.
+
+        Raises:
+            ConfigurationError: Together with the others, an event would have too many hooks; nothing changes then.
+        """
+        gone = list(out)
         with registering.lock:
             before = self._sources
             places = [index for index, source in enumerate(before) if any(source is one for one in gone)]
             at = places[0] if places else len(before)
-            kept = [index for index in range(len(before)) if index not in places]
+            kept = [(index, source) for index, source in enumerate(before) if index not in places]
+            added = [one for one in into if not any(one is source for _, source in kept)]
             sources = [
-                *(before[index] for index in kept if index < at),
+                *(source for index, source in kept if index < at),
                 *added,
-                *(before[index] for index in kept if index > at),
+                *(source for index, source in kept if index > at),
             ]
-            limits.check(one for source in sources for one in source.bound)
+            (limits or self.limits).check(one for source in sources for one in source.bound)
             self._sources = sources
             for hooks in added:
                 hooks.watch(self)
@@ -98,6 +99,10 @@ class Registry:
                 self.rebuild()
 
         return back
+
+    def has(self, hooks: Hooks) -> bool:
+        """Whether ``hooks`` are active."""
+        return any(source is hooks for source in self._sources)
 
     def check(self, hooks: Hooks, bound: list[Bound]) -> None:
         """Find out whether ``hooks`` may become ``bound``, if they are in force here.

@@ -8,6 +8,7 @@ from opentelemetry.context import Context
 from spanhook import semconv
 from spanhook.errors import Reject
 from spanhook.model import Record
+from spanhook.telemetry._fields import waited_s
 from spanhook.telemetry._histograms import Histograms
 from spanhook.telemetry.naming import Naming
 
@@ -19,6 +20,12 @@ _CLIENT_ATTRIBUTES = (
     semconv.SERVER_ADDRESS,
     semconv.SERVER_PORT,
 )
+_ANSWERED = (
+    semconv.GEN_AI_RESPONSE_MODEL,
+    semconv.OPENAI_RESPONSE_SERVICE_TIER,
+    semconv.OPENAI_RESPONSE_SYSTEM_FINGERPRINT,
+)
+"""What of an answer does, where it is told."""
 
 
 def measure(op: Record, histograms: Histograms, naming: Naming, context: Context, error_type: str | None) -> None:
@@ -84,8 +91,13 @@ def _call(op: Record, histograms: Histograms, naming: Naming, context: Context, 
         histograms.duration.record(seconds, attributes, context)
     if naming.newest and is_inference:
         histograms.inference.record(seconds, attributes, context)
-    if op.first_chunk_ns and op.attributes.get(semconv.GEN_AI_REQUEST_STREAM):
-        _chunks(op, histograms, naming, is_inference, whose, context)
+    waited = waited_s(op)
+    if waited is not None:
+        if naming.older:
+            histograms.first_chunk.record(waited, whose, context)
+        if naming.newest and is_inference:
+            histograms.inference_first_chunk.record(waited, whose, context)
+        _chunks(op, histograms, naming.older, naming.newest and is_inference, whose, context)
     used = op.own_usage
     if used is None or used.incomplete or used.estimated:
         return  # the conventions take no estimates that nobody has asked for
@@ -109,17 +121,12 @@ def _call(op: Record, histograms: Histograms, naming: Naming, context: Context, 
 
 
 def _chunks(
-    op: Record, histograms: Histograms, naming: Naming, is_inference: bool, whose: dict[str, Any], context: Context
+    op: Record, histograms: Histograms, older: bool, newest: bool, whose: dict[str, Any], context: Context
 ) -> None:
-    newest, before = naming.newest and is_inference, op.first_chunk_ns
-    waited = (before - op.start_ns) / 1e9
-    if naming.older:
-        histograms.first_chunk.record(waited, whose, context)
-    if newest:
-        histograms.inference_first_chunk.record(waited, whose, context)
+    before = op.first_chunk_ns
     for came in op.later_chunks_ns or ():
         seconds, before = (came - before) / 1e9, came
-        if naming.older:
+        if older:
             histograms.per_chunk.record(seconds, whose, context)
         if newest:
             histograms.inference_per_chunk.record(seconds, whose, context)
@@ -134,7 +141,9 @@ def _client(op: Record) -> dict[str, Any]:
         for key in (semconv.SERVER_ADDRESS, semconv.SERVER_PORT):
             if key in below and key not in found:
                 found[key] = below[key]
-    answered = (op.end_attributes or {}).get(semconv.GEN_AI_RESPONSE_MODEL)
+    answered = op.end_attributes
     if answered:
-        found[semconv.GEN_AI_RESPONSE_MODEL] = answered
+        for key in _ANSWERED:
+            if answered.get(key):
+                found[key] = answered[key]
     return found

@@ -111,8 +111,9 @@ def _end_attributes(op: Record, telemetry: Telemetry) -> dict[str, Any]:
         _identified(attributes, op, identity)
     if op.coverage is not None:
         attributes[semconv.COVERAGE] = op.coverage
-    if op.first_chunk_ns and op.attributes.get(semconv.GEN_AI_REQUEST_STREAM):
-        attributes[semconv.GEN_AI_RESPONSE_TIME_TO_FIRST_CHUNK] = (op.first_chunk_ns - op.start_ns) / 1e9
+    waited = _fields.waited_s(op)
+    if waited is not None:
+        attributes[semconv.GEN_AI_RESPONSE_TIME_TO_FIRST_CHUNK] = waited
     used = op.own_usage
     if used is not None:
         _fields.used_itself(attributes, used, telemetry.naming, generates=op.kind == "llm.call")
