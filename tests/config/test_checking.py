@@ -95,7 +95,7 @@ def test_hooks_in_python_are_found_from_the_folder_of_the_file(write: Write, mon
     path = write("hooks: {path: ./hooks_of_file.py:hooks}")
     monkeypatch.chdir("/")
 
-    (hooks,) = load_own(load_file(path))
+    (hooks,) = load_own(load_file(path)).registries
 
     assert [hook.name for hook in hooks] == ["mine"]
 
@@ -103,7 +103,7 @@ def test_hooks_in_python_are_found_from_the_folder_of_the_file(write: Write, mon
 def test_a_lone_hook_is_taken_too(write: Write) -> None:
     write("import spanhook\nclass A(spanhook.Hook):\n    def before(self, op): ...\nhook = A()\n", "lone_hook.py")
 
-    (hooks,) = load_own(load_file(write("hooks: {path: lone_hook.py:hook}")))
+    (hooks,) = load_own(load_file(write("hooks: {path: lone_hook.py:hook}"))).registries
 
     assert isinstance(hooks, Hooks)
     assert [type(hook).__name__ for hook in hooks] == ["A"]

@@ -52,9 +52,10 @@ def refused() -> set[str]:
 def following(path: str, **over: Any) -> Follower:
     """A follower of a file that has been put in force; it looks when it is told to."""
     file = load_file(path)
-    policies, hooks = file.registry(), load_own(file)
-    spanhook.instrument([*hooks, policies], settings=file.settings(over), only=())
-    return Follower(file, hooks, policies, over)
+    policies, own = file.registry(), load_own(file)
+    spanhook.instrument([*own.registries, policies], settings=file.settings(over), only=())
+    own.apply()
+    return Follower(file, own, policies, over)
 
 
 def hook_of(name: str) -> Deny:
@@ -291,6 +292,40 @@ def test_hooks_that_were_named_instead_stay(write: Write) -> None:
     assert refused() == {"refund"}
 
 
+RUN_HOOKS = """
+from spanhook.runs import RunHooks
+hooks = RunHooks(timeout=3)
+
+@hooks.before_run
+async def refuse(ctx):
+    raise hooks.RejectRun("not now")
+"""
+
+
+def test_the_timeout_of_run_hooks_changes_with_the_file(write: Write, said: list[str]) -> None:
+    write(RUN_HOOKS, "reload_run_hooks.py")
+    follower = following(write("hooks: {path: reload_run_hooks.py:hooks, timeout: 5}"))
+    with pytest.raises(Reject, match="not now"):
+        refund()
+    assert limit() == 5e9
+
+    write("hooks: {path: reload_run_hooks.py:hooks, timeout: 7}\npolicies: [{use: dney, id: a}]")
+    assert not follower.reload()
+    assert limit() == 5e9
+    write("hooks: {path: reload_run_hooks.py:hooks, timeout: 7}")
+    assert follower.reload()
+    assert limit() == 7e9
+    write("hooks: {path: reload_run_hooks.py:hooks}")
+    assert follower.reload()
+    assert limit() == 3e9
+
+
+def limit() -> int | None:
+    """The timeout of the one hook there is, in nanoseconds."""
+    (bound,) = (one for source in registry._sources for one in source.bound)
+    return bound.timeout_ns
+
+
 def test_what_stands_beside_the_file_keeps_its_place(write: Write) -> None:
     order = list[str]()
     first, last = Hooks(), Hooks()
@@ -347,7 +382,7 @@ def test_once_nothing_is_in_force_any_more_the_file_is_let_be(write: Write) -> N
     file = load_file(write(ONE))
     policies = file.registry()
     spanhook.instrument(policies, settings=file.settings({}), only=())
-    follower = follow(file, (), policies, {})
+    follower = follow(file, None, policies, {})
     (thread,) = (one for one in threading.enumerate() if one.name == "spanhook-configuration")
 
     spanhook.uninstrument()
@@ -366,7 +401,7 @@ def test_sighup_reads_the_file_at_once_where_nobody_handles_it(write: Write) -> 
     policies = file.registry()
     spanhook.instrument(policies, settings=file.settings({}), only=())
     registry.changed.append(taken.set)
-    follower = follow(file, (), policies, {})
+    follower = follow(file, None, policies, {})
     try:
         write(OTHER)
         signal.raise_signal(signal.SIGHUP)
@@ -389,7 +424,7 @@ def test_a_handler_of_somebody_else_stays(write: Write) -> None:
     file = load_file(write(ONE))
     policies = file.registry()
     spanhook.instrument(policies, settings=file.settings({}), only=())
-    follower = follow(file, (), policies, {})
+    follower = follow(file, None, policies, {})
     try:
         signal.raise_signal(signal.SIGHUP)
         assert heard == [signal.SIGHUP]

@@ -13,7 +13,17 @@ import wrapt
 
 from spanhook import export
 from spanhook.bootstrap import environment
-from spanhook.config import ConfigurationFile, check_installed, follow, instrument, load_file, load_hooks, load_own
+from spanhook.config import (
+    ConfigurationFile,
+    OwnHooks,
+    check_installed,
+    follow,
+    instrument,
+    load_file,
+    load_hooks,
+    load_own,
+    read_file,
+)
 from spanhook.errors import ConfigurationError, Reject, RequirementError, SpanhookError
 from spanhook.gating import Hook, Hooks, is_path
 from spanhook.model import Operation
@@ -78,16 +88,18 @@ def install() -> None:
     refusing.before("*", name="spanhook.loading", priority=0)(_refuse)
     with _application_path():
         if wanted.hooks or wanted.config:
-            instrument(refusing, settings=wanted.settings)
+            early = read_file(wanted.config).settings(wanted.over) if wanted.config else wanted.settings
+            instrument(refusing, settings=early)
         file = load_file(wanted.config) if wanted.config else None
-        settings = wanted.settings if file is None else file.settings(wanted.over)
-        loaded = _loaded(wanted.hooks, file)
+        named, own = _loaded(wanted.hooks, file)
         policies = Hooks() if file is None else file.registry()
-        instrument([*loaded, policies], require=wanted.require, settings=settings)
+        settings = wanted.settings if file is None else file.settings(wanted.over)
+        instrument([*named, *own.registries, policies], require=wanted.require, settings=settings)
     for hook in refusing:
         refusing.remove(hook)
     if file is not None:
-        follow(file, None if wanted.hooks else loaded, policies, wanted.over)
+        own.apply()
+        follow(file, None if wanted.hooks else own, policies, wanted.over)
     if wanted.console:
         from spanhook.export import console
 
@@ -107,14 +119,13 @@ def _refuse(op: Operation) -> None:
     raise Reject(f"{op.kind} {op.name!r} was called while hooks were being loaded; move the call out of import time")
 
 
-def _loaded(specs: Sequence[str], file: ConfigurationFile | None) -> list[Hooks]:
-    """The hooks that are named, or else those that the configuration file names."""
+def _loaded(specs: Sequence[str], file: ConfigurationFile | None) -> tuple[list[Hooks | Hook], OwnHooks]:
+    """The hooks that options or variables name, or otherwise those of the configuration file."""
     for spec in specs or (() if file is None else file.hooks):
         _check_script(spec)
     if specs or file is None:
-        found = (load_hooks(spec) for spec in specs)
-        return [Hooks(one) if isinstance(one, Hook) else one for one in found]
-    return list(load_own(file))
+        return [load_hooks(spec) for spec in specs], OwnHooks()
+    return [], load_own(file)
 
 
 def _check_script(spec: str) -> None:

@@ -99,7 +99,7 @@ def instrument(
     """
     if settings is not None and not isinstance(settings, Settings):  # pyright: ignore[reportUnnecessaryIsInstance]
         raise ConfigurationError(f"settings={settings!r}; pass spanhook.Settings(...)")
-    given = given_hooks(hooks)
+    given = _given(hooks)
     wanted = list(installed(only))
     required = names(require)
     allowed = None if settings is None else named(settings.allow)
@@ -137,7 +137,7 @@ def instrument(
     registry.rebuild()
 
 
-def given_hooks(hooks: Any) -> list[Hooks | Hook]:
+def _given(hooks: Any) -> list[Hooks | Hook]:
     """Each of the hooks that were given, if they are such."""
     several = isinstance(hooks, Iterable) and not isinstance(hooks, Hooks | str)
     given: list[Any] = [] if hooks is None else [hooks]

@@ -8,14 +8,14 @@ import os
 import queue
 import signal
 import threading
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from types import FrameType
 from typing import Any
 
 from spanhook.concurrency import OwnThread
 from spanhook.config.file import ConfigurationFile, load_file
 from spanhook.config.instrumenting import exchange, in_force
-from spanhook.config.own_hooks import load_own
+from spanhook.config.own_hooks import OwnHooks, load_own
 from spanhook.config.reading import content_of, shown
 from spanhook.diagnostics import log
 from spanhook.errors import SpanhookError
@@ -33,15 +33,13 @@ class Follower:
 
     Args:
         file: What is in force of it.
-        hooks: The registries that it names; ``None`` if others were named instead, by option or variable.
+        own: The hooks that it names; ``None`` if an option or a variable names others instead.
         policies: The hooks of its policies.
         over: Settings given by options and variables, which stand over those of the file.
     """
 
-    def __init__(
-        self, file: ConfigurationFile, hooks: Sequence[Hooks] | None, policies: Hooks, over: Mapping[str, Any]
-    ) -> None:
-        self._file, self._hooks, self._policies, self._over = file, hooks, policies, over
+    def __init__(self, file: ConfigurationFile, own: OwnHooks | None, policies: Hooks, over: Mapping[str, Any]) -> None:
+        self._file, self._own, self._policies, self._over = file, own, policies, over
         self._trying: tuple[Hooks, ...] = ()
         """What is being put in force right now, which a fork may find half done."""
         self._known = self._seen = _UNKNOWN
@@ -133,17 +131,20 @@ class Follower:
 
     def _take(self, file: ConfigurationFile) -> None:
         settings = file.settings(self._over)
-        hooks, policies = self._hooks, file.registry()
-        if hooks is not None and file.configuration.hooks != self._file.configuration.hooks:
-            hooks = load_own(file)
-        out = (*(self._hooks or ()), self._policies, *self._trying)
-        into = (*(hooks or ()), policies)
-        self._trying = into
+        before, policies = self._own, file.registry()
+        own = before
+        if own is not None and file.configuration.hooks != self._file.configuration.hooks:
+            own = load_own(file, before)
+        out = (*_registries(before), self._policies, *self._trying)
+        self._trying = (*_registries(own), policies)
         try:
-            exchange(out, into, None if settings == self._file.settings(self._over) else settings)
-            self._file, self._hooks, self._policies = file, hooks, policies
+            exchange(out, self._trying, None if settings == self._file.settings(self._over) else settings)
+            self._file, self._own, self._policies = file, own, policies
         finally:
             self._trying = ()
+        if own is not before and own is not None and before is not None:
+            before.revert()
+            own.apply()
 
     def _tell(self, why: str) -> None:
         """Say once what is wrong."""
@@ -155,16 +156,18 @@ class Follower:
 _following: list[Follower] = []
 
 
-def follow(
-    file: ConfigurationFile, hooks: Sequence[Hooks] | None, policies: Hooks, over: Mapping[str, Any]
-) -> Follower:
+def follow(file: ConfigurationFile, own: OwnHooks | None, policies: Hooks, over: Mapping[str, Any]) -> Follower:
     """Follow a file from now on, in this process and in those that it forks; see ``Follower``."""
     for before in _following:
         before.stop()
-    follower = Follower(file, hooks, policies, over)
+    follower = Follower(file, own, policies, over)
     _following[:] = [follower]
     follower.start()
     return follower
+
+
+def _registries(own: OwnHooks | None) -> tuple[Hooks, ...]:
+    return () if own is None else own.registries
 
 
 def _renew() -> None:

@@ -72,7 +72,7 @@ def _loaded(wanted: Wanted, file: ConfigurationFile | None) -> tuple[list[Hooks]
             wrong.append(Finding("configuration", "hooks", str(error).removeprefix("hooks ")))
     if file is not None:
         try:
-            found += () if wanted.hooks else load_own(file)
+            found += () if wanted.hooks else load_own(file).registries
             found.append(file.registry())
         except ConfigurationError as error:
             wrong.append(Finding("configuration", "config", str(error)))
