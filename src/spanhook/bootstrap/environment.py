@@ -4,7 +4,7 @@ import difflib
 import os
 from collections.abc import Iterable, Mapping
 from dataclasses import Field, dataclass, field, fields, replace
-from typing import Any, get_args
+from typing import Any, cast, get_args
 
 from spanhook.config import locate
 from spanhook.errors import ConfigurationError
@@ -173,7 +173,9 @@ def _said(value: Any) -> str:
     """The text of a variable for a setting."""
     if isinstance(value, bool):
         return str(int(value))
-    return value if isinstance(value, str) else ",".join(value) if isinstance(value, Iterable) else str(value)
+    if isinstance(value, Iterable) and not isinstance(value, str):
+        return ",".join(cast("Iterable[str]", value))
+    return str(value)
 
 
 def _value(variable: str, setting: Field[Any], text: str) -> Any:

@@ -63,5 +63,5 @@ def load_own(file: ConfigurationFile, before: OwnHooks | None = None) -> OwnHook
     except TypeError:
         message = f"{entry.timeout}: only run hooks (RunHooks) take it; set timeout= on each hook, and remove it here"
         raise ConfigurationFileError([file.document.mistake(("hooks", "timeout"), message)]) from None
-    is_set = before is not None and before.limited is limited
-    return OwnHooks(registries, limited, entry.timeout, before.earlier if is_set else limited.timeout)
+    earlier = before.earlier if before is not None and before.limited is limited else limited.timeout
+    return OwnHooks(registries, limited, entry.timeout, earlier)

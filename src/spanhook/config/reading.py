@@ -131,8 +131,8 @@ def read(path: str) -> Document:
         from spanhook.config import yaml_nodes
 
         data, lines = yaml_nodes.parse(shown(path), text)
-    if not isinstance(data, dict) or not data:
-        said = "is empty" if data is None or data == {} else f"is a {type(data).__name__}"
+    if not data or not isinstance(data, dict):
+        said = "is empty" if data is None or data == {} else f"is a {type(cast('object', data)).__name__}"
         message = f"{said}; expected keys such as version: 1 and policies"
         raise ConfigurationFileError([Mistake(shown(path), 1, "", message)])
     return Document(path, cast("dict[str, Any]", data), lines, content)
@@ -161,7 +161,8 @@ def _json(path: str, text: str) -> tuple[Any, Mapping[Keys, int]]:
     except (ValueError, RecursionError) as error:
         raise ConfigurationFileError([Mistake(shown(path), 0, "", f"is not valid JSON: {error}")]) from None
     if os.path.basename(path) == FOREIGN:
-        data = {"hooks": data["hooks"]} if isinstance(data, dict) and "hooks" in data else {}
+        given = cast("dict[str, Any]", data) if isinstance(data, dict) else {}
+        data = {key: value for key, value in given.items() if key == "hooks"}
         if not data:
             raise ConfigurationError(f'{shown(path)} has no "hooks"; add "hooks": {{"path": "./hooks.py:hooks"}}')
     return data, yaml_nodes.lines_of_json(text)

@@ -4,7 +4,7 @@ Scalars mean what YAML 1.2 says: ``off`` and ``no`` are words, ``010`` is ten, a
 """
 
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, cast
 
 import yaml
@@ -12,6 +12,7 @@ from yaml.nodes import MappingNode, Node, ScalarNode, SequenceNode
 
 from spanhook.errors import ConfigurationFileError, Mistake
 
+_yaml: Any = yaml  # it has no types
 MOST_NODES, DEEPEST = 50_000, 50
 
 Keys = tuple[str | int, ...]
@@ -19,7 +20,7 @@ Keys = tuple[str | int, ...]
 _PLAIN, _TEXT = "plain", "tag:yaml.org,2002:str"
 """Tags of scalars: without quotes, and of text."""
 
-_SCALARS = (
+_SCALARS: tuple[tuple[re.Pattern[str], Callable[[str], Any]], ...] = (
     (re.compile(r"true|True|TRUE|false|False|FALSE"), lambda text: text.lower() == "true"),
     (re.compile(r"~|null|Null|NULL|"), lambda text: None),  # noqa: ARG005
     (re.compile(r"[-+]?[0-9]+"), int),
@@ -98,7 +99,7 @@ def parse(file: str, text: str) -> tuple[Any, Mapping[Keys, int]]:
     """
     reader = Reader(file)
     try:
-        node = cast("Node | None", yaml.compose(text, Loader=Plain))
+        node = cast("Node | None", _yaml.compose(text, Loader=Plain))
         return (None if node is None else reader.value(node, ())), reader.lines
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark
@@ -118,7 +119,7 @@ class Plain(yaml.SafeLoader):
         """The tag of a node that has none of its own."""
         if kind is ScalarNode:
             return _PLAIN if implicit[0] else _TEXT
-        return super().resolve(kind, value, implicit)
+        return cast("Any", super()).resolve(kind, value, implicit)
 
 
 def lines_of_json(text: str) -> Mapping[Keys, int]:
