@@ -30,6 +30,7 @@ from typing_extensions import TypedDict
 import spanhook
 from spanhook import Reject, Settings, semconv
 from spanhook.bootstrap import environment
+from spanhook.cards import agent_scope, load_card
 from spanhook.cli.conformance.langchain import ASK, Calls, Turns, agent
 from spanhook.cli.demo import run_demo
 from spanhook.cli.main import cli
@@ -413,6 +414,31 @@ def test_hooks_of_runs(written: Importer, caplog: pytest.LogCaptureFixture) -> N
         f"{first} ended: success",
         f"{second} failed: ValueError: nothing was asked",
     ]
+
+
+def test_agent_cards(written: Importer, tmp_path: Path) -> None:
+    load = written("docs/agent-cards.md")
+    (card,) = blocks("docs/agent-cards.md", "markdown")
+    (tmp_path / "desk.md").write_text(card)
+    desk, clones, found = load("desk"), load("clones"), load_card(tmp_path / "desk.md")
+
+    async def ask() -> list[str]:
+        async with agent_scope(found, agent=load("hooks").Desk()) as scope:
+            return await clones.ask_both(scope)
+
+    assert asyncio.run(desk.serve(found)) == ["orders of acme"]
+    assert asyncio.run(ask()) == ["desk[tool]: one", "desk[tool]: two"]
+
+
+def test_iterations(written: Importer, tmp_path: Path) -> None:
+    load = written("docs/iterations.md")
+    loop, handlers = load("loop"), load("handlers")
+    with recorder(loop.hooks) as seen:
+        assert loop.work("s", "book a flight") == "DONE: book a flight"
+    assert [op.kind for op in seen.operations] == ["iteration", "iteration"]
+    assert [load("by_hand").one_turn(str(tmp_path / "frames.db")) for _ in range(2)] == [0, 3]
+    handlers.hooks.on_iteration_end("s", 0, True)
+    assert handlers.seen == ["s: iteration_end"]
 
 
 def test_in_code(written: Importer) -> None:

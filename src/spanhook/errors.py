@@ -56,6 +56,10 @@ class ConfigurationFileError(ConfigurationError):
         super().__init__(f"{first}{rest}")
 
 
+class AgentConfigError(ConfigurationError):
+    """An agent's card cannot be used, or the agent did not start."""
+
+
 class RequirementError(SpanhookError):
     """A library named in ``require`` is not bound, or not at a supported version. Commands exit with 3."""
 

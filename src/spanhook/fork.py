@@ -19,6 +19,7 @@ Renewed = Literal[
     "hooks",
     "runs",
     "listeners",
+    "stores",
     "processors",
     "wrapped functions",
     "wrapped families",

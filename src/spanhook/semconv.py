@@ -33,6 +33,7 @@ Decision = Literal[
 ]
 Status = Literal["success", "error", "rejected", "interrupted", "cancelled", "abandoned"]
 Coverage = Literal["enforced", "best_effort", "observed"]
+LifecyclePhase = Literal["start", "shutdown"]
 
 KINDS: Final[tuple[Kind, ...]] = get_args(Kind)
 PHASES: Final[tuple[Phase, ...]] = get_args(Phase)
@@ -166,6 +167,8 @@ OPERATION_NAME: Final = "spanhook.operation.name"
 STEP_NAME: Final = "spanhook.step.name"
 RETRIEVER_NAME: Final = "spanhook.retriever.name"
 MEMORY_NAMESPACE: Final = "spanhook.memory.namespace"
+LIFECYCLE_PHASE: Final = "spanhook.agent.lifecycle.phase"
+ITERATION_INDEX: Final = "spanhook.iteration.index"
 DELEGATING_AGENT: Final = "spanhook.delegating_agent.name"
 DECISION: Final = "spanhook.decision"
 DECISION_HOOK: Final = "spanhook.decision.hook"

@@ -7,6 +7,7 @@ import os
 import shlex
 import shutil
 import sys
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -148,6 +149,38 @@ def test_an_agent_loop_that_does_not_end_is_ended(openai: OpenAIServer, folder: 
     assert done.returncode == 1
     assert "Reject: More than 5 turns" in done.stderr
     assert len(openai.requests) == 5
+
+
+@pytest.mark.slow
+def test_an_agent_with_a_card(openai: OpenAIServer, folder: Folder) -> None:
+    here = Folder(folder.path / "agent_card")
+    done = here.run(*command(here.path / "app.py", "python"), **reaching(openai))
+    assert done.returncode == 0, done.stderr
+    lines = done.stdout.splitlines()
+    assert lines[0] == "desk starts on gpt-4o-mini"
+    assert Counter(lines[1:5]) == {"desk[question] starts on gpt-4o-mini": 2, "desk[question] shuts down": 2}
+    assert lines[5:] == ["hello there friend"] * 2 + ["desk shuts down"]
+    assert {request.body["messages"][0]["content"] for request in openai.requests} == {
+        "You answer customers. Be brief."
+    }
+
+
+@pytest.mark.slow
+def test_a_loop_that_remembers(openai: OpenAIServer, folder: Folder) -> None:
+    start = command(folder.path / "iteration_loop.py", "python")
+    openai.script("Found a flight.", "DONE: all booked.")
+    first = folder.run(*start, **reaching(openai))
+    assert first.returncode == 0, first.stderr
+    assert first.stdout.splitlines() == [
+        "turn 1: Found a flight.",
+        "turn 2: DONE: all booked.",
+        "2 turns, 0 failed, 0 errors",
+    ]
+    assert openai.requests[1].body["instructions"] == "You know:\nIteration 1 succeeded: Found a flight."
+    again = folder.run(*("session-2" if word == "session-1" else word for word in start), **reaching(openai))
+    assert again.returncode == 1
+    assert "Reject: More than 4 turns" in again.stderr
+    assert again.stdout.splitlines()[-1] == "4 turns, 0 failed, 0 errors"
 
 
 def ask(port: int, user: str, text: str) -> tuple[int, Any]:

@@ -40,10 +40,12 @@ class Own:
         facts: For a block: further information for hooks, from the code that made the block; any object.
         takes_answer: For a block: whether a hook's replacement for its result can be used. Unknown until the block has
             run.
+        verb: For a block: what its span's name begins with; empty for its kind's own word.
     """
 
     __slots__ = (
         "_provider", "attributes", "facts", "ids", "kind", "model", "name", "names", "parameters", "takes_answer",
+        "verb",
     )  # fmt: skip
 
     def __init__(self, kind: Kind, name: str, provider: str = "", model: str = "", about: str = "") -> None:
@@ -66,6 +68,7 @@ class Own:
         self.ids: Mapping[str, str] = _NONE
         self.facts: Any = None
         self.takes_answer = True
+        self.verb = ""
 
     def of(self, parameters: Parameters, name: str, about: str) -> "Own":
         """A copy for a function of that name."""
@@ -178,8 +181,8 @@ def _block_answer(own: Own, _args: Args, _given: Kwargs, value: Any) -> Any:
 
 
 @cache
-def block_adapter(kind: Kind, fields: frozenset[str], *, identified: bool = False) -> Adapter:
-    """The adapter of a ``with`` block that was given these fields of a request, and perhaps ids."""
+def block_adapter(kind: Kind, fields: frozenset[str], verb: str = "", *, identified: bool = False) -> Adapter:
+    """The adapter of a ``with`` block: the fields of its request, its own ``verb``, and whether ids were given."""
     is_model = kind in MODELS
     return Adapter(
         kind=kind,
@@ -200,6 +203,7 @@ def block_adapter(kind: Kind, fields: frozenset[str], *, identified: bool = Fals
         model_layer=True,
         carries=_block_carries,
         block=True,
+        verb=verb,
     )
 
 

@@ -16,7 +16,6 @@ from spanhook.errors import Reject, RunStopped
 from spanhook.gating import Registry, again, count_decision, publish
 from spanhook.model import (
     NOBODY,
-    OPERATION_NAMES,
     Adapter,
     Args,
     InHook,
@@ -90,7 +89,7 @@ def begin(adapter: Adapter, instance: Any, args: Args, kwargs: Kwargs) -> Record
     op = Record(adapter, attributes, instance, args, kwargs, parent, ambient.get(), before, clock.now(), held)
     operation = attributes.get(semconv.GEN_AI_OPERATION_NAME)
     if operation is None:
-        operation = OPERATION_NAMES.get(kind, kind)
+        operation = adapter.verb
         if operation in semconv.OPERATIONS:
             attributes[semconv.GEN_AI_OPERATION_NAME] = operation
     named = attributes.get(adapter.naming_key)

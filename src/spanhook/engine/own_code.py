@@ -14,6 +14,8 @@ from spanhook.errors import ConfigurationError, OperationError
 from spanhook.model import add_kind, current_record, kinds, made
 from spanhook.semconv import Kind
 
+_NONE: Mapping[str, Any] = {}
+
 F = TypeVar("F", bound=Callable[..., Any])
 
 
@@ -65,17 +67,31 @@ def operation(
 
 
 def operation_for(
-    kind: str, name: str, *, request: Mapping[str, Any] | None, ids: Mapping[str, str], facts: Any
+    kind: Kind,
+    name: str,
+    *,
+    request: Mapping[str, Any] | None,
+    ids: Mapping[str, str] = _NONE,
+    facts: Any = None,
+    verb: str = "",
+    attributes: Mapping[str, Any] = _NONE,
 ) -> OperationBlock:
-    """``operation`` for code that makes blocks for others.
+    """``operation`` for spanhook's own modules, which know more of a block than applications can say.
 
     Args:
+        kind: One of spanhook's own kinds.
+        name: What the block works on.
+        request: What the block was asked for, if anything.
         ids: Known ids of the operation: keys of ``Identity``.
         facts: Further information for hooks: ``facts`` of the operation's ``instance``.
+        verb: The first word of its span's name, if it is not the kind's usual one.
+        attributes: Attributes that its span has from the start.
     """
-    block = operation(kind, name, request=request)
-    block._own.ids, block._own.facts = ids, facts
-    return block
+    own = Own(kind, name)
+    own.attributes.update(attributes)
+    own.ids, own.facts, own.verb = ids, facts, verb
+    made.add(kind)
+    return OperationBlock(kind, own, _request(request))
 
 
 _SORTS = (

@@ -11,7 +11,7 @@ from spanhook.gating.fast_path import pass_fast
 from spanhook.gating.handlers import Marked, find, handler, handler_of, make, named, set_up
 from spanhook.gating.hook import UNSET, FunctionHook, Hook, again, bridge
 from spanhook.gating.limits import Limits
-from spanhook.gating.loader import check_file, is_path, load_hooks, module_at
+from spanhook.gating.loader import check_file, is_path, load_hooks, load_object, module_at
 from spanhook.gating.places import Placed, placed_at, where
 from spanhook.gating.plan import Plan
 from spanhook.gating.registering import Hooks, Offers, hooks_of
@@ -55,6 +55,7 @@ __all__ = [
     "hooks_of",
     "is_path",
     "load_hooks",
+    "load_object",
     "make",
     "module_at",
     "named",
