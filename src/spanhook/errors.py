@@ -73,7 +73,16 @@ class HookError(SpanhookError):
 
 
 class ConditionError(HookError):
-    """A condition could not be evaluated for an operation. What was in the operation's data is not in the message."""
+    """A condition could not be evaluated for an operation. What was in the operation's data is not in the message.
+
+    Args:
+        why: Such as "reads 'amount', which is not there".
+        condition: Its text.
+    """
+
+    def __init__(self, why: str, condition: str = "") -> None:
+        super().__init__(f"condition {condition!r} {why}" if condition else why)
+        self.why, self.condition = why, condition
 
 
 class SealedError(HookError):

@@ -8,7 +8,7 @@ from spanhook.gating.conclusion import conclude
 from spanhook.gating.conditions import Condition, Context, compile_condition, references, united
 from spanhook.gating.control_flow import Control, control, controls
 from spanhook.gating.fast_path import pass_fast
-from spanhook.gating.handlers import Marked, find, handler, handler_of, make, named, set_up
+from spanhook.gating.handlers import Marked, find, handler, handler_of, make, named, set_up, validated
 from spanhook.gating.hook import UNSET, FunctionHook, Hook, again, bridge
 from spanhook.gating.limits import Limits
 from spanhook.gating.loader import check_file, is_path, load_hooks, load_object, module_at
@@ -68,5 +68,6 @@ __all__ = [
     "time_limit",
     "unanswered",
     "united",
+    "validated",
     "where",
 ]

@@ -62,16 +62,14 @@ class Condition:
             self._check(*context.size(self.keys))
             found = self._program.execute(context.bound)
         except ConditionError as error:
-            raise ConditionError(f"condition {self.text!r} {error}") from None
+            raise ConditionError(error.why, self.text) from None
         except BaseException as error:
             if not isinstance(error, Exception) and type(error).__name__ != "PanicException":
                 raise
             # Not the error's own words, nor the error as the cause: both may hold what was in the arguments.
-            raise ConditionError(f"condition {self.text!r} {_said(error, self.text)}") from None
+            raise ConditionError(_said(error, self.text), self.text) from None
         if found is not True and found is not False:
-            raise ConditionError(
-                f"condition {self.text!r} gives a value of type {type(found).__name__}, expected true or false"
-            )
+            raise ConditionError(f"gives a value of type {type(found).__name__}, expected true or false", self.text)
         return found
 
     def _check(self, longest: int, text: int) -> None:

@@ -4,7 +4,7 @@ Each has its settings in a class ``Config`` and a short name in the entry-point 
 authors of hooks know, and nothing of libraries, spans or the engine.
 """
 
-try:
-    import pydantic  # noqa: F401
-except ImportError as error:
-    raise ImportError('ready-made hooks need pydantic; pip install "spanhook[policies]"') from error
+from importlib.util import find_spec
+
+if find_spec("pydantic") is None:
+    raise ImportError('ready-made hooks need pydantic; pip install "spanhook[policies]"')
