@@ -239,6 +239,28 @@ def test_forms(example: Callable[[str], ModuleType], caplog: pytest.LogCaptureFi
     ]
 
 
+def test_events(written: Importer, caplog: pytest.LogCaptureFixture) -> None:
+    load = written("docs/events.md")
+    events, jobs = load("events"), load("jobs")
+    with recorder([events.hooks, events.debug]), caplog.at_level(logging.DEBUG, "events"):
+        agent(Calls()).invoke(ASK)
+        jobs.nightly("cron_1", "exec_1")
+        assert events.hooks.flush()
+        assert events.debug.flush()
+    said = [record.getMessage() for record in caplog.records if record.levelno == logging.INFO]
+    assert [one.partition(":")[0] for one in said] == ["helper", "email-checker"]
+    assert said[0].endswith(" ms, 102 tokens")
+    assert events.seen[-6:] == [
+        "cron.execute.pre",
+        "job.pre",
+        "agent.invoke.pre",
+        "agent.invoke.post",
+        "job.post",
+        "cron.execute.post",
+    ]
+    assert "'job_id': 'exec_1'" in caplog.text
+
+
 def test_shadow(example: Callable[[str], ModuleType]) -> None:
     @tool
     def refund(amount: int) -> str:

@@ -35,6 +35,19 @@ class HookError(SpanhookError):
     """A hook did what its form does not allow, such as a second ``yield``."""
 
 
+class ConditionError(HookError):
+    """A condition could not be evaluated for an operation. What was in the operation's data is not in the message.
+
+    Args:
+        why: Such as "reads 'amount', which is not there".
+        condition: Its text.
+    """
+
+    def __init__(self, why: str, condition: str = "") -> None:
+        super().__init__(f"condition {condition!r} {why}" if condition else why)
+        self.why, self.condition = why, condition
+
+
 class SealedError(HookError):
     """A hook tried to change an operation that it may not change, or may no longer change."""
 

@@ -258,6 +258,9 @@ METRIC_INFO: Final = "spanhook.info"
 METRIC_POINTS: Final = "spanhook.points"
 METRIC_INTERNAL_ERRORS: Final = "spanhook.internal.errors"
 METRIC_DROPPED: Final = "spanhook.telemetry.dropped"
+METRIC_ATTRIBUTED_OPERATIONS: Final = "spanhook.attributed.operations"
+METRIC_ATTRIBUTED_TOKENS: Final = "spanhook.attributed.tokens"
+METRIC_ATTRIBUTED_COST: Final = "spanhook.attributed.cost"
 
 # Bucket boundaries from the GenAI metrics conventions: seconds doubling, tokens times four.
 DURATION_BUCKETS: Final = tuple(0.01 * 2**n for n in range(14))

@@ -1,4 +1,4 @@
-"""Looking at everything: imports the libraries, loads the hooks, and leaves nothing installed."""
+"""Examines everything: imports the libraries, loads the hooks, and leaves nothing installed."""
 
 import importlib.util
 import os
@@ -100,12 +100,12 @@ def _gaps(libraries: Iterable[Library], required: Iterable[str]) -> Iterator[Fin
         if not library.version or library.name in checked:
             continue
         if not library.supported:
-            text = f"version {library.version} is not supported ({library.requirement}); it is bound all the same"
+            text = f"version {library.version} is not supported ({library.requirement}); it is bound anyway"
             yield Finding("warning", library.name, text)
         if library.missing:
             yield Finding("warning", library.name, f"calls by {', '.join(library.missing)} are not gated")
         if library.ungated:
-            text = f"{', '.join(library.ungated)} cannot be bound: their classes refuse it. Calls of them are not gated"
+            text = f"{', '.join(library.ungated)} cannot be bound, so calls to them are not gated"
             yield Finding("warning", library.name, text)
 
 
