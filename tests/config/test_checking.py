@@ -204,7 +204,7 @@ TOLD = """
     spanhook.yaml:25: policies[2].id: the policy in line 17 is 'b' too; ids must be unique
     spanhook.yaml:29: policies[3].evnts: unknown key; did you mean 'events'?
     spanhook.yaml:32: policies[4].events[0]: watch runs at .pre and .post and cannot be limited to .pre; write 'tool.execute'
-    spanhook.yaml:32: policies[4].events[1]: unknown event 'tool.exec' (did you mean 'tool.execute'?); expected '*', a kind, or a kind with .pre, .post or .error
+    spanhook.yaml:32: policies[4].events[1]: unknown event 'tool.exec' (did you mean 'tool.execute'?); expected '*', a kind, a kind with .pre, .post or .error, or one of agent:start, agent:end, agent:error, job:start, job:end, job:cancelled, cron:executed, tool:execute, delegate:start, delegate:end, model:call
     spanhook.yaml:33: policies[5].with.rules: missing; add rules: ...
     spanhook.yaml:35: policies[5].events[0]: deny is for tool.execute alone, not for llm.call; remove it
     spanhook.yaml:36: policies[5].tools[0]: 'search*' looks like a pattern, but names must match exactly; list them, or use when
