@@ -376,19 +376,15 @@ def test_reading_only_what_is_referenced_changes_no_answer(text: str, arguments:
         expected = cel.evaluate(text, {"arguments": arguments})
     except Exception:
         expected = "error"
-    condition, op = compile_condition(text), OPERATION
-    op.request.arguments.clear()
-    op.request.arguments.update(arguments)
-    try:
-        found: Any = condition(op)
-    except ConditionError:
-        found = "error"
+    condition = compile_condition(text)
+    with operation("tool.execute", "t", request={"arguments": arguments}):
+        op = spanhook.current_operation()
+        assert op is not None
+        try:
+            found: Any = condition(op)
+        except ConditionError:
+            found = "error"
     assert found == expected
-
-
-OPERATION: Operation
-with operation("tool.execute", "t", request={"arguments": {}}) as _own:
-    OPERATION = spanhook.current_operation() or pytest.fail("there is no operation")
 
 
 def test_one_condition_in_many_threads() -> None:

@@ -11,8 +11,9 @@ from difflib import get_close_matches
 from typing import Any
 
 from spanhook.errors import ConditionError, ConfigurationError
+from spanhook.gating._condition_facts import Facts, Keys, cel
 from spanhook.gating._condition_text import FUNCTIONS, MOST_LEVELS, TYPES, Reading, read
-from spanhook.gating._condition_values import FIELDS, MOST_ITEMS, MOST_TEXT, ROOTS, Plain, values, whole
+from spanhook.gating._condition_values import FIELDS, MOST_ITEMS, MOST_TEXT, ROOTS
 from spanhook.model import Operation
 
 LONGEST = 2_000
@@ -20,9 +21,6 @@ LONGEST = 2_000
 
 MOST_STEPS = 1_000_000
 """What a list's items may come to, each level of macros multiplying them."""
-
-Keys = Mapping[str, frozenset[str] | None]
-"""Roots with the keys that are read of each; ``None`` where it may be any."""
 
 
 class Condition:
@@ -53,7 +51,7 @@ class Condition:
         """
         return self.holds(Facts(op, self.keys))
 
-    def holds(self, facts: "Facts") -> bool:
+    def holds(self, facts: Facts) -> bool:
         """``__call__`` for one of several conditions that are asked about the same operation.
 
         Raises:
@@ -84,70 +82,6 @@ class Condition:
         return f"Condition({self.text!r})"
 
 
-class Facts:
-    """What conditions read of one operation, each root made plain data once, when it is first read.
-
-    Args:
-        op: The operation, as it is now: after a rewrite there must be another.
-        keys: What all of the conditions read; see ``united``.
-
-    Attributes:
-        bound: What CEL takes.
-        whole: Roots that are bound with all that is read of them.
-        longest: The items of the longest list in all that is bound.
-        text: The characters of all texts in it together.
-    """
-
-    __slots__ = ("_keys", "_op", "_sizes", "bound", "longest", "text", "whole")
-
-    def __init__(self, op: Operation, keys: Keys) -> None:
-        self._op, self._keys = op, keys
-        self._sizes: dict[str, dict[str, Plain | ConditionError]] = {}
-        self.bound = _cel().Context()
-        self.longest = self.text = 0
-        self.whole: set[str] = set()
-
-    def size(self, keys: Keys) -> tuple[int, int]:
-        """Have these keys bound; the items of the longest list in them, and the characters of all texts together.
-
-        Raises:
-            ConditionError: One of them is too much to be read.
-        """
-        longest = text = 0
-        for root, wanted in keys.items():
-            sizes = self._sizes.get(root)
-            if sizes is None:
-                sizes = self._sizes[root] = self._bind(root)
-            for key, size in sizes.items():
-                if wanted is not None and key and key not in wanted:
-                    continue
-                if isinstance(size, ConditionError):
-                    raise size
-                longest, text = max(longest, size.longest), text + size.text
-        return longest, text
-
-    def _bind(self, root: str) -> dict[str, "Plain | ConditionError"]:
-        """Bind a root; the sizes of its keys, or of the whole under an empty one."""
-        keyed = values(self._op, root, self._keys[root])
-        read = {"": whole(self._op, root)} if keyed is None else keyed
-        sizes: dict[str, Plain | ConditionError] = {}
-        data: dict[str, Any] = {}
-        for key, value in read.items():
-            try:
-                plain = sizes[key] = Plain(value)
-            except ConditionError as error:
-                sizes[key] = error
-                continue
-            data[key] = plain.data
-            self.longest = max(self.longest, plain.longest)
-            self.text += plain.text
-        if keyed is not None or data:
-            self.bound.add_variable(root, data if keyed is not None else data[""])
-        if len(data) == len(read):
-            self.whole.add(root)
-        return sizes
-
-
 def compile_condition(text: str) -> Condition:
     """A condition, ready to be called with an operation.
 
@@ -164,9 +98,9 @@ def compile_condition(text: str) -> Condition:
         raise ConfigurationError(
             f"condition {text[:40]!r}... has {len(text):,} characters, at most {LONGEST:,} are allowed; split the rule"
         )
-    cel = _cel()
+    package = cel()
     try:
-        program = cel.compile(text)
+        program = package.compile(text)
     except BaseException as error:
         if not isinstance(error, Exception) and type(error).__name__ != "PanicException":
             raise
@@ -222,7 +156,7 @@ def _mistakes(names: Mapping[str, list[str]], reading: Reading) -> Iterable[str]
 def _bad_patterns(reading: Reading) -> Iterable[str]:
     for pattern in reading.patterns:
         try:
-            _cel().compile(f"''.matches({pattern})").execute()
+            cel().compile(f"''.matches({pattern})").execute()
         except Exception:
             yield f"{pattern} is no regular expression, or one that takes too much memory"
 
@@ -256,14 +190,3 @@ def _said(error: BaseException, text: str) -> str:
     if isinstance(error, RecursionError):
         return "reads data that is nested too deeply"
     return "cannot be evaluated"
-
-
-# ------------------------------------------------------------------------------------------------- the package
-
-
-def _cel() -> Any:
-    try:
-        import cel
-    except ImportError:
-        raise ConfigurationError('conditions need CEL; pip install "spanhook[policies]"') from None
-    return cel
