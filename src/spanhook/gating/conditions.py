@@ -12,15 +12,18 @@ from typing import Any
 
 from spanhook.errors import ConditionError, ConfigurationError
 from spanhook.gating._condition_facts import Facts, Keys, cel
-from spanhook.gating._condition_text import FUNCTIONS, MOST_LEVELS, TYPES, Reading, read
+from spanhook.gating._condition_text import FUNCTIONS, TYPES, Reading, read
 from spanhook.gating._condition_values import FIELDS, MOST_ITEMS, MOST_TEXT, ROOTS
 from spanhook.model import Operation
 
 LONGEST = 2_000
 """Characters of a condition; what needs more is for a policy engine."""
 
-MOST_STEPS = 1_000_000
-"""What a list's items may come to, each level of macros multiplying them."""
+MOST = ((MOST_ITEMS, MOST_TEXT), (500, 100_000), (50, 10_000))
+"""Items of a list and characters of all texts that are read: without macros, with one, and with one inside another."""
+
+MOST_CALLS = 5
+"""So many macros a condition may have, and so many patterns, which are compiled for each call."""
 
 
 class Condition:
@@ -39,9 +42,9 @@ class Condition:
             root: None if keys is None else frozenset(keys) for root, keys in sorted(reading.keys.items())
         }
         self._roots = frozenset(self.keys)
-        repeated = 1 + reading.additions
-        self._most_items = min(MOST_ITEMS, round(MOST_STEPS ** (1 / (1 + reading.levels)))) // repeated
-        self._most_text = MOST_TEXT // 10**reading.levels // repeated
+        items, characters = MOST[reading.levels]
+        self._most_items = items // (1 + reading.additions)
+        self._most_text = characters // (1 + reading.additions)
 
     def __call__(self, op: Operation) -> bool:
         """Whether it holds for the operation.
@@ -136,8 +139,12 @@ def united(several: Iterable[Condition]) -> Keys:
 
 def _mistakes(names: Mapping[str, list[str]], reading: Reading) -> Iterable[str]:
     """What a program refers to that is not there, and what would be too much work."""
-    if reading.levels > MOST_LEVELS:
-        yield f"{reading.levels} macros stand inside of each other, at most {MOST_LEVELS} are allowed"
+    if reading.levels >= len(MOST):
+        yield f"{reading.levels} macros stand inside of each other, at most {len(MOST) - 1} are allowed"
+    if reading.macros > MOST_CALLS:
+        yield f"it has {reading.macros} macros, at most {MOST_CALLS} are allowed"
+    if len(reading.patterns) > MOST_CALLS:
+        yield f"it has {len(reading.patterns)} patterns, at most {MOST_CALLS} are allowed; put them together with |"
     for name in names["variables"]:
         if name not in ROOTS and name not in reading.items and name not in TYPES:
             yield f"unknown name {name!r}{_meant(name, ROOTS)}; expected one of {', '.join(FIELDS)}"
