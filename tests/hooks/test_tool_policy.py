@@ -169,6 +169,13 @@ def test_a_condition_that_errors_makes_allow_not_apply(name: str) -> None:
     assert denied(policy, arguments={"amount": 50}) is None
 
 
+def test_an_allowing_rule_that_was_left_out_is_named_by_whatever_denies_then() -> None:
+    policy = ToolPolicy([{"allow": ["refund"], "when": "arguments.amount <= 50"}, {"deny": ["refund"], "reason": "No"}])
+    reject = denied(policy)
+    assert reject is not None
+    assert reject.reason == "No (rule 1 cannot be checked: it reads 'amount', which is not there)"
+
+
 def test_a_condition_that_is_not_boolean() -> None:
     reject = denied(ToolPolicy([{"deny": ["refund"], "when": "arguments.amount"}]), arguments={"amount": 0})
     assert reject is not None

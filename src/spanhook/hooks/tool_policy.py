@@ -123,7 +123,7 @@ class ToolPolicy(Hook):
                         continue
                     raise Reject(rule.reason_for(op) + failed, status_code=rule.status_code) from None
             if rule.denies:
-                raise Reject(rule.reason_for(op), status_code=rule.status_code)
+                raise Reject(rule.reason_for(op) + left_out, status_code=rule.status_code)
             return
         if self.default == "deny":
             raise Reject(_not_allowed(op) + left_out)
