@@ -2,6 +2,7 @@
 
 from spanhook.gating._checking import check_signature, time_limit
 from spanhook.gating._decisions import unanswered
+from spanhook.gating._topics import parse_event
 from spanhook.gating.binding import AFTER, BEFORE, ERROR, WATCH, Bound
 from spanhook.gating.chain import Chain
 from spanhook.gating.conclusion import conclude
@@ -12,7 +13,7 @@ from spanhook.gating.handlers import Marked, find, handler, handler_of, make, na
 from spanhook.gating.hook import UNSET, FunctionHook, Hook, again, bridge
 from spanhook.gating.limits import Limits
 from spanhook.gating.loader import check_file, is_path, load_hooks, load_object, module_at
-from spanhook.gating.places import Placed, where
+from spanhook.gating.places import Placed, placed_at, where
 from spanhook.gating.plan import Plan
 from spanhook.gating.registering import Hooks, Offers, hooks_of
 from spanhook.gating.registry import Registry
@@ -59,7 +60,9 @@ __all__ = [
     "make",
     "module_at",
     "named",
+    "parse_event",
     "pass_fast",
+    "placed_at",
     "publish",
     "references",
     "set_up",

@@ -314,7 +314,10 @@ class Record(End):
         self.modified = tuple(dict.fromkeys((*self.modified, *rewritten.fields)))
         if rewritten.model != self.model:
             self.attributes[semconv.GEN_AI_REQUEST_MODEL] = rewritten.model
-            self.span.set_attribute(semconv.GEN_AI_REQUEST_MODEL, encodable(rewritten.model))
+            model = encodable(rewritten.model)
+            self.span.set_attribute(semconv.GEN_AI_REQUEST_MODEL, model)
+            if self.adapter.naming_key == semconv.GEN_AI_REQUEST_MODEL and not self.foreign:
+                self.span.update_name(f"{self.attributes[semconv.GEN_AI_OPERATION_NAME]} {model}")
 
     def __repr__(self) -> str:
         return f"<Operation {self.kind} {self.name!r} {self.status or self.phase}>"

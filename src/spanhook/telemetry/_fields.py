@@ -27,8 +27,10 @@ def used_itself(attributes: dict[str, Any], used: Usage, naming: Naming, *, gene
         generates: Whether this sort of call generates tokens.
     """
     attributes[semconv.GEN_AI_USAGE_INPUT_TOKENS] = used.input_tokens
-    if generates:
-        attributes[semconv.GEN_AI_USAGE_OUTPUT_TOKENS] = used.output_tokens
+    if not generates:
+        _exact(attributes, used)
+        return
+    attributes[semconv.GEN_AI_USAGE_OUTPUT_TOKENS] = used.output_tokens
     if used.cache_read_tokens:
         attributes[semconv.GEN_AI_USAGE_CACHE_READ_INPUT_TOKENS] = used.cache_read_tokens
     if used.cache_write_tokens:

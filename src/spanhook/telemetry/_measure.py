@@ -20,12 +20,9 @@ _CLIENT_ATTRIBUTES = (
     semconv.SERVER_ADDRESS,
     semconv.SERVER_PORT,
 )
-_ANSWERED = (
-    semconv.GEN_AI_RESPONSE_MODEL,
-    semconv.OPENAI_RESPONSE_SERVICE_TIER,
-    semconv.OPENAI_RESPONSE_SYSTEM_FINGERPRINT,
-)
-"""What identifies the answer on metrics, if it is reported."""
+_ANSWERED = (semconv.GEN_AI_RESPONSE_MODEL, semconv.OPENAI_RESPONSE_SERVICE_TIER)
+"""What identifies the answer on metrics, if it is reported. A fingerprint changes with each deployment, so only spans
+have it."""
 
 
 def measure(op: Record, histograms: Histograms, naming: Naming, context: Context, error_type: str | None) -> None:
