@@ -1,5 +1,6 @@
 """Reading configuration files: what words mean, the line of each key, and what is refused."""
 
+import os
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -177,6 +178,9 @@ def test_files_that_are_not_there_or_are_none(write: Write, tmp_path: Path) -> N
         read("nope.yaml")
     with pytest.raises(ConfigurationError, match=r"is a folder; name a file in it, such as .*/spanhook.yaml"):
         read(str(tmp_path))
+    os.mkfifo(tmp_path / "pipe.yaml")
+    with pytest.raises(ConfigurationError, match="is not a regular file, which can be read again; name one"):
+        read("pipe.yaml")
     with pytest.raises(ConfigurationError, match="cannot be read: embedded null byte"):
         read("a\0b")
     (tmp_path / "large.yaml").write_bytes(b"#" * (LARGEST + 1))
