@@ -390,7 +390,7 @@ def test_reloading_while_operations_run_leaves_no_gap(write: Write) -> None:
     threads = [threading.Thread(target=call) for _ in range(2)]
     for thread in threads:
         thread.start()
-    for turn in range(20):
+    for turn in range(10):
         write(ONE.replace("id: a", f"id: a{turn % 3}") + f"# {turn}\n")
         assert follower.reload()
     done.set()
