@@ -239,6 +239,28 @@ def test_forms(example: Callable[[str], ModuleType], caplog: pytest.LogCaptureFi
     ]
 
 
+def test_events(written: Importer, caplog: pytest.LogCaptureFixture) -> None:
+    load = written("docs/events.md")
+    events, jobs = load("events"), load("jobs")
+    with recorder([events.hooks, events.debug]), caplog.at_level(logging.DEBUG, "events"):
+        agent(Calls()).invoke(ASK)
+        jobs.nightly("cron_1", "exec_1")
+        assert events.hooks.flush()
+        assert events.debug.flush()
+    said = [record.getMessage() for record in caplog.records if record.levelno == logging.INFO]
+    assert [one.partition(":")[0] for one in said] == ["helper", "email-checker"]
+    assert said[0].endswith(" ms, 102 tokens")
+    assert events.seen[-6:] == [
+        "cron.execute.pre",
+        "job.pre",
+        "agent.invoke.pre",
+        "agent.invoke.post",
+        "job.post",
+        "cron.execute.post",
+    ]
+    assert "'job_id': 'exec_1'" in caplog.text
+
+
 def test_shadow(example: Callable[[str], ModuleType]) -> None:
     @tool
     def refund(amount: int) -> str:
@@ -395,27 +417,6 @@ def test_own_code(written: Importer) -> None:
     assert {op.status for op in seen.operations} == {"success"}
 
 
-def test_hooks_of_runs(written: Importer, caplog: pytest.LogCaptureFixture) -> None:
-    load = written("docs/run-hooks.md")
-    hooks, serve = load("run_hooks").hooks, load("serve").serve
-
-    async def graph(question: str) -> str:
-        if not question:
-            raise ValueError("nothing was asked")
-        return question.upper()
-
-    with recorder(hooks), caplog.at_level(logging.INFO, "audit"):
-        assert asyncio.run(serve(graph, User("bob"), "why?")) == (402, "Active subscription required")
-        assert asyncio.run(serve(graph, User("ann"), "why?")) == (200, "WHY?")
-        with pytest.raises(ValueError):
-            asyncio.run(serve(graph, User("ann"), ""))
-    first, second = (f"run {run:032x} of research" for run in (2, 3))
-    assert [record.getMessage() for record in caplog.records] == [
-        f"{first} ended: success",
-        f"{second} failed: ValueError: nothing was asked",
-    ]
-
-
 def test_agent_cards(written: Importer, tmp_path: Path) -> None:
     load = written("docs/agent-cards.md")
     (card,) = blocks("docs/agent-cards.md", "markdown")
@@ -439,6 +440,27 @@ def test_iterations(written: Importer, tmp_path: Path) -> None:
     assert [load("by_hand").one_turn(str(tmp_path / "frames.db")) for _ in range(2)] == [0, 3]
     handlers.hooks.on_iteration_end("s", 0, True)
     assert handlers.seen == ["s: iteration_end"]
+
+
+def test_hooks_of_runs(written: Importer, caplog: pytest.LogCaptureFixture) -> None:
+    load = written("docs/run-hooks.md")
+    hooks, serve = load("run_hooks").hooks, load("serve").serve
+
+    async def graph(question: str) -> str:
+        if not question:
+            raise ValueError("nothing was asked")
+        return question.upper()
+
+    with recorder(hooks), caplog.at_level(logging.INFO, "audit"):
+        assert asyncio.run(serve(graph, User("bob"), "why?")) == (402, "Active subscription required")
+        assert asyncio.run(serve(graph, User("ann"), "why?")) == (200, "WHY?")
+        with pytest.raises(ValueError):
+            asyncio.run(serve(graph, User("ann"), ""))
+    first, second = (f"run {run:032x} of research" for run in (2, 3))
+    assert [record.getMessage() for record in caplog.records] == [
+        f"{first} ended: success",
+        f"{second} failed: ValueError: nothing was asked",
+    ]
 
 
 def test_in_code(written: Importer) -> None:

@@ -58,7 +58,7 @@ NOT_STARTED = {
         ["app.py"],
         {"SPANHOOK_MODE": "on"},
         2,
-        "mode 'on' is unknown; expected one of enforce, shadow",
+        "mode 'on' is unknown; expected one of enforce, shadow, off",
     ),
     "switch": (["app.py"], {"SPANHOOK_CONSOLE": "maybe"}, 2, "SPANHOOK_CONSOLE='maybe', expected 1 or 0"),
     "content": (

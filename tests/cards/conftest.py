@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from spanhook.gating import loader
 from tests.commands import Folder
 
 CARD = """
@@ -34,8 +35,9 @@ def stop_agent(ctx: AgentLifecycleContext) -> None:
 
 
 @pytest.fixture
-def folder(tmp_path: Path) -> Generator[Folder]:
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Generator[Folder]:
     """A folder with a card and its hooks, which nobody has loaded yet."""
+    monkeypatch.setattr(loader._folders, "folders", [])
     before, finders = set(sys.modules), list(sys.meta_path)
     made = Folder(tmp_path)
     made.file("desk.md", CARD)

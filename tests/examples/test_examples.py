@@ -2,6 +2,7 @@
 
 import ast
 import http.client
+import importlib
 import json
 import os
 import shlex
@@ -13,9 +14,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 
 from spanhook.cli.conformance.anthropic_server import AnthropicServer
 from spanhook.cli.conformance.openai_server import Call, OpenAIServer, Reply
+from spanhook.gating import find, make
+from spanhook.hooks.tool_policy import ToolPolicy
 from tests.commands import Folder, free_port
 
 ROOT = Path(__file__).parent.parent.parent
@@ -117,6 +121,34 @@ def test_an_agent_loop_of_ones_own(openai: OpenAIServer, folder: Folder) -> None
     ]
     told = [message["content"] for message in openai.requests[1].body["messages"][-2:]]
     assert told == ["50 dollars paid back for order 1001", "Refused: Only a person closes accounts"]
+
+
+@pytest.mark.slow
+def test_a_tool_policy(openai: OpenAIServer, folder: Folder) -> None:
+    calls = (
+        Call("refund", {"order": 1001, "amount": 80}, "call_1"),
+        Call("refund", {"order": 1002, "amount": 30}, "call_2"),
+        Call("close_account", {}, "call_3"),
+    )
+    openai.script(Reply(calls=calls), "Here are 30 dollars. A colleague will call you.")
+    done = folder.run(*command(folder.path / "tool_policy.py", "python"), **reaching(openai))
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.splitlines() == [
+        "refund: Tool call rejected: Refunds over 50 need a person",
+        "refund: 30 dollars paid back for order 1002",
+        "close_account: Tool call rejected: The tool 'close_account' is not allowed here",
+        "Here are 30 dollars. A colleague will call you.",
+    ]
+
+
+def test_a_tool_policy_as_a_file(monkeypatch: pytest.MonkeyPatch) -> None:
+    (policy,) = yaml.safe_load((EXAMPLES / "spanhook.yaml").read_text())["policies"]
+    monkeypatch.syspath_prepend(EXAMPLES)
+    in_code = importlib.import_module("tool_policy").POLICY
+    in_file = make(find(policy["use"]), policy["with"], name=policy["id"])
+    assert isinstance(in_file, ToolPolicy)
+    assert (in_file.default, in_file.rules) == (in_code.default, in_code.rules)
+    sys.modules.pop("tool_policy")
 
 
 @pytest.mark.slow

@@ -5,6 +5,7 @@ import decimal
 import enum
 import json
 import pathlib
+import sys
 import threading
 import uuid
 from collections import UserDict, deque
@@ -14,13 +15,15 @@ from typing import Any
 
 import cel
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from pydantic import BaseModel
 
 import spanhook
 from spanhook import ConfigurationError, Hooks, Operation, operation
 from spanhook.errors import ConditionError
-from spanhook.gating import Context, compile_condition, references, united
-from spanhook.gating._condition_text import FUNCTIONS
+from spanhook.gating import Facts, compile_condition, references, united
+from spanhook.gating._condition_text import FUNCTIONS, TYPES
 from spanhook.testing import recorder
 
 
@@ -109,16 +112,16 @@ def test_what_is_not_referenced_disturbs_nothing() -> None:
     assert ask("arguments.amount > 50", {"amount": 60, "client": object(), "x": endless, "y": "z" * 2_000_000})
 
 
-def test_conditions_that_share_a_context_do_not_disturb_each_other() -> None:
+def test_conditions_that_share_facts_do_not_disturb_each_other() -> None:
     fine, big, small = (compile_condition(f"arguments.{key}.all(x, x >= 0)") for key in ("a", "b", "c"))
     hooks, found = Hooks(), list[Any]()
 
     @hooks.before("tool.execute")
     def look(op: Operation) -> None:
-        context = Context(op, united([fine, big, small]))
+        facts = Facts(op, united([fine, big, small]))
         for condition in (fine, big, small):
             try:
-                found.append(condition.holds(context))
+                found.append(condition.holds(facts))
             except ConditionError as error:
                 found.append(str(error))
 
@@ -332,6 +335,62 @@ def test_every_function_that_may_be_called_is_there() -> None:
             pytest.fail(f"{name} is not there")
 
 
+def test_types() -> None:
+    for name in TYPES:
+        assert ask(f"type(arguments.x) == {name} || type(arguments.x) == int", {"x": 1}) is True
+    assert ask("type(arguments.x) == string ? arguments.x == 'a' : arguments.x > 1", {"x": "a"}) is True
+
+
+KEYS = st.sampled_from(["a", "b", "c"])
+VALUES = st.one_of(
+    st.integers(-3, 3), st.booleans(), st.sampled_from(["", "a", "bb"]), st.lists(st.integers(0, 3), max_size=3)
+)
+READS = st.one_of(
+    KEYS.map("arguments.{}".format),
+    KEYS.map("arguments['{}']".format),
+    KEYS.map("arguments\n. {} // arguments.c\n".format),
+    KEYS.map("arguments[arguments.{}]".format),
+    st.sampled_from(["1", "'arguments.a'", "size(arguments)", "[1, 2]", r"r'\'"]),
+)
+QUESTIONS = st.recursive(
+    st.one_of(
+        st.builds("({} == {})".format, READS, READS),
+        st.builds("({} > {})".format, READS, READS),
+        st.builds("has(arguments.{})".format, KEYS),
+        st.builds("({} in arguments)".format, READS),
+        st.builds("({}.{}(x, x == {}))".format, READS, st.sampled_from(["all", "exists"]), READS),
+    ),
+    lambda inner: st.one_of(
+        st.builds("({} && {})".format, inner, inner),
+        st.builds("({} || {})".format, inner, inner),
+        st.builds("!{}".format, inner),
+        st.builds("({} ? {} : {})".format, inner, inner, inner),
+    ),
+    max_leaves=4,
+)
+
+
+@given(text=QUESTIONS, arguments=st.dictionaries(KEYS, VALUES))
+def test_reading_only_what_is_referenced_changes_no_answer(text: str, arguments: dict[str, Any]) -> None:
+    try:
+        expected = cel.evaluate(text, {"arguments": arguments})
+    except Exception:
+        expected = "error"
+    condition, op = compile_condition(text), OPERATION
+    op.request.arguments.clear()
+    op.request.arguments.update(arguments)
+    try:
+        found: Any = condition(op)
+    except ConditionError:
+        found = "error"
+    assert found == expected
+
+
+OPERATION: Operation
+with operation("tool.execute", "t", request={"arguments": {}}) as _own:
+    OPERATION = spanhook.current_operation() or pytest.fail("there is no operation")
+
+
 def test_one_condition_in_many_threads() -> None:
     condition, wrong = compile_condition("arguments.n % 2 == 0"), list[Any]()
     hooks = Hooks()
@@ -359,3 +418,8 @@ def test_arguments_as_a_model_sends_them() -> None:
     deep = json.loads("[" * 900 + "]" * 900)
     with pytest.raises(ConditionError, match="nested more than 32 deep"):
         ask("arguments.x != 1", {"x": deep})
+
+
+def test_without_the_package_the_extra_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "cel", None)
+    assert refused("true") == 'conditions need CEL; pip install "spanhook[policies]"'

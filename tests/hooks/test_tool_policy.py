@@ -2,6 +2,8 @@
 
 import asyncio
 import datetime as dt
+import importlib
+import sys
 import threading
 from collections.abc import Callable
 from typing import Any
@@ -297,6 +299,17 @@ def test_many_threads_share_one_policy() -> None:
     assert wrong == []
 
 
+def test_in_shadow_mode_it_only_says_what_it_would_have_done() -> None:
+    policy = make(find("tool_policy"), {"rules": [REFUNDS]}, mode="shadow")
+    hooks, bank = Hooks(policy), Bank()
+    with recorder(hooks) as seen:
+        assert bank.refund.invoke(call(60)).content == "60 paid"
+        assert hooks.flush()
+    assert bank.paid == [60]
+    ((decision,),) = [op.shadow_decisions for op in seen.operations]
+    assert (decision.decision, decision.mode, decision.reason) == ("reject", "shadow", "Refunds over 50 need a person")
+
+
 def test_other_kinds_pass() -> None:
     with recorder(Hooks(ToolPolicy(default="deny"))), operation("llm.call", "my-model", provider="acme"):
         pass
@@ -341,3 +354,13 @@ def test_mistakes_are_named(name: str) -> None:
     with pytest.raises(ConfigurationError) as caught:
         ToolPolicy(**config)
     assert expected in str(caught.value)
+
+
+def test_without_pydantic_the_extra_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    package = sys.modules.pop("spanhook.hooks")
+    monkeypatch.setitem(sys.modules, "pydantic", None)
+    try:
+        with pytest.raises(ImportError, match=r'ready-made hooks need pydantic; pip install "spanhook\[policies\]"'):
+            importlib.import_module("spanhook.hooks")
+    finally:
+        sys.modules["spanhook.hooks"] = package

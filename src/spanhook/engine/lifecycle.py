@@ -98,7 +98,7 @@ def begin(adapter: Adapter, instance: Any, args: Args, kwargs: Kwargs) -> Record
     if plan is not None:
         op.plan = plan
         op.coverage = "enforced" if plan.hooked else "observed"
-        if adapter.model_layer:
+        if adapter.model_layer and plan.hooked:
             note_gated(op)
     elif in_hook:
         op.in_hook = True

@@ -6,15 +6,13 @@ This is the public interface; ``_own_blocks`` and ``_own_functions`` drive block
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeVar, cast, overload
 
-from spanhook.engine._own_adapters import FIELDS, LAYER, Own
+from spanhook.engine._own_adapters import FIELDS, LAYER, NOTHING, Own
 from spanhook.engine._own_blocks import OperationBlock
 from spanhook.engine._own_usage import add_usage
 from spanhook.engine.lifecycle import registry
 from spanhook.errors import ConfigurationError, OperationError
 from spanhook.model import add_kind, current_record, kinds, made
 from spanhook.semconv import Kind
-
-_NONE: Mapping[str, Any] = {}
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -67,31 +65,31 @@ def operation(
 
 
 def operation_for(
-    kind: Kind,
+    kind: str,
     name: str,
     *,
     request: Mapping[str, Any] | None,
-    ids: Mapping[str, str] = _NONE,
+    ids: Mapping[str, str] = NOTHING,
     facts: Any = None,
     verb: str = "",
-    attributes: Mapping[str, Any] = _NONE,
+    attributes: Mapping[str, Any] = NOTHING,
 ) -> OperationBlock:
-    """``operation`` for spanhook's own modules, which know more of a block than applications can say.
+    """``operation`` for code that makes blocks for others.
 
     Args:
-        kind: One of spanhook's own kinds.
-        name: What the block works on.
-        request: What the block was asked for, if anything.
+        kind: The kind of operation.
+        name: What it works on.
+        request: What the block is asked for.
         ids: Known ids of the operation: keys of ``Identity``.
         facts: Further information for hooks: ``facts`` of the operation's ``instance``.
-        verb: The first word of its span's name, if it is not the kind's usual one.
-        attributes: Attributes that its span has from the start.
+        verb: What its span's name begins with; empty for the kind's own word.
+        attributes: Further attributes that the span has from its start.
     """
-    own = Own(kind, name)
-    own.attributes.update(attributes)
+    block = operation(kind, name, request=request)
+    own = block._own
     own.ids, own.facts, own.verb = ids, facts, verb
-    made.add(kind)
-    return OperationBlock(kind, own, _request(request))
+    own.attributes.update(attributes)
+    return block
 
 
 _SORTS = (

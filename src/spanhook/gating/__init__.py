@@ -5,7 +5,7 @@ from spanhook.gating._decisions import unanswered
 from spanhook.gating.binding import AFTER, BEFORE, ERROR, WATCH, Bound
 from spanhook.gating.chain import Chain
 from spanhook.gating.conclusion import conclude
-from spanhook.gating.conditions import Condition, Context, compile_condition, references, united
+from spanhook.gating.conditions import Condition, Facts, compile_condition, references, united
 from spanhook.gating.control_flow import Control, control, controls
 from spanhook.gating.fast_path import pass_fast
 from spanhook.gating.handlers import Marked, find, handler, handler_of, make, named, set_up, validated
@@ -28,8 +28,8 @@ __all__ = [
     "Bound",
     "Chain",
     "Condition",
-    "Context",
     "Control",
+    "Facts",
     "FunctionHook",
     "Hook",
     "Hooks",

@@ -21,6 +21,9 @@ FUNCTIONS = frozenset(
 )
 """Functions that a condition may use: those of the CEL specification that the package has."""
 
+TYPES = frozenset(("bool", "bytes", "double", "int", "list", "map", "null_type", "string", "type", "uint"))
+"""Names of types, for ``type(arguments.x) == string``."""
+
 MOST_LEVELS = 2
 """Macros inside of each other."""
 

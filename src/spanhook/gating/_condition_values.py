@@ -75,7 +75,7 @@ class Plain:
             return value
         if depth == 0:
             raise ConditionError(f"reads data that is nested more than {MOST_DEPTH} deep")
-        if isinstance(value, Mapping):
+        if kind is dict or isinstance(value, Mapping):
             items = dict(cast("Mapping[Any, Any]", value))
             self._count(len(items))
             if not all(isinstance(key, str | int) for key in items):
@@ -124,7 +124,9 @@ def values(op: Operation, root: str, keys: frozenset[str] | None) -> Mapping[str
         return None
     if root == "arguments":
         arguments: Any = op.request.arguments
-        return {key: arguments[key] for key in keys if key in arguments} if isinstance(arguments, Mapping) else None
+        return (
+            {key: arguments[key] for key in keys if key in arguments} if isinstance(arguments, dict | Mapping) else None
+        )
     owner = op.identity if root == "identity" else op.root.usage
     return {key: getattr(owner, key) for key in keys}
 

@@ -11,7 +11,7 @@ from difflib import get_close_matches
 from typing import Any
 
 from spanhook.errors import ConditionError, ConfigurationError
-from spanhook.gating._condition_text import FUNCTIONS, MOST_LEVELS, Reading, read
+from spanhook.gating._condition_text import FUNCTIONS, MOST_LEVELS, TYPES, Reading, read
 from spanhook.gating._condition_values import FIELDS, MOST_ITEMS, MOST_TEXT, ROOTS, Plain, values, whole
 from spanhook.model import Operation
 
@@ -33,13 +33,14 @@ class Condition:
         keys: The roots that it reads, with the keys that it reads of each.
     """
 
-    __slots__ = ("_most_items", "_most_text", "_program", "keys", "text")
+    __slots__ = ("_most_items", "_most_text", "_program", "_roots", "keys", "text")
 
     def __init__(self, text: str, program: Any, reading: Reading) -> None:
         self.text, self._program = text, program
         self.keys: Keys = {
             root: None if keys is None else frozenset(keys) for root, keys in sorted(reading.keys.items())
         }
+        self._roots = frozenset(self.keys)
         repeated = 1 + reading.additions
         self._most_items = min(MOST_ITEMS, round(MOST_STEPS ** (1 / (1 + reading.levels)))) // repeated
         self._most_text = MOST_TEXT // 10**reading.levels // repeated
@@ -50,17 +51,18 @@ class Condition:
         Raises:
             ConditionError: It cannot be evaluated, or is not true or false.
         """
-        return self.holds(Context(op, self.keys))
+        return self.holds(Facts(op, self.keys))
 
-    def holds(self, context: "Context") -> bool:
+    def holds(self, facts: "Facts") -> bool:
         """``__call__`` for one of several conditions that are asked about the same operation.
 
         Raises:
             ConditionError: As above.
         """
         try:
-            self._check(*context.size(self.keys))
-            found = self._program.execute(context.bound)
+            if not (self._roots <= facts.whole and facts.longest <= self._most_items and facts.text <= self._most_text):
+                self._check(*facts.size(self.keys))
+            found = self._program.execute(facts.bound)
         except ConditionError as error:
             raise ConditionError(error.why, self.text) from None
         except BaseException as error:
@@ -82,20 +84,28 @@ class Condition:
         return f"Condition({self.text!r})"
 
 
-class Context:
+class Facts:
     """What conditions read of one operation, each root made plain data once, when it is first read.
 
     Args:
         op: The operation, as it is now: after a rewrite there must be another.
         keys: What all of the conditions read; see ``united``.
+
+    Attributes:
+        bound: What CEL takes.
+        whole: Roots that are bound with all that is read of them.
+        longest: The items of the longest list in all that is bound.
+        text: The characters of all texts in it together.
     """
 
-    __slots__ = ("_keys", "_op", "_sizes", "bound")
+    __slots__ = ("_keys", "_op", "_sizes", "bound", "longest", "text", "whole")
 
     def __init__(self, op: Operation, keys: Keys) -> None:
         self._op, self._keys = op, keys
         self._sizes: dict[str, dict[str, Plain | ConditionError]] = {}
         self.bound = _cel().Context()
+        self.longest = self.text = 0
+        self.whole: set[str] = set()
 
     def size(self, keys: Keys) -> tuple[int, int]:
         """Have these keys bound; the items of the longest list in them, and the characters of all texts together.
@@ -118,11 +128,23 @@ class Context:
 
     def _bind(self, root: str) -> dict[str, "Plain | ConditionError"]:
         """Bind a root; the sizes of its keys, or of the whole under an empty one."""
-        read = values(self._op, root, self._keys[root])
-        sizes = {key: _plain(one) for key, one in ({"": whole(self._op, root)} if read is None else read).items()}
-        data = {key: size.data for key, size in sizes.items() if isinstance(size, Plain)}
-        if read is not None or data:
-            self.bound.add_variable(root, data if read is not None else data[""])
+        keyed = values(self._op, root, self._keys[root])
+        read = {"": whole(self._op, root)} if keyed is None else keyed
+        sizes: dict[str, Plain | ConditionError] = {}
+        data: dict[str, Any] = {}
+        for key, value in read.items():
+            try:
+                plain = sizes[key] = Plain(value)
+            except ConditionError as error:
+                sizes[key] = error
+                continue
+            data[key] = plain.data
+            self.longest = max(self.longest, plain.longest)
+            self.text += plain.text
+        if keyed is not None or data:
+            self.bound.add_variable(root, data if keyed is not None else data[""])
+        if len(data) == len(read):
+            self.whole.add(root)
         return sizes
 
 
@@ -183,7 +205,7 @@ def _mistakes(names: Mapping[str, list[str]], reading: Reading) -> Iterable[str]
     if reading.levels > MOST_LEVELS:
         yield f"{reading.levels} macros stand inside of each other, at most {MOST_LEVELS} are allowed"
     for name in names["variables"]:
-        if name not in ROOTS and name not in reading.items:
+        if name not in ROOTS and name not in reading.items and name not in TYPES:
             yield f"unknown name {name!r}{_meant(name, ROOTS)}; expected one of {', '.join(FIELDS)}"
     for name in names["functions"]:
         if name[:1].isalpha() and name not in FUNCTIONS:
@@ -237,13 +259,6 @@ def _said(error: BaseException, text: str) -> str:
 
 
 # ------------------------------------------------------------------------------------------------- the package
-
-
-def _plain(value: object) -> "Plain | ConditionError":
-    try:
-        return Plain(value)
-    except ConditionError as error:
-        return error
 
 
 def _cel() -> Any:

@@ -9,7 +9,7 @@ from typing import Annotated, Any, Literal, Self
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints, field_validator, model_validator
 
 from spanhook.errors import ConditionError, Reject
-from spanhook.gating import Context, Hook, compile_condition, handler, united, validated
+from spanhook.gating import Facts, Hook, compile_condition, handler, united, validated
 from spanhook.model import Operation
 
 Name = Annotated[str, StringConstraints(min_length=1, max_length=200)]
@@ -62,6 +62,9 @@ class ToolPolicy(Hook):
             ``{"deny": ["refund"], "when": "arguments.amount > 50", "reason": "Refunds over 50 need a person"}``.
         default: What becomes of calls that no rule matches.
 
+    Attributes:
+        rules, default: As they were given; they are not to be changed.
+
     Raises:
         ConfigurationError: A rule cannot be used, or the policy could never deny anything.
     """
@@ -91,8 +94,9 @@ class ToolPolicy(Hook):
     ) -> None:
         given = {"rules": list(rules), "default": default}
         config = validated(self.Config, given, "tool_policy")
-        self._denies = config.default == "deny"
-        self._rules = [_Compiled(number, rule) for number, rule in enumerate(config.rules, 1)]
+        self.default: Literal["allow", "deny"] = config.default
+        self.rules: tuple[Rule, ...] = tuple(config.rules)
+        self._rules = [_Compiled(number, rule) for number, rule in enumerate(self.rules, 1)]
         self._keys = united(rule.condition for rule in self._rules if rule.condition is not None)
         self._rules_for = lru_cache(maxsize=512)(self._find_rules)
 
@@ -102,15 +106,15 @@ class ToolPolicy(Hook):
         Raises:
             Reject: It is denied; the reason is for the model to read.
         """
-        context = None
+        facts = None
         left_out = ""
         for rule in self._rules_for(op.name):
-            if not rule.concerns(op):
+            if rule.selective and not rule.concerns(op):
                 continue
             if rule.condition is not None:
-                context = context or Context(op, self._keys)
+                facts = facts or Facts(op, self._keys)
                 try:
-                    if not rule.condition.holds(context):
+                    if not rule.condition.holds(facts):
                         continue
                 except ConditionError as error:
                     failed = f" (rule {rule.number} cannot be checked: it {error.why})"
@@ -121,7 +125,7 @@ class ToolPolicy(Hook):
             if rule.denies:
                 raise Reject(rule.reason_for(op), status_code=rule.status_code)
             return
-        if self._denies:
+        if self.default == "deny":
             raise Reject(_not_allowed(op) + left_out)
 
     def _find_rules(self, name: str) -> "tuple[_Compiled, ...]":
@@ -142,6 +146,7 @@ class _Compiled:
         self._tenants, self._users, self._agents = (
             None if globs is None else _matcher(globs) for globs in (rule.tenants, rule.users, rule.agents)
         )
+        self.selective = any(one is not None for one in (rule.tenants, rule.users, rule.agents))
 
     def is_for(self, name: str) -> bool:
         """Whether it is for a tool of this name; what has none is denied by every rule that denies."""

@@ -150,7 +150,7 @@ class Adapter:
         layer: Which library's view of the operation this is, e.g. ``langchain``; see ``transport_of``.
         start: Attributes known before the call; ``None`` means "this is no operation, pass through".
         response: End attributes and usage of a result.
-        mark: An id of what a result is made of, which shows whether another call already made it.
+        mark: Returns an id of a result's content, which shows whether another call already produced it.
         names: All names that one call works on, if there may be several; ``None`` if they cannot be known.
         request: The normalized request; only called when a hook or content capture needs it.
         message: Reads a message that a hook gave in the library's own form.
