@@ -12,6 +12,7 @@ from spanhook import ConfigurationError, Hooks, Reject, Settings
 from spanhook.config import load_file, load_own, read_file
 from spanhook.errors import ConfigurationFileError
 from spanhook.gating import named
+from spanhook.model import ALIASES
 from spanhook.settings import CONTENT_VARIABLE
 from tests.config.conftest import Write
 from tests.rules import Deny, Watch
@@ -206,7 +207,7 @@ TOLD = """
     spanhook.yaml:25: policies[2].id: the policy in line 17 is 'b' too; ids must be unique
     spanhook.yaml:29: policies[3].evnts: unknown key; did you mean 'events'?
     spanhook.yaml:32: policies[4].events[0]: watch runs at .pre and .post and cannot be limited to .pre; write 'tool.execute'
-    spanhook.yaml:32: policies[4].events[1]: unknown event 'tool.exec' (did you mean 'tool.execute'?); expected '*', a kind, or a kind with .pre, .post or .error
+    spanhook.yaml:32: policies[4].events[1]: unknown event 'tool.exec' (did you mean 'tool.execute'?); expected '*', a kind, a kind with .pre, .post or .error, or one of {aliases}
     spanhook.yaml:33: policies[5].with.rules: missing; add rules: ...
     spanhook.yaml:35: policies[5].events[0]: deny runs on tool.execute only, not on llm.call; remove it
     spanhook.yaml:36: policies[5].tools[0]: 'search*' looks like a pattern, but names must match exactly; list them, or use when
@@ -226,7 +227,7 @@ TOLD = """
 
 
 def test_every_mistake_is_named_with_its_line_and_key(write: Write) -> None:
-    told = textwrap.dedent(TOLD).strip().format(hooks=", ".join(sorted(named())))
+    told = textwrap.dedent(TOLD).strip().format(hooks=", ".join(sorted(named())), aliases=", ".join(ALIASES))
     assert mistakes(write(WRONG)) == told.splitlines()
 
 
@@ -275,6 +276,15 @@ def test_settings_may_have_the_prefix_hooks(write: Write, name: str) -> None:
     file = load_file(write(f"settings: {{hooks_{name}: {str(value).lower()}}}"))
 
     assert getattr(file.settings({}), name) == value
+
+
+def test_short_names_of_events_are_for_subscriptions(write: Write) -> None:
+    (line,) = mistakes(write("policies: [{use: watch, id: a, events: ['job:cancelled']}]"))
+
+    assert line == (
+        "spanhook.yaml:1: policies[0].events[0]: 'job:cancelled' is a short name, which only subscriptions take; "
+        "write 'job'"
+    )
 
 
 def test_a_hook_that_exits_is_a_mistake_too(write: Write) -> None:

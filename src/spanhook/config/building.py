@@ -3,7 +3,7 @@
 import functools
 import json
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -127,13 +127,9 @@ class Builder:
             return frozenset((_TOOLS,))
         kinds = set[str]()
         for index, event in enumerate(policy.events):
-            try:
-                kind, phases = parse_event(event)
-            except ConfigurationError as error:
-                self._complain((*keys, "events", index), _said(error))
-                continue
-            kinds.add(kind)
-            for message in _unfit(policy, hook, own, kind, frozenset(phases)):
+            found, messages = _fit(policy, hook, own, event)
+            kinds.update(found)
+            for message in messages:
                 self._complain((*keys, "events", index), message)
         if policy.tools is not None and kinds != {_TOOLS}:
             self._complain((*keys, "tools"), f"tools needs events of {_TOOLS} only")
@@ -143,17 +139,23 @@ class Builder:
         self.mistakes.append(self._document.mistake(keys, message))
 
 
-def _unfit(
-    policy: Policy, hook: Hook | type[Any], own: frozenset[str], kind: str, phases: frozenset[str]
-) -> Iterator[str]:
-    """Why the hook cannot be limited to an event."""
-    if "*" not in own and kind not in own:
-        yield f"{policy.use} runs on {', '.join(sorted(own))} only, not on {kind}; remove it"
+def _fit(policy: Policy, hook: Hook | type[Any], own: frozenset[str], event: str) -> tuple[tuple[str, ...], list[str]]:
+    """The kinds that an event stands for, and why the hook cannot be limited to it."""
+    try:
+        topic = parse_event(event, "trace")
+    except ConfigurationError as error:
+        return (), [_said(error)]
+    kinds, phases = topic.kinds, frozenset[str](topic.phases)
+    if topic.alias is not None:
+        return kinds, [f"{event!r} is a short name, which only subscriptions take; write {kinds[0]!r}"]
+    if "*" not in own and not own.issuperset(kinds):
+        return kinds, [f"{policy.use} runs on {', '.join(sorted(own))} only, not on {kinds[0]}; remove it"]
     cls = hook if isinstance(hook, type) else type(hook)
     methods = [name for name in _PHASES if getattr(cls, name, None) is not getattr(Hook, name)]
-    runs = frozenset(phase for name in methods for phase in _PHASES[name])
-    if phases != frozenset(PHASES) and phases != runs:
-        yield f"{policy.use} runs at {_at(runs)} and cannot be limited to {_at(phases)}; write {kind!r}"
+    runs = frozenset[str](phase for name in methods for phase in _PHASES[name])
+    if phases not in (frozenset(PHASES), runs):
+        return kinds, [f"{policy.use} runs at {_at(runs)} and cannot be limited to {_at(phases)}; write {kinds[0]!r}"]
+    return kinds, []
 
 
 def _at(phases: frozenset[str]) -> str:

@@ -1,7 +1,8 @@
 """Hooks, and running them. It knows no library and no wrapper."""
 
-from spanhook.gating._checking import check_signature, parse_event, time_limit
+from spanhook.gating._checking import check_signature, time_limit
 from spanhook.gating._decisions import unanswered
+from spanhook.gating._topics import parse_event
 from spanhook.gating.binding import AFTER, BEFORE, ERROR, WATCH, Bound
 from spanhook.gating.chain import Chain
 from spanhook.gating.conclusion import conclude
