@@ -40,17 +40,19 @@ def _policies(document: Document) -> Iterator[tuple[Policy, Keys]]:
     """The policies that can be read, whatever other mistakes there are."""
     given: Any = document.data.get("policies")
     for index, one in enumerate(cast("list[Any]", given) if isinstance(given, list) else ()):
-        policy = _readable(one)
+        policy = _readable(one, index)
         if policy is not None:
             yield policy, ("policies", index)
 
 
-def _readable(given: Any) -> Policy | None:
+def _readable(given: Any, index: int) -> Policy | None:
     """A policy without its invalid keys; ``None`` if the others are not enough."""
     try:
         return Policy.model_validate(given)
     except ValidationError as error:
-        wrong = {one["loc"][0] for one in error.errors() if one["loc"]}
-        if not isinstance(given, dict) or not wrong & cast("dict[Any, Any]", given).keys():
+        if not isinstance(given, dict):
             return None
-        return _readable({key: value for key, value in cast("dict[Any, Any]", given).items() if key not in wrong})
+        wrong = {one["loc"][0] for one in error.errors() if one["loc"]}
+        kept = {key: value for key, value in cast("dict[Any, Any]", given).items() if key not in wrong}
+        kept.setdefault("id", f"policies.{index}")  # so that its other keys can be checked
+        return None if kept == given else _readable(kept, index)

@@ -116,7 +116,12 @@ class Policy(Strict):
     agents: Names | None = Field(default=None, description="Only operations of these agents, by exact name.")
     tenant_id: Text | None = Field(default=None, description="Only operations of this tenant.")
     when: Text | None = Field(default=None, description="Only operations for which this CEL condition is true.")
-    with_: dict[str, Any] = Field(default_factory=dict[str, Any], alias="with", description="The hook's own settings.")
+    with_: dict[str, Any] = Field(
+        default_factory=dict[str, Any],
+        alias="with",
+        description="The hook's own settings.",
+        json_schema_extra={"additionalProperties": True},
+    )
 
 
 class Configuration(Strict):
