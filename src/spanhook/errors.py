@@ -60,7 +60,7 @@ class ConfigurationFileError(ConfigurationError):
 
 
 class AgentConfigError(ConfigurationError):
-    """An agent's card cannot be used, or the agent did not start."""
+    """An agent card is invalid, or its agent failed to start."""
 
 
 class RequirementError(SpanhookError):
