@@ -107,5 +107,9 @@ class RunStopped(BaseException):
         self.reject = reject
 
 
+class TooLate(Exception):
+    """A hook refuses what has happened and cannot be taken back: its result stands, and later hooks are left out."""
+
+
 class TimedOut(Exception):
     """A hook used up its own time and was stopped, or can no longer be waited for."""

@@ -12,7 +12,9 @@ from spanhook.concurrency import is_cancellation, park
 from spanhook.errors import HookError, Reject, TimedOut
 from spanhook.gating._decisions import Verdicts
 from spanhook.gating._pieces import Pieces, as_is, meant
-from spanhook.gating.binding import AROUND, BEFORE, WRAP, Bound
+from spanhook.gating._nesting import nest
+from spanhook.gating._together import together
+from spanhook.gating.binding import AFTER_NEXT, AROUND, BEFORE, BEFORE_NEXT, WRAP, Bound
 from spanhook.gating.fast_path import Passed
 from spanhook.gating.registry import Plan
 from spanhook.gating.subscription import Tally, publish
@@ -67,23 +69,13 @@ class Chain:
     async def _enter(self, index: int, *, foreign: bool = False) -> None:
         """Run the hooks from ``index`` on, then the call."""
         op, gates = self._op, self._plan.pre
-        while index < len(gates):
-            bound = gates[index]
-            index += 1
-            if bound.selective and not self._wanted(bound):
-                if op.error is not None:
-                    return
-                continue
-            if bound.form == AROUND:
-                await self._around(bound, index, foreign)
-                return
-            if bound.form == WRAP:
-                await self._wrap(bound, index, foreign)
-                return
-            await self._before(bound)
-            if op.error is not None:
-                return
-            self._ran.append(bound)
+        index = await self._ask(index)
+        if op.error is not None:
+            return
+        if index < len(gates):
+            enclose = self._around if gates[index].form == AROUND else self._wrap
+            await enclose(gates[index], index + 1, foreign)
+            return
         if self._plan.heard:
             publish(op, "pre", self._tally)
         if op.short_circuited and not op.adapter.block:
@@ -96,8 +88,42 @@ class Chain:
             raise HookError("on a stream or a `with` block, call_next() must be awaited in the hook's own task")
         self._conclude(op)
 
+    async def _ask(self, index: int) -> int:
+        """Run the gates from ``index`` on, up to one that stands around the call; returns where that is."""
+        op, gates = self._op, self._plan.pre
+        while index < len(gates) and op.error is None:
+            bound = gates[index]
+            if not bound.selective or self._wanted(bound):
+                if bound.form in (AROUND, WRAP):
+                    return index
+                if bound.form == BEFORE_NEXT:
+                    index = await self._before_next(bound, index)
+                else:
+                    await self._before(bound)
+                if op.error is None:
+                    self._ran.append(bound)
+            index += 1
+        return index
+
+    async def _before_next(self, bound: Bound, index: int, *, again: bool = False) -> int:
+        """Run a gate around those that follow it; returns the last that has run then."""
+
+        async def apply(spent: int, view: Operation) -> None:
+            await self._judge(bound, spent, view, again=again)
+
+        async def go_on() -> None:
+            nonlocal index
+            if not again:
+                index = await self._ask(index + 1) - 1
+
+        await nest(self._op, bound, self._pieces, self._verdicts, apply, go_on)
+        return index
+
     async def _before(self, bound: Bound, *, again: bool = False) -> None:
         """Run a gate of any sort."""
+        if bound.form == BEFORE_NEXT:
+            await self._before_next(bound, 0, again=again)
+            return
         view = Operation(self._op)
         if bound.slow:
             outcome = await self._pieces.waited(bound, view, bound.function, view)
@@ -147,7 +173,7 @@ class Chain:
         for bound in self._plan.pre:
             if bound is rewriter:
                 return
-            if bound.form == BEFORE and (any(bound is one for one in self._ran) or self._wanted(bound)):
+            if bound.form in (BEFORE, BEFORE_NEXT) and (any(bound is one for one in self._ran) or self._wanted(bound)):
                 await self._before(bound, again=True)
             if self._op.error is not None:
                 return
@@ -255,15 +281,59 @@ class Chain:
 
     async def _observe(self) -> None:
         """Run ``after`` hooks, or ``on_error`` hooks if it failed; a late rejection goes over to the latter."""
-        op = self._op
-        for bound in self._plan.error if op.phase == "error" else self._plan.post:
-            before = op.error
-            if not bound.selective or self._wanted(bound):
+        op, before = self._op, self._op.error
+        if op.phase == "error":
+            await self._look(self._plan.error, 0)
+            return
+        await self._look(self._plan.post, 0)
+        if self._plan.together and op.error is before and not self._verdicts.stopped:
+            await self._look_together()
+        if op.error is not before:
+            self._conclude(op)
+            await self._observe()
+
+    async def _look(self, hooks: tuple[Bound, ...], index: int) -> None:
+        """Run the hooks from ``index`` on, up to one that refuses."""
+        op, before = self._op, self._op.error
+        while index < len(hooks):
+            bound = hooks[index]
+            index += 1
+            if bound.hook.together or (bound.selective and not self._wanted(bound)):
+                pass
+            elif bound.form == AFTER_NEXT:
+                if await self._after_next(bound, hooks, index):
+                    return
+            else:
                 await self._after(bound)
-            if op.phase == "post" and op.error is not before:
-                self._conclude(op)
-                await self._observe()
+            if op.phase == "post" and (op.error is not before or self._verdicts.stopped):
                 return
+
+    async def _after_next(self, bound: Bound, hooks: tuple[Bound, ...], index: int) -> bool:
+        """Run a hook around those that follow it; whether these have run."""
+        if not bound.gate and self._verdicts.over_budget(bound):
+            return False
+
+        async def apply(spent: int, view: Operation) -> None:
+            self._verdicts.replace(bound, view._take()[2], spent)
+
+        async def go_on() -> None:
+            await self._look(hooks, index)
+
+        return await nest(self._op, bound, self._pieces, self._verdicts, apply, go_on)
+
+    async def _look_together(self) -> None:
+        """Run the ``after`` hooks that run at the same time, then act on what they did, in their order."""
+        op, before = self._op, self._op.error
+        wanted = [one for one in self._plan.together if not one.selective or self._wanted(one)]
+        over = {one for one in wanted if not one.gate and self._verdicts.over_budget(one)}
+        for bound, view, (_, error, spent) in await together(self._pieces, [one for one in wanted if one not in over]):
+            refused = op.error is not before or self._verdicts.stopped
+            if error is not None:
+                self._verdicts.failed(bound, error, spent, keep=refused)
+            elif view._answered and not refused:
+                self._verdicts.replace(bound, view._take()[2], spent)
+            else:
+                self._verdicts.allow(bound, spent)
 
     async def _after(self, bound: Bound) -> None:
         if not bound.gate and self._verdicts.over_budget(bound):

@@ -3,7 +3,7 @@
 import threading
 import time
 import weakref
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from types import MethodType
 from typing import Any, Protocol, TypeVar, Unpack, overload
 
@@ -134,6 +134,26 @@ class Hooks:
                 if not any(bound.hook is hook for bound in self._bound):
                     self._register(hook)
         return hook
+
+    def become(self, hooks: Iterable[Hook]) -> None:
+        """Have exactly these hooks, in this order, from one moment to the next.
+
+        An operation that begins meanwhile gets the hooks from before or all of the new ones, and never some of both.
+        A hook that is here already stays as it was registered.
+
+        Raises:
+            ConfigurationError: One of them cannot be used, or an event would have too many. Nothing has changed then.
+        """
+        with Placed(), lock:
+            bound: list[Bound] = []
+            for hook in hooks:
+                known = [one for one in self._bound if one.hook is hook]
+                bound += known or bindings(hook, place())
+            check_limit(bound)
+            for registry in list(self._watchers):
+                registry.check(self, bound)
+            self._bound = bound
+        self._changed()
 
     def remove(self, hook: Hook | type[Hook] | Callable[..., Any]) -> bool:
         """Take a hook out, as often as it is here; one that is not here is fine.

@@ -8,7 +8,8 @@ from dataclasses import dataclass, field
 from spanhook import semconv
 from spanhook.gating import registering
 from spanhook.gating._checking import wait_limit
-from spanhook.gating.binding import AFTER, AROUND, BEFORE, ERROR, WRAP, Bound, check_limit
+from spanhook.gating._log import Listener
+from spanhook.gating.binding import AFTER, AFTER_NEXT, AROUND, BEFORE, BEFORE_NEXT, ERROR, WRAP, Bound, check_limit
 from spanhook.gating.hook import Hook
 from spanhook.gating.registering import Hooks
 from spanhook.gating.subscription import Subscription
@@ -36,6 +37,10 @@ class Plan:
     """Whether one of ``pre`` is a coroutine that waits around the call."""
     hooked: bool = False
     """Whether there is anything to run, beside telling subscriptions."""
+    together: tuple[Bound, ...] = ()
+    """Those of ``post`` that run at the same time, after the others."""
+    listeners: tuple[Listener, ...] = ()
+    """Told of what each hook did."""
 
     def __bool__(self) -> bool:
         return self.hooked or bool(self.heard)
@@ -47,7 +52,7 @@ class Registry:
     def __init__(self) -> None:
         self._lone = Hooks()
         self._sources: list[Hooks] = []
-        self._planned: tuple[list[Bound], bool, bool, tuple[str, ...]] | None = None
+        self._planned: tuple[list[Bound], bool, bool, tuple[str, ...], tuple[Listener, ...]] | None = None
         """What the plans were worked out of, which need not be done again while it is the same."""
         self._ordered: list[Bound] = []
         self.plans: dict[str, Plan] = {}
@@ -58,6 +63,8 @@ class Registry:
         self.digest = ""
         self.enforcing = True
         self.tenant_metrics = False
+        self.listeners: tuple[Listener, ...] = ()
+        """Told of what each hook does to operations of every kind."""
         self.examine: Callable[[list[Bound]], None] | None = None
         """Given all that is in force whenever that changes."""
         self.changed: list[Callable[[], None]] = []
@@ -119,7 +126,7 @@ class Registry:
         """Work out the plan of every kind anew. Operations under way keep the one they have."""
         with registering.lock:
             bound = [one for source in self._sources for one in source.bound]
-            planned = bound, self.enforcing, self.tenant_metrics, kinds()
+            planned = bound, self.enforcing, self.tenant_metrics, kinds(), self.listeners
             try:
                 if planned != self._planned:
                     self._planned = None  # should an interrupt come between, nothing is taken for planned
@@ -137,8 +144,10 @@ class Registry:
         self.members = frozenset(id(one.hook) for one in ordered)
         labelled = not self.tenant_metrics
         inner = [one for one in ordered if not one.outermost]
-        outer = dict(_plans(ordered, labelled=labelled)) if self.enforcing else {}
-        plans = outer if len(inner) == len(ordered) or not outer else dict(_plans(inner, labelled=labelled))
+        listeners = self.listeners
+        outer = dict(_plans(ordered, listeners, labelled=labelled)) if self.enforcing else {}
+        same = len(inner) == len(ordered) or not outer
+        plans = outer if same else dict(_plans(inner, listeners, labelled=labelled))
         self.outer, self.plans = outer, plans
         names = "\n".join(f"{one.name} {one.form} {one.priority} {sorted(one.kinds)}" for one in ordered)
         self.digest = hashlib.sha256(names.encode()).hexdigest()[:12] if ordered else ""
@@ -161,19 +170,21 @@ class Registry:
             return list({id(one.hook): one.hook for source in self._sources for one in source.bound}.values())
 
 
-def _plans(ordered: list[Bound], *, labelled: bool) -> Iterator[tuple[str, Plan]]:
+def _plans(ordered: list[Bound], listeners: tuple[Listener, ...], *, labelled: bool) -> Iterator[tuple[str, Plan]]:
     for kind in kinds() if ordered else ():
         mine = [one for one in ordered if "*" in one.kinds or kind in one.kinds]
-        plan = _plan(kind, mine, labelled=labelled) if mine else None
+        plan = _plan(kind, mine, listeners, labelled=labelled) if mine else None
         if plan:
             yield kind, plan
 
 
-def _plan(kind: str, mine: list[Bound], *, labelled: bool) -> Plan:
-    pre = tuple(one for one in mine if one.form in (BEFORE, AROUND, WRAP))
-    post = tuple(one for one in mine if one.form == AFTER)
+def _plan(kind: str, mine: list[Bound], listeners: tuple[Listener, ...], *, labelled: bool) -> Plan:
+    pre = tuple(one for one in mine if one.form in (BEFORE, BEFORE_NEXT, AROUND, WRAP))
+    post = tuple(one for one in mine if one.form in (AFTER, AFTER_NEXT))
+    together = tuple(one for one in post if one.hook.together)
     error = tuple(one for one in mine if one.form == ERROR)
-    passes = tuple(_passes(kind, one) for one in pre) if labelled else ()
+    heard_by = tuple(dict.fromkeys((*listeners, *(told for one in mine for told in one.hook.listeners))))
+    passes = tuple(_passes(kind, one) for one in pre) if labelled and not heard_by else ()
     watching = [(one, one.hook.phases) for one in mine if isinstance(one.hook, Subscription)]
     heard: dict[Phase, tuple[Bound, ...]] = {}
     for phase in semconv.PHASES:
@@ -181,9 +192,10 @@ def _plan(kind: str, mine: list[Bound], *, labelled: bool) -> Plan:
         if told:
             heard[phase] = told
     buffers = tuple(one for one in (*pre, *post) if one.buffers)
-    results = tuple(one for one in (*pre, *post) if one.form != BEFORE or one.buffers)
+    results = tuple(one for one in (*pre, *post) if one.form not in (BEFORE, BEFORE_NEXT) or one.buffers)
     wraps = any(one.form == WRAP for one in pre)
-    return Plan(pre, post, error, buffers, results, passes, heard, wraps, bool(pre or post or error))
+    hooked = bool(pre or post or error)
+    return Plan(pre, post, error, buffers, results, passes, heard, wraps, hooked, together, heard_by)
 
 
 def _passes(kind: str, bound: Bound) -> Label:
