@@ -7,10 +7,10 @@ is acted upon in their order, whichever was done first.
 import asyncio
 from collections.abc import Sequence
 
+from spanhook.errors import TimedOut
 from spanhook.gating._hosts import asynchronous
 from spanhook.gating._pieces import Outcome, Pieces, meant
 from spanhook.gating.binding import Bound
-from spanhook.errors import TimedOut
 from spanhook.model import RETURNED, TIMED_OUT, Operation, clock, current
 
 Done = tuple[Bound, Operation, Outcome]

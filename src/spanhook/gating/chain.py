@@ -11,8 +11,8 @@ from typing import Any
 from spanhook.concurrency import is_cancellation, park
 from spanhook.errors import HookError, Reject, TimedOut
 from spanhook.gating._decisions import Verdicts
-from spanhook.gating._pieces import Pieces, as_is, meant
 from spanhook.gating._nesting import nest
+from spanhook.gating._pieces import Pieces, as_is, meant
 from spanhook.gating._together import together
 from spanhook.gating.binding import AFTER_NEXT, AROUND, BEFORE, BEFORE_NEXT, WRAP, Bound
 from spanhook.gating.fast_path import Passed
