@@ -183,7 +183,7 @@ def _apply(use: Use) -> None:
         {semconv.METRIC_INFO: _info, semconv.METRIC_POINTS: _points},
     )
     _use = use
-    registry.enforcing = telemetry.settings.mode == "enforce"
+    registry.mode = telemetry.settings.mode
     registry.tenant_metrics = telemetry.settings.tenant_metrics
     frames.stay = telemetry.settings.full_tracebacks
     registry.rebuild()
@@ -195,7 +195,7 @@ def _stop() -> None:
     providers.restore()
     threads.restore()
     telemetry.stop()
-    registry.enforcing = True
+    registry.mode = "enforce"
     registry.tenant_metrics = frames.stay = False
 
 

@@ -17,7 +17,7 @@ Renewed = Literal[
     "spans",
     "metrics",
     "hooks",
-    "subscriptions",
+    "listeners",
     "processors",
     "wrapped functions",
     "wrapped families",

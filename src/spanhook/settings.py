@@ -7,7 +7,7 @@ from typing import Literal, get_args
 
 from spanhook.errors import ConfigurationError
 
-Mode = Literal["enforce", "off"]
+Mode = Literal["enforce", "shadow", "off"]
 Content = Literal["NO_CONTENT", "SPAN_ONLY", "EVENT_ONLY", "SPAN_AND_EVENT"]
 CONTENT_VARIABLE = "OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT"
 _CONTENT = ("NO_CONTENT", "SPAN_ONLY", "EVENT_ONLY", "SPAN_AND_EVENT")
@@ -18,7 +18,8 @@ class Settings:
     """How spanhook behaves in one process.
 
     Attributes:
-        mode: ``"enforce"``, or ``"off"``: traces and usage only, no hook runs.
+        mode: ``"enforce"``; ``"shadow"``: every hook runs beside the call, and what it would have done is recorded
+            but not done; or ``"off"``: traces and usage only, no hook runs.
         steps: Make a span of every graph node, not only of those that a hook is for.
         stream_usage: Ask for a stream's usage where the application did not; the extra chunk is hidden from it.
         chunk_times: Record the time between two chunks of a stream, where there is a meter provider: one record of a

@@ -102,6 +102,7 @@ class Recorder:
     def events(self) -> list[dict[str, Any]]:
         """Every log event: its name, attributes, body and trace id."""
         reaper.drain(PATIENCE_S)
+        registry.flush_shadows(PATIENCE_S)
         return [
             {
                 "name": one.log_record.event_name,

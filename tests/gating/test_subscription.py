@@ -12,7 +12,7 @@ import pytest
 import spanhook
 from spanhook import Hooks, Operation, Reject, current_operation
 from spanhook.diagnostics import internal
-from spanhook.gating import subscription
+from spanhook.gating import listener, subscription
 from tests.stub import MODES, stubbed, use
 
 
@@ -108,7 +108,7 @@ def test_gates_come_first_and_a_refused_call_has_no_pre_event(mode: str) -> None
 
 
 def test_too_many_events_are_dropped_and_counted(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(subscription, "MAX_WAITING", 3)
+    monkeypatch.setattr(listener, "MAX_WAITING", 3)
     hooks = Hooks()
     begun, go = threading.Event(), threading.Event()
     heard: list[Any] = []
@@ -225,8 +225,8 @@ def test_nobody_listens_and_nothing_is_made() -> None:
 
 
 def test_a_thread_that_has_nothing_to_tell_ends(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(subscription, "IDLE_S", 0.01)
-    monkeypatch.setattr(subscription, "QUIET", 0)
+    monkeypatch.setattr(listener, "IDLE_S", 0.01)
+    monkeypatch.setattr(listener, "QUIET", 0)
     hooks = Hooks()
     heard: list[Any] = []
     hooks.on("llm.call.pre", lambda op: heard.append(op.request.inputs), name="idle")
@@ -236,10 +236,10 @@ def test_a_thread_that_has_nothing_to_tell_ends(monkeypatch: pytest.MonkeyPatch)
         for index in range(3):
             library.work(index)
             assert hooks.flush()
-            thread = told._thread
+            thread = told.listener._thread
             if thread is not None:
                 thread.join(60.0)
-            assert told._thread is None
+            assert told.listener._thread is None
     assert heard == [0, 1, 2]
 
 

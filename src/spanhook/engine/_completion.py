@@ -13,7 +13,8 @@ from spanhook.diagnostics import internal
 from spanhook.engine._gates import Run, apasses, passes, start
 from spanhook.engine._withheld import hand_out
 from spanhook.engine.absorption import Absorbed
-from spanhook.engine.lifecycle import begin, conclude, end, outcome
+from spanhook.engine.lifecycle import begin, end, outcome
+from spanhook.gating import conclude
 from spanhook.model import Following, Record, ambient, current
 from spanhook.telemetry import account, context_with, set_context
 

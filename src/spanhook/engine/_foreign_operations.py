@@ -18,9 +18,9 @@ from spanhook.engine._completion import await_end, finish, interrupted
 from spanhook.engine._gates import Run, passes, start
 from spanhook.engine.absorption import absorbed_span, span_ended
 from spanhook.engine.foreign import described, usage_of
-from spanhook.engine.lifecycle import conclude, end, foreign
+from spanhook.engine.lifecycle import end, foreign
 from spanhook.errors import Reject, RunStopped
-from spanhook.gating import Registry, again
+from spanhook.gating import Registry, again, conclude
 from spanhook.model import OPERATION_NAMES, Adapter, Args, InHook, Kwargs, Record, ambient, clock, current
 from spanhook.semconv import Kind
 from spanhook.telemetry import account, context_with, get_context, mark, set_context, telemetry

@@ -6,9 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 from spanhook.concurrency import astep, reaper, step
 from spanhook.diagnostics import internal
-from spanhook.engine.lifecycle import conclude
 from spanhook.errors import Reject
-from spanhook.gating import Chain, count_decision, pass_fast, publish
+from spanhook.gating import Chain, conclude, count_decision, pass_fast, publish
 from spanhook.model import Adapter, Args, Kwargs, Record
 
 if TYPE_CHECKING:
@@ -40,7 +39,7 @@ def start(op: Record, *, is_async: bool, direct: Callable[[], Awaitable[None]] |
             return None
     if is_async:
         reaper.start()  # a coroutine may be closed by the garbage collector, where no thread can be started
-    return Chain(op, plan, is_async, count_decision, conclude, direct).run(passed)
+    return Chain(op, plan, is_async, count_decision, direct).run(passed)
 
 
 def passes(op: Record, run: Run | None) -> bool:

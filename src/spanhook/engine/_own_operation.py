@@ -12,9 +12,9 @@ from spanhook.engine._gates import Run
 from spanhook.engine._own_adapters import own_model
 from spanhook.engine._own_streams import BlockTrack, answered, close_unawaited, hand_over
 from spanhook.engine._own_usage import add_usage
-from spanhook.engine.lifecycle import conclude, fail, outcome, settle
+from spanhook.engine.lifecycle import fail, outcome, settle
 from spanhook.errors import OperationError
-from spanhook.gating import count_decision, unanswered
+from spanhook.gating import conclude, count_decision, unanswered
 from spanhook.model import Operation, Record, Request, asheds, copied, current, sheds
 from spanhook.telemetry import context_with, get_context, set_context
 

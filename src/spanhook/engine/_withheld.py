@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from spanhook.diagnostics import internal
-from spanhook.engine.lifecycle import conclude
+from spanhook.gating import conclude
 from spanhook.model import Record, Withheld
 
 

@@ -9,11 +9,11 @@ from typing import Any
 from opentelemetry.trace import INVALID_SPAN, get_current_span
 
 from spanhook import semconv
-from spanhook.concurrency import is_cancellation, reaper
+from spanhook.concurrency import reaper
 from spanhook.diagnostics import internal
 from spanhook.engine.absorption import Absorbed, Part, absorbed
 from spanhook.errors import Reject, RunStopped
-from spanhook.gating import Registry, again, control, count_decision, publish
+from spanhook.gating import Registry, again, count_decision, publish
 from spanhook.model import (
     NOBODY,
     OPERATION_NAMES,
@@ -200,34 +200,6 @@ def note_response(op: Record, attributes: dict[str, Any], used: Usage | None) ->
     op.end_attributes = {**below, **attributes} if below else attributes
     if used is not None:
         op.own_usage = used
-
-
-def conclude(op: Record) -> None:
-    """Work out status and phase from what stands in ``op.error``."""
-    error = op.error
-    if op.latch is not None and op.parent is None and not op.foreign and not _is_from_outside(error):
-        error = op.error = op.latch
-    if error is None:
-        op.phase = "post"
-        op.status = op.left or "success"
-        return
-    if isinstance(error, RunStopped):
-        error = op.error = error.reject
-    if isinstance(error, Reject):
-        op.phase, op.status = "error", "rejected"
-    elif (status := control(error)) is not None:
-        op.phase, op.status = "post", status
-    elif isinstance(error, KeyboardInterrupt) or is_cancellation(error):
-        op.phase, op.status = "error", "cancelled"
-    elif isinstance(error, GeneratorExit):
-        op.phase, op.status = "post", "abandoned"
-    else:
-        op.phase, op.status = "error", "error"
-
-
-def _is_from_outside(error: BaseException | None) -> bool:
-    """Whether the end comes from outside of the run; a rejection does not hide it."""
-    return isinstance(error, KeyboardInterrupt | SystemExit | GeneratorExit) or is_cancellation(error)
 
 
 def end(op: Record) -> None:

@@ -14,7 +14,7 @@ from typing import Any, cast
 from spanhook import semconv
 from spanhook.errors import ConfigurationError
 from spanhook.gating.hook import UNSET, FunctionHook, Hook, HookSettings, once
-from spanhook.model import Operation, encodable, events, kinds
+from spanhook.model import HookMode, Operation, encodable, events, kinds
 from spanhook.semconv import Phase
 
 TIMEOUT, RUN_TIMEOUT = 0.2, 10.0
@@ -43,6 +43,7 @@ class Checked:
     blocking: bool
     buffer: bool
     outermost: bool
+    mode: HookMode
 
 
 def checked(hook: Hook) -> Checked:
@@ -67,6 +68,8 @@ def checked(hook: Hook) -> Checked:
     for label in ("blocking", "buffer", "outermost"):
         if not isinstance(getattr(hook, label), bool):
             raise ConfigurationError(f"hook {name!r}: {label}={getattr(hook, label)!r}, expected True or False")
+    if hook.mode not in ("enforce", "shadow"):
+        raise ConfigurationError(f"hook {name!r}: mode={hook.mode!r}, expected 'enforce' or 'shadow'")
     kinds = _kinds(name, _kept(hook, "kinds"))
     names, models, agents = (_filter(name, label, _kept(hook, label)) for label in ("names", "models", "agents"))
     if not isinstance(hook.tenant_id, str):  # pyright: ignore[reportUnnecessaryIsInstance]
@@ -83,6 +86,7 @@ def checked(hook: Hook) -> Checked:
         hook.blocking,
         hook.buffer,
         hook.outermost,
+        hook.mode,
     )
 
 

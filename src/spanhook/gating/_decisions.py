@@ -11,10 +11,11 @@ from spanhook.errors import HookError, Reject, TimedOut, TooLate
 from spanhook.gating.binding import Bound
 from spanhook.gating.control_flow import control
 from spanhook.gating.hook import own
-from spanhook.gating.subscription import Tally
+from spanhook.gating.listener import Tally
 from spanhook.model import (
     REPLACEABLE,
     DecisionRecord,
+    HookMode,
     Operation,
     Record,
     Said,
@@ -195,7 +196,7 @@ class Verdicts:
 
     def _reject(self, bound: Bound, reject: Reject, decision: Decision, spent: int) -> None:
         op = self._op
-        if reject.scope == "run":
+        if reject.scope == "run" and not op.shadow:
             op.root.latch = reject
         late = op.phase == "post" and (op.out or op.spilt)
         if late:
@@ -229,7 +230,8 @@ class Verdicts:
 
     def _keep(self, bound: Bound, decision: Decision, reason: str, spent: int, status_code: int) -> None:
         op = self._op
-        record = DecisionRecord(bound.name, op.event, decision, reason, spent, bound.fail_mode, status_code)
+        mode: HookMode = "shadow" if op.shadow else "enforce"
+        record = DecisionRecord(bound.name, op.event, decision, reason, spent, bound.fail_mode, status_code, mode)
         op.decisions = (*op.decisions, record)
 
 

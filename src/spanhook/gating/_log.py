@@ -159,7 +159,7 @@ class ChainRun:
         )
 
 
-Listener = Callable[[ChainRun, Bound, HookResult], None]
+ResultListener = Callable[[ChainRun, Bound, HookResult], None]
 """Told of each hook that has run, by the thread of its operation; what it raises is reported as our own error."""
 
 

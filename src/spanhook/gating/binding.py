@@ -15,7 +15,7 @@ from spanhook.errors import ConfigurationError
 from spanhook.gating._checking import Checked, check_signature, checked
 from spanhook.gating.hook import FailMode, FunctionHook, Hook
 from spanhook.gating.places import where
-from spanhook.model import FILTERING, Operation, Record, kinds
+from spanhook.model import FILTERING, HookMode, Operation, Record, kinds
 
 MAX_PER_EVENT = 20
 GATE_PRIORITY, OBSERVER_PRIORITY, OPEN_FROM = 75, 500, 100
@@ -55,6 +55,7 @@ class Bound:
     """A gate that is a plain function with a time limit: the chain runs those without ceremony."""
     outermost: bool
     """Only for operations that no other is around."""
+    mode: HookMode
     place: str
     """Where it was registered."""
     repeats: Repeats = field(default_factory=Repeats, compare=False, repr=False)
@@ -196,6 +197,7 @@ def bind(hook: Hook, form: str, function: Callable[..., Any], place: str, given:
         models=models,
         agents=agents,
         outermost=given.outermost,
+        mode=given.mode,
         place=place,
     )
 

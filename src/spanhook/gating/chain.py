@@ -11,13 +11,16 @@ from typing import Any
 from spanhook.concurrency import is_cancellation, park
 from spanhook.errors import HookError, Reject, TimedOut
 from spanhook.gating._decisions import Verdicts
+from spanhook.gating._filtering import wanted
 from spanhook.gating._nesting import nest
+from spanhook.gating._observing import Observers
 from spanhook.gating._pieces import Pieces, as_is, meant
-from spanhook.gating._together import together
-from spanhook.gating.binding import AFTER_NEXT, AROUND, BEFORE, BEFORE_NEXT, WRAP, Bound
+from spanhook.gating.binding import AROUND, BEFORE, BEFORE_NEXT, WRAP, Bound
+from spanhook.gating.conclusion import conclude
 from spanhook.gating.fast_path import Passed
-from spanhook.gating.registry import Plan
-from spanhook.gating.subscription import Tally, publish
+from spanhook.gating.listener import Tally
+from spanhook.gating.plan import Plan
+from spanhook.gating.subscription import publish
 from spanhook.model import CALLING, RETURNED, TIMED_OUT, Operation, Record, clock, current, note_gated
 
 
@@ -29,11 +32,10 @@ class Chain:
         plan: The hooks of its kind.
         is_async: Whether the call is awaited.
         tally: Told of every decision.
-        conclude: Works out the operation's status and phase from its outcome.
         direct: Makes the call from within the chain, where parking is impossible; ``None`` where it cannot be.
     """
 
-    __slots__ = ("_conclude", "_direct", "_op", "_pieces", "_plan", "_ran", "_tally", "_verdicts")
+    __slots__ = ("_direct", "_op", "_pieces", "_plan", "_ran", "_tally", "_verdicts")
 
     def __init__(
         self,
@@ -41,11 +43,10 @@ class Chain:
         plan: Plan,
         is_async: bool,
         tally: Tally,
-        conclude: Callable[[Record], None],
         direct: Callable[[], Awaitable[None]] | None = None,
     ) -> None:
         self._op, self._plan = op, plan
-        self._conclude, self._direct = conclude, direct
+        self._direct = direct
         self._pieces = Pieces(op, is_async)
         self._tally, self._verdicts = tally, Verdicts(op, tally)
         self._ran: list[Bound] = []
@@ -59,10 +60,10 @@ class Chain:
                 await self._settle(self._plan.pre[passed.index - 1], *passed.told)
         if op.error is None:
             await self._enter(passed.index if passed is not None else 0)
-        self._conclude(op)
+        conclude(op)
         if op.status == "cancelled" and any(bound.slow for bound in self._plan.error):
             await park()  # async drivers let the rest run in a task of its own
-        await self._observe()
+        await Observers(self._plan, self._pieces, self._verdicts).run()
 
     # ------------------------------------------------------------------------------------ before the call
 
@@ -86,14 +87,14 @@ class Chain:
             await self._direct()
         else:
             raise HookError("on a stream or a `with` block, call_next() must be awaited in the hook's own task")
-        self._conclude(op)
+        conclude(op)
 
     async def _ask(self, index: int) -> int:
         """Run the gates from ``index`` on, up to one that stands around the call; returns where that is."""
         op, gates = self._op, self._plan.pre
         while index < len(gates) and op.error is None:
             bound = gates[index]
-            if not bound.selective or self._wanted(bound):
+            if not bound.selective or self._wants(bound):
                 if bound.form in (AROUND, WRAP):
                     return index
                 if bound.form == BEFORE_NEXT:
@@ -173,7 +174,7 @@ class Chain:
         for bound in self._plan.pre:
             if bound is rewriter:
                 return
-            if bound.form in (BEFORE, BEFORE_NEXT) and (any(bound is one for one in self._ran) or self._wanted(bound)):
+            if bound.form in (BEFORE, BEFORE_NEXT) and (any(bound is one for one in self._ran) or self._wants(bound)):
                 await self._before(bound, again=True)
             if self._op.error is not None:
                 return
@@ -257,7 +258,7 @@ class Chain:
         if left_alive and not host.moves_async and host.cancelling() == cancelling:
             # The hook itself cancelled the call, as `asyncio.timeout` does, and has taken it back.
             op.error = failure = error or TimeoutError(f"hook {bound.name!r} gave up on the call")
-            self._conclude(op)
+            conclude(op)
         if called:
             if error is None and not finished:
                 error = HookError("it returned while call_next() was still running; await it")
@@ -275,94 +276,10 @@ class Chain:
     async def _go_on(self, index: int, foreign: bool) -> None:
         if self._op.error is None:
             await self._enter(index, foreign=foreign)
-        self._conclude(self._op)
+        conclude(self._op)
 
-    # ------------------------------------------------------------------------------------ after the call
-
-    async def _observe(self) -> None:
-        """Run ``after`` hooks, or ``on_error`` hooks if it failed; a late rejection goes over to the latter."""
-        op, before = self._op, self._op.error
-        if op.phase == "error":
-            await self._look(self._plan.error, 0)
-            return
-        await self._look(self._plan.post, 0)
-        if self._plan.together and op.error is before and not self._verdicts.stopped:
-            await self._look_together()
-        if op.error is not before:
-            self._conclude(op)
-            await self._observe()
-
-    async def _look(self, hooks: tuple[Bound, ...], index: int) -> None:
-        """Run the hooks from ``index`` on, up to one that refuses."""
-        op, before = self._op, self._op.error
-        while index < len(hooks):
-            bound = hooks[index]
-            index += 1
-            if bound.hook.together or (bound.selective and not self._wanted(bound)):
-                pass
-            elif bound.form == AFTER_NEXT:
-                if await self._after_next(bound, hooks, index):
-                    return
-            else:
-                await self._after(bound)
-            if op.phase == "post" and (op.error is not before or self._verdicts.stopped):
-                return
-
-    async def _after_next(self, bound: Bound, hooks: tuple[Bound, ...], index: int) -> bool:
-        """Run a hook around those that follow it; whether these have run."""
-        if not bound.gate and self._verdicts.over_budget(bound):
-            return False
-
-        async def apply(spent: int, view: Operation) -> None:
-            self._verdicts.replace(bound, view._take()[2], spent)
-
-        async def go_on() -> None:
-            await self._look(hooks, index)
-
-        return await nest(self._op, bound, self._pieces, self._verdicts, apply, go_on)
-
-    async def _look_together(self) -> None:
-        """Run the ``after`` hooks that run at the same time, then act on what they did, in their order."""
-        op, before = self._op, self._op.error
-        wanted = [one for one in self._plan.together if not one.selective or self._wanted(one)]
-        over = {one for one in wanted if not one.gate and self._verdicts.over_budget(one)}
-        for bound, view, (_, error, spent) in await together(self._pieces, [one for one in wanted if one not in over]):
-            refused = op.error is not before or self._verdicts.stopped
-            if error is not None:
-                self._verdicts.failed(bound, error, spent, keep=refused)
-            elif view._answered and not refused:
-                self._verdicts.replace(bound, view._take()[2], spent)
-            else:
-                self._verdicts.allow(bound, spent)
-
-    async def _after(self, bound: Bound) -> None:
-        if not bound.gate and self._verdicts.over_budget(bound):
-            return
-        view = Operation(self._op)
-        if bound.slow:
-            _, error, spent = await self._pieces.waited(bound, view, bound.function, view)
-        else:
-            value, error, spent = self._pieces.now(view, bound.function, view)
-            if value is not None and hasattr(value, "__await__"):
-                _, error, spent = await self._pieces.waited(bound, view, as_is, value)
-        if error is not None:
-            self._verdicts.failed(bound, error, spent)
-        elif view._answered:
-            self._verdicts.replace(bound, view._take()[2], spent)
-        else:
-            self._verdicts.allow(bound, spent)
-
-    def _wanted(self, bound: Bound) -> bool:
-        """Whether the hook's filters let the operation through; ``when`` is the hook's own code."""
-        held = current.get()
-        current.set(self._pieces)
-        try:
-            return bound.matches(self._op)
-        except Exception as error:
-            self._verdicts.failed(bound, error, 0)
-            return False
-        finally:
-            current.set(held)
+    def _wants(self, bound: Bound) -> bool:
+        return wanted(bound, self._pieces, self._verdicts)
 
 
 _RETURNED = "it returned a {}, which says nothing; raise Reject(...) to refuse, op.respond(...) to answer"

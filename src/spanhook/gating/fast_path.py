@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from spanhook.gating.binding import Bound
-from spanhook.gating.registry import Plan
+from spanhook.gating.plan import Plan
 from spanhook.model import RETURNED, InHook, Operation, Record, clock, current
 from spanhook.telemetry import counts
 

@@ -13,7 +13,7 @@ from opentelemetry.context import Context
 from opentelemetry.sdk.trace import ReadableSpan, Span, SpanProcessor
 
 from spanhook.errors import Reject
-from spanhook.model import Operation, copied_error
+from spanhook.model import HookMode, Operation, copied_error
 
 FailMode = Literal["open", "closed"]
 Seconds = float
@@ -89,6 +89,8 @@ class Hook(SpanProcessor):
         tenant_id: Only operations of this tenant; empty for all.
         when: Only operations for which this returns true.
         outermost: Only operations that no other is around: a whole run, whatever its kind.
+        mode: ``"enforce"``, or ``"shadow"``: it runs beside the call, and what it would have done is recorded and
+            counted, but not done.
     """
 
     kinds: Iterable[str] = ("*",)
@@ -104,10 +106,11 @@ class Hook(SpanProcessor):
     tenant_id: str = ""
     when: Callable[[Operation], bool] | None = None
     outermost: bool = False
+    mode: HookMode = "enforce"
     together: ClassVar[bool] = False
     """Whether its ``after`` runs at the same time as those of others that say so."""
     listeners: ClassVar[tuple[Any, ...]] = ()
-    """Told of all that hooks do to operations of its kinds; see ``gating._log``."""
+    """Told what each hook does to operations of its kinds; see ``gating._log``."""
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
         """Keep what iterators give: every instance of the class reads its settings."""
@@ -178,6 +181,7 @@ class HookSettings(TypedDict, total=False):
     tenant_id: str
     when: Callable[[Operation], bool] | None
     outermost: bool
+    mode: HookMode
 
 
 class FunctionHook(Hook):

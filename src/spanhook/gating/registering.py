@@ -41,6 +41,10 @@ class Watcher(Protocol):
     def rebuild(self) -> None:
         """Something has changed."""
 
+    def flush_shadows(self, seconds: float) -> bool:
+        """Wait until hooks in shadow have seen all that has happened so far; whether they had in time."""
+        ...
+
 
 class Hooks:
     """A registry of hooks. Give it to ``spanhook.instrument`` or name it in ``spanhook run --hooks file.py:hooks``.
@@ -105,7 +109,7 @@ class Hooks:
         return lambda: self._remove(added)
 
     def flush(self, timeout: float | None = 5.0) -> bool:
-        """Wait until subscriptions have been told of everything that has happened so far.
+        """Wait until subscriptions and hooks in shadow have seen everything that has happened so far.
 
         Args:
             timeout: Seconds to wait at most, for all of them together; ``None`` for no limit.
@@ -119,7 +123,8 @@ class Hooks:
         with Placed():
             until = time.monotonic() + wait_limit(timeout)
         waited = [one.hook.flush(until - time.monotonic()) for one in self.bound if isinstance(one.hook, Subscription)]
-        return all(waited)
+        seen = [registry.flush_shadows(until - time.monotonic()) for registry in list(self._watchers)]
+        return all(waited) and all(seen)
 
     def add(self, hook: H) -> H:
         """Add a ``Hook``; one that is already here is left alone.

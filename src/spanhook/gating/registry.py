@@ -2,48 +2,21 @@
 
 import hashlib
 import time
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Iterator
 
 from spanhook import semconv
 from spanhook.gating import registering
 from spanhook.gating._checking import wait_limit
-from spanhook.gating._log import Listener
-from spanhook.gating.binding import AFTER, AFTER_NEXT, AROUND, BEFORE, BEFORE_NEXT, ERROR, WRAP, Bound, check_limit
+from spanhook.gating._log import ResultListener
+from spanhook.gating.binding import AFTER, AFTER_NEXT, ERROR, WATCH, Bound, check_limit
 from spanhook.gating.hook import Hook
+from spanhook.gating.plan import Heard, Plan, plan_of
 from spanhook.gating.registering import Hooks
+from spanhook.gating.shadow import Shadow
 from spanhook.gating.subscription import Subscription
 from spanhook.model import kinds
 from spanhook.semconv import Phase
-from spanhook.telemetry import Label
-
-
-@dataclass(frozen=True, slots=True)
-class Plan:
-    """The hooks of one kind, in order."""
-
-    pre: tuple[Bound, ...] = ()
-    post: tuple[Bound, ...] = ()
-    error: tuple[Bound, ...] = ()
-    buffers: tuple[Bound, ...] = ()
-    """Those for which streams, and all else that tells parts of a result, are held back."""
-    results: tuple[Bound, ...] = ()
-    """Those that see a result and may refuse or replace it."""
-    passes: tuple[Label, ...] = ()
-    """What ``allow`` of each of ``pre`` is counted under."""
-    heard: Mapping[Phase, tuple[Bound, ...]] = field(default_factory=dict[Phase, tuple[Bound, ...]])
-    """Subscriptions by the phase they are told of."""
-    wraps: bool = False
-    """Whether one of ``pre`` is a coroutine that waits around the call."""
-    hooked: bool = False
-    """Whether there is anything to run, beside telling subscriptions."""
-    together: tuple[Bound, ...] = ()
-    """Those of ``post`` that run at the same time, after the others."""
-    listeners: tuple[Listener, ...] = ()
-    """Told of what each hook did."""
-
-    def __bool__(self) -> bool:
-        return self.hooked or bool(self.heard)
+from spanhook.settings import Mode
 
 
 class Registry:
@@ -52,19 +25,21 @@ class Registry:
     def __init__(self) -> None:
         self._lone = Hooks()
         self._sources: list[Hooks] = []
-        self._planned: tuple[list[Bound], bool, bool, tuple[str, ...], tuple[Listener, ...]] | None = None
+        self._planned: tuple[list[Bound], Mode, bool, tuple[str, ...], tuple[ResultListener, ...]] | None = None
         """What the plans were worked out of, which need not be done again while it is the same."""
         self._ordered: list[Bound] = []
+        self._shadows: dict[int, Shadow] = {}
+        """Hooks in shadow, by their id."""
         self.plans: dict[str, Plan] = {}
         """By kind, for operations inside of others."""
         self.outer: dict[str, Plan] = {}
         """By kind, for outermost operations: the same, and the hooks that are only for these."""
         self.members: frozenset[int] = frozenset()
         self.digest = ""
-        self.enforcing = True
+        self.mode: Mode = "enforce"
         self.tenant_metrics = False
-        self.listeners: tuple[Listener, ...] = ()
-        """Told of what each hook does to operations of every kind."""
+        self.listeners: tuple[ResultListener, ...] = ()
+        """Told what each hook does to operations of every kind."""
         self.examine: Callable[[list[Bound]], None] | None = None
         """Given all that is in force whenever that changes."""
         self.changed: list[Callable[[], None]] = []
@@ -126,7 +101,7 @@ class Registry:
         """Work out the plan of every kind anew. Operations under way keep the one they have."""
         with registering.lock:
             bound = [one for source in self._sources for one in source.bound]
-            planned = bound, self.enforcing, self.tenant_metrics, kinds(), self.listeners
+            planned = bound, self.mode, self.tenant_metrics, kinds(), self.listeners
             try:
                 if planned != self._planned:
                     self._planned = None  # should an interrupt come between, nothing is taken for planned
@@ -134,7 +109,7 @@ class Registry:
                     self._planned = planned
             finally:
                 self.tell()
-            if self.examine is not None and self.enforcing:
+            if self.examine is not None and self.mode == "enforce":
                 self.examine(self._ordered)
 
     def _plan(self, bound: list[Bound]) -> None:
@@ -142,15 +117,42 @@ class Registry:
         ranked = sorted(enumerate(unique), key=lambda item: (item[1].priority, bool(item[1].tenant_id), item[0]))
         ordered = self._ordered = [one for _, one in ranked]
         self.members = frozenset(id(one.hook) for one in ordered)
-        labelled = not self.tenant_metrics
+        shadowed = {id(one.hook): one.name for one in ordered if self._is_shadow(one)}
+        self._shadows = {known: self._shadows.get(known) or Shadow(name) for known, name in shadowed.items()}
         inner = [one for one in ordered if not one.outermost]
-        listeners = self.listeners
-        outer = dict(_plans(ordered, listeners, labelled=labelled)) if self.enforcing else {}
-        same = len(inner) == len(ordered) or not outer
-        plans = outer if same else dict(_plans(inner, listeners, labelled=labelled))
+        outer = dict(self._plans(ordered)) if self.mode != "off" else {}
+        plans = outer if len(inner) == len(ordered) or not outer else dict(self._plans(inner))
         self.outer, self.plans = outer, plans
         names = "\n".join(f"{one.name} {one.form} {one.priority} {sorted(one.kinds)}" for one in ordered)
         self.digest = hashlib.sha256(names.encode()).hexdigest()[:12] if ordered else ""
+
+    def _is_shadow(self, bound: Bound) -> bool:
+        return bound.form != WATCH and (self.mode == "shadow" or bound.mode == "shadow")
+
+    def _plans(self, ordered: list[Bound]) -> Iterator[tuple[str, Plan]]:
+        for kind in kinds() if ordered else ():
+            mine = [one for one in ordered if "*" in one.kinds or kind in one.kinds]
+            plan = self._plan_of(kind, mine) if mine else None
+            if plan:
+                yield kind, plan
+
+    def _plan_of(self, kind: str, mine: list[Bound]) -> Plan:
+        heard: dict[Phase, list[Heard]] = {}
+        shadowed: dict[int, list[Bound]] = {}
+        for one in mine:
+            if isinstance(one.hook, Subscription):
+                for phase in one.hook.phases:
+                    heard.setdefault(phase, []).append((one, one.hook.listener.put))
+            elif self._is_shadow(one):
+                shadowed.setdefault(id(one.hook), []).append(one)
+        for known, functions in shadowed.items():
+            shadow = self._shadows[known]
+            shadow.plans[kind] = plan_of(kind, functions, {}, self.listeners, labelled=False)
+            for phase in _phases(functions):
+                heard.setdefault(phase, []).append((functions[0], shadow.put))
+        enforced = [one for one in mine if one.form != WATCH and id(one.hook) not in shadowed]
+        told = {phase: tuple(those) for phase, those in heard.items()}
+        return plan_of(kind, enforced, told, self.listeners, labelled=not self.tenant_metrics)
 
     def tell(self) -> None:
         """Call everybody who wants to know that plans have changed, one thread at a time."""
@@ -159,10 +161,16 @@ class Registry:
                 changed()
 
     def flush(self, timeout: float | None = 5.0) -> bool:
-        """Wait until subscriptions have been told of everything that has happened so far; see ``Hooks.flush``."""
+        """Wait until subscriptions and hooks in shadow have seen all that has happened so far; see ``Hooks.flush``."""
         until = time.monotonic() + wait_limit(timeout)
         told = [source.flush(until - time.monotonic()) for source in list(self._sources)]
-        return all(told)
+        return all(told) and self.flush_shadows(until - time.monotonic())
+
+    def flush_shadows(self, seconds: float) -> bool:
+        """Wait until hooks in shadow have seen all that has happened so far; whether they had in time."""
+        until = time.monotonic() + seconds
+        seen = [shadow.listener.flush(until - time.monotonic()) for shadow in list(self._shadows.values())]
+        return all(seen)
 
     @property
     def hooks(self) -> list[Hook]:
@@ -170,33 +178,8 @@ class Registry:
             return list({id(one.hook): one.hook for source in self._sources for one in source.bound}.values())
 
 
-def _plans(ordered: list[Bound], listeners: tuple[Listener, ...], *, labelled: bool) -> Iterator[tuple[str, Plan]]:
-    for kind in kinds() if ordered else ():
-        mine = [one for one in ordered if "*" in one.kinds or kind in one.kinds]
-        plan = _plan(kind, mine, listeners, labelled=labelled) if mine else None
-        if plan:
-            yield kind, plan
-
-
-def _plan(kind: str, mine: list[Bound], listeners: tuple[Listener, ...], *, labelled: bool) -> Plan:
-    pre = tuple(one for one in mine if one.form in (BEFORE, BEFORE_NEXT, AROUND, WRAP))
-    post = tuple(one for one in mine if one.form in (AFTER, AFTER_NEXT))
-    together = tuple(one for one in post if one.hook.together)
-    error = tuple(one for one in mine if one.form == ERROR)
-    heard_by = tuple(dict.fromkeys((*listeners, *(told for one in mine for told in one.hook.listeners))))
-    passes = tuple(_passes(kind, one) for one in pre) if labelled and not heard_by else ()
-    watching = [(one, one.hook.phases) for one in mine if isinstance(one.hook, Subscription)]
-    heard: dict[Phase, tuple[Bound, ...]] = {}
-    for phase in semconv.PHASES:
-        told = tuple(one for one, phases in watching if phase in phases)
-        if told:
-            heard[phase] = told
-    buffers = tuple(one for one in (*pre, *post) if one.buffers)
-    results = tuple(one for one in (*pre, *post) if one.form not in (BEFORE, BEFORE_NEXT) or one.buffers)
-    wraps = any(one.form == WRAP for one in pre)
-    hooked = bool(pre or post or error)
-    return Plan(pre, post, error, buffers, results, passes, heard, wraps, hooked, together, heard_by)
-
-
-def _passes(kind: str, bound: Bound) -> Label:
-    return Label.of(bound.name, kind, "pre", "allow", "enforce", "enforced", bound.closed, "")
+def _phases(functions: Iterable[Bound]) -> tuple[Phase, ...]:
+    """What a hook in shadow has to be told: of the beginning too, if it has anything to run there."""
+    after: dict[str, Phase] = {AFTER: "post", AFTER_NEXT: "post", ERROR: "error"}
+    phases = {after.get(one.form, "pre") for one in functions}
+    return semconv.PHASES if "pre" in phases else tuple(phases)

@@ -19,7 +19,7 @@ from spanhook.model.adapter import (
 )
 from spanhook.model.carried import Carried, carried_by, gated_by, in_pieces, note_gated, text_of
 from spanhook.model.copying import alike, class_of, copied, copied_dataclass, copied_error, copied_model, copies
-from spanhook.model.decision import DecisionRecord
+from spanhook.model.decision import DecisionRecord, HookMode
 from spanhook.model.definitions import tool_definitions
 from spanhook.model.encoding import encodable, make_encodable
 from spanhook.model.event import Event
@@ -77,6 +77,7 @@ __all__ = [
     "Event",
     "Following",
     "Form",
+    "HookMode",
     "Identity",
     "InHook",
     "Kwargs",

@@ -102,6 +102,11 @@ class View:
         return self._record.decisions
 
     @property
+    def shadow_decisions(self) -> tuple[DecisionRecord, ...]:
+        """What hooks in shadow would have done, as far as they have seen it; ``Hooks.flush`` waits for them."""
+        return self._record.shadow_decisions
+
+    @property
     def request(self) -> Request:
         """The request in common terms, read from the library's own when first asked for.
 

@@ -1,9 +1,12 @@
-"""What one hook did to one operation, kept for whoever asks."""
+"""What one hook did to one operation, or would have done, kept for whoever asks."""
 
 from dataclasses import dataclass, field
+from typing import Literal
 
 from spanhook import semconv
 from spanhook.model._clock import clock
+
+HookMode = Literal["enforce", "shadow"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -18,6 +21,7 @@ class DecisionRecord:
         duration_ns: The hook's own time in nanoseconds, without what it called next.
         fail_mode: ``open`` or ``closed``: what a failure of this hook means.
         status_code: The HTTP status of a rejection, else 0.
+        mode: ``enforce``, or ``shadow``: what a hook in shadow would have done.
         time_ns: When, in nanoseconds since the epoch.
     """
 
@@ -28,4 +32,5 @@ class DecisionRecord:
     duration_ns: int = 0
     fail_mode: str = "open"
     status_code: int = 0
+    mode: HookMode = "enforce"
     time_ns: int = field(default_factory=lambda: clock.wall())  # noqa: PLW0108 - which tests may exchange

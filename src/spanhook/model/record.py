@@ -70,6 +70,9 @@ class Record(End):
         unawaited: What comes after its call is driven by code that cannot await, though it began in a coroutine.
         raw: What a tool returned before the framework made a message of it.
         odd: What its end tells is nothing that the SDK takes as it is.
+        shadow: It is a copy, for a hook in shadow to decide about.
+        shadow_decisions: What hooks in shadow would have done.
+        trials: How far hooks in shadow have come with it, by their id.
     """
 
     # In slots is what every operation sets or is asked for: CPython 3.11 finds defaults of a class ten times as slowly.
@@ -144,6 +147,9 @@ class Record(End):
     leaves: Leaves | None = None
     run_decisions: list[semconv.Decision] | None = None
     raw: Any = None
+    shadow = False
+    shadow_decisions: tuple[DecisionRecord, ...] = ()
+    trials: dict[int, Any] | None = None
 
     def __init__(
         self,

@@ -1,7 +1,7 @@
 """Spans, metrics, events and cost of one ended operation. It knows no hooks."""
 
 from spanhook.telemetry._guardrail import Guardrail, guardrail
-from spanhook.telemetry._report import mark, report
+from spanhook.telemetry._report import mark, report, report_decision
 from spanhook.telemetry.accounting import account
 from spanhook.telemetry.counters import Key, Vector
 from spanhook.telemetry.metrics import BUCKETS, COST, SCOPE, UNPRICED, Label, Snapshot, counts
@@ -29,6 +29,7 @@ __all__ = [
     "prices",
     "quiet",
     "report",
+    "report_decision",
     "set_context",
     "telemetry",
 ]

@@ -15,21 +15,25 @@ from spanhook.model import DecisionRecord, Record, make_encodable
 from spanhook.telemetry import _fields
 
 
-def tell(op: Record, logger: Logger, context: Context, mode: str, error_type: str | None, in_full: bool) -> None:
+def tell(op: Record, logger: Logger, context: Context, error_type: str | None, in_full: bool) -> None:
     """One event for each decision, and one for a run that has ended.
 
     Args:
         op: What they are about.
         logger: Where they go.
         context: With the span of ``op`` in it.
-        mode: How hooks are in force.
         error_type: What ``op`` failed with, if it did.
         in_full: Whether exceptions are told with their own words.
     """
     for number, decision in enumerate(op.decisions):
-        emit(op, number, logger, context, semconv.EVENT_DECISION, _decided(op, decision, mode, in_full))
+        emit(op, number, logger, context, semconv.EVENT_DECISION, _decided(op, decision, in_full))
     if op.parent is None:
         emit(op, len(op.decisions), logger, context, semconv.EVENT_RUN, _ran(op, error_type), _body(op))
+
+
+def decided(op: Record, decision: DecisionRecord, logger: Logger, context: Context, in_full: bool) -> None:
+    """The event for one decision that is told by itself."""
+    emit(op, op.emitted, logger, context, semconv.EVENT_DECISION, _decided(op, decision, in_full))
 
 
 def emit(
@@ -66,12 +70,12 @@ def _who(attributes: dict[str, Any], op: Record) -> None:
         attributes[semconv.GEN_AI_AGENT_NAME] = identity.agent_id
 
 
-def _decided(op: Record, decision: DecisionRecord, mode: str, in_full: bool) -> dict[str, Any]:
+def _decided(op: Record, decision: DecisionRecord, in_full: bool) -> dict[str, Any]:
     attributes = _fields.decided(decision, in_full)
     _who(attributes, op)
     attributes[semconv.KIND] = op.kind
     attributes[semconv.TARGET] = op.name
-    attributes[semconv.MODE] = mode
+    attributes[semconv.MODE] = decision.mode
     attributes[semconv.COVERAGE] = op.coverage or "enforced"
     return attributes
 

@@ -62,7 +62,7 @@ def _report(op: Record, telemetry: Telemetry) -> None:
         except Exception as error:
             internal.report("report.metrics", error, lost=1)
     if logger is not None:
-        _events.tell(op, logger, context, telemetry.settings.mode, error_type, telemetry.error_messages)
+        _events.tell(op, logger, context, error_type, telemetry.error_messages)
         number = len(op.decisions) + 1
         if kept and telemetry.event_content and op.kind == "llm.call":
             details = {**op.attributes, **_end_attributes(op, telemetry), **_content.structured(kept)}
@@ -146,6 +146,13 @@ def mark(op: Record, telemetry: Telemetry) -> None:
     if op.decisions and op.span.is_recording():
         fill(op.span, _decided(op, telemetry.error_messages))
         _tell_decisions(op, telemetry.error_messages)
+
+
+def report_decision(op: Record, decision: DecisionRecord, telemetry: Telemetry) -> None:
+    """Emit the log event of one decision, before or after ``op`` has ended; its span is left alone."""
+    if telemetry.logger is not None:
+        context = set_span_in_context(op.span)
+        _events.decided(op, decision, telemetry.logger, context, telemetry.error_messages)
 
 
 def _identified(attributes: dict[str, Any], op: Record, identity: Identity) -> None:

@@ -1,0 +1,34 @@
+"""What the end of a call makes of its operation: status and phase. Knows nothing of hooks."""
+
+from spanhook.concurrency import is_cancellation
+from spanhook.errors import Reject, RunStopped
+from spanhook.gating.control_flow import control
+from spanhook.model import Record
+
+
+def conclude(op: Record) -> None:
+    """Work out status and phase from what stands in ``op.error``."""
+    error = op.error
+    if op.latch is not None and op.parent is None and not op.foreign and not _is_from_outside(error):
+        error = op.error = op.latch
+    if error is None:
+        op.phase = "post"
+        op.status = op.left or "success"
+        return
+    if isinstance(error, RunStopped):
+        error = op.error = error.reject
+    if isinstance(error, Reject):
+        op.phase, op.status = "error", "rejected"
+    elif (status := control(error)) is not None:
+        op.phase, op.status = "post", status
+    elif isinstance(error, KeyboardInterrupt) or is_cancellation(error):
+        op.phase, op.status = "error", "cancelled"
+    elif isinstance(error, GeneratorExit):
+        op.phase, op.status = "post", "abandoned"
+    else:
+        op.phase, op.status = "error", "error"
+
+
+def _is_from_outside(error: BaseException | None) -> bool:
+    """Whether the end comes from outside of the run; a rejection does not hide it."""
+    return isinstance(error, KeyboardInterrupt | SystemExit | GeneratorExit) or is_cancellation(error)

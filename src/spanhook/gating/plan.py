@@ -1,0 +1,78 @@
+"""What runs for operations of one kind, in order. Knows nothing of which hooks are in force."""
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from spanhook.gating._log import ResultListener
+from spanhook.gating.binding import AFTER, AFTER_NEXT, AROUND, BEFORE, BEFORE_NEXT, ERROR, WRAP, Bound
+from spanhook.gating.listener import Delivery
+from spanhook.semconv import Phase
+from spanhook.telemetry import Label
+
+Heard = tuple[Bound, Callable[[Delivery], Any]]
+"""Whose filters say whether it listens to an operation, and what it is told with."""
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """The hooks of one kind, in order."""
+
+    pre: tuple[Bound, ...] = ()
+    post: tuple[Bound, ...] = ()
+    error: tuple[Bound, ...] = ()
+    buffers: tuple[Bound, ...] = ()
+    """Those for which streams, and all else that tells parts of a result, are held back."""
+    results: tuple[Bound, ...] = ()
+    """Those that see a result and may refuse or replace it."""
+    passes: tuple[Label, ...] = ()
+    """What ``allow`` of each of ``pre`` is counted under."""
+    heard: Mapping[Phase, tuple[Heard, ...]] = field(default_factory=dict[Phase, tuple[Heard, ...]])
+    """Subscriptions and hooks in shadow, by the phase they are told of."""
+    wraps: bool = False
+    """Whether one of ``pre`` is a coroutine that waits around the call."""
+    hooked: bool = False
+    """Whether there is anything to run, beside telling those that listen."""
+    together: tuple[Bound, ...] = ()
+    """``after`` hooks that run at the same time, once ``post`` has run."""
+    listeners: tuple[ResultListener, ...] = ()
+    """Told what each hook did."""
+
+    def __bool__(self) -> bool:
+        return self.hooked or bool(self.heard)
+
+
+def plan_of(
+    kind: str,
+    hooks: Iterable[Bound],
+    heard: Mapping[Phase, tuple[Heard, ...]],
+    listeners: tuple[ResultListener, ...] = (),
+    *,
+    labelled: bool,
+) -> Plan:
+    """The plan of one kind.
+
+    Args:
+        kind: Of the operations.
+        hooks: Functions of hooks that are enforced, in order.
+        heard: Who listens.
+        listeners: Who is told what each hook did, beside those that the hooks name themselves.
+        labelled: Whether what lets pass is counted under one label whoever's operation it is.
+    """
+    mine = tuple(hooks)
+    pre = tuple(one for one in mine if one.form in (BEFORE, BEFORE_NEXT, AROUND, WRAP))
+    after = tuple(one for one in mine if one.form in (AFTER, AFTER_NEXT))
+    post = tuple(one for one in after if not one.hook.together)
+    together = tuple(one for one in after if one.hook.together)
+    error = tuple(one for one in mine if one.form == ERROR)
+    told = tuple(dict.fromkeys((*listeners, *(told for one in mine for told in one.hook.listeners))))
+    passes = tuple(_passes(kind, one) for one in pre) if labelled and not told else ()
+    buffers = tuple(one for one in (*pre, *after) if one.buffers)
+    results = tuple(one for one in (*pre, *after) if one.form not in (BEFORE, BEFORE_NEXT) or one.buffers)
+    wraps = any(one.form == WRAP for one in pre)
+    hooked = bool(pre or after or error)
+    return Plan(pre, post, error, buffers, results, passes, heard, wraps, hooked, together, told)
+
+
+def _passes(kind: str, bound: Bound) -> Label:
+    return Label.of(bound.name, kind, "pre", "allow", "enforce", "enforced", bound.closed, "")

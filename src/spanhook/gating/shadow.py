@@ -1,0 +1,139 @@
+"""Hooks in shadow: they run beside the call, and what they would have done is recorded. Nothing of it is done.
+
+A hook in shadow runs on a copy of each operation, on a thread of its own, through the chain that enforces others. So it
+never delays the call, and what it decides is what it would have decided. It sees the request as the enforced hooks have
+left it.
+"""
+
+from contextvars import Context
+from typing import Literal
+
+from opentelemetry.trace import NonRecordingSpan
+
+from spanhook.concurrency import step
+from spanhook.gating.chain import Chain
+from spanhook.gating.listener import Delivery, Listener
+from spanhook.gating.plan import Plan
+from spanhook.gating.tally import count_decision
+from spanhook.model import Event, Record
+from spanhook.telemetry import report_decision, telemetry
+
+Standing = Literal["waiting", "dropped"]
+
+
+class Shadow:
+    """One hook in shadow.
+
+    Args:
+        name: What decisions call it.
+    """
+
+    def __init__(self, name: str) -> None:
+        self.listener = Listener(name, self._tell)
+        self.plans: dict[str, Plan] = {}
+        """What runs for an operation, by its kind."""
+
+    def put(self, delivery: Delivery) -> None:
+        """Have the hook see that an operation has begun or ended; never waits.
+
+        Where too many operations wait already, it sees nothing of one, and that is counted.
+        """
+        op = delivery.event._record
+        standing = op.trials.get(id(self)) if op.trials is not None else None
+        if standing == "dropped":
+            return
+        if standing is not None:
+            self.listener.add(delivery)
+            return
+        if op.trials is None:
+            op.trials = {}
+        op.trials[id(self)] = "waiting"
+        if not self.listener.put(delivery):
+            op.trials[id(self)] = "dropped"
+
+    def _tell(self, delivery: Delivery) -> None:
+        event = delivery.event
+        op = event._record
+        trials = op.trials
+        assert trials is not None
+        trial = trials.get(id(self))
+        if not isinstance(trial, Trial):
+            plan = self.plans.get(op.kind)
+            if plan is None:  # taken out since
+                return
+            trial = trials[id(self)] = Trial(event, plan, delivery.context)
+            trial.enter()
+        if event.phase != "pre":
+            del trials[id(self)]
+            if trial.context is delivery.context:
+                trial.leave(event)
+            else:
+                trial.context.run(trial.leave, event)
+
+
+class Trial:
+    """One operation as a hook in shadow would have had it.
+
+    Args:
+        event: The operation as it began, or as it ended where its gates were not passed.
+        plan: What runs.
+        context: Where that runs.
+    """
+
+    def __init__(self, event: Event, plan: Plan, context: Context) -> None:
+        self.context = context
+        self._plan = plan
+        self._told = 0
+        self._real = event._record
+        self._op = _copy(event)
+        self._op.plan = plan
+        self._run = Chain(self._op, plan, False, count_decision).run()
+
+    def enter(self) -> None:
+        """Run what stands before the call; where that ends the operation, also what comes after it."""
+        self._go_on()
+        if self._op.error is not None or (self._op.short_circuited and not self._op.adapter.block):
+            self._finish()
+        self._tell()
+
+    def leave(self, event: Event) -> None:
+        """The call has ended: run what comes after it, unless that has happened."""
+        op, real = self._op, self._real
+        if self._run.cr_frame is not None:
+            op.called, op.streamed, op.left, op.raw = real.called, real.streamed, real.left, real.raw
+            op.own_usage, op.leaves, op.end_attributes = real.own_usage, real.leaves, real.end_attributes
+            op.returned_ns, op.first_chunk_ns = real.returned_ns, real.first_chunk_ns
+            op.buffered = op.streamed and bool(self._plan.buffers)
+            if not op.short_circuited:
+                op.result, op.error = event._outcome()
+            self._finish()
+        self._tell()
+
+    def _finish(self) -> None:
+        while self._run.cr_frame is not None and self._go_on():
+            pass
+
+    def _go_on(self) -> bool:
+        return step(self._run)
+
+    def _tell(self) -> None:
+        decisions = self._op.decisions
+        for decision in decisions[self._told :]:
+            self._real.shadow_decisions = (*self._real.shadow_decisions, decision)
+            report_decision(self._op, decision, telemetry)
+        self._told = len(decisions)
+
+
+def _copy(event: Event) -> Record:
+    """The operation, to be decided about: what is done to it reaches nobody."""
+    op = event._record
+    args, kwargs = event._call()
+    copy = Record(
+        op.adapter, dict(op.attributes), op.instance, args, kwargs, op.parent, op.ambient, op.before, op.start_ns
+    )
+    copy.shadow = True
+    copy.agent, copy.given, copy.foreign, copy.undescribed = op.agent, op.given, op.foreign, op.undescribed
+    copy.coverage = "best_effort" if op.foreign else "enforced"
+    copy.span = NonRecordingSpan(op.span.get_span_context())
+    copy._identity = op.identity
+    return copy
