@@ -6,6 +6,7 @@ from spanhook.gating.chain import Chain
 from spanhook.gating.conclusion import conclude
 from spanhook.gating.control_flow import Control, control, controls
 from spanhook.gating.fast_path import pass_fast
+from spanhook.gating.handlers import Marked, find, handler, handler_of, make, named, set_up
 from spanhook.gating.hook import Hook, again, bridge
 from spanhook.gating.loader import check_file, is_path, load_hooks
 from spanhook.gating.places import Placed, where
@@ -24,6 +25,7 @@ __all__ = [
     "Control",
     "Hook",
     "Hooks",
+    "Marked",
     "Placed",
     "Plan",
     "Registry",
@@ -35,10 +37,16 @@ __all__ = [
     "control",
     "controls",
     "count_decision",
+    "find",
+    "handler",
+    "handler_of",
     "is_path",
     "load_hooks",
+    "make",
+    "named",
     "pass_fast",
     "publish",
+    "set_up",
     "unanswered",
     "where",
 ]
