@@ -1,13 +1,23 @@
 """Hooks, and running them. It knows no library and no wrapper."""
 
 from spanhook.gating._decisions import unanswered
-from spanhook.gating.binding import AFTER, ERROR, WATCH, Bound
+from spanhook.gating._log import (
+    ChainRun,
+    ExecutionLog,
+    HookChainResult,
+    HookExecutionLog,
+    HookResult,
+    ResultListener,
+    chain_of,
+    execution_log,
+)
+from spanhook.gating.binding import AFTER, AFTER_NEXT, AROUND, BEFORE, BEFORE_NEXT, ERROR, WATCH, WRAP, Bound
 from spanhook.gating.chain import Chain
 from spanhook.gating.conclusion import conclude
 from spanhook.gating.control_flow import Control, control, controls
 from spanhook.gating.fast_path import pass_fast
 from spanhook.gating.handlers import Marked, find, handler, handler_of, make, named, set_up
-from spanhook.gating.hook import Hook, again, bridge
+from spanhook.gating.hook import FunctionHook, Hook, HookSettings, again, bridge
 from spanhook.gating.loader import check_file, is_path, load_hooks
 from spanhook.gating.places import Placed, where
 from spanhook.gating.plan import Plan
@@ -18,25 +28,40 @@ from spanhook.gating.tally import count_decision
 
 __all__ = [
     "AFTER",
+    "AFTER_NEXT",
+    "AROUND",
+    "BEFORE",
+    "BEFORE_NEXT",
     "ERROR",
     "WATCH",
+    "WRAP",
     "Bound",
     "Chain",
+    "ChainRun",
     "Control",
+    "ExecutionLog",
+    "FunctionHook",
     "Hook",
+    "HookChainResult",
+    "HookExecutionLog",
+    "HookResult",
+    "HookSettings",
     "Hooks",
     "Marked",
     "Placed",
     "Plan",
     "Registry",
+    "ResultListener",
     "Subscription",
     "again",
     "bridge",
+    "chain_of",
     "check_file",
     "conclude",
     "control",
     "controls",
     "count_decision",
+    "execution_log",
     "find",
     "handler",
     "handler_of",

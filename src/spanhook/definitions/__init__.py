@@ -1,0 +1,54 @@
+"""Hooks as middleware and as data: typed contexts, definitions, a registry of them, a log and statistics.
+
+It needs ``pip install "spanhook[policies]"``. What it registers runs in the one chain of hooks, beside all others.
+"""
+
+try:
+    import pydantic as _pydantic  # noqa: F401
+    import yaml as _yaml  # noqa: F401
+except ImportError as error:
+    raise ImportError('spanhook.definitions needs pydantic and PyYAML: pip install "spanhook[policies]"') from error
+
+from spanhook.definitions._context import HookContext
+from spanhook.definitions.contexts import (
+    AgentHookContext,
+    LLMHookContext,
+    MemoryHookContext,
+    OperationHookContext,
+    ToolContext,
+    ToolHookContext,
+    WorkflowHookContext,
+)
+from spanhook.definitions.definition import HookDefinition
+from spanhook.definitions.directory import load_definitions
+from spanhook.definitions.middleware import CallNext, HookAbortError, Middleware
+from spanhook.definitions.entries import RegisteredHook
+from spanhook.definitions.registry import HookRegistry
+from spanhook.definitions.requests import RequestHookContext
+from spanhook.definitions.statistics import HookStatistics, RegistryStatistics
+from spanhook.gating import HookChainResult, HookExecutionLog, HookResult, handler
+
+__all__ = [
+    "AgentHookContext",
+    "CallNext",
+    "HookAbortError",
+    "HookChainResult",
+    "HookContext",
+    "HookDefinition",
+    "HookExecutionLog",
+    "HookRegistry",
+    "HookResult",
+    "HookStatistics",
+    "LLMHookContext",
+    "MemoryHookContext",
+    "Middleware",
+    "OperationHookContext",
+    "RegisteredHook",
+    "RegistryStatistics",
+    "RequestHookContext",
+    "ToolContext",
+    "ToolHookContext",
+    "WorkflowHookContext",
+    "handler",
+    "load_definitions",
+]

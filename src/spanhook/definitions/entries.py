@@ -1,0 +1,151 @@
+"""What a registry keeps of each hook, and making that of a definition or of an object."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any, cast
+from uuid import uuid4
+
+from pydantic import ValidationError
+
+from spanhook.definitions.building import RegisteredFunction, functions_of
+from spanhook.definitions.definition import HookDefinition, split_event
+from spanhook.definitions.directory import mistakes
+from spanhook.definitions.handler_refs import AllowList
+from spanhook.definitions.middleware import Middleware
+from spanhook.definitions.statistics import Figures
+from spanhook.errors import ConfigurationError
+from spanhook.gating import Hook, HookSettings, ResultListener, execution_log
+
+_SETTINGS = (
+    "hook_id",
+    "name",
+    "event_type",
+    "priority",
+    "enabled",
+    "tenant_id",
+    "timeout_ms",
+    "fail_mode",
+    "mode",
+    "log",
+)
+
+
+@dataclass(frozen=True, slots=True)
+class RegisteredHook:
+    """One hook of a registry.
+
+    Attributes:
+        hook_id, name, event_type, priority, tenant_id, enabled: As in ``HookDefinition``.
+        handler: What runs: an object with ``execute``, or a ``Hook``.
+        definition: What it was made of; ``None`` if the object itself was registered.
+    """
+
+    hook_id: str
+    name: str
+    event_type: str
+    priority: int
+    tenant_id: str
+    enabled: bool
+    handler: Hook | Middleware
+    definition: HookDefinition | None
+    functions: tuple[RegisteredFunction, ...]
+    figures: Figures
+    source: str = ""
+
+
+class Entering:
+    """Makes what a registry keeps.
+
+    Args:
+        allowed: What definitions may name.
+        concurrent: Events of which the hooks run at the same time.
+        note: Told what each hook did.
+    """
+
+    def __init__(self, allowed: AllowList, concurrent: Iterable[str], note: ResultListener) -> None:
+        self._allowed, self._note = allowed, note
+        self._concurrent = frozenset([concurrent] if isinstance(concurrent, str) else concurrent)
+        for event in self._concurrent:
+            if _split(event)[1] != "post":
+                raise ConfigurationError(f"concurrent has {event!r}; only hooks after a call can run at the same time")
+
+    def given(self, hook: Any, settings: dict[str, Any]) -> RegisteredHook:
+        if isinstance(hook, Mapping):
+            try:
+                hook = HookDefinition.model_validate({**cast("Mapping[str, Any]", hook), **settings})
+            except ValidationError as error:
+                raise ConfigurationError(f"hook definition: {mistakes(error)}") from error
+            settings = {}
+        if isinstance(hook, HookDefinition):
+            if settings:
+                raise ConfigurationError(f"{', '.join(settings)} cannot be given beside a definition; change that")
+            return self.defined(hook, Figures(), "")
+        return self._object(hook, settings)
+
+    def defined(self, definition: HookDefinition, figures: Figures, source: str) -> RegisteredHook:
+        marked = self._allowed.load(definition.handler_ref)
+        handler: Any = marked.build(definition.config)
+        return self._made(handler, definition, definition, figures, source)
+
+    def _object(self, hook: Any, settings: dict[str, Any]) -> RegisteredHook:
+        if isinstance(hook, type):
+            raise ConfigurationError(f"{hook!r} is a class; register an object of it, such as {hook.__name__}()")
+        if isinstance(hook, Hook):
+            raise ConfigurationError(f"{hook!r} is a spanhook.Hook; add it to Hooks, or to registry.hooks")
+        unknown = settings.keys() - _SETTINGS
+        if unknown:
+            raise ConfigurationError(f"unknown {', '.join(sorted(unknown))}; expected some of {', '.join(_SETTINGS)}")
+        given = {name: getattr(hook, name) for name in _SETTINGS if hasattr(hook, name)}
+        fields = {"name": type(hook).__name__, **given, **settings}
+        fields.setdefault("hook_id", f"hook_{uuid4().hex[:12]}")
+        try:
+            checked = HookDefinition.model_validate({**fields, "handler_ref": "objects:Registered"})
+        except ValidationError as error:
+            raise ConfigurationError(f"hook {fields['name']!r}: {mistakes(error)}") from error
+        return self._made(hook, checked, None, Figures(), "")
+
+    def _made(
+        self, handler: Any, given: HookDefinition, definition: HookDefinition | None, figures: Figures, source: str
+    ) -> RegisteredHook:
+        if not isinstance(handler, Hook) and not callable(getattr(handler, "execute", None)):
+            raise ConfigurationError(
+                f"hook {given.name!r}: {type(handler).__name__} has no execute(context, call_next) and is no spanhook.Hook"
+            )
+        settings: HookSettings = {
+            "name": given.name,
+            "priority": given.priority,
+            "timeout": given.timeout_ms / 1000,
+            "tenant_id": given.tenant_id,
+            "mode": given.mode,
+        }
+        if given.fail_mode is not None:
+            settings["fail_mode"] = given.fail_mode
+        listeners = (self._note, execution_log.note) if given.log else (self._note,)
+        functions = functions_of(
+            handler,
+            given.hook_id,
+            given.event_type,
+            settings,
+            listeners,
+            concurrent=given.event_type in self._concurrent,
+        )
+        return RegisteredHook(
+            given.hook_id,
+            given.name,
+            given.event_type,
+            given.priority,
+            given.tenant_id,
+            given.enabled,
+            handler,
+            definition,
+            tuple(functions),
+            figures,
+            source,
+        )
+
+
+def _split(event: Any) -> tuple[str, str]:
+    try:
+        return split_event(str(event))
+    except ValueError as error:
+        raise ConfigurationError(str(error)) from None
