@@ -88,7 +88,7 @@ def in_force() -> dict[str, Any]:
         "bound": set(bound_libraries),
         "hooks": registry.hooks,
         "plans": registry.plans,
-        "enforcing": registry.enforcing,
+        "mode": registry.mode,
         "settings": telemetry.settings,
         "providers": (telemetry._tracer_provider, telemetry._meter_provider, telemetry._logger_provider),
         "instruments": telemetry.instruments,

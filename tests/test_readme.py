@@ -237,6 +237,22 @@ def test_forms(example: Callable[[str], ModuleType], caplog: pytest.LogCaptureFi
     ]
 
 
+def test_shadow(example: Callable[[str], ModuleType]) -> None:
+    @tool
+    def refund(amount: int) -> str:
+        """Pay money back."""
+        return f"paid {amount}"
+
+    module = example("shadow")
+    decided: list[Any] = []
+    module.hooks.on("tool.execute.post", lambda op: decided.append(op))
+    assert refund.invoke({"amount": 60}) == "paid 60"
+    assert module.hooks.flush()
+    [op] = decided
+    [decision] = op.shadow_decisions
+    assert (decision.decision, decision.reason, decision.status_code) == ("reject", "Refunds over 50 need a person", 402)
+
+
 def test_forms_under_test(written: Importer) -> None:
     tests = written("docs/hooks.md")("test_hooks")
     tests.test_files_are_not_deleted()

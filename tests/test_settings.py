@@ -9,5 +9,5 @@ from spanhook import ConfigurationError, Settings
 
 @pytest.mark.parametrize("mode", ["ENFORCE", "dry", ""])
 def test_a_mode_that_is_none(mode: Any) -> None:
-    with pytest.raises(ConfigurationError, match="expected one of enforce, off"):
+    with pytest.raises(ConfigurationError, match="expected one of enforce, shadow, off"):
         Settings(mode=mode)

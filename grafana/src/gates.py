@@ -5,12 +5,21 @@ from grafana.src.names import label
 from grafana.src.queries import SERVICE, TENANT, is_, is_not, latest, or_zero, ours, risen, series, summed
 from spanhook import semconv
 
-DECISIONS = ours(semconv.METRIC_DECISIONS, TENANT)
-REJECTED = ours(semconv.METRIC_DECISIONS, TENANT, is_(semconv.DECISION, "reject"))
-TIMED_OUT = ours(semconv.METRIC_DECISIONS, TENANT, is_(semconv.DECISION, "timeout"))
+ENFORCED = is_not(semconv.MODE, "shadow")
+DECISIONS = ours(semconv.METRIC_DECISIONS, TENANT, ENFORCED)
+DECIDED = ours(semconv.METRIC_DECISIONS, TENANT, ENFORCED, is_not(semconv.DECISION, "allow"))
+REJECTED = ours(semconv.METRIC_DECISIONS, TENANT, ENFORCED, is_(semconv.DECISION, "reject"))
+TIMED_OUT = ours(semconv.METRIC_DECISIONS, TENANT, ENFORCED, is_(semconv.DECISION, "timeout"))
+
+_SHADOW = is_(semconv.MODE, "shadow")
+SHADOWED = ours(semconv.METRIC_DECISIONS, TENANT, _SHADOW)
+"""What hooks in shadow mode would have decided."""
+SHADOW_STOPS = ours(semconv.METRIC_DECISIONS, TENANT, _SHADOW, is_not(semconv.DECISION, "allow"))
+"""The same, without what they would have allowed."""
 
 _FAILED_GATE = (
     TENANT,
+    ENFORCED,
     f'{label(semconv.EVENT)}=~".+[.]pre"',
     is_(semconv.DECISION, "error", "timeout"),
 )

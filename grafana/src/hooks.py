@@ -11,11 +11,11 @@ from grafana.src.queries import (
     counts,
     decisions,
     is_,
-    is_not,
     ours,
     per_minute,
     quantile,
     rate,
+    shadow_decisions,
     summed,
 )
 from grafana.src.tables import Column, log_rows, rows, traces
@@ -27,6 +27,16 @@ DECISION_COLOURS = {
 }  # fmt: skip
 NO_HOOKS = "No hook ran in this time: none is registered for what ran, or the mode is off"
 NO_LOGS = "No decision other than allow in this time"
+NO_SHADOW = "No hook in shadow mode ran in this time"
+WHO = (semconv.TENANT_ID, semconv.USER_ID, semconv.HOOK, semconv.TARGET, semconv.DECISION_REASON)
+BLOCKED = {
+    label(semconv.TENANT_ID): Column("Tenant"),
+    label(semconv.USER_ID): Column("User"),
+    label(semconv.HOOK): Column("Hook"),
+    label(semconv.TARGET): Column("Target"),
+    label(semconv.DECISION_REASON): Column("Reason", width=260),
+    "Value #A": Column("Times", unit=COUNT, width=100),
+}
 HOOK = f"{{{{{label(semconv.HOOK)}}}}}"
 HOOK_EVENT = f"{HOOK} on {{{{{label(semconv.EVENT)}}}}}"
 
@@ -37,9 +47,7 @@ def _decided() -> frame.Row:
             "Decisions",
             "Per minute, without decisions to allow.",
             Line(
-                per_minute(
-                    ours(semconv.METRIC_DECISIONS, gates.TENANT, is_not(semconv.DECISION, "allow")), semconv.DECISION
-                ),
+                per_minute(gates.DECIDED, semconv.DECISION),
                 f"{{{{{label(semconv.DECISION)}}}}}",
             ),
             unit="cpm",
@@ -67,7 +75,6 @@ def _decided() -> frame.Row:
                 semconv.DECISION,
                 semconv.FAIL_MODE,
                 semconv.COVERAGE,
-                semconv.MODE,
             ),
             columns={
                 label(semconv.HOOK): Column("Hook"),
@@ -75,7 +82,6 @@ def _decided() -> frame.Row:
                 label(semconv.DECISION): Column("Decision", colours=DECISION_COLOURS),
                 label(semconv.FAIL_MODE): Column("Fails"),
                 label(semconv.COVERAGE): Column("Coverage"),
-                label(semconv.MODE): Column("Mode"),
                 "Value": Column("Passes", unit=COUNT),
             },
             empty=NO_HOOKS,
@@ -86,7 +92,6 @@ def _decided() -> frame.Row:
 
 
 def _blocked() -> frame.Row:
-    who = (semconv.TENANT_ID, semconv.USER_ID, semconv.HOOK, semconv.TARGET, semconv.DECISION_REASON)
     fields = (
         semconv.DECISION,
         semconv.HOOK,
@@ -101,15 +106,8 @@ def _blocked() -> frame.Row:
         log_rows(
             "Who was blocked",
             "Rejections over the time shown, from log events: none is missing, whether or not its trace was kept.",
-            counted(decisions(is_(semconv.DECISION, "reject")), *who),
-            columns={
-                label(semconv.TENANT_ID): Column("Tenant"),
-                label(semconv.USER_ID): Column("User"),
-                label(semconv.HOOK): Column("Hook"),
-                label(semconv.TARGET): Column("Target"),
-                label(semconv.DECISION_REASON): Column("Reason", width=260),
-                "Value #A": Column("Times", unit=COUNT, width=100),
-            },
+            counted(decisions(is_(semconv.DECISION, "reject")), *WHO),
+            columns=BLOCKED,
             empty="Nobody was blocked in this time",
             width=16,
             sort="Times",
@@ -128,15 +126,8 @@ def _blocked() -> frame.Row:
             "Refused, and perhaps made all the same",
             "Refusals of calls that spanhook knows only from another instrumentation's span. The call may have "
             "been made anyway; what it used is counted if the span tells.",
-            counted(decisions(is_(semconv.DECISION, "attempted")), *who),
-            columns={
-                label(semconv.TENANT_ID): Column("Tenant"),
-                label(semconv.USER_ID): Column("User"),
-                label(semconv.HOOK): Column("Hook"),
-                label(semconv.TARGET): Column("Target"),
-                label(semconv.DECISION_REASON): Column("Reason", width=260),
-                "Value #A": Column("Times", unit=COUNT, width=100),
-            },
+            counted(decisions(is_(semconv.DECISION, "attempted")), *WHO),
+            columns=BLOCKED,
             empty="No refusal in this time depended on another instrumentation",
             width=24,
             sort="Times",
@@ -160,6 +151,46 @@ def _blocked() -> frame.Row:
             "and to its trace.",
             f"{decisions()} | line_format `{line}`",
             empty=NO_LOGS,
+        ),
+    ]
+
+
+def _shadow() -> frame.Row:
+    return "What hooks in shadow mode would have decided", [
+        graph(
+            "Would have decided",
+            "Per minute, without decisions to allow. Nothing here was enforced.",
+            Line(
+                per_minute(gates.SHADOW_STOPS, semconv.HOOK, semconv.DECISION),
+                f"{HOOK} {{{{{label(semconv.DECISION)}}}}}",
+            ),
+            unit="cpm",
+            empty=NO_SHADOW,
+            stacked=True,
+            width=8,
+        ),
+        rows(
+            "Shadow decisions by hook and event",
+            "Over the time shown, including decisions to allow: how often each hook would have stepped in.",
+            counts(gates.SHADOWED, semconv.HOOK, semconv.EVENT, semconv.DECISION),
+            columns={
+                label(semconv.HOOK): Column("Hook"),
+                label(semconv.EVENT): Column("Event"),
+                label(semconv.DECISION): Column("Decision", colours=DECISION_COLOURS),
+                "Value": Column("Times", unit=COUNT),
+            },
+            empty=NO_SHADOW,
+            width=16,
+            sort="Times",
+        ),
+        log_rows(
+            "Who would have been blocked",
+            "Rejections that hooks in shadow mode would have made, over the time shown.",
+            counted(shadow_decisions(is_(semconv.DECISION, "reject")), *WHO),
+            columns=BLOCKED,
+            empty="No hook in shadow mode would have blocked anybody in this time",
+            width=24,
+            sort="Times",
         ),
     ]
 
@@ -236,5 +267,5 @@ def dashboard() -> Dashboard:
         frame.HOOKS,
         "Hooks and policy",
         "What is gated and what is not, which gate blocked whom, whether a gate fails open or takes too long.",
-        [gated.row(), _decided(), _blocked(), _failing()],
+        [gated.row(), _decided(), _blocked(), _shadow(), _failing()],
     )

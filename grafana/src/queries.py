@@ -145,8 +145,13 @@ def runs(*conditions: str) -> str:
 
 
 def decisions(*conditions: str) -> str:
-    """The event of each decision but to allow."""
-    return events(semconv.EVENT_DECISION, *conditions)
+    """The event of each enforced decision except ``allow``."""
+    return events(semconv.EVENT_DECISION, is_not(semconv.MODE, "shadow"), *conditions)
+
+
+def shadow_decisions(*conditions: str) -> str:
+    """The event of each decision that a hook in shadow mode would have made, except ``allow``."""
+    return events(semconv.EVENT_DECISION, is_(semconv.MODE, "shadow"), *conditions)
 
 
 def counted(log: str, *by: str) -> str:

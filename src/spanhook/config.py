@@ -14,7 +14,7 @@ from spanhook.concurrency import ready_for_exit
 from spanhook.diagnostics import log
 from spanhook.engine import attach, bound_libraries, detach, listening, registry, swallowing
 from spanhook.errors import ConfigurationError, RequirementError
-from spanhook.gating import Hook, Hooks, Placed, load_hooks
+from spanhook.gating import Hook, Hooks, Limits, Placed, execution_log, load_hooks
 from spanhook.instrument import (
     BOUND,
     Instrumentor,
@@ -183,8 +183,15 @@ def _apply(use: Use) -> None:
         {semconv.METRIC_INFO: _info, semconv.METRIC_POINTS: _points},
     )
     _use = use
-    registry.mode = telemetry.settings.mode
+    settings = telemetry.settings
+    registry.mode = settings.mode if settings.hooks_enabled else "off"
+    timeout = settings.default_timeout_ms
+    registry.limits = Limits(
+        None if timeout is None else max(1, int(timeout * 1e6)), settings.fail_open_default, settings.max_per_event
+    )
     registry.tenant_metrics = telemetry.settings.tenant_metrics
+    execution_log.configure(settings.execution_log_size, settings.execution_log_retention_hours * 3600)
+    registry.listeners = (execution_log.note,) if settings.execution_log_enabled else ()
     frames.stay = telemetry.settings.full_tracebacks
     registry.rebuild()
 
@@ -195,7 +202,8 @@ def _stop() -> None:
     providers.restore()
     threads.restore()
     telemetry.stop()
-    registry.mode = "enforce"
+    registry.mode, registry.limits = "enforce", Limits()
+    registry.listeners = ()
     registry.tenant_metrics = frames.stay = False
 
 

@@ -1,4 +1,4 @@
-"""What happens to an error in our own code, and to what would be logged over and over.
+"""Errors in spanhook's own code, and log messages that would otherwise repeat endlessly.
 
 An extractor or a metric that breaks must never reach the application: ``internal`` logs it once per place and
 counts it. A decision to reject is not such an error and never passes through here.
@@ -22,7 +22,7 @@ class InternalErrors:
 
     Attributes:
         counts: How many errors there were, by component.
-        lost: How many items of telemetry they cost, by component.
+        lost: How many items of telemetry were lost, by component.
     """
 
     def __init__(self) -> None:
@@ -37,8 +37,8 @@ class InternalErrors:
 
         Args:
             component: What failed.
-            error: How.
-            lost: How many items of telemetry are not kept because of it.
+            error: The exception.
+            lost: How many items of telemetry were lost because of it.
 
         Raises:
             BaseException: ``error`` itself, when ``fatal`` is set.
@@ -57,7 +57,7 @@ class InternalErrors:
         )
 
     def lose(self, component: str, items: int) -> None:
-        """Count telemetry that is not kept although nothing failed."""
+        """Count telemetry that is dropped although nothing failed."""
         with self._lock:
             self._lose(component, items)
 
@@ -66,7 +66,7 @@ class InternalErrors:
             self.lost[component] += items
 
     def renew(self) -> None:
-        """Start from nothing in a forked child, whose parent keeps its own counts."""
+        """Reset the counts in a forked child; the parent keeps its own."""
         self.counts, self.lost = Counter(), Counter()
         self._lock = threading.Lock()
 
@@ -78,7 +78,7 @@ def _where(trace: TracebackType | None) -> str:
 
 
 class Repeats:
-    """Says when something that comes over and over is to be logged again: at first, then once a minute."""
+    """Decides when a repeated message is logged: the first time, then at most once a minute."""
 
     EVERY_S = 60.0
 
@@ -86,7 +86,7 @@ class Repeats:
         self._known: dict[str, tuple[float, int]] = {}
 
     def due(self, what: str) -> int | None:
-        """How often ``what`` came unsaid since it was said last; ``None`` if it is not to be said now."""
+        """How many times ``what`` was suppressed since it was last logged; ``None`` if it should not be logged now."""
         now = time.monotonic()
         again, unsaid = self._known.get(what, (0.0, 0))
         if now < again:

@@ -1,4 +1,4 @@
-"""The exception tree: what spanhook raises, what hooks raise to refuse, and what stops a run or a hook."""
+"""The exception tree: what spanhook raises, what hooks raise to refuse a call, and what stops a run or a hook."""
 
 from typing import Any, Literal, cast
 
@@ -11,7 +11,7 @@ class ConfigurationError(SpanhookError, ValueError):
     """Something given to spanhook cannot be used; the message names it and the fix. Commands exit with 2.
 
     Attributes:
-        place: The line where it was given, which is then in the message too; empty where that is not known.
+        place: The line where it was given, also part of the message; empty if unknown.
     """
 
     def __init__(self, message: str = "", *, place: str = "") -> None:
@@ -24,7 +24,7 @@ class RequirementError(SpanhookError):
 
 
 class UnboundError(RequirementError, ImportError):
-    """An agent library that is not bound was to be imported, or put to use, while ``Settings(strict=True)`` holds."""
+    """With ``Settings(strict=True)``, an agent library was imported or used that is not bound."""
 
 
 class HookError(SpanhookError):
@@ -32,11 +32,11 @@ class HookError(SpanhookError):
 
 
 class SealedError(HookError):
-    """A hook tried to change an operation that is not, or no longer, its own to change."""
+    """A hook tried to change an operation that it may not change, or may no longer change."""
 
 
 class OperationError(SpanhookError, RuntimeError):
-    """An operation of the application's own code was used as it cannot be, such as twice."""
+    """An operation in the application's own code was misused, such as entered twice."""
 
 
 Scope = Literal["operation", "run"]
@@ -52,11 +52,11 @@ class Reject(SpanhookError):
             own error result, so that the model can go on. ``"run"`` also refuses every later operation of the run,
             and the run itself ends with this exception whatever the framework does.
 
-    One may be made in advance and raised again and again: every refusal is a copy of it. Subclasses keep their class
-    and attributes when they are copied or pickled, whatever their ``__init__`` takes.
+    An instance may be created in advance and raised repeatedly: each refusal is a copy of it. Subclasses keep their
+    class and attributes when copied or pickled, whatever their ``__init__`` takes.
 
     Raises:
-        ValueError: ``scope`` is neither, or ``status_code`` is no number.
+        ValueError: ``scope`` is neither of these, or ``status_code`` is not a number.
     """
 
     reason: str = "Rejected"
@@ -78,7 +78,7 @@ class Reject(SpanhookError):
 
     def __setstate__(self, state: Any) -> None:
         several = cast("tuple[dict[str, Any] | None, ...]", state if isinstance(state, tuple) else (state,))
-        for attributes in several:  # those of its dict, then those of slots
+        for attributes in several:  # from its dict, then from its slots
             for name, value in (attributes or {}).items():
                 object.__setattr__(self, name, value)
 
@@ -87,10 +87,10 @@ Reject.__module__ = "spanhook"  # where users import it from, and what error.typ
 
 
 def _bare(cls: type[Reject], args: tuple[Any, ...]) -> Reject:
-    """One without attributes, made past ``__init__``, whose arguments are not to be known."""
+    """An instance without attributes, created without ``__init__``, whose arguments are unknown."""
     try:
         made = Exception.__new__(cls, *args)
-    except TypeError:  # it is of another built-in exception too, which has a constructor of its own
+    except TypeError:  # it also derives from another built-in exception, with its own constructor
         made = cls.__new__(cls, *args)
     made.args = args
     return made
@@ -112,4 +112,4 @@ class TooLate(Exception):
 
 
 class TimedOut(Exception):
-    """A hook used up its own time and was stopped, or can no longer be waited for."""
+    """A hook exceeded its own timeout and was stopped or abandoned."""

@@ -1,7 +1,7 @@
-"""What starts afresh in a forked child: one registry, in a stated order.
+"""What is renewed in a forked child: one registry, in a fixed order.
 
-A fork copies locks that other threads hold, and none of those threads. Whatever keeps a lock, a thread or what was
-counted says here how it starts afresh; nothing else is registered with ``os``.
+A fork copies locks that other threads hold, but not the threads. Everything that keeps a lock, a thread or counts
+registers here how to renew itself; nothing else is registered with ``os``.
 """
 
 import os
@@ -9,7 +9,7 @@ from collections.abc import Callable
 from typing import Literal, get_args
 
 Renewed = Literal[
-    "diagnostics",  # first, since what fails from here on is reported there
+    "diagnostics",  # first, because later failures are reported there
     "threads",
     "loops",
     "usage",
@@ -25,7 +25,7 @@ Renewed = Literal[
     "trees",
     "console",
 ]
-"""What is renewed, in this order: what others are made of comes before them."""
+"""What is renewed, in this order: dependencies come first."""
 
 ORDER: tuple[Renewed, ...] = get_args(Renewed)
 
@@ -33,21 +33,22 @@ _renewals: dict[Renewed, Callable[[], None]] = {}
 
 
 def after_fork(what: Renewed, renew: Callable[[], None]) -> None:
-    """Have ``renew`` called in every forked child, when it is the turn of ``what``."""
+    """Call ``renew`` in every forked child, at the place of ``what`` in the order."""
     assert what not in _renewals, what
     _renewals[what] = renew
 
 
 def renew_all() -> None:
-    """Renew everything, in the order stated; one that fails keeps no other from it.
+    """Renew everything in order; a failure does not stop the rest.
 
     Raises:
-        BaseExceptionGroup: What failed, told once all else is renewed; after a fork, the interpreter prints it.
+        BaseExceptionGroup: What failed, raised after everything else is renewed; after a fork, the interpreter prints
+            it.
     """
     failed: list[BaseException] = []
     for what in ORDER:
         renew = _renewals.get(what)
-        if renew is None:  # its module is not in use
+        if renew is None:  # its module is not loaded
             continue
         try:
             renew()

@@ -1,9 +1,9 @@
 """Every attribute, event and metric name that spanhook writes, once.
 
 Names under ``gen_ai.``, ``openai.``, ``error.``, ``server.``, ``user.`` and ``session.`` are those of the
-OpenTelemetry semantic conventions (https://github.com/open-telemetry/semantic-conventions-genai), which have two sets
-of them to choose from: see ``SETS``. Names under ``spanhook.`` are this project's own, because no convention for hook
-decisions exists yet.
+OpenTelemetry semantic conventions (https://github.com/open-telemetry/semantic-conventions-genai). They come in two
+sets: see ``SETS``. Names under ``spanhook.`` are this project's own, because no convention for hook decisions exists
+yet.
 """
 
 from collections.abc import Mapping
@@ -58,7 +58,7 @@ OPERATIONS: Final = frozenset(
         "update_memory",
     )
 )
-"""Values of it that a kind stands for; kinds that the conventions have no word for go without."""
+"""Its value for each kind; kinds that the conventions do not name have none."""
 GEN_AI_PROVIDER_NAME: Final = "gen_ai.provider.name"
 GEN_AI_AGENT_ID: Final = "gen_ai.agent.id"
 GEN_AI_AGENT_NAME: Final = "gen_ai.agent.name"
@@ -99,7 +99,7 @@ GEN_AI_TOOL_TYPE: Final = "gen_ai.tool.type"
 GEN_AI_TOOL_CALL_ID: Final = "gen_ai.tool.call.id"
 GEN_AI_TOOL_DESCRIPTION: Final = "gen_ai.tool.description"
 
-# Content: written only where the user asked for it.
+# Content: written only on request.
 GEN_AI_INPUT_MESSAGES: Final = "gen_ai.input.messages"
 GEN_AI_OUTPUT_MESSAGES: Final = "gen_ai.output.messages"
 GEN_AI_SYSTEM_INSTRUCTIONS: Final = "gen_ai.system_instructions"
@@ -108,9 +108,9 @@ GEN_AI_TOOL_CALL_ARGUMENTS: Final = "gen_ai.tool.call.arguments"
 GEN_AI_TOOL_CALL_RESULT: Final = "gen_ai.tool.call.result"
 GEN_AI_RETRIEVAL_QUERY_TEXT: Final = "gen_ai.retrieval.query.text"
 
-# Of a draft of the conventions, for calls of guardrail services.
+# From a draft of the conventions, for calls to guardrail services.
 APPLY_GUARDRAIL: Final = "apply_guardrail"
-"""The ``gen_ai.operation.name`` of such a call."""
+"""The ``gen_ai.operation.name`` of a call to a guardrail service."""
 GEN_AI_GUARDRAIL_COMPONENT_NAME: Final = "gen_ai.guardrail.component.name"
 GEN_AI_GUARDRAIL_POLICY_ID: Final = "gen_ai.guardrail.policy.id"
 GEN_AI_GUARDRAIL_POLICY_VERSION: Final = "gen_ai.guardrail.policy.version"
@@ -121,7 +121,7 @@ GEN_AI_GUARDRAIL_RESULT_REASON: Final = "gen_ai.guardrail.result.reason"
 GEN_AI_GUARDRAIL_RISK_CATEGORY: Final = "gen_ai.guardrail.risk.category"
 GEN_AI_GUARDRAIL_RISK_SCORE: Final = "gen_ai.guardrail.risk.score"
 
-# OpenInference's (https://github.com/Arize-ai/openinference), for readers that know no others; only if asked for.
+# From OpenInference (https://github.com/Arize-ai/openinference), for readers that know only these; opt-in.
 INPUT_VALUE: Final = "input.value"
 OUTPUT_VALUE: Final = "output.value"
 
@@ -130,7 +130,7 @@ OPENAI_REQUEST_SERVICE_TIER: Final = "openai.request.service_tier"
 OPENAI_RESPONSE_SERVICE_TIER: Final = "openai.response.service_tier"
 OPENAI_RESPONSE_SYSTEM_FINGERPRINT: Final = "openai.response.system_fingerprint"
 
-# Names other instrumentations use for the same facts; read on their spans, never written.
+# Names that other instrumentations use for the same facts; read from their spans, never written.
 OPENINFERENCE_SPAN_KIND: Final = "openinference.span.kind"
 OPENINFERENCE_MODEL: Final = "llm.model_name"
 OPENINFERENCE_EMBEDDING_MODEL: Final = "embedding.model_name"
@@ -170,7 +170,7 @@ USAGE_UNPRICED_TOKENS: Final = "spanhook.usage.unpriced_tokens"
 USAGE_ESTIMATED: Final = "spanhook.usage.estimated"
 USAGE_UNCOUNTED: Final = "spanhook.usage.uncounted"
 
-# Attributes of metrics and log events alone.
+# Attributes of metrics and log events only.
 HOOK: Final = "spanhook.hook"
 EVENT: Final = "spanhook.event"
 MODE: Final = "spanhook.mode"
@@ -251,18 +251,18 @@ TOKEN_BUCKETS: Final = tuple(4.0**n for n in range(14))
 AGENT_DURATION_BUCKETS: Final = tuple(0.1 * 2**n for n in range(13))
 CALL_BUCKETS: Final = (0.0, 1.0, 2.0, 4.0, 8.0, 16.0, 32.0, 64.0, 128.0, 256.0)
 
-# The value of an attribute that would otherwise be unbounded.
+# Replaces the values of an attribute that would otherwise be unbounded.
 OTHER: Final = "_other"
 
 # --------------------------------------------------------------------------- sets of the conventions' names
 
 OPT_IN: Final = "OTEL_SEMCONV_STABILITY_OPT_IN"
-"""The environment variable by which an application chooses, for all of its instrumentations: words between commas."""
+"""The environment variable by which an application chooses for all its instrumentations: a comma-separated list."""
 OPT_IN_NEWEST: Final = "gen_ai_latest_experimental"
 OPT_IN_BOTH: Final = "gen_ai_latest_experimental/dup"
 
 SCHEMA_URL: Final = "https://opentelemetry.io/schemas/1.41.0"
-"""The last published schema that has GenAI names; the newest ones are in none yet."""
+"""The last published schema with GenAI names; no schema has the newest names yet."""
 
 NameSet = Literal["v1.41", "newest"]
 
@@ -286,9 +286,9 @@ SETS: Final[Mapping[str, NameSet]] = {
 }
 """Names that only one of the sets has; all others are in both.
 
-Two are written with either set. The newest keeps ``METRIC_CLIENT_DURATION`` for all calls but inference.
-``GEN_AI_USAGE_CACHE_WRITE_INPUT_TOKENS`` is its name for ``GEN_AI_USAGE_CACHE_CREATION_INPUT_TOKENS``, and readers of
-today differ in which of them they know.
+Two names are written with either set. The newest set keeps ``METRIC_CLIENT_DURATION`` for all calls except inference.
+``GEN_AI_USAGE_CACHE_WRITE_INPUT_TOKENS`` is its name for ``GEN_AI_USAGE_CACHE_CREATION_INPUT_TOKENS``; today's readers
+differ in which of the two they know.
 """
 NOT_OF_AGENTS: Final = frozenset((GEN_AI_AGENT_ID, GEN_AI_PROVIDER_NAME))
-"""What the newest conventions have removed from the spans of agents."""
+"""What the newest conventions removed from agent spans."""

@@ -1,15 +1,17 @@
-"""How spanhook behaves in one process, beyond which hooks there are."""
+"""How spanhook behaves in one process, apart from its hooks."""
 
 import os
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Literal, get_args
+from typing import Any, Literal, get_args
 
 from spanhook.errors import ConfigurationError
 
 Mode = Literal["enforce", "shadow", "off"]
 Content = Literal["NO_CONTENT", "SPAN_ONLY", "EVENT_ONLY", "SPAN_AND_EVENT"]
 CONTENT_VARIABLE = "OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT"
+MAX_PER_EVENT = 20
+LONGEST_HOURS = 365 * 24
 _CONTENT = ("NO_CONTENT", "SPAN_ONLY", "EVENT_ONLY", "SPAN_AND_EVENT")
 
 
@@ -19,22 +21,34 @@ class Settings:
 
     Attributes:
         mode: ``"enforce"``; ``"shadow"``: every hook runs beside the call, and what it would have done is recorded
-            but not done; or ``"off"``: traces and usage only, no hook runs.
-        steps: Make a span of every graph node, not only of those that a hook is for.
-        stream_usage: Ask for a stream's usage where the application did not; the extra chunk is hidden from it.
-        chunk_times: Record the time between two chunks of a stream, where there is a meter provider: one record of a
-            histogram for each chunk, once the stream has ended.
-        trust_baggage: Take tenant, user and session from incoming W3C baggage where the application sets none.
-        tenant_metrics: Put the tenant on metrics too; only for a bounded number of tenants.
+            but not done; or ``"off"``: only traces and usage, no hooks run.
+        steps: Create a span for every graph node, not only for nodes that a hook applies to.
+        stream_usage: Request usage for streams where the application did not; the extra chunk is hidden from the
+            application.
+        chunk_times: Record the time between stream chunks if there is a meter provider: one histogram record per chunk,
+            written when the stream has ended.
+        trust_baggage: Take tenant, user and session from incoming W3C baggage if the application sets none.
+        tenant_metrics: Also put the tenant on metrics; use it only if the number of tenants is bounded.
         strict: Refuse agent libraries that are not bound: ``instrument`` raises where one is imported, and later
             imports of one fail.
-        allow: Libraries that may be there without being bound: nothing is said of them, and ``strict`` lets them be.
-        content: Whether prompts, completions, arguments and results are recorded; the conventions' own variable
-            ``OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT`` unless given.
-        input_output_values: Also write what agents and tools are given, and what comes of them, to their spans as
-            ``input.value`` and ``output.value``, for readers that show only these. This is content.
+        allow: Libraries that may be present without being bound: they cause no warning, and ``strict`` accepts them.
+        content: Whether prompts, completions, arguments and results are recorded; if unset, the conventions' variable
+            ``OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT`` decides.
+        input_output_values: Also write the input and output of agents and tools to their spans as ``input.value`` and
+            ``output.value``, for readers that show only these. They contain content.
         full_tracebacks: Leave spanhook's own frames in the tracebacks of errors that pass through it.
-        error_messages: Record what exceptions say even where content is not recorded, of which it may quote some.
+        hooks_enabled: Whether hooks run at all; ``False`` is the same as ``mode="off"``.
+        default_timeout_ms: Milliseconds per call for hooks that set no timeout; 200 if unset, 10,000 for hooks of kind
+            ``run``.
+        chain_timeout_ms: Milliseconds that the hooks of one operation may use before observers are skipped; 500 if
+            unset. Gates always run.
+        max_per_event: How many hooks one event and tenant may have.
+        fail_open_default: Whether hooks from priority 100 up fail open if they set no ``fail_mode``.
+        execution_log_enabled: Keep what each hook did in the execution log, in memory; see ``spanhook.definitions``.
+        execution_log_retention_hours: How long it keeps that.
+        execution_log_size: How many runs of an event's hooks it keeps at most.
+        definitions_dir: A directory of hook definitions in YAML; ``HookRegistry.load`` reads it where none is given.
+        error_messages: Record exception messages even when content is not recorded; they may quote content.
     """
 
     mode: Mode = "enforce"
@@ -49,25 +63,47 @@ class Settings:
     error_messages: bool = False
     input_output_values: bool = False
     full_tracebacks: bool = False
+    hooks_enabled: bool = True
+    default_timeout_ms: float | None = None
+    chain_timeout_ms: float | None = None
+    max_per_event: int = MAX_PER_EVENT
+    fail_open_default: bool = True
+    execution_log_enabled: bool = False
+    execution_log_retention_hours: float = 24
+    execution_log_size: int = 1000
+    definitions_dir: str | None = None
 
     def __post_init__(self) -> None:
-        """Refuse what the types do not allow, and keep names as they are now.
+        """Check what the types cannot, and take a snapshot of the names.
 
         Raises:
-            ConfigurationError: ``mode`` is unknown.
+            ConfigurationError: A value is unknown or out of range.
         """
         if self.mode not in get_args(Mode):
             raise ConfigurationError(f"mode {self.mode!r} is unknown; expected one of {', '.join(get_args(Mode))}")
+        for name in ("default_timeout_ms", "chain_timeout_ms"):
+            given: Any = getattr(self, name)
+            if given is not None and (isinstance(given, bool) or not isinstance(given, int | float) or not given > 0):
+                raise ConfigurationError(f"{name}={given!r}; expected milliseconds above 0, or None for the default")
+        for name in ("max_per_event", "execution_log_size"):
+            given = getattr(self, name)
+            if type(given) is not int or given < 1:
+                raise ConfigurationError(f"{name}={given!r}; expected a whole number above 0")
+        hours: Any = self.execution_log_retention_hours
+        if isinstance(hours, bool) or not isinstance(hours, int | float) or not 0 < hours <= LONGEST_HOURS:
+            raise ConfigurationError(
+                f"execution_log_retention_hours={hours!r}; expected hours above 0, up to {LONGEST_HOURS} (a year)"
+            )
         object.__setattr__(self, "allow", frozenset([self.allow] if isinstance(self.allow, str) else self.allow))
 
     def captured(self) -> Content:
-        """What content is recorded.
+        """Where content is recorded.
 
         Raises:
             ConfigurationError: The variable holds none of the four values.
         """
         value = self.content or os.environ.get(CONTENT_VARIABLE, "").strip().upper() or "NO_CONTENT"
-        if value in ("TRUE", "1"):  # what instrumentations before the four values were defined took
+        if value in ("TRUE", "1"):  # accepted by instrumentations older than the four values
             value = "SPAN_ONLY"
         if value in ("FALSE", "0"):
             value = "NO_CONTENT"

@@ -1,4 +1,4 @@
-"""For the tests of those who write hooks: what was recorded, with fixed ids and a clock that stands still.
+"""Tools for testing hooks: recorded telemetry, fixed ids and a fixed clock.
 
 A module of tests::
 
@@ -56,11 +56,11 @@ from spanhook.model import Operation, Record, clock, view_of
 from spanhook.settings import Settings
 
 PATIENCE_S = 60.0
-"""How long at most what is still under way is waited for: no test may depend on how busy the machine is."""
+"""How long to wait at most for pending work: generous, so that no test depends on how busy the machine is."""
 
 
 class FixedIds(IdGenerator):
-    """Span ids 1, 2, 3 ... and trace ids likewise, in the order they are asked for."""
+    """Span ids 1, 2, 3 ... and trace ids likewise, in order of creation."""
 
     def __init__(self) -> None:
         self._spans, self._traces = itertools.count(1), itertools.count(1)
@@ -76,8 +76,8 @@ class Recorder:
     """What was recorded.
 
     Attributes:
-        operations: Every operation that has ended, in that order.
-        tracer_provider, meter_provider, logger_provider: Where telemetry went; yours to add processors to.
+        operations: Every operation that has ended, in order of ending.
+        tracer_provider, meter_provider, logger_provider: Where telemetry went; you may add processors to them.
     """
 
     def __init__(self, sampler: Sampler | None = None) -> None:
@@ -94,7 +94,7 @@ class Recorder:
 
     @property
     def spans(self) -> list[ReadableSpan]:
-        """Every span that was exported, in the order they ended."""
+        """Every exported span, in order of ending."""
         reaper.drain(PATIENCE_S)
         return list(self._spans.get_finished_spans())
 
@@ -128,7 +128,7 @@ class Recorder:
         return found
 
     def tree(self) -> list[dict[str, Any]]:
-        """The spans as nested plain data: name, status, attributes, events and children, in starting order."""
+        """The spans as nested plain data: name, status, attributes, events and children, in order of starting."""
         spans = sorted(self.spans, key=_span_id)
         nodes: dict[int, dict[str, Any]] = {
             _span_id(span): {
@@ -155,7 +155,7 @@ def _span_id(span: ReadableSpan) -> int:
 
 @contextmanager
 def fixed_clock(step_ns: int = 1_000_000) -> Generator[None, None, None]:
-    """A clock that goes on by ``step_ns`` nanoseconds each time it is looked at, and run ids 1, 2, 3 ..."""
+    """A clock that advances by ``step_ns`` nanoseconds at each reading, and run ids 1, 2, 3 ..."""
     held = clock.now, clock.wall, clock.run_id
     forward, epoch, runs = itertools.count(step_ns, step_ns), itertools.count(step_ns, step_ns), itertools.count(1)
     clock.now, clock.wall = lambda: next(forward), lambda: next(epoch)
@@ -175,9 +175,9 @@ def recorder(
     require: Iterable[str] = (),
     settings: Settings | None = None,
 ) -> Generator[Recorder, None, None]:
-    """Instrument for the length of the block and record everything; errors of spanhook's own code are raised.
+    """Instrument while the block runs and record everything; errors in spanhook's own code are raised.
 
-    Args are those of ``spanhook.instrument``, and a sampler.
+    Takes the arguments of ``spanhook.instrument``, and a sampler.
     """
     seen = Recorder(sampler)
     fatal, internal.fatal = internal.fatal, True
@@ -207,13 +207,13 @@ def recorder(
 
 
 def is_gated(kind: str, call: Callable[[], Any]) -> bool:
-    """Probe whether ``call`` makes an operation of ``kind`` that a hook can refuse, without letting it through.
+    """Test whether hooks can refuse the operation of ``kind`` that ``call`` makes, without executing it.
 
-    Use it on your own entry points, to know that the library versions you deploy are covered.
+    Use it on your own entry points to check that the library versions you deploy are covered.
 
     Args:
         kind: Such as ``tool.execute``.
-        call: Makes the call, or returns the awaitable that does; run once, with everything of that kind refused.
+        call: Makes the call, or returns an awaitable that does; run once, with every operation of that kind refused.
 
     Returns:
         True if at least one operation of the kind was refused before its body ran.

@@ -293,7 +293,7 @@ def test_a_hook_changes_its_own_operation_alone() -> None:
     with recorder(hooks) as seen:
         assert tool.invoke({"query": "x"}) == "hello there friend"
     assert len(errors) == 6
-    assert all("a hook changes its own operation alone" in error for error in errors)
+    assert all("a hook may change only its own operation" in error for error in errors)
     assert not [one for op in seen.operations for one in op.decisions]
 
 

@@ -256,7 +256,7 @@ def test_a_list_is_a_stream_and_a_number_is_none() -> None:
     with recorder() as seen:
         with operation("llm.call", "m") as op:
             assert "".join(op.stream(["a", "b"])) == "ab"
-        with pytest.raises(OperationError, match="int, which is no stream"), operation("llm.call", "m") as op:
+        with pytest.raises(OperationError, match="int, which is not a stream"), operation("llm.call", "m") as op:
             op.stream(wrong)
     assert [op.status for op in seen.operations] == ["success", "error"]
 

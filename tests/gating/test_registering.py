@@ -86,13 +86,14 @@ def test_instrument_refuses_what_is_no_hook() -> None:
 
 
 def test_at_most_20_hooks_per_event_and_tenant() -> None:
-    hooks = Hooks()
+    hooks, registry = Hooks(), Registry()
+    registry.include(hooks)
     for _ in range(20):
         hooks.before("llm.call")(noop)
         hooks.before("llm.call", tenant_id="acme")(noop)
     hooks.before("tool.execute")(noop)
     hooks.after("llm.call")(noop)
-    with pytest.raises(ConfigurationError, match=r"is the 21th on llm.call.pre for system hooks; at most 20"):
+    with pytest.raises(ConfigurationError, match=r"is number 21 on llm.call.pre for system hooks; at most 20"):
         hooks.around("llm.call")(gen)
     with pytest.raises(ConfigurationError, match="for tenant 'acme'"):
         hooks.before("*", tenant_id="acme")(noop)

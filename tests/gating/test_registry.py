@@ -61,12 +61,12 @@ def test_an_interrupt_while_plans_are_made_leaves_none_that_stay(monkeypatch: py
     def interrupted(_told: bytes) -> Any:
         raise Interrupted
 
-    registry.enforcing = False
+    registry.mode = "off"
     with monkeypatch.context() as patch, pytest.raises(Interrupted):
         patch.setattr("spanhook.gating.registry.hashlib.sha256", interrupted)
         registry.rebuild()
     assert registry.plans == {}
-    registry.enforcing = True
+    registry.mode = "enforce"
     registry.rebuild()
     assert set(registry.plans) == {"tool.execute"}
 

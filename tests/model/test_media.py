@@ -209,7 +209,7 @@ def test_what_a_hook_adds_reads_as_it_was_given(form: Form, part: Part) -> None:
     ],
 )
 def test_what_a_form_cannot_say_is_refused(form: Form, part: Part) -> None:
-    with pytest.raises(ValueError, match="cannot be said"):
+    with pytest.raises(ValueError, match="cannot be written"):
         media_wire(part, form)
 
 

@@ -112,13 +112,13 @@ def test_a_refusal_within_the_block_is_no_failure_of_the_service() -> None:
 
 def test_misuse_is_told() -> None:
     asked = spanhook.guardrail("moderation")
-    with pytest.raises(OperationError, match="within the guardrail's block"):
+    with pytest.raises(OperationError, match="outside the guardrail block"):
         asked.result("fine")
     with asked:
         pass
-    with pytest.raises(OperationError, match="within the guardrail's block"):
+    with pytest.raises(OperationError, match="outside the guardrail block"):
         asked.result("fine")
-    with pytest.raises(OperationError, match="entered once"), asked:
+    with pytest.raises(OperationError, match="entered only once"), asked:
         pass
 
 

@@ -1,4 +1,4 @@
-"""Threads, event loops and coroutines, for asyncio and Trio. It knows nothing of hooks."""
+"""Threads, event loops and coroutines, for asyncio and Trio. Knows nothing of hooks."""
 
 from spanhook.concurrency.async_library import is_being_cancelled, is_cancellation, running, running_loop, under_trio
 from spanhook.concurrency.coroutines import astep, drive, park, rest, step

@@ -1,6 +1,6 @@
-"""Which async library runs the code that asks, if any, and what a cancellation is: for asyncio and Trio.
+"""Which async library runs the calling code, if any, and what a cancellation is, for asyncio and Trio.
 
-Trio is never imported here. Where it runs, it is there, and so is ``sniffio``, which it tells.
+Trio is never imported here. Where it runs, it has been imported already, and so has ``sniffio``, which it notifies.
 """
 
 import asyncio
@@ -9,14 +9,14 @@ from typing import Any, Literal, cast
 
 
 def running() -> Literal["asyncio", "trio", ""]:
-    """The library that runs the calling code; empty outside of any."""
+    """The library that runs the calling code; empty if there is none."""
     if under_trio():
         return "trio"
     return "" if asyncio._get_running_loop() is None else "asyncio"
 
 
 def under_trio() -> bool:
-    """Whether Trio runs the calling code: in guest mode a loop of asyncio's runs in the same thread."""
+    """Whether Trio runs the calling code: in guest mode, an asyncio loop runs in the same thread."""
     if "trio" not in sys.modules:
         return False
     sniffio: Any = sys.modules.get("sniffio")
@@ -29,19 +29,19 @@ def under_trio() -> bool:
 
 
 def running_loop() -> asyncio.AbstractEventLoop | None:
-    """The loop of asyncio's that runs the calling code, if one does."""
+    """The asyncio loop that runs the calling code, if any."""
     return None if under_trio() else asyncio._get_running_loop()
 
 
 def cancellations() -> tuple[type[BaseException], ...]:
-    """The classes of exception by which code is cancelled."""
+    """The exception classes that cancel code."""
     trio = sys.modules.get("trio")
-    cancelled = getattr(trio, "Cancelled", None)  # it may be being imported
+    cancelled = getattr(trio, "Cancelled", None)  # its import may be in progress
     return (asyncio.CancelledError,) if cancelled is None else (asyncio.CancelledError, cancelled)
 
 
 def is_cancellation(error: BaseException | None) -> bool:
-    """Whether code that ``error`` left was cancelled; of a group, whether all of it was."""
+    """Whether ``error`` is a cancellation; for a group, whether all of it is."""
     if error is None or isinstance(error, Exception):
         return False
     kinds = cancellations()
@@ -52,7 +52,9 @@ def is_cancellation(error: BaseException | None) -> bool:
 
 
 def is_being_cancelled() -> bool:
-    """Whether the cancellation of asyncio's current task has been asked for; what raises otherwise did it itself."""
+    """Whether cancellation of the current asyncio task was requested; if not, code raised ``CancelledError`` by
+    itself.
+    """
     if asyncio._get_running_loop() is None:
         return False
     task = asyncio.current_task()

@@ -1,8 +1,8 @@
-"""Driving one coroutine from sync and async code alike.
+"""Drives one coroutine from both sync and async code.
 
-A chain is written once, as a coroutine. It *parks* where the call belongs; whoever drives it makes the call in its own
-thread, task and frame, and then goes on with it. Sync code drives it by hand, because on sync calls nothing in it
-ever suspends; async code passes whatever else it yields on to the event loop.
+A chain is written once, as a coroutine. It *parks* where the call belongs; its driver then makes the call in its own
+thread, task and frame, and resumes it. Sync code drives it by hand, because nothing in it suspends on sync calls; async
+code passes everything else that it yields to the event loop.
 """
 
 import types
@@ -14,7 +14,7 @@ PARKED: Any = object()
 
 @types.coroutine
 def park() -> Generator[Any, Any, None]:
-    """Hand over to the driver until it goes on with the chain."""
+    """Hand control to the driver until it resumes the chain."""
     yield PARKED
 
 
@@ -22,7 +22,7 @@ def step(chain: Coroutine[Any, Any, None]) -> bool:
     """Run ``chain`` until it parks (true) or ends (false), from sync code.
 
     Raises:
-        RuntimeError: It waited for something, which only async code can provide.
+        RuntimeError: It waited for something, which only async code can do.
     """
     try:
         yielded = chain.send(None)
@@ -53,7 +53,7 @@ def astep(chain: Coroutine[Any, Any, None]) -> Generator[Any, Any, bool]:
 
 @types.coroutine
 def rest(coroutine: Coroutine[Any, Any, Any], yielded: Any) -> Generator[Any, Any, Any]:
-    """Await what is left of a coroutine that was stepped once by hand and gave ``yielded``."""
+    """Await the rest of a coroutine that was stepped once by hand and yielded ``yielded``."""
     try:
         while True:
             try:
@@ -67,10 +67,10 @@ def rest(coroutine: Coroutine[Any, Any, Any], yielded: Any) -> Generator[Any, An
 
 
 def drive(step: Coroutine[Any, Any, Any]) -> Any:
-    """Run a step of a sync stream, in which nothing ever suspends.
+    """Run a step of a sync stream, which never suspends.
 
     Raises:
-        RuntimeError: It suspended after all.
+        RuntimeError: It suspended nevertheless.
     """
     try:
         step.send(None)

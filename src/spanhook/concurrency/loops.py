@@ -1,6 +1,6 @@
-"""The event loops on which async hooks run when the call they belong to is a sync one, or one of Trio's.
+"""The event loops on which async hooks of sync calls, and of calls under Trio, run.
 
-One serves all, until a hook blocks it, ends it or closes it: then the next hooks run on another.
+One loop serves all hooks until one of them blocks, stops or closes it; the next hooks then run on another.
 """
 
 import asyncio
@@ -17,17 +17,16 @@ from spanhook.fork import after_fork
 
 MAX_LOOPS = 8
 BLOCK_S = 0.01
-"""A step of a task that takes longer than this is time that others have lost."""
+"""A task step longer than this counts as time lost to others."""
 STALL_S = 0.2
-"""After so many seconds in one step a loop counts as hung, until it comes back."""
+"""After this many seconds in one step, a loop counts as hung until the step ends."""
 
 
 class Owner(Protocol):
-    """Whose tasks run on a loop.
+    """The owner of tasks on a loop.
 
     Attributes:
-        name: What messages call it.
-        blocked: Seconds in which its tasks let no others run.
+        name: Its name in messages. blocked: Seconds in which its tasks blocked others.
     """
 
     name: str
@@ -35,29 +34,29 @@ class Owner(Protocol):
 
 
 class Stepping(NamedTuple):
-    """A step that a task is taking just now."""
+    """A task step in progress."""
 
     owner: Owner | None
     since: float
 
 
 owner: contextvars.ContextVar[Owner | None] = contextvars.ContextVar("spanhook.owner", default=None)
-"""Whose task it is, also in the tasks that it starts."""
+"""The owner of the current task and of tasks that it starts."""
 
 _repeats = Repeats()
 
 
 class LoopThread(OwnThread):
-    """The thread of one of our loops, which must never wait for any of them."""
+    """The thread of one of spanhook's loops; it must never wait for any of them."""
 
 
 class OwnLoop:
     """One event loop in a daemon thread.
 
     Attributes:
-        blocked: Seconds in which one task let no others run.
-        stepping: The step that is being taken.
-        hung: Nothing is to be started here, until the step under way has ended.
+        blocked: Seconds in which a task blocked others.
+        stepping: The step in progress.
+        hung: Nothing may start here until the step in progress has ended.
     """
 
     def __init__(self) -> None:
@@ -78,15 +77,15 @@ class OwnLoop:
         asyncio.set_event_loop(self.loop)
         while not self.loop.is_closed():
             try:
-                self.loop.run_forever()  # returns where a hook calls `loop.stop()`
+                self.loop.run_forever()  # returns if a hook calls `loop.stop()`
             except Exception as error:
-                log.error("spanhook: an event loop for async hooks has failed; another is used", exc_info=error)
+                log.error("spanhook: an event loop for async hooks failed; spanhook uses another one", exc_info=error)
                 with suppress(Exception):
                     self.loop.close()
                 return
             except BaseException as error:
-                # `SystemExit` and `KeyboardInterrupt` leave the loop by every task that raises them. The hook's own
-                # gets to whoever waits for it; those of tasks that a hook left behind have nobody to go to.
+                # `SystemExit` and `KeyboardInterrupt` leave the loop whichever task raises them. The hook's own reaches
+                # its waiting caller; those of tasks that a hook left behind reach nobody.
                 log.debug("spanhook: a task of an async hook raised %s", type(error).__name__)
 
     def _task(
@@ -97,7 +96,7 @@ class OwnLoop:
         return asyncio.Task(_Timed(coroutine, self, whose), loop=loop, **kwargs)
 
     def call(self, function: Callable[..., None], *args: Any) -> None:
-        """Have something called on the loop; nothing where it is closed."""
+        """Call ``function`` on the loop; does nothing if the loop is closed."""
         with suppress(RuntimeError):
             self.loop.call_soon_threadsafe(function, *args)
 
@@ -107,11 +106,11 @@ class OwnLoop:
 
     @property
     def free(self) -> bool:
-        """Whether something may be started here."""
+        """Whether a coroutine may start here."""
         return not self.hung and self.alive and (self.stepping is None or not self.stuck(monotonic()))
 
     def stuck(self, now: float) -> bool:
-        """Whether one step has taken so long that others should not wait for its end; then it counts as hung."""
+        """Whether a step has taken so long that others should not wait for it; the loop then counts as hung."""
         stepping = self.stepping
         if stepping is None or now - stepping.since < STALL_S:
             return False
@@ -119,7 +118,7 @@ class OwnLoop:
         return True
 
     def give_up(self, whose: str) -> None:
-        """Start nothing more here until the loop answers again."""
+        """Start nothing more here until the loop responds again."""
         if self.hung:
             return
         self.hung = True
@@ -127,7 +126,7 @@ class OwnLoop:
         self.call(self._back)
         if _repeats.due(whose) is not None:
             log.warning(
-                "spanhook: %s blocks the event loop of async hooks on sync calls; await what takes long there, "
+                "spanhook: %s blocks the event loop of async hooks on sync calls; await slow work there, "
                 "or make it a plain function with blocking=True",
                 whose,
             )
@@ -136,7 +135,9 @@ class OwnLoop:
         self.hung = False
 
     def lost(self, now: float, mine: Owner) -> float:
-        """Seconds that others than ``mine`` have taken from everybody here so far, the step under way included."""
+        """Seconds for which owners other than ``mine`` have blocked this loop so far, including the step in
+        progress.
+        """
         lost, stepping = self.blocked - mine.blocked, self.stepping
         if stepping is not None and stepping.owner is not mine and now - stepping.since > BLOCK_S:
             lost += now - stepping.since
@@ -177,11 +178,11 @@ class _Timed(Coroutine[Any, Any, Any]):
         return self._coroutine.__await__()
 
     def __getattr__(self, name: str) -> Any:
-        return getattr(self._coroutine, name)  # asyncio shows its code and frame
+        return getattr(self._coroutine, name)  # asyncio's debug output shows its code and frame
 
 
 class PrivateLoops:
-    """The loops there are: one, and as many more as are blocked, up to ``MAX_LOOPS``; a forked child has its own."""
+    """The existing loops: one, plus one for each that is blocked, up to ``MAX_LOOPS``; a forked child has its own."""
 
     def __init__(self) -> None:
         self.renew()
@@ -191,10 +192,10 @@ class PrivateLoops:
         self._loops: tuple[OwnLoop, ...] = ()
 
     def get(self) -> OwnLoop:
-        """The first loop that is free, started if need be; if none is and no more may be, the last.
+        """The first free loop, started if necessary; if none is free and no more are allowed, the last one.
 
         Raises:
-            RuntimeError: There is none, and the interpreter is leaving and starts no thread.
+            RuntimeError: There is none, and the interpreter is exiting and cannot start threads.
         """
         for one in self._loops:
             if one.free:
@@ -214,7 +215,7 @@ class PrivateLoops:
             return kept[-1]
 
     def here(self) -> bool:
-        """Whether the caller is one of the loops' own threads."""
+        """Whether the caller runs on one of the loops' threads."""
         return isinstance(threading.current_thread(), LoopThread)
 
 
@@ -222,7 +223,7 @@ private_loops = PrivateLoops()
 
 
 def ready_for_exit() -> None:
-    """Start what hooks may need in the last ``atexit`` handler, where it cannot be started then."""
+    """Start early what hooks may need in the last ``atexit`` handler, if it cannot be started there."""
     if NONE_AT_EXIT:
         reaper.start()
         private_loops.get().call(_start_worker)

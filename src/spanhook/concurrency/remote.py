@@ -1,4 +1,4 @@
-"""A coroutine on one of our own loops, seen from the thread or the Trio task that waits for it."""
+"""A coroutine on one of spanhook's loops, seen from the thread or Trio task that waits for it."""
 
 import asyncio
 import contextvars
@@ -13,29 +13,29 @@ from spanhook.errors import HookError
 NEXT, DONE = "next", "done"
 
 SLICE_S = 0.25
-"""Waiting is done in slices: a signal that comes just before one begins would be seen only at its end."""
+"""Waiting is done in slices: a signal that arrives just before a slice is only seen at the end of it."""
 _SHORTEST_S = 0.001
 PATIENCE_S = 10.0
-"""How long a hook is waited for, beyond its own time, while others block the loop that it runs on."""
+"""How long to wait for a hook, beyond its own time, while others block its loop."""
 SILENCE_S = 1.0
-"""A loop that has not begun a hook by then is not waited for any more, whatever keeps it."""
+"""How long to wait for a loop to begin a hook, whatever delays it."""
 
 
 class Remote:
-    """A coroutine on a loop of ours. Its time runs from its first step, and not while others block the loop.
+    """A coroutine on one of spanhook's loops. Its time counts from its first step, except while others block the loop.
 
-    The coroutine may hand control back in the middle with ``call_next`` and is gone on with by ``resume``; so the call
-    that a hook wraps stays in the caller's thread and context.
+    The coroutine may hand control back midway with ``call_next`` and continues after ``resume``; so the call that a
+    hook wraps stays in the caller's thread and context.
 
     Args:
         make: Makes the coroutine.
-        context: What it runs in.
+        context: The context it runs in.
         bell: How the caller waits.
-        name: What messages call it.
-        discard: Called if it never begins, to close what it would have awaited.
+        name: Its name in messages.
+        discard: Called if it never begins, to close what it would await.
 
     Raises:
-        HookError: Made on the thread of such a loop, where waiting would be a deadlock.
+        HookError: Created on the thread of such a loop, where waiting would deadlock.
     """
 
     def __init__(
@@ -65,20 +65,20 @@ class Remote:
     # ------------------------------------------------------------------------------------ the caller's side
 
     def start(self) -> None:
-        """Set the coroutine going. Whatever interrupts the caller from here on must ``cancel`` it."""
+        """Start the coroutine. If the caller is interrupted from here on, it must call ``cancel``."""
         self._post(private_loops.get())
 
     def _post(self, home: OwnLoop) -> None:
-        # Whoever takes the ticket decides: the loop begins the coroutine, or the caller takes it elsewhere.
+        # Whoever takes the ticket wins: the loop begins the coroutine, or the caller moves it elsewhere.
         self._home, self._ticket, self._posted = home, [home], monotonic()
         home.call(self._begin, self._ticket)
 
     async def wait(self, seconds: float | None) -> str:
-        """Wait until the coroutine is ``DONE`` or wants the ``NEXT`` one to run.
+        """Wait until the coroutine is ``DONE`` or asks for the ``NEXT`` one to run.
 
         Raises:
-            TimeoutError: Neither came in time.
-            HookError: It cannot come any more.
+            TimeoutError: Neither happened in time.
+            HookError: Neither can happen any more.
         """
         limit = float("inf") if seconds is None else seconds
         asked = now = monotonic()
@@ -93,7 +93,7 @@ class Remote:
                 self._stuck(now)
                 raise TimeoutError
             elif self._home is not None and not self._home.alive:
-                raise HookError("a hook has closed the event loop that this one ran on")
+                raise HookError("another hook has closed the event loop that this one ran on")
 
     def _own(self, now: float) -> float:
         """Seconds that the coroutine has used up."""
@@ -102,7 +102,7 @@ class Remote:
         return self._spent + now - self._since - (self._home.lost(now, self) - self._lost)
 
     def _elsewhere(self, now: float, waited: float) -> None:
-        """It has not begun: where something blocks its loop, have another begin it."""
+        """If it has not begun because its loop is blocked, move it to another loop."""
         home = self._home
         if home is None:
             return
@@ -113,7 +113,7 @@ class Remote:
         another = private_loops.get()
         if another is home or not another.free:
             if waited >= PATIENCE_S:
-                raise HookError("async hooks that do not await block every event loop there may be")
+                raise HookError("every event loop for async hooks is blocked by hooks that do not await")
         elif self._take_ticket(self._ticket):
             self._post(another)
 
@@ -122,7 +122,7 @@ class Remote:
             self._home.stuck(now)
 
     def resume(self, result: Any, error: BaseException | None, bell: Bell) -> None:
-        """Give the outcome of what ``call_next`` asked for. Who waits from here on may be another."""
+        """Give the outcome that ``call_next`` waits for. A different caller may wait from here on."""
         self._bell = bell
         if self._home is not None:
             self._home.call(self._resume, result, error)
@@ -154,7 +154,7 @@ class Remote:
         self._task.add_done_callback(self._finished)
 
     def _goes_on(self) -> None:
-        """Its time begins to run."""
+        """Start counting its time."""
         now = monotonic()
         assert self._home is not None
         self._lost = self._home.lost(now, self)
@@ -163,11 +163,11 @@ class Remote:
     async def _run(self) -> None:
         try:
             self.result = await self._make(self)
-        except BaseException as error:  # whatever it is, it goes to the caller and not to the loop
+        except BaseException as error:  # everything goes to the caller, not to the loop
             self.error = error
 
     def _finished(self, task: "asyncio.Task[Any]") -> None:
-        if task.cancelled():  # before its first step
+        if task.cancelled():  # cancelled before its first step
             self._discard()
             self.error = asyncio.CancelledError()
         self._say(DONE)
@@ -177,7 +177,7 @@ class Remote:
         self._bell.ring()
 
     async def call_next(self) -> Any:
-        """Let the waiting caller go on; returns or raises what ``resume`` is given."""
+        """Let the waiting caller continue; return or raise what ``resume`` is given."""
         self._paused = asyncio.get_running_loop().create_future()
         self._spent, self._since = self._own(monotonic()), None
         self._say(NEXT)
@@ -190,7 +190,7 @@ class Remote:
         self._goes_on()
         if error is None:
             paused.set_result(result)
-        elif isinstance(error, StopIteration):  # a Future refuses it; PEP 479 turns it into this anyway
+        elif isinstance(error, StopIteration):  # a Future refuses it; PEP 479 would convert it to this anyway
             wrapped = RuntimeError("generator raised StopIteration")
             wrapped.__cause__ = error
             paused.set_exception(wrapped)

@@ -1,4 +1,4 @@
-"""Clients and pools that belong to one event loop: one for each, and a hint where that was forgotten."""
+"""Clients and pools that belong to one event loop: one per loop, and a hint for the error if that was forgotten."""
 
 import asyncio
 import weakref
@@ -18,7 +18,7 @@ class PerLoop(Generic[T]):
         self._made: weakref.WeakKeyDictionary[asyncio.AbstractEventLoop, T] = weakref.WeakKeyDictionary()
 
     def __call__(self) -> T:
-        """The resource of the running loop, made when first asked for.
+        """The running loop's resource, created on first use.
 
         Raises:
             RuntimeError: There is no running event loop.
@@ -46,7 +46,7 @@ def per_loop(factory: Callable[[], T]) -> PerLoop[T]:
 
 
 def cross_loop_hint(error: BaseException) -> str:
-    """A sentence naming the fix if ``error`` looks like a resource used on another loop than its own, else empty."""
+    """A hint at the fix if ``error`` looks like a resource used on the wrong event loop, else empty."""
     if isinstance(error, RuntimeError) and any(sign in str(error) for sign in _CROSS_LOOP):
         return (
             "; async hooks run on the call's own loop for async calls and on spanhook's loop for sync ones: "

@@ -1,9 +1,10 @@
-"""Threads of our own: workers for blocking hooks, and the one that ends what the garbage collector found.
+"""Spanhook's threads: workers for blocking hooks, and one that ends what the garbage collector found.
 
-CPython 3.12 starts no thread once the interpreter is leaving, so there those that may be needed then are started early.
+In CPython 3.12, no thread can start once the interpreter is exiting, so there, threads that may be needed then start
+early.
 
-All are daemons: a hung hook must not keep the process from ending, and they stay usable until the last ``atexit``
-handler has run, which the pools of ``concurrent.futures`` do not.
+All are daemons: a hung hook must not keep the process alive, and daemons stay usable until the last ``atexit`` handler
+has run, unlike the pools of ``concurrent.futures``.
 """
 
 import atexit
@@ -24,7 +25,7 @@ P = ParamSpec("P")
 T = TypeVar("T")
 
 Found = tuple[Callable[..., Any], *tuple[Any, ...]]
-"""What is to be called, and with what."""
+"""A function to call, and its arguments."""
 
 MAX_WORKERS = 32
 NONE_AT_EXIT = sys.version_info[:2] == (3, 12)
@@ -34,16 +35,16 @@ _renewed: "weakref.WeakSet[Workers | Reaper]" = weakref.WeakSet()
 
 
 class OwnThread(threading.Thread):
-    """A daemon thread of ours. Started by a hook's code, it is not the hook's all the same."""
+    """A daemon thread of spanhook's. Even if a hook's code starts it, it does not belong to the hook."""
 
     def __init__(self, target: Callable[[], None], name: str) -> None:
         super().__init__(target=target, name=name, daemon=True)
 
 
 class Workers:
-    """A bounded pool of daemon threads, started as they are needed.
+    """A bounded pool of daemon threads, started as needed.
 
-    Work that finds every thread busy waits its turn; whoever waits for it may give up by cancelling the future.
+    If every thread is busy, work is queued; a waiting caller may give up by cancelling the future.
     """
 
     def __init__(self, name: str, limit: int = MAX_WORKERS) -> None:
@@ -52,7 +53,7 @@ class Workers:
         _renewed.add(self)
 
     def renew(self) -> None:
-        """Forget threads that a fork did not copy."""
+        """Discard threads that a fork did not copy."""
         self._tasks: queue.SimpleQueue[tuple[Future[Any], Callable[[], Any]]] = queue.SimpleQueue()
         self._lock = threading.Lock()
         self._threads = 0
@@ -67,14 +68,14 @@ class Workers:
                 thread = OwnThread(self._work, f"{self._name}-{self._threads + 1}")
                 try:
                     thread.start()
-                except RuntimeError:  # the interpreter is leaving, and starts none any more
+                except RuntimeError:  # the interpreter is exiting and starts no more threads
                     pass
                 else:
                     self._threads += 1
             alone = self._threads == 0
             if not alone:
                 self._tasks.put((future, lambda: function(*args, **kwargs)))
-        if alone:  # there is nobody but the caller to do it
+        if alone:  # only the caller can do it
             _done(future, lambda: function(*args, **kwargs))
         return future
 
@@ -116,7 +117,7 @@ def _done(future: "Future[Any]", task: Callable[[], Any]) -> None:
 class DaemonExecutor(ThreadPoolExecutor):
     """The default executor of our event loop: name resolution must work while the interpreter is exiting.
 
-    What a hook has run there is the hook's code too.
+    Code that a hook runs there counts as the hook's.
     """
 
     def __init__(self) -> None:
@@ -128,7 +129,7 @@ class DaemonExecutor(ThreadPoolExecutor):
 
 
 class Dropped:
-    """Calls ``hand`` when it is dropped: with a function of C there, no interrupt comes between."""
+    """Calls ``hand`` when it is dropped: if that is a C function, no interrupt can come in between."""
 
     __slots__ = ("hand",)
     hand: Callable[[], Any]
@@ -142,12 +143,12 @@ class Dropped:
 class Reaper:
     """Runs what a finalizer must not: a finalizer may interrupt any code, even the owner of a lock it would need.
 
-    ``start`` is called when something that may need reaping is made; ``put`` is all that a finalizer calls, and code
-    that was interrupted: an interrupt that comes while a Python function cleans up leaves it half done.
+    ``start`` is called when something that may need reaping is created; finalizers and interrupted code call only
+    ``put``, because an interrupt during cleanup in Python would leave it half done.
 
     Attributes:
-        put: Hands over what is to be called, as a tuple of a function and its arguments. A function of C, which no
-            interrupt and no finalizer comes between.
+        put: Queues a call, as a tuple of a function and its arguments. It is a C function, which no interrupt or
+            finalizer can split.
     """
 
     put: Callable[[Found], None]
@@ -158,7 +159,7 @@ class Reaper:
         _renewed.add(self)
 
     def renew(self) -> None:
-        """Forget the thread that a fork did not copy, and what the parent will end itself."""
+        """Discard the thread that a fork did not copy, and what the parent will end itself."""
         self._starting = threading.Lock()
         self._thread: threading.Thread | None = None
         self._found: queue.SimpleQueue[Found] = queue.SimpleQueue()
@@ -171,25 +172,27 @@ class Reaper:
                     thread = OwnThread(self._run, "spanhook-reaper")
                     try:
                         thread.start()
-                    except RuntimeError:  # the interpreter is leaving; `drain` does what is to be done
+                    except RuntimeError:  # the interpreter is exiting; `drain` does the work
                         return
                     self._thread = thread
-                    # Registered late, so that it runs before the exit handlers of providers made before.
+                    # Registered late, so that it runs before the exit handlers of providers created earlier.
                     atexit.unregister(self.leave)
                     atexit.register(self.leave)
 
     def here(self) -> bool:
-        """Whether the caller is what is being reaped."""
+        """Whether the caller is being run by the reaper."""
         return self._thread is threading.current_thread()
 
     def leave(self, seconds: float = 5.0) -> None:
-        """The interpreter exits: what has not been ended by then, the one under way included, is never told of."""
+        """At interpreter exit: what has not ended after ``seconds``, including what is in progress, is never
+        reported.
+        """
         found = self._found
         if not self.drain(seconds):
-            internal.lose("reaper", found.qsize())  # of which the last is `drain`'s own
+            internal.lose("reaper", found.qsize())  # the last item is `drain`'s own
 
     def drain(self, seconds: float = 5.0) -> bool:
-        """End what has been found so far before returning; whether that was done within ``seconds``."""
+        """End everything found so far before returning; returns whether that was done within ``seconds``."""
         found, done = self._found, threading.Event()
         if self._thread is None and found.empty():
             return True
@@ -197,7 +200,7 @@ class Reaper:
         def last() -> None:
             if found.empty():
                 done.set()
-            else:  # what was found has handed over more
+            else:  # running it queued more
                 found.put((last,))
 
         self.start()
@@ -216,8 +219,8 @@ class Reaper:
         end, *args = found
         try:
             end(*args)
-        except BaseException as error:  # `SystemExit` too: there is nobody else to end what comes after it
-            late = isinstance(error, TimeoutError)  # it is still being ended, on a loop
+        except BaseException as error:  # also `SystemExit`: nothing else would end the items after it
+            late = isinstance(error, TimeoutError)  # a loop is still ending it
             internal.report("reaper", error, lost=0 if late else 1)
 
 

@@ -1,4 +1,4 @@
-"""Waiting for what happens in another thread: with the caller's own blocked, or awaited under Trio and asyncio."""
+"""Waiting for an event in another thread: by blocking the caller's thread, or by awaiting under Trio and asyncio."""
 
 import asyncio
 import sys
@@ -8,24 +8,25 @@ from typing import Any
 
 
 class Bell:
-    """Rung in any thread, heard by one that waits for it and does nothing else."""
+    """Rung by any thread; the waiting thread is blocked meanwhile."""
 
     def __init__(self) -> None:
-        # Not a queue: those of CPython 3.11 to 3.13 may wait for ever if the time is over before they begin to wait.
+        # Not a queue: in CPython 3.11 to 3.13, a queue may wait forever if its timeout expires before it begins to
+        # wait.
         self._rung = threading.Lock()
         self._rung.acquire()
 
     def ring(self) -> None:
-        with suppress(RuntimeError):  # it has been rung already
+        with suppress(RuntimeError):  # already rung
             self._rung.release()
 
     async def heard(self, seconds: float) -> bool:
-        """Wait until it is rung; whether that was so in time. Nothing is awaited where the thread may be blocked."""
+        """Wait until it is rung; returns whether that happened in time. Awaits nothing if the thread may be blocked."""
         return self._rung.acquire(timeout=max(0.0, seconds))
 
 
 class TrioBell(Bell):
-    """One that a task of Trio's waits for, while others go on."""
+    """A bell that a Trio task waits for, while other tasks run."""
 
     def __init__(self) -> None:
         self._trio: Any = sys.modules["trio"]
@@ -49,7 +50,7 @@ class TrioBell(Bell):
 
 
 class AsyncioBell(Bell):
-    """One that a task of asyncio's waits for."""
+    """A bell that an asyncio task waits for, while other tasks run."""
 
     def __init__(self) -> None:
         self._loop = asyncio.get_running_loop()
@@ -69,6 +70,6 @@ class AsyncioBell(Bell):
 
 
 def shielded() -> AbstractContextManager[Any]:
-    """A scope of Trio's in which what is awaited goes on although the task has been cancelled."""
+    """A Trio scope in which awaits complete although the task has been cancelled."""
     trio: Any = sys.modules["trio"]
     return trio.CancelScope(shield=True)

@@ -21,8 +21,8 @@ from spanhook.definitions.contexts import (
 )
 from spanhook.definitions.definition import HookDefinition
 from spanhook.definitions.directory import load_definitions
-from spanhook.definitions.middleware import CallNext, HookAbortError, Middleware
 from spanhook.definitions.entries import RegisteredHook
+from spanhook.definitions.middleware import CallNext, HookAbortError, Middleware
 from spanhook.definitions.registry import HookRegistry
 from spanhook.definitions.requests import RequestHookContext
 from spanhook.definitions.statistics import HookStatistics, RegistryStatistics

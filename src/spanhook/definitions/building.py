@@ -40,7 +40,7 @@ class RegisteredFunction(FunctionHook):
         together: bool = False,
     ) -> None:
         super().__init__(form, function, kinds, settings)
-        self.hook_id, self.listeners, self.together = hook_id, listeners, together  # pyright: ignore
+        self.hook_id, self.listeners, self.together = hook_id, listeners, together
 
 
 def functions_of(
@@ -91,7 +91,7 @@ def _methods(hook: Hook, event: str, phase: str) -> Iterator[tuple[str, Callable
     found = [name for name in _OF_PHASE[phase] if getattr(type(hook), name) is not getattr(Hook, name)]
     if not found:
         raise ConfigurationError(
-            f"{type(hook).__name__} has none of {', '.join(_OF_PHASE[phase])}, so it would never do anything at {event!r}"
+            f"{type(hook).__name__} has none of {', '.join(_OF_PHASE[phase])}, so it would do nothing at {event!r}"
         )
     return ((_METHODS[name], getattr(hook, name)) for name in found)
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any, cast
+from typing import Any, ClassVar, cast
 
 from spanhook.definitions._context import HookContext
 from spanhook.model import Identity, Message, Operation, copied
@@ -20,7 +20,7 @@ class AgentHookContext(HookContext):
         model: The model of every model call that it makes, where you set it.
     """
 
-    REQUEST = {"inputs": "inputs", "system_prompt": "system", "model": "model"}
+    REQUEST: ClassVar[Mapping[str, str]] = {"inputs": "inputs", "system_prompt": "system", "model": "model"}
 
     agent_name: str = ""
     agent_definition: Any = None
@@ -74,7 +74,7 @@ class ToolHookContext(HookContext):
         tool_context: Where it is called.
     """
 
-    REQUEST = {"arguments": "arguments"}
+    REQUEST: ClassVar[Mapping[str, str]] = {"arguments": "arguments"}
 
     tool_name: str = ""
     arguments: dict[str, Any] = field(default_factory=dict[str, Any])
@@ -100,7 +100,7 @@ class WorkflowHookContext(HookContext):
         state: A snapshot of the workflow's state as the step was given it. Changing it changes nothing.
     """
 
-    REQUEST = {"inputs": "inputs"}
+    REQUEST: ClassVar[Mapping[str, str]] = {"inputs": "inputs"}
 
     workflow_name: str = ""
     step_id: str = ""
@@ -132,7 +132,7 @@ class LLMHookContext(HookContext):
         response_text: What the model said; empty before the call.
     """
 
-    REQUEST = {"model": "model", "messages": "messages", "system_prompt": "system"}
+    REQUEST: ClassVar[Mapping[str, str]] = {"model": "model", "messages": "messages", "system_prompt": "system"}
 
     model: str = ""
     provider: str = ""
@@ -161,7 +161,7 @@ class MemoryHookContext(HookContext):
         inputs: What is written, as the store is given it.
     """
 
-    REQUEST = {"inputs": "inputs"}
+    REQUEST: ClassVar[Mapping[str, str]] = {"inputs": "inputs"}
 
     namespace: str = ""
     inputs: Any = None
@@ -183,7 +183,7 @@ class OperationHookContext(HookContext):
         arguments: The same by name, where it has names.
     """
 
-    REQUEST = {"inputs": "inputs", "arguments": "arguments"}
+    REQUEST: ClassVar[Mapping[str, str]] = {"inputs": "inputs", "arguments": "arguments"}
 
     name: str = ""
     inputs: Any = None

@@ -98,10 +98,10 @@ class HookDefinition(BaseModel):
         Raises:
             ValidationError: A field does not exist or cannot have this value.
         """
-        fields = self.model_dump()
-        for name, value in changes.items():
-            fields[_ALSO_CALLED.get(name, name)] = value
-        return self.model_validate({**fields, "updated_at": changes.get("updated_at", _now())})
+        fields = self.model_dump(exclude_unset=True)
+        kept = {"hook_id": self.hook_id, "created_at": self.created_at, "updated_at": _now()}
+        given = {_ALSO_CALLED.get(name, name): value for name, value in changes.items()}
+        return self.model_validate({**fields, **kept, **given})
 
 
 _ALSO_CALLED = {"id": "hook_id", "event": "event_type", "tenant": "tenant_id"}

@@ -1,6 +1,7 @@
 """What a registry keeps of each hook, and making that of a definition or of an object."""
 
-from collections.abc import Iterable, Mapping
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, cast
 from uuid import uuid4
@@ -12,7 +13,7 @@ from spanhook.definitions.definition import HookDefinition, split_event
 from spanhook.definitions.directory import mistakes
 from spanhook.definitions.handler_refs import AllowList
 from spanhook.definitions.middleware import Middleware
-from spanhook.definitions.statistics import Figures
+from spanhook.definitions.statistics import Figures, RegistryStatistics
 from spanhook.errors import ConfigurationError
 from spanhook.gating import Hook, HookSettings, ResultListener, execution_log
 
@@ -51,6 +52,38 @@ class RegisteredHook:
     functions: tuple[RegisteredFunction, ...]
     figures: Figures
     source: str = ""
+
+
+def check_number(entries: Iterable[RegisteredHook], most: int) -> None:
+    """Refuse more hooks for one event and tenant than there may be.
+
+    Raises:
+        ConfigurationError: There would be more.
+    """
+    counts: Counter[tuple[str, str]] = Counter()
+    for one in entries:
+        counts[one.event_type, one.tenant_id] += 1
+        if counts[one.event_type, one.tenant_id] > most:
+            whose = f"tenant {one.tenant_id!r}" if one.tenant_id else "all tenants"
+            raise ConfigurationError(
+                f"hook {one.name!r} would be number {most + 1} at {one.event_type} for {whose}; at most {most} are "
+                "allowed"
+            )
+
+
+def statistics_of(entries: Sequence[RegisteredHook]) -> RegistryStatistics:
+    """Figures of these hooks."""
+    figures = {one.hook_id: one.figures.statistics() for one in entries}
+    return RegistryStatistics(
+        len(entries),
+        sum(one.definition is not None for one in entries),
+        Counter(one.event_type for one in entries),
+        tuple(sorted({one.event_type for one in entries if one.enabled})),
+        sum(one.executions for one in figures.values()),
+        sum(one.failures for one in figures.values()),
+        sum(one.rejections for one in figures.values()),
+        figures,
+    )
 
 
 class Entering:
@@ -109,15 +142,17 @@ class Entering:
     ) -> RegisteredHook:
         if not isinstance(handler, Hook) and not callable(getattr(handler, "execute", None)):
             raise ConfigurationError(
-                f"hook {given.name!r}: {type(handler).__name__} has no execute(context, call_next) and is no spanhook.Hook"
+                f"hook {given.name!r}: {type(handler).__name__} has no execute(context, call_next), "
+                "and is no spanhook.Hook"
             )
         settings: HookSettings = {
             "name": given.name,
             "priority": given.priority,
-            "timeout": given.timeout_ms / 1000,
             "tenant_id": given.tenant_id,
             "mode": given.mode,
         }
+        if "timeout_ms" in given.model_fields_set:  # else what the settings say holds
+            settings["timeout"] = given.timeout_ms / 1000
         if given.fail_mode is not None:
             settings["fail_mode"] = given.fail_mode
         listeners = (self._note, execution_log.note) if given.log else (self._note,)

@@ -77,7 +77,9 @@ class AllowList:
             raise ConfigurationError(f"handler_ref {reference!r}: {module_name} has no {name!r}")
         marked = handler_of(cls)
         if marked is None:
-            raise ConfigurationError(f"handler_ref {reference!r} is not marked as a hook; decorate the class with @handler")
+            raise ConfigurationError(
+                f"handler_ref {reference!r} is not marked as a hook; decorate the class with @handler"
+            )
         if cls.__module__ != module_name:
             raise ConfigurationError(
                 f"handler_ref {reference!r}: {name} is defined in {cls.__module__}; write '{cls.__module__}:{name}'"

@@ -5,7 +5,6 @@ It stands on one ``Hooks``, so what runs is one chain with all other hooks. An o
 
 import threading
 import weakref
-from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -16,7 +15,7 @@ from pydantic import ValidationError
 from spanhook.definitions.building import RegisteredFunction, agent_models
 from spanhook.definitions.definition import HookDefinition
 from spanhook.definitions.directory import load_definitions, mistakes
-from spanhook.definitions.entries import Entering, RegisteredHook
+from spanhook.definitions.entries import Entering, RegisteredHook, check_number, statistics_of
 from spanhook.definitions.handler_refs import AllowList
 from spanhook.definitions.middleware import Middleware
 from spanhook.definitions.statistics import Figures, RegistryStatistics
@@ -34,8 +33,8 @@ from spanhook.gating import (
     handler_of,
     named,
 )
+from spanhook.telemetry import telemetry
 
-MAX_PER_EVENT = 20
 _registries: "weakref.WeakSet[HookRegistry]" = weakref.WeakSet()
 
 
@@ -47,7 +46,8 @@ class HookRegistry:
     Args:
         allowed: What ``handler_ref`` of definitions may name: modules and references. Unless given, the ready-made
             hooks and those that installed distributions bring.
-        max_per_event: Hooks that one event may have for one tenant, those that are not enabled included.
+        max_per_event: Hooks that one event may have for one tenant, disabled ones included; what the settings say
+            unless given.
         concurrent: Events, such as ``agent.invoke.post``, of which the hooks run at the same time.
     """
 
@@ -55,7 +55,7 @@ class HookRegistry:
         self,
         *,
         allowed: Iterable[str] | None = None,
-        max_per_event: int = MAX_PER_EVENT,
+        max_per_event: int | None = None,
         concurrent: Iterable[str] = (),
     ) -> None:
         self.hooks = Hooks()
@@ -179,15 +179,21 @@ class HookRegistry:
 
     # ----------------------------------------------------------------- many at once
 
-    def load(self, directory: str | Path) -> list[RegisteredHook]:
+    def load(self, directory: str | Path | None = None) -> list[RegisteredHook]:
         """Register the definitions of a directory, all or none; see ``load_definitions``.
 
         Called again, it takes over what has changed there: definitions that are gone are taken out, and those that
         stayed as they were keep their handler and figures.
 
+        Args:
+            directory: Where they are; ``Settings(definitions_dir=...)`` unless given.
+
         Raises:
-            ConfigurationError: A definition cannot be used.
+            ConfigurationError: A definition cannot be used, or no directory is given.
         """
+        directory = telemetry.settings.definitions_dir if directory is None else directory
+        if directory is None:
+            raise ConfigurationError("load() was given no directory, and Settings(definitions_dir=...) names none")
         source = str(Path(directory).resolve())
         definitions = load_definitions(directory)
         with self._lock:
@@ -244,18 +250,7 @@ class HookRegistry:
 
     def statistics(self) -> RegistryStatistics:
         """Figures of all hooks that are registered."""
-        entries = list(self._entries.values())
-        figures = {one.hook_id: one.figures.statistics() for one in entries}
-        return RegistryStatistics(
-            len(entries),
-            sum(one.definition is not None for one in entries),
-            Counter(one.event_type for one in entries),
-            tuple(sorted({one.event_type for one in entries if one.enabled})),
-            sum(one.executions for one in figures.values()),
-            sum(one.failures for one in figures.values()),
-            sum(one.rejections for one in figures.values()),
-            figures,
-        )
+        return statistics_of(list(self._entries.values()))
 
     def _note(self, _chain: ChainRun, bound: Bound, result: HookResult) -> None:
         hook = bound.hook
@@ -268,17 +263,12 @@ class HookRegistry:
 
     def _become(self, entries: dict[str, RegisteredHook]) -> None:
         """Have exactly these, or change nothing. The lock is held."""
-        counts: Counter[tuple[str, str]] = Counter()
-        for one in entries.values():
-            counts[one.event_type, one.tenant_id] += 1
-            if counts[one.event_type, one.tenant_id] > self._most:
-                whose = f"tenant {one.tenant_id!r}" if one.tenant_id else "all tenants"
-                raise ConfigurationError(
-                    f"hook {one.name!r} would be the {self._most + 1}th at {one.event_type} for {whose}; at most "
-                    f"{self._most} are allowed"
-                )
+        most = telemetry.settings.max_per_event if self._most is None else self._most
+        check_number(entries.values(), most)
         running: list[Hook] = [function for one in entries.values() if one.enabled for function in one.functions]
-        if any(one.event_type.startswith("agent.invoke") and not isinstance(one.handler, Hook) for one in entries.values()):
+        if any(
+            one.event_type.startswith("agent.invoke") and not isinstance(one.handler, Hook) for one in entries.values()
+        ):
             running.append(self._models)
         self.hooks.become(running)
         self._entries = entries
@@ -288,9 +278,7 @@ class HookRegistry:
             entry = self._known(hook_id)
             if entry.enabled != enabled:
                 definition = entry.definition
-                entry = replace(
-                    entry, enabled=enabled, definition=definition and definition.changed(enabled=enabled)
-                )
+                entry = replace(entry, enabled=enabled, definition=definition and definition.changed(enabled=enabled))
                 self._become({**self._entries, hook_id: entry})
             return entry
 

@@ -6,7 +6,7 @@ and one as its result, with ``status_code``, ``headers`` and ``body``.
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, cast
+from typing import Any, ClassVar, cast
 
 from spanhook.definitions._context import HookContext
 from spanhook.model import Operation, copied
@@ -27,7 +27,7 @@ class RequestHookContext(HookContext):
         response_headers, response_body: Of the response; empty before it.
     """
 
-    REQUEST = {name: name for name in _REQUEST}
+    REQUEST: ClassVar[Mapping[str, str]] = {name: name for name in _REQUEST}
 
     method: str = ""
     path: str = ""

@@ -1,4 +1,4 @@
-"""One call from start to end. It knows no library."""
+"""One call from start to end. Knows no library."""
 
 from spanhook.engine._own_blocks import OperationBlock
 from spanhook.engine._own_operation import OwnOperation

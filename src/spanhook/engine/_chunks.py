@@ -1,6 +1,6 @@
-"""Between the chunks of a stream and what they say: reading those that pass, and saying an answer in chunks.
+"""Stream chunks and their content: reading chunks as they pass, and writing an answer as chunks.
 
-What goes wrong in reading them costs the consumer nothing.
+Errors in reading them do not affect the consumer.
 """
 
 from array import array
@@ -18,9 +18,9 @@ class Reading:
     """Reads the chunks of one stream as they pass.
 
     Args:
-        chunks: What adds them up.
-        ends_complete: Whether the stream's consumer may never ask for more than the chunk that completes it.
-        timed: Whether somebody wants to know when each chunk came.
+        chunks: Adds them up.
+        ends_complete: Whether the consumer may stop at the chunk that completes the stream.
+        timed: Whether to record when each chunk arrived.
     """
 
     __slots__ = ("_chunks", "_ends_complete", "_timed")
@@ -29,7 +29,7 @@ class Reading:
         self._chunks, self._ends_complete, self._timed = chunks, ends_complete, timed
 
     def shows(self, op: Record, chunk: Any) -> bool:
-        """Take note of a chunk; whether the consumer is to see it."""
+        """Record a chunk; returns whether the consumer should see it."""
         if not op.first_chunk_ns:
             op.first_chunk_ns = clock.now()
             if self._timed:
@@ -43,11 +43,11 @@ class Reading:
             return True
 
     def ends_here(self) -> bool:
-        """Whether the chunk that has come is the last, and its consumer may never ask whether there is another."""
+        """Whether this chunk is the last, and the consumer may never ask for another."""
         return self._ends_complete and self.is_complete()
 
     def is_complete(self) -> bool:
-        """Whether the last chunk has come."""
+        """Whether the last chunk has arrived."""
         try:
             return self._chunks.complete
         except Exception as error:
@@ -55,7 +55,7 @@ class Reading:
             return False
 
     def tell(self, op: Record) -> None:
-        """Have the operation know what has come so far."""
+        """Give the operation what has arrived so far."""
         chunks = self._chunks
         try:
             attributes, used = chunks.response()
@@ -68,11 +68,11 @@ class Reading:
 
 
 def reading(op: Record, body: Body | None) -> Reading | None:
-    """What reads the stream of ``op``, whose call is as it was made; ``None`` where it tells nothing.
+    """The reader for the stream of ``op``, whose call is the one that was made; ``None`` if its chunks are not read.
 
     Args:
         op: The operation.
-        body: Whose bytes the stream is of, where it is of bytes.
+        body: The body whose bytes are streamed, for a stream of bytes.
     """
     adapter = op.adapter
     chunks = None if body is None else body.chunks
@@ -88,7 +88,7 @@ def reading(op: Record, body: Body | None) -> Reading | None:
 
 
 def body_of(op: Record, response: Any) -> Body | None:
-    """The body of an HTTP response that a stream's steps would read, to be read in their place."""
+    """The body of an HTTP response, read directly instead of through a stream's steps."""
     read = op.adapter.body
     if read is None:
         return None
@@ -103,7 +103,7 @@ def answer_chunks(op: Record, body: Body | None) -> deque[Any]:
     """The chunks of an answer that a hook gave, in the library's own type; ``body`` as for ``reading``.
 
     Raises:
-        Reject: It cannot be said in chunks; the stream that it stands for is not to be seen either.
+        Reject: It cannot be expressed in chunks; the stream that it replaces must not be seen either.
     """
     adapter = op.adapter
     try:
@@ -113,4 +113,4 @@ def answer_chunks(op: Record, body: Body | None) -> deque[Any]:
             return deque([op.result])
         return deque(adapter.answer_chunks(op.instance, op.args, op.kwargs, op.answer))
     except Exception as error:
-        raise Reject(f"a hook's answer could not be given: {type(error).__name__}", status_code=500) from error
+        raise Reject(f"a hook's answer could not be delivered: {type(error).__name__}", status_code=500) from error

@@ -1,4 +1,4 @@
-"""Seeing an operation through to its end once its call is over, for calls and streams alike."""
+"""Completes an operation once its call is over, for calls and streams alike."""
 
 import asyncio
 from collections.abc import Iterable, Iterator
@@ -23,7 +23,7 @@ _apart: set["asyncio.Task[None]"] = set()
 
 
 def finish(op: Record, run: Run | None) -> None:
-    """Run what comes after the call and end the operation. Its context is current."""
+    """Run the hooks after the call and end the operation. Its context is current."""
     account(op)
     if op.adapter.follows is not None and not op.resumed and (followers := _followers(op)):
         drive(_follow(op, followers, is_async=False))
@@ -42,12 +42,12 @@ def finish(op: Record, run: Run | None) -> None:
 async def afinish(op: Record, run: Run | None) -> None:
     """``finish`` for async code.
 
-    Error hooks of a cancelled operation run in a task of their own, which is awaited once; cancelled again, it
-    finishes by itself. Under Trio they run in the caller's, shielded.
+    Error hooks of a cancelled operation run in a separate task, which is awaited once; if cancelled again, it finishes
+    on its own. Under Trio they run in the caller's task, shielded.
     """
     account(op)
     if isinstance(op.error, GeneratorExit):
-        # The coroutine is being closed and must not wait for anything.
+        # The coroutine is being closed and must not await anything.
         if run is None:
             finish(op, run)
         else:
@@ -58,7 +58,7 @@ async def afinish(op: Record, run: Run | None) -> None:
     apart = False
     if run is not None and run.cr_frame is not None:
         try:
-            # Cancelled in a gate, the chain waits already for its error hooks to be run apart.
+            # The chain was cancelled in a gate and already waits for its error hooks to run separately.
             apart = op.status == "cancelled" or await astep(run)
         except Exception as error:
             internal.report("chain", error)
@@ -69,7 +69,7 @@ async def afinish(op: Record, run: Run | None) -> None:
         end(op)
         return
     loop = running_loop()
-    if loop is None:  # Trio has no tasks that belong to nobody
+    if loop is None:  # Trio has no detached tasks
         with shielded() if under_trio() else nullcontext():
             await _rest(op, run)
         return
@@ -101,7 +101,7 @@ async def _rest(op: Record, run: Run, dropped: Dropped | None = None) -> None:
         raise
 
 
-# ------------------------------------------------------------------------------- what a call has come to besides
+# ------------------------------------------------------------------------------- operations that follow from a call
 
 
 def _followers(op: Record) -> Iterable[Following]:
@@ -114,7 +114,7 @@ def _followers(op: Record) -> Iterable[Following]:
 
 
 async def _follow(op: Record, followers: Iterable[Following], *, is_async: bool) -> None:
-    """Open the operations that follow from how the call has ended; one that is refused changes that end."""
+    """Open the operations that follow from the call's outcome; a refused one changes that outcome."""
     for following in _told(followers):
         try:
             instead = await _instantly(following, is_async=is_async)
@@ -134,13 +134,13 @@ def _told(followers: Iterable[Following]) -> Iterator[Following]:
 
 
 async def _instantly(following: Following, *, is_async: bool) -> Any:
-    """Open an operation that takes no time: its gates, its span, and what comes after it.
+    """Run an operation without duration: its gates, its span, and its hooks afterwards.
 
     Returns:
-        ``None`` where it may be; else what stands in place of what it follows from.
+        ``None`` if it is allowed; otherwise what replaces the result that it follows from.
 
     Raises:
-        Reject: It was refused, and nothing stands in its place.
+        Reject: It was refused, and there is no replacement.
     """
     op = begin(following.adapter, following.instance, (), {})
     if op is None or type(op) is Absorbed:
@@ -175,37 +175,37 @@ async def _called(op: Record) -> None:
     op.called = True
 
 
-# ---------------------------------------------------------------------------------- what nobody waits for
+# ---------------------------------------------------------------------------------- ending without a waiting caller
 
 
 def leave_to_reaper(op: Record) -> None:
-    """Have the end of the run told of by the reaper, which may have to end ``op`` before."""
+    """Let the reaper report the end of the run, because it may have to end ``op`` first."""
     op.root.__dict__.setdefault("pending", set()).add(op)
 
 
 def take_from_reaper(op: Record) -> None:
-    """``op`` has come to its end by itself after all."""
+    """Note that ``op`` ended by itself after all."""
     pending = op.root.pending
     if pending:
         pending.discard(op)
 
 
 def await_end(op: Record) -> None:
-    """See to it that the reaper ends ``op``, which it was given, before it tells of the run around."""
+    """Ensure that the reaper ends ``op``, which it was given, before it reports the enclosing run."""
     leave_to_reaper(op)
     reaper.start()
 
 
 def left(op: Record, run: Run | None) -> Dropped:
-    """What ends ``op`` if a coroutine that was to do so is dropped before it has begun."""
+    """An object that ends ``op`` if the coroutine that should do so is dropped before it begins."""
     reaper.start()
     return Dropped(partial(reaper.put, (interrupted, op, run, True, None, GeneratorExit())))
 
 
 def orphan(op: Record, run: Run | None, *, is_async: bool, loop: asyncio.AbstractEventLoop | None = None) -> None:
-    """Have an operation ended whose caller is gone, on the reaper's thread.
+    """End an operation whose caller is gone, on the reaper's thread.
 
-    Async hooks of an async call run on its ``loop`` if that is still running, else on spanhook's own.
+    Async hooks of an async call run on its ``loop`` if it is still running, else on spanhook's own.
     """
     leave_to_reaper(op)
     context = copy_context()
@@ -219,9 +219,9 @@ def orphan(op: Record, run: Run | None, *, is_async: bool, loop: asyncio.Abstrac
 def interrupted(
     op: Record, run: Run | None, is_async: bool, loop: asyncio.AbstractEventLoop | None, error: BaseException
 ) -> None:
-    """See an operation through whose driver was interrupted by ``error``, on the reaper's thread.
+    """Complete an operation whose driver was interrupted by ``error``, on the reaper's thread.
 
-    It had got somewhere, perhaps to the middle of its end; what was done is not done again.
+    It may already be partly ended; completed steps are not repeated.
     """
     if op.reported:
         return
@@ -231,7 +231,7 @@ def interrupted(
     try:
         Context().run(_finish_alone, op, run, is_async, loop)
     except Exception as again:
-        if internal.fatal:  # it has been raised where it happened
+        if internal.fatal:  # already raised where it happened
             return
         conclude(op)
         end(op)
@@ -240,7 +240,7 @@ def interrupted(
 
 
 def _finish_alone(op: Record, run: Run | None, is_async: bool, loop: asyncio.AbstractEventLoop | None) -> None:
-    """See an operation through in a context of its own."""
+    """Complete an operation in its own context."""
     set_context(context_with(op.span, op.before))
     current.set(op)
     ambient.set(op.ambient)
@@ -255,7 +255,7 @@ def _finish_alone(op: Record, run: Run | None, is_async: bool, loop: asyncio.Abs
 
 
 def _rested_on(loop: asyncio.AbstractEventLoop, op: Record, run: Run) -> bool:
-    """Run what is left on the application's loop; false if that was left before it got to it."""
+    """Run the rest on the application's loop; false if the loop stopped before it got to it."""
     rest = _rest(op, run)
     try:
         future = asyncio.run_coroutine_threadsafe(rest, loop)
@@ -265,7 +265,7 @@ def _rested_on(loop: asyncio.AbstractEventLoop, op: Record, run: Run) -> bool:
             wait([future], 0.05)
         else:
             return True  # the loop is busy; it will get to it
-    except RuntimeError:  # closed meanwhile
+    except RuntimeError:  # closed in the meantime
         pass
     if not op.ended:
         rest.close()

@@ -1,6 +1,7 @@
-"""How the operation of a stream ends: once, whether its consumer sees the end, stops early, drops it or is interrupted.
+"""How the operation of a stream ends: exactly once, whether its consumer reads to the end, stops early, drops the
+stream or is interrupted.
 
-Knows nothing of the steps that a stream comes to its end by; see ``streams``.
+Knows nothing of a stream's steps; see ``streams``.
 """
 
 import asyncio
@@ -18,21 +19,21 @@ from spanhook.model import Record, current
 from spanhook.telemetry import context_with, get_context, set_context
 
 _unfinished: set[Run] = set()
-"""Strong references to the hooks of streams under way. Of a stream in a reference cycle the garbage collector would
-close them before it lets anybody know."""
+"""Strong references to the hooks of active streams. For a stream in a reference cycle, the garbage collector would
+otherwise close them before it notifies anybody."""
 
 
 class Ending:
-    """What a stream needs in order to end.
+    """The state that a stream needs to end.
 
     Args:
         is_async: Whether the stream's steps are awaited.
 
     Attributes:
         op: The operation, once it has begun.
-        plain: Nothing is tracked: it is no operation of its own, or the operation has ended.
-        dead: The source must never be stepped, because a hook refused or answered the call.
-        hand: Called when the consumer drops the stream, which a finalizer does: a function of C.
+        plain: Nothing is tracked: the stream is no operation itself, or its operation has ended.
+        dead: The source must not be stepped, because a hook refused or answered the call.
+        hand: Called by a finalizer when the consumer drops the stream: a C function.
     """
 
     __slots__ = ("_ends", "_loop", "_reading", "_run", "dead", "hand", "is_async", "op", "plain")
@@ -48,7 +49,7 @@ class Ending:
         self._loop: asyncio.AbstractEventLoop | None = None
 
     def _keep(self, op: Record) -> None:
-        """From here on the operation ends with the stream, even if nobody sees to it."""
+        """From here on the operation ends with the stream, even if nobody closes it."""
         self.op = op
         reaper.start()
         if op.parent is not None:
@@ -58,14 +59,14 @@ class Ending:
             self._loop = running_loop()
 
     def _hold(self, run: Run | None) -> Run | None:
-        """Keep the hooks that come after."""
+        """Keep the hooks that run after the stream."""
         self._run = run
         if run is not None:
             _unfinished.add(run)
         return run
 
     def _release(self, op: Record) -> None:
-        """Nobody need keep or end anything of it any more."""
+        """Nothing has to be kept or ended any more."""
         self.hand = int
         if self._run is not None:
             _unfinished.discard(self._run)
@@ -73,13 +74,13 @@ class Ending:
             take_from_reaper(op)
 
     async def _finish(self, op: Record) -> None:
-        """The stream has ended: run the hooks that come after, and end the operation."""
-        if next(self._ends):  # it was dropped, while something that belongs to it is closed
+        """The stream has ended: run the remaining hooks and end the operation."""
+        if next(self._ends):  # it was dropped while an object that belongs to it is being closed
             return
         self.plain = not self.dead
         returned(op)
         self._read(op)
-        # Hooks need the context that steps went without, or have left.
+        # Hooks need the context, which steps skipped or have already left.
         held = (get_context(), current.get()) if self._run is not None and current.get() is not op else None
         try:
             if held is not None:
@@ -98,20 +99,20 @@ class Ending:
         self._release(op)
 
     def _leave(self, op: Record) -> None:
-        """The consumer lets go: note whether it has stopped before the end."""
+        """The consumer lets go of the stream: note whether it stopped before the end."""
         complete = self._reading is not None and self._reading.is_complete()
         if not complete and not op.left:
             op.left = "abandoned"
 
     def _read(self, op: Record) -> None:
-        """Read what the chunks that have come tell."""
+        """Read the chunks that have arrived."""
         if self._reading is not None and op.called:
             self._reading.tell(op)
 
-    # ------------------------------------------------------------------------------------------- by itself
+    # ------------------------------------------------------------------------------------------- without the consumer
 
     def _dropped(self) -> None:
-        """The consumer has dropped the stream without closing it; the reaper ends it."""
+        """The consumer dropped the stream without closing it; the reaper ends it."""
         op = self.op
         self.hand = int
         if op is None or op.ended or self.plain or self.dead or next(self._ends):
@@ -121,7 +122,7 @@ class Ending:
         self._end_alone(op)
 
     def _interrupted(self, op: Record, error: BaseException) -> None:
-        """A step was interrupted within code of ours; the reaper ends the stream."""
+        """A step was interrupted inside spanhook's code; the reaper ends the stream."""
         self.hand = int
         if op.reported:
             return

@@ -1,6 +1,6 @@
-"""Operations that spans of other instrumentations stand for, from start to end.
+"""Operations represented by spans of other instrumentations, from start to end.
 
-A span that is directly inside of an operation for the same call is none: it only tells that one what was used.
+A span directly inside an operation for the same call is no operation: it only reports usage to that one.
 """
 
 import weakref
@@ -40,14 +40,16 @@ _ADAPTERS: Mapping[Kind, Adapter] = {
 
 
 class Live:
-    """Operations for spans of others that have not ended, by span id."""
+    """Operations for unended spans of other instrumentations, by span id."""
 
     def __init__(self) -> None:
         self._runs: dict[int, Run | None] = {}
         self._absorbed: dict[int, Record] = {}
 
     def absorb(self, span: Span, kind: Kind, scope: str) -> bool:
-        """Whether the span is for the call of the operation directly around it, which is then told how it ends."""
+        """Whether the span is for the call of the directly enclosing operation, which is then told how the span
+        ends.
+        """
         held, around = current.get(), span.parent
         op = foreign.get(around.span_id) if around is not None else None
         if op is None and isinstance(held, Record):
@@ -60,12 +62,12 @@ class Live:
         return True
 
     def _forget(self, span_id: int, op: Record) -> None:
-        """A span is no more. Providers with fixed ids give the same to another, which may be absorbed by now."""
+        """A span is gone. Providers with fixed ids may reuse its id for another span, which may be absorbed by now."""
         if self._absorbed.get(span_id) is op:
             del self._absorbed[span_id]
 
     def begin(self, span: Span, hooks: Registry, kind: Kind, scope: str) -> Record:
-        """Make an operation of a span that has just been started."""
+        """Create an operation for a span that was just started."""
         held = current.get()
         parent = held.op if isinstance(held, InHook) else held
         around = span.parent
@@ -94,12 +96,12 @@ class Live:
         return op
 
     def clear(self) -> None:
-        """Forget the operations; spans that end from now on are nothing to us."""
+        """Discard the operations; spans that end from now on are ignored."""
         foreign.clear()
         self._runs.clear()
 
     def gate(self, op: Record) -> None:
-        """Run the gates; what came of them stands in ``op.error``. Where they refuse, ``on_error`` hooks have run."""
+        """Run the gates; their outcome is in ``op.error``. If they refuse, ``on_error`` hooks have run."""
         run: Run | None = None
         try:
             try:
@@ -120,19 +122,20 @@ class Live:
             reaper.put((interrupted, op, run, False, None, error))
             await_end(op)
             raise
-        op.called = True  # it may be made whatever the gates say
+        op.called = True  # the call may be made whatever the gates say
 
     def attempted(self, op: Record) -> None:
-        """A refusal is not raised, since nobody would take notice of it: the call goes on, and the span with it."""
+        """A refusal is not raised, because it would be ignored: the call goes on, and so does the span."""
         try:
             mark(op, telemetry)
         except Exception as error:
             internal.report("report.span", error)
 
     def refused(self, op: Record) -> None:
-        """A refusal is raised, and the span is not its owner's any more.
+        """A refusal is raised, and the span no longer belongs to its owner.
 
-        That it held is known where an operation of ours around it is left by this very rejection. Else the call counts.
+        It is known to have held if an enclosing operation of ours ends with this same rejection. Otherwise the call
+        counts as made.
         """
         foreign.pop(op.span.get_span_context().span_id, None)
         ended, refusal = clock.wall(), op.error
@@ -156,14 +159,14 @@ class Live:
             around.__dict__.setdefault("attempts", []).append(tell)
 
     def knows(self, span: ReadableSpan) -> bool:
-        """Whether anything is to be done when the span ends."""
+        """Whether there is anything to do when the span ends."""
         if not foreign and not self._absorbed:
             return False
         context = span.get_span_context()
         return context is not None and (context.span_id in foreign or context.span_id in self._absorbed)
 
     def end(self, span: ReadableSpan) -> None:
-        """The span has ended: run what comes after the call."""
+        """The span has ended: run the hooks after the call."""
         context = span.get_span_context()
         span_id = context.span_id if context is not None else 0
         around = self._absorbed.pop(span_id, None)
@@ -203,7 +206,7 @@ class Live:
 
 
 def leaves_with(error: BaseException | None, refusal: BaseException) -> bool:
-    """Whether what an operation ends with is this refusal: alone, as a cause, among others, or as that of the run."""
+    """Whether an operation ends with this refusal: directly, as a cause, in a group, or as the refusal of the run."""
     while error is not None:
         if error is refusal:
             return True
@@ -223,7 +226,7 @@ def scope_of(span: ReadableSpan) -> str:
 
 
 class ForeignError(Exception):
-    """Stands for what a call of another instrumentation raised, of which its span tells the words alone."""
+    """Stands for an exception from another instrumentation's call, of which its span records only the message."""
 
 
 live = Live()

@@ -1,4 +1,4 @@
-"""Before a call is made: asking its gates whether it may be, and the last changes of our own to it."""
+"""Before a call: asks its gates whether it may be made, and makes spanhook's own last changes to it."""
 
 from collections.abc import Awaitable, Callable
 from types import CoroutineType
@@ -17,7 +17,7 @@ else:
 
 
 def start(op: Record, *, is_async: bool, direct: Callable[[], Awaitable[None]] | None = None) -> Run | None:
-    """The chain of ``op``; ``None`` where it has no hooks, or only such as have run already.
+    """The chain of ``op``; ``None`` if it has no hooks, or only hooks that have already run.
 
     The operation's context is current.
     """
@@ -38,12 +38,12 @@ def start(op: Record, *, is_async: bool, direct: Callable[[], Awaitable[None]] |
                 publish(op, "pre", count_decision)
             return None
     if is_async:
-        reaper.start()  # a coroutine may be closed by the garbage collector, where no thread can be started
+        reaper.start()  # the garbage collector may close a coroutine, and no thread can be started there
     return Chain(op, plan, is_async, count_decision, direct).run(passed)
 
 
 def passes(op: Record, run: Run | None) -> bool:
-    """Run the gates; whether the call is to be made. The operation's context is current."""
+    """Run the gates; returns whether to make the call. The operation's context is current."""
     if run is None:
         return op.error is None
     try:
@@ -63,7 +63,7 @@ async def apasses(op: Record, run: Run | None) -> bool:
 
 
 def _broken(op: Record, error: BaseException) -> bool:
-    """Gates that could not be run let nothing pass."""
+    """If gates cannot be run, the call is refused."""
     if isinstance(error, Exception):
         reject = Reject("spanhook could not run its hooks", status_code=500)
         reject.__cause__ = error
@@ -77,7 +77,7 @@ def _broken(op: Record, error: BaseException) -> bool:
 
 
 def prepared(adapter: Adapter, instance: Any, args: Args, kwargs: Kwargs) -> tuple[Args, Kwargs]:
-    """The arguments of a call that is about to be made, with the last changes of our own."""
+    """The arguments of a call that is about to be made, with spanhook's own last changes."""
     if adapter.prepare is not None:
         try:
             return adapter.prepare(instance, args, kwargs)

@@ -1,4 +1,4 @@
-"""Whether names of models and providers are of the same one, as clients, routers and responses write them."""
+"""Whether two names denote the same model or provider, however clients, routers and responses write them."""
 
 import re
 from functools import lru_cache
@@ -6,13 +6,13 @@ from typing import Any
 
 
 def same_model(asked: Any, gated: str) -> bool:
-    """Whether two names are of the same model, as providers, routers and responses write them."""
+    """Whether two names denote the same model, however providers, routers and responses write them."""
     if not asked or asked == gated:
         return True
     return isinstance(asked, str) and normalized(asked) == normalized(gated)
 
 
-#: Providers in the conventions' terms. Frameworks have names of their own for others, such as that of a class.
+#: Providers in the conventions' terms. For others, frameworks use their own names, such as a class name.
 _PROVIDERS = frozenset(
     (
         "anthropic", "aws.bedrock", "azure.ai.inference", "azure.ai.openai", "cohere", "deepseek", "gcp.gemini",
@@ -22,7 +22,7 @@ _PROVIDERS = frozenset(
 
 
 def same_provider(asked: Any, gated: str) -> bool:
-    """Whether two names may be of the same provider; of a name of a framework's own nobody knows."""
+    """Whether two names may denote the same provider; true for frameworks' own names, whose provider is unknown."""
     if asked == gated or asked not in _PROVIDERS or gated not in _PROVIDERS:
         return True
     return not set(asked.split(".")).isdisjoint(gated.split("."))
@@ -40,5 +40,5 @@ _DATE = re.compile(
 
 @lru_cache(maxsize=1024)
 def normalized(model: str) -> str:
-    """A model's name without what stands for where it is (``openai/``, ``models/``) and from when (a date)."""
+    """A model's name without its location (``openai/``, ``models/``) and its date."""
     return _DATE.sub("", model.casefold().rpartition("/")[2])

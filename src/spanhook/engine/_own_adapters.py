@@ -1,7 +1,7 @@
-"""How operations of the application's own code read: pure functions over what was said when they were made.
+"""How operations of the application's own code are read: pure functions over what was given when they were created.
 
-A block's request is what it was given; that of a decorated function are its arguments. Nothing here
-knows spans or hooks.
+A block's request is what it was given; a decorated function's request is its arguments. Nothing here knows spans or
+hooks.
 """
 
 from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping
@@ -19,21 +19,21 @@ from spanhook.semconv import Kind
 
 LAYER = "own code"
 MODELS = ("llm.call", "embeddings.create")
-"""Kinds that are calls of a model, which use tokens."""
+"""Kinds that are model calls, which use tokens."""
 FIELDS = ("messages", "system", "arguments", "inputs")
-"""What a request may say."""
+"""The fields of a request."""
 _NONE: Mapping[str, Any] = {}
 
 
 class Own:
-    """An operation of the application's own code as adapters see it: what they are given for an instance.
+    """An operation of the application's own code as adapters see it: passed to them as the instance.
 
     Attributes:
-        attributes: What is known of each before it begins.
-        names: What it goes by.
-        parameters: Of a decorated function.
-        takes_answer: Of a block: whether what a hook gives in place of its result gets anywhere. Before it has run
-            nobody knows.
+        attributes: What is known of each operation before it begins.
+        names: Its names.
+        parameters: The parameters of a decorated function.
+        takes_answer: For a block: whether a hook's replacement for its result can be used. Unknown until the block has
+            run.
     """
 
     __slots__ = ("_provider", "attributes", "kind", "model", "name", "names", "parameters", "takes_answer")
@@ -58,7 +58,7 @@ class Own:
         self.takes_answer = True
 
     def of(self, parameters: Parameters, name: str, about: str) -> "Own":
-        """The same for a function of that name."""
+        """A copy for a function of that name."""
         twin = Own(self.kind, self.name or name, self._provider, self.model, about)
         twin.parameters = parameters
         return twin
@@ -80,7 +80,7 @@ def _names(own: Own, _args: Args, _kwargs: Kwargs) -> frozenset[str]:
 
 
 class OwnChunks:
-    """Joins chunks of text; others are a list."""
+    """Joins text chunks; collects others in a list."""
 
     __slots__ = ("complete", "keep", "kept")
 
@@ -102,7 +102,7 @@ class OwnChunks:
 
 
 def as_chunks(_own: Own, _args: Args, _kwargs: Kwargs, value: Any) -> Iterable[Any]:
-    """The chunks of an answer: those of a list, else one."""
+    """The chunks of an answer: the items of a list, else one chunk."""
     return cast("Iterable[Any]", value) if isinstance(value, list | tuple) else [value]
 
 
@@ -113,7 +113,7 @@ def _generators(result: Any) -> str:
 
 
 def _iterators(result: Any) -> str:
-    """A model's stream is an iterator of any sort."""
+    """Which iterator a result is: a model's stream may be of any type."""
     if isinstance(result, Iterator):
         return "sync"
     return "async" if isinstance(result, AsyncIterator) else ""
@@ -133,7 +133,7 @@ def _block_request(own: Own, _args: Args, given: Kwargs) -> Request:
 
 
 def own_model(own: Own, given: Kwargs) -> str:
-    """The model asked for."""
+    """The requested model."""
     return str(given.get("model") or own.attributes.get(semconv.GEN_AI_REQUEST_MODEL, ""))
 
 
@@ -150,13 +150,13 @@ def _block_carries(_own: Own, _args: Args, given: Kwargs) -> list[str | None]:
 
 def _block_answer(own: Own, _args: Args, _given: Kwargs, value: Any) -> Any:
     if not own.takes_answer:
-        raise TypeError("the result of a `with` block can only be replaced if it is given to op.result_of()")
+        raise TypeError("the result of a `with` block can only be replaced if the block passes it to op.result_of()")
     return value
 
 
 @cache
 def block_adapter(kind: Kind, fields: frozenset[str]) -> Adapter:
-    """How a ``with`` block reads that was given these fields of a request."""
+    """The adapter of a ``with`` block that was given these fields of a request."""
     is_model = kind in MODELS
     return Adapter(
         kind=kind,
@@ -227,7 +227,7 @@ def _defaults(own: Own) -> Mapping[str, Any]:
 
 
 def _tool_carries(own: Own, args: Args, kwargs: Kwargs) -> list[str | None]:
-    """What the tool is called with, as text, without what it would be called with anyway."""
+    """The tool's arguments as text, without those equal to their defaults."""
     parameters = own.parameters
     assert parameters is not None
     return [repr(sorted(parameters.given(args, kwargs).items()))]
@@ -240,7 +240,7 @@ def _carries(own: Own, args: Args, kwargs: Kwargs) -> list[str | None]:
 
 
 def function_adapter(kind: Kind, parameters: Parameters, *, is_stream: bool) -> Adapter:
-    """How calls of a decorated function read."""
+    """The adapter of a decorated function."""
     is_model, is_tool = kind in MODELS, kind == "tool.execute"
     said = (name for name in ("messages", "system") if not is_tool and parameters.says(name, parameters.names))
     carries: Callable[[Any, Args, Kwargs], list[str | None]] = _tool_carries if is_tool else _carries

@@ -1,7 +1,7 @@
 """Operations of the application's own code as ``with`` blocks.
 
-A block is driven by hand in the same form as a call: what is made current is put back by functions of C, and what has
-not ended by then goes to the reaper. It cannot be left out, so a hook's answer needs to be taken; see ``OwnOperation``.
+A block is driven by hand in the same way as a call: C functions restore the current context, and what has not ended by
+then goes to the reaper. A block cannot be skipped, so its code has to take a hook's answer; see ``OwnOperation``.
 """
 
 from collections.abc import Callable, Mapping
@@ -27,10 +27,10 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 
 class OperationBlock:
-    """What ``operation`` makes: a context manager for ``with`` and ``async with``, and a decorator."""
+    """What ``operation`` returns: a context manager for ``with`` and ``async with``, and a decorator."""
 
     _hand: Callable[[], Any] = int
-    __del__: Any = property(attrgetter("_hand"))  # no Python function, which may be interrupted
+    __del__: Any = property(attrgetter("_hand"))  # not a Python function, which could be interrupted
 
     def __init__(self, kind: Kind, own: Own, request: Mapping[str, Any] | None) -> None:
         self._kind: Kind = kind
@@ -42,13 +42,13 @@ class OperationBlock:
     def __call__(self, function: F) -> F:
         if self._request is not None or self._entered:
             raise ConfigurationError(
-                "request= is for `with` blocks; what a decorated function is asked for are its arguments"
+                "request= is for `with` blocks; a decorated function's request is its arguments, so leave it out"
             )
         return decorated(function, self._kind, self._own)
 
     def _begin(self) -> Record:
         if self._entered:
-            raise OperationError("this operation has been entered before; make one with spanhook.operation() each time")
+            raise OperationError("this operation was already entered; call spanhook.operation() for each block")
         self._entered = True
         given = self._request or {}
         op = begin(block_adapter(self._kind, frozenset(given)), self._own, (), given)
@@ -56,7 +56,7 @@ class OperationBlock:
         return op
 
     def _keep(self, op: Record, run: Run | None, *, is_async: bool) -> OwnOperation:
-        """Have the operation ended by the reaper if the block is dropped without having been left."""
+        """Let the reaper end the operation if the block is dropped without being left."""
         reaper.start()
         handle = self._handle = OwnOperation(op, run, is_async=is_async)
         self._hand = partial(reaper.put, (interrupted, op, run, is_async, None, GeneratorExit()))
@@ -106,7 +106,8 @@ class OperationBlock:
 
     # ----------------------------------------------------------------- leaving
 
-    # Twins, and not a coroutine as for entering: an interrupt before its first step would leave the operation current.
+    # Two methods, not one coroutine as for entering: an interrupt before its first step would leave the operation
+    # current.
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
@@ -169,18 +170,18 @@ class OperationBlock:
     def _leave(self) -> tuple[OwnOperation, Record]:
         handle = self._handle
         if handle is None or handle._left:
-            raise OperationError("an operation was left that has not been entered")
+            raise OperationError("this operation was left without being entered; use it as a `with` block")
         return handle, handle._record
 
     def _is_over(self, handle: OwnOperation, op: Record, error: BaseException | None) -> bool:
-        """Take what the block came to; whether its operation ends here."""
+        """Record how the block ended; returns whether its operation ends here."""
         handle._left = True
         if op.ended:
             return False
         track, handle._track = handle._track, None
         if track is not None and track.is_unfinished:
             if error is None:
-                return False  # it goes on in a stream that was handed out
+                return False  # it continues in a stream that was handed out
             track.leave(op)
         if next(handle._endings):
             return False
@@ -199,16 +200,16 @@ class OperationBlock:
 
 
 def _elsewhere(op: Record) -> bool:
-    """Whether the block is left in a context that is not its own, as that of a generator which is dropped may be."""
+    """Whether the block is left in another context than its own, as may happen in a dropped generator."""
     held = current.get()
     found = held.op if isinstance(held, InHook) else held
-    while found is not None and found is not op and found.ended:  # interrupts may leave what was in it
+    while found is not None and found is not op and found.ended:  # an interrupt may leave ended operations current
         found = found.parent
     return found is not op
 
 
 def _raise(op: Record, error: BaseException | None, before: BaseException | None) -> None:
-    """Raise what a block has come to, unless it is what its code has raised itself, or has caught."""
+    """Raise the block's outcome, unless its own code raised it or has caught it."""
     found = op.error
     if found is None or not op.ended:
         return

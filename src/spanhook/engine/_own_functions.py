@@ -1,4 +1,6 @@
-"""Decorated functions of the application: calls like those of any library, by the function's own calling convention."""
+"""Decorated functions of the application: called like those of any library, by the function's own calling
+convention.
+"""
 
 import inspect
 from collections.abc import Callable
@@ -22,11 +24,11 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 
 class BoundMethod(wrapt.BoundFunctionWrapper):  # pyright: ignore[reportMissingTypeArgument]
-    """A method of an object, which is decorated; pickled as methods are."""
+    """A decorated method bound to an object; pickled like a method."""
 
     def __reduce__(self) -> Any:
         around = getattr(self, "__self__", None)
-        if around is None:  # asked of the class
+        if around is None:  # accessed on the class
             return _named, (self.__module__, self.__qualname__)
         return getattr, (around, self.__name__)
 
@@ -35,7 +37,7 @@ class BoundMethod(wrapt.BoundFunctionWrapper):  # pyright: ignore[reportMissingT
 
 
 class Decorated(wrapt.FunctionWrapper):  # pyright: ignore[reportMissingTypeArgument]
-    """A decorated function, which looks like the function; copied and pickled as functions are."""
+    """A decorated function, which looks like the function; copied and pickled like a function."""
 
     __bound_function_wrapper__ = BoundMethod
 
@@ -56,10 +58,10 @@ def decorated(function: F, kind: Kind, own: Own) -> F:
     """``function`` as an operation.
 
     Args:
-        function: A function, coroutine function, generator or async generator, or a method of a class; whether it is
-            decorated by ``staticmethod`` or ``classmethod`` before or after makes no difference.
+        function: A function, coroutine function, generator, async generator or method; ``staticmethod`` and
+            ``classmethod`` may be applied before or after.
         kind: The kind of operation.
-        own: What goes for every call.
+        own: What applies to every call.
 
     Raises:
         ConfigurationError: It is none of these.
@@ -68,7 +70,7 @@ def decorated(function: F, kind: Kind, own: Own) -> F:
     is_wrapped = isinstance(given, staticmethod | classmethod)
     inner: Any = cast("Any", given).__func__ if is_wrapped else given
     if not _is_function(inner):
-        raise ConfigurationError(f"{inner!r} cannot be made an operation; decorate a function or method")
+        raise ConfigurationError(f"{inner!r} cannot become an operation; decorate a function or method")
     code = _code_of(inner)
     if not inspect.isroutine(code):
         code = code.__call__  # an object with an async __call__ is async too
@@ -100,7 +102,7 @@ def decorated(function: F, kind: Kind, own: Own) -> F:
 
 
 def _named(module: str, name: str) -> Any:
-    """What a module has by that name, which may have dots."""
+    """A module's attribute by name, which may be dotted."""
     return attrgetter(name)(import_module(module))
 
 
@@ -113,15 +115,15 @@ def _is_function(given: Any) -> bool:
 
 
 def _class_around(function: Any) -> str:
-    """The name of the class that a function is defined in; empty if it is in none."""
+    """The name of the class that a function is defined in; empty if there is none."""
     around: str = getattr(function, "__qualname__", "").rpartition(".")[0].rpartition(".")[2]
     return "" if around == "<locals>" else around
 
 
 def _first_of_method(function: Any) -> str:
-    """What a method calls what it is bound to, which it may be given as an argument instead.
+    """The name of a method's first parameter, to which it may be given as an argument instead of being bound.
 
-    ``property`` gives it the object so, and ``classmethod``, from Python 3.13 on, the class.
+    ``property`` passes the object this way, and ``classmethod``, from Python 3.13 on, the class.
     """
     code = getattr(function, "__code__", None)
     name = code.co_varnames[0] if code is not None and code.co_argcount else ""
@@ -129,6 +131,6 @@ def _first_of_method(function: Any) -> str:
 
 
 def _about(function: Any) -> str:
-    """What a function says of itself, in its first line."""
+    """The first line of a function's docstring."""
     said = inspect.getdoc(function) if inspect.isroutine(function) else ""
     return said.partition("\n")[0] if said else ""

@@ -1,7 +1,7 @@
-"""Messages of the application's own code, in whichever form it has them, to role/parts form and back.
+"""Converts messages of the application's own code, in any known form, to role/parts form and back.
 
-Known are role/parts, a role with ``content`` (as most clients take it), and plain text. Content may be in parts, in
-OpenAI's form or Anthropic's.
+Known forms are role/parts, a role with ``content`` (as in most clients), and plain text. Content may consist of parts
+in OpenAI's or Anthropic's form.
 """
 
 import json
@@ -25,10 +25,10 @@ from spanhook.model import (
 
 
 def to_messages(given: Any) -> list[Message]:
-    """What a request or a result says, as messages; none where that is not to be known.
+    """A request or result as messages; empty if they cannot be known.
 
     Raises:
-        TypeError: It can be read only once, which is for the call to do, or a message is none that is known.
+        TypeError: It can be read only once, which is up to the call, or a message has an unknown form.
     """
     if given is None:
         return []
@@ -44,13 +44,15 @@ def to_message(given: Any, role: str = "user") -> Message:
     """One message in role/parts form; text has the role ``role``.
 
     Raises:
-        TypeError: It is none that is known.
+        TypeError: Its form is unknown.
     """
     if isinstance(given, str):
         return {"role": role, "parts": [{"type": "text", "content": given}]}
     if not isinstance(given, Mapping):
         if not hasattr(given, "content"):
-            raise TypeError(f"{type(given).__name__} is no message; give text, or a mapping with 'role' and 'content'")
+            raise TypeError(
+                f"{type(given).__name__} is not a message; give text, or a mapping with 'role' and 'content'"
+            )
         names = ("role", "content", "name", "tool_calls", "tool_call_id")
         said: Mapping[str, Any] = {name: getattr(given, name) for name in names if hasattr(given, name)}
     else:
@@ -82,7 +84,7 @@ _FIELDS: Mapping[str, tuple[str, Mapping[str, str]]] = {
     "tool_use": ("tool_call", {"id": "id", "name": "name", "arguments": "input"}),
     "tool_result": ("tool_call_response", {"id": "tool_use_id", "response": "content"}),
 }
-"""The conventions' type of a part of content, and what its fields are called there."""
+"""The conventions' type for a content part, and their names for its fields."""
 
 
 def _type(part: Any) -> Any:
@@ -114,10 +116,11 @@ def _calls(calls: Any) -> list[Any]:
 
 
 def back(changed: Sequence[Any], given: Any) -> Any:
-    """Messages that a hook gave, in the form of those ``given`` by the application; those left alone are its own.
+    """Messages that a hook gave, in the form of the application's ``given`` messages; unchanged messages stay the
+    application's objects.
 
     Raises:
-        ValueError: That form cannot say one of them.
+        ValueError: That form cannot express one of them.
     """
     if isinstance(given, str):
         return "".join(_text(to_message(one)) for one in changed)
@@ -147,7 +150,7 @@ def _form(own: Sequence[Any]) -> str:
 
 
 def _media_form(own: Sequence[Any]) -> Form:
-    """How the application's messages have images and the like: as the provider whose words they are in."""
+    """The form for media in the application's messages: that of the provider whose format they use."""
     parts = [part for one in own for part in _listed(_mapping(one).get("content"))]
     if any(_type(part) in _INSIDE or "source" in _mapping(part) for part in parts):
         return source_form
@@ -155,16 +158,16 @@ def _media_form(own: Sequence[Any]) -> Form:
 
 
 _ITEMS = ("input_text", "output_text", "input_image", "input_file")
-"""Parts that are called so in OpenAI's responses alone."""
+"""Part types that only OpenAI's responses have."""
 
 
 def _with_content(message: Message, like: Any, media: Form) -> Message:
-    """A message with its parts as ``content``, which is text where it says nothing else.
+    """A message with its parts as ``content``: plain text if it has nothing else.
 
     Args:
         message: What a hook gave.
-        like: The application's that it stands for, if any: parts of it that were left alone are its own.
-        media: How images and the like are written.
+        like: The application's message that it replaces, if any; unchanged parts stay the application's objects.
+        media: How media are written.
     """
     parts = message["parts"]
     role, rest = message["role"], {key: one for key, one in message.items() if key not in ("role", "parts")}
@@ -185,7 +188,7 @@ def _with_content(message: Message, like: Any, media: Form) -> Message:
 
 
 _INSIDE = ("tool_use", "tool_result", "thinking")
-"""What stands in the content in Anthropic's form, and beside it in OpenAI's."""
+"""Parts that are in the content in Anthropic's form, and beside it in OpenAI's."""
 
 
 def _mapping(value: Any) -> Mapping[str, Any]:
@@ -197,7 +200,7 @@ def _listed(content: Any) -> list[Any]:
 
 
 def _content(parts: Sequence[Any], natives: Sequence[Any], media: Form) -> list[Any]:
-    """Parts as the application has them: those left alone are its own."""
+    """Parts in the application's form; unchanged ones stay its own objects."""
     read = [_part(native) for native in natives]
     found: list[Any] = []
     for index, part in enumerate(parts):
@@ -210,7 +213,7 @@ def _content(parts: Sequence[Any], natives: Sequence[Any], media: Form) -> list[
 
 
 def _written(part: Mapping[str, Any], like: Mapping[str, Any], media: Form) -> Any:
-    """One part, with the other keys of what it stands for."""
+    """One part, with the other keys of the part it replaces."""
     whole = dict(part)
     if is_media(part):
         return media_wire(whole, media, like or None)
@@ -234,14 +237,14 @@ def _as_call(part: Mapping[str, Any]) -> dict[str, Any]:
 
 def _text(message: Message) -> str:
     if any(part.get("type") != "text" for part in message["parts"]):
-        raise ValueError("these messages are plain text, which cannot say anything else")
+        raise ValueError("these messages are plain text, which can hold only text parts")
     return "".join(str(part["content"]) for part in message["parts"])
 
 
 def last_text(given: Any) -> list[str | None]:
-    """What messages carry: the text of the last one; nothing where there is none, which is like no other."""
+    """What identifies messages: the text of the last one; nothing, which matches no other, if there is none."""
     last: Any = given
-    if isinstance(given, list | tuple):  # to read them all takes longer
+    if isinstance(given, list | tuple):  # reading all of them takes longer
         last = cast("Sequence[Any]", given)[-1:]
     messages = [] if isinstance(given, Iterator) else to_messages(last)
     parts: Sequence[Any] = messages[-1]["parts"] if messages else ()
@@ -253,7 +256,7 @@ _SAID = {"text": "content", "tool_call_response": "response", "tool_result": "co
 
 
 def _said(part: Any) -> Any:
-    """What a part says, be it text or what a tool has returned, in its own form or Anthropic's."""
+    """The content of a part: text or a tool result, in the conventions' form or Anthropic's."""
     if not isinstance(part, Mapping):
         return None
     fields = cast("Mapping[str, Any]", part)
@@ -261,7 +264,7 @@ def _said(part: Any) -> Any:
 
 
 def output(result: Any) -> list[Message]:
-    """What a model or an agent of the application's own has said, as far as that is to be known."""
+    """The output of a model or agent in the application's own code, as far as it can be read."""
     if isinstance(result, str):
         return [to_message(result, "assistant")]
     if isinstance(result, Mapping) and ("parts" in result or "content" in result):
@@ -270,6 +273,6 @@ def output(result: Any) -> list[Message]:
 
 
 def tool_output(result: Any) -> list[Message]:
-    """What a tool of the application's own has returned."""
+    """The output of a tool in the application's own code."""
     said = result if isinstance(result, str) else json.dumps(result, default=str)
     return [{"role": "tool", "parts": [{"type": "tool_call_response", "response": said}]}]

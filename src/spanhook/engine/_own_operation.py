@@ -1,4 +1,4 @@
-"""An operation that the application's own code makes with a ``with`` block: what its author holds."""
+"""An operation that the application's own code opens with a ``with`` block, as its author sees it."""
 
 import asyncio
 from collections.abc import AsyncIterable, AsyncIterator, Awaitable, Callable, Iterable, Iterator
@@ -21,13 +21,13 @@ from spanhook.telemetry import context_with, get_context, set_context
 P = ParamSpec("P")
 T = TypeVar("T")
 
-AUTHOR = "the code that makes an operation does not decide about it; hooks do"
+AUTHOR = "the code that opens an operation cannot decide about it; use a hook"
 
 
 class OwnOperation(Operation):
-    """An operation of the application's own code, while it is being made: what ``with spanhook.operation(...)`` gives.
+    """An operation of the application's own code while it runs: what ``with spanhook.operation(...)`` gives.
 
-    Beside what an ``Operation`` tells, it takes what came of it. An operation has one result, so only one of ``call``,
+    Besides what an ``Operation`` offers, it takes the result. An operation has one result, so only one of ``call``,
     ``acall``, ``stream``, ``result_of`` and ``aresult_of`` may be called, once.
     """
 
@@ -45,7 +45,7 @@ class OwnOperation(Operation):
 
     @property
     def request(self) -> Request:
-        """The request as hooks have left it, with messages in the form they were given in."""
+        """The request after hooks, with messages in the form in which they were given."""
         if self._own_request is None:
             record = self._record
             given = record.kwargs
@@ -61,18 +61,18 @@ class OwnOperation(Operation):
             )
         return self._own_request
 
-    # ----------------------------------------------------------------- what comes of it
+    # ----------------------------------------------------------------- its result
 
     @sheds
     def call(self, function: Callable[P, T], /, *args: P.args, **kwargs: P.kwargs) -> T:
-        """Call ``function``, unless a hook has answered, and run the hooks that come after.
+        """Call ``function``, unless a hook has answered, and run the ``after`` hooks.
 
         Returns:
-            What it returned, or what hooks gave instead.
+            What it returned, or what hooks put in its place.
 
         Raises:
             Reject: A hook refused the result.
-            OperationError: The operation has a result already, has been left, or the function gave an awaitable.
+            OperationError: The operation already has a result or has been left, or the function returned an awaitable.
         """
         op = self._claim("call")
         if not op.short_circuited:
@@ -102,17 +102,16 @@ class OwnOperation(Operation):
 
     @sheds
     def result_of(self, value: T) -> T:
-        """Say what came of it, and run the hooks that come after.
+        """Set the result, and run the ``after`` hooks.
 
-        In an ``async with`` block, hooks that must be waited for keep the event loop waiting: there ``aresult_of`` is
-        better.
+        In an ``async with`` block, prefer ``aresult_of``: here, hooks that must be awaited block the event loop.
 
         Returns:
-            What hooks made of ``value``.
+            ``value``, or what hooks put in its place.
 
         Raises:
             Reject: A hook refused it.
-            OperationError: The operation has a result already, or has been left.
+            OperationError: The operation already has a result, or has been left.
         """
         self._made(self._claim("result_of"), value)
         return self._decided()
@@ -130,16 +129,16 @@ class OwnOperation(Operation):
     def stream(self, chunks: Iterable[T] | Callable[[], Iterable[T]]) -> Iterator[T]: ...
 
     def stream(self, chunks: Any) -> Any:
-        """Hand a stream on: hooks see what it came to, and hold it back where they are to see it before its consumer.
+        """Pass a stream on: hooks see its result, and hold it back if they must see it before the consumer does.
 
-        It may be returned out of the block; the operation then ends as the stream does.
+        The stream may outlive the block; the operation then ends with the stream.
 
         Args:
-            chunks: The stream, or a function that gives it, which is not called if a hook has answered.
+            chunks: The stream, or a function that returns it, which is not called if a hook has answered.
 
         Raises:
             Reject: A hook refused it; raised by the stream.
-            OperationError: The operation has a result already, or has been left.
+            OperationError: The operation already has a result, or has been left.
         """
         op = self._claim("stream")
         if op.short_circuited:
@@ -158,39 +157,38 @@ class OwnOperation(Operation):
         cost_usd: float | None = None,
         model: str = "",
     ) -> None:
-        """Add what a model's call used; several times, it is added up.
+        """Add the usage of a model call; several reports are added up.
 
         Args:
-            input_tokens: Of the prompt, cached ones included.
-            output_tokens: Of the answer, reasoning included.
-            cache_read_tokens, cache_write_tokens: Of the prompt, read from the provider's cache or written to it.
-            reasoning_tokens: Of the answer, spent on reasoning.
-            cost_usd: What the provider says it costs; unless given, price lists are asked.
-            model: The model that has answered, where that is not the one asked for.
+            input_tokens: Tokens of the prompt, cached ones included.
+            output_tokens: Tokens of the answer, reasoning included.
+            cache_read_tokens, cache_write_tokens: Prompt tokens read from the provider's cache or written to it.
+            reasoning_tokens: Answer tokens spent on reasoning.
+            cost_usd: The cost that the provider reports; unless given, price lists are used. model: The answering
+            model, if it is not the requested one.
 
         Raises:
-            OperationError: It is no call of a model, or has ended.
+            OperationError: It is not a model call, or has ended.
         """
         if self._record.accounted or self._record.ended:
-            raise OperationError(f"op.record_usage() was called on {self!r}, which has ended")
+            raise OperationError(f"op.record_usage() was called on {self!r}, which has ended; call it inside the block")
         counts = (input_tokens, output_tokens, cache_read_tokens, cache_write_tokens, reasoning_tokens)
         add_usage(self._record, counts, cost_usd, model)
 
-    # ----------------------------------------------------------------- the engine's side of it
+    # ----------------------------------------------------------------- for the engine
 
     def _claim(self, what: str) -> Record:
         if self._left:
             raise OperationError(f"op.{what}() was called on {self!r}, whose block has been left")
         if self._used:
             raise OperationError(
-                f"op.{what}() was called after op.{self._used}(), which gave the operation its one result; "
-                "make another operation"
+                f"op.{what}() was called after op.{self._used}(), which already set its result; open another operation"
             )
         self._used = what
         return self._record
 
     def _made(self, op: Record, value: Any) -> None:
-        """The block has made the call, whether or not a hook has answered."""
+        """Note that the block has made the call, whether or not a hook has answered."""
         if op.answerer is not None:
             unanswered(op, count_decision, keep=False)
         if op.error is None:
@@ -210,11 +208,11 @@ class OwnOperation(Operation):
         return result
 
     def _rest(self) -> None:
-        """Run the hooks that come after, and work out what the operation has come to; it does not end yet."""
+        """Run the ``after`` hooks and determine the outcome; the operation does not end yet."""
         drive(self._after(awaits=False))
 
     async def _arest(self) -> None:
-        """``_rest`` in a coroutine. Where the call is being cancelled, some of it is left for the end of the block."""
+        """``_rest`` in a coroutine. If the call is being cancelled, part of it is left for the end of the block."""
         await self._after(awaits=True)
 
     async def _after(self, *, awaits: bool) -> None:
@@ -245,7 +243,7 @@ class OwnOperation(Operation):
 
 
 def _rest_on_our_loop(run: Run) -> None:
-    """Run what is left of hooks that wait on a loop of ours, since this one is being kept waiting."""
+    """Run the remaining hooks on one of spanhook's loops, because this one is blocked."""
 
     async def rest() -> None:
         await astep(run)

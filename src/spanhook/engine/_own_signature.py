@@ -1,4 +1,6 @@
-"""The arguments of a decorated function by name, and back: its signature is read once, when it is decorated."""
+"""Converts the arguments of a decorated function to names and back; its signature is read once, when it is
+decorated.
+"""
 
 import inspect
 from collections.abc import Callable, Container, Mapping
@@ -11,14 +13,14 @@ _ANY = Signature([Parameter("args", Parameter.VAR_POSITIONAL), Parameter("kwargs
 
 
 class Parameters:
-    """What a function takes.
+    """The parameters of a function.
 
     Args:
-        signature: The function's, without what it is bound to.
+        signature: The function's signature, without the parameter it is bound to.
 
     Attributes:
-        names: Of everything it takes by name or place.
-        defaults: Those that may be left out, with what they are then.
+        names: The names of all its parameters.
+        defaults: Optional parameters with their defaults.
     """
 
     __slots__ = ("_by_place", "_hidden", "_only_by_place", "_others", "_rest", "defaults", "names")
@@ -46,17 +48,17 @@ class Parameters:
         self._hidden = frozenset(filter(None, by_place_alone)) if self._others else frozenset[str]()
 
     def says(self, name: str, among: Container[str]) -> bool:
-        """Whether the function takes ``name`` by that name, and ``among`` has it."""
+        """Whether the function takes a parameter ``name``, and it is in ``among``."""
         return name in self.names and name in among
 
     def arguments(self, args: Args, kwargs: Kwargs) -> dict[str, Any]:
-        """A call's arguments by name, those that it leaves out too; more places than are named are a list.
+        """A call's arguments by name, defaults included; extra positional arguments are a list.
 
         Raises:
-            ValueError: Two of them have one name, as one that can only be given by place and one of ``**kwargs`` may.
+            ValueError: Two arguments share a name: a positional-only one and one of ``**kwargs``.
         """
         if self._hidden and not self._hidden.isdisjoint(kwargs):
-            raise ValueError(f"there are two arguments {sorted(self._hidden & kwargs.keys())}, of which hooks see one")
+            raise ValueError(f"two arguments have the same name {sorted(self._hidden & kwargs.keys())}; rename one")
         found = dict(zip(self._by_place, args, strict=False))
         if len(args) > len(self._by_place) and self._rest:
             found[self._rest] = list(args[len(self._by_place) :])
@@ -67,7 +69,7 @@ class Parameters:
         return found
 
     def given(self, args: Args, kwargs: Kwargs) -> dict[str, Any]:
-        """A call's arguments by name, without those that are what they would be anyway."""
+        """A call's arguments by name, without those equal to their defaults."""
         found = self.arguments(args, kwargs)
         return {name: one for name, one in found.items() if not (name in self.defaults and one is self.defaults[name])}
 
@@ -75,12 +77,12 @@ class Parameters:
         """The call with these arguments.
 
         Raises:
-            ValueError: The function has no such argument, or does without none that is left out.
+            ValueError: The function has no such parameter, or a required argument is missing.
         """
         known = {*self.names, self._rest}
         unknown = [name for name in arguments if name not in known or not name]
         if unknown and not self._others:
-            raise ValueError(f"there is no argument {sorted(map(str, unknown))}; there are {self.names}")
+            raise ValueError(f"there is no argument {sorted(map(str, unknown))}; expected names among {self.names}")
         missing = [name for name in self.names if name not in arguments and name not in self.defaults]
         if missing:
             raise ValueError(f"the argument {missing} is missing")
@@ -94,23 +96,23 @@ class Parameters:
         taken = {*by_place[: len(args)], self._rest}
         return (*args, *(rest or ())), {name: one for name, one in arguments.items() if name not in taken}
 
-    # ------------------------------------------------------------------------------------------- as one
+    # ------------------------------------------------------------------------------------------- as a whole
 
     def inputs(self, args: Args, kwargs: Kwargs) -> Any:
-        """What a call is given as a whole: its one argument, or all of them by name."""
+        """A call's input as a whole: its only argument, or all arguments by name."""
         found = self.arguments(args, kwargs)
         return found[self.names[0]] if self._is_one and self.names[0] in found else found
 
     def with_inputs(self, inputs: Any) -> tuple[Args, Kwargs]:
-        """The call that is given this as a whole.
+        """The call with this input as a whole.
 
         Raises:
-            ValueError: It takes several arguments, and these are none.
+            ValueError: It takes several arguments, and ``inputs`` is not a mapping of them.
         """
         if self._is_one:
             return self.call_of({self.names[0]: inputs})
         if not isinstance(inputs, Mapping):
-            raise ValueError(f"inputs= of a function with the arguments {self.names} are a mapping with these names")
+            raise ValueError(f"inputs= of a function with the arguments {self.names} must be a mapping by name")
         return self.call_of(cast("Mapping[str, Any]", inputs))
 
     @property
@@ -119,10 +121,10 @@ class Parameters:
 
 
 def parameters_of(function: Callable[..., Any]) -> tuple[Parameters, Parameters]:
-    """What ``function`` takes, and what it takes bound to its first argument, as a method is."""
+    """The parameters of ``function``, and those it has as a bound method."""
     try:
         signature = inspect.signature(function)
-    except (TypeError, ValueError):  # some functions of C have none
+    except (TypeError, ValueError):  # some C functions have none
         signature = _ANY
     every = list(signature.parameters.values())
     first = every[0] if every else None

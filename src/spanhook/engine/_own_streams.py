@@ -1,4 +1,4 @@
-"""Streams of ``with`` blocks: their operation ends with the block, or with the stream where that outlives it."""
+"""Streams of ``with`` blocks: the operation ends with the block, or with the stream if that outlives the block."""
 
 from collections.abc import AsyncIterator, Awaitable, Generator, Iterable, Iterator
 from itertools import count
@@ -15,7 +15,7 @@ from spanhook.model import Record
 
 
 class Handle(Protocol):
-    """What the author of a block holds."""
+    """The object that the author of a block holds."""
 
     _record: Record
     _run: Run | None
@@ -37,7 +37,7 @@ class BlockTrack(Track):
     """A stream of a block that may still be open when the stream ends.
 
     Args:
-        handle: What the block's author holds.
+        handle: The object that the block's author holds.
     """
 
     __slots__ = ("_handle",)
@@ -48,11 +48,11 @@ class BlockTrack(Track):
 
     @property
     def is_unfinished(self) -> bool:
-        """Whether the stream goes on."""
+        """Whether the stream continues."""
         return not self.plain and not self.dead
 
     def leave(self, op: Record) -> None:
-        """The block has failed, which ends the operation: the stream goes on without it."""
+        """The block has failed, which ends the operation: the stream continues without it."""
         if not next(self._ends):
             self.plain = True
             self._read(op)
@@ -60,7 +60,9 @@ class BlockTrack(Track):
 
     async def _finish(self, op: Record) -> None:
         if self._handle._left:
-            if not self.is_async and self._handle._is_async:  # its hooks may have to be awaited, which nobody can
+            if (
+                not self.is_async and self._handle._is_async
+            ):  # its hooks may have to be awaited, which is impossible here
                 self._read(op)
                 self._handle._rest()
             await super()._finish(op)
@@ -70,7 +72,7 @@ class BlockTrack(Track):
         self.plain = not self.dead
         returned(op)
         self._read(op)
-        if op.buffered:  # whoever consumes it waits for the hooks; all others run when the block is left
+        if op.buffered:  # the consumer waits for these hooks; all others run when the block is left
             if self.is_async and self._handle._is_async:
                 await self._handle._arest()
             else:
@@ -78,7 +80,7 @@ class BlockTrack(Track):
         self._release(op)
 
     def _dropped(self) -> None:
-        """The consumer has let go of it; if the block is still open, that is where its operation ends."""
+        """The consumer dropped it; if the block is still open, the operation ends there."""
         op, handle = self.op, self._handle
         if handle._left:
             if not next(handle._endings):
@@ -91,22 +93,22 @@ class BlockTrack(Track):
         self._read(op)
         self.plain = True
         self._release(op)
-        if handle._left and not next(handle._endings):  # left meanwhile, by somebody who took it for unfinished
+        if handle._left and not next(handle._endings):  # left meanwhile by code that saw it as unfinished
             self._end_alone(op)
 
 
 def hand_over(handle: Handle, chunks: Any) -> Any:
-    """What the consumer gets for a stream of a block.
+    """What the consumer gets for a block's stream.
 
     Raises:
-        OperationError: It is none.
+        OperationError: It is not a stream.
     """
     is_async = not hasattr(chunks, "__iter__")
     if is_async and not hasattr(chunks, "__aiter__"):
         if isinstance(chunks, Awaitable):
             close_unawaited(chunks)
-            raise OperationError("op.stream() was given a coroutine; await it, and give it the stream that comes of it")
-        raise OperationError(f"op.stream() was given {type(chunks).__name__}, which is no stream")
+            raise OperationError("op.stream() was given a coroutine; await it, and pass the stream that it returns")
+        raise OperationError(f"op.stream() was given {type(chunks).__name__}, which is not a stream")
     source = aiter(chunks) if is_async else iter(chunks)
     track = BlockTrack(handle, source, is_async=is_async)
     track.adopt(handle._record, handle._run)
@@ -119,14 +121,14 @@ def hand_over(handle: Handle, chunks: Any) -> Any:
 
 
 def close_unawaited(awaitable: Any) -> None:
-    """Have nobody warned that it was not awaited."""
+    """Suppress the warning that it was never awaited."""
     close = getattr(awaitable, "close", None)
     if close is not None:
         close()
 
 
 def answered(handle: Handle, *, is_async: bool) -> Any:
-    """The chunks of what a hook answered with."""
+    """The chunks of a hook's answer."""
     return _aanswered(handle) if is_async else _answered(handle)
 
 

@@ -1,4 +1,4 @@
-"""What calls of models in the application's own code used, as it says itself."""
+"""Usage of model calls in the application's own code, as that code reports it."""
 
 from threading import Lock
 from typing import Any
@@ -13,27 +13,26 @@ NAMES = ("input_tokens", "output_tokens", "cache_read_tokens", "cache_write_toke
 
 
 def add_usage(op: Record, counts: tuple[Any, ...], cost_usd: float | None, model: str) -> None:
-    """Add to what ``op`` used, and price it.
+    """Add to the usage of ``op``, and price it.
 
     Args:
-        op: A model's call.
-        counts: Tokens, in the order of ``NAMES``; what cannot be a number of tokens is named in ``Usage.uncounted``.
-        cost_usd: What the provider says it costs.
-        model: The model that has answered.
+        op: A model call.
+        counts: Tokens, in the order of ``NAMES``; invalid ones are listed in ``Usage.uncounted``.
+        cost_usd: The cost that the provider reports. model: The answering model.
 
     Raises:
-        OperationError: It is no call of a model.
+        OperationError: It is not a model call.
     """
     if op.kind not in MODELS:
         raise OperationError(
-            f"record_usage() was called on {op!r}; tokens are used by {' and '.join(MODELS)}, and added up around these"
+            f"record_usage() was called on {op!r}; report tokens on {' or '.join(MODELS)}, and they are added up"
         )
     used = Usage()
     for name, value in zip(NAMES, counts, strict=True):
         setattr(used, name, used.count(value, name))
     if cost_usd is not None:
         used.charge(cost_usd)
-    with op.__dict__.setdefault("adding", Lock()):  # setdefault is atomic: several threads may work for one operation
+    with op.__dict__.setdefault("adding", Lock()):  # setdefault is atomic: several threads may work on one operation
         if model:
             told = {semconv.GEN_AI_RESPONSE_MODEL: model}
             if not make_encodable(told):

@@ -1,4 +1,4 @@
-"""Proxies of streams and of what belongs to them, one class per shape; they behave as the library's own object.
+"""Proxies of streams and their parts, one class per shape; they behave like the library's own objects.
 
 Copying and pickling give the wrapped object. What a step does is up to ``streams``.
 """
@@ -18,11 +18,11 @@ from spanhook.model import asheds, shed, sheds
 if TYPE_CHECKING:
     ObjectProxy = wrapt.ObjectProxy[Any]
 else:
-    ObjectProxy = wrapt.ObjectProxy  # wrapt 1 takes no type
+    ObjectProxy = wrapt.ObjectProxy  # wrapt 1 is not generic
 
 
 def _nothing() -> None:
-    """What a weak reference to nothing gives."""
+    """Stands for a dead weak reference."""
 
 
 class Transparent(ObjectProxy):
@@ -44,7 +44,7 @@ class Transparent(ObjectProxy):
 class Tracked(Transparent):
     """Something that belongs to a stream, and the stream's track."""
 
-    _self_track: Any = NOTHING  # of one that was left half made
+    _self_track: Any = NOTHING  # for a half-initialized proxy
 
     def __init__(self, wrapped: Any, track: Track) -> None:
         super().__init__(wrapped)
@@ -52,7 +52,7 @@ class Tracked(Transparent):
 
 
 class Proxy(Tracked):
-    """What a consumer holds: dropped unfinished, it ends the operation."""
+    """What a consumer holds; if dropped unfinished, it ends the operation."""
 
     _self_owned: Any = NOTHING
     __del__: Any = property(attrgetter("_self_owned.hand"))  # no Python function, which may be interrupted
@@ -113,7 +113,7 @@ class SyncStream(SyncIterator, Proxy):
 
     @property
     def response(self) -> Any:
-        """The HTTP response it is read from, by which helpers of SDKs close it."""
+        """The HTTP response it is read from, through which SDK helpers close it."""
         held = self._self_response()
         if held is None:
             held = SyncResponse(self.__wrapped__.response, self._self_track, self)
@@ -184,7 +184,7 @@ class AsyncStream(AsyncIterator, Proxy):
 
     @property
     def response(self) -> Any:
-        """The HTTP response it is read from, by which helpers of SDKs close it."""
+        """The HTTP response it is read from, through which SDK helpers close it."""
         held = self._self_response()
         if held is None:
             held = AsyncResponse(self.__wrapped__.response, self._self_track, self)
@@ -211,11 +211,11 @@ class AsyncStream(AsyncIterator, Proxy):
 
 
 class Response(Tracked):
-    """The HTTP response of a stream: closing it closes the stream, and who reads it reads that."""
+    """The HTTP response of a stream: closing it closes the stream, and reading it reads the stream."""
 
     def __init__(self, wrapped: Any, track: Track, stream: Any) -> None:
         super().__init__(wrapped, track)
-        self._self_stream = stream  # which ends when nobody has it any more
+        self._self_stream = stream  # which ends when nothing refers to it any more
 
     def __getattr__(self, name: str) -> Any:
         if name in _READING:
@@ -223,7 +223,7 @@ class Response(Tracked):
             body = track.goes_on_in(self.__wrapped__)
             if body is not None:
                 body.put((AsyncBody if track.is_async else SyncBody)(body.stream, track))
-                self._self_stream._self_owned = NOTHING  # whoever has the response may have let go of the stream
+                self._self_stream._self_owned = NOTHING  # the response's holder may have dropped the stream
         return getattr(self.__wrapped__, name)
 
 
@@ -236,7 +236,7 @@ _READING = frozenset(
 
 
 class SyncResponse(Response):
-    """The same of a stream that is iterated."""
+    """The response of a stream that is iterated."""
 
     @sheds
     def close(self) -> Any:
@@ -244,7 +244,7 @@ class SyncResponse(Response):
 
 
 class AsyncResponse(Response):
-    """The same of an async stream."""
+    """The response of an async stream."""
 
     @asheds
     async def aclose(self) -> Any:
@@ -252,7 +252,7 @@ class AsyncResponse(Response):
 
 
 class SyncBody(Proxy):
-    """The bytes of a result that is read later, whoever reads them."""
+    """The bytes of a result that is read later."""
 
     def __iter__(self) -> Any:
         steps = iter(self.__wrapped__)

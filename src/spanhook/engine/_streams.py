@@ -1,8 +1,8 @@
 """Streams: one operation from a stream's first step to its end, however it ends.
 
-Each step makes the operation's context current and takes it off again, never across a step, so what the consumer does
-between two items has the parent it would have had. Steps are written once, as coroutines that sync streams drive by
-hand; see ``handover`` for what is handed to the consumer.
+Each step makes the operation's context current and restores the previous one before it returns, so what the consumer
+does between two items has its usual parent. Steps are written once, as coroutines that sync streams drive by hand; see
+``handover`` for what the consumer gets.
 """
 
 from collections import deque
@@ -22,11 +22,11 @@ from spanhook.model import REPLACEABLE, Adapter, Args, Body, Kwargs, Record, cur
 from spanhook.telemetry import context_with, get_context, set_context
 
 END: Any = object()
-"""What a step returns when there is nothing more; ``Track.value`` is then the generator's return value."""
+"""What a step returns at the end of the stream; ``Track.value`` is then the generator's return value."""
 
 
 class Nothing:
-    """The track of no stream."""
+    """The track of an object without a stream."""
 
     hand = int
 
@@ -38,7 +38,7 @@ class Track(Ending):
     """One stream and its operation.
 
     Args:
-        adapter: How the stream's call reads.
+        adapter: How the stream's call is read.
         source: The library's own iterator.
         is_async: Whether its steps are awaited.
 
@@ -60,11 +60,11 @@ class Track(Ending):
     # ------------------------------------------------------------------------------------------- start
 
     def lazy(self, make: Callable[..., Any], instance: Any, args: Args, kwargs: Kwargs) -> None:
-        """Begin the operation at the first step: ``source`` is a generator whose code has not run yet."""
+        """Begin the operation at the first step: ``source`` is a generator that has not started."""
         self.call = (make, instance, args, kwargs)
 
     def adopt(self, op: Record, run: Run | None, body: Body | None = None) -> None:
-        """Go on with an operation whose call has returned the stream; its context is current."""
+        """Continue an operation whose call returned the stream; its context is current."""
         self.op = op
         self._hold(run)
         op.result = None
@@ -79,16 +79,16 @@ class Track(Ending):
         self._reading = reading(op, self._body)
 
     def begins(self, body: Any, steps: Any) -> bool:
-        """Whether ``steps`` are the first that are taken of ``body``, and so those of this track."""
+        """Whether ``steps`` are the first to read ``body``, and so belong to this track."""
         if self.plain or self.source is not body:
             return False
         self.source = steps
         return True
 
     def goes_on_in(self, response: Any) -> Body | None:
-        """The body of ``response``, which is about to be read in place of the stream's steps, and is tracked now.
+        """The body of ``response``, tracked from now on, because it is about to be read directly instead of the stream.
 
-        ``None`` where nothing is tracked, or where the steps have begun, so that nobody can read it any more.
+        ``None`` if nothing is tracked, or the stream has begun, so that the body can no longer be read.
         """
         op = self.op
         if op is None or self.plain or self.dead or getattr(response, "is_stream_consumed", True):
@@ -99,7 +99,7 @@ class Track(Ending):
         return body
 
     async def _begin(self) -> None:
-        """The first step of a lazy stream: begin, run the gates, and get ready what they let pass."""
+        """The first step of a lazy stream: begin, run the gates, and prepare what they allow."""
         assert self.call is not None
         make, instance, args, kwargs = self.call
         self.call = None
@@ -196,7 +196,7 @@ class Track(Ending):
             raise
 
     def take(self) -> Any:
-        """``step("__next__")`` of a sync stream, without a coroutine once it is under way."""
+        """``step("__next__")`` of a sync stream, without a coroutine once the stream is running."""
         op = self.op
         if op is None or self.dead or self._buffer is not None or self._held_back(op):
             return drive(self.step("__next__"))
@@ -235,7 +235,7 @@ class Track(Ending):
 
     @staticmethod
     def _held_back(op: Record) -> bool:
-        """Whether hooks are to see the whole stream before the consumer sees any of it."""
+        """Whether hooks must see the whole stream before the consumer sees any of it."""
         if not op.streamed or op.plan is None or not op.plan.buffers:
             return False
         return any(bound.concerns(op) for bound in op.plan.buffers)
@@ -252,7 +252,7 @@ class Track(Ending):
         return END
 
     async def _buffered(self, op: Record) -> Any:
-        """Hold the whole stream back until the hooks have seen what came of it."""
+        """Hold the whole stream back until the hooks have seen its result."""
         op.buffered = True
         chunks: deque[Any] = deque()
         method = "__anext__" if self.is_async else "__next__"
@@ -273,7 +273,7 @@ class Track(Ending):
     # ------------------------------------------------------------------------------------------- end
 
     async def close(self, method: str, *args: Any, of: Any = None) -> Any:
-        """Close the source, or what it belongs to; a consumer that stops early abandons the operation."""
+        """Close the source, or its owner; a consumer that stops early abandons the operation."""
         self.call = None
         op, closed = self.op, self.source if of is None else of
         if op is None or self.plain or self.dead:

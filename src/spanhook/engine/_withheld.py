@@ -1,4 +1,4 @@
-"""Handing out what a call was to tell otherwise than by returning it, once hooks have decided about it."""
+"""Releases output that leaves a call other than as its return value, once hooks have decided about it."""
 
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -9,11 +9,11 @@ from spanhook.model import Record, Withheld
 
 
 async def hand_out(op: Record, *, is_async: bool) -> None:
-    """Have what was withheld leave as hooks have decided. Where that raises, the call has failed with it."""
+    """Release withheld output as hooks decided. If that raises, the call fails with that error."""
     before = op.error
     for way in op.withheld or ():
         if not await _leave(op, way, is_async=is_async):
-            await _leave(op, way, is_async=is_async)  # what is left of it, now that the call has failed
+            await _leave(op, way, is_async=is_async)  # the rest of it, now that the call has failed
     if op.error is not before:
         conclude(op)
 

@@ -1,8 +1,8 @@
-"""Which calls are only the transport of the operation around them, and so none of their own.
+"""Which calls are only the transport of the enclosing operation, and so no operations themselves.
 
-A framework's model goes on in a provider's client: one call, gated and counted once. That such a call has the kind and
-the model of the operation around it is not enough, since callbacks and a model's own code make other calls there. It
-must carry the request that was gated, which is known by the last text of each prompt; what carries another is gated.
+A framework's model calls a provider's client: one call, gated and counted once. The same kind and model as the
+enclosing operation is not enough, because callbacks and a model's own code also make calls there. The call must carry
+the gated request, identified by the last text of each prompt; a call that carries another is gated.
 """
 
 from collections.abc import Awaitable, Callable
@@ -27,15 +27,15 @@ from spanhook.model import (
 )
 
 _calling_back: ContextVar[Record | None] = ContextVar("spanhook.calling_back", default=None)
-"""The operation whose framework runs the application's callbacks; what they call is never its transport."""
+"""The operation whose framework is running the application's callbacks; their calls are never its transport."""
 
 
 _running: "ContextVar[Absorbed | None]" = ContextVar("spanhook.absorbed", default=None)
-"""The absorbed call that is being made."""
+"""The absorbed call in progress."""
 
 
 class Part:
-    """A call that an absorbed one goes on in, such as that of the method which it overrides."""
+    """A call in which an absorbed call continues, such as one of the method that it overrides."""
 
 
 PART = Part()
@@ -43,9 +43,9 @@ PART = Part()
 
 @final
 class Absorbed:
-    """A call that is the transport of the operation around it.
+    """A call that is the transport of the enclosing operation.
 
-    One that fails gives back what it was to carry, since what retries it belongs to the same attempt.
+    If it fails, what it carries may be carried again, because a retry belongs to the same attempt.
     """
 
     __slots__ = ("_taken", "adapter", "carried", "instance", "op")
@@ -55,7 +55,7 @@ class Absorbed:
         self._taken = taken
 
     def make(self, wrapped: Callable[..., Any], args: Args, kwargs: Kwargs) -> Any:
-        """Make the call. What ends it, be it Ctrl-C, leaves nothing behind."""
+        """Make the call. However it ends, even by Ctrl-C, it leaves no state behind."""
         before = _running.get()
         try:
             _running.set(self)
@@ -87,17 +87,17 @@ class Absorbed:
             self.op.transported = True
 
     def goes_on(self, instance: Any, carried: Carried) -> bool:
-        """Whether a call on the same client is this one, such as that of a method which is overridden."""
+        """Whether a call on the same client belongs to this one, such as one of an overridden method."""
         return self.instance is instance and self.carried == carried
 
     def failed(self) -> None:
-        """The call has failed, or its stream has: another may be made for it."""
+        """The call, or its stream, has failed: a retry may take its place."""
         if self._taken and self.op.carried is not None:
             self._taken = False
             self.op.carried[self.adapter.layer].extend(self.carried)
 
     def take(self, result: Any) -> None:
-        """Note what the call tells, for the operation around."""
+        """Record what the call reports, for the enclosing operation."""
         try:
             attributes, used = self.adapter.response(result)
         except Exception as error:
@@ -106,7 +106,7 @@ class Absorbed:
         self.note(attributes, used)
 
     def note(self, attributes: Attributes, used: Usage | None) -> None:
-        """Let the operation around have what its own result does not tell."""
+        """Give the enclosing operation what its own result does not report."""
         op = self.op
         if not make_encodable(attributes):
             op.odd = True
@@ -124,7 +124,7 @@ class Absorbed:
 def absorbed(
     parent: Record, adapter: Adapter, instance: Any, args: Args, kwargs: Kwargs, attributes: Attributes
 ) -> Absorbed | Part | None:
-    """The call as the transport of ``parent``, directly inside of which it is about to be made, if it is that."""
+    """The call as the transport of ``parent``, which directly encloses it; ``None`` if it is not its transport."""
     if parent.kind != adapter.kind or not _open(parent):
         return None
     if adapter.model_layer:
@@ -136,7 +136,7 @@ def absorbed(
     running = _running.get()
     if running is not None and running.op is parent and not adapter.model_layer and running.goes_on(instance, carried):
         return PART
-    if adapter.layer == parent.adapter.layer:  # one of its methods goes on in another, however deep
+    if adapter.layer == parent.adapter.layer:  # one of its methods continues in another, at any depth
         own = gated_by(parent)
         is_same = all(one in own for one in carried)
         return Absorbed(parent, adapter, instance, carried, taken=False) if is_same else None
@@ -147,7 +147,7 @@ def absorbed(
 
 
 def goes_on(op: Record, args: Args, kwargs: Kwargs) -> bool:
-    """Whether a call of the same sort on the same instance, made inside of ``op``, is what ``op`` was asked to do."""
+    """Whether a call of the same sort on the same instance, made inside ``op``, does what ``op`` was asked to do."""
     if op.adapter.carries is None:
         return True
     own = gated_by(op)
@@ -155,9 +155,9 @@ def goes_on(op: Record, args: Args, kwargs: Kwargs) -> bool:
 
 
 def absorbed_span(parent: Record, kind: str, scope: str, attributes: Attributes) -> bool:
-    """Whether a span that somebody else opens directly inside of ``parent`` is for the same call.
+    """Whether another instrumentation's span, opened directly inside ``parent``, is for the same call.
 
-    Spans tell no content, so what is called and whose it is stand in for the request: once for each scope and prompt.
+    Spans hold no content, so operation, model and provider identify the request: once for each scope and prompt.
     """
     if parent.kind != kind or kind == "agent.invoke" or not _open(parent):
         return False
@@ -181,7 +181,7 @@ def absorbed_span(parent: Record, kind: str, scope: str, attributes: Attributes)
 
 
 def span_ended(parent: Record, scope: str, used: Usage | None, *, failed: bool) -> None:
-    """An absorbed span has ended: ``parent`` may have its usage, and another one after it has failed."""
+    """An absorbed span has ended: ``parent`` takes its usage; after a failure, another span may follow."""
     if failed:
         assert parent.spans is not None
         parent.spans[scope] += 1
@@ -203,7 +203,7 @@ def _open(parent: Record) -> bool:
 
 
 def _claimed(parent: Record, adapter: Adapter, instance: Any, carried: Carried) -> Absorbed | None:
-    """Take what the call carries from what ``parent`` has yet to be carried, all of it or nothing."""
+    """Take what the call carries from what ``parent`` still expects to be carried: all of it or nothing."""
     layers = parent.carried
     if layers is None:  # setdefault is atomic: the prompts of a batch may go out in parallel
         layers = parent.__dict__.setdefault("carried", {})
@@ -211,7 +211,7 @@ def _claimed(parent: Record, adapter: Adapter, instance: Any, carried: Carried) 
     if left is None:
         own = gated_by(parent)
         left = layers.setdefault(adapter.layer, list(own))
-    if not carried:  # in pieces that nobody can read, such as tokens: those of one client
+    if not carried:  # in unreadable pieces, such as tokens: accepted from one client
         client = parent.__dict__.setdefault("carrier", instance)
         return Absorbed(parent, adapter, instance, carried, taken=False) if client is instance else None
     taken: Carried = []
@@ -229,7 +229,7 @@ def _claimed(parent: Record, adapter: Adapter, instance: Any, carried: Carried) 
 
 
 def called_back(wrapped: Callable[..., Any], args: Args, kwargs: Kwargs) -> Any:
-    """Run a function of a framework that calls the application's callbacks: the handlers, its first argument."""
+    """Run a framework function that calls the application's callbacks: the handlers in its first argument."""
     op = current.get() if args and args[0] else None
     if type(op) is not Record:
         return wrapped(*args, **kwargs)
@@ -253,7 +253,7 @@ async def _awaited(op: Record, wrapped: Callable[..., Awaitable[Any]], args: Arg
     before = _calling_back.get()
     try:
         _calling_back.set(op)
-        # Called no sooner: cancelled before its first step, this leaves no coroutine behind that nobody has awaited.
+        # Called only now: if cancelled before its first step, no unawaited coroutine is left behind.
         return await wrapped(*args, **kwargs)
     finally:
         _calling_back.set(before)

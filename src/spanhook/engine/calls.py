@@ -1,10 +1,10 @@
-"""Making one call with its hooks around it: the drivers for functions and coroutine functions.
+"""Makes one call with its hooks around it: the drivers for functions and coroutine functions.
 
-What comes back is settled by what it is: a value, an awaitable, or a stream.
+A result is handled by its type: a value, an awaitable, or a stream.
 
-An interrupt may come wherever CPython looks for one: where a function begins, and after a call. So what is made current
-is made so inside of a ``try`` and put back by functions of C alone, each in the ``finally`` of the one before, and what
-has not ended by then is put on the reaper's queue. Streams and hand-offs are driven in the same form.
+An interrupt may come wherever CPython checks for one: at the start of a function, and after a call. So context is set
+inside a ``try`` and restored only by C functions, each in the ``finally`` of the one before, and what has not ended by
+then goes on the reaper's queue. Streams and hand-offs are driven in the same way.
 """
 
 from collections.abc import Awaitable, Callable
@@ -123,12 +123,12 @@ async def acall(
 
 
 def call_for(held: Held, wrapped: Callable[..., Any], args: Args, kwargs: Kwargs) -> Any:
-    """Call a plain function for what was current elsewhere."""
+    """Call a plain function on behalf of what was current elsewhere."""
     return drive(_standing_in(held, wrapped, args, kwargs, is_async=False))
 
 
 async def acall_for(held: Held, wrapped: Callable[..., Awaitable[Any]], args: Args, kwargs: Kwargs) -> Any:
-    """Call a coroutine function for what was current elsewhere."""
+    """Call a coroutine function on behalf of what was current elsewhere."""
     try:
         return await _standing_in(held, wrapped, args, kwargs, is_async=True)
     except BaseException as error:
@@ -137,9 +137,9 @@ async def acall_for(held: Held, wrapped: Callable[..., Awaitable[Any]], args: Ar
 
 
 async def _standing_in(held: Held, wrapped: Callable[..., Any], args: Args, kwargs: Kwargs, *, is_async: bool) -> Any:
-    """Have ``held`` current for code that a framework runs for it elsewhere, such as in a task that serves many runs.
+    """Make ``held`` current for code that a framework runs on its behalf, such as in a task that serves many runs.
 
-    What ends a run is raised as the plain rejection, which the framework hands to whoever waits for it.
+    A rejection of the run is raised as the plain ``Reject``, which the framework passes to the waiting caller.
     """
     before, around, identity = get_context(), current.get(), ambient.get()
     op = held.op if isinstance(held, InHook) else held
@@ -177,7 +177,7 @@ async def _make(op: Record, wrapped: Callable[..., Awaitable[Any]]) -> None:
 
 
 async def _awaited(op: Record, run: Run | None, result: Awaitable[Any], dropped: Dropped) -> Any:
-    """Go on with an operation whose plain function returned an awaitable."""
+    """Continue an operation whose plain function returned an awaitable."""
     before, held = get_context(), current.get()
     try:
         try:

@@ -1,4 +1,4 @@
-"""What the attributes of other instrumentations' spans mean. Knows nothing of what is done about them."""
+"""What the attributes of other instrumentations' spans mean. Knows nothing of how they are handled."""
 
 from collections.abc import Callable, Mapping
 from typing import Any
@@ -27,7 +27,7 @@ _BY_SPAN_KIND: Mapping[str, Kind] = {
     "WORKFLOW": "run",
 }
 FOREIGN_KINDS: frozenset[Kind] = frozenset((*_BY_OPERATION.values(), *_BY_SPAN_KIND.values()))
-"""Kinds that spans of other instrumentations may be."""
+"""Kinds that spans of other instrumentations may have."""
 
 _NAMES = (
     (semconv.OPENINFERENCE_MODEL, semconv.GEN_AI_REQUEST_MODEL),
@@ -52,10 +52,10 @@ _OPENINFERENCE_USAGE = (
     semconv.OPENINFERENCE_REASONING_TOKENS,
 )
 
-#: Libraries whose calls are operations already, so that spans of others for the same call are not, and by each, whether
-#: those of a scope and kind are for its calls: set by ``config``.
+#: Libraries whose calls are already operations, so that other instrumentations' spans for them are not; for each,
+#: whether a scope and kind mean its calls. Set by ``config``.
 bound_libraries: dict[str, Callable[[str, str], bool]] = {}
-#: Scopes, or what they begin with, whose owners go on without a span where its start raises: set by ``config``.
+#: Scopes, or prefixes, whose owners continue without a span if its start raises: set by ``config``.
 swallowing: set[str] = set()
 
 
@@ -69,17 +69,17 @@ def kind_of(attributes: Mapping[str, Any]) -> Kind | None:
 
 
 def is_double(scope: str, kind: Kind) -> bool:
-    """Whether another instrumentation's span is for a call that spanhook has as an operation of its own."""
+    """Whether another instrumentation's span is for a call that is already a spanhook operation."""
     return any(doubles(scope, kind) for doubles in bound_libraries.values())
 
 
 def swallows(scope: str) -> bool:
-    """Whether whoever opens spans of this scope is known to make the call whatever the start of its span raises."""
+    """Whether the owner of this scope is known to make the call even if the start of its span raises."""
     return any(scope == name or scope.startswith(f"{name}.") for name in swallowing)
 
 
 def described(attributes: Mapping[str, Any]) -> dict[str, Any]:
-    """What a span says when it starts, under the conventions' names as well."""
+    """A span's start attributes, with the conventions' names added."""
     found = dict(attributes)
     for theirs, name in _NAMES:
         if theirs in found and name not in found:
@@ -88,7 +88,7 @@ def described(attributes: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def usage_of(attributes: Mapping[str, Any]) -> Usage | None:
-    """Tokens as a span reports them, in the conventions' names, old or new, or in OpenInference's."""
+    """Tokens that a span reports, under the conventions' names, old or new, or OpenInference's."""
     conventional = _OLDER_USAGE if semconv.GEN_AI_USAGE_CACHE_CREATION_INPUT_TOKENS in attributes else _USAGE
     for names in (conventional, _OPENINFERENCE_USAGE):
         inputs, outputs, *details = (attributes.get(name) for name in names)

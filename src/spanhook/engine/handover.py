@@ -1,4 +1,4 @@
-"""Which proxy a consumer is handed for a stream, and tapping the streams of calls that are none of their own."""
+"""Which proxy a consumer gets for a stream, and tapping the streams of absorbed calls."""
 
 from collections.abc import AsyncIterator, Awaitable, Callable, Generator
 from functools import partial
@@ -23,7 +23,7 @@ from spanhook.model import Adapter, Args, Chunks, Kwargs, Record, shed
 
 
 class Tapped(Transparent):
-    """A stream, or the bytes of one, in which an absorbed call goes on; its chunks are added up as they pass."""
+    """A stream, or its bytes, in which an absorbed call continues; its chunks are added up as they pass."""
 
     def __init__(self, wrapped: Any, chunks: Chunks, absorbed: Absorbed) -> None:
         super().__init__(wrapped)
@@ -74,12 +74,14 @@ class Tapped(Transparent):
         await self.__wrapped__.__aenter__()
         return self
 
-    async def __aexit__(self, *error: object) -> Any:  # wrapt 1 has none
+    async def __aexit__(self, *error: object) -> Any:  # missing in wrapt 1
         return await self.__wrapped__.__aexit__(*error)
 
 
 def tap(absorbed: Absorbed, instance: Any, args: Args, kwargs: Kwargs, result: Any) -> Any:
-    """The result of an absorbed call: what it tells goes to the operation around, from a stream as it passes."""
+    """The result of an absorbed call: what it reports goes to the enclosing operation, for a stream as its chunks
+    pass.
+    """
     adapter = absorbed.adapter
     if not stream_sort(adapter, result) or adapter.chunks is None:
         absorbed.take(result)
@@ -115,13 +117,13 @@ _GENERATORS = CO_GENERATOR | CO_ASYNC_GENERATOR
 
 
 def _is_generator_function(function: Any) -> bool:
-    """Whether a call of ``function``, or of a method, runs none of its code yet."""
+    """Whether calling ``function``, or a method, does not run its code yet."""
     code = getattr(function, "__code__", None)
     return code is not None and bool(code.co_flags & _GENERATORS)
 
 
 def _deferred(make: Callable[..., Any], *args: Any, **kwargs: Any) -> Generator[Any, Any, Any]:
-    """The stream of a plain function that returns one, and may have asked for it by then: called at the first step."""
+    """The stream of a plain function that returns one and may already request it: called at the first step."""
     source: Generator[Any, Any, Any] = make(*args, **kwargs)
     return (yield from source)
 
@@ -149,7 +151,7 @@ def stream_sort(adapter: Adapter, result: Any) -> str:
 
 
 def hand_over(op: Record, run: Run | None, result: Any) -> Any:
-    """A stream that goes on with ``op``, if ``result`` is one; else ``None``."""
+    """A stream that continues ``op``, if ``result`` is a stream; else ``None``."""
     sort = stream_sort(op.adapter, result)
     if not sort:
         return None

@@ -1,6 +1,6 @@
 """One operation from start to end: span, identity, usage, outcome.
 
-Who makes the call, and how it is waited for, is not known here; see ``calls`` and ``streams``.
+Knows nothing of who makes the call or waits for it; see ``calls`` and ``streams``.
 """
 
 from collections.abc import Callable
@@ -38,14 +38,14 @@ listeners: list[Callable[[Record], None]] = []
 """Called with every operation that has ended; for the console and ``spanhook.testing``."""
 
 foreign: dict[int, Record] = {}
-"""Operations that spans of other instrumentations stand for, by span id; see ``processor``."""
+"""Operations represented by spans of other instrumentations, by span id; see ``processor``."""
 
 
 # ----------------------------------------------------------------------------------------------- start
 
 
 def begin(adapter: Adapter, instance: Any, args: Args, kwargs: Kwargs) -> Record | Absorbed | None:
-    """Start an operation; ``None`` where the call is none.
+    """Start an operation; ``None`` if the call is not one.
 
     Its span is started but not yet current, and no hook has run.
     """
@@ -67,7 +67,7 @@ def begin(adapter: Adapter, instance: Any, args: Args, kwargs: Kwargs) -> Record
         attributes = adapter.start(instance, args, kwargs)
     except Exception as error:
         internal.report("extract.start", error)
-        attributes, described = {}, False  # still an operation: what cannot be described is gated all the same
+        attributes, described = {}, False  # still an operation: even an undescribable call is gated
     if attributes is None:
         return None
     plain = make_encodable(attributes)
@@ -112,13 +112,13 @@ def begin(adapter: Adapter, instance: Any, args: Args, kwargs: Kwargs) -> Record
     if adapter.identity is not None:
         _identify(op)
     if parent is not None and not in_hook:
-        latch = latch or op.root.latch  # of a run that has ended, too: what it started may outlive it
+        latch = latch or op.root.latch  # also of an ended run: what it started may outlive it
     if latch is not None and not in_hook:
         op.error = again(latch)
     told = attributes
     if kind == "agent.invoke" and not telemetry.naming.older:
         told = {name: value for name, value in attributes.items() if name not in semconv.NOT_OF_AGENTS}
-    try:  # at last: an interrupt before it leaves nothing behind, and after it nothing is called
+    try:  # last: an interrupt before this leaves nothing behind, and nothing is called after it
         op.span = telemetry.opener.open(
             f"{operation} {named}" if named else operation, before, adapter.span_kind, told, plain=plain
         )
@@ -129,7 +129,7 @@ def begin(adapter: Adapter, instance: Any, args: Args, kwargs: Kwargs) -> Record
 
 
 def _identify(op: Record) -> None:
-    """Ask the library whom the call is for; what it answers may change later, so it is asked now."""
+    """Ask the library for the call's identity now, because its answer may change later."""
     adapter = op.adapter
     assert adapter.identity is not None
     try:
@@ -139,7 +139,7 @@ def _identify(op: Record) -> None:
 
 
 def _trust(op: Record) -> None:
-    """Take the identity from the baggage, where the application has set none."""
+    """Take the identity from the baggage, if the application has set none."""
     if op.ambient is NOBODY:
         try:
             op.ambient = from_baggage(op.before)
@@ -148,7 +148,7 @@ def _trust(op: Record) -> None:
 
 
 def opens(adapter: Adapter, instance: Any) -> bool:
-    """Whether this is the stream that the call of the operation around begins with."""
+    """Whether this is the stream with which the enclosing operation's call begins."""
     op = current.get()
     if type(op) is not Record or op.adapter.layer != adapter.opening_of or op.instance is not instance or op.opened:
         return False
@@ -160,7 +160,7 @@ def opens(adapter: Adapter, instance: Any) -> bool:
 
 
 def settle(op: Record, result: Any) -> None:
-    """The call returned ``result``: read what it tells."""
+    """The call returned ``result``: read what it reports."""
     if op.plan is not None:
         op.returned_ns = clock.now()
     op.result = result
@@ -173,7 +173,7 @@ def settle(op: Record, result: Any) -> None:
 
 
 def fail(op: Record, error: BaseException) -> None:
-    """The call raised ``error``: read what it tells all the same."""
+    """The call raised ``error``: read what it reports nevertheless."""
     returned(op)
     shed(error)
     op.error = error
@@ -187,16 +187,16 @@ def fail(op: Record, error: BaseException) -> None:
 
 
 def returned(op: Record) -> None:
-    """The call has returned, or its stream has ended: hooks may ask when."""
+    """The call has returned, or its stream has ended: note when."""
     if op.plan is not None:
         op.returned_ns = clock.now()
 
 
 def note_response(op: Record, attributes: dict[str, Any], used: Usage | None) -> None:
-    """Keep end attributes and usage, whether of a result or of a stream."""
+    """Keep end attributes and usage, of a result or a stream."""
     if not make_encodable(attributes):
         op.odd = True
-    below = op.end_attributes  # what a transport has told, which knows more than the framework above it
+    below = op.end_attributes  # a transport's report: it knows more than the framework above it
     op.end_attributes = {**below, **attributes} if below else attributes
     if used is not None:
         op.own_usage = used
@@ -204,7 +204,7 @@ def note_response(op: Record, attributes: dict[str, Any], used: Usage | None) ->
 
 def end(op: Record) -> None:
     """End the span and report the operation, exactly once."""
-    if next(op.endings):  # whichever threads ask, one is the first
+    if next(op.endings):  # only one thread gets 0
         return
     op.end_ns = op.end_ns or clock.now()
     op.ended = True
@@ -216,7 +216,7 @@ def end(op: Record) -> None:
         op.summed = True
         all_decided.extend(decided)
     if op.pending and op.parent is None and not reaper.here():
-        # What was dropped inside of the run is told of first, and so is counted in it.
+        # Operations dropped inside the run are reported first, so that the run includes them.
         op.end_time_ns = clock.wall()
         op.handed = True
         reaper.put((_tell, op))
@@ -256,7 +256,7 @@ def outcome(op: Record) -> Any:
             else:
                 if result is not None:
                     return result
-    # Raised as the library raised it: a plain `raise` here would replace its __context__ by whatever the caller
+    # Raised as the library raised it: a plain `raise` here would replace its __context__ with whatever the caller
     # happens to be handling.
     context = error.__context__
     try:

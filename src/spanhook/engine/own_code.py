@@ -1,6 +1,6 @@
-"""Operations of the application's own code: as decorators, which are calls like those of any library, and as blocks.
+"""Operations of the application's own code: as decorators, whose calls are like those of any library, and as blocks.
 
-Here is what users write; how blocks and functions are driven is up to ``_own_blocks`` and ``_own_functions``.
+This is the public interface; ``_own_blocks`` and ``_own_functions`` drive blocks and functions.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -18,16 +18,17 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 
 def register_kind(kind: str) -> str:
-    """Have a kind of operation of the application's own; hooks may be bound to it from then on.
+    """Register a kind of operation for the application's own code; hooks may be bound to it from then on.
 
     Args:
-        kind: Lower case words with dots between, such as ``billing.charge``.
+        kind: Lower-case words separated by dots, such as ``billing.charge``.
 
     Returns:
         The kind.
 
     Raises:
-        ConfigurationError: It cannot be one, or there are too many: each is a value of attributes of metrics.
+        ConfigurationError: The name is not valid, or there are too many kinds: each becomes a value of metric
+            attributes.
     """
     add_kind(kind)
     registry.rebuild()
@@ -42,22 +43,21 @@ def operation(
     provider: str = "",
     model: str = "",
 ) -> OperationBlock:
-    """Make an operation of the application's own code, gated, traced and counted like those of libraries.
+    """Make the application's own code an operation, gated, traced and counted like those of libraries.
 
-    As ``with`` or ``async with`` block, which gives an ``OwnOperation``; a refusal is raised on entering it. Or as
+    Use it as a ``with`` or ``async with`` block, which gives an ``OwnOperation`` and raises a refusal on entry; or as a
     decorator of a function, coroutine function, generator or async generator.
 
     Args:
-        kind: One of spanhook's, or one given to ``register_kind``.
-        name: What it works on: the tool, the agent, the model; what hooks' ``names=`` are compared with. Of a decorated
-            function its own name, unless given.
-        request: What a block is asked for: a mapping with ``messages``, ``system``, ``arguments`` or ``inputs``. Hooks
-            may rewrite what is in it, and the block reads it from ``op.request``.
-        provider: The provider in the conventions' terms, such as ``openai``; prices go by it.
-        model: The model asked for, where that is not ``name``.
+        kind: One of spanhook's kinds, or one given to ``register_kind``.
+        name: The tool, agent or model; hooks' ``names=`` filter by it. Defaults to a decorated function's own name.
+        request: A block's request: a mapping with ``messages``, ``system``, ``arguments`` or ``inputs``. Hooks may
+            rewrite it, and the block reads it from ``op.request``.
+        provider: The provider in the conventions' terms, such as ``openai``; used to look up prices.
+        model: The requested model, if it is not ``name``.
 
     Raises:
-        ConfigurationError: There is no such kind, or the request is none.
+        ConfigurationError: The kind is unknown, or the request is not valid.
     """
     given = _checked(kind, name, provider, model)
     made.add(kind)
@@ -75,7 +75,7 @@ def _checked(kind: Any, name: Any, provider: Any, model: Any) -> Kind:
     if kind not in kinds():
         raise ConfigurationError(
             f"unknown kind {kind!r}; expected one of {', '.join(kinds())}, or a kind of your own: "
-            f"call spanhook.register_kind({kind!r}) before"
+            f"call spanhook.register_kind({kind!r}) first"
         )
     for label, value in (("name", name), ("provider", provider), ("model", model)):
         if not isinstance(value, str):
@@ -91,7 +91,7 @@ def _request(given: Any) -> Mapping[str, Any] | None:
     request = cast("Mapping[str, Any]", given)
     for field in request:
         if field not in FIELDS:
-            raise ConfigurationError(f"request= has {field!r}, which is none of {', '.join(FIELDS)}")
+            raise ConfigurationError(f"request= has unknown field {field!r}; expected {', '.join(FIELDS)}")
     for field, sort, expected in _SORTS:
         value = request.get(field)
         if value is not None and not isinstance(value, sort):
@@ -111,7 +111,7 @@ def tool(given: Any = "", /) -> Any:
     """Decorate a function as a tool: ``operation("tool.execute")``, with its arguments by name.
 
     Args:
-        given: The function, or the tool's name; the function's own unless given.
+        given: The function, or the tool's name; defaults to the function's name.
     """
     return _decorator("tool.execute", given)
 
@@ -128,7 +128,7 @@ def agent(given: Any = "", /) -> Any:
     """Decorate a function as an agent: ``operation("agent.invoke")``.
 
     Args:
-        given: The function, or the agent's name; the function's own unless given.
+        given: The function, or the agent's name; defaults to the function's name.
     """
     return _decorator("agent.invoke", given)
 
@@ -149,15 +149,17 @@ def record_usage(
     cost_usd: float | None = None,
     model: str = "",
 ) -> None:
-    """Say in a decorated function what its call of a model used; see ``OwnOperation.record_usage``.
+    """Report the usage of a model call from inside a decorated function; see ``OwnOperation.record_usage``.
 
     Raises:
-        OperationError: The innermost operation of the application's own code is no call of a model, or there is none.
+        OperationError: The innermost operation of the application's own code is not a model call, or there is none.
     """
     op = current_record()
     while op is not None and (op.adapter.layer != LAYER or op.accounted):
         op = op.parent
     if op is None:
-        raise OperationError("record_usage() was called outside of any operation of the application's own code")
+        raise OperationError(
+            "record_usage() was called outside any operation of the application's own code; call it inside one"
+        )
     counts = (input_tokens, output_tokens, cache_read_tokens, cache_write_tokens, reasoning_tokens)
     add_usage(op, counts, cost_usd, model)

@@ -1,7 +1,8 @@
-"""Spans that other instrumentations open, as operations: hooks hear of them, and gate as far as they are let.
+"""Spans that other instrumentations open, as operations: hooks observe them, and gate as far as possible.
 
 A rejection is raised out of ``on_start``; whether the call is then not made is up to the instrumentation that opened
-the span and to the SDK, hence ``best_effort``. Into those known to go on nothing is raised: the span stays its owner's.
+the span and to the SDK, hence ``best_effort``. Nothing is raised into instrumentations known to make the call anyway:
+the span stays its owner's.
 """
 
 import threading
@@ -24,10 +25,10 @@ from spanhook.telemetry import SCOPE, quiet
 
 
 class ForeignSpans(SpanProcessor):
-    """The one processor that spanhook adds to a provider: it brings spans of others to the hooks.
+    """The one processor that spanhook adds to a provider: it passes spans of other instrumentations to the hooks.
 
     Args:
-        provider: Whose spans; held weakly. ``None`` for a hook that is alone on its provider.
+        provider: The provider of the spans; held weakly. ``None`` for a lone hook on its provider.
         hooks: The registry to ask.
     """
 
@@ -83,7 +84,7 @@ class ForeignSpans(SpanProcessor):
 
 
 def processors_of(provider: Any) -> list[SpanProcessor]:
-    """The processors of an SDK provider; empty where they cannot be known."""
+    """The processors of an SDK provider; empty if they cannot be known."""
     return list(getattr(getattr(provider, "_active_span_processor", None), "_span_processors", ()))
 
 
@@ -92,7 +93,7 @@ _attaching = threading.Lock()
 
 
 def _renew() -> None:
-    """A fork may have copied the lock while another thread held it."""
+    """Replace the lock: a fork may have copied it while another thread held it."""
     global _attaching
     _attaching = threading.Lock()
 
@@ -101,7 +102,7 @@ after_fork("processors", _renew)
 
 
 def attach(provider: Any = None) -> None:
-    """Bring a provider's hooks and foreign spans in; the global provider unless one is given."""
+    """Take in a provider's hooks and foreign spans; by default, those of the global provider."""
     provider = provider or trace.get_tracer_provider()
     if not isinstance(provider, TracerProvider):
         return
@@ -118,7 +119,7 @@ def attach(provider: Any = None) -> None:
 
 
 def listening() -> Callable[[], None]:
-    """Remember which providers are listened to now; the function returned goes back to them."""
+    """Save which providers are attached now; the returned function restores that."""
     before = [processor for processor in _attached.values() if processor.on]
 
     def back() -> None:
@@ -129,25 +130,27 @@ def listening() -> Callable[[], None]:
 
 
 def detach() -> None:
-    """Hear of foreign spans no more. A processor cannot be taken off a provider, so ours stays and does nothing."""
+    """Ignore foreign spans from now on. A processor cannot be removed from a provider, so ours stays and does
+    nothing.
+    """
     for processor in list(_attached.values()):
         processor.on = False
     live.clear()
 
 
 def joined(instance: Any, args: Args, kwargs: Kwargs, _result: Any) -> None:
-    """A processor was added to some provider: a hook among them joins those in force."""
+    """A processor was added to some provider: if it is a hook, it joins the active hooks."""
     processor = args[0] if args else kwargs.get("span_processor")
     if isinstance(processor, Hook):
         attach(instance)
 
 
 _lone: dict[int, ForeignSpans] = {}
-"""By the hook's id: hooks are told apart by identity, and need not be hashable."""
+"""By the hook's id: hooks are compared by identity, and need not be hashable."""
 
 
 def _lone_start(hook: Hook, span: Span, parent_context: otel_context.Context | None) -> None:
-    """A hook that was added to a provider while nothing is instrumented hears of foreign spans by itself."""
+    """A hook added to a provider while nothing is instrumented observes foreign spans by itself."""
     if id(hook) in registry.members:
         return
     alone = _lone.get(id(hook))

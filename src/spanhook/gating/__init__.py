@@ -18,6 +18,7 @@ from spanhook.gating.control_flow import Control, control, controls
 from spanhook.gating.fast_path import pass_fast
 from spanhook.gating.handlers import Marked, find, handler, handler_of, make, named, set_up
 from spanhook.gating.hook import FunctionHook, Hook, HookSettings, again, bridge
+from spanhook.gating.limits import Limits
 from spanhook.gating.loader import check_file, is_path, load_hooks
 from spanhook.gating.places import Placed, where
 from spanhook.gating.plan import Plan
@@ -47,6 +48,7 @@ __all__ = [
     "HookResult",
     "HookSettings",
     "Hooks",
+    "Limits",
     "Marked",
     "Placed",
     "Plan",

@@ -28,6 +28,7 @@ from spanhook.model import (
     words,
 )
 from spanhook.semconv import Decision
+from spanhook.telemetry import telemetry
 
 BUDGET_NS = 500_000_000
 
@@ -36,7 +37,7 @@ class Verdicts:
     """Applies decisions to one operation.
 
     Attributes:
-        spent: Nanoseconds that hooks have used so far, against ``BUDGET_NS``.
+        spent: Nanoseconds that hooks have used so far, against the budget of a chain.
         stopped: A hook wants no more ``after`` hooks to run, although the result stands.
     """
 
@@ -60,9 +61,11 @@ class Verdicts:
 
     def over_budget(self, bound: Bound) -> bool:
         """Whether the chain's budget is spent; observers are then left out, and recorded as such."""
-        if self.spent < BUDGET_NS:
+        given = telemetry.settings.chain_timeout_ms
+        budget = BUDGET_NS if given is None else given * 1e6
+        if self.spent < budget:
             return False
-        said = f"hooks have used {self.spent / 1e6:.0f} ms of {BUDGET_NS / 1e6:.0f} ms"
+        said = f"hooks have used {self.spent / 1e6:.0f} ms of {budget / 1e6:.4g} ms"
         self.record(bound, "skipped", said, 0)
         return True
 

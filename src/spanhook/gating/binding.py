@@ -5,19 +5,16 @@ Mistakes in its functions are found here, those in its settings in ``checking``:
 
 import dis
 import inspect
-from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
 from spanhook.diagnostics import Repeats
 from spanhook.errors import ConfigurationError
 from spanhook.gating._checking import Checked, check_signature, checked
-from spanhook.gating.hook import FailMode, FunctionHook, Hook
-from spanhook.gating.places import where
-from spanhook.model import FILTERING, HookMode, Operation, Record, kinds
+from spanhook.gating.hook import UNSET, FailMode, FunctionHook, Hook
+from spanhook.model import FILTERING, HookMode, Operation, Record
 
-MAX_PER_EVENT = 20
 GATE_PRIORITY, OBSERVER_PRIORITY, OPEN_FROM = 75, 500, 100
 
 BEFORE, AROUND, WRAP, AFTER, ERROR, WATCH = "before", "around", "wrap", "after", "error", "watch"
@@ -53,6 +50,9 @@ class Bound:
     """A generator that uses what its ``yield`` gives it, which then has to be copied."""
     plain: bool
     """A gate that is a plain function with a time limit: the chain runs those without ceremony."""
+    timeout_set: bool
+    fail_mode_set: bool
+    """Whether its author said so, or it is a default."""
     outermost: bool
     """Only for operations that no other is around."""
     mode: HookMode
@@ -97,26 +97,6 @@ class Bound:
             )
             or (op.undescribed and self.closed)
         )
-
-
-def check_limit(bound: Iterable[Bound]) -> None:
-    """Refuse more than ``MAX_PER_EVENT`` hooks for one event and tenant.
-
-    Raises:
-        ConfigurationError: There would be more.
-    """
-    counts: Counter[tuple[str, str, str]] = Counter()
-    for one in bound:
-        phase = {AFTER: "post", AFTER_NEXT: "post", ERROR: "error", WATCH: "watch"}.get(one.form, "pre")
-        for kind in kinds() if "*" in one.kinds else one.kinds:
-            counts[kind, phase, one.tenant_id] += 1
-            if counts[kind, phase, one.tenant_id] > MAX_PER_EVENT:
-                whose = f"tenant {one.tenant_id!r}" if one.tenant_id else "system hooks"
-                raise ConfigurationError(
-                    f"hook {one.name!r} is the {MAX_PER_EVENT + 1}th on {kind}.{phase} for {whose}; "
-                    f"at most {MAX_PER_EVENT} are allowed: merge some, or narrow their kinds",
-                    place=where(one.hook, one.place),
-                )
 
 
 def bindings(hook: Hook, place: str) -> Iterator[Bound]:
@@ -196,6 +176,8 @@ def bind(hook: Hook, form: str, function: Callable[..., Any], place: str, given:
         names=names,
         models=models,
         agents=agents,
+        timeout_set=hook.timeout is not UNSET,
+        fail_mode_set=hook.fail_mode is not None,
         outermost=given.outermost,
         mode=given.mode,
         place=place,

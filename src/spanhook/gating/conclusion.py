@@ -1,4 +1,4 @@
-"""What the end of a call makes of its operation: status and phase. Knows nothing of hooks."""
+"""How an operation has ended: its status and phase. This module knows nothing of hooks."""
 
 from spanhook.concurrency import is_cancellation
 from spanhook.errors import Reject, RunStopped
@@ -7,7 +7,7 @@ from spanhook.model import Record
 
 
 def conclude(op: Record) -> None:
-    """Work out status and phase from what stands in ``op.error``."""
+    """Determine status and phase from ``op.error``."""
     error = op.error
     if op.latch is not None and op.parent is None and not op.foreign and not _is_from_outside(error):
         error = op.error = op.latch
@@ -30,5 +30,5 @@ def conclude(op: Record) -> None:
 
 
 def _is_from_outside(error: BaseException | None) -> bool:
-    """Whether the end comes from outside of the run; a rejection does not hide it."""
+    """Whether the error comes from outside the run; a rejection does not hide it."""
     return isinstance(error, KeyboardInterrupt | SystemExit | GeneratorExit) or is_cancellation(error)

@@ -7,7 +7,7 @@ A ``Hook`` *is* a ``SpanProcessor``: it may be given to ``spanhook.instrument`` 
 import weakref
 from collections.abc import Callable, Collection, Iterable, Iterator
 from functools import partial
-from typing import Any, ClassVar, Literal, TypedDict, cast
+from typing import Any, Literal, TypedDict, cast
 
 from opentelemetry.context import Context
 from opentelemetry.sdk.trace import ReadableSpan, Span, SpanProcessor
@@ -107,9 +107,9 @@ class Hook(SpanProcessor):
     when: Callable[[Operation], bool] | None = None
     outermost: bool = False
     mode: HookMode = "enforce"
-    together: ClassVar[bool] = False
+    together: bool = False
     """Whether its ``after`` runs at the same time as those of others that say so."""
-    listeners: ClassVar[tuple[Any, ...]] = ()
+    listeners: tuple[Any, ...] = ()
     """Told what each hook does to operations of its kinds; see ``gating._log``."""
 
     def __init_subclass__(cls, **kwargs: Any) -> None:

@@ -10,7 +10,7 @@ from typing import Any, Protocol, TypeVar, Unpack, overload
 from spanhook.errors import ConfigurationError
 from spanhook.fork import after_fork
 from spanhook.gating._checking import kept, parse_event, wait_limit
-from spanhook.gating.binding import AFTER, AROUND, BEFORE, ERROR, Bound, bindings, check_limit
+from spanhook.gating.binding import AFTER, AROUND, BEFORE, ERROR, Bound, bindings
 from spanhook.gating.hook import UNSET, FunctionHook, Hook, HookSettings
 from spanhook.gating.places import Placed, place
 from spanhook.gating.subscription import Subscription
@@ -154,7 +154,6 @@ class Hooks:
             for hook in hooks:
                 known = [one for one in self._bound if one.hook is hook]
                 bound += known or bindings(hook, place())
-            check_limit(bound)
             for registry in list(self._watchers):
                 registry.check(self, bound)
             self._bound = bound
@@ -226,7 +225,6 @@ class Hooks:
     def _register(self, hook: Hook) -> None:
         with Placed(hook), lock:
             bound = [*self._bound, *bindings(hook, place())]
-            check_limit(bound)
             for registry in list(self._watchers):
                 registry.check(self, bound)
             self._bound = bound

@@ -8,8 +8,9 @@ from spanhook import semconv
 from spanhook.gating import registering
 from spanhook.gating._checking import wait_limit
 from spanhook.gating._log import ResultListener
-from spanhook.gating.binding import AFTER, AFTER_NEXT, ERROR, WATCH, Bound, check_limit
+from spanhook.gating.binding import AFTER, AFTER_NEXT, ERROR, WATCH, Bound
 from spanhook.gating.hook import Hook
+from spanhook.gating.limits import Limits
 from spanhook.gating.plan import Heard, Plan, plan_of
 from spanhook.gating.registering import Hooks
 from spanhook.gating.shadow import Shadow
@@ -25,7 +26,7 @@ class Registry:
     def __init__(self) -> None:
         self._lone = Hooks()
         self._sources: list[Hooks] = []
-        self._planned: tuple[list[Bound], Mode, bool, tuple[str, ...], tuple[ResultListener, ...]] | None = None
+        self._planned: tuple[list[Bound], Mode, Limits, bool, tuple[str, ...], tuple[ResultListener, ...]] | None = None
         """What the plans were worked out of, which need not be done again while it is the same."""
         self._ordered: list[Bound] = []
         self._shadows: dict[int, Shadow] = {}
@@ -37,6 +38,7 @@ class Registry:
         self.members: frozenset[int] = frozenset()
         self.digest = ""
         self.mode: Mode = "enforce"
+        self.limits = Limits()
         self.tenant_metrics = False
         self.listeners: tuple[ResultListener, ...] = ()
         """Told what each hook does to operations of every kind."""
@@ -54,7 +56,7 @@ class Registry:
         """
         with registering.lock:
             if not any(source is hooks for source in self._sources):
-                check_limit(one for source in (*self._sources, hooks) for one in source.bound)
+                self.limits.check(one for source in (*self._sources, hooks) for one in source.bound)
                 self._sources.append(hooks)
                 hooks.watch(self)
         self.rebuild()
@@ -67,7 +69,7 @@ class Registry:
         """
         if any(source is hooks for source in self._sources):
             others = [one for source in self._sources if source is not hooks for one in source.bound]
-            check_limit([*others, *bound])
+            self.limits.check([*others, *bound])
 
     def join(self, hook: Hook) -> None:
         """Put one hook in force, unless it is already, by identity."""
@@ -101,7 +103,7 @@ class Registry:
         """Work out the plan of every kind anew. Operations under way keep the one they have."""
         with registering.lock:
             bound = [one for source in self._sources for one in source.bound]
-            planned = bound, self.mode, self.tenant_metrics, kinds(), self.listeners
+            planned = bound, self.mode, self.limits, self.tenant_metrics, kinds(), self.listeners
             try:
                 if planned != self._planned:
                     self._planned = None  # should an interrupt come between, nothing is taken for planned
@@ -115,7 +117,7 @@ class Registry:
     def _plan(self, bound: list[Bound]) -> None:
         unique = list({(id(one.hook), one.form, id(one.function)): one for one in bound}.values())
         ranked = sorted(enumerate(unique), key=lambda item: (item[1].priority, bool(item[1].tenant_id), item[0]))
-        ordered = self._ordered = [one for _, one in ranked]
+        ordered = self._ordered = [self.limits.applied(one) for _, one in ranked]
         self.members = frozenset(id(one.hook) for one in ordered)
         shadowed = {id(one.hook): one.name for one in ordered if self._is_shadow(one)}
         self._shadows = {known: self._shadows.get(known) or Shadow(name) for known, name in shadowed.items()}
@@ -123,7 +125,7 @@ class Registry:
         outer = dict(self._plans(ordered)) if self.mode != "off" else {}
         plans = outer if len(inner) == len(ordered) or not outer else dict(self._plans(inner))
         self.outer, self.plans = outer, plans
-        names = "\n".join(f"{one.name} {one.form} {one.priority} {sorted(one.kinds)}" for one in ordered)
+        names = "\n".join(f"{one.name} {one.form} {one.priority} {sorted(one.kinds)} {one.mode}" for one in ordered)
         self.digest = hashlib.sha256(names.encode()).hexdigest()[:12] if ordered else ""
 
     def _is_shadow(self, bound: Bound) -> bool:
@@ -151,7 +153,7 @@ class Registry:
             for phase in _phases(functions):
                 heard.setdefault(phase, []).append((functions[0], shadow.put))
         enforced = [one for one in mine if one.form != WATCH and id(one.hook) not in shadowed]
-        told = {phase: tuple(those) for phase, those in heard.items()}
+        told: dict[Phase, tuple[Heard, ...]] = {phase: tuple(those) for phase, those in heard.items()}
         return plan_of(kind, enforced, told, self.listeners, labelled=not self.tenant_metrics)
 
     def tell(self) -> None:
@@ -181,5 +183,5 @@ class Registry:
 def _phases(functions: Iterable[Bound]) -> tuple[Phase, ...]:
     """What a hook in shadow has to be told: of the beginning too, if it has anything to run there."""
     after: dict[str, Phase] = {AFTER: "post", AFTER_NEXT: "post", ERROR: "error"}
-    phases = {after.get(one.form, "pre") for one in functions}
+    phases: set[Phase] = {after.get(one.form, "pre") for one in functions}
     return semconv.PHASES if "pre" in phases else tuple(phases)

@@ -1,4 +1,4 @@
-"""Libraries: each is a table of points and pure functions, imported once its name is asked for."""
+"""Libraries: each is a table of points and pure functions, imported when its name is first used."""
 
 from spanhook.instrument._threads import threads
 from spanhook.instrument.declarations import INSTRUMENTORS, Declaration

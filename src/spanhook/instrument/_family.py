@@ -1,4 +1,4 @@
-"""One method in a class and in all classes below it, made earlier or later, none of which is kept alive for it."""
+"""One method in a class and all its subclasses, existing or future; none of them is kept alive by it."""
 
 import threading
 import weakref
@@ -22,7 +22,7 @@ after_fork("wrapped families", _renew)
 
 
 class _ByClass:
-    """Bindings, at most one in a class. They go with their classes."""
+    """Bindings, at most one per class. They are released with their classes."""
 
     def __init__(self, attribute: str, make: Callable[[Binding], Callable[..., Any]]) -> None:
         self._attribute, self._make = attribute, make
@@ -49,10 +49,10 @@ class _ByClass:
 
 
 class Family:
-    """A method of a base class, bound there; and, once it is spread, in every class below that has its own.
+    """A method of a base class, bound there and, after ``spread``, in every subclass that overrides it.
 
     Args:
-        outside: Only methods from outside of this package are bound.
+        outside: Only methods defined outside this package are bound.
     """
 
     def __init__(
@@ -70,9 +70,9 @@ class Family:
 
     @staticmethod
     def spread(families: "list[Family]") -> None:
-        """Bind families in all classes below their bases: those that there are, and from now on those that are made.
+        """Bind families in all subclasses of their bases, existing and future.
 
-        Those of one base together, so that the classes below it are gone through once.
+        Families of one base are handled together, so that its subclasses are traversed once.
         """
         by_base: dict[int, list[Family]] = {}
         for family in families:
@@ -84,14 +84,14 @@ class Family:
             lineage.join(joining)
 
     def bind(self, cls: type) -> None:
-        """Bind the method in a class that has its own."""
+        """Bind the method in a class that defines it."""
         owner, found = self._of(cls)
         if owner is None or (owner is not cls and self._base in owner.__mro__):
-            return  # it is bound there
+            return  # already bound
         if self._outside and self._is_inside(owner):
             return
         if not getattr(found, "__isabstractmethod__", False):
-            # One that comes from a class beside the family, such as a mixin, is bound in the class that inherits it.
+            # A method from a class outside the family, such as a mixin, is bound in the class that inherits it.
             self._bound.bind(cls)
 
     def _of(self, cls: type) -> tuple[type | None, Any]:
@@ -104,7 +104,7 @@ class Family:
         return owner is self._base or owner.__module__.partition(".")[0] == self._outside
 
     def unbound(self) -> Iterator[str]:
-        """Methods that calls go to, and that cannot be bound."""
+        """Methods that receive calls but cannot be bound."""
         for cls in descendants(self._base):
             if self._lineage is not None:
                 self._lineage.tell(cls)
@@ -114,24 +114,24 @@ class Family:
             if self._outside and self._is_inside(cls):
                 continue
             while found is not None and not issubclass(type(found), Wrapper):
-                found = getattr(found, "__wrapped__", None)  # somebody else's, around ours
+                found = getattr(found, "__wrapped__", None)  # another wrapper, around ours
             if found is None:
                 yield f"{cls.__module__}.{cls.__qualname__}.{self._attribute}"
 
     def restore(self) -> None:
-        """Take it off every class again."""
+        """Unbind the method in every class."""
         if self._lineage is not None:
             self._lineage.leave(self)
         self._bound.restore()
 
 
 class Lineage:
-    """Tells families of every class below their base: when it is made, or at the latest when its first instance is.
+    """Notifies families of every subclass of their base: when it is created, or at the latest with its first instance.
 
-    The first is told by ``__init_subclass__``: the base's, and those of classes below, which may not call ``super()``.
-    A mixin's may not either, and decorators and metaclasses set methods after it. So this stands in the base as its
-    ``__new__`` too, and sees who asks for that. Once set, CPython refuses arguments to ``object.__new__`` even when it
-    is deleted again: so it stays, and does nothing more.
+    ``__init_subclass__`` of the base and of its subclasses reports creation; subclasses need not call ``super()``. A
+    mixin may not call it either, and decorators and metaclasses set methods later. So this object also serves as the
+    base's ``__new__``, and sees which class is instantiated. Once ``__new__`` was set, CPython refuses arguments to
+    ``object.__new__`` even after it is deleted: so it stays, and then does nothing.
     """
 
     def __init__(self, base: type) -> None:
@@ -145,12 +145,12 @@ class Lineage:
 
     @staticmethod
     def of(base: type) -> "Lineage":
-        """The one of ``base``."""
+        """The lineage of ``base``."""
         found = vars(base).get("__new__")
         return found if type(found) is Lineage else Lineage(base)
 
     def join(self, families: list[Family]) -> None:
-        """Tell ``families`` of all classes that there are, and from now on of those that are made."""
+        """Notify ``families`` of all existing classes, and of future ones."""
         with _lock:
             if not self._families:
                 self._watch()
@@ -159,7 +159,7 @@ class Lineage:
                 self._tell(families, cls)
 
     def leave(self, family: Family) -> None:
-        """Tell it of no more."""
+        """Stop notifying ``family``."""
         with _lock:
             self._families = tuple(one for one in self._families if one is not family)
             if self._families:
@@ -210,7 +210,7 @@ class Lineage:
         return _without_arguments if new is object.__new__ and owner.__init__ is not object.__init__ else new
 
     def tell(self, cls: type) -> None:
-        """Tell every family of one class."""
+        """Notify every family of one class."""
         with _lock:
             self._tell(self._families, cls)
 
@@ -223,7 +223,7 @@ class Lineage:
             _try(self._follow, cls)
 
     def _is_mixed(self, cls: type) -> bool:
-        """Whether it may have methods from beside the family. One that has none is concerned by its own alone."""
+        """Whether it may have methods from outside the family. If not, only its own methods matter."""
         base, classes, above = self._base, cls.__mro__, self._base.__mro__
         own = len(classes) - len(above)
         return classes[own:] != above or any(base not in one.__mro__ for one in classes[1:own])
@@ -237,13 +237,14 @@ def _try(tell: Callable[[type], None], cls: type) -> None:
 
 
 class _Hook(classmethod):  # pyright: ignore[reportMissingTypeArgument]
-    """An ``__init_subclass__`` of ours, which other lineages let be."""
+    """Our own ``__init_subclass__``, which other lineages leave alone."""
 
 
 class _WithoutArguments:
-    """``object.__new__`` for classes that take arguments: it takes them only while no ``__new__`` is in between.
+    """``object.__new__`` for classes that take arguments: it accepts them only if there is no ``__new__`` in between.
 
-    It says that it is a builtin, as that is, so that ``inspect.signature`` reads the signature of ``__init__``.
+    It claims to be a builtin, like ``object.__new__``, so that ``inspect.signature`` reads the signature of
+    ``__init__``.
     """
 
     __slots__ = ()
@@ -264,7 +265,7 @@ def _put_back(base: type, name: str, value: Any) -> None:
 
 
 def descendants(cls: type) -> Iterator[type]:
-    """A class and all below it."""
+    """A class and all its subclasses."""
     seen: dict[type, None] = {cls: None}
     queue = [cls]
     while queue:

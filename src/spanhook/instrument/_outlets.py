@@ -1,4 +1,4 @@
-"""Functions that are wrapped only while somebody asks for it, such as those by which results leave early."""
+"""Functions that are wrapped only while needed, such as those through which results leave early."""
 
 from collections.abc import Callable, Mapping
 from functools import partial
@@ -17,10 +17,10 @@ Hold = Callable[[Callable[..., Any], tuple[Any, ...], dict[str, Any]], bool]
 
 
 class OnDemand:
-    """A binding that comes and goes with the hooks and settings it is for.
+    """A binding that exists only while hooks or settings need it.
 
     Args:
-        wanted: Whether it is to be there.
+        wanted: Whether it is needed.
         make: Makes the wrapper.
     """
 
@@ -29,17 +29,17 @@ class OnDemand:
         self._binding: Binding | None = None
 
     def adapt(self) -> None:
-        """Wrap it, or take the wrapper off, as the hooks that are in force now want it."""
+        """Add or remove the wrapper, as the active hooks require."""
         wanted = self._wanted(registry.outer)
         if self._binding is None:
-            self._binding = self._standing()  # an interrupt may have come before it was noted
+            self._binding = self._standing()  # an interrupt may have come before this was recorded
         if wanted and self._binding is None:
             self._binding = Binding(self._owner, self._attribute, self._make)
         elif not wanted:
             self.restore()
 
     def _standing(self) -> Binding | None:
-        """The binding whose wrapper stands there, if it is one of ours."""
+        """The binding whose wrapper is in place, if it is ours."""
         there = cast("Mapping[str, Any]", vars(self._owner))
         found: Any = there.get(self._attribute)
         if not issubclass(type(found), Wrapper):
@@ -47,7 +47,7 @@ class OnDemand:
         return found._self_point if found._self_point.is_made_by(self._make) else None
 
     def restore(self) -> None:
-        """Put back what was there."""
+        """Restore the original."""
         binding = self._binding or self._standing()
         if binding is not None:
             binding.restore()
@@ -55,13 +55,13 @@ class OnDemand:
 
 
 class Telling:
-    """The binding of an outlet that tells others: its wrapper stays, and holds back while hooks want it.
+    """The binding of an outlet that notifies others: its wrapper stays, and holds output back while hooks require it.
 
-    Operations under way keep the hooks that they began with, so those count too.
+    Running operations keep the hooks they began with, so those count too.
 
     Args:
-        around: What is called in place of the function wherever there is somebody to be told.
-        load: Gives what holds back, which imports the library; so not before a call is made.
+        around: Called in place of the function whenever there is somebody to notify.
+        load: Returns the function that holds output back; it imports the library, so it runs only when a call is made.
     """
 
     def __init__(
@@ -72,11 +72,11 @@ class Telling:
         self._binding = Binding(owner, attribute, self._make)
 
     def adapt(self) -> None:
-        """Hold back, or let pass, as the hooks that are in force now want it."""
+        """Hold output back or let it pass, as the active hooks require."""
         self._holding = self._wanted(registry.outer)
 
     def restore(self) -> None:
-        """Put back what was there."""
+        """Restore the original."""
         self._binding.restore()
 
     def _make(self, binding: Binding) -> Callable[..., Any]:
@@ -108,7 +108,7 @@ class Telling:
 
 
 def _decided_later() -> bool:
-    """Whether hooks are to see what the call comes to that is under way, whatever hooks are in force by now."""
+    """Whether hooks will see the running call's result, whatever hooks are active now."""
     op = current.get()
     return type(op) is Record and op.plan is not None and bool(op.plan.results)
 
@@ -121,7 +121,7 @@ def held_back(load: Callable[[], Hold], *, is_async: bool) -> Make:
     """The wrapper of an outlet.
 
     Args:
-        load: Gives what holds back, which imports the library; so not before a call is made.
+        load: Returns the function that holds output back; it imports the library, so it runs only when a call is made.
     """
     hold: Hold | None = None
 
@@ -146,7 +146,7 @@ def held_back(load: Callable[[], Hold], *, is_async: bool) -> Make:
 
 
 def _spill(error: Exception) -> None:
-    """What cannot be held back leaves, and it is told that it did."""
+    """Let output that cannot be held back leave, and record that it did."""
     op = current_record()
     if op is not None and op.plan is not None and op.plan.buffers:
         op.spilt = True
@@ -154,4 +154,4 @@ def _spill(error: Exception) -> None:
 
 
 async def _nothing() -> None:
-    """Stands in for a coroutine that is not to run."""
+    """Stands in for a coroutine that must not run."""

@@ -1,4 +1,4 @@
-"""What the wrappers of a table's entries do: begin an operation, tell a signal."""
+"""What the wrappers of a table's entries do: begin an operation, or call a signal."""
 
 import importlib
 import sys
@@ -13,31 +13,33 @@ from spanhook.instrument._wrapping import Binding
 from spanhook.model import Adapter, Point, Record, Signal, Within, current, shed
 
 Make = Callable[[Binding], Callable[..., Any]]
-"""Makes the wrapper of a function, given its binding."""
+"""Creates the wrapper of a function, given its binding."""
 
 
 def load(path: str) -> Any:
     """What ``module:name`` names; the module may import the library."""
     module, _, name = path.partition(":")
     found = sys.modules.get(module)
-    if found is None or getattr(found.__spec__, "_initializing", True):  # as an import statement tells
+    if found is None or getattr(found.__spec__, "_initializing", True):  # as an import statement checks it
         found = importlib.import_module(module)
     return getattr(found, name)
 
 
 def _mode(point: Point, adapter: Adapter, sort: str) -> str:
-    """How a function is driven: as it says itself, since subclasses override plain methods by async ones."""
+    """How a function is driven: judged by the function itself, because subclasses override plain methods with async
+    ones.
+    """
     return sort if sort == "async" or (sort and adapter.chunks is not None) else point.mode
 
 
 class Operations:
-    """Wrappers of a point that is an operation.
+    """Creates the wrappers of a point that is an operation.
 
-    What describes the point may import more of its library, which may be half imported by then: it is read at once if
-    that can be done, and otherwise once the library is there, or at the first call.
+    The point's description may import more of its library, which may be only partly imported at this time: it is read
+    at once if possible, otherwise when the library is imported, or at the first call.
 
     Args:
-        missing: Called if it cannot be read even then.
+        missing: Called if it cannot be read then either.
     """
 
     def __init__(self, point: Point, missing: Callable[[], None]) -> None:
@@ -47,7 +49,7 @@ class Operations:
             self._make = _operation(point)
 
     def settle(self) -> Make | None:
-        """Read what has not been read; ``None`` if that cannot be done, which is logged."""
+        """Read the description if not read yet; if that fails, log it and return ``None``."""
         if self._make is None:
             try:
                 self._make = _operation(self._point)
@@ -86,7 +88,7 @@ def _operation(point: Point) -> Make:
             return choose(instance, args, kwargs) if choose is not None else given
         except Exception as error:
             internal.report("extract.shape", error)
-            return given  # what cannot be told apart is gated all the same
+            return given  # an unrecognized call is still gated
 
     def make(binding: Binding) -> Callable[..., Any]:
         mode = _mode(point, given, binding.sort)

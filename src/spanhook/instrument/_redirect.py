@@ -1,8 +1,8 @@
-"""Reaching references to a function that were taken before it was wrapped.
+"""Redirects references to a function that were taken before it was wrapped.
 
 A bound method kept in a table (``tools = {"search": tool.run}``) or a name imported with ``from x import f`` holds the
-function object itself, and replacing the attribute does not touch it. A gate that depends on import order is none, so
-the function's own code is exchanged for a jump to the wrapper, and the wrapper calls a copy that has the code.
+function object itself, and replacing the attribute does not touch it. A gate that depends on import order is useless,
+so the function's own code is replaced with a jump to the wrapper, and the wrapper calls a copy with the original code.
 """
 
 import functools
@@ -19,26 +19,26 @@ from spanhook.model import frames, shed
 _TARGET = "spanhook.redirect.target"
 _SORTS = CO_GENERATOR | CO_COROUTINE | CO_ASYNC_GENERATOR | CO_ITERABLE_COROUTINE
 _KEPT = "spanhook.redirect.kept"
-_lock = threading.RLock()  # the garbage collector may come in between, and has targets forgotten
+_lock = threading.RLock()  # reentrant: the garbage collector may run meanwhile and release targets
 
 
 Reached = tuple[Callable[..., Any], tuple[Any, ...]]
-"""What to call, and with which positional arguments."""
+"""A function to call, and its positional arguments."""
 
 
 class Target(Protocol):
-    """Where calls of a redirected function may go."""
+    """A possible destination for calls of a redirected function."""
 
     def reached(self, args: tuple[Any, ...]) -> Reached | None:
-        """What a call with these positional arguments is to call, if it is one for this target."""
+        """What a call with these positional arguments should call; ``None`` if it is not for this target."""
         ...
 
 
 class _Redirection:
-    """What the code of a redirected function calls in its place.
+    """What the replaced code of a function calls.
 
-    That code holds it, and the garbage collector does not look into code. So nothing here may keep alive what leads
-    back to the function, such as the class it is of, or that code: targets and the function are referred to weakly.
+    The code object refers to it, and the garbage collector does not traverse code. So nothing here may refer strongly
+    to what leads back to the function, such as its class or the code: targets and the function are weak references.
     """
 
     def __init__(self, function: FunctionType) -> None:
@@ -52,12 +52,14 @@ class _Redirection:
             reached = None if target is None else target.reached(args)
             if reached is not None:
                 return reached[0](*reached[1], **kwargs)
-        function: Any = self._function()  # it is being called, so it is there
+        function: Any = self._function()  # alive, because it is being called
         plain = FunctionType(self.code, function.__globals__, function.__name__, None, function.__closure__)
         return plain(*args, **kwargs)
 
     def leave(self, error: BaseException) -> None:
-        """Take the frame of the jump, and of what it called, off the traceback: the function's own frame follows."""
+        """Remove the frames of the jump, and of what it called, from the traceback: the function's own frame
+        follows.
+        """
         trace = error.__traceback__
         if not frames.stay and trace is not None:
             error.__traceback__ = trace.tb_next
@@ -83,9 +85,9 @@ class _Redirection:
 
 
 def redirect(function: FunctionType, target: Target, *, keep: bool = False) -> None:
-    """Have calls of ``function`` itself go to ``target``, the last one given first, for as long as that is there.
+    """Redirect calls of ``function`` itself to ``target`` while it exists; the latest target comes first.
 
-    With ``keep`` the function keeps it there: where the garbage collector does look, so that both may go together.
+    With ``keep``, the function itself refers to it, where the garbage collector can see it and release both together.
     """
     found = _redirection(function)
     (found if found is not None else _Redirection(function)).add(function, target)
@@ -94,7 +96,7 @@ def redirect(function: FunctionType, target: Target, *, keep: bool = False) -> N
 
 
 def release(function: FunctionType, target: Target) -> None:
-    """Have them go to ``target`` no more; the last one that is released gives the function its own code back."""
+    """Stop redirecting to ``target``; releasing the last target restores the function's own code."""
     found = _redirection(function)
     if found is not None:
         found.remove(target)
@@ -115,7 +117,7 @@ def copy_of(function: FunctionType) -> FunctionType:
         function.__closure__,
     )
     copy.__kwdefaults__ = function.__kwdefaults__
-    if hasattr(function, "__annotate__"):  # from Python 3.14 on; annotations themselves may name what is not there yet
+    if hasattr(function, "__annotate__"):  # from Python 3.14 on; annotations may refer to names that do not exist yet
         copy.__annotate__ = function.__annotate__  # type: ignore[attr-defined]
     else:
         copy.__annotations__ = function.__annotations__
@@ -147,9 +149,9 @@ def _redirection(function: FunctionType) -> _Redirection | None:
 def _jump(code: CodeType, target: Callable[..., Any]) -> CodeType:
     """Code with the signature of ``code`` that returns what ``target`` returns for the same arguments.
 
-    It says of itself that it is the code of a coroutine or generator function where ``code`` is. CPython asks an
-    instruction at the start of the code for that, everybody else asks the flags: so a call gives at once what the
-    wrapper gives, which is the coroutine or generator, with all of its methods.
+    Its flags mark it as a coroutine or generator function if ``code`` is one. CPython itself goes by an instruction at
+    the start of the code, and everything else by the flags: so a call returns what the wrapper returns, which is the
+    coroutine or generator with all its methods.
     """
     stars = code.co_flags & (CO_VARARGS | CO_VARKEYWORDS)
     count = code.co_argcount + code.co_kwonlyargcount + stars.bit_count()
@@ -157,7 +159,7 @@ def _jump(code: CodeType, target: Callable[..., Any]) -> CodeType:
     jump = _template(names, code.co_posonlyargcount, code.co_argcount, code.co_kwonlyargcount, stars)
     return jump.replace(
         co_consts=tuple(target if const == _TARGET else const for const in jump.co_consts),
-        # A function with free variables, such as one that uses super(), only takes code that has as many.
+        # A function with free variables, such as one that uses super(), only accepts code with the same number.
         co_freevars=code.co_freevars,
         co_name=code.co_name,
         co_qualname=code.co_qualname,

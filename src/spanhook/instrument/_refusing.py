@@ -1,4 +1,4 @@
-"""Refusing imports: a finder that stands before all others and gives refused modules a loader that raises."""
+"""Refuses imports: a finder that precedes all others and gives refused modules a loader that raises."""
 
 import sys
 from collections.abc import Callable, Sequence
@@ -10,7 +10,7 @@ Refusal = Callable[[], Exception]
 
 
 class Refused(Loader):
-    """Raises in place of loading, so that nothing of the module runs."""
+    """Raises instead of loading, so that no code of the module runs."""
 
     def __init__(self, refusal: Refusal) -> None:
         self._refusal = refusal
@@ -19,27 +19,27 @@ class Refused(Loader):
         raise self._refusal()
 
     def exec_module(self, module: ModuleType) -> None:
-        """Never reached; the import machinery wants it to be there."""
+        """Never called; the import machinery requires it."""
 
 
 class Refusals(MetaPathFinder):
-    """Refuses modules while it is installed. Who only looks whether a module is there still finds it.
+    """Refuses modules while it is installed. Code that only checks whether a module exists still finds it.
 
     Args:
-        may: Whether a module may be one to refuse, by its name; called at every import.
-        refusal: What makes the error that is raised instead of loading what was found; ``None`` lets it pass.
+        may: Whether a module of this name may have to be refused; called at every import.
+        refusal: Creates the error to raise instead of loading the module; returns ``None`` to let it pass.
     """
 
     def __init__(self, may: Callable[[str], bool], refusal: Callable[[str, ModuleSpec], Refusal | None]) -> None:
         self._may, self._refusal = may, refusal
 
     def install(self) -> None:
-        """Refuse from now on, before any other finder."""
+        """Start refusing, before any other finder."""
         if self not in sys.meta_path:
             sys.meta_path.insert(0, self)
 
     def remove(self) -> None:
-        """Refuse nothing any more."""
+        """Stop refusing."""
         if self in sys.meta_path:
             sys.meta_path.remove(self)
 
@@ -51,7 +51,7 @@ class Refusals(MetaPathFinder):
         spec = self._found(fullname, path, target)
         refusal = None if spec is None else self._refusal(fullname, spec)
         if spec is None or refusal is None:
-            return None  # for the others to find
+            return None  # let the other finders find it
         spec.loader = Refused(refusal)
         return spec
 

@@ -1,7 +1,7 @@
-"""Python's ways of having something run in another thread: what a hook has run there is the hook's code too.
+"""Python's ways of running code in another thread: code that a hook runs there counts as the hook's.
 
-A thread is the hook's for good. Of a pool it is only what the hook has submitted: its threads serve others as well,
-whoever made the pool start them.
+A thread that a hook starts is the hook's for good. In a pool, only what the hook submits is: the pool's threads serve
+others too, whoever caused them to start.
 """
 
 import threading
@@ -18,7 +18,7 @@ _POOLS = "concurrent.futures."
 
 
 def _hook() -> InHook | None:
-    """What marks the running code as a hook's, where it is."""
+    """The marker of the running code if it is a hook's."""
     held = current.get()
     if held is None or isinstance(held, InHook):
         return held
@@ -26,7 +26,7 @@ def _hook() -> InHook | None:
 
 
 def thread_starts(thread: threading.Thread, args: Args, kwargs: Kwargs) -> tuple[Args, Kwargs]:
-    """``Thread.start`` is called: with its first step, the thread marks itself."""
+    """``Thread.start`` was called: the thread marks itself first."""
     hook = _hook()
     if hook is not None and thread.ident is None and not isinstance(thread, OwnThread) and not _of_a_pool(thread):
         run, given = thread.run, "run" in vars(thread)
@@ -49,7 +49,7 @@ def _of_a_pool(thread: threading.Thread) -> bool:
 
 
 def submitted(_instance: Any, args: Args, kwargs: Kwargs) -> tuple[Args, Kwargs]:
-    """Something is to be called in another thread, with what follows it as arguments."""
+    """A function is about to be called in another thread, with the arguments that follow it."""
     hook = _hook()
     if hook is None or not args:
         return args, kwargs
@@ -72,4 +72,4 @@ threads = Bindings(
         Signal(module="_thread", name="start_new_thread", before=f"{_HERE}:submitted"),
     )
 )
-"""Bound as long as spanhook is instrumented, beside the libraries."""
+"""Bound while spanhook is instrumented, besides the libraries."""

@@ -1,4 +1,4 @@
-"""Which version of a distribution is installed, read anew only where something may have been installed since."""
+"""Which version of a distribution is installed; read again only if something may have been installed since."""
 
 import os
 import sys
@@ -10,18 +10,18 @@ from typing import Any
 from packaging.requirements import Requirement
 
 _BY_PATH = frozenset(("_frozen_importlib_external", "importlib_metadata"))
-"""Modules of the finders that look for distributions in the folders of ``sys.path``, and nowhere else."""
+"""Modules of finders that look for distributions only in the folders of ``sys.path``."""
 
 _SETTLED_NS = 2_000_000_000
-"""A folder that was changed later than that before it was read may have been changed again, unseen, at that time."""
+"""A folder modified less than this before it was read may have been modified again unnoticed."""
 
 _Folders = tuple[Any, ...]
 
 _read: tuple[_Folders, dict[str, str | None]] | None = None
-"""What was read of the folders as they were; ``None`` stands for a distribution that is not there."""
+"""Versions read while the folders were in this state; ``None`` means not installed."""
 
 requirement = lru_cache(maxsize=256)(Requirement)
-"""A requirement as in a requirements file, read once."""
+"""A requirement as in a requirements file, parsed once."""
 
 
 def version(name: str) -> str:
@@ -51,7 +51,7 @@ def version(name: str) -> str:
 
 
 def _folders() -> _Folders | None:
-    """What tells whether anything was installed or removed; ``None`` where that cannot be told."""
+    """A state of the folders that shows whether anything was installed or removed; ``None`` if that is unknown."""
     for finder in sys.meta_path:
         if hasattr(finder, "find_distributions") and _module(finder) not in _BY_PATH:
             return None

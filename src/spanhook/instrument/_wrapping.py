@@ -1,4 +1,4 @@
-"""Replacing one function by a wrapper, and taking it off again. Knows nothing of what a wrapped call does."""
+"""Replaces a function with a wrapper, and restores it. Knows nothing of what a wrapped call does."""
 
 import copy
 import functools
@@ -17,11 +17,11 @@ from spanhook.model import Adapter, Record
 if TYPE_CHECKING:
     BoundFunctionWrapper, FunctionWrapper = wrapt.BoundFunctionWrapper[..., Any], wrapt.FunctionWrapper[..., Any]
 else:
-    BoundFunctionWrapper, FunctionWrapper = wrapt.BoundFunctionWrapper, wrapt.FunctionWrapper  # wrapt 1 takes no types
+    BoundFunctionWrapper, FunctionWrapper = wrapt.BoundFunctionWrapper, wrapt.FunctionWrapper  # not generic in wrapt 1
 
 
 class BoundWrapper(BoundFunctionWrapper):
-    """A method, which is copied and pickled as methods are: by its instance, or class, and its name."""
+    """A wrapped method, copied and pickled like a method: by its instance or class, and its name."""
 
     def __copy__(self) -> Any:
         return self
@@ -42,7 +42,7 @@ class BoundWrapper(BoundFunctionWrapper):
 
 
 class Wrapper(FunctionWrapper):
-    """A function, which is copied and pickled as functions are: by its name."""
+    """A wrapped function, copied and pickled like a function: by its name."""
 
     __bound_function_wrapper__ = BoundWrapper
 
@@ -64,7 +64,7 @@ class Wrapper(FunctionWrapper):
 
 
 class BoundApart(BoundWrapper):
-    """A static or class method, which is not told what it was called on; what reads the call is."""
+    """A static or class method: what it was called on is passed to the adapter, not to the method."""
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         on = self._self_instance
@@ -80,9 +80,10 @@ class WrapperApart(Wrapper):
 
 
 class Binding:
-    """One function replaced by its wrapper, until ``restore``.
+    """A function replaced with its wrapper until ``restore``.
 
-    It is the wrapper's, and refers to that weakly: both go with the class, or when something else takes their place.
+    The wrapper owns it, and it refers weakly to the wrapper: both are released with the class, or when they are
+    replaced.
     """
 
     def __init__(
@@ -117,30 +118,31 @@ class Binding:
         return found
 
     def _is_kept_alone(self) -> bool:
-        """Whether who keeps the function keeps nothing that leads to its class: a static method that was made with it.
+        """Whether a reference to the function keeps nothing alive that leads to its class: a static method created with
+        the class.
 
-        One that was only put there may outlive any number of classes, and would have them all stay.
+        One that was only assigned later may outlive many classes, and would keep them all alive.
         """
         if not self._own or not isinstance(self._original, staticmethod) or self._function is None:
             return False
         return self._function.__qualname__ == f"{self._owner.__qualname__}.{self._attribute}"
 
     def is_copied_to(self, other: "Binding") -> bool:
-        """Whether ``other``'s class was made of the attributes of this one's, as dataclasses with slots are."""
+        """Whether ``other``'s class was created from the attributes of this one's, like dataclasses with slots."""
         return self._make is other._make and self._owner is not other._owner
 
     def is_made_by(self, make: Callable[["Binding"], Callable[..., Any]]) -> bool:
-        """Whether it is in force, and its wrapper what ``make`` has made."""
+        """Whether it is in place, and its wrapper was created by ``make``."""
         return self.on and self._make == make
 
     @property
     def place(self) -> tuple[Any, str]:
-        """Where it is: class or module, and name."""
+        """Its class or module, and its name there."""
         return self._owner, self._attribute
 
     @property
     def sort(self) -> str:
-        """``"async"``, ``"stream"`` or ``"astream"`` if the function itself says what a call gives, else empty."""
+        """``"async"``, ``"stream"`` or ``"astream"`` if the function itself shows what a call returns, else empty."""
         function = function_of(self._original)
         if function is None:
             return ""
@@ -148,13 +150,15 @@ class Binding:
         if flags & (CO_COROUTINE | CO_ITERABLE_COROUTINE):
             return "async"
         if function.__dict__ and inspect.iscoroutinefunction(function):
-            return "async"  # it was marked as one
+            return "async"  # marked as a coroutine function
         if flags & CO_ASYNC_GENERATOR:
             return "astream"
         return "stream" if flags & CO_GENERATOR else ""
 
     def reached(self, args: tuple[Any, ...]) -> Reached | None:
-        """What a call of the function itself is to call; ``None`` for those of a mixin on others' classes."""
+        """What a call of the function itself should call; ``None`` for a mixin's function called on unrelated
+        classes.
+        """
         wrapper, owner = self._wrapper(), self._owner
         if wrapper is None:
             return None
@@ -169,7 +173,7 @@ class Binding:
         return wrapper.__get__(args[0], type(args[0])), args[1:]
 
     def beyond(self, wrapped: Callable[..., Any], instance: Any) -> Callable[..., Any]:
-        """What a wrapper that was taken off leads to: the function that was there, whose code may lead to a new one."""
+        """What a removed wrapper calls: the original function, whose code may in turn lead to a new wrapper."""
         if self._function is None or self._is_within_another():
             return wrapped
         if not isinstance(self._owner, type):
@@ -187,7 +191,7 @@ class Binding:
         return found is mine
 
     def is_super_call(self, op: Record, adapter: Adapter) -> bool:
-        """Whether a method that was overridden is called from within the overriding one, whose operation ``op`` is."""
+        """Whether an overridden method is being called from the overriding one, whose operation is ``op``."""
         if op.adapter is not adapter or not op.called or op.ended:
             return False
         for cls in type(op.instance).__mro__:
@@ -196,7 +200,7 @@ class Binding:
         return False
 
     def restore(self) -> None:
-        """Put the very object back that was there; where somebody wrapped ours since, it stays and passes through."""
+        """Restore the original object; if other code has wrapped ours since, ours stays and passes calls through."""
         self.on = False
         if self._function is not None:
             release(self._function, self)
@@ -206,7 +210,7 @@ class Binding:
             return
         original = self._original
         while issubclass(type(original), Wrapper) and not original._self_point.on:
-            original = original._self_point._original  # another engine's, which was taken off before this one
+            original = original._self_point._original  # another engine's wrapper, removed before this one
         if self._own:
             setattr(self._owner, self._attribute, original)
         else:
@@ -214,7 +218,7 @@ class Binding:
 
 
 def static(cls: type, attribute: str) -> Any:
-    """An attribute as it stands in the class that has it, without what a descriptor would make of it."""
+    """An attribute as stored in the class that defines it, without descriptor access."""
     for one in cls.__mro__:
         if attribute in one.__dict__:
             return one.__dict__[attribute]
@@ -222,7 +226,7 @@ def static(cls: type, attribute: str) -> Any:
 
 
 def function_of(found: Any) -> FunctionType | None:
-    """The function that is called by what stands in a class or module, if it is one."""
+    """The function behind an attribute of a class or module, if there is one."""
     while issubclass(type(found), Wrapper):
         found = found._self_point._original
     if type(found) in (staticmethod, classmethod):
@@ -239,9 +243,9 @@ def _copied(found: Any) -> Any:
 
 
 def _as_method(inner: Any, wrapper: Callable[..., Any]) -> Callable[..., Any]:
-    """A plain function in place of a ``wrapt.FunctionWrapper``, for methods that are pushed on an ``ExitStack``.
+    """A plain function instead of a ``wrapt.FunctionWrapper``, for methods that are pushed onto an ``ExitStack``.
 
-    That takes whatever has ``__exit__`` for a context manager, and wrapt's proxies have.
+    ``ExitStack`` takes anything with ``__exit__`` for a context manager, and wrapt's proxies have it.
     """
 
     @functools.wraps(inner)

@@ -1,4 +1,4 @@
-"""Which server a URL is of."""
+"""The server of a URL."""
 
 from functools import lru_cache
 from urllib.parse import urlsplit
@@ -6,10 +6,10 @@ from urllib.parse import urlsplit
 
 @lru_cache(1000)
 def address_of(url: str) -> tuple[str, int]:
-    """The host and port of a URL; empty and 0 where it has none.
+    """The host and port of a URL; empty and 0 if it has none.
 
     Raises:
-        ValueError: Its port is no number, or none that there can be.
+        ValueError: Its port is not a number, or out of range.
     """
     parts = urlsplit(url)
     if not parts.hostname:

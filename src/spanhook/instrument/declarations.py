@@ -1,6 +1,7 @@
-"""What each library that spanhook binds says of itself, once: whatever else names libraries reads it here.
+"""The facts about each library that spanhook binds, in one place: other code that names libraries reads them here.
 
-Start-up code reads this file too, in Pythons that have no spanhook and may be older: it is plain, and imports nothing.
+Start-up code also reads this file, in interpreters without spanhook and possibly older: so it is plain, and imports
+nothing.
 """
 
 
@@ -8,9 +9,9 @@ class Tracing:
     """How a library traces itself.
 
     Attributes:
-        scopes: Instrumentation scopes of its OpenTelemetry spans; none where its traces are its own.
-        when: Under which circumstances.
-        swallows: Whether it makes the call whatever the start of its span raises.
+        scopes: Instrumentation scopes of its OpenTelemetry spans; none if it has its own trace format.
+        when: Under which conditions.
+        swallows: Whether it makes the call even if the start of its span raises.
     """
 
     __slots__ = ("scopes", "swallows", "when")
@@ -20,23 +21,23 @@ class Tracing:
 
 
 class Declaration:
-    """What one library says of itself.
+    """The facts about one library.
 
     Attributes:
-        library: The name users know it by, and that of its folder here.
-        instrumentor: The class that has its points, as ``module:Class``; imported once it is asked for.
-        requirement: Its distribution and the versions that are supported, as in a requirements file.
-        extra: What of spanhook installs it.
-        module: What it is imported by; its name unless given.
-        layer: Whose view of an operation its adapters give: what their layers begin with. No other library has it.
-        aliases: Names that users may give it beside its own and its distribution's.
-        words: What scopes of others' spans for its calls have in their names, and distributions that make such spans.
-        unlike: Longer words that have one of those in them, and stand for some other library.
-        doubled: Kinds of those spans that are for its calls, where some of them are not; all unless given.
-        swallowing: Scopes of others that make its calls whatever the start of their spans raises.
+        library: The name users know it by, and its folder here.
+        instrumentor: The class with its points, as ``module:Class``; imported on first use.
+        requirement: Its distribution and supported versions, as in a requirements file.
+        extra: The extra of spanhook that installs it.
+        module: The module to import; its name unless given.
+        layer: The unique prefix of its adapters' layers.
+        aliases: Names that users may use besides its own and its distribution's.
+        words: Words in the names of other instrumentations' scopes and distributions that create spans for its calls.
+        unlike: Longer words that contain one of those and mean another library.
+        doubled: The kinds of those spans that are for its calls, if not all of them; all unless given.
+        swallowing: Scopes of other instrumentations that make its calls even if the start of their spans raises.
         tracing: How it traces itself, if it does.
-        variables: What the names of environment variables begin with that it reads.
-        knows: Libraries whose folders its own may import.
+        variables: Prefixes of the environment variables that it reads.
+        knows: Libraries from whose folders its own may import.
     """
 
     __slots__ = (
@@ -81,20 +82,22 @@ class Declaration:
 
     @property
     def distribution(self) -> str:
-        """The name it is installed by."""
+        """The name under which it is installed."""
         return self.requirement.partition(" ")[0]
 
     @property
     def names(self) -> "tuple[str, ...]":
-        """Every name that users may give it."""
+        """Every name that users may use for it."""
         return (self.library, self.distribution, *self.aliases)
 
     def doubles(self, scope: str, kind: str) -> bool:
-        """Whether a span of another's, or one of its own, is for a call that is an operation while it is bound."""
+        """Whether a span, its own or another instrumentation's, is for a call that is an operation while the library is
+        bound.
+        """
         return self.recognises(scope) and (not self.doubled or kind in self.doubled)
 
     def recognises(self, scope: str) -> bool:
-        """Whether spans of this scope are about it, its own ones among them; or those of this distribution."""
+        """Whether a scope's or distribution's spans, including its own, are about this library."""
         if self.tracing is not None and any(scope == one or scope.startswith(one + ".") for one in self.tracing.scopes):
             return True
         name = _plain(scope)
@@ -116,7 +119,7 @@ INSTRUMENTORS = {
             instrumentor="spanhook.instrument.anthropic:AnthropicInstrumentor",
             requirement="anthropic >= 1.0, < 3",
             extra="anthropic",
-            doubled=("llm.call",),  # its SDK opens spans for tools and agents besides
+            doubled=("llm.call",),  # its SDK also opens spans for tools and agents
             tracing=Tracing(("com.anthropic.sdk.python",), "unless ANTHROPIC_OPEN_TELEMETRY=false", swallows=True),
             variables=("ANTHROPIC_",),
         ),

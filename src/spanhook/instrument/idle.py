@@ -1,4 +1,4 @@
-"""Hooks for kinds of operation that nothing here makes: they do not run, and that is said once."""
+"""Hooks for kinds of operation that nothing here creates: they do not run, and a warning is logged once."""
 
 from collections.abc import Callable, Collection, Iterable
 
@@ -14,7 +14,7 @@ _said: set[tuple[str, str, str]] = set()
 
 
 def telling(active: Collection[Instrumentor]) -> Callable[[Iterable[Bound]], None]:
-    """What is to be told of all hooks in force, now and as they change, while these libraries are bound."""
+    """A listener for the active hooks, now and as they change, while these libraries are bound."""
 
     def tell(bound: Iterable[Bound]) -> None:
         made_here = made.union(*(library.kinds for library in active))
@@ -30,7 +30,7 @@ def telling(active: Collection[Instrumentor]) -> Callable[[Iterable[Bound]], Non
 
 
 def _why(kind: str, active: Collection[Instrumentor]) -> str:
-    """Why nothing makes operations of a kind; empty where that is meant: ``only=()`` binds nothing."""
+    """Why nothing creates operations of a kind; empty if that is intended: ``only=()`` binds nothing."""
     makers = [library for library in map(instrumentor_of, INSTRUMENTORS) if kind in library.kinds]
     if makers:
         if not active and all(one.version for one in makers):

@@ -1,4 +1,4 @@
-"""Wrapping the points of a library, and taking every wrapper off again.
+"""Wraps the points of a library, and removes every wrapper again.
 
 Knows how to find and replace functions; what a wrapped call does is up to ``calls`` and ``handover``.
 """
@@ -27,7 +27,7 @@ from spanhook.model import Outlet, Point, Signal
 from spanhook.semconv import Kind
 
 BOUND, WAITING, MISSING = "bound", "waiting", "missing"
-"""States of a point: wrapped; its module is not imported yet; not there in this version."""
+"""States of a point: wrapped; its module is not imported yet; missing in this version."""
 
 
 Entry = Point | Signal | Outlet
@@ -49,7 +49,7 @@ class Bindings:
         self.states: dict[str, str] = {}
 
     def bind(self) -> None:
-        """Bind what is imported, and the rest as it gets imported; nothing the second time."""
+        """Bind what is imported, and the rest when it is imported; a second call does nothing."""
         if self._on:
             return
         self._on = True
@@ -92,7 +92,7 @@ class Bindings:
         if owner is None or not hasattr(owner, attribute):
             self.states[str(entry)] = MISSING
             if not entry.optional:
-                log.warning("spanhook: %s is not there; calls that go through it are not gated", entry)
+                log.warning("spanhook: %s is missing; calls that go through it are not gated", entry)
             return None
         try:
             bind = self._binder(entry)
@@ -106,7 +106,7 @@ class Bindings:
         return made
 
     def _binder(self, entry: Entry) -> Callable[[Any, str], Made]:
-        """What binds an entry, given its owner and its name there."""
+        """The function that binds an entry, given its owner and its name there."""
         if isinstance(entry, Outlet):
             wanted, hold, is_async = load(entry.wanted), partial(load, entry.hold), entry.is_async
             if entry.around:
@@ -126,12 +126,12 @@ class Bindings:
         return lambda owner, name: Binding(owner, name, make)
 
     def settle(self) -> None:
-        """Read what could not be read while the library was being imported; what cannot be is missing."""
+        """Read what could not be read while the library was being imported; what still cannot be read is missing."""
         for operations in self._operations:
             operations.settle()
 
     def _adapt(self) -> None:
-        """Hooks or settings have changed: what is on demand is there if it is wanted now."""
+        """Hooks or settings have changed: add or remove on-demand wrappers."""
         for made in self._made:
             if isinstance(made, OnDemand | Telling):
                 made.adapt()
@@ -143,7 +143,7 @@ class Bindings:
                 yield from made.unbound()
 
     def restore(self) -> None:
-        """Take every wrapper off, the last one first."""
+        """Remove every wrapper, the last one first."""
         self._on = False
         if self._adapt in registry.changed:
             registry.changed.remove(self._adapt)
@@ -157,10 +157,10 @@ class Instrumentor(BaseInstrumentor):
     """The table of points of one library.
 
     Attributes:
-        library: The name that it is declared by, where it says of itself what others must know.
+        library: The name under which it is declared in ``declarations``.
         table: The points.
-        kinds: The kinds of operation that come of them.
-        control: Which of its exceptions are no errors; it may be asked before the library is imported.
+        kinds: The kinds of operation that the points create.
+        control: Tells which of its exceptions are not errors; may be called before the library is imported.
     """
 
     library: str = ""
@@ -169,13 +169,13 @@ class Instrumentor(BaseInstrumentor):
     control: Control | None = None
 
     def __init__(self) -> None:
-        if not hasattr(self, "bindings"):  # BaseInstrumentor hands out one instance per class
+        if not hasattr(self, "bindings"):  # BaseInstrumentor returns one instance per class
             super().__init__()
             self.bindings = Bindings(self.table)
 
     @property
     def declared(self) -> Declaration:
-        """What the library says of itself."""
+        """The facts declared about the library."""
         return INSTRUMENTORS[self.library]
 
     @property
@@ -206,7 +206,7 @@ class Instrumentor(BaseInstrumentor):
 
     @property
     def supported(self) -> bool:
-        """Whether the installed version is one that is tested."""
+        """Whether the installed version is supported."""
         return requirement(self.requirement).specifier.contains(self.version or "0", prereleases=True)
 
     @property
@@ -215,15 +215,15 @@ class Instrumentor(BaseInstrumentor):
         return self.bindings.states
 
     def required_states(self) -> list[tuple[str, str]]:
-        """States of the points that every supported version has."""
+        """States of the points that exist in every supported version."""
         return [(str(entry), self.states.get(str(entry), MISSING)) for entry in self.table if not entry.optional]
 
     def unbound(self) -> list[str]:
-        """Methods of classes below the points that are not gated, as ``module.Class.method``."""
+        """Methods of subclasses that are not gated, as ``module.Class.method``."""
         return sorted(self.bindings.unbound())
 
     def load(self) -> None:
-        """Import the modules of the points, so that what can be bound is."""
+        """Import the modules of the points, so that everything that can be bound is bound."""
         for module in dict.fromkeys(entry.module for entry in self.table):
             try:
                 importlib.import_module(module)

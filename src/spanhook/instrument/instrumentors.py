@@ -1,4 +1,4 @@
-"""Finding the libraries that spanhook binds, by the names users give them, and their instrumentors."""
+"""Finds the libraries that spanhook binds, by the names users give them, and their instrumentors."""
 
 import importlib
 from collections.abc import Iterable, Iterator
@@ -9,7 +9,7 @@ from spanhook.instrument.instrumentor import Instrumentor
 
 
 def meant(name: str) -> str:
-    """The library that users mean by ``name``; that name itself where they mean none."""
+    """The library that users mean by ``name``; if there is none, ``name`` itself."""
     name = name.strip()
     return next((one.library for one in INSTRUMENTORS.values() if name in one.names), name)
 
@@ -36,7 +36,7 @@ def instrumentor_of(name: str) -> Instrumentor:
 
 
 def installed(only: Iterable[str] | None = None) -> Iterator[Instrumentor]:
-    """Instrumentors of the libraries that are installed, or of those among ``only``."""
+    """Instrumentors of the installed libraries, limited to ``only`` if given."""
     wanted = names(only) if only is not None else list(INSTRUMENTORS)
     for name in wanted:
         found = instrumentor_of(name)

@@ -1,8 +1,8 @@
-"""Agent libraries and provider SDKs that spanhook knows of and does not bind: what they are called, what bypasses it.
+"""Agent libraries and provider SDKs that spanhook knows but does not bind: their names, and what bypasses spanhook.
 
-A library that gets an instrumentor leaves this table. Not in it: what makes all its calls through another library that
-is in it or bound, such as langchain-groq, deepagents, instructor or Aegra. Names of modules, distributions and
-scopes are those of the packages' own source.
+A library that gets an instrumentor leaves this table. It omits libraries that make all calls through another one that
+is listed or bound, such as langchain-groq, deepagents, instructor or Aegra. Names of modules, distributions and scopes
+come from the packages' own source.
 """
 
 from dataclasses import dataclass
@@ -16,8 +16,8 @@ class Bypass:
     """What bypasses spanhook while a library is not bound.
 
     Attributes:
-        what: That.
-        direct: Whether it does not where a library calls that is bound.
+        what: A description of it.
+        direct: Whether calls made by a bound library do not bypass spanhook.
     """
 
     what: str
@@ -39,12 +39,11 @@ class Known:
     Attributes:
         library: The name users know it by.
         bypass: What bypasses spanhook while it is not bound.
-        distributions: Under which names it is installed; its own, with hyphens, unless given.
-        modules: Those of which one is imported where it is in use; the one of its name unless given.
-        use: What it is while it is in use.
-        mark: A file or folder of which its package has one, where others use the module's name too.
-        shared: Whether it comes with a distribution that is mostly there for something else, so that being
-            installed says nothing.
+        distributions: Names under which it is installed; its own, with hyphens, unless given.
+        modules: Modules of which one is imported if it is in use; the one of its name unless given.
+        use: How messages describe it while it is in use.
+        mark: Files or folders of which its package has one, if other packages use the module's name too.
+        shared: Whether its distribution is mostly installed for other purposes, so that being installed says nothing.
         tracing: How it traces itself, if it does.
     """
 
@@ -58,7 +57,7 @@ class Known:
     tracing: Tracing | None = None
 
     def __post_init__(self) -> None:
-        """Fill in what follows from the name."""
+        """Fill in what derives from the name."""
         if not self.distributions:
             object.__setattr__(self, "distributions", (self.library.replace(".", "-").replace("_", "-"),))
         if self.modules is None:
@@ -66,7 +65,7 @@ class Known:
 
 
 BEDROCK: Final = Known("botocore", MODELS, modules=(), use="used for Bedrock", shared=True)
-"""In use once it makes a client of one of Bedrock's services: nothing else tells those who call models on AWS."""
+"""In use once it creates a client for one of Bedrock's services: nothing else shows that models are called on AWS."""
 
 _PROVIDERS = (
     Known("ai21", MODELS),
@@ -94,7 +93,7 @@ _PROVIDERS = (
     Known(
         "mistralai",
         MODELS,
-        # version 1 has a module mistralai, later ones a namespace, which no hook is told of
+        # version 1 has a module mistralai, later ones a namespace package, for which import hooks are not called
         modules=("mistralai", "mistralai.client"),
         tracing=Tracing(("mistralai_sdk_tracer",), "if the application calls configure_telemetry(client)"),
     ),

@@ -1,4 +1,6 @@
-"""Names of layers: whose view of an operation an adapter is. Written once, for those that are transports of others."""
+"""Names of layers: which library's view of an operation an adapter is. Defined once, because adapters name the layers
+of which they are transports.
+"""
 
 from typing import Final
 

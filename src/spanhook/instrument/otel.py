@@ -1,4 +1,4 @@
-"""OpenTelemetry's own functions that are listened to: providers set late, hooks added to a provider."""
+"""OpenTelemetry functions that spanhook listens to: providers set late, hooks added to a provider."""
 
 import logging
 from typing import Any
@@ -23,7 +23,7 @@ def tracer_provider_set(_instance: Any, _args: Args, _kwargs: Kwargs, _result: A
 
 
 def log_record_bridged(_instance: Any, args: Args, kwargs: Kwargs) -> tuple[Args, Kwargs]:
-    """A record of the ``logging`` module is about to leave the process: ours without the words of exceptions."""
+    """A ``logging`` record is about to leave the process: remove exception messages from ours."""
     record: logging.LogRecord = first(args, kwargs, "record")
     if telemetry.error_messages or record.name != log.name:
         return args, kwargs
@@ -46,4 +46,4 @@ providers = Bindings(
         ),
     )
 )
-"""Bound as long as spanhook is instrumented, beside the libraries."""
+"""Bound while spanhook is instrumented, besides the libraries."""

@@ -1,4 +1,4 @@
-"""Parameters of requests that all libraries call the same: the conventions' names and types of them."""
+"""Request parameters with the same name in all libraries: the conventions' names and types for them."""
 
 from collections.abc import Callable, Mapping
 from contextlib import suppress
@@ -21,7 +21,7 @@ PARAMETERS: Mapping[str, tuple[str, Number]] = {
 
 
 def note_parameter(attributes: Attributes, key: str, number: Number, value: Any) -> None:
-    """Tell of a parameter, if what was given for it is a number that its type can hold."""
+    """Add a parameter, if its value is a number that its type can hold."""
     if isinstance(value, int | float) and value is not True and value is not False:
         with suppress(OverflowError, ValueError):
             attributes[key] = number(value)

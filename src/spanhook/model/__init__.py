@@ -1,4 +1,4 @@
-"""What a hook sees of one operation, and what it is made of. It knows no SDK and no registry."""
+"""What a hook sees of one operation, and the data behind it. Knows no SDK and no registry."""
 
 from spanhook.model._clock import clock
 from spanhook.model._current import InHook, Within, current, current_operation, current_record

@@ -1,7 +1,7 @@
-"""Whether a rewritten call says what a hook asked for, told by reading it again as the next gate will.
+"""Checks that a rewritten call says what a hook asked for, by reading it again as the next gate will.
 
-Knows no library. What is compared is put in one form first: text in pieces or whole, arguments as JSON or as objects
-and messages that an API writes as several are the same thing.
+Knows no library. Both sides are normalized first: text in pieces equals the whole text, arguments as JSON equal
+objects, and a message equals the several messages that an API writes for it.
 """
 
 import json
@@ -20,12 +20,12 @@ _ORDER = {"reasoning": 0, "refusal": 2, "tool_call": 3}
 _TEXTS = frozenset(("text", "reasoning", "refusal"))
 _KINDS = frozenset((*_TEXTS, *MEDIA, "tool_call", "tool_call_response"))
 _SAID_OF_MEDIA = frozenset(("type", "modality", "mime_type", "filename"))
-"""What a part says of its content that not every API can say, or that some need."""
+"""Details of a part that not every API can express, or that only some need."""
 _MISSING = object()
 
 
 def check(adapter: Adapter, instance: Any, args: Args, kwargs: Kwargs, change: Change) -> None:
-    """Read a call that was just rewritten, and compare.
+    """Read a call that was just rewritten, and compare it with the request.
 
     Args:
         adapter: How the call reads.
@@ -33,7 +33,7 @@ def check(adapter: Adapter, instance: Any, args: Args, kwargs: Kwargs, change: C
         change: What the hook asked for.
 
     Raises:
-        HookError: The call does not say that; it names what is missing, or what should have gone.
+        HookError: The call does not say that; the message names what is missing, or what should have been removed.
     """
     try:
         request = adapter.request(instance, args, kwargs)
@@ -41,17 +41,17 @@ def check(adapter: Adapter, instance: Any, args: Args, kwargs: Kwargs, change: C
         said = f"the call that op.replace() made for {adapter.layer} cannot be read"
         raise HookError(Said.of(f"{said}: {error}", f"{said}: {type(error).__name__}")) from error
     for said, name in _lost(adapter, instance, request, change):
-        what = f"{said} of op.replace() would not arrive: {adapter.kind} of {adapter.layer} cannot say it"
+        what = f"{said} of op.replace() would not arrive: {adapter.kind} of {adapter.layer} cannot express it"
         raise HookError(Said.of(f"{what} ({name})" if name else what, what))
 
 
 Lost = Iterator[tuple[str, str]]
-"""What does not arrive, and what of it, which may quote the call."""
+"""What does not arrive, and a detail of it, which may quote the call."""
 
 
 def _lost(adapter: Adapter, instance: Any, request: Request, change: Change) -> Lost:
     if change.model is not None and request.model != change.model:
-        yield "model=", f"it asks for {request.model!r}"
+        yield "model=", f"the call asks for {request.model!r}"
     if change.system is not None and request.system != change.system:
         yield "system=", ""
     if change.messages is not None:
@@ -68,7 +68,7 @@ def _lost(adapter: Adapter, instance: Any, request: Request, change: Change) -> 
 
 
 def _optional(adapter: Adapter, instance: Any) -> Mapping[str, Any] | None:
-    """What arguments a call has that were not asked for, and may have; ``None`` if it may have any."""
+    """The arguments a call may have although they were not asked for; ``None`` if it may have any."""
     if adapter.kind != "tool.execute":
         return None
     return {} if adapter.defaults is None else adapter.defaults(instance)
@@ -82,7 +82,7 @@ def _lost_arguments(asked: Mapping[str, Any], there: Mapping[str, Any], optional
         return
     for name, value in there.items():
         if name not in asked and not (name in optional and _same(value, optional[name])):
-            yield "arguments= without one that is there", f"{name!r}"
+            yield "the removal of an argument in arguments=", f"{name!r}"
 
 
 def _lost_inputs(change: Change, there: Any) -> Lost:
@@ -90,7 +90,7 @@ def _lost_inputs(change: Change, there: Any) -> Lost:
     if change.messages is None and change.system is None:
         if not _same(asked, there):
             yield "inputs=", ""
-    elif isinstance(asked, Mapping):  # a state, whose messages are told apart
+    elif isinstance(asked, Mapping):  # a state, whose messages are compared separately
         state = cast("Mapping[str, Any]", asked)
         arrived = cast("Mapping[str, Any]", there if isinstance(there, Mapping) else {})
         for name, value in state.items():
@@ -105,7 +105,7 @@ def _same(asked: Any, there: Any) -> bool:
 
 
 def _plain(value: Any) -> str:
-    """A value as JSON, in which tuples are lists and all keys are text."""
+    """A value as in JSON: tuples become lists and all keys are text."""
     try:
         return json.dumps(value, sort_keys=True, default=str)
     except (TypeError, ValueError, RecursionError):
@@ -119,7 +119,7 @@ class Entry(NamedTuple):
     """One part of a message.
 
     Attributes:
-        where: Of the messages given, and of the parts of that.
+        where: Index of the message, and of the part in it.
         fields: What it says, by name.
     """
 
@@ -136,7 +136,7 @@ def _lost_messages(asked: Iterable[Entry], there: Iterable[Entry]) -> Lost:
     for entry in asked:
         found = next(rest, None)
         if found is None:
-            yield f"{entry} in messages=", "it is not there"
+            yield f"{entry} in messages=", "it is missing"
             return
         for name in {**entry.fields, **found.fields}:
             value = entry.fields.get(name, _MISSING)
@@ -144,7 +144,7 @@ def _lost_messages(asked: Iterable[Entry], there: Iterable[Entry]) -> Lost:
                 yield f"{entry} in messages=", name
                 return
     for found in rest:
-        yield "messages= without what was left out", f"{found.fields['role']}: {found.fields['type']}"
+        yield "the removal of a part in messages=", f"{found.fields['role']}: {found.fields['type']}"
 
 
 def _flat(messages: Sequence[Any]) -> Iterator[Any]:
@@ -156,7 +156,7 @@ def _flat(messages: Sequence[Any]) -> Iterator[Any]:
 
 
 def _entries(messages: Iterable[Any], adapter: Adapter, without: Sequence[str]) -> Iterator[Entry]:
-    """What messages say, part after part, in an order that every API keeps."""
+    """What messages say, part by part, in an order that every API keeps."""
     for index, given in enumerate(messages):
         message = _read(given, adapter)
         if message["role"] in without:
@@ -172,7 +172,7 @@ def _entries(messages: Iterable[Any], adapter: Adapter, without: Sequence[str]) 
                 continue
             if last is not None:
                 yield last
-            # What a tool has returned is that, whatever an API calls who says it.
+            # A tool's result is one whatever role an API gives its message.
             role = "tool" if fields["type"] == "tool_call_response" else message["role"]
             last = Entry((index, at), {"role": role, "message name": message.get("name") or None, **fields})
         if last is not None:
@@ -182,12 +182,12 @@ def _entries(messages: Iterable[Any], adapter: Adapter, without: Sequence[str]) 
 
 
 def _goes_on(before: dict[str, Any], fields: dict[str, Any]) -> bool:
-    """Whether both are text and nothing more, which may be written as one."""
+    """Whether both are plain text, which may be written as one."""
     return before["type"] == fields["type"] == "text" and before.keys() - fields.keys() == {"role", "message name"}
 
 
 def _read(given: Any, adapter: Adapter) -> Message:
-    """A message in role/parts form, in whichever form a hook gave it."""
+    """A message in role/parts form, whatever form a hook gave it in."""
     if isinstance(given, Mapping) and "parts" in given:
         return _with_role(cast("Mapping[str, Any]", given))
     if adapter.message is not None:
@@ -199,7 +199,7 @@ def _read(given: Any, adapter: Adapter) -> Message:
 
 
 def _with_role(message: Mapping[str, Any]) -> Message:
-    """A message in role/parts form; one with tools' results has their role, whatever an API calls who says them."""
+    """A message in role/parts form; one with tool results has the role ``tool``, whatever role an API gives it."""
     found = any(part.get("type") == "tool_call_response" for part in message["parts"])
     return {**message, "role": "tool"} if found else {**message}
 

@@ -1,4 +1,4 @@
-"""The clocks and the run ids, in one place so that ``spanhook.testing`` can exchange them."""
+"""The clocks and the run ids, in one place so that ``spanhook.testing`` can replace them."""
 
 from collections.abc import Callable
 from random import getrandbits
@@ -14,7 +14,7 @@ class Clock:
     """What time it is.
 
     Attributes:
-        now: Nanoseconds of a clock that only goes forward, for durations.
+        now: Nanoseconds of a monotonic clock, for durations.
         wall: Nanoseconds since the epoch.
         run_id: A new id for an outermost operation.
     """

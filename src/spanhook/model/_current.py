@@ -1,4 +1,4 @@
-"""Which operation the running code belongs to, and whether it is a hook's own code."""
+"""Which operation the running code belongs to, and whether a hook is running."""
 
 from contextvars import ContextVar
 from dataclasses import dataclass
@@ -20,7 +20,7 @@ current: ContextVar[Record | InHook | None] = ContextVar("spanhook.operation", d
 
 
 def current_record() -> Record | None:
-    """The operation the caller runs inside, as the engine keeps it; none that has ended but for its hooks."""
+    """The engine's record of the operation the caller runs inside; none that has ended, except in its own hooks."""
     found = current.get()
     if isinstance(found, InHook):
         return found.op
@@ -31,16 +31,16 @@ def current_record() -> Record | None:
 
 @dataclass(frozen=True, slots=True)
 class Within:
-    """Says of a call that it is none of its own, and made for what was current elsewhere.
+    """Marks a call that is no operation itself, but made on behalf of what was current elsewhere.
 
     Attributes:
-        held: What that was; ``None`` if nothing.
+        held: What was current there; ``None`` if nothing.
     """
 
     held: Record | InHook | None
 
 
 def current_operation() -> Operation | None:
-    """The operation the caller runs inside, to be read; ``None`` outside of any."""
+    """A read-only view of the operation the caller runs inside; ``None`` outside any operation."""
     found = current_record()
     return None if found is None else view_of(found)

@@ -1,7 +1,7 @@
-"""How far an operation has got with its end: it ends once, whoever sees to that, and is told of once.
+"""How far the end of an operation has come: it ends once and is reported once, whoever does it.
 
-An interrupt may stop whoever does, at any place. So all that is told is marked here as it is told, and whoever goes on
-with it leaves out what is marked.
+An interrupt may stop that code anywhere. So each step is marked here when it is done, and whoever resumes skips the
+marked steps.
 """
 
 from collections.abc import Callable
@@ -9,25 +9,25 @@ from itertools import count
 
 
 class End:
-    """The end of one operation, as far as it has come.
+    """The end of one operation, step by step.
 
-    It has no ``__init__``: a record sets all of this itself, because every operation would pay for that call.
+    It has no ``__init__``: a record sets these itself, because every operation would pay for the call.
 
     Attributes:
-        endings: Gives 0 to the first who asks, which is who ends it.
-        ended: Nobody sees it through any more: it has come to its end, or whoever did was interrupted. From then on
-            it is nobody's current operation, whatever stands there.
-        end_ns, end_time_ns: When it ended, on the clock that only goes forward, and since the epoch where its span is
-            ended later; 0 and ``None`` before.
-        handed: Somebody else is about to end it or to tell of it: the reaper, or a task of its own.
-        reported: Nothing is left to be told of it.
-        resumed: An interrupt stopped its end, and somebody else goes on with it.
-        attempts: Told how it has ended, for refusals inside of it of which nobody knows whether they held.
-        accounted: What it used has been counted, or need not be.
-        published, heard: Subscriptions have been told, and so many listeners.
-        summed: The run's decisions have those about it.
-        described, marked: Its span says all there is to say, and so many decisions.
-        measured, emitted: Its histograms have been recorded, and so many events.
+        endings: Gives 0 to the first caller, which then ends the operation.
+        ended: The end is complete, or was interrupted. From then on it is never the current operation, whatever the
+            context says.
+        end_ns, end_time_ns: When it ended, on the monotonic clock, and since the epoch if its span is ended later; 0
+            and ``None`` before.
+        handed: Ending or reporting it was handed to the reaper or to a separate task.
+        reported: Everything about it has been reported.
+        resumed: An interrupt stopped its end, and other code resumes it.
+        attempts: Called with its outcome, for refusals inside it that may not have held.
+        accounted: Its usage has been counted, or need not be.
+        published, heard: Subscriptions have been notified, and how many listeners.
+        summed: Its decisions have been added to the run's.
+        described, marked: Its span has all its attributes, and how many of its decisions.
+        measured, emitted: Its histograms have been recorded, and how many of its events.
     """
 
     __slots__ = (
@@ -62,6 +62,6 @@ class End:
     marked = emitted = 0
 
     def ends_again(self) -> None:
-        """Its end was interrupted, and is gone on with by somebody else."""
+        """Note that its end was interrupted and is resumed by other code."""
         self.resumed, self.ended = True, False
         self.endings = count()

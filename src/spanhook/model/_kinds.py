@@ -1,5 +1,5 @@
-"""Which kinds of operation there are, and what may be done to them: those of the conventions and of spanhook, and those
-that an application has registered for its own code.
+"""The kinds of operation, and what hooks may do to each: kinds of the conventions, kinds of spanhook, and kinds that an
+application registers for its own code.
 """
 
 import re
@@ -9,7 +9,7 @@ from spanhook import semconv
 from spanhook.errors import ConfigurationError
 
 MOST = 50
-"""So many kinds of its own an application may have: each is a value of attributes of metrics."""
+"""How many kinds of its own an application may have: each becomes a value of metric attributes."""
 
 REWRITABLE: set[str] = {"agent.invoke", "llm.call", "tool.execute", "workflow.step", "memory.store", "request"}
 """Kinds whose request a hook may rewrite before the call."""
@@ -19,7 +19,7 @@ REPLACEABLE: set[str] = {"llm.call", "tool.execute", "request"}
 _FORM = re.compile(r"[a-z][a-z0-9_]*(\.[a-z][a-z0-9_]*)*")
 _own: list[str] = []
 made: set[str] = set()
-"""Kinds that the application's own code makes, as far as it has run."""
+"""Kinds that the application's own code has registered so far."""
 
 
 def kinds() -> tuple[str, ...]:
@@ -33,10 +33,10 @@ def events() -> Iterator[str]:
 
 
 def add_kind(kind: str) -> None:
-    """Have one more kind; nothing if it is there already.
+    """Add a kind; does nothing if it exists.
 
     Raises:
-        ConfigurationError: It cannot be one, or there are too many.
+        ConfigurationError: The name is not valid, or there are too many kinds.
     """
     if not isinstance(kind, str) or not _FORM.fullmatch(kind):  # pyright: ignore[reportUnnecessaryIsInstance]
         raise ConfigurationError(
@@ -48,7 +48,7 @@ def add_kind(kind: str) -> None:
         return
     if len(_own) >= MOST:
         raise ConfigurationError(
-            f"kind {kind!r} is the {MOST + 1}th; at most {MOST} are allowed; give operations of one kind names"
+            f"kind {kind!r} is the {MOST + 1}th; at most {MOST} are allowed; use one kind with different names"
         )
     made.add(kind)
     REWRITABLE.add(kind)

@@ -1,4 +1,4 @@
-"""A call as a hook would have it: asked for in common terms, made in the library's own."""
+"""Rewrites calls: a hook asks in common terms, the call is made in the library's own."""
 
 from typing import Any, NamedTuple
 
@@ -16,16 +16,16 @@ class Rewritten(NamedTuple):
     args: Args
     kwargs: Kwargs
     fields: tuple[str, ...]
-    """What is different, in terms of ``Change``."""
+    """What changed, as fields of ``Change``."""
     model: str
 
 
 def rewritten(adapter: Adapter, instance: Any, args: Args, kwargs: Kwargs, change: Change) -> tuple[Args, Kwargs]:
-    """The arguments of a call as ``change`` would have them; nobody else has any part of those.
+    """The arguments of a call after ``change``; no part of them is shared with anybody.
 
     Raises:
-        HookError: Calls of this kind or this part of them cannot be rewritten, or the call that came of it does not
-            say what was asked for.
+        HookError: Calls of this kind, or this part of them, cannot be rewritten, or the rewritten call does not say
+            what was asked for.
     """
     if adapter.rewrite is None or adapter.kind not in REWRITABLE:
         raise HookError(f"op.replace() cannot rewrite {adapter.kind!r}; it can rewrite {', '.join(sorted(REWRITABLE))}")

@@ -1,6 +1,6 @@
 """What can be read of one operation.
 
-It is the reader's own: plain data, messages and results are copied when they are first asked for, which most never are.
+Readers get copies: plain data, messages and results are copied on first access; most are never accessed.
 """
 
 from collections.abc import Mapping
@@ -24,7 +24,7 @@ _UNREAD: Any = object()
 
 
 class View:
-    """What can be read of one operation; whoever makes it says of which."""
+    """What can be read of one operation; subclasses say which."""
 
     __slots__ = ("__dict__", "__weakref__", "_record")
 
@@ -40,12 +40,12 @@ class View:
 
     @property
     def kind(self) -> Kind | str:
-        """What sort of operation, such as ``tool.execute``, or one of the application's own."""
+        """The kind of operation, such as ``tool.execute`` or a kind that the application registered."""
         return self._record.kind
 
     @property
     def phase(self) -> Phase:
-        """``pre``, ``post`` or ``error``: where in its life it is."""
+        """``pre``, ``post`` or ``error``: where in its lifecycle it is."""
         return self._record.phase
 
     @property
@@ -55,12 +55,12 @@ class View:
 
     @property
     def name(self) -> str:
-        """The tool, agent or model it works on."""
+        """The tool, agent or model."""
         return self._record.name
 
     @property
     def model(self) -> str:
-        """The model asked for; empty where there is none."""
+        """The requested model; empty if there is none."""
         return self._record.model
 
     @property
@@ -70,19 +70,19 @@ class View:
 
     @property
     def agent(self) -> str:
-        """The name of the nearest agent around it; empty outside of any."""
+        """The name of the nearest enclosing agent; empty outside any agent."""
         return self._record.agent
 
     @property
     def tool_call_id(self) -> str:
-        """The id that the model gave the tool call; empty where there is none."""
+        """The id that the model gave the tool call; empty if there is none."""
         return str(self._record.attributes.get(semconv.GEN_AI_TOOL_CALL_ID, ""))
 
     @property
     def identity(self) -> Identity:
         """Tenant, user, session, run and agent ids.
 
-        What ``spanhook.context`` says comes before what the library knows, and that before the operation around.
+        ``spanhook.context`` takes precedence over what the library knows, and that over the parent operation.
         """
         return self._record.identity
 
@@ -98,7 +98,7 @@ class View:
 
     @property
     def decisions(self) -> tuple[DecisionRecord, ...]:
-        """Every decision about it but ``allow``."""
+        """Every decision about it except ``allow``."""
         return self._record.decisions
 
     @property
@@ -108,16 +108,16 @@ class View:
 
     @property
     def request(self) -> Request:
-        """The request in common terms, read from the library's own when first asked for.
+        """The request in common terms, read from the library's call on first access.
 
-        It is a copy, and the same object until ``replace`` is called, so it can be edited and given to that.
+        It is a copy, and the same object until ``replace`` is called, so you can edit it and pass it to ``replace``.
         """
         if self._request is None:
             self._read_from = args, kwargs = self._call()
             self._request = self._record.adapter.request(self._record.instance, args, kwargs).own()
         return self._request
 
-    # ----------------------------------------------------------------- what came of it
+    # ----------------------------------------------------------------- its outcome
 
     @property
     def status(self) -> Status | Literal[""]:
@@ -126,7 +126,7 @@ class View:
 
     @property
     def result(self) -> Any:
-        """What the call returned, in the library's own type. For a stream, what it would have returned unstreamed."""
+        """What the call returned, in the library's own type. For a stream, the unstreamed equivalent."""
         if self._result is _UNREAD:
             self._result = copied(self._outcome()[0])
         return self._result
@@ -157,23 +157,23 @@ class View:
 
     @property
     def usage(self) -> Usage:
-        """Tokens and cost: a model call's own, or the sum of the model calls inside. Zero before the call."""
+        """Tokens and cost: of a model call itself, or the sum of the model calls inside. Zero before the call."""
         return self._record.usage.copied()
 
     @property
     def usage_by_model(self) -> Mapping[str, Usage]:
-        """``usage`` per model that answered; only models that used tokens."""
+        """``usage`` by answering model; only models that used tokens."""
         return {model: used.copied() for model, used in self._record.usage_by_model.items()}
 
     @property
     def duration(self) -> float:
-        """Seconds from its start until the call had returned or its stream had ended; until now while it lasts."""
+        """Seconds from its start until the call returned or its stream ended; until now while it runs."""
         record = self._record
         return ((record.returned_ns or record.end_ns or clock.now()) - record.start_ns) / 1e9
 
     @property
     def ended_at(self) -> datetime | None:
-        """When the call had returned or its stream had ended; ``None`` before."""
+        """When the call returned or its stream ended; ``None`` before."""
         record = self._record
         ended = record.returned_ns or record.end_ns
         if not ended:
@@ -182,10 +182,10 @@ class View:
 
     @property
     def extras(self) -> dict[str, Any]:
-        """Further facts by conventional key.
+        """Further facts, by key.
 
         ``usage_metadata`` (after a call that used tokens): token counts per model, as LangChain writes them.
-        ``metadata``: what the application told the framework about the call, such as the metadata of a
+        ``metadata``: what the application passed to the framework about the call, such as the metadata of a
         ``RunnableConfig``.
         """
         if self._extras is None:
@@ -204,14 +204,14 @@ class View:
     # ----------------------------------------------------------------- where it is read from
 
     def _call(self) -> tuple[Args, Kwargs]:
-        """The call as it is to be read."""
+        """The call to read."""
         return self._record.args, self._record.kwargs
 
     def _outcome(self) -> tuple[Any, BaseException | None]:
         return self._record.result, self._record.error
 
     def _reread(self) -> None:
-        """Forget what has been read of what others may have changed since: the outcome, and a call rewritten."""
+        """Discard what was read and may have changed since: the outcome, and a rewritten call."""
         self._result = self._error = _UNREAD
         self._response = self._extras = None
         if self._read_from[0] is not self._record.args:

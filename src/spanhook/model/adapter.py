@@ -1,7 +1,7 @@
-"""What a library's call looks like: the pure functions an instrumentor supplies.
+"""How a library's calls are read: the pure functions that an instrumentor supplies.
 
 Nothing here knows spans, hooks or metrics. Every function of an adapter takes ``(instance, args, kwargs)`` as the
-library's function got them, so that nothing is allocated for a call nobody looks at.
+library's function received them, so that nothing is allocated for a call that nobody inspects.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -20,7 +20,7 @@ Args = tuple[Any, ...]
 Kwargs = Mapping[str, Any]
 Attributes = dict[str, Any]
 
-#: What a span's name begins with, by kind, where the adapter does not give another ``gen_ai.operation.name``.
+#: What a span's name begins with, by kind, unless the adapter gives another ``gen_ai.operation.name``.
 OPERATION_NAMES: Mapping[Kind, str] = {
     "run": "invoke_workflow",
     "agent.invoke": "invoke_agent",
@@ -37,7 +37,7 @@ OPERATION_NAMES: Mapping[Kind, str] = {
     "cron.execute": "cron",
 }
 
-#: The start attribute that names what an operation of a kind works on: what ``names=`` filters by.
+#: The start attribute with the name of an operation, by kind: what ``names=`` filters by.
 TARGET_KEYS: Mapping[Kind, str] = {
     "run": semconv.GEN_AI_WORKFLOW_NAME,
     "agent.invoke": semconv.GEN_AI_AGENT_NAME,
@@ -51,7 +51,7 @@ TARGET_KEYS: Mapping[Kind, str] = {
     "memory.store": semconv.MEMORY_NAMESPACE,
 }
 
-#: The start attribute that names the span where that is another: a namespace may hold the ids of users.
+#: The start attribute that names the span, if it is a different one: a namespace may hold user ids.
 NAMING_KEYS: Mapping[Kind, str] = {"retrieval.query": semconv.GEN_AI_DATA_SOURCE_ID, "memory.store": ""}
 
 
@@ -59,8 +59,8 @@ class Chunks(Protocol):
     """Adds up the chunks of one stream. ``add`` runs per chunk, so it keeps only what ``response`` needs.
 
     Attributes:
-        keep: Set where somebody will ask for ``result``: a hook, or content capture.
-        complete: The last chunk has come: who lets go of the stream now has not stopped early.
+        keep: Set if a hook or content capture will ask for ``result``.
+        complete: The last chunk has arrived: a consumer that closes the stream now has not stopped early.
     """
 
     keep: bool
@@ -69,37 +69,38 @@ class Chunks(Protocol):
     def complete(self) -> bool: ...
 
     def add(self, chunk: Any) -> bool:
-        """Take one chunk; false hides it from the consumer, who did not ask for it."""
+        """Take one chunk; false hides it from the consumer, which did not ask for it."""
         ...
 
     def response(self) -> tuple[Attributes, Usage | None]:
-        """End attributes and usage of what has come so far."""
+        """End attributes and usage of what has arrived so far."""
         ...
 
     def result(self) -> Any:
-        """What the same call would have returned unstreamed, as far as it came."""
+        """What the same call would have returned without streaming, as far as it got."""
         ...
 
 
 class Withheld(Protocol):
-    """What was to leave a call otherwise than by being returned, such as to callbacks, until hooks have decided.
+    """Output that would leave a call other than as its return value, such as through callbacks, held until hooks have
+    decided.
 
-    ``out`` gives what is to be done about it now, one thing after the other: as it was, if the result is what the call
-    gave; else as was decided. Asked again, it goes on from there.
+    ``out`` yields the actions that release it, one by one: unchanged if the result is what the call returned, otherwise
+    as hooks decided. A second call continues where the first one stopped.
     """
 
     def out(self) -> Iterator[Callable[[bool], Any]]:
-        """What is to be done, each called with whether what it returns will be awaited."""
+        """The actions; each is called with whether its return value will be awaited."""
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class Body:
-    """The content of a result that whoever holds the result reads later, as a stream of bytes or never.
+    """The content of a result that its holder may read later, as a stream of bytes.
 
     Attributes:
-        stream: The library's own stream of bytes: iterable, with ``close`` or ``aclose``.
-        put: Puts another one in its place.
+        stream: The library's byte stream: iterable, with ``close`` or ``aclose``.
+        put: Replaces the stream.
         chunks: Adds up the bytes.
         answer: The bytes for a value that a hook gave instead.
     """
@@ -111,22 +112,22 @@ class Body:
 
 
 def nothing(_result: Any) -> tuple[Attributes, Usage | None]:
-    """The response of a call that tells nothing about itself."""
+    """The response of a call that reports nothing about itself."""
     return {}, None
 
 
 def no_messages(_result: Any) -> list[Message]:
-    """The output messages of a call that has none."""
+    """The output messages of a call without any."""
     return []
 
 
 def plain_answer(_instance: Any, _args: Args, _kwargs: Kwargs, value: Any) -> Any:
-    """An answer that is handed on as the hook gave it."""
+    """An answer that is passed on as the hook gave it."""
     return value
 
 
 def empty_request(_instance: Any, _args: Args, _kwargs: Kwargs) -> Request:
-    """The request of a call whose arguments say nothing in common terms."""
+    """The request of a call whose arguments have no common terms."""
     return Request()
 
 
@@ -136,52 +137,53 @@ def first(args: Args, kwargs: Kwargs, name: str) -> Any:
 
 
 def with_first(args: Args, kwargs: Kwargs, name: str, value: Any) -> tuple[Args, Kwargs]:
-    """The arguments with another first one."""
+    """The arguments with the first one replaced."""
     return ((value, *args[1:]), kwargs) if args else (args, {**kwargs, name: value})
 
 
 @dataclass(frozen=True, kw_only=True)
 class Adapter:
-    """How calls of one sort are read and, where a hook asks for it, changed.
+    """How calls of one sort are read and, if a hook asks for it, changed.
 
     Attributes:
         kind: The kind of operation.
         layer: Which library's view of the operation this is, e.g. ``langchain``; see ``transport_of``.
         start: Attributes known before the call; ``None`` means "this is no operation, pass through".
         response: End attributes and usage of a result.
-        mark: The id of what a result is made of, by which one that another call has made is known.
-        names: Everything that one call works on, where that may be several; ``None`` where it is not to be known.
-        request: The normalized request; only called when a hook or content capture looks at it.
-        message: Reads one message that a hook gave in the library's own form.
+        mark: An id of what a result is made of, which shows whether another call already made it.
+        names: All names that one call works on, if there may be several; ``None`` if they cannot be known.
+        request: The normalized request; only called when a hook or content capture needs it.
+        message: Reads a message that a hook gave in the library's own form.
         output: A result's messages in role/parts form.
-        rewrite: New ``(args, kwargs)`` for a ``Change``; ``None`` where the library's call cannot be rewritten.
-        takes: The fields of a ``Change`` that ``rewrite`` knows what to do with; it is never given others.
-        answer: The library's own result for a value that a hook gave instead.
+        rewrite: New ``(args, kwargs)`` for a ``Change``; ``None`` if the library's call cannot be rewritten.
+        takes: The fields of a ``Change`` that ``rewrite`` supports; it is never given others.
+        answer: The library's own result for a value that a hook answered with.
         rejected: The library's own error *result* for a rejection, or ``None`` to have the rejection raised.
         identity: Ids the library knows: keys of ``Identity``.
         metadata: Further facts the application gave the library about the call; ``op.extras["metadata"]``.
-        chunks: Makes the adder for a stream; ``None`` where results are no streams.
+        chunks: Makes the ``Chunks`` of a stream; ``None`` if results are not streams.
         stream_of: ``"sync"``, ``"async"`` or ``""``: which kind of stream a result is.
-        answer_chunks: The library's own chunks for a value that a hook gave instead of a stream.
-        body: The body of a result that ``stream_of`` names a stream, if it is one that holds unread content.
-        prepare: Last changes of our own to a call that is about to be made, such as asking for a stream's usage.
-        failure: What a call that failed tells all the same, such as the usage of an answer that could not be parsed.
-        follows: What the call has come to besides, given also its result and what it raised; see ``Following``.
-        ends_complete: A stream's operation ends with the chunk that completes it, for consumers that ask for no other.
-        opaque: Steps of the stream run none of the application's code, so no context is attached around them.
-        model_layer: It is a framework's view of a model or tool: a call directly inside of it that carries its request,
+        answer_chunks: The library's own chunks for a value that a hook answered with instead of a stream.
+        body: The body of a result that ``stream_of`` calls a stream, if the result holds unread content.
+        prepare: Makes spanhook's own last changes to a call, such as requesting a stream's usage.
+        failure: What a failed call reports nevertheless, such as the usage of an answer that could not be parsed.
+        follows: Further operations that follow from the call's result or exception, which it is also given; see
+            ``Following``.
+        ends_complete: A stream's operation ends with the chunk that completes it, for consumers that read no further.
+        opaque: The stream runs no application code, so no context is attached around its steps.
+        model_layer: This is a framework's view of a model or tool: a call directly inside it that carries its request,
             such as a client's, is its transport; see ``absorption``.
-        carries: What the request carries, by which its transport is known: the last text of each prompt, or arguments.
-        goes_on: Whether calls on this instance may go on in another of its methods; unset where they always may. What
-            such a call carries is noted before the gates, which costs as much as it is long.
-        transport_of: Layers of the same library whose operation absorbs this call if it stands directly around it, on
-            the very same instance, and carries the same.
-        opening_of: A layer whose calls begin with this one on the same instance, which is then none of its own.
-        defaults: What arguments are where the call leaves them out: the request has them all the same.
-        block: It is a block of the application's code, which cannot be left out: where a hook has answered too, whoever
-            drives it goes on with the chain once it is over.
-        system_in_messages: The request's ``system`` stands in its messages too.
-        on_demand: An operation only where a hook is for its kind, or the settings ask for every step.
+        carries: What identifies the request in its transport: the last text of each prompt, or arguments.
+        goes_on: Whether calls on this instance may continue in another of its methods; unset if they always may. What
+            such a call carries is noted before the gates run, which takes time in proportion to its length.
+        transport_of: Layers of the same library whose operation absorbs this call if it directly encloses it, on the
+            same instance, and carries the same.
+        opening_of: A layer whose calls begin with this one on the same instance; this call is then no operation itself.
+        defaults: Defaults of omitted arguments, which the request then contains.
+        block: This is a block of the application's code, which cannot be skipped: even if a hook answered, the block
+            runs and the chain continues after it.
+        system_in_messages: The request's ``system`` is also in its messages.
+        on_demand: An operation only if a hook applies to its kind, or the settings ask for every step.
     """
 
     kind: Kind
@@ -230,14 +232,14 @@ class Adapter:
 
 @dataclass(frozen=True, slots=True)
 class Following:
-    """An operation that takes no time and follows from how a call has ended, such as a hand-off.
+    """An operation without duration that follows from how a call ended, such as a hand-off.
 
-    It is gated before that end is handed on. Where it is refused, what its adapter's ``rejected`` gives takes the place
-    of the call's result, or the rejection is raised; no more are asked for then.
+    It is gated before the call's outcome is passed on. If it is refused, the call's result becomes what its adapter's
+    ``rejected`` returns, or the rejection is raised; further ones are skipped.
 
     Attributes:
-        adapter: How it reads.
-        instance: What it reads from.
+        adapter: How it is read.
+        instance: What it is read from.
     """
 
     adapter: Adapter

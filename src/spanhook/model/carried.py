@@ -1,4 +1,4 @@
-"""What a request carries, by which a call is known again: the last text of each prompt."""
+"""What identifies a request, so that its transport is recognized: the last text of each prompt."""
 
 from collections.abc import Iterable, Sequence
 from itertools import accumulate
@@ -9,13 +9,13 @@ from spanhook.model.adapter import Adapter, Args, Kwargs
 from spanhook.model.record import Record
 
 Carried = list[str | None]
-"""What a request carries: the last text of each prompt, or ``None`` where there is none, as of an image alone."""
+"""The last text of each prompt, or ``None`` for a prompt without text, such as a lone image."""
 
 
 class Pieces(str):
-    """The text of a message in pieces. It is like that of all of them, and of any of the last.
+    """The text of a message in pieces. It equals the text of all pieces, and of any number of the last ones.
 
-    Frameworks write several messages as one: what a user says after a tool's result, or after something else.
+    Frameworks merge messages, such as a user's text after a tool's result.
     """
 
     __slots__ = ("ends",)
@@ -39,12 +39,12 @@ class Pieces(str):
 
 
 def in_pieces(pieces: Sequence[str]) -> str | None:
-    """The text of a message in pieces; ``None`` where there is none."""
+    """The text of a message in pieces; ``None`` if there is none."""
     return Pieces(pieces) if len(pieces) > 1 else (pieces[0] or None) if pieces else None
 
 
 def carried_by(adapter: Adapter, instance: Any, args: Args, kwargs: Kwargs) -> Carried:
-    """What a request carries; ``[None]``, which is hardly that of another, where it cannot be read."""
+    """What identifies a request; ``[None]``, which matches hardly any other, if it cannot be read."""
     if adapter.carries is None:
         return [None]
     try:
@@ -55,7 +55,7 @@ def carried_by(adapter: Adapter, instance: Any, args: Args, kwargs: Kwargs) -> C
 
 
 def note_gated(op: Record) -> None:
-    """Note what the gates are asked about: callbacks of the application's may change it in place after them."""
+    """Note what the gates are asked about: the application's callbacks may later change it in place."""
     adapter, instance = op.adapter, op.instance
     if adapter.carries is not None and (adapter.goes_on is None or adapter.goes_on(instance)):
         try:
@@ -66,12 +66,12 @@ def note_gated(op: Record) -> None:
 
 
 def gated_by(op: Record) -> Carried:
-    """What the gates of an operation were asked about."""
+    """What an operation's gates were asked about."""
     return op.gated if op.gated is not None else carried_by(op.adapter, op.instance, op.args, op.kwargs)
 
 
 def text_of(content: Any) -> str | None:
-    """The text of a message's content, whether that is text or a list of parts; ``None`` where it has none."""
+    """The text of a message's content, whether that is text or a list of parts; ``None`` if it has none."""
     if isinstance(content, str):
         return content or None
     parts = content
@@ -83,7 +83,7 @@ def text_of(content: Any) -> str | None:
         if isinstance(part, dict):
             text = fields.get("text")
             source = told = fields.get("source")
-            if text is None and isinstance(source, dict) and told.get("type") == "text":  # a document of text
+            if text is None and isinstance(source, dict) and told.get("type") == "text":  # a text document
                 text = told.get("data")
             elif text is None and fields.get("type") == "tool_result":
                 text = text_of(fields.get("content"))

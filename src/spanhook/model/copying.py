@@ -1,7 +1,7 @@
-"""Copies of what hooks read, so that nothing a hook does to it in place reaches anybody else.
+"""Copies of what hooks read, so that a hook's in-place changes reach nobody else.
 
-Plain data is copied, and what a library's adapter has said how to copy. Everything else (clients, data frames, injected
-runtimes, the application's own classes) is handed on as it is.
+Plain data is copied, and types for which a library's adapter has registered a copier. Everything else (clients, data
+frames, injected runtimes, the application's own classes) is passed on as it is.
 """
 
 import copy
@@ -20,14 +20,14 @@ class_of: Callable[[Any], type[Any]] = type
 _set: Callable[[Any, Any, Any], None] = dict[Any, Any].__setitem__
 _ATOMS: frozenset[type] = frozenset((str, int, float, bool, type(None), bytes, complex))
 _MANY = 32
-"""From here on it pays to look at all the items of a list at once, such as the numbers of an embedding."""
+"""From this length on, it pays to check all items of a list at once, such as the numbers of an embedding."""
 
 
 def copied(value: T) -> T:
-    """A copy of ``value``, as deep as it is made of plain data and of what adapters know.
+    """A copy of ``value``, as deep as it consists of plain data and of types that adapters know.
 
     Raises:
-        RecursionError: It is nested deeper than the interpreter's stack.
+        RecursionError: It is nested deeper than the interpreter's stack allows.
     """
     try:
         return _copied(value)
@@ -40,7 +40,7 @@ def _copied(value: Any) -> Any:
     if kind in _ATOMS:
         return value
     if kind is dict:
-        # The copy is gone through, since another thread may be changing the original.
+        # Iterate over the copy, because another thread may be changing the original.
         twin = value.copy()
         for key, one in twin.items():
             if type(one) not in _ATOMS:
@@ -78,19 +78,19 @@ def copies(*kinds: type) -> Callable[[Copier], Copier]:
 
 
 def alike(copy: Any, original: Any) -> bool:
-    """Whether a copy is still what it was made of."""
+    """Whether a copy still equals its original."""
     try:
         if class_of(copy).__eq__ is object.__eq__:
             return copy is original or bool(copy.__dict__ == original.__dict__)
         return bool(copy == original)
     except Exception:
-        return False  # a class that cannot be compared
+        return False  # its class cannot be compared
 
 
 def held(value: T) -> T:
-    """The same with lists and dicts of its own, three deep, and whatever is in them as it is.
+    """The same value with its lists and dicts copied three levels deep, and everything else shared.
 
-    For what is to be read later, by when its owner may have added to it or taken from it.
+    For values that are read later, when their owner may have added or removed items.
     """
     return _held(value, 3) if type(value) in _CONTAINERS else value
 
@@ -129,7 +129,7 @@ _put: Callable[[Any, str, Any], None] = object.__setattr__
 
 
 def copied_dataclass(instance: Any) -> Any:
-    """A copy of a dataclass's instance, frozen or not, with its fields copied."""
+    """A copy of a dataclass instance, frozen or not, with its fields copied."""
     twin = copy.copy(instance)
     for name in instance.__dataclass_fields__:
         if hasattr(instance, name):
@@ -140,7 +140,7 @@ def copied_dataclass(instance: Any) -> Any:
 def copied_error(error: BaseException) -> BaseException:
     """A copy of an exception with the same class, arguments, attributes, traceback and causes.
 
-    One whose class cannot be copied faithfully is returned itself, as is everything that is no ``Exception``.
+    An exception that cannot be copied faithfully is returned as is, and so is everything that is not an ``Exception``.
     """
     if not isinstance(error, Exception):
         return error
@@ -159,14 +159,14 @@ def copied_error(error: BaseException) -> BaseException:
 
 
 def _remade(error: Exception) -> Exception:
-    """A copy made past ``__init__``, whose arguments are not to be known."""
+    """A copy made without ``__init__``, whose arguments are unknown."""
     twin = type(error).__new__(type(error), *error.args)
     twin.args = error.args
     twin.__dict__.update(_copied(error.__dict__))
     for cls in type(error).__mro__:
         for name, member in vars(cls).items():
             if type(member) is MemberDescriptorType and not hasattr(Exception, name):
-                with suppress(AttributeError):  # of a slot that is empty, or cannot be written
+                with suppress(AttributeError):  # an empty or read-only slot
                     setattr(twin, name, getattr(error, name))
     return twin
 
@@ -175,7 +175,7 @@ def _remade(error: Exception) -> Exception:
 
 
 def _copied_dict(value: dict[Any, Any]) -> dict[Any, Any]:
-    """A subclass of dict, with whatever else its instances have."""
+    """A copy of a dict subclass, including its instance's other attributes."""
     twin = copy.copy(value)
     for key, one in list(value.items()):
         _set(twin, key, _copied(one))
@@ -218,7 +218,7 @@ _CONTAINERS: frozenset[type] = frozenset((dict, list, tuple))
 
 
 class _Cyclic:
-    """Copies what contains itself, or is nested very deeply: slower, since it remembers what it has copied."""
+    """Copies values that contain themselves or are deeply nested: slower, because it remembers what it has copied."""
 
     def __init__(self) -> None:
         self._known: dict[int, Any] = {}

@@ -1,4 +1,4 @@
-"""What one hook did to one operation, or would have done, kept for whoever asks."""
+"""The record of what one hook did to one operation, or would have done in shadow mode."""
 
 from dataclasses import dataclass, field
 from typing import Literal
@@ -17,8 +17,8 @@ class DecisionRecord:
         hook: The hook's name.
         event: Kind and phase, such as ``tool.execute.pre``.
         decision: ``reject``, ``modify``, ``replace``, ``pause``, ``error``, ``timeout``, ``skipped`` or ``too_late``.
-        reason: The hook's own words, or what went wrong.
-        duration_ns: The hook's own time in nanoseconds, without what it called next.
+        reason: The reason the hook gave, or what went wrong.
+        duration_ns: The hook's own time in nanoseconds, without the call it wraps.
         fail_mode: ``open`` or ``closed``: what a failure of this hook means.
         status_code: The HTTP status of a rejection, else 0.
         mode: ``enforce``, or ``shadow``: what a hook in shadow would have done.

@@ -1,6 +1,6 @@
-"""Tools that a model is offered, as the conventions write them: from what providers and frameworks have.
+"""Definitions of the tools offered to a model: from the forms of providers and frameworks to the conventions' form.
 
-Of tools that run at the provider no more is told than type, name and description: their options may hold credentials.
+For tools that run at the provider, only type, name and description are given: their options may hold credentials.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
@@ -11,14 +11,14 @@ Fields = Mapping[str, Any]
 
 _NO_FIELDS: Fields = {}
 _NESTED = {"function": "function", "custom": "custom", "toolSpec": "function"}
-"""Where a definition may stand in another, and of which type it is."""
+"""Keys under which a definition may be nested, and its type."""
 _LISTS = ("function_declarations", "functionDeclarations")
 _SCHEMAS = ("parameters", "input_schema", "inputSchema")
 _LABELS = ("server_label",)
 
 
 def tool_definitions(given: Iterable[Any]) -> list[Definition]:
-    """Each tool once, in the order in which they are offered."""
+    """Each tool once, in the order offered."""
     found: list[Definition] = []
     for tool in given:
         found.extend(one for one in _definitions(tool) if one not in found)
@@ -39,18 +39,18 @@ def _definitions(tool: Any) -> Iterator[Definition]:
 def _definition(told: Fields, kind: str) -> Definition:
     schema = next((told[name] for name in _SCHEMAS if told.get(name) is not None), None)
     if kind == "custom" and schema is not None:
-        kind = "function"  # as Anthropic calls tools that the application runs
+        kind = "function"  # Anthropic's type for tools that the application runs
     name = told.get("name") or next((told[label] for label in _LABELS if told.get(label)), kind)
     found: Definition = {"type": kind, "name": str(name)}
     if told.get("description"):
         found["description"] = str(told["description"])
     if kind == "function" and schema is not None:
-        found["parameters"] = _fields(schema).get("json", schema)  # within another, as Bedrock has it
+        found["parameters"] = _fields(schema).get("json", schema)  # nested, as in Bedrock
     return found
 
 
 def _fields(tool: Any) -> Fields:
-    """What a tool says of itself: a mapping, an object with a name, or a function."""
+    """The fields of a tool given as a mapping, an object with a name, or a function."""
     if isinstance(tool, Mapping):
         return cast("Fields", tool)
     if tool is None or isinstance(tool, str):

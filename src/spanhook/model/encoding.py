@@ -1,6 +1,6 @@
-"""Values that can be exported: OTLP has strings of UTF-8, without lone surrogates, and integers of 64 bits.
+"""Values that can be exported: OTLP has UTF-8 strings, without lone surrogates, and 64-bit integers.
 
-One that it has not costs its whole batch.
+A single value outside these loses its whole batch.
 """
 
 import re
@@ -23,7 +23,7 @@ def make_encodable(attributes: MutableMapping[str, Any]) -> bool:
     """Replace, in place, the strings and integers among attribute values that cannot be exported.
 
     Returns:
-        Whether every value is of a sort that the SDK takes as it is.
+        Whether every value is of a type that the SDK accepts as it is.
     """
     taken = True
     for name, value in attributes.items():
@@ -45,7 +45,7 @@ def make_encodable(attributes: MutableMapping[str, Any]) -> bool:
 
 
 def _encodable(value: Any) -> Any:
-    """A value of any sort, as far as it can be exported."""
+    """A value of any type, as far as it can be exported."""
     if isinstance(value, str):
         return encodable(value)
     if isinstance(value, int) and not isinstance(value, bool):
@@ -54,7 +54,7 @@ def _encodable(value: Any) -> Any:
 
 
 def _in_range(number: int) -> int:
-    """The nearest integer that there is."""
+    """The nearest 64-bit integer."""
     return max(_LEAST, min(number, _MOST))
 
 

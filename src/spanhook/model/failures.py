@@ -1,6 +1,6 @@
-"""What telemetry tells of an exception while content is off: its type, status and code, and where it was raised.
+"""What telemetry says about an exception while content is off: its type, status and code, and where it was raised.
 
-An exception's own words may quote what it was about, such as the arguments that a validator refused.
+An exception's message may quote content, such as the arguments that a validator refused.
 """
 
 import copy
@@ -19,7 +19,7 @@ _DURING = "\nDuring handling of the above exception, another exception occurred:
 
 
 def words(error: BaseException) -> str:
-    """The exception's own text, whatever its class makes of being asked."""
+    """The exception's message, even if its ``__str__`` fails."""
     try:
         return str(error)
     except Exception:
@@ -27,7 +27,7 @@ def words(error: BaseException) -> str:
 
 
 def described(error: BaseException, *, in_full: bool) -> str:
-    """The name of its class with its own words, or with the HTTP status and the code that a provider has given it."""
+    """The name of its class with its message, or with the provider's HTTP status and error code."""
     name = type(error).__name__
     if in_full:
         return f"{name}: {words(error)}"
@@ -48,7 +48,7 @@ def _attribute(error: BaseException, name: str) -> Any:
 
 
 def stack(error: BaseException, *, in_full: bool) -> str:
-    """A traceback with its causes; unless ``in_full``, exceptions are named there and say nothing."""
+    """A traceback with its causes; unless ``in_full``, with the exceptions' names but not their messages."""
     if not in_full:
         return "".join(_stack(error))
     try:
@@ -67,7 +67,7 @@ def _stack(error: BaseException) -> Iterator[str]:
 
 
 def _chain(error: BaseException) -> Iterator[tuple[BaseException, str]]:
-    """The exception and what led to it, each with the words that join it to the one before."""
+    """The exception and its causes, each with the text that links it to the one before."""
     seen: set[int] = set()
     at, joined = error, ""
     while at is not None and id(at) not in seen and len(seen) < _MAX_CAUSES:
@@ -88,10 +88,10 @@ def _named(error: BaseException) -> str:
 
 
 class Said(str):
-    """A text in full, for standard error and whoever reads the process's own logs.
+    """A text in full, for standard error and the process's own logs.
 
     Attributes:
-        in_short: The same without the words of exceptions, for what leaves the process.
+        in_short: The same without exception messages, for telemetry that leaves the process.
     """
 
     __slots__ = ("in_short",)
@@ -106,7 +106,7 @@ class Said(str):
 
 
 def raised_in(error: BaseException, package: str) -> bool:
-    """Whether an exception was raised by a module of a package, or made there and not raised."""
+    """Whether an exception was raised by a module of a package, or created there and not raised."""
     trace = error.__traceback__
     if trace is None:
         return True
@@ -116,19 +116,19 @@ def raised_in(error: BaseException, package: str) -> bool:
 
 
 def disclosed(text: str, in_full: bool) -> str:
-    """A text as it leaves the process: in full, or without the words of exceptions."""
+    """A text as it leaves the process: in full, or without exception messages."""
     if isinstance(text, Said):
-        text = str(text) if in_full else text.in_short  # plain, as what takes apart an attribute's type wants it
+        text = str(text) if in_full else text.in_short  # a plain str, because exporters check attribute types
     return encodable(text)
 
 
 def added(text: str, more: str) -> str:
-    """A text with more behind it, in full and in short."""
+    """A text with ``more`` appended, in full and in short."""
     return Said.of(text + more, text.in_short + more) if isinstance(text, Said) else text + more
 
 
 def without_words(record: logging.LogRecord) -> logging.LogRecord:
-    """A log record in which exceptions are named and say nothing, with where they were raised."""
+    """A log record with the exceptions' names and where they were raised, but not their messages."""
     twin = copy.copy(record)
     if isinstance(record.args, tuple):
         twin.args = tuple(_without_words(one) for one in record.args)
@@ -146,7 +146,7 @@ def _without_words(argument: object) -> object:
 
 
 def _silent(error: BaseException) -> BaseException:
-    """An exception of the same name that says nothing, raised in the same place."""
+    """An exception of the same name without a message, raised in the same place."""
     kind = type(error)
     made = type(kind.__name__, (Exception,), {"__module__": kind.__module__, "__qualname__": kind.__qualname__})()
     return made.with_traceback(error.__traceback__)

@@ -22,14 +22,14 @@ _BAGGAGE_KEYS = {"tenant_id": semconv.TENANT_ID, "user_id": semconv.USER_ID, "se
 
 
 class Identity(NamedTuple):
-    """Who an operation belongs to; an empty string is "not known".
+    """Who an operation belongs to; an empty string means "not known".
 
     Attributes:
         tenant_id: The customer, in an application that serves several.
         user_id: The end user.
         session_id: The conversation or thread.
-        run_id: The outermost operation's own id, 32 hex digits, or the id the framework gave it.
-        agent_id: The name of the nearest agent around the operation.
+        run_id: The id of the outermost operation: 32 hex digits, or the id the framework gave it.
+        agent_id: The name of the nearest enclosing agent.
         attributes: Further attributes given to ``spanhook.context``, written on every span inside.
     """
 
@@ -43,17 +43,17 @@ class Identity(NamedTuple):
 
 NOBODY = Identity()
 ambient: ContextVar[Identity] = ContextVar("spanhook.identity", default=NOBODY)
-"""The identity that ``context`` has set here."""
+"""The identity set by ``context``."""
 
 
 def identity_of(ambient: Identity, given: Mapping[str, str], around: Identity, agent: str) -> Identity:
-    """Whose an operation is.
+    """Who an operation belongs to.
 
     Args:
-        ambient: What ``context`` has set where it began, which comes first.
-        given: Ids that the library knows.
-        around: Whose the operation around it is; ``NOBODY`` for an outermost one.
-        agent: The nearest agent.
+        ambient: What ``context`` had set where it began; takes precedence.
+        given: Ids known to the library.
+        around: The parent operation's identity; ``NOBODY`` for an outermost operation.
+        agent: The nearest enclosing agent.
     """
     if around is NOBODY and ambient is NOBODY and not given:
         return Identity(run_id=clock.run_id(), agent_id=agent)
@@ -79,19 +79,19 @@ def context(
     baggage: bool = False,
     **attributes: str | bool | float,
 ) -> Generator[Identity]:
-    """Say whose work is done inside the ``with`` block (or the decorated function).
+    """Set the identity for the ``with`` block or the decorated function.
 
-    Blocks nest: what an inner one leaves out is kept from the outer one.
+    Blocks nest: what an inner block leaves out is inherited from the outer one.
 
     Args:
         tenant_id, user_id, session_id: Who; ``None`` keeps what is already set.
-        baggage: Also put tenant, user and session into the W3C baggage of the current OpenTelemetry context, from
-            where the application's own propagators carry them in outgoing headers. Off by default, because
-            headers may leave your systems.
-        **attributes: Written as they are on every span inside.
+        baggage: Also put tenant, user and session into the W3C baggage of the current OpenTelemetry context; the
+            application's propagators then send them in outgoing headers. Off by default, because headers may leave your
+            systems.
+        **attributes: Written unchanged on every span inside.
 
     Raises:
-        TypeError: An id is not a string, or goes by a name that is none of these.
+        TypeError: An id is not a string, or an attribute has a misspelled id's name.
     """
     for name in _MISTAKEN.keys() & attributes.keys():
         raise TypeError(f"spanhook.context({name}=...) is unknown; write {_MISTAKEN[name]}=")
@@ -117,7 +117,7 @@ def context(
         try:
             ambient.reset(token)
         except ValueError:
-            pass  # left in another context, whose identity is its own
+            pass  # left in another context, which has its own identity
         else:
             if otel_before is not None:
                 otel_context.attach(otel_before)

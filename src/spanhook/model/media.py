@@ -1,7 +1,7 @@
 """Images, sound, videos and documents in messages: from what providers and frameworks write to the conventions' parts.
 
 The conventions have three: ``blob`` for content that is sent along, ``uri`` for content that is fetched, ``file`` for
-what the provider has already. Providers' own forms are told apart by their looks, since frameworks pass them through.
+what the provider has already. Providers' own forms are recognized by their shape, because frameworks pass them through.
 """
 
 import base64
@@ -15,18 +15,18 @@ Fields = Mapping[str, Any]
 MEDIA = frozenset(("blob", "uri", "file"))
 MODALITIES = ("image", "audio", "video")
 WORDS = ("filename", "title", "context")
-"""What is said about a document beside its content."""
+"""Metadata of a document."""
 HOLDERS = ("file", "extras", "metadata")
-"""Where that stands, if not in the part itself: in OpenAI's files, and in LangChain's blocks."""
+"""Where the metadata is, if not in the part itself: in OpenAI's files and LangChain's blocks."""
 _DATA_URL = re.compile(r"data:([^,;]*)(?:;[^,;]*)*;base64,", re.IGNORECASE)
 _SOUND = {"mp3": "audio/mpeg", "pcm16": "audio/L16"}
 FORMATS = {kind: name for name, kind in _SOUND.items()}
-"""OpenAI's names of formats of sound that have another, by type."""
+"""OpenAI's names of audio formats, where they differ from the MIME subtype, by MIME type."""
 _NO_FIELDS: Fields = {}
 
 
 def is_media(part: Fields) -> bool:
-    """Whether a part is one of the conventions' three; providers have a type ``file`` too."""
+    """Whether a part is one of the conventions' three; providers also have a type ``file``."""
     kind = part.get("type")
     if kind == "blob":
         return "content" in part
@@ -34,10 +34,10 @@ def is_media(part: Fields) -> bool:
 
 
 def media_part(given: Fields) -> Part | None:
-    """The conventions' part for one in a provider's or framework's form; ``None`` for what is none.
+    """Convert a part from a provider's or framework's form to the conventions'; ``None`` if it is in no such form.
 
-    A document that is plain text is a part of type ``text``. Words about a document that the model reads too, such as
-    its title, stay with it.
+    A plain-text document becomes a part of type ``text``. Metadata that the model also reads, such as a document's
+    title, is kept.
     """
     if "modality" in given:
         return None
@@ -50,7 +50,7 @@ def media_part(given: Fields) -> Part | None:
 
 
 def fields(value: Any) -> Fields:
-    """What a mapping says; nothing for what is none."""
+    """The mapping itself; empty if ``value`` is not a mapping."""
     return cast("Fields", value) if isinstance(value, Mapping) else _NO_FIELDS
 
 
@@ -68,7 +68,7 @@ def _made(kind: str, name: str, value: Any, mime: Any, modality: str) -> Part | 
 
 
 def modality_of(mime: str) -> str:
-    """The conventions' word for content of a type."""
+    """The conventions' modality for a MIME type."""
     general = mime.partition("/")[0].lower()
     return general if general in MODALITIES else "document"
 

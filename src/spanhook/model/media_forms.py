@@ -11,15 +11,15 @@ Form = Callable[[Part], Part]
 
 
 def media_wire(part: Part, form: Form, like: Fields | None = None) -> Part:
-    """A part of the conventions' in a provider's or framework's form.
+    """Convert a part from the conventions' form to a provider's or framework's.
 
     Args:
         part: What a hook gave.
-        form: How it is written.
-        like: What it stands for there, whose form and other keys are kept.
+        form: How the provider or framework writes parts.
+        like: The part that it replaces, whose form and other keys are kept.
 
     Raises:
-        ValueError: That form has no way of saying it.
+        ValueError: The form cannot express the part.
     """
     made = ((None if like is None else _form_of(like, part)) or form)(part)
     if like is not None and made["type"] == like.get("type"):
@@ -28,7 +28,7 @@ def media_wire(part: Part, form: Form, like: Fields | None = None) -> Part:
 
 
 def text_wire(part: Part, like: Fields) -> Part | None:
-    """A document that is plain text with other text in it; ``None`` where ``like`` is none."""
+    """The plain-text document ``like`` with its text replaced; ``None`` if ``like`` is no such document."""
     told = media_part(like)
     if told is None or told["type"] != "text":
         return None
@@ -39,7 +39,7 @@ def text_wire(part: Part, like: Fields) -> Part | None:
 
 def _cannot(part: Part, where: str) -> ValueError:
     said = f"a part of type {part['type']!r} with {part.get('mime_type') or part.get('modality')!r}"
-    return ValueError(f"{said} cannot be said in {where}")
+    return ValueError(f"{said} cannot be written in {where}")
 
 
 def _mime(part: Part) -> str:
@@ -50,7 +50,7 @@ def _mime(part: Part) -> str:
 
 
 def _sort(part: Part) -> str:
-    """Its modality: what a hook says of it, else what its type says."""
+    """Its modality: as the hook gave it, else by its MIME type."""
     said = part.get("modality")
     return said if isinstance(said, str) and said else modality_of(str(part.get("mime_type") or ""))
 
@@ -73,7 +73,7 @@ def _named(part: Part) -> Part:
 
 
 def chat_form(part: Part) -> Part:
-    """As OpenAI's chat completions have it, and most clients that are like it."""
+    """The form of OpenAI's chat completions and most compatible clients."""
     kind, sort = part["type"], _sort(part)
     if kind == "file":
         return {"type": "file", "file": {"file_id": part["file_id"]}}
@@ -85,7 +85,7 @@ def chat_form(part: Part) -> Part:
 
 
 def item_form(part: Part) -> Part:
-    """As OpenAI's responses have it."""
+    """The form of OpenAI's responses."""
     kind, sort = part["type"], _sort(part)
     if sort == "image":
         if kind == "file":
@@ -99,7 +99,7 @@ def item_form(part: Part) -> Part:
 
 
 def source_form(part: Part) -> Part:
-    """As Anthropic has it."""
+    """The form of Anthropic's messages."""
     kind, sort = part["type"], _sort(part)
     if sort in ("audio", "video"):
         raise _cannot(part, "a message to Anthropic")
@@ -116,7 +116,7 @@ _BLOCK_FIELDS = {"blob": ("base64", "content"), "uri": ("url", "uri"), "file": (
 
 
 def block_form(part: Part) -> Part:
-    """As LangChain has it, for whatever provider."""
+    """The form of LangChain, for any provider."""
     name, ours = _BLOCK_FIELDS[part["type"]]
     sort = _sort(part)
     made = {"type": sort if sort in MODALITIES else "file", name: part[ours]}
@@ -125,9 +125,9 @@ def block_form(part: Part) -> Part:
 
 
 def made_form(part: Part) -> Part:
-    """As OpenAI's responses have a picture that the model has made."""
+    """The form of OpenAI's responses for a picture that the model generated."""
     if part["type"] != "blob" or _sort(part) != "image":
-        raise _cannot(part, "what a model has made")
+        raise _cannot(part, "the output of a model")
     return {"type": "image_generation_call", "status": "completed", "result": part["content"]}
 
 
@@ -149,17 +149,17 @@ _FORMS: Mapping[str, Form] = {
 
 
 def _form_of(like: Fields, part: Part) -> Form | None:
-    """How a part is written in place of one that is there already."""
+    """The form for a part that replaces an existing one."""
     if fields(like.get("source")):
         return source_form
     kind = like.get("type")
-    if kind == "input_audio":  # which several APIs have, and with other parts beside it
+    if kind == "input_audio":  # several APIs have this type, beside different other parts
         return _sound if part["type"] == "blob" and _sort(part) == "audio" else None
     return chat_form if kind == "file" and like.get("file") else _FORMS.get(str(kind))
 
 
 def _worded(wire: Part, part: Part) -> Part:
-    """What was written, with what the part says about the document, and no more; but a file keeps its name."""
+    """The written part with exactly the part's metadata about the document; but a file keeps its name."""
     for name in WORDS:
         words = part.get(name)
         place = next((one for one in HOLDERS if name in fields(wire.get(one))), "" if name in wire else None)
@@ -177,7 +177,7 @@ def _holder(wire: Part) -> str:
 
 
 def _put(wire: Part, holder: str, name: str, words: str | None) -> Part:
-    """The same with these words; without any for ``None``."""
+    """The same part with ``words`` as its metadata; removed for ``None``."""
     if holder:
         return {**wire, holder: _put(dict(fields(wire.get(holder))), "", name, words)}
     if words is not None:
@@ -191,11 +191,11 @@ _PLACES = frozenset(
         *("mime_type", "result", "source_type", "text", "uri", "url"),
     )
 )
-"""Where content stands, and what says of which sort it is."""
+"""Keys for the content and for its type."""
 
 
 def _kept(like: Fields, made: Part) -> Part:
-    """What was written anew, with the other keys of what it stands for."""
+    """The rewritten part, with the other keys of the part it replaces."""
     gone = _PLACES | {"id"} if "source_type" in like else _PLACES
     kept: Part = {}
     for name, before in like.items():
@@ -205,6 +205,6 @@ def _kept(like: Fields, made: Part) -> Part:
             continue
         both = isinstance(made[name], dict) and isinstance(before, Mapping)
         again = _kept(cast("Fields", before), made[name]) if both else made[name]
-        kept[name] = before if name == "filename" and before else again  # unless a hook says another
+        kept[name] = before if name == "filename" and before else again  # unless a hook gives another
     kept.update((name, value) for name, value in made.items() if name not in kept)
     return kept

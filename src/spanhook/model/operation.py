@@ -1,7 +1,7 @@
 """What a hook sees: one unit of agent work, from its request to its outcome.
 
-Each run of a hook gets a view of its own. What it reads is copied, and what it changes is kept in the view until the
-engine takes it over, so a hook that failed, timed out or has returned changes nothing.
+Each run of a hook gets a view of its own. What it reads is copied, and its changes stay in the view until the engine
+applies them, so a hook that has failed, timed out or returned changes nothing.
 """
 
 import weakref
@@ -20,16 +20,16 @@ from spanhook.model.request import Change, Message
 RETURNED = "the hook has returned; a hook changes its operation only while it runs"
 TIMED_OUT = "the hook has timed out; the operation goes on without it"
 CALLING = "the call is being made; change it before, or its result afterwards"
-READING = "it is only to be read here; a hook changes its own operation alone"
-FILTERING = "a filter only looks; use @hooks.before or @hooks.after"
+READING = "this view is read-only; a hook may change only its own operation"
+FILTERING = "a filter only reads; use @hooks.before or @hooks.after"
 WATCHING = "a subscription only watches; use @hooks.before or @hooks.after"
 
 
 class Operation(View):
-    """One unit of agent work with a start and an end: one span, and what hooks decide about.
+    """One unit of agent work with a start and an end: one span, and the object that hooks decide about.
 
-    What is read of it is the reader's own: changing it in place changes nothing, ``replace`` and ``respond`` do. Plain
-    data, messages and results are copies; other objects of the application are handed over as they are.
+    What you read from it are copies: changing them in place has no effect; use ``replace`` and ``respond``. Plain data,
+    messages and results are copied; other application objects are passed as they are.
     """
 
     __slots__ = ("_answered", "_changed", "_locked")
@@ -39,21 +39,21 @@ class Operation(View):
 
     def __init__(self, record: Record) -> None:
         self._record = record
-        self._locked = ""  # why nothing can be changed; empty while the hook runs
-        self._changed = False  # the hook has asked for something to be different
+        self._locked = ""  # why changes are not allowed; empty while the hook runs
+        self._changed = False  # the hook has asked for a change
         self._answered = False
 
     # ----------------------------------------------------------------- what is around it
 
     @property
     def parent(self) -> "Operation | None":
-        """The operation around it, to be read; ``None`` for the outermost."""
+        """The enclosing operation, read-only; ``None`` for the outermost."""
         around = self._record.parent
         return None if around is None else view_of(around)
 
     @property
     def root(self) -> "Operation":
-        """The outermost operation around this one, or itself; to be read."""
+        """The outermost operation around this one, or itself; read-only."""
         op = self
         while (parent := op.parent) is not None:
             op = parent
@@ -63,14 +63,14 @@ class Operation(View):
 
     @property
     def state(self) -> dict[str, Any]:
-        """Shared by the hooks of this one operation, which may change it while they run."""
+        """A dict shared by the hooks of this operation, which may change it while they run."""
         if not self._locked:
             state = self._record.state
             if state is None:
                 state = self._record.state = {}
             return state
         if self._locked is TIMED_OUT:
-            raise SealedError(f"op.state was asked for, but {self._locked}")
+            raise SealedError(f"op.state was accessed, but {self._locked}")
         return MappingProxyType(self._record.state or {})  # pyright: ignore[reportReturnType]
 
     # ----------------------------------------------------------------- what a hook may do
@@ -89,14 +89,14 @@ class Operation(View):
         Args:
             messages: Chat messages in role/parts form (a list of such lists for a batch of prompts).
             system: System instructions.
-            arguments: A tool's arguments; those left out of a given mapping are dropped.
-            inputs: What an agent, step or store is given.
+            arguments: A tool's arguments; arguments missing from the mapping are dropped.
+            inputs: The input of an agent, step or store.
             model: Another model of the same provider.
 
         Raises:
-            HookError: The call has been made already, operations of this kind or this field of them cannot be
-                rewritten, the hook only watches, or the rewritten call does not say what was asked for.
-            SealedError: The hook has returned or timed out, or the operation is not its own.
+            HookError: The call was already made, this kind of operation or this field of it cannot be rewritten, the
+                hook only watches, or the rewritten call does not say what was asked for.
+            SealedError: The hook has returned or timed out, or this is not the operation that it was called for.
         """
         self._check_open("op.replace()")
         if self.phase != "pre":
@@ -113,13 +113,13 @@ class Operation(View):
     def respond(self, value: Any) -> None:
         """Answer instead of the call (in a ``before`` hook), or replace its result (in an ``after`` hook).
 
-        The value may be the library's own result type or plain: text for a model or tool, documents for a retriever.
-        Answering skips the call, never the gates that follow.
+        The value may be of the library's own result type or plain: text for a model or tool, documents for a retriever.
+        Answering skips the call, but never the gates that follow.
 
         Raises:
             HookError: Results of this kind are read-only after the call, the call has failed, or the hook only
                 watches.
-            SealedError: The hook has returned or timed out, or the operation is not its own.
+            SealedError: The hook has returned or timed out, or this is not the operation that it was called for.
         """
         self._check_open("op.respond()")
         if self.phase == "error":
@@ -145,22 +145,22 @@ class Operation(View):
     def model(self) -> str:
         return self._record.model if self._rewritten is None else self._rewritten.model
 
-    # ----------------------------------------------------------------- the engine's side of it
+    # ----------------------------------------------------------------- for the engine
 
     def _call(self) -> tuple[Args, Kwargs]:
-        """The call as this hook would have it."""
+        """The call with this hook's changes."""
         asked = self._rewritten
         return super()._call() if asked is None else (asked.args, asked.kwargs)
 
     def _take(self) -> tuple[Rewritten | None, bool, Any]:
-        """What the hook has asked for since it was last asked: a rewritten call; whether it answered, and with what."""
+        """The hook's changes since the last time: a rewritten call; whether it answered, and with what."""
         taken = self._rewritten, self._answered, self._answer
         self._rewritten, self._answered, self._answer, self._changed = None, False, None, False
         return taken
 
 
 def view_of(record: Record) -> Operation:
-    """The view of an operation for everybody who only reads it."""
+    """The shared read-only view of an operation."""
     known = record.view
     view = None if known is None else known()
     if view is None:

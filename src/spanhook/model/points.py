@@ -1,6 +1,6 @@
-"""Where a library is wrapped: points that are operations, signals that are listened to, outlets by which results leave.
+"""Where a library is wrapped: points become operations, signals are listened to, outlets let results out.
 
-These are entries of an instrumentor's table. What stands in them as ``module:name`` is loaded once the library is.
+These are entries of an instrumentor's table. References of the form ``module:name`` are loaded once the library is.
 """
 
 from dataclasses import dataclass
@@ -11,18 +11,18 @@ class Point:
     """One function of a library that is wrapped.
 
     Attributes:
-        module: Where it is defined.
+        module: The module that defines it.
         name: ``Class.method`` or a function's name.
-        adapter: How its calls read, as ``module:NAME``; loaded once the library is, never before.
-        choose: Picks another adapter by the call, or ``None`` for calls that are no operation, as ``module:function``;
-            or ``Within`` for those that a framework makes on behalf of others.
+        adapter: The adapter of its calls, as ``module:NAME``; never loaded before the library.
+        choose: Picks another adapter by the call, as ``module:function``; returns ``None`` for calls that are no
+            operation, or ``Within`` for calls that a framework makes on behalf of other code.
         mode: ``"sync"`` or ``"async"`` for functions; ``"stream"`` or ``"astream"`` for generator functions, whose
             operation starts at the first step.
-        overrides: Also wrap the method in every subclass that has its own, present and future.
-        outside: With ``overrides``, wrap only methods from outside of this package: its own end in other points.
-        wanted: Called with the plans by kind; the point is wrapped only while it says so, as ``module:function``. It
-            must not import the library, which may be on its way in.
-        optional: Absent in some supported versions.
+        overrides: Also wrap the method in every subclass that overrides it, present and future.
+        outside: With ``overrides``, wrap only methods defined outside this package: its own lead to other points.
+        wanted: Called with the plans by kind; the point is wrapped only while it returns true, as ``module:function``.
+            It must not import the library, whose import may be in progress.
+        optional: Missing in some supported versions.
     """
 
     module: str
@@ -41,12 +41,12 @@ class Point:
 
 @dataclass(frozen=True, kw_only=True)
 class Signal:
-    """A function that is only listened to, or given other arguments.
+    """A function that is only listened to, or called with changed arguments.
 
     Attributes:
-        module, name: Which.
-        after: Called with ``(instance, args, kwargs, result)`` once it has returned, as ``module:function``.
-        before: Called with ``(instance, args, kwargs)``; returns the arguments that it is to be called with.
+        module, name: The function, as in ``Point``. after: Called with ``(instance, args, kwargs, result)`` once it has
+        returned, as ``module:function``.
+        before: Called with ``(instance, args, kwargs)``; returns the arguments for the call.
     """
 
     module: str
@@ -61,18 +61,18 @@ class Signal:
 
 @dataclass(frozen=True, kw_only=True)
 class Outlet:
-    """A function by which results, or parts of them, leave before their call returns, such as one that tells callbacks.
+    """A function through which results, or parts of them, leave before their call returns, such as one that notifies
+    callbacks.
 
     Attributes:
-        module, name: Which.
-        wanted: Called with the plans by kind; whether there are hooks that may decide about what leaves, as
-            ``module:function``; without them, and without ``around``, it is not wrapped. It must not import the
-            library, which may be on its way in.
-        hold: Called with ``(function, args, kwargs)``; true if it is not to be called now, as ``module:function``.
-        around: Called with ``(function, args, kwargs)`` in its place, as ``module:function``, whether or not it is
-            wanted; but not where its first argument, whom to tell, is empty.
+        module, name: The function, as in ``Point``. wanted: Called with the plans by kind; returns whether any hook may
+        decide about what leaves, as ``module:function``. If none may, and without ``around``, it is not wrapped. It
+        must not import the library, whose import may be in progress.
+        hold: Called with ``(function, args, kwargs)``; returns true to hold the call back, as ``module:function``.
+        around: Called with ``(function, args, kwargs)`` in its place, as ``module:function``, whether wanted or not;
+            but not if its first argument, the callbacks, is empty.
         is_async: It is a coroutine function.
-        optional: Absent in some supported versions.
+        optional: Missing in some supported versions.
     """
 
     module: str

@@ -1,6 +1,6 @@
 """One operation as the engine keeps it, from its request to its outcome.
 
-Hooks never get it: they get an ``Operation``, a view of it that is made for each run of a hook.
+Hooks never get it: each run of a hook gets its own view, an ``Operation``.
 """
 
 import weakref
@@ -28,55 +28,55 @@ _NO_IDS: Mapping[str, str] = MappingProxyType({})
 
 
 class Record(End):
-    """One unit of agent work, as far as it has come.
+    """One unit of agent work and its current state.
 
     Attributes:
-        adapter: How the library's call reads.
+        adapter: How the library's call is read.
         attributes: What was known before the call.
-        instance, args, kwargs: The library's call, as it will be or was made.
-        parent: The operation around it.
-        ambient: The identity that ``spanhook.context`` had set where it began, or that came with its baggage.
+        instance, args, kwargs: The library's call, as it will be made or was made.
+        parent: The enclosing operation.
+        ambient: The identity set by ``spanhook.context`` where it began, or received as baggage.
         before: The OpenTelemetry context where it began.
-        start_ns: When, on the clock that only goes forward.
-        given: Ids that the library knows.
-        plan: The hooks of its kind; ``None`` where there are none.
-        answer: What a hook answered with, as it gave it.
+        start_ns: When it began, on the monotonic clock.
+        given: Ids known to the library.
+        plan: The hooks of its kind; ``None`` if there are none.
+        answer: The answer exactly as a hook gave it.
         held: What was current where it began.
         called: The call was made, or has begun.
-        opened: The stream that its call begins with has been made.
-        decided: A hook refused this very operation.
-        pending: What inside of the run may be left for the reaper to end, which it does before it tells of the run.
+        opened: Its call begins by opening a stream, and the stream has been opened.
+        decided: A hook refused this operation itself.
+        pending: Operations inside the run that the reaper may have to end, before it reports the run.
         foreign: It stands for a span of another instrumentation.
-        undescribed: What it is about could not be read.
-        routed: Its model calls others, which are counted themselves, and used nothing else.
-        nested: The model calls directly inside of it that have been counted.
-        gated: What its request carried when the gates were asked, where there are any.
-        carried: What its transport has yet to carry, by layer; see ``absorption``.
-        transported: A transport of its own has answered.
-        transport_usage: What that told that it used.
-        below: How its transport describes the call: to which server, with which parameters.
-        spans: How many spans of others for the same call are still to be expected, by their scope.
-        span_usage: What those told that it used, by their scope.
-        mark: The id of what a stream has been made of, by which a result is known that is another call's.
-        later_chunks_ns: When each chunk of its stream came, but the first, where somebody wants to know.
-        streamed, buffered: Its result is a stream; it is held back until hooks have seen it.
-        withheld: What was to leave by other ways, such as callbacks, and is kept until hooks have decided.
-        spilt: Some of that left all the same.
-        returned_ns: When the call had returned, or its stream had ended; 0 before.
-        state: What its hooks share.
-        owed, owing: What it used, and the operation around that has still to be told of it.
-        view: The one for everybody who only reads it, as long as somebody does.
-        answerer: The hook that has answered, of a block that may not take the answer.
-        unawaited: What comes after its call is driven by code that cannot await, though it began in a coroutine.
+        undescribed: Its description could not be read.
+        routed: Its model only routes to other models, whose usage is counted on its own.
+        nested: The counted model calls directly inside it.
+        gated: What its request carried when its gates were asked, if it has any.
+        carried: What its transport is still expected to carry, by layer; see ``absorption``.
+        transported: Its transport has answered.
+        transport_usage: The usage that the transport reported.
+        below: The transport's description of the call: server and parameters.
+        spans: How many spans of other instrumentations are still expected for the same call, by scope.
+        span_usage: The usage that those spans reported, by scope.
+        mark: The id of what its stream was made of, which shows whether a result belongs to another call.
+        later_chunks_ns: When each chunk of its stream after the first arrived, if that is recorded.
+        streamed, buffered: Its result is a stream; the stream is held back until hooks have seen it.
+        withheld: Output through other channels, such as callbacks, held until hooks have decided.
+        spilt: Some of that output could not be held.
+        returned_ns: When the call returned or its stream ended; 0 before.
+        state: The dict shared by its hooks.
+        owed, owing: Its usage, and the enclosing operation to which it must still be added.
+        view: The shared read-only view, while somebody holds it.
+        answerer: The hook that answered, for a block that may not use the answer.
+        unawaited: The rest of it runs in code that cannot await, although it began in a coroutine.
         raw: What a tool returned before the framework made a message of it.
-        odd: What its end tells is nothing that the SDK takes as it is.
-        shadow: It is a copy, for a hook in shadow to decide about.
-        shadow_decisions: What hooks in shadow would have done.
-        trials: How far hooks in shadow have come with it, by their id.
+        odd: Its end attributes include values that the SDK does not accept as they are.
+        shadow: It is a copy that a hook in shadow mode decides about.
+        shadow_decisions: What hooks in shadow mode would have done.
+        trials: How far each hook in shadow mode has come with it, by the id of its ``Shadow``.
     """
 
-    # In slots is what every operation sets or is asked for: CPython 3.11 finds defaults of a class ten times as slowly.
-    # In the dict is what few have, and what is put there by several threads at once.
+    # Slots hold what every operation sets or reads: in CPython 3.11, class-level defaults are ten times slower to look
+    # up. The dict holds what few operations have, and what several threads set at once.
     __slots__ = (
         "__dict__",
         "__weakref__",
@@ -225,7 +225,7 @@ class Record(End):
         return f"{self.kind}.{self.phase}"
 
     def works_on(self, names: frozenset[str]) -> bool:
-        """Whether one of ``names`` is what it works on, among others or alone, or may be."""
+        """Whether its name, or one of its names, is or may be in ``names``."""
         if self.name in names:
             return True
         if self.adapter.names is None:
@@ -243,7 +243,7 @@ class Record(End):
 
     @property
     def identity(self) -> Identity:
-        """Whose it is: ``spanhook.context`` first, then what the library knows, then the operation around."""
+        """Who it belongs to: ``spanhook.context`` first, then what the library knows, then the enclosing operation."""
         known = self._identity
         if known is None:
             parent, agent = self.parent, self.agent
@@ -264,7 +264,7 @@ class Record(End):
 
     @property
     def usage(self) -> Usage:
-        """Tokens and cost, as ``Operation.usage``; a model call's own is the one that is counted."""
+        """Tokens and cost, as ``Operation.usage``; for a model call, the usage that is counted."""
         own, leaves, made = self.own_usage, self.leaves, self.called and not self.in_hook
         if leaves is not None:
             used = leaves.total()
@@ -281,7 +281,7 @@ class Record(End):
 
     @property
     def usage_by_model(self) -> Mapping[str, Usage]:
-        """``usage`` per model that answered; only models that used tokens."""
+        """``usage`` by answering model; only models that used tokens."""
         used = self.usage
         per_model = used.by_model or {self._answered_by: used}
         return {model: one for model, one in per_model.items() if one.total_tokens}
@@ -290,15 +290,15 @@ class Record(End):
     def _answered_by(self) -> str:
         return str((self.end_attributes or {}).get(semconv.GEN_AI_RESPONSE_MODEL) or self.model)
 
-    # ----------------------------------------------------------------- what becomes of it
+    # ----------------------------------------------------------------- its progress
 
     @property
     def out(self) -> bool:
-        """Whether the result, or part of it, has been handed out already."""
+        """Whether the result, or part of it, has already been handed to the application."""
         return self.streamed and not self.buffered
 
     def rewrite(self, rewritten: Rewritten) -> None:
-        """Have another call made."""
+        """Replace the call."""
         self.args, self.kwargs = rewritten.args, rewritten.kwargs
         self.modified = tuple(dict.fromkeys((*self.modified, *rewritten.fields)))
         if rewritten.model != self.model:

@@ -1,4 +1,4 @@
-"""A call's request and result in common terms, and what a hook wants to be different."""
+"""A call's request and result in common terms, and the changes that a hook wants."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -11,14 +11,14 @@ Message = dict[str, Any]
 
 
 class Request:
-    """A call's request in terms that do not depend on the library.
+    """A call's request in library-independent terms.
 
     Attributes:
-        messages: Chat messages in the conventions' role/parts form; those of all prompts of a batch, in order.
+        messages: Chat messages in the conventions' role/parts form; for a batch, the messages of all prompts in order.
         system: System instructions given apart from the messages.
         tools: Names of the tools offered to the model.
         arguments: A tool's arguments by name.
-        model: The model asked for.
+        model: The requested model.
     """
 
     __slots__ = ("_inputs", "_lent", "_tool_definitions", "arguments", "messages", "model", "system", "tools")
@@ -43,7 +43,7 @@ class Request:
 
     @property
     def inputs(self) -> Any:
-        """What an agent, step, retriever, embedding or store call was given, as the library has it."""
+        """The input of an agent, step, retriever, embedding or store call, in the library's form."""
         return self._own("inputs", "_inputs")
 
     @inputs.setter
@@ -53,18 +53,20 @@ class Request:
 
     @property
     def tool_definitions(self) -> list[Any]:
-        """The tools offered to the model, with description and parameters, as the library has them."""
+        """The tools offered to the model, with description and parameters, in the library's form."""
         return list(self._own("tool_definitions", "_tool_definitions"))
 
     def _own(self, name: str, slot: str) -> Any:
-        """What the library has is copied when it is first looked at, since most hooks never do."""
+        """The library's value is copied on first access, because most hooks never read it."""
         if name in self._lent:
             setattr(self, slot, copied(getattr(self, slot)))
             self._lent.discard(name)
         return getattr(self, slot)
 
     def own(self) -> "Request":
-        """The same with copies of what adapters took from the call, for a reader who may change them in place."""
+        """The same request with copies of what adapters took from the call, for a reader that may change it in
+        place.
+        """
         self.messages = copied(self.messages)
         self.arguments = copied(self.arguments)
         return self
@@ -88,12 +90,12 @@ _TEXTS = {"text": "content", "tool_call_response": "response"}
 
 @dataclass(frozen=True, slots=True)
 class Response:
-    """A result in terms that do not depend on the library.
+    """A result in library-independent terms.
 
     Attributes:
         messages: Output messages in role/parts form, one per choice.
         finish_reasons: Why the model stopped, one per choice.
-        value: What a tool returned before the framework made a message of it; ``None`` where that is not to be known.
+        value: What a tool returned before the framework turned it into a message; ``None`` if unknown.
     """
 
     messages: Sequence[Message]
@@ -102,7 +104,7 @@ class Response:
 
     @property
     def text(self) -> str:
-        """The text of all messages joined, which is what a model said or a tool returned."""
+        """The text of all messages joined: what a model said or a tool returned."""
         return "".join(
             str(part.get(_TEXTS[part["type"]], ""))
             for message in self.messages
@@ -113,7 +115,7 @@ class Response:
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """What a hook asked to be different; ``None`` leaves a part as it is."""
+    """The changes that a hook asked for; ``None`` leaves a part as it is."""
 
     messages: Sequence[Message] | Sequence[Sequence[Message]] | None = None
     system: str | None = None
@@ -122,5 +124,5 @@ class Change:
     model: str | None = None
 
     def fields(self) -> tuple[str, ...]:
-        """Names of the parts that are to change, in a fixed order."""
+        """Names of the parts to change, in a fixed order."""
         return tuple(name for name in self.__slots__ if getattr(self, name) is not None)

@@ -1,7 +1,7 @@
-"""Frames of spanhook's own in the tracebacks of errors that pass through it.
+"""Removes spanhook's own frames from the tracebacks of errors that pass through it.
 
-They say nothing about the application's error, and stand twice in each traceback for every call around it. So whatever
-passes through is handed on without them. Where an error was raised by spanhook itself they stay.
+They say nothing about the application's error, and would appear twice for every enclosing call. Errors that spanhook
+itself raises keep them.
 """
 
 from collections.abc import Awaitable, Callable
@@ -16,12 +16,12 @@ T = TypeVar("T")
 
 
 _APPLICATIONS = ("spanhook.cli.conformance", "spanhook.cli.demo", "spanhook.cli.load")
-"""What comes with spanhook and calls libraries as applications do."""
+"""Packages of spanhook that call libraries as applications do."""
 
 
 class Frames:
     """Attributes:
-    stay: Errors are handed on as they are; ``Settings(full_tracebacks=True)``.
+    stay: Errors are passed on unchanged; ``Settings(full_tracebacks=True)``.
     """
 
     stay = False
@@ -33,7 +33,7 @@ frames = Frames()
 def shed(error: BaseException) -> None:
     """Take spanhook's own frames off the outer end of an error's traceback.
 
-    For an ``except`` clause that then says plain ``raise``, which adds none.
+    For an ``except`` clause that then uses a bare ``raise``, which adds no frame.
     """
     trace = error.__traceback__
     while trace is not None:
@@ -46,7 +46,7 @@ def shed(error: BaseException) -> None:
 
 
 def sheds(method: Callable[P, T]) -> Callable[P, T]:
-    """Decorate what the application calls, where a call more does not matter."""
+    """Decorate a function that the application calls, where the cost of an extra call does not matter."""
 
     @wraps(method)
     def outermost(*args: P.args, **kwargs: P.kwargs) -> T:

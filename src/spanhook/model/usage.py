@@ -1,9 +1,9 @@
-"""Tokens and cost: what one model call used, and sums of that over a run.
+"""Tokens and cost: what one model call used, and sums over a run.
 
 Terms are those of the GenAI conventions: input tokens include the cached ones, output tokens include reasoning.
 Money is an integer of nano-dollars, so that sums are exact. A model without a known price is *unpriced*, never free.
-What providers report is not to be trusted: ``Usage.count`` and ``Usage.charge`` take what is a number of tokens or a
-price, and name what is none in ``Usage.uncounted``.
+Reports of providers are not trusted: ``Usage.count`` and ``Usage.charge`` accept only plausible token counts and
+prices, and list anything else in ``Usage.uncounted``.
 """
 
 import threading
@@ -16,7 +16,7 @@ from spanhook.fork import after_fork
 NANO = 1_000_000_000
 MOST_TOKENS = 10**12
 MOST_USD = 10**9
-"""More than one call can use or cost; what is reported beyond is a mistake, and its sums would be none."""
+"""More than one call can use or cost; a larger report is a mistake, and would make sums meaningless."""
 
 
 class Usage:
@@ -28,20 +28,20 @@ class Usage:
         cache_read_tokens: Input tokens served from a provider's cache.
         cache_write_tokens: Input tokens written to a provider's cache.
         reasoning_tokens: Output tokens spent on reasoning.
-        cost_nano: Cost in nano-dollars, or ``None`` while nothing of it has a known price.
+        cost_nano: Cost in nano-dollars, or ``None`` while no part of it has a known price.
         cost_source: ``"price list"`` or ``"provider"``; empty while the cost is unknown.
         unpriced_tokens: Tokens whose model has no known price; they are not in the cost.
         llm_calls, tool_calls: How many of them ended inside the operation.
         tools: How often each tool was called, by name.
-        estimated: Whether any count is a guess, because a stream reported none.
-        uncounted: What was reported in values that are no counts, such as ``("input_tokens",)``; it is in no sum.
-        cache_hour_tokens: Of those written to a cache, those that are kept there for an hour, which costs more.
-        apart: What models other than the one that answered used for the same call, by name; it is in the counts, and
-            has prices of its own.
-        by_model: The same per model; empty on a call that used none.
+        estimated: Whether any count is an estimate, because a stream reported none.
+        uncounted: Fields reported with invalid values, such as ``("input_tokens",)``; they are in no sum.
+        cache_hour_tokens: The part of ``cache_write_tokens`` that is cached for an hour, which costs more.
+        apart: Usage of models other than the answering one in the same call, by name; included in the counts, and
+            priced separately.
+        by_model: The same by model; empty for a call without tokens.
     """
 
-    # Class-level defaults, so that making one for every model call sets only what it reports.
+    # Class-level defaults, so that each model call sets only what it reports.
     cost_nano: int | None = None
     cost_source: str = ""
     unpriced_tokens: int = 0
@@ -69,9 +69,9 @@ class Usage:
         self.reasoning_tokens = reasoning_tokens
 
     def count(self, value: object, name: str) -> int:
-        """A reported number of tokens; 0, and ``name`` in ``uncounted``, for what cannot be one.
+        """A reported number of tokens; if it cannot be one, return 0 and add ``name`` to ``uncounted``.
 
-        Compatible servers send whole numbers as floats and strings, too.
+        Compatible servers also send whole numbers as floats and strings.
         """
         if type(value) is int and 0 <= value <= MOST_TOKENS:
             return value
@@ -84,7 +84,7 @@ class Usage:
         return round(number)
 
     def charge(self, dollars: object) -> None:
-        """Take the cost that a provider reported; a price list is asked for what cannot be one."""
+        """Take the cost that a provider reported; ignore it if it cannot be a price, so that the price list decides."""
         number = _number(dollars, MOST_USD)
         if number is None:
             self.skip("cost")
@@ -92,7 +92,7 @@ class Usage:
             self.cost_nano, self.cost_source = round(number * NANO), "provider"
 
     def skip(self, name: str) -> None:
-        """Say that something was reported which is in no sum."""
+        """Note that something was reported that is in no sum."""
         if name not in self.uncounted:
             self.uncounted = (*self.uncounted, name)
 
@@ -170,13 +170,13 @@ class Usage:
         tools[name] = tools.get(name, 0) + 1
 
     def copied(self) -> "Usage":
-        """Another one that says the same; ``copy.copy`` takes ten times as long."""
+        """A copy; ``copy.copy`` takes ten times as long."""
         twin = Usage.__new__(Usage)
         twin.__dict__.update(self.__dict__)
         return twin
 
     def as_metadata(self) -> dict[str, object]:
-        """The shape that LangChain gives usage of one model, with cost beside it."""
+        """Usage in LangChain's form, plus the cost."""
         return {
             "input_tokens": self.input_tokens,
             "output_tokens": self.output_tokens,
@@ -191,18 +191,18 @@ class Usage:
 
 
 def _number(value: Any, most: int) -> float | None:
-    """What a provider reported as a number between 0 and ``most``; ``None`` if it is none."""
+    """A reported value as a number between 0 and ``most``; ``None`` if it is not one."""
     try:
         if isinstance(value, bool):
             return None
         number = float(value)
-        return number if 0 <= number <= most else None  # no NaN is
+        return number if 0 <= number <= most else None  # excludes NaN
     except (TypeError, ValueError, OverflowError, ArithmeticError):
         return None
 
 
 class Leaves:
-    """What the calls inside of an operation used, as they end, from any thread; an agent may run for days."""
+    """Collects the usage of the calls inside an operation as they end, from any thread; an agent may run for days."""
 
     FOLD_AT = 256
 
@@ -211,17 +211,17 @@ class Leaves:
 
     def __init__(self) -> None:
         self.new: list[tuple[str, Usage | None]] = []
-        """Calls to be added: a model's, by its name, with what it used, or a tool's with ``None``. Whoever puts one
-        there folds them when they are ``FOLD_AT``."""
+        """Calls to add: a model's name with its usage, or a tool's name with ``None``. Whoever appends the
+        ``FOLD_AT``-th folds them."""
         self._sum = Usage()
 
     def fold(self) -> None:
-        """Add up what is new."""
+        """Add up the new calls."""
         with self._lock:
             self._fold()
 
     def total(self) -> Usage:
-        """The sum, with ``by_model`` filled; the caller's own."""
+        """The sum, with ``by_model`` filled; a copy."""
         with self._lock:
             self._fold()
             return self._summed()
@@ -242,7 +242,7 @@ class Leaves:
                 total.add_tool(name)
             else:
                 total.add_call(name, used)
-        # In one go: an interrupt that comes between would have something added twice, or never.
+        # In one statement: an interrupt in between would add something twice, or never.
         self._sum = total
         del self.new[:count]
 

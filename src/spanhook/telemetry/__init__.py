@@ -1,4 +1,4 @@
-"""Spans, metrics, events and cost of one ended operation. It knows no hooks."""
+"""Spans, metrics, events and cost of one ended operation. Knows no hooks."""
 
 from spanhook.telemetry._guardrail import Guardrail, guardrail
 from spanhook.telemetry._report import mark, report, report_decision

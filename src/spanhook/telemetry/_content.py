@@ -1,4 +1,4 @@
-"""Message content, where the user asked for it: as JSON on spans, structured in log events.
+"""Message content, if the user asked for it: as JSON on spans, structured in log events.
 
 With content off nothing here is called.
 """
@@ -12,7 +12,7 @@ from spanhook.model import Record, Response, encodable, tool_definitions
 
 
 def captured(op: Record) -> dict[str, Any]:
-    """The content of an operation by attribute name, structured. What cannot be read is left out and counted."""
+    """The content of an operation by attribute name, structured. Unreadable content is left out and counted."""
     found: dict[str, Any] = {}
     try:
         request = op.request()
@@ -42,7 +42,7 @@ def _response(op: Record) -> Response:
 
 
 def as_text(found: dict[str, Any]) -> dict[str, Any]:
-    """The same as span attributes, which cannot be structured: strings as they are, all else as JSON."""
+    """The content as span attributes, which cannot be structured: strings as they are, everything else as JSON."""
     return {
         key: encodable(value if isinstance(value, str) else json.dumps(value, default=str))
         for key, value in found.items()
@@ -50,14 +50,14 @@ def as_text(found: dict[str, Any]) -> dict[str, Any]:
 
 
 def structured(found: dict[str, Any]) -> dict[str, Any]:
-    """The same as attributes of a log event, with nothing but what one can hold."""
+    """The content as attributes of a log event, reduced to types that one can hold."""
     return json.loads(encodable(json.dumps(found, default=str, ensure_ascii=False)))
 
 
 def as_values(op: Record, found: dict[str, Any]) -> dict[str, Any]:
-    """What an agent or tool was given and came to, under the names of readers that show nothing else.
+    """The input and output of an agent or tool, under the names for readers that show nothing else.
 
-    Of an agent these are its last input and output messages, as text where they have any.
+    For an agent these are its last input and output messages, as text if they have any.
     """
     values: dict[str, Any] = {}
     if op.kind == "tool.execute":

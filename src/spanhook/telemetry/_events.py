@@ -1,6 +1,6 @@
 """The log events about an operation that has ended; no sampler touches them.
 
-Each is emitted by itself: one that cannot be costs none of the others.
+Each is emitted separately: if one fails, the others are still emitted.
 """
 
 from collections import Counter
@@ -16,14 +16,14 @@ from spanhook.telemetry import _fields
 
 
 def tell(op: Record, logger: Logger, context: Context, error_type: str | None, in_full: bool) -> None:
-    """One event for each decision, and one for a run that has ended.
+    """Emit one event for each decision, and one for a run that has ended.
 
     Args:
-        op: What they are about.
+        op: The operation they are about.
         logger: Where they go.
-        context: With the span of ``op`` in it.
-        error_type: What ``op`` failed with, if it did.
-        in_full: Whether exceptions are told with their own words.
+        context: A context with the span of ``op``.
+        error_type: The error that ``op`` failed with, if any.
+        in_full: Whether exception messages are included.
     """
     for number, decision in enumerate(op.decisions):
         emit(op, number, logger, context, semconv.EVENT_DECISION, _decided(op, decision, in_full))
@@ -32,17 +32,17 @@ def tell(op: Record, logger: Logger, context: Context, error_type: str | None, i
 
 
 def decided(op: Record, decision: DecisionRecord, logger: Logger, context: Context, in_full: bool) -> None:
-    """The event for one decision that is told by itself."""
+    """Emit the event for a single decision."""
     emit(op, op.emitted, logger, context, semconv.EVENT_DECISION, _decided(op, decision, in_full))
 
 
 def emit(
     op: Record, number: int, logger: Logger, context: Context, name: str, attributes: dict[str, Any], body: Any = None
 ) -> None:
-    """Emit one event about ``op``, unless it has been; if it cannot be, that is counted.
+    """Emit one event about ``op``, unless already emitted; a failure is counted.
 
     Args:
-        number: Which of those about ``op`` it is, in the order in which they are emitted.
+        number: The event's position among those about ``op``, in order of emission.
     """
     if number < op.emitted:
         return

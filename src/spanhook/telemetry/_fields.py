@@ -1,6 +1,6 @@
-"""Whose an operation is, what it used and what was decided, under the names of the conventions and our own.
+"""An operation's identity, usage and decisions, under the names of the conventions and our own.
 
-Spans and log events both say it with these; they differ in what they leave out.
+Spans and log events both use them; they differ in what they leave out.
 """
 
 from typing import Any
@@ -11,7 +11,7 @@ from spanhook.telemetry.naming import Naming
 
 
 def whose(attributes: dict[str, Any], identity: Identity) -> None:
-    """Whose it is, as far as that is known."""
+    """Add the identity, as far as it is known."""
     if identity.session_id:
         attributes[semconv.SESSION_ID] = attributes[semconv.GEN_AI_CONVERSATION_ID] = identity.session_id
     if identity.user_id:
@@ -21,10 +21,10 @@ def whose(attributes: dict[str, Any], identity: Identity) -> None:
 
 
 def used_itself(attributes: dict[str, Any], used: Usage, naming: Naming, *, generates: bool) -> None:
-    """A model call's own usage, under the conventions' names.
+    """Add a model call's own usage, under the conventions' names.
 
     Args:
-        generates: Whether it is of a sort that gives tokens.
+        generates: Whether this sort of call generates tokens.
     """
     attributes[semconv.GEN_AI_USAGE_INPUT_TOKENS] = used.input_tokens
     if generates:
@@ -40,10 +40,10 @@ def used_itself(attributes: dict[str, Any], used: Usage, naming: Naming, *, gene
 
 
 def used_inside(attributes: dict[str, Any], used: Usage, *, zeros: bool) -> None:
-    """What everything inside used, under names of ours, so that sums over spans do not count twice.
+    """Add the usage of everything inside, under names of ours, so that sums over spans do not count it twice.
 
     Args:
-        zeros: Whether sorts of tokens are named of which there were none.
+        zeros: Whether to include token counts of zero.
     """
     attributes[semconv.USAGE_INPUT_TOKENS] = used.input_tokens
     attributes[semconv.USAGE_OUTPUT_TOKENS] = used.output_tokens
@@ -61,7 +61,7 @@ def used_inside(attributes: dict[str, Any], used: Usage, *, zeros: bool) -> None
 
 
 def _exact(attributes: dict[str, Any], used: Usage) -> None:
-    """How far usage can be trusted, and what it cost."""
+    """Add the cost, and how far the usage can be trusted."""
     if used.estimated:
         attributes[semconv.USAGE_ESTIMATED] = True
     if used.uncounted:
@@ -71,7 +71,7 @@ def _exact(attributes: dict[str, Any], used: Usage) -> None:
 
 
 def decided(decision: DecisionRecord, in_full: bool) -> dict[str, Any]:
-    """What a decision is, wherever it is told of."""
+    """The attributes of a decision, the same wherever it is reported."""
     attributes: dict[str, Any] = {
         semconv.HOOK: decision.hook,
         semconv.EVENT: decision.event,

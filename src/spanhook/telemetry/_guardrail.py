@@ -1,8 +1,7 @@
-"""Calls of guardrail and policy services that hooks make, as spans of their own.
+"""Calls that hooks make to guardrail and policy services, as separate spans.
 
-The names are those of a draft of the conventions for services with a guardrail API of their own, which says that hooks
-are none themselves and that nothing is to be concluded from what a service said. So what a hook decides stands under
-``spanhook.decision`` all the same.
+The names come from a draft of the conventions for services with a guardrail API. By that draft, hooks are not such
+services, and a service's result implies no decision. So a hook's decision is still recorded as ``spanhook.decision``.
 """
 
 from types import TracebackType
@@ -32,7 +31,9 @@ class Guardrail:
 
     def __enter__(self) -> Self:
         if self._before is not None:
-            raise OperationError("a guardrail's block is entered once; call guardrail() for each call of the service")
+            raise OperationError(
+                "a guardrail block can be entered only once; call guardrail() again for each call to the service"
+            )
         self._before = before = get_context()
         name = f"{semconv.APPLY_GUARDRAIL} {self._attributes[semconv.GEN_AI_GUARDRAIL_COMPONENT_NAME]}"
         self._span = telemetry.opener.open(name, before, SpanKind.CLIENT, self._attributes)
@@ -42,20 +43,20 @@ class Guardrail:
     def result(
         self, value: str, *, type: str = "", reason: str = "", category: str = "", score: float | None = None
     ) -> None:
-        """Tell what the service said: an event of the span. There may be several.
+        """Record a result of the service, as an event of the span. There may be several.
 
         Args:
-            value: Its result in its own words, such as ``"flagged"``.
-            type: What sort of result that is, such as ``"categorical"``.
-            reason: Why, in one of few words: never what was checked.
+            value: The result as the service names it, such as ``"flagged"``.
+            type: The type of the result, such as ``"categorical"``.
+            reason: Why, from a small set of words; never the checked content.
             category: The risk, such as ``"pii"``.
-            score: How great it is, as the service measures it.
+            score: The risk score, on the service's own scale.
 
         Raises:
             OperationError: The block is over.
         """
         if self._over or self._before is None:
-            raise OperationError("result() tells of a call under way; use it within the guardrail's block")
+            raise OperationError("result() was called outside the guardrail block; call it while the block is active")
         told = {
             semconv.GEN_AI_GUARDRAIL_RESULT_VALUE: value,
             semconv.GEN_AI_GUARDRAIL_RESULT_TYPE: type,
@@ -72,7 +73,7 @@ class Guardrail:
     ) -> None:
         self._over = True
         try:
-            if isinstance(error, Exception) and not isinstance(error, Reject):  # which is the hook's own decision
+            if isinstance(error, Exception) and not isinstance(error, Reject):  # a Reject is the hook's own decision
                 self._span.set_attribute(semconv.ERROR_TYPE, exception_name(error))
                 said = described(error, in_full=telemetry.error_messages)
                 self._span.set_status(Status(StatusCode.ERROR, encodable(said)))
@@ -91,7 +92,7 @@ def guardrail(
     server_address: str = "",
     server_port: int | None = None,
 ) -> Guardrail:
-    """The call of a guardrail or policy service in a hook, as a span ``apply_guardrail {name}``; used with ``with``.
+    """Record a hook's call to a guardrail or policy service as a span ``apply_guardrail {name}``; use it with ``with``.
 
     ::
 
@@ -104,10 +105,10 @@ def guardrail(
                 raise Reject("personal data", status_code=422)
 
     Args:
-        name: What the service is called.
-        policy_id, policy_version: The policy that it is to apply.
-        source: Where that comes from.
-        server_address, server_port: Where the service is.
+        name: The service's name.
+        policy_id, policy_version: The policy that the service applies.
+        source: Where the policy comes from.
+        server_address, server_port: The address of the service.
 
     An exception that leaves the block makes the span an error; a ``Reject`` does not.
     """

@@ -1,6 +1,6 @@
-"""The instruments that are recorded on when a call has ended: durations, chunks and tokens, under either set of names.
+"""The instruments recorded when a call has ended: durations, chunks and tokens, under either set of names.
 
-All of them are made with every provider; one that nothing is recorded on is not exported.
+All are created with every provider; instruments without records are not exported.
 """
 
 from collections.abc import Callable, Sequence
@@ -15,7 +15,7 @@ class Histograms:
     """Every histogram, and the newest conventions' counters of tokens.
 
     Args:
-        meter: Where they are made.
+        meter: The meter that creates them.
     """
 
     def __init__(self, meter: Meter) -> None:
@@ -27,37 +27,39 @@ class Histograms:
 
         seconds, agent, calls = semconv.DURATION_BUCKETS, semconv.AGENT_DURATION_BUCKETS, semconv.CALL_BUCKETS
         tokens = semconv.TOKEN_BUCKETS
-        self.duration = histogram(seconds, "s", semconv.METRIC_CLIENT_DURATION, "Duration of a model call")
-        self.first_chunk = histogram(seconds, "s", semconv.METRIC_TIME_TO_FIRST_CHUNK, "Time to a stream's first chunk")
-        self.per_chunk = histogram(
-            seconds, "s", semconv.METRIC_TIME_PER_OUTPUT_CHUNK, "Time between two chunks of a stream"
+        self.duration = histogram(seconds, "s", semconv.METRIC_CLIENT_DURATION, "Duration of model calls")
+        self.first_chunk = histogram(
+            seconds, "s", semconv.METRIC_TIME_TO_FIRST_CHUNK, "Time to the first chunk of a stream"
         )
-        self.tokens = histogram(tokens, "{token}", semconv.METRIC_CLIENT_TOKENS, "Tokens of a model call")
-        self.agent = histogram(agent, "s", semconv.METRIC_AGENT_DURATION, "Duration of an agent's run")
+        self.per_chunk = histogram(
+            seconds, "s", semconv.METRIC_TIME_PER_OUTPUT_CHUNK, "Time between consecutive chunks of a stream"
+        )
+        self.tokens = histogram(tokens, "{token}", semconv.METRIC_CLIENT_TOKENS, "Tokens used by model calls")
+        self.agent = histogram(agent, "s", semconv.METRIC_AGENT_DURATION, "Duration of agent runs")
         self.agent_llm_calls = histogram(
-            calls, "{inference_call}", semconv.METRIC_AGENT_INFERENCE_CALLS, "Model calls of an agent's run"
+            calls, "{inference_call}", semconv.METRIC_AGENT_INFERENCE_CALLS, "Model calls per agent run"
         )
         self.agent_tool_calls = histogram(
-            calls, "{tool_call}", semconv.METRIC_AGENT_TOOL_CALLS, "Tool executions of an agent's run"
+            calls, "{tool_call}", semconv.METRIC_AGENT_TOOL_CALLS, "Tool calls per agent run"
         )
-        self.tool = histogram(seconds, "s", semconv.METRIC_TOOL_DURATION, "Duration of a tool's execution")
-        self.workflow = histogram(agent, "s", semconv.METRIC_WORKFLOW_DURATION, "Duration of a workflow's run")
+        self.tool = histogram(seconds, "s", semconv.METRIC_TOOL_DURATION, "Duration of tool calls")
+        self.workflow = histogram(agent, "s", semconv.METRIC_WORKFLOW_DURATION, "Duration of workflow runs")
         self.hook = histogram(seconds, "s", semconv.METRIC_HOOK_DURATION, "Duration of async and blocking hooks")
         self.llm_calls = histogram(calls, "{call}", semconv.METRIC_RUN_LLM_CALLS, "Model calls per run")
         self.tool_calls = histogram(calls, "{call}", semconv.METRIC_RUN_TOOL_CALLS, "Tool calls per run")
 
-        self.inference = histogram(seconds, "s", semconv.METRIC_INFERENCE_DURATION, "Duration of a model call")
+        self.inference = histogram(seconds, "s", semconv.METRIC_INFERENCE_DURATION, "Duration of model calls")
         self.inference_first_chunk = histogram(
-            seconds, "s", semconv.METRIC_INFERENCE_TIME_TO_FIRST_CHUNK, "Time to a stream's first chunk"
+            seconds, "s", semconv.METRIC_INFERENCE_TIME_TO_FIRST_CHUNK, "Time to the first chunk of a stream"
         )
         self.inference_per_chunk = histogram(
-            seconds, "s", semconv.METRIC_INFERENCE_TIME_PER_OUTPUT_CHUNK, "Time between two chunks of a stream"
+            seconds, "s", semconv.METRIC_INFERENCE_TIME_PER_OUTPUT_CHUNK, "Time between consecutive chunks of a stream"
         )
         self.input_tokens = histogram(
-            tokens, "{token}", semconv.METRIC_INFERENCE_INPUT_TOKENS, "Input tokens of a model call"
+            tokens, "{token}", semconv.METRIC_INFERENCE_INPUT_TOKENS, "Input tokens used by model calls"
         )
         self.output_tokens = histogram(
-            tokens, "{token}", semconv.METRIC_INFERENCE_OUTPUT_TOKENS, "Output tokens of a model call"
+            tokens, "{token}", semconv.METRIC_INFERENCE_OUTPUT_TOKENS, "Output tokens used by model calls"
         )
         self.add_input = counter(semconv.METRIC_INFERENCE_USAGE_INPUT, "Input tokens, cached ones included")
         self.add_output = counter(semconv.METRIC_INFERENCE_USAGE_OUTPUT, "Output tokens, reasoning included")

@@ -1,4 +1,4 @@
-"""An SDK span of which only what is exported is there, until somebody asks for more; see ``spans``."""
+"""An SDK span with only the exported parts, until more of it is accessed; see ``spans``."""
 
 import threading
 from typing import Any, Protocol, cast
@@ -14,7 +14,7 @@ _STRINGS = frozenset((str,))
 
 
 class Origin(Protocol):
-    """What opened a span, and keeps what is the same for all that it opens."""
+    """What opened a span; it keeps what is the same for all spans that it opens."""
 
     tracer: Any
     scope: Any
@@ -22,7 +22,7 @@ class Origin(Protocol):
 
 
 def fill(span: Span, attributes: dict[str, Any], *, plain: bool = False) -> None:
-    """Set attributes on a recording span; ``plain`` if it is known that the SDK takes them as they are."""
+    """Set attributes on a recording span; ``plain`` if the SDK is known to accept them as they are."""
     if type(span) is LeanSpan:
         span._attributes.update(attributes)
         if not plain and not is_plain(attributes):
@@ -32,7 +32,7 @@ def fill(span: Span, attributes: dict[str, Any], *, plain: bool = False) -> None
 
 
 def is_plain(attributes: dict[str, Any]) -> bool:
-    """Whether every value is one that the SDK would take as it is."""
+    """Whether every value is one that the SDK would accept as it is."""
     for value in attributes.values():
         kind = class_of(value)
         if kind not in _PLAIN and not (kind is tuple and _STRINGS.issuperset(map(type, value))):
@@ -41,9 +41,9 @@ def is_plain(attributes: dict[str, Any]) -> bool:
 
 
 class LeanSpan(_Span):
-    """An SDK span of which only what is exported is there; ``complete`` makes the rest.
+    """An SDK span with only the exported parts; ``complete`` creates the rest.
 
-    Every method of the SDK's span first reaches for its lock, which a lean span has not got, and completes it so.
+    Every method of the SDK's span first accesses its lock. A lean span has none, so the access completes it.
     """
 
     _instrumentation_info = None
@@ -56,13 +56,13 @@ class LeanSpan(_Span):
     _attributes: Any
 
     def complete(self) -> None:
-        """Become an ordinary span of the SDK, with everything so far kept."""
+        """Become an ordinary SDK span, keeping everything set so far."""
         _complete(self)
 
     def __getattr__(self, name: str) -> Any:
         if name not in _WHOLE:
             raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
-        _complete(self)  # no method: another thread may have completed it meanwhile
+        _complete(self)  # not a method: another thread may have completed it meanwhile
         return getattr(self, name)
 
     def end(self, end_time: int | None = None) -> None:
@@ -72,11 +72,11 @@ class LeanSpan(_Span):
 
 
 _completing = threading.RLock()
-"""Of two threads that complete a span, the second would take away what the first has done to it since."""
+"""Without it, if two threads completed a span, the second would undo what the first has since set."""
 
 
 def _renew() -> None:
-    """A fork may have copied the lock while another thread held it."""
+    """Replace the lock: a fork may have copied it while another thread held it."""
     global _completing
     _completing = threading.RLock()
 
@@ -116,7 +116,7 @@ def lean_span(
     kind: SpanKind,
     attributes: dict[str, Any],
 ) -> LeanSpan:
-    """A lean span that starts now. Neither ``__new__`` nor ``__init__`` of the SDK's span is run."""
+    """A lean span that starts now. Neither ``__new__`` nor ``__init__`` of the SDK's span runs."""
     span = object.__new__(LeanSpan)
     span._opener = opener
     span._name = name
@@ -124,11 +124,11 @@ def lean_span(
     span._parent = parent
     span._kind = kind
     span._attributes = attributes
-    span._resource = opener.tracer.resource  # the SDK exchanges it in forked children
+    span._resource = opener.tracer.resource  # the SDK replaces it in forked children
     span._instrumentation_scope = opener.scope
     span._start_time = clock.wall()
     return span
 
 
 _WHOLE = frozenset(vars(_Span("", SpanContext(1, 1, is_remote=False), limits=SpanLimits())))
-"""What a complete span has."""
+"""The attributes of a complete span."""

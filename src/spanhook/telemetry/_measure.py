@@ -1,4 +1,4 @@
-"""What is recorded on histograms, and on the newest conventions' counters, of an operation that has ended."""
+"""Records an ended operation on the histograms and on the newest conventions' counters."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -11,7 +11,7 @@ from spanhook.model import Record
 from spanhook.telemetry._histograms import Histograms
 from spanhook.telemetry.naming import Naming
 
-#: What identifies a model call on metrics, beside what answered and its error.
+#: What identifies a model call on metrics, besides the answering model and the error.
 _CLIENT_ATTRIBUTES = (
     semconv.GEN_AI_OPERATION_NAME,
     semconv.GEN_AI_PROVIDER_NAME,
@@ -25,7 +25,7 @@ def measure(op: Record, histograms: Histograms, naming: Naming, context: Context
     """Record an operation; ``context`` links exemplars to the trace."""
     kind = op.kind
     if kind in ("llm.call", "embeddings.create"):
-        if op.called:  # what a hook answered or refused says nothing of how the provider does
+        if op.called:  # calls that a hook answered or refused say nothing about the provider
             _call(op, histograms, naming, context, error_type)
     elif kind == "tool.execute":
         _execution(op, histograms, context, error_type)
@@ -48,7 +48,7 @@ def _execution(op: Record, histograms: Histograms, context: Context, error_type:
 
 
 def _inside(op: Record, histograms: Histograms, context: Context) -> None:
-    """How many calls were made inside of an agent, and of an outermost operation."""
+    """Record how many calls were made inside an agent, and inside an outermost operation."""
     used = op.usage
     if op.kind == "agent.invoke":
         whose = {semconv.GEN_AI_AGENT_NAME: op.name or semconv.OTHER}
@@ -74,7 +74,7 @@ def _ended(op: Record, name: str, error_type: str | None) -> dict[str, Any]:
 
 
 def _call(op: Record, histograms: Histograms, naming: Naming, context: Context, error_type: str | None) -> None:
-    """A model call that was made. One that a hook refused afterwards has not failed."""
+    """Record a model call that was made. One that a hook refused afterwards has not failed."""
     whose = _client(op)
     attributes = whose
     if error_type and not isinstance(op.error, Reject):
@@ -123,7 +123,7 @@ def _chunks(op: Record, histograms: Histograms, naming: Naming, attributes: dict
 
 
 def _client(op: Record) -> dict[str, Any]:
-    """Which model was called where, and which answered."""
+    """The attributes of a model call: requested model, server and answering model."""
     told: Mapping[str, Any] = op.attributes
     found = {key: told[key] for key in _CLIENT_ATTRIBUTES if key in told}
     below = op.below

@@ -1,6 +1,7 @@
-"""What a model call used itself, where its transport tells it, or where it has called other models, which are counted.
+"""A model call's own usage, when its transport reports it, or when it called other models, which are counted
+separately.
 
-A model that calls others may report its own usage, theirs, or the sum of all, so what its transport told comes first.
+A model that calls others may report its own usage, theirs, or the sum, so its transport's report comes first.
 """
 
 from collections.abc import Iterable
@@ -12,7 +13,7 @@ from spanhook.model import Record, Usage, make_encodable
 
 
 def nest(op: Record) -> None:
-    """Note a model call that has ended with the one around it, however far, of which it is a part."""
+    """Register an ended model call with the enclosing model call, at any distance, that it is part of."""
     around = op.parent
     while around is not None and around.in_hook == op.in_hook:
         if around.kind == "llm.call":
@@ -24,8 +25,8 @@ def nest(op: Record) -> None:
 
 
 def settle(op: Record) -> None:
-    """Work out ``own_usage``; ``routed`` says that the operation has only handed on what others answered."""
-    nested = op.__dict__.pop("nested", None) or ()  # as if there never had been any: some may end later still
+    """Work out ``own_usage``; ``routed`` means that the operation only passed on what others answered."""
+    nested = op.__dict__.pop("nested", None) or ()  # removed entirely: more may end later
     told = _transported(op)
     if not nested:
         op.own_usage = told if op.own_usage is None else op.own_usage
@@ -37,7 +38,7 @@ def settle(op: Record) -> None:
 
 
 def _transported(op: Record) -> Usage | None:
-    """What the transport told, in results and in streams, or else in spans of somebody else's."""
+    """What the transport reported in results and streams, or else in spans of other instrumentations."""
     used, op.transport_usage = op.transport_usage, None
     for chunks in op.tapped or ():
         try:
@@ -53,12 +54,12 @@ def _transported(op: Record) -> Usage | None:
             used.add(streamed)
     op.tapped = None
     if used is None and op.span_usage:
-        used = next(iter(op.span_usage.values()))  # others tell of the same call
+        used = next(iter(op.span_usage.values()))  # the others describe the same call
     return used
 
 
 def _is_theirs(op: Record, nested: Iterable[Record]) -> bool:
-    """Whether what ``op`` reports is what the calls inside of it have."""
+    """Whether ``op`` reports the usage of the calls inside it."""
     used = op.own_usage
     if used is None:
         return True
@@ -69,12 +70,12 @@ def _is_theirs(op: Record, nested: Iterable[Record]) -> bool:
     for one in nested:
         theirs.add(one.usage)
     alike = theirs.input_tokens == used.input_tokens and theirs.output_tokens == used.output_tokens
-    is_summed = op.adapter.model_layer or op.foreign  # what a client tells comes from its server
+    is_summed = op.adapter.model_layer or op.foreign  # a client's report comes from its server
     return alike and is_summed and not op.transported
 
 
 def _marks(op: Record) -> set[Any]:
-    """Ids of the result, as the library and the provider give them."""
+    """Ids of the result, given by the library and by the provider."""
     mark = op.mark
     if mark is None and op.adapter.mark is not None:
         try:

@@ -1,4 +1,4 @@
-"""What is told about an operation that has ended: the end of its span, the histograms, the log events."""
+"""Reports an operation that has ended: its span's end, the histograms, the log events."""
 
 from typing import Any
 
@@ -26,9 +26,9 @@ from spanhook.telemetry.pipeline import Telemetry
 
 
 def report(op: Record, telemetry: Telemetry) -> None:
-    """End the span of ``op``, record its histograms and emit its events; what fails of it costs none of the rest.
+    """End the span of ``op``, record its histograms and emit its events; a failure in one does not affect the others.
 
-    What an interrupt has stopped is gone on with when it is called again.
+    If an interrupt stopped it, calling it again continues where it stopped.
     """
     failed = None
     try:
@@ -75,7 +75,7 @@ def _report(op: Record, telemetry: Telemetry) -> None:
 
 
 def _describe(op: Record, kept: dict[str, Any] | None, telemetry: Telemetry) -> None:
-    """What the span is to say of an operation that has ended."""
+    """Complete the span of an operation that has ended."""
     span = op.span
     attributes = _end_attributes(op, telemetry)
     if kept and telemetry.span_content:
@@ -125,7 +125,7 @@ def _end_attributes(op: Record, telemetry: Telemetry) -> dict[str, Any]:
 
 
 def _decided(op: Record, in_full: bool) -> dict[str, Any]:
-    """The decision that the span of an operation is marked with."""
+    """The attributes of the decision that an operation's span is marked with."""
     decision = _decisive(op)
     return {
         semconv.DECISION: decision.decision,
@@ -142,7 +142,9 @@ def _tell_decisions(op: Record, in_full: bool) -> None:
 
 
 def mark(op: Record, telemetry: Telemetry) -> None:
-    """Say on a span that stays its owner's what was decided; once its owner ends it, nothing can be added."""
+    """Record decisions on a span that belongs to another instrumentation; nothing can be added once its owner ends
+    it.
+    """
     if op.decisions and op.span.is_recording():
         fill(op.span, _decided(op, telemetry.error_messages))
         _tell_decisions(op, telemetry.error_messages)
@@ -164,7 +166,7 @@ def _identified(attributes: dict[str, Any], op: Record, identity: Identity) -> N
 
 
 def _decisive(op: Record) -> DecisionRecord:
-    """Of several decisions, the one that the operation's span is marked with: that which refused it, else the last."""
+    """Of several decisions, the one that marks the operation's span: the refusal if there is one, else the last."""
     if op.decided:
         for decision in reversed(op.decisions):
             if decision.decision in ("reject", "attempted", "timeout", "error", "too_late"):
@@ -185,7 +187,7 @@ def _fail(op: Record, telemetry: Telemetry) -> None:
 
 
 def _exception(op: Record, in_full: bool) -> dict[str, Any]:
-    """What an exception event tells; only ``in_full`` what the exception says."""
+    """The attributes of an exception event; the exception's message only if ``in_full``."""
     error = op.error
     assert error is not None
     attributes = {semconv.EXCEPTION_TYPE: exception_name(error)}
@@ -198,7 +200,7 @@ def _exception(op: Record, in_full: bool) -> dict[str, Any]:
 def _error_type(op: Record) -> str:
     assert op.error is not None
     if isinstance(op.error, Reject):
-        return exception_name(Reject())  # of subclasses too: dashboards tell refusals from failures by it
+        return exception_name(Reject())  # for subclasses too: dashboards use it to tell refusals from failures
     try:
         return encodable(op.adapter.error_type(op.error))
     except Exception as failure:

@@ -1,4 +1,4 @@
-"""Counting what operations use, whether or not anybody reads it."""
+"""Counts what operations use, whether or not anything reads the counts."""
 
 from spanhook import semconv
 from spanhook.diagnostics import internal
@@ -10,13 +10,15 @@ from spanhook.telemetry.pricing import prices
 
 
 def account(op: Record) -> None:
-    """Count a call that was made, once: its usage into the counters, and both into every operation around it."""
+    """Count a call that was made, once: add its usage to the counters, and call and usage to every enclosing
+    operation.
+    """
     if op.attempts is not None:
         attempts, op.attempts = op.attempts, None
         for tell in attempts:
             tell(op.error)
     if op.accounted or not op.called:
-        if op.owing is not None:  # an interrupt came between
+        if op.owing is not None:  # an interrupt stopped the first attempt
             _roll_up(op)
         return
     kind = op.kind
@@ -33,7 +35,7 @@ def account(op: Record) -> None:
 
 
 def _account(op: Record) -> None:
-    """Count the call of a model."""
+    """Count a model call."""
     kind = op.kind
     if op.own_usage is None or op.nested is not None:
         settle(op)
@@ -65,7 +67,7 @@ def _account(op: Record) -> None:
         )
     )
     read, write, reasoning = used.cache_read_tokens, used.cache_write_tokens, used.reasoning_tokens
-    # From here on nothing is called until all is counted, so that an interrupt comes before or after it.
+    # From here on nothing is called until everything is counted, so that an interrupt comes either before or after.
     op.owed, op.owing, op.accounted = (model, used), op.parent, True
     vector[0] += used.input_tokens - read - write
     vector[3] += used.output_tokens - reasoning
@@ -86,7 +88,7 @@ def _account(op: Record) -> None:
 
 
 def _roll_up(op: Record) -> None:
-    """Tell the operations around of what this one used, from ``op.owing`` on."""
+    """Add this operation's usage to the enclosing operations, from ``op.owing`` outwards."""
     owed, around = op.owed, op.owing
     assert owed is not None
     while around is not None:
@@ -95,6 +97,6 @@ def _roll_up(op: Record) -> None:
             leaves = around.__dict__.setdefault("leaves", Leaves())
         new = leaves.new
         op.owing = around = around.parent
-        new.append(owed)  # an interrupt comes before the line above, or after this one
+        new.append(owed)  # an interrupt comes either before the line above or after this one
         if len(new) >= leaves.FOLD_AT:
             leaves.fold()

@@ -1,7 +1,7 @@
-"""Sums that many threads add to without a lock and without losing anything.
+"""Sums that many threads add to without a lock and without losing counts.
 
 A plain ``d[k] = d.get(k, 0) + n`` on a shared dict loses about a third of the counts over a few threads. Here every
-thread adds to lists of its own; whoever reads adds them up.
+thread adds to its own lists, and readers add those up.
 """
 
 import threading
@@ -17,7 +17,7 @@ OVERFLOW: Key = ("otel.metric.overflow",)
 
 
 class Counters:
-    """Vectors of integers by key, at most ``MAX_KEYS`` keys and then one for all others.
+    """Vectors of integers by key, for at most ``MAX_KEYS`` keys; all further keys share one.
 
     Args:
         width: How many numbers are summed per key.
@@ -28,7 +28,7 @@ class Counters:
         self.renew()
 
     def renew(self) -> None:
-        """Start from zero in a forked child: what was counted before is the parent's to report."""
+        """Start from zero in a forked child: the parent reports what was counted before."""
         self._local = threading.local()
         self._lock = threading.Lock()
         self._live: list[tuple[weakref.ref[threading.Thread], dict[Key, Vector]]] = []
@@ -36,7 +36,7 @@ class Counters:
         self._admitted: dict[Key, None] = {}
 
     def mine(self) -> dict[Key, Vector]:
-        """The calling thread's own vectors, to look up those that ``vector`` has made."""
+        """The calling thread's own vectors, as created by ``vector``."""
         try:
             return self._local.vectors
         except AttributeError:
@@ -57,11 +57,11 @@ class Counters:
         with self._lock:
             self._fold()
             self._live.append((weakref.ref(threading.current_thread()), vectors))
-        self._local.vectors = vectors  # at last, so that an interrupt before has it done once more
+        self._local.vectors = vectors  # last, so that after an interrupt it is done again
         return vectors
 
     def _fold(self) -> None:
-        """Add up what threads that have ended left behind, so that threads leave no trace of their own."""
+        """Add up what ended threads left behind, so that ended threads use no memory."""
         live: list[tuple[weakref.ref[threading.Thread], dict[Key, Vector]]] = []
         ended: list[dict[Key, Vector]] = []
         for reference, vectors in self._live:
@@ -75,7 +75,7 @@ class Counters:
         folded = {key: list(vector) for key, vector in self._folded.items()}
         for vectors in ended:
             self._add(folded, vectors)
-        # In one go: an interrupt that comes between would have something counted twice, or never.
+        # In one statement: an interrupt in between would count something twice, or never.
         self._folded, self._live = folded, live
 
     def _add(self, into: dict[Key, Vector], vectors: Mapping[Key, Vector]) -> None:
@@ -96,7 +96,7 @@ class Counters:
         return True
 
     def sums(self) -> dict[Key, Vector]:
-        """The sum over all threads, living and ended, by key."""
+        """The sums over all threads, running and ended, by key."""
         with self._lock:
             self._fold()
             result = {key: list(vector) for key, vector in self._folded.items()}
@@ -105,5 +105,5 @@ class Counters:
         return result
 
     def __len__(self) -> int:
-        """How many threads are kept track of."""
+        """The number of tracked threads."""
         return len(self._live)

@@ -1,7 +1,7 @@
-"""The instruments: observable ones that read what was counted, and histograms of durations and tokens.
+"""The instruments: observable counters that read spanhook's own counts, and histograms of durations and tokens.
 
-An SDK ``add`` costs about 5 us, a third of a span. So on the path of a call nothing touches the SDK but histograms, and
-those only where a meter provider exists. Money is counted in nano-dollars.
+An SDK ``add`` costs about 5 us, a third of a span. So during a call only histograms use the SDK, and only if a meter
+provider exists. Money is counted in nano-dollars.
 """
 
 import os
@@ -42,13 +42,13 @@ DECISION_KEY = (
     semconv.FAIL_MODE,
     semconv.TENANT_ID,
 )
-"""The kind and the phase of an event, and whether the hook fails closed, are put together when they are read."""
+"""An event's kind and phase, and whether the hook fails closed, are combined when they are read."""
 
 Gauge = Callable[[], Iterable[Mapping[str, Any]]]
 
 
 class Counts:
-    """What is counted, whether or not anybody reads it.
+    """The counts, kept whether or not anything reads them.
 
     Attributes:
         usage: The five token buckets, nano-dollars, unpriced tokens and incompletely counted calls, by ``USAGE_KEY``.
@@ -68,7 +68,7 @@ counts = Counts()
 
 
 class Label:
-    """A key of ``counts.decisions`` that is hashed by identity, for a hook that lets pass."""
+    """A key of ``counts.decisions`` that is hashed by identity, for hooks that allow a call."""
 
     __slots__ = ("key",)
     _known: ClassVar["dict[tuple[Any, ...], Label]"] = {}
@@ -83,12 +83,12 @@ class Label:
 
 
 class Instruments:
-    """Every instrument, made on one meter provider. What was counted before ``since`` is not this provider's.
+    """Every instrument, created on one meter provider. Counts before ``since`` are not reported to this provider.
 
     Args:
         provider: A real provider, not the API's proxy.
         since: Sums to subtract, as ``snapshot`` gives them.
-        gauges: Attribute sets of ``spanhook.info`` and ``spanhook.points``, asked for at each collection.
+        gauges: Attribute sets of ``spanhook.info`` and ``spanhook.points``, read at each collection.
         schema_url: The schema of the names, if there is one.
         forked: Set in a forked child, whose instruments must not continue the parent's series in the SDK's memory.
     """
@@ -116,26 +116,26 @@ class Instruments:
         counter(semconv.METRIC_TOKENS, "{token}", "Tokens used, in disjoint buckets", self._tokens)
         counter(semconv.METRIC_COST, "USD", "Cost of model calls with a known price", self._cost)
         counter(semconv.METRIC_UNPRICED, "{token}", "Tokens of models without a known price", self._unpriced)
-        counter(
-            semconv.METRIC_UNCOUNTED, "{call}", "Calls whose usage was reported in part in no counts", self._uncounted
-        )
-        counter(semconv.METRIC_DECISIONS, "{decision}", "What hooks decided", self._decisions)
+        counter(semconv.METRIC_UNCOUNTED, "{call}", "Calls with partly invalid usage reports", self._uncounted)
+        counter(semconv.METRIC_DECISIONS, "{decision}", "Decisions made by hooks", self._decisions)
         counter(semconv.METRIC_HOOK_TIME, "s", "Time spent in hooks", self._hook_time)
         counter(semconv.METRIC_INTERNAL_ERRORS, "{error}", "Errors in spanhook's own code", self._errors)
-        counter(semconv.METRIC_DROPPED, "{item}", "Telemetry that could not be kept", self._dropped)
+        counter(semconv.METRIC_DROPPED, "{item}", "Telemetry that was lost", self._dropped)
         for name, unit, about in (
             (semconv.METRIC_INFO, "{process}", "Version, hooks and mode of this process"),
             (semconv.METRIC_POINTS, "{point}", "Functions wrapped, by library and state"),
         ):
-            # not the unit "1", which Prometheus takes for a ratio and says so in the name
+            # not the unit "1": Prometheus treats it as a ratio and adds that to the name
             meter.create_observable_gauge(name, [self._callback(self._gauge(name))], unit, about)
 
     def retire(self) -> None:
-        """Count no more; what no reader has collected yet is still there for it."""
+        """Stop counting; readers can still collect what was counted."""
         self._until = Snapshot(taken=True)
 
     def resume(self, gauges: Mapping[str, Gauge]) -> None:
-        """Count on: this provider is in use again, and its SDK remembers what these instruments last read."""
+        """Continue counting: this provider is in use again, and its SDK remembers what these instruments last
+        reported.
+        """
         self._until, self.gauges = None, gauges
 
     def _callback(
@@ -202,7 +202,7 @@ class Instruments:
 
 
 class Snapshot:
-    """Sums at one moment; empty ones where ``taken`` is false."""
+    """The sums at one moment; empty if ``taken`` is false."""
 
     def __init__(self, *, taken: bool) -> None:
         self.usage = counts.usage.sums() if taken else {}
@@ -212,7 +212,7 @@ class Snapshot:
 
 
 def _unlabelled(sums: dict[Key, Vector]) -> dict[Key, Vector]:
-    """The same under plain keys: what was let pass may have been counted under a label and under the key itself."""
+    """The sums under plain keys: ``allow`` may have been counted both under a label and under its key."""
     for label in [key for key in sums if isinstance(key, Label)]:
         vector, held = sums.pop(label), sums.get(label.key)
         sums[label.key] = vector if held is None else [one + other for one, other in zip(held, vector, strict=True)]

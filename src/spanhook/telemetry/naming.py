@@ -1,4 +1,4 @@
-"""Which of the conventions' sets of names are written; ``semconv.SETS`` says which name is of which set."""
+"""Which of the conventions' sets of names are written; ``semconv.SETS`` says which name belongs to which set."""
 
 import os
 
@@ -13,8 +13,8 @@ class Naming:
 
     Attributes:
         older, newest: Whether the names of v1.41 are written, and the newest ones.
-        cache_write: What tokens written to a cache are called.
-        schema_url: The schema that all names are in, if there is one.
+        cache_write: The attribute names for tokens written to a cache.
+        schema_url: The schema that contains all the names, if there is one.
     """
 
     __slots__ = ("cache_write", "newest", "older", "schema_url")
@@ -35,7 +35,7 @@ V1_41 = Naming("v1.41")
 
 
 def chosen() -> Naming:
-    """What ``OTEL_SEMCONV_STABILITY_OPT_IN`` asks for; its words for other conventions are none of ours."""
+    """The sets that ``OTEL_SEMCONV_STABILITY_OPT_IN`` asks for; values for other conventions are ignored."""
     words = {word.strip() for word in os.environ.get(semconv.OPT_IN, "").split(",")}
     if semconv.OPT_IN_BOTH in words:
         return Naming("v1.41", "newest")

@@ -1,7 +1,7 @@
-"""OpenTelemetry's current context, without the frames that its API puts around one context variable.
+"""OpenTelemetry's current context, without the API's function calls around a context variable.
 
-The API finds its implementation by entry point and calls it through two functions each way. It is practically always
-the one that comes with the API, and then getting and setting are the variable's own methods.
+The API finds its implementation by entry point, and each access goes through two function calls. The implementation is
+nearly always the API's own; then the variable's own methods get and set the context directly.
 """
 
 from collections.abc import Callable
@@ -23,4 +23,4 @@ def _methods() -> tuple[Callable[[], Context], Callable[[Context], Any]]:
 
 
 get_context, set_context = _methods()
-"""What is current, and making another current; nothing has to be detached."""
+"""Get the current context, and set another one; nothing has to be detached."""

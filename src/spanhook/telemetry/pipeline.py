@@ -1,4 +1,4 @@
-"""Where spans, metrics and log events go: the providers in use, found late if they are made late.
+"""Where spans, metrics and log events go: the providers in use, even if they are created late.
 
 A global provider is never replaced. What the application has not configured costs nothing here.
 """
@@ -21,7 +21,7 @@ from spanhook.version import __version__
 
 
 class Telemetry:
-    """What opens spans, the instruments and the logger in use; the latter two are ``None`` while nobody listens."""
+    """The tracer, the instruments and the logger in use; the latter two are ``None`` without a provider."""
 
     def __init__(self) -> None:
         self.settings = Settings()
@@ -49,7 +49,7 @@ class Telemetry:
         logger_provider: LoggerProvider | None,
         gauges: Mapping[str, Gauge],
     ) -> None:
-        """Use these providers, or the global ones where they are ``None``."""
+        """Use these providers, or the global ones for ``None``."""
         captured = settings.captured()
         self.settings, self.gauges = settings, gauges
         self.span_content = captured in ("SPAN_ONLY", "SPAN_AND_EVENT")
@@ -63,14 +63,14 @@ class Telemetry:
         self.refresh()
 
     def refresh(self) -> None:
-        """Look again which providers there are; called whenever a global one is set."""
+        """Look up the providers again; called whenever a global one is set."""
         self.opener = self._opener(self._tracer_provider)
         meters = self._meter_provider or metrics.get_meter_provider()
         if not _is_real(meters):
             self._retire()
         elif self.instruments is None or self.instruments is not self._known.get(meters):
-            # The first provider reports everything since instrument(), even if it was made late; one that
-            # replaces another reports what happened since.
+            # The first provider reports everything since instrument(), even if it was created late; a replacement
+            # reports only what happened since.
             since = self._since if self.instruments is None else Snapshot(taken=True)
             self._retire()
             self.instruments = self._known.get(meters)
@@ -88,7 +88,7 @@ class Telemetry:
         return Opener(trace.get_tracer(SCOPE, __version__, provider, self.naming.schema_url))
 
     def stop(self) -> None:
-        """Report nothing any more, and forget how to."""
+        """Stop reporting, and release the providers."""
         self._retire()
         self.logger = None
         self.settings = Settings()
@@ -98,9 +98,9 @@ class Telemetry:
         self.opener = self._opener(None)
 
     def renew(self) -> None:
-        """In a forked child, count from zero on instruments of its own, made when first needed.
+        """In a forked child, count from zero on new instruments, created when first needed.
 
-        The SDK's locks may have been held by another thread at the fork, so nothing is made here; and the SDK
+        Another thread may have held the SDK's locks at the fork, so nothing is created here; and the SDK
         remembers what the parent's instruments last read, so they must not be continued.
         """
         counts.renew()
@@ -126,7 +126,7 @@ class Telemetry:
 
 
 def _is_real(provider: Any) -> bool:
-    """Whether ``provider`` is somebody's, rather than the API's own stand-in for none."""
+    """Whether ``provider`` is a real one, not the API's placeholder."""
     return not type(provider).__module__.startswith(("opentelemetry.metrics", "opentelemetry._logs"))
 
 

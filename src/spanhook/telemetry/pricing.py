@@ -1,7 +1,7 @@
 """What a model call costs, from the price lists of ``genai-prices`` (the ``prices`` extra).
 
-A look-up there takes about 60 us, so prices per token are kept for a minute, by model and by the order of magnitude of
-the prompt: some models cost more per token beyond a threshold, and some cost less at night.
+A look-up takes about 60 us, so prices per token are cached for a minute, by model and by order of magnitude of the
+prompt: some models cost more per token beyond a threshold, and some cost less at night.
 """
 
 import time
@@ -17,7 +17,7 @@ KEEP_SECONDS = 60.0
 MAX_KEPT = 1000
 _PICO = 10**12
 
-#: Providers that the price lists call something else than the conventions do.
+#: Providers whose names in the price lists differ from the conventions'.
 _PROVIDER_IDS = {
     "azure.ai.openai": "azure",
     "azure.ai.inference": "azure",
@@ -32,7 +32,7 @@ _PROVIDER_IDS = {
 Rates = tuple[int, int, int, int]
 """Pico-dollars per token: input, cache read, cache write, output."""
 LOOK_UP: Rates = (-1, -1, -1, -1)
-"""No rates describe these prices; each call has to be looked up."""
+"""Per-token rates cannot express these prices; each call is looked up."""
 
 
 class Prices:
@@ -74,7 +74,7 @@ class Prices:
             used.cost_nano, used.cost_source = cost, "price list"
 
     def _price_apart(self, used: Usage, provider: str, model: str) -> None:
-        """The same for a call in which other models had a part."""
+        """The same for a call that also used other models."""
         own, parts = used.copied(), used.apart
         own.apart = ()
         for _, part in parts:
@@ -110,9 +110,10 @@ class Prices:
         return (pico + 500) // 1000
 
     def _learn(self, provider: str, model: str, magnitude: int) -> Rates | None:
-        """Rates for prompts of ``2**(magnitude - 1)`` tokens up to the next power of two; ``None``: unknown model.
+        """Rates for prompts of ``2**(magnitude - 1)`` tokens up to the next power of two; ``None`` for an unknown
+        model.
 
-        Prices are monotone in the prompt's size, so where both ends of the range agree, all of it does.
+        Prices are monotone in the prompt's size, so if both ends of the range agree, the whole range does.
         """
         ends = (max(1, 2**magnitude // 2), max(1, 2**magnitude - 1))
         found = {self._rates_at(provider, model, tokens) for tokens in ends}
@@ -144,7 +145,7 @@ class Prices:
         }
         counted = library.Usage(**counts)
         if used.cache_hour_tokens:
-            with suppress(TypeError, ValueError):  # older price lists know of no such tokens
+            with suppress(TypeError, ValueError):  # older price lists do not know such tokens
                 counted = library.Usage(**counts, cache_write_1h_tokens=used.cache_hour_tokens)
         known = _PROVIDER_IDS.get(provider, provider)
         for provider_id in dict.fromkeys((known or None, None)):

@@ -1,10 +1,10 @@
-"""Opening spans at a fraction of the SDK's price, where that makes no difference to anybody.
+"""Opens spans at a fraction of the SDK's cost, where nothing can observe the difference.
 
-The SDK spends most of a span's cost on what our spans rarely need: it validates every attribute again and prepares for
-events and links. A ``LeanSpan`` is an SDK span without all that, which becomes a complete one the moment somebody asks
-it for more. It is used only where nobody listens to the start of spans or does more at the end than export them, no
-limit on attributes is in force, and the SDK looks as it is known to look; everywhere else the tracer opens the span.
-``tests/telemetry/test_spans.py`` holds both to the same result on every supported version.
+Most of a span's cost in the SDK is work that our spans rarely need: it validates every attribute again and prepares for
+events and links. A ``LeanSpan`` is an SDK span without that work, and becomes a complete span as soon as more of it is
+accessed. It is used only if no processor handles the start of spans or does more than export ended ones, there are no
+attribute limits, and the SDK's internals are the known ones; otherwise the tracer opens the span.
+``tests/telemetry/test_spans.py`` checks that both give the same result on every supported version.
 """
 
 import os
@@ -41,15 +41,15 @@ _KEY = next(iter(set_span_in_context(INVALID_SPAN, Context())))
 _INTERNAL_METRICS = "OTEL_PYTHON_SDK_INTERNAL_METRICS_ENABLED"
 _FEWEST_ATTRIBUTES = 64
 _QUIET = {SpanProcessor.on_start, BatchSpanProcessor.on_start, SimpleSpanProcessor.on_start}
-"""What processors do at the start of a span that is known to be nothing."""
+"""``on_start`` methods known to do nothing."""
 
 
 _READERS = {BatchSpanProcessor.on_end, SimpleSpanProcessor.on_end, SpanProcessor.on_end}
-"""What processors do at the end of a span that is known to be reading it; others may reach for the SDK's own parts."""
+"""``on_end`` methods known only to read the span; others may access the SDK's internals."""
 
 
 def quiet(processor: type[SpanProcessor]) -> None:
-    """Say that such a processor does nothing at the start of spanhook's spans, and only reads them at the end."""
+    """Declare that ``processor`` does nothing when spanhook's spans start, and only reads them when they end."""
     _QUIET.add(processor.on_start)
     _READERS.add(processor.on_end)
 
@@ -61,14 +61,14 @@ def context_with(span: Span, before: Context) -> Context:
 
 _NO_STATE = SpanContext(1, 2, is_remote=False).trace_state
 _TUPLE = tuple(SpanContext(1, 2, False, TraceFlags(1))) == (1, 2, False, TraceFlags(1), _NO_STATE, True)
-"""Whether a span context is the tuple it is known to be; making one of checked parts needs no checks then."""
+"""Whether a span context is the known tuple; then one can be made from valid parts without further checks."""
 
 
 class Opener:
     """Opens spans with one tracer.
 
     Args:
-        tracer: The SDK's or any other; only the SDK's can be had for less.
+        tracer: The SDK's or any other; only the SDK's spans can be opened more cheaply.
     """
 
     def __init__(self, tracer: Any) -> None:
@@ -87,7 +87,7 @@ class Opener:
             self._inherits = _inherits(self._sampler)
 
     def _familiar(self) -> bool:
-        """Whether the SDK is one whose spans are built as they are here, with no limit or metric in the way."""
+        """Whether this SDK's spans can be built as here, with no limits or metrics that prevent it."""
         limits = self.limits
         metered = os.environ.get(_INTERNAL_METRICS, "").strip().lower() == "true"
         fields = {name for name in vars(LeanSpan) if name.startswith("_")} | set(lean_span.__code__.co_names)
@@ -99,7 +99,7 @@ class Opener:
         )
 
     def _root_decision(self) -> tuple[TraceFlags, bool | None]:
-        """Flags of a sampled root, and what the sampler says of every root if it says it always."""
+        """Flags of a sampled root, and the sampler's decision on roots if it is always the same."""
         random = getattr(self.tracer.id_generator, "is_trace_id_random", None)
         flags = TraceFlags.SAMPLED
         if random is not None and random():
@@ -112,9 +112,9 @@ class Opener:
     def open(
         self, name: str, before: Context, kind: SpanKind, attributes: dict[str, Any], *, plain: bool = False
     ) -> Span:
-        """Start a span whose parent is that of ``before``. A lean one keeps ``attributes`` itself, not a copy.
+        """Start a span whose parent is that of ``before``. A lean span keeps ``attributes`` itself, not a copy.
 
-        ``plain`` if it is known that the SDK takes them as they are.
+        ``plain`` if the SDK is known to accept them as they are.
         """
         tracer = self.tracer
         if not self._lean or not self._unheard(tracer) or not self._enabled() or not (plain or is_plain(attributes)):
@@ -133,7 +133,7 @@ class Opener:
         if not self._inherits:
             return tracer.start_span(name, before, kind, attributes)
         if not parent.trace_flags & TraceFlags.SAMPLED:
-            # What is inside of a trace that is not sampled is not sampled, and needs no span of its own.
+            # Nothing inside an unsampled trace is sampled, so no new span is needed.
             return around if type(around) is NonRecordingSpan else NonRecordingSpan(parent)
         return lean_span(self, name, self._child_of(parent), parent, kind, attributes)
 
@@ -168,7 +168,7 @@ class Opener:
         return span
 
     def _unheard(self, tracer: Tracer) -> bool:
-        """Whether no processor does more than read what has ended; looked at again whenever one was added."""
+        """Whether all processors only read ended spans; checked again whenever one is added."""
         processors: tuple[SpanProcessor, ...] | None = getattr(tracer.span_processor, "_span_processors", None)
         if processors is not self._processors:
             self._heard = (processors is None or type(tracer.span_processor) not in _FORWARDING) or any(
@@ -177,7 +177,7 @@ class Opener:
                 or getattr(type(one), "_on_ending", None) not in _QUIET_ENDINGS
                 for one in processors
             )
-            self._processors = processors  # at last: an interrupt before has it looked at again
+            self._processors = processors  # last, so that after an interrupt it is checked again
         return not self._heard and processors is not None
 
 
@@ -186,7 +186,7 @@ def _always() -> bool:
 
 
 def _inherits(sampler: Any) -> bool:
-    """Whether a child is sampled exactly if its local parent is."""
+    """Whether a child is sampled if and only if its local parent is."""
     return (
         type(sampler) is ParentBased
         and getattr(sampler, "_local_parent_sampled", None) is ALWAYS_ON
@@ -195,11 +195,11 @@ def _inherits(sampler: Any) -> bool:
 
 
 _FORWARDING = (SynchronousMultiSpanProcessor, ConcurrentMultiSpanProcessor)
-"""Processors that do nothing but ask others."""
+"""Processors that only delegate to others."""
 
 _QUIET_ENDINGS = {
     getattr(one, "_on_ending", None)  # SDK 1.39 has none
     for one in (SpanProcessor, BatchSpanProcessor, SimpleSpanProcessor)
 }
 _EXPORTED = frozenset(vars(ReadableSpan("")))
-"""What the SDK's own readable span keeps."""
+"""The fields of the SDK's own readable span."""

@@ -1,4 +1,4 @@
-"""Anthropic's SDK, at Anthropic and on the platforms that its clients know: messages, and batches of them."""
+"""Anthropic's SDK, for Anthropic itself and the platforms that its clients support: messages, and batches of them."""
 
 from spanhook.instrument.instrumentor import Instrumentor
 from spanhook.instrument.stainless import transport

@@ -1,4 +1,4 @@
-"""What comes back from Anthropic: usage, and streams, whose events are added up or, for a hook's answer, made."""
+"""Answers from Anthropic: usage, and streams, whose events are added up or, for a hook's answer, generated."""
 
 import json
 from collections.abc import Iterator
@@ -31,15 +31,15 @@ _USAGE = {
     "reasoning_tokens": "output_tokens_details.thinking_tokens",
 }
 _APART = ("compaction", "advisor_message")
-"""Iterations that are in none of the other counts; of all others these are the sum."""
+"""Iterations missing from the other counts; the counts are the sum of all others."""
 _DELTAS = {"text": "text_delta", "thinking": "thinking_delta", "signature": "signature_delta"}
 _OPAQUE = ("signature", "encrypted_content")
-"""What no model has written."""
+"""Blocks that no model has written."""
 _EMPTY = {"text": "", "thinking": "", "signature": "", "input": {}}
 
 
 def _usage_of(reported: Any) -> Usage | None:
-    """Usage in the conventions' terms: what was read from and written to the cache is part of the input."""
+    """Usage in the conventions' terms: input includes tokens read from and written to the cache."""
     used = counted(reported, _USAGE)
     if used is None:
         return None
@@ -49,7 +49,7 @@ def _usage_of(reported: Any) -> Usage | None:
         if more is not None:
             used.add(more)
             model = text_of(fields_of(one).get("model"))
-            if model:  # an advisor's, which has prices of its own
+            if model:  # an advisor's usage, which is priced separately
                 used.apart = (*used.apart, (model, more))
     return bounded(used)
 
@@ -79,7 +79,7 @@ def message_events(_args: Args, _kwargs: Kwargs, message: Payload) -> Iterator[E
 
 
 class MessageChunks:
-    """Counts the characters of a stream until its end tells what was used; keeps the blocks only if ``keep``."""
+    """Counts the characters of a stream until its end reports usage; keeps the blocks only if ``keep``."""
 
     def __init__(self, _instance: Any, args: Args, kwargs: Kwargs) -> None:
         self.keep = self.complete = self._counted = False
@@ -106,7 +106,7 @@ class MessageChunks:
         return True
 
     def _hear(self, said: Any, usage: Any) -> None:
-        """Counts are sums so far, and what is not told has not changed."""
+        """Counts are running totals; a missing count has not changed."""
         self._told.update(fields_of(said))
         self._usage.update((name, value) for name, value in fields_of(usage).items() if value is not None)
 
@@ -133,7 +133,7 @@ class MessageChunks:
         blocks = [dict(block) for _, block in sorted(self._blocks.items())]
         for block in blocks:
             written = block.pop("partial_json", "")
-            if written:  # a tool without arguments is sent none
+            if written:  # nothing is sent for a tool without arguments
                 block["input"] = decoded(written)
         kind = type(self._message) if isinstance(self._message, SDK.model) else Message
         return SDK.construct(type_=kind, value={**self._told, "usage": self._usage, "content": blocks})

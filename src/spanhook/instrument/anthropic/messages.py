@@ -1,4 +1,4 @@
-"""Anthropic's calls: messages, and batches of them, which are one call with all their prompts."""
+"""Anthropic's calls: messages, and batches of them; a batch is one call with all its prompts."""
 
 from dataclasses import replace
 from typing import Any
@@ -33,7 +33,7 @@ _PARTS = Parts(
 )
 _AWS, _GOOGLE = "aws.bedrock", "gcp.vertex_ai"
 _PLATFORMS = {"BaseBedrockClient": _AWS, "BaseMantleClient": _AWS, "BaseVertexClient": _GOOGLE}
-_ITSELF = {"BaseFoundryClient": "anthropic", "BaseGoogleCloudClient": "anthropic"}  # as the SDK says of them
+_ITSELF = {"BaseFoundryClient": "anthropic", "BaseGoogleCloudClient": "anthropic"}  # as in the SDK
 server_of = Servers("anthropic", {**_PLATFORMS, **_ITSELF}).server_of
 
 

@@ -1,8 +1,8 @@
 """LangChain: chat models, text models, tools, retrievers and embeddings.
 
-Points stand at the base classes' methods that ``invoke``, ``batch`` and events all end in, and at any ``invoke`` that a
-class from elsewhere has. Methods that LangChain compares by identity (``_stream``, ``_astream``, ``_arun``,
-``bind_tools``) are left alone.
+Points wrap the base-class methods that ``invoke``, ``batch`` and events all end in, and every ``invoke`` of a class
+from another package. Methods that LangChain compares by identity (``_stream``, ``_astream``, ``_arun``, ``bind_tools``)
+are left alone.
 """
 
 from spanhook.instrument.instrumentor import Instrumentor
@@ -19,7 +19,7 @@ _EMBEDDINGS = "langchain_core.embeddings.embeddings"
 
 
 def _own(module: str, name: str, adapter: str, mode: str = "sync") -> Point:
-    """The method of classes that have their own; LangChain's end in other points."""
+    """The method in classes that override it; LangChain's own implementations end in other points."""
     return Point(
         module=module,
         name=name,

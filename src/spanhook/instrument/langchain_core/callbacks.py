@@ -1,8 +1,8 @@
-"""What LangChain tells its callbacks about a call: kept until hooks have decided about the call, then told accordingly.
+"""LangChain's callback events about a call: held until hooks have decided about the call, then sent accordingly.
 
-Everything goes through two functions of LangChain's, whichever manager it is told to, and carries the id of its run. A
-run belongs to the operation that is current when it starts. Ends wait for every hook that sees results; tokens, events
-and whatever else may tell parts of a result wait for hooks that hold back.
+All events go through two LangChain functions, whatever the manager, and carry the id of their run. A run belongs to the
+operation that is current when it starts. End events wait for every hook that sees results; tokens and other events that
+may reveal parts of a result wait for hooks that hold results back.
 """
 
 import asyncio
@@ -13,7 +13,7 @@ from weakref import WeakValueDictionary
 
 from langchain_core.callbacks import manager
 from langchain_core.outputs import LLMResult
-from langchain_core.runnables import config  # its functions later: it may be what imports this
+from langchain_core.runnables import config  # look up its functions later: it may be importing this module
 
 from spanhook import semconv
 from spanhook.engine import registry
@@ -39,17 +39,17 @@ _FAILURES = frozenset(name for name, _ in _ERRORS.values())
 _KEPT = _PARTS | _ENDS | _FAILURES
 
 _LATE = 1000
-"""Refused runs whose late parts are still known not to be told."""
+"""Refused runs, remembered so that their late parts are not sent."""
 
 
 class Told(NamedTuple):
-    """One thing that was to be told.
+    """One pending event.
 
     Attributes:
-        run: The id of its run; ``None`` where it goes elsewhere than to callbacks.
-        event: What it is.
-        tell: Tells it; ``is_async`` says whether what that returns is to be awaited.
-        args, kwargs: With these.
+        run: The id of its run; ``None`` if it does not go to callbacks.
+        event: The event's name.
+        tell: Sends it; ``is_async`` says whether the return value must be awaited.
+        args, kwargs: The arguments of ``tell``.
     """
 
     run: Any
@@ -60,30 +60,30 @@ class Told(NamedTuple):
     kwargs: dict[str, Any]
 
     def now(self, awaits: bool) -> Any:
-        """Tell it, as LangChain would have."""
+        """Send it, as LangChain would have."""
         if self.run is None:
             self.tell(*self.args, **self.kwargs)
             return None
         if not awaits:
             (manager.handle_event if self.is_async else self.tell)(*self.args, **self.kwargs)
             return None
-        if not self.is_async:  # told from a thread, where handlers may block
+        if not self.is_async:  # sent from a thread, where handlers may block
             return config.run_in_executor(None, self.tell, *self.args, **self.kwargs)
         telling = self.tell(*self.args, **self.kwargs)
         return telling if self.event in _PARTS else asyncio.shield(asyncio.ensure_future(telling))
 
     def other(self, telling: Telling) -> "Told":
-        """Something else told instead, in the same way."""
+        """Another event, sent instead in the same way."""
         event, ignore, args, kwargs = telling
         about = {key: self.kwargs[key] for key in ("run_id", "parent_run_id", "tags") if key in self.kwargs}
         return self._replace(event=event, args=(self.args[0], event, ignore, *args), kwargs={**about, **kwargs})
 
 
 class Callbacks:
-    """What is kept of the runs of one operation.
+    """The events held for the runs of one operation.
 
     Attributes:
-        parts: Whether parts of results are kept, too.
+        parts: Whether parts of results are held too.
     """
 
     def __init__(self, op: Record, *, parts: bool) -> None:
@@ -96,17 +96,17 @@ class Callbacks:
 
     @property
     def waiting(self) -> bool:
-        """Whether hooks have yet to decide."""
+        """Whether hooks still have to decide."""
         return not self._released
 
     def add(self, run: Any) -> None:
-        """Keep what is told of a run from now on."""
+        """Hold the events of a run from now on."""
         if run not in self._runs:
             self._runs.append(run)
             _keeping[run] = self
 
     def keeps(self, told: Told) -> bool:
-        """Whether something is not to be told now."""
+        """Whether to hold an event now."""
         is_part = told.event in _PARTS
         if is_part and not self.parts:
             return False
@@ -132,7 +132,7 @@ class Callbacks:
         self._op = None
 
     def _failed(self, op: Record) -> Iterator[Callable[[bool], Any]]:
-        """Parts are dropped: no hook has let them pass. Ends become errors, but for those of a call that has failed."""
+        """Parts are dropped: no hook has allowed them. End events become errors, unless the call itself failed."""
         queue, (event, ignore) = self._queue, _ERRORS[op.kind]
         itself = not op.decided and any(told.event in _FAILURES for told in queue)
         while queue:
@@ -151,17 +151,17 @@ class Callbacks:
 
     @staticmethod
     def _unsaid(told: Told) -> Told:
-        """An error without the part of the answer that had come by then."""
+        """An error without the partial answer."""
         if "response" not in told.kwargs:
             return told
         return told._replace(kwargs={**told.kwargs, "response": LLMResult(generations=[])})
 
     def _replaced(self, op: Record) -> Iterator[Callable[[bool], Any]]:
-        """Every run is told what was decided, in the form it was told something in; ids stay what they were."""
+        """Every run gets the decided result, in the form of its original events; ids stay the same."""
         queue = list(self._queue)
         self._queue.clear()
         if op.streamed:
-            op.answer = op.result  # chunks are made of what has an id
+            op.answer = op.result  # chunks are created from messages with ids
         for index, run in enumerate(self._runs):
             mine = [told for told in queue if told.run == run]
             if not mine:
@@ -176,16 +176,16 @@ _keeping: "WeakValueDictionary[Any, Callbacks]" = WeakValueDictionary()
 _late: deque[Callbacks] = deque(maxlen=_LATE)
 
 
-# ----------------------------------------------------------------------------------------------- what is kept
+# ----------------------------------------------------------------------------------------------- what is held
 
 
 def hold(tell: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool:
-    """Whether ``handle_event`` is not to tell something now."""
+    """Whether ``handle_event`` must hold an event now."""
     return _holds(tell, args, kwargs, is_async=False)
 
 
 def ahold(tell: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool:
-    """Whether ``ahandle_event`` is not to tell something now."""
+    """Whether ``ahandle_event`` must hold an event now."""
     return _holds(tell, args, kwargs, is_async=True)
 
 
@@ -206,7 +206,7 @@ def _holds(tell: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, An
 
 
 def keeper_of(op: Record) -> Callbacks | None:
-    """What keeps the callbacks of an operation that is under way, if hooks are to see its result."""
+    """The holder of a running operation's callback events, if hooks will see its result."""
     plan: Plan | None = op.plan
     if plan is None or not op.called or op.returned_ns or not op.adapter.layer.startswith("langchain"):
         return None
@@ -215,7 +215,7 @@ def keeper_of(op: Record) -> Callbacks | None:
             return way
     parts = any(bound.concerns(op) for bound in plan.buffers)
     if op.streamed and not parts:
-        return None  # it is handed out as it comes, so nothing can be decided about it any more
+        return None  # it is passed on as it arrives, so it is too late to decide
     follows = op.adapter.follows is not None and "agent.delegate" in registry.plans
     if not (parts or follows or any(bound.concerns(op) for bound in plan.results)):
         return None
@@ -224,11 +224,11 @@ def keeper_of(op: Record) -> Callbacks | None:
     return keeper
 
 
-# ----------------------------------------------------------------------------------------------- parts told elsewhere
+# ----------------------------------------------------------------------------------------------- parts sent elsewhere
 
 
 def hold_delta(tell: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool:
-    """Whether a part of a tool's output is not to leave now."""
+    """Whether to hold back a part of a tool's output now."""
     op = current.get()
     op = op if type(op) is Record else None
     while op is not None and op.kind != "tool.execute":

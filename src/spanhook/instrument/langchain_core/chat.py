@@ -43,7 +43,7 @@ def stream_prompts(instance: Any, args: Args, kwargs: Kwargs) -> Sequence[Sequen
 
 
 def carries_prompts(prompts: Prompts) -> Callable[[Any, Args, Kwargs], Carried]:
-    """What the calls carry that are given prompts in this way."""
+    """What identifies calls that take prompts in this way."""
 
     def carries(instance: Any, args: Args, kwargs: Kwargs) -> Carried:
         given = prompts(instance, args, kwargs)
@@ -55,7 +55,7 @@ def carries_prompts(prompts: Prompts) -> Callable[[Any, Args, Kwargs], Carried]:
 
 
 def chat_request(prompts: Prompts) -> Callable[[Any, Args, Kwargs], Request]:
-    """How calls that are given prompts in this way read."""
+    """The request of calls that take prompts in this way."""
 
     def request(instance: Any, args: Args, kwargs: Kwargs) -> Request:
         batch = [[to_message(message) for message in prompt] for prompt in prompts(instance, args, kwargs)]
@@ -76,14 +76,14 @@ def _tools(kwargs: Kwargs) -> Any:
 
 
 def tool_name(tool: Any) -> str:
-    """The name of a tool as models are given it."""
+    """The name of a tool as models see it."""
     if not isinstance(tool, dict):
         return str(getattr(tool, "name", tool))
     return str(tool.get("name") or tool.get("function", {}).get("name") or tool.get("type", ""))
 
 
 def chat_rewrite(prompts: Prompts, name: str, *, many: bool) -> Callable[..., tuple[Args, Kwargs]]:
-    """How their argument of this name is changed; ``many`` where it is a list of prompts."""
+    """Rewrites their argument of this name; ``many`` if it is a list of prompts."""
 
     def change_call(instance: Any, args: Args, kwargs: Kwargs, change: Change) -> tuple[Args, Kwargs]:
         changed: list[list[BaseMessage]] = [list(prompt) for prompt in prompts(instance, args, kwargs)]
@@ -108,10 +108,10 @@ def chat_rewrite(prompts: Prompts, name: str, *, many: bool) -> Callable[..., tu
 
 
 def as_ai_message(value: Any) -> AIMessage:
-    """The AI message for what a hook answered with.
+    """The AI message for a hook's answer.
 
     Raises:
-        TypeError: It is neither text, nor a message, nor a result.
+        TypeError: It is neither text, a message nor a result.
     """
     if isinstance(value, LLMResult):
         value = value.generations[0][0]
@@ -175,7 +175,7 @@ GENERATE = Adapter(
     model_layer=True,
     system_in_messages=True,
     carries=carries_prompts(generate_prompts),
-    # A model that cannot stream answers `stream` with `invoke`; an `invoke` that is overridden goes on here.
+    # A model that cannot stream answers `stream` with `invoke`; an overridden `invoke` continues here.
     transport_of=frozenset((LANGCHAIN_CHAT_STREAM, LANGCHAIN_CHAT_INVOKE)),
 )
 STREAM = Adapter(

@@ -1,4 +1,4 @@
-"""Adding up the stream of a chat model, in either of the forms it comes in."""
+"""Adds up the stream of a chat model, in both of its forms."""
 
 from typing import Any
 
@@ -28,7 +28,7 @@ class ChatChunks:
         if isinstance(chunk, dict):
             self._event(chunk)
         else:
-            self.complete = getattr(chunk, "chunk_position", "last") == "last"  # a whole message has no position
+            self.complete = getattr(chunk, "chunk_position", "last") == "last"  # a complete message has no position
             if self.mark is None:
                 self.mark = chunk.id
             if getattr(chunk, "tool_calls", None):
@@ -81,7 +81,7 @@ class ChatChunks:
 
 
 def _assembled(events: list[Any]) -> Any:
-    """The message that events of the v3 protocol tell; ``None`` where they have not come to its end."""
+    """The message in events of the v3 protocol; ``None`` if it is not complete."""
     if not events:
         return None
     from langchain_core.language_models.chat_model_stream import ChatModelStream

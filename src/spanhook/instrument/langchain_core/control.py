@@ -1,17 +1,17 @@
-"""LangGraph's control flow, which passes through whatever runs in a graph.
+"""LangGraph's control-flow exceptions, which pass through everything that runs in a graph.
 
-Told by names, so that nothing is imported for an exception of somebody else's.
+Recognized by name, so that unrelated exceptions cause no import.
 """
 
 from typing import Any, Literal
 
 PARENT = "__parent__"
-"""The graph of a ``Command`` that leaves the graph it is given in. LangGraph puts the namespace of that graph's parent
-in its place, which is empty where there is none."""
+"""The target graph of a ``Command`` that leaves its own graph. LangGraph replaces it with the namespace of the parent
+graph, which is empty if there is none."""
 
 
 def control(error: BaseException) -> Literal["interrupted", "success"] | None:
-    """A hand-off has succeeded, if there is a graph around to take it; all else is a pause."""
+    """A hand-off is a success if an enclosing graph takes it; everything else is a pause."""
     names = {cls.__name__ for cls in type(error).__mro__}
     if "GraphBubbleUp" not in names:
         return None

@@ -1,4 +1,4 @@
-"""Chat models' events of the third version: each goes to callbacks and into the caller's stream object at once."""
+"""Chat models' version 3 events: each goes both to callbacks and into the caller's stream object."""
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
@@ -32,7 +32,7 @@ class Unseen:
 
     def __init__(self, stream: Any, op: Record) -> None:
         self.stream, self.events, self._op = stream, list[Any](), op
-        self._generation_info: dict[str, Any] = {}  # filled by LangChain as chunks come
+        self._generation_info: dict[str, Any] = {}  # filled by LangChain as chunks arrive
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self.stream, name)
@@ -60,7 +60,7 @@ def _as_events(value: Any, stream: Any) -> Iterable[Any]:
 
 
 def prepare(_instance: Any, args: Args, kwargs: Kwargs) -> tuple[Args, Kwargs]:
-    """Have what hooks must see first go to another stream object than the caller's."""
+    """Send what hooks must see first to another stream object instead of the caller's."""
     op = current_record()
     manager = kwargs.get("run_manager")
     keeper = None if op is None else keeper_of(op)
@@ -74,7 +74,7 @@ def prepare(_instance: Any, args: Args, kwargs: Kwargs) -> tuple[Args, Kwargs]:
 
 
 def answer_events(_instance: Any, _args: Args, kwargs: Kwargs, value: Any) -> Iterable[Any]:
-    """Events of an answer. Nothing has been dispatched of it where it answers in place of the call."""
+    """The events of an answer. If it replaces the call, none of them has been dispatched yet."""
     stream = kwargs["stream"]
     for event in _as_events(value, stream):
         if not isinstance(stream, Unseen):
@@ -100,5 +100,5 @@ EVENTS = Adapter(
     ends_complete=True,
     model_layer=True,
     carries=carries_prompts(event_prompts),
-    transport_of=frozenset((LANGCHAIN_CHAT,)),  # `generate` reads the events itself where a handler asks for them
+    transport_of=frozenset((LANGCHAIN_CHAT,)),  # `generate` reads the events itself if a handler asks for them
 )

@@ -1,7 +1,8 @@
-"""Hand-offs: an agent's graph is left by a ``Command`` for the graph around it, which goes on with another agent.
+"""Hand-offs: a ``Command`` leaves an agent's graph for the enclosing graph, which continues with another agent.
 
-Commands are LangGraph's, without which LangChain runs, so they are told by what they look like. A tool that asks for a
-hand-off is answered in its place where that is refused, so that its model can go on; see also ``langgraph.handoffs``.
+Commands belong to LangGraph, which LangChain does not require, so they are recognized by their shape. If a hand-off is
+refused, the tool that asked for it returns an error result, so that its model can go on; see also
+``langgraph.handoffs``.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -17,16 +18,16 @@ from spanhook.instrument.langchain_core.messages import to_message
 from spanhook.model import Adapter, Args, Attributes, Following, Kwargs, Record, Request, current_record
 
 UNNAMED = "LangGraph"
-"""What LangGraph calls graphs that were given no name."""
+"""LangGraph's default name for graphs."""
 
 _END = "__end__"
 
 Target = tuple[str, Any]
-"""A node of the graph around, and what it is given."""
+"""A node of the enclosing graph, and its input."""
 
 
 def targets(command: Any) -> list[Target]:
-    """The nodes of the graph around that a command goes to; none where it only ends this one."""
+    """The nodes of the enclosing graph that a command goes to; none if it only ends the current graph."""
     goto = command.goto
     found: list[Target] = []
     for one in goto if isinstance(goto, list | tuple) else (goto,):
@@ -41,9 +42,9 @@ class Handoff:
     """One hand-off.
 
     Attributes:
-        targets: Whom it is to.
+        targets: Its targets.
         tool: The tool that asked for it, if one did.
-        call_id: The id of the tool's call.
+        call_id: The id of the tool call.
     """
 
     targets: Sequence[Target]
@@ -51,23 +52,23 @@ class Handoff:
     call_id: str = ""
 
 
-# ----------------------------------------------------------------------------------------------- which there are
+# ----------------------------------------------------------------------------------------------- finding hand-offs
 
 _asked: "WeakKeyDictionary[Record, list[str]]" = WeakKeyDictionary()
-"""The nodes that tools have asked for and may have, by the agent they are tools of."""
+"""The nodes that tools asked for and were allowed, by the agent the tools belong to."""
 
 
 def tool_handoffs(
     instance: Any, _args: Args, kwargs: Kwargs, result: Any, error: BaseException | None
 ) -> Iterable[Following]:
-    """Hand-offs that a tool call came to."""
+    """The hand-offs that a tool call asks for."""
     call_id = kwargs.get("tool_call_id")
     if call_id is None or error is not None or isinstance(result, str | ToolMessage):
         return ()
     commands = [one for one in (result if isinstance(result, list | tuple) else (result,)) if _leaves(one)]
     agent = _agent(current_record())
     if not commands or agent is None or "|" not in _namespace(kwargs):
-        return ()  # where there is no graph around, nobody takes it
+        return ()  # without an enclosing graph, nothing takes it
     return _ask(agent, [Handoff(targets(one), instance.name, call_id) for one in commands])
 
 
@@ -79,9 +80,9 @@ def _ask(agent: Record, handoffs: Iterable[Handoff]) -> Iterator[Following]:
 
 
 def not_asked(found: Sequence[Target]) -> list[Target]:
-    """Those targets of a command that leaves an agent, the current operation, which none of its tools has asked for.
+    """The targets of a command leaving the current agent that none of its tools asked for.
 
-    LangGraph copies and combines the commands that tools return, so the node is all that can be told by.
+    LangGraph copies and combines the commands that tools return, so only the node identifies them.
     """
     agent = current_record()
     asked = _asked.get(agent, ()) if agent is not None else ()
@@ -99,22 +100,22 @@ def _agent(op: Record | None) -> Record | None:
 
 
 def _namespace(kwargs: Kwargs) -> str:
-    """Where in nested graphs a tool runs: a segment for each."""
+    """The namespace in which a tool runs: a segment for each nested graph."""
     config = kwargs.get("config") or {}
     return (config.get("configurable") or {}).get("checkpoint_ns") or ""
 
 
-# ----------------------------------------------------------------------------------------------- how they read
+# ----------------------------------------------------------------------------------------------- reading hand-offs
 
 
 def explicit_name(graph: Any) -> str:
-    """The name that a graph was given; empty where it has only the one that all have."""
+    """The name that a graph was given; empty if it has only the default name."""
     name = graph.name
     return name if name and name != UNNAMED else ""
 
 
 def _agent_names(handoff: Handoff) -> list[str]:
-    """What the agents handed to are called: by the graph in the node, if it was given a name, else by the node."""
+    """The names of the target agents: of the graph in the node, if it was given a name, else of the node."""
     agent = _agent(current_record())
     team = _agent(agent.parent) if agent is not None else None
     nodes = getattr(team.instance, "nodes", None) if team is not None else None
@@ -138,7 +139,7 @@ def delegate_start(handoff: Handoff, _args: Args, _kwargs: Kwargs) -> Attributes
 
 
 def delegate_names(handoff: Handoff, _args: Args, _kwargs: Kwargs) -> frozenset[str]:
-    """The agents handed to, by the names of their nodes too."""
+    """The names of the target agents, and of their nodes."""
     return frozenset((*_agent_names(handoff), *(node for node, _ in handoff.targets)))
 
 
@@ -156,7 +157,7 @@ def delegate_request(handoff: Handoff, _args: Args, _kwargs: Kwargs) -> Request:
 
 
 def delegate_rejected(handoff: Handoff, _args: Args, _kwargs: Kwargs, reason: str) -> ToolMessage | None:
-    """The error result that tells the model why, where a tool call asked for it."""
+    """The error result that tells the model why, if a tool call asked for the hand-off."""
     if not handoff.call_id:
         return None
     return ToolMessage(

@@ -1,6 +1,6 @@
-"""Classes with an ``invoke`` of their own, which may go on in the methods that the other points stand at, or not.
+"""Classes that define their own ``invoke``, which may or may not continue in the methods that the other points wrap.
 
-Where it does, with the same request, that is one operation: the one of ``invoke``.
+If it does, with the same request, there is one operation: that of ``invoke``.
 """
 
 from collections.abc import Callable, Iterable
@@ -39,7 +39,7 @@ from spanhook.model import (
 
 
 def _whole(result: Any) -> LLMResult | None:
-    """What ``generate`` would have returned; ``None`` for what is no answer of a model, such as a parsed one."""
+    """What ``generate`` would have returned; ``None`` for results other than a model's answer, such as parsed ones."""
     if isinstance(result, BaseMessage):
         return LLMResult(generations=[[ChatGeneration(message=result)]])
     if isinstance(result, str):
@@ -71,7 +71,7 @@ def text_answer(_instance: Any, _args: Args, _kwargs: Kwargs, value: Any) -> str
 
 
 def _invoke(stream: Adapter, layer: str, **differences: Any) -> Adapter:
-    """An adapter for ``invoke``, which is given what ``stream`` is given."""
+    """An adapter for ``invoke``, which takes the same arguments as ``stream``."""
     return replace(
         stream,
         layer=layer,
@@ -108,7 +108,7 @@ def _is_call(given: Any) -> bool:
 
 
 def _run(args: Args, kwargs: Kwargs) -> tuple[Args, Kwargs]:
-    """What ``run`` is given where ``invoke`` is given this."""
+    """The arguments of ``run`` for those of ``invoke``."""
     given = first(args, kwargs, "input")
     config = args[1] if len(args) > 1 else kwargs.get("config")
     if _is_call(given):
@@ -117,7 +117,7 @@ def _run(args: Args, kwargs: Kwargs) -> tuple[Args, Kwargs]:
 
 
 def _as_run(function: Callable[..., Any]) -> Callable[..., Any]:
-    """A function of an adapter for ``run``, for ``invoke``."""
+    """Adapt a function of the adapter for ``run`` to ``invoke``."""
     return lambda instance, args, kwargs, *more: function(instance, *_run(args, kwargs), *more)
 
 

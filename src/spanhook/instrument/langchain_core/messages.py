@@ -1,7 +1,7 @@
 """LangChain messages to the conventions' role/parts form and back.
 
-What a part cannot say is kept: parts of unknown type are LangChain's own content blocks, a message that a hook left
-alone stays the object it was, and a block that it left alone is as it was.
+What a part cannot express is kept: parts of unknown type are LangChain's own content blocks, and messages and blocks
+that a hook did not change stay as they were.
 """
 
 import json
@@ -61,7 +61,7 @@ def to_message(message: BaseMessage) -> Message:
 
 
 def _thoughts(message: BaseMessage) -> dict[str, str]:
-    """Reasoning that integrations keep beside the content, by where."""
+    """Reasoning that integrations keep beside the content, by location."""
     if not isinstance(message, AIMessage):
         return {}
     found: dict[str, str] = {}
@@ -95,7 +95,7 @@ def _parts(content: Any, calls: Sequence[dict[str, Any]] = ()) -> Iterable[dict[
 
 
 def _thought(block: dict[str, Any]) -> str | None:
-    """What a block says that is reasoning: in LangChain's form, Anthropic's or that of OpenAI's responses."""
+    """The text of a reasoning block in the form of LangChain, Anthropic or OpenAI's responses; ``None`` for others."""
     kind = block.get("type")
     said = block.get("reasoning" if kind == "reasoning" else "thinking")
     if kind in ("reasoning", "thinking") and isinstance(said, str):
@@ -111,10 +111,10 @@ def from_message(message: Message, like: BaseMessage | None = None) -> BaseMessa
 
     Args:
         message: What a hook gave; one in LangChain's own form is taken as it is.
-        like: The message it stands for, whose id and metadata are kept.
+        like: The message it replaces, whose id and metadata are kept.
 
     Raises:
-        ValueError: The role is none that LangChain has a message for, or nothing is said.
+        ValueError: LangChain has no message for the role, or the message has no content.
     """
     if "parts" not in message:
         return as_native(message)
@@ -171,9 +171,9 @@ def _named(update: dict[str, Any], name: Any, like: BaseMessage) -> dict[str, An
 
 
 def _keep_thoughts(parts: list[dict[str, Any]], like: AIMessage, fields: dict[str, Any]) -> list[dict[str, Any]]:
-    """Put reasoning that is kept beside the content back there; returns the other parts.
+    """Put reasoning back beside the content, if it was kept there; return the other parts.
 
-    What providers have signed stays as they wrote it, or goes.
+    Reasoning that providers have signed stays as they wrote it, or is removed.
     """
     places = _thoughts(like)
     if not places:
@@ -207,14 +207,14 @@ def _content(parts: Sequence[dict[str, Any]], like: BaseMessage | None) -> Any:
 
 
 def _as_it_was(part: dict[str, Any], known: Sequence[Any]) -> Any:
-    """The block that reads like this part, with what a part cannot say."""
+    """The original block that reads like this part, with what a part cannot express."""
     if part.get("type") not in ("text", "reasoning") and not is_media(part):
         return None
     return next((block for block in known if isinstance(block, dict) and list(_parts([block])) == [part]), None)
 
 
 def _block(part: dict[str, Any], like: dict[str, Any]) -> dict[str, Any] | None:
-    """The block for a part, with what else is said in the one it stands for; ``None`` for what cannot be said."""
+    """The block for a part, with the other keys of the block it replaces; ``None`` if it cannot be expressed."""
     if is_media(part):
         return media_wire(part, block_form, like or None)
     if part.get("type") == "text":
@@ -226,7 +226,7 @@ def _block(part: dict[str, Any], like: dict[str, Any]) -> dict[str, Any] | None:
 
 
 _SIGNED = ("thinking", "reasoning")
-"""Blocks in providers' own forms that only the model may have written."""
+"""Blocks in providers' own forms that only the model may write."""
 
 
 def _call_id(parts: Iterable[dict[str, Any]]) -> str | None:
@@ -243,7 +243,7 @@ def _tool_content(parts: Iterable[dict[str, Any]]) -> Any:
 
 
 def as_content(value: Any) -> Any:
-    """A value as the content of a message: text and lists of content blocks as they are, all else as JSON."""
+    """A value as the content of a message: text and lists of content blocks as they are, everything else as JSON."""
     if isinstance(value, str):
         return value
     if isinstance(value, list) and all(_is_block(one) for one in value):
@@ -259,7 +259,7 @@ def _is_block(value: Any) -> bool:
 
 
 def rewrite(natives: Sequence[BaseMessage], new: Sequence[Any]) -> list[BaseMessage]:
-    """LangChain messages for what a hook made of ``natives``; those it left alone stay the same objects."""
+    """LangChain messages for a hook's version of ``natives``; unchanged ones stay the same objects."""
     before = [to_message(native) for native in natives]
     result: list[BaseMessage] = []
     for index, message in enumerate(new):
@@ -276,7 +276,7 @@ def rewrite(natives: Sequence[BaseMessage], new: Sequence[Any]) -> list[BaseMess
 
 
 def with_system(natives: Sequence[BaseMessage], system: str) -> list[BaseMessage]:
-    """The messages with these instructions in front, in place of all that are there."""
+    """The messages with these instructions first, replacing all existing instructions."""
     rest = [native for native in natives if to_message(native)["role"] != "system"]
     return [SystemMessage(content=system), *rest]
 

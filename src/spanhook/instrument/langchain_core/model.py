@@ -1,4 +1,4 @@
-"""What LangChain's chat and text models say about themselves: provider, model, parameters, server."""
+"""What LangChain's chat and text models report about themselves: provider, model, parameters, server."""
 
 from typing import Any
 
@@ -7,7 +7,7 @@ from spanhook.instrument.addresses import address_of
 from spanhook.instrument.parameters import PARAMETERS, Number, note_parameter
 from spanhook.model import Attributes, Kwargs
 
-#: LangChain's own provider names (``ls_provider``) where the conventions have another.
+#: LangChain's own provider names (``ls_provider``) that differ from the conventions'.
 PROVIDERS = {
     "azure": "azure.ai.openai",
     "azure_ai": "azure.ai.inference",
@@ -33,7 +33,7 @@ _fields: dict[type, _Fields] = {}
 
 
 def provider_of(instance: Any, model: str) -> str:
-    """The provider of a model object, asked of LangChain once per class and model name."""
+    """The provider of a model object, looked up in LangChain once per class and model name."""
     kind = type(instance)
     key = kind, model
     found = _providers.get(key)
@@ -46,7 +46,7 @@ def provider_of(instance: Any, model: str) -> str:
 
 
 def model_of(instance: Any, kwargs: Kwargs) -> str:
-    """The model asked for: that of the call, or of the instance."""
+    """The requested model: from the call, or from the instance."""
     model = kwargs.get("model")
     if isinstance(model, str):
         return model
@@ -59,14 +59,14 @@ def model_of(instance: Any, kwargs: Kwargs) -> str:
 
 
 def with_model(instance: Any, kwargs: Kwargs, model: str) -> Kwargs:
-    """The arguments of a call of another model.
+    """The arguments of a call to another model.
 
     Raises:
-        ValueError: The address of the model object names the model, as that of Azure's deployments does.
+        ValueError: The model object's address names the model, as for Azure's deployments.
     """
     deployment = instance.__dict__.get("deployment_name")
     if deployment and deployment != model:
-        raise ValueError(f"this model object always asks for its deployment, {deployment!r}; model= would not arrive")
+        raise ValueError(f"this model object always calls its deployment {deployment!r}; model= would have no effect")
     return {**kwargs, "model": model}
 
 
@@ -95,7 +95,7 @@ def describe(instance: Any, kwargs: Kwargs) -> Attributes:
 
 
 def _given(attributes: Attributes, kwargs: Kwargs) -> None:
-    """Parameters of this one call, which come before those of the instance."""
+    """Add the parameters of this call, which take precedence over those of the instance."""
     if not PARAMETERS.keys().isdisjoint(kwargs):
         for name, value in kwargs.items():
             if name in PARAMETERS:
@@ -106,11 +106,11 @@ def _given(attributes: Attributes, kwargs: Kwargs) -> None:
 
 
 def _fields_of(kind: type) -> _Fields:
-    """Which of the fields looked for a class has: model names, parameters, URLs."""
+    """Which of the known fields a class has: model names, parameters, URLs."""
     found = _fields.get(kind)
     if found is None:
         there: Any = getattr(kind, "model_fields", None)
-        if there is None:  # not kept: it may be a class that was made for one request
+        if there is None:  # not cached: the class may have been created for one request
             return _MODEL_NAMES, _PARAMETERS, _BASE_URLS
         if len(_fields) >= MAX_KNOWN:
             _fields.clear()

@@ -1,4 +1,4 @@
-"""What LangChain's results tell: usage, end attributes, output messages. Chat and text models share it."""
+"""What LangChain's results report: usage, end attributes, output messages. Shared by chat and text models."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -34,9 +34,9 @@ def usage_of(reported: Any) -> Usage | None:
     if outputs and isinstance(outputs, Mapping):
         reasoning = count(outputs.get("reasoning"), "reasoning_tokens")
     if read + written > given:
-        given += read + written  # some integrations count cached tokens apart
+        given += read + written  # some integrations count cached tokens separately
     if reasoning and (reasoning > made or reported.get("total_tokens") == given + made + reasoning):
-        made += reasoning  # and some, such as xAI's, those spent on reasoning
+        made += reasoning  # and some, such as xAI's, reasoning tokens
     used.input_tokens, used.output_tokens = given, made
     used.cache_read_tokens, used.cache_write_tokens, used.reasoning_tokens = read, written, reasoning
     return used
@@ -86,12 +86,12 @@ def result_response(result: Any) -> tuple[Attributes, Usage | None]:
 
 
 def result_mark(result: Any) -> Any:
-    """The id of the message that an ``LLMResult`` begins with."""
+    """The id of the first message in an ``LLMResult``."""
     return getattr(result.generations[0][0], "message", None) and result.generations[0][0].message.id
 
 
 def note(attributes: Attributes, told: Any) -> None:
-    """Which model answered, and the id of its answer, of what is told first."""
+    """Add the answering model and the id of its answer, from the first report."""
     model = told.get("model_name") or told.get("model")
     if model and semconv.GEN_AI_RESPONSE_MODEL not in attributes and isinstance(model, str):
         attributes[semconv.GEN_AI_RESPONSE_MODEL] = model
@@ -101,16 +101,16 @@ def note(attributes: Attributes, told: Any) -> None:
 
 
 _REASONS = ("finish_reason", "stop_reason", "done_reason", "stopReason")
-"""Where integrations tell it: as OpenAI, Anthropic, Ollama and Bedrock call it."""
+"""The keys that integrations use: those of OpenAI, Anthropic, Ollama and Bedrock."""
 _INCOMPLETE = {"max_output_tokens": "length"}
 
 
 def finish_reason(told: Any, message: Any = None) -> str:
-    """Why the model stopped, in its provider's words; empty where nothing is said, or what is no reason.
+    """Why the model stopped, in its provider's words; empty if no valid reason is reported.
 
     Args:
-        told: What a message or generation says of itself.
-        message: Whose tool calls tell, where the provider has no other word for having stopped for them.
+        told: The metadata of a message or generation.
+        message: Its tool calls are the reason, for providers without a word for stopping to call tools.
     """
     for name in _REASONS:
         reason = told.get(name)
@@ -118,7 +118,7 @@ def finish_reason(told: Any, message: Any = None) -> str:
             return reason
     if told.get("object") != "response":
         return ""
-    details = told.get("incomplete_details")  # of OpenAI's responses, in the words of its chat completions
+    details = told.get("incomplete_details")  # from OpenAI's responses, in the terms of its chat completions
     reason = details.get("reason") if isinstance(details, Mapping) else None
     if isinstance(reason, str):
         return _INCOMPLETE.get(reason, reason)
@@ -127,7 +127,7 @@ def finish_reason(told: Any, message: Any = None) -> str:
 
 
 def output_message(message: Any, info: Mapping[str, Any] | None = None) -> Message:
-    """A message that came back, with why its model stopped, where it or ``info`` tells."""
+    """An output message, with why its model stopped, if it or ``info`` says so."""
     converted = to_message(message)
     info = info or {}
     reason = finish_reason(getattr(message, "response_metadata", None) or info, message) or finish_reason(info, message)

@@ -1,4 +1,4 @@
-"""What callbacks are told of a call whose result a hook has replaced: in LangChain's terms, under the ids it gave."""
+"""Callback events for a call whose result a hook replaced: in LangChain's terms, with the original ids."""
 
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from typing import Any, Protocol
@@ -16,10 +16,10 @@ from spanhook.instrument.langchain_core.chat import answer_chunks
 from spanhook.model import Record
 
 Telling = tuple[str, str, tuple[Any, ...], dict[str, Any]]
-"""An event, which handlers ignore it, and what it is told with."""
+"""An event, the flag by which handlers ignore it, and its arguments."""
 
 _PREFIX = "lc_run-"
-"""Of the ids that LangChain gives messages, before the id of the run."""
+"""The prefix of the ids that LangChain gives messages, before the id of the run."""
 
 
 class _Told(Protocol):
@@ -32,7 +32,7 @@ class _Told(Protocol):
 
 
 def message_id(run: Any, told: Iterable[_Told]) -> str:
-    """The id that the answer of a run was to have, as far as it was told; else the one LangChain makes of the run's."""
+    """The id of a run's answer if it was already sent; otherwise the one that LangChain derives from the run's id."""
     for one in told:
         found: Any = None
         if one.event == "on_llm_new_token":
@@ -46,7 +46,7 @@ def message_id(run: Any, told: Iterable[_Told]) -> str:
 
 
 def retold(op: Record, index: int, events: Collection[str], identifier: str) -> Iterator[Telling]:
-    """What the ``index``th run of an operation is told of the result that was decided, in the form of ``events``."""
+    """The events that give the ``index``th run of an operation the decided result, in the form of ``events``."""
     ends = any(event.endswith(("_end", "_error")) for event in events)
     if op.kind == "tool.execute":
         if ends:

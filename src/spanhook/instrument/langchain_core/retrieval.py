@@ -11,7 +11,7 @@ from spanhook.instrument.layers import LANGCHAIN_EMBEDDINGS
 from spanhook.model import Adapter, Args, Attributes, Carried, Kwargs, Message, Request, first
 
 _SOURCES = ("knowledge_base_id", "data_store_id", "index_id", "index_name", "collection_name")
-"""The fields in which retrievers keep what their provider calls what they search."""
+"""The retriever fields with the provider's name for the searched data source."""
 
 
 def retrieval_start(instance: Any, _args: Args, _kwargs: Kwargs) -> Attributes:
@@ -29,7 +29,7 @@ def retrieval_request(_instance: Any, args: Args, kwargs: Kwargs) -> Request:
 
 
 def retrieval_answer(_instance: Any, _args: Args, _kwargs: Kwargs, value: Any) -> list[Document]:
-    """Documents, or texts to make documents of."""
+    """The documents of an answer, which may be documents or texts."""
     return [one if isinstance(one, Document) else Document(page_content=str(one)) for one in value]
 
 
@@ -83,7 +83,7 @@ DOCUMENTS = Adapter(
     request=documents_request,
     model_layer=True,
     carries=documents_carry,
-    transport_of=frozenset((LANGCHAIN_EMBEDDINGS,)),  # `embed_query` and the async methods call the others
+    transport_of=frozenset((LANGCHAIN_EMBEDDINGS,)),  # `embed_query` and the async methods call the other methods
 )
 QUERY = Adapter(
     kind="embeddings.create",

@@ -105,7 +105,7 @@ class TextChunks:
 
 
 def text_of(value: Any) -> str:
-    """The text for what a hook answered with.
+    """The text of a hook's answer.
 
     Raises:
         TypeError: It is neither text nor a result.

@@ -1,7 +1,7 @@
-"""Tool calls in a message of a model, wherever LangChain and its integrations keep them.
+"""Tool calls in a model's message, wherever LangChain and its integrations keep them.
 
-They stand in ``tool_calls`` and, where their arguments could not be read, in ``invalid_tool_calls``; integrations fall
-back on what the provider said, in ``additional_kwargs``; and many formats of content have a block for each, beside.
+They are in ``tool_calls`` and, if their arguments could not be parsed, in ``invalid_tool_calls``; integrations fall
+back on the provider's form in ``additional_kwargs``; and in many content formats there is also a block for each.
 """
 
 import json
@@ -13,7 +13,7 @@ from langchain_core.messages import AIMessage, BaseMessage
 Part = dict[str, Any]
 
 _ONLY = "__arg1"
-"""What LangChain calls the argument of a tool that takes plain text."""
+"""LangChain's name for the argument of a tool that takes plain text."""
 _RAW = ("tool_calls", "function_call")
 _BLOCKS = {
     "tool_use": ("id", "input"),
@@ -22,11 +22,11 @@ _BLOCKS = {
     "function_call": ("call_id", "arguments"),
     "custom_tool_call": ("call_id", "input"),
 }
-"""The content blocks that stand for tool calls: where they keep its id and its arguments."""
+"""Content blocks that represent tool calls: the keys of their id and arguments."""
 
 
 def call_parts(message: BaseMessage) -> list[Part]:
-    """The tool calls that a model's message will be sent with."""
+    """The tool calls with which a model's message will be sent."""
     known = [
         *(getattr(message, "tool_calls", None) or ()),
         *(getattr(message, "invalid_tool_calls", None) or ()),
@@ -56,7 +56,7 @@ def _raw_part(call: Mapping[str, Any]) -> Part:
 
 
 def arguments_of(given: Any) -> Any:
-    """Arguments by name; as they are where they are no JSON object."""
+    """Arguments by name; unchanged if they are not a JSON object."""
     if not isinstance(given, str):
         return given
     try:
@@ -67,7 +67,7 @@ def arguments_of(given: Any) -> Any:
 
 
 def block_part(block: Mapping[str, Any], listed: Sequence[Part]) -> Part | None:
-    """A content block for a tool call as a part; ``None`` where the call is listed already."""
+    """A content block for a tool call as a part; ``None`` if the call is already listed."""
     where = _BLOCKS.get(str(block.get("type")))
     if where is None:
         return dict(block)
@@ -83,11 +83,11 @@ def block_part(block: Mapping[str, Any], listed: Sequence[Part]) -> Part | None:
 
 
 def fields_for(parts: Sequence[Part], like: BaseMessage | None) -> dict[str, Any]:
-    """The fields of a model's message for its tool calls, and for what it is sent with beside.
+    """The fields of a model's message for its tool calls, and for the data sent with them.
 
     Args:
-        parts: The tool calls as a hook would have them.
-        like: The message they stood in.
+        parts: The tool calls that a hook wants.
+        like: The message that contained them.
     """
     fields: dict[str, Any] = {"tool_calls": [], "invalid_tool_calls": []}
     if isinstance(like, AIMessage):
@@ -113,7 +113,7 @@ def fields_for(parts: Sequence[Part], like: BaseMessage | None) -> dict[str, Any
 
 
 def blocks_for(parts: Sequence[Part], like: BaseMessage | None) -> Iterator[Part]:
-    """The content blocks of the tool calls that are still there, as they are now."""
+    """The content blocks of the remaining tool calls, updated."""
     kept = {part["id"]: part for part in parts if part.get("id")}
     content = like.content if like is not None and isinstance(like.content, list) else ()
     for block in content:

@@ -13,7 +13,7 @@ from spanhook.instrument.layers import LANGCHAIN_TOOL_INVOKE
 from spanhook.model import Adapter, Args, Attributes, Change, Kwargs, Message, Request, first, with_first
 
 _RETRIEVING = "langchain_core.tools.retriever"
-"""Where the arguments are defined of tools that ask a retriever."""
+"""The module that defines the arguments of retriever tools."""
 
 
 def tool_start(instance: Any, _args: Args, kwargs: Kwargs) -> Attributes:
@@ -41,7 +41,7 @@ def _arguments(instance: Any, given: Any) -> dict[str, Any]:
 
 
 def _names(instance: Any, given: Mapping[str, Any]) -> set[str]:
-    """The arguments that reach the tool; what its schema does not name is left out on the way, unless it takes any."""
+    """The arguments that reach the tool; those missing from its schema are dropped, unless it takes any."""
     schema = getattr(instance, "args_schema", None)
     fields = getattr(schema, "model_fields", None)
     if fields is None or "kwargs" in fields or getattr(schema, "model_config", {}).get("extra") == "allow":
@@ -72,7 +72,7 @@ def tool_rewrite(instance: Any, args: Args, kwargs: Kwargs, change: Change) -> t
 
 
 def tool_answer(instance: Any, _args: Args, kwargs: Kwargs, value: Any) -> Any:
-    """What the tool would have returned: a ``ToolMessage`` where it was called with a tool call."""
+    """What the tool would have returned: a ``ToolMessage`` if it was called with a tool call."""
     call_id = kwargs.get("tool_call_id")
     if call_id is None:
         return value
@@ -85,7 +85,7 @@ def tool_answer(instance: Any, _args: Args, kwargs: Kwargs, value: Any) -> Any:
 
 
 def tool_rejected(instance: Any, _args: Args, kwargs: Kwargs, reason: str) -> ToolMessage | None:
-    """The error result that tells the model why, where the tool was called with a tool call."""
+    """The error result that tells the model why, if the tool was called with a tool call."""
     call_id = kwargs.get("tool_call_id")
     if call_id is None:
         return None
@@ -95,13 +95,13 @@ def tool_rejected(instance: Any, _args: Args, kwargs: Kwargs, reason: str) -> To
 
 
 def tool_carries(instance: Any, args: Args, kwargs: Kwargs) -> list[str | None]:
-    """What the tool is called with, as text."""
+    """The tool's arguments, as text."""
     arguments = _arguments(instance, first(args, kwargs, "tool_input"))
     return [repr(sorted(arguments.items()))]
 
 
 def tool_goes_on(instance: Any) -> bool:
-    """Whether the tool's class has a ``run`` or ``arun`` of its own, which may call LangChain's."""
+    """Whether the tool's class overrides ``run`` or ``arun`` and may call LangChain's."""
     for cls in type(instance).__mro__:
         if cls is BaseTool:
             break
@@ -130,5 +130,5 @@ TOOL = Adapter(
     model_layer=True,
     carries=tool_carries,
     goes_on=tool_goes_on,
-    transport_of=frozenset((LANGCHAIN_TOOL_INVOKE,)),  # an `invoke` that is overridden goes on here
+    transport_of=frozenset((LANGCHAIN_TOOL_INVOKE,)),  # an overridden `invoke` continues here
 )

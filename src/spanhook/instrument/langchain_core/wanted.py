@@ -1,4 +1,6 @@
-"""Whether hooks may decide about what callbacks are told; asked while LangChain is being imported, so without it."""
+"""Whether hooks may decide about callback events; called while LangChain is being imported, so it does not import
+it.
+"""
 
 from typing import Protocol
 from weakref import WeakValueDictionary
@@ -10,7 +12,7 @@ _KINDS = ("llm.call", "tool.execute", "retrieval.query")
 
 
 class Keeper(Protocol):
-    """What keeps the callbacks of an operation."""
+    """The holder of an operation's callback events."""
 
     @property
     def waiting(self) -> bool:
@@ -19,18 +21,18 @@ class Keeper(Protocol):
 
 
 _keepers: "WeakValueDictionary[int, Keeper]" = WeakValueDictionary()
-"""By id: those of operations under way, which go on with the hooks that they began with."""
+"""By id: the holders of running operations, which keep the hooks they began with."""
 
 
 def keep(keeper: Keeper) -> None:
-    """Hold back for as long as this one waits, whatever hooks are in force by then."""
+    """Hold events as long as this holder waits, whatever hooks are active then."""
     _keepers[id(keeper)] = keeper
     if not _by_plans(registry.outer):
         registry.tell()
 
 
 def ends(plans: dict[str, Plan]) -> bool:
-    """Whether hooks see results that callbacks are told of, or hooks have yet to decide about some."""
+    """Whether hooks see results that are also sent to callbacks, or still have to decide about some."""
     return _by_plans(plans) or _waiting()
 
 
@@ -39,17 +41,17 @@ def _by_plans(plans: dict[str, Plan]) -> bool:
 
 
 def _waiting() -> bool:
-    # References are listed at one go. Going through what they refer to fails where another thread adds one meanwhile.
+    # The references are listed in one step: iterating over the referents fails if another thread adds one meanwhile.
     for reference in _keepers.valuerefs():
         one = reference()
         if one is not None and one.waiting:
             return True
         if one is not None:
-            _keepers.pop(id(one), None)  # it will wait no more
+            _keepers.pop(id(one), None)  # it has stopped waiting
     return False
 
 
 def parts(plans: dict[str, Plan]) -> bool:
-    """Whether hooks hold back what tools have come to."""
+    """Whether hooks hold back the output of tools."""
     plan = plans.get("tool.execute")
     return (plan is not None and bool(plan.buffers)) or _waiting()

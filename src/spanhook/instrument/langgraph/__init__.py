@@ -1,8 +1,8 @@
-"""LangGraph: graphs made by hand and by ``create_agent``, their nodes where asked for, and the memory store.
+"""LangGraph: graphs built by hand or by ``create_agent``, their nodes on request, and the memory store.
 
-Everything ends in ``Pregel.stream`` or its async twin: streams and every events API by themselves, ``batch`` through
-``invoke``. ``invoke`` has a point of its own all the same, since a call costs a fraction of a stream that is stepped
-through; the stream that it reads is then none of its own.
+Everything ends in ``Pregel.stream`` or its async twin: streams and every events API directly, ``batch`` through
+``invoke``. ``invoke`` still has its own point, because a call costs a fraction of a stepped stream; the stream that it
+reads is then no operation itself.
 """
 
 from spanhook.instrument.instrumentor import Instrumentor

@@ -1,4 +1,4 @@
-"""What an agent is called, and whom its run is for: from the graph, its ``RunnableConfig`` and its ``context=``."""
+"""An agent's name and its run's identity: from the graph, its ``RunnableConfig`` and its ``context=``."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -13,7 +13,9 @@ _NOTHING: Mapping[str, Any] = {}
 
 
 def agent_name(instance: Any, args: Args, kwargs: Kwargs) -> str:
-    """The name that the graph was given, else that of the tool or node it runs in, else the server's for it."""
+    """The name that the graph was given, else the name of the tool or node it runs in, else the server's name for
+    it.
+    """
     return (
         explicit_name(instance)
         or str((instance.config or _NOTHING).get("run_name") or "")
@@ -25,7 +27,7 @@ def agent_name(instance: Any, args: Args, kwargs: Kwargs) -> str:
 
 
 def agent_id(instance: Any, args: Args, kwargs: Kwargs) -> str:
-    """The id of the server's assistant; empty outside of a server."""
+    """The id of the server's assistant; empty outside a server."""
     return _id(configurable(instance, args, kwargs).get("assistant_id"))
 
 
@@ -35,7 +37,7 @@ def _tool_around() -> str:
 
 
 def _node_around(args: Args, kwargs: Kwargs) -> str:
-    """The node that the graph stands in, or is called in."""
+    """The node that contains or calls the graph."""
     for config in (_config(args, kwargs), var_child_runnable_config.get()):
         node = ((config or _NOTHING).get("metadata") or _NOTHING).get("langgraph_node")
         if node:
@@ -47,7 +49,7 @@ def _served_as(instance: Any, args: Args, kwargs: Kwargs) -> str:
     return _id(configurable(instance, args, kwargs).get("graph_id") or metadata(instance, args, kwargs).get("graph_id"))
 
 
-# ----------------------------------------------------------------------------------------------- what it was given
+# ----------------------------------------------------------------------------------------------- configuration
 
 
 def _config(args: Args, kwargs: Kwargs) -> Mapping[str, Any]:
@@ -56,7 +58,7 @@ def _config(args: Args, kwargs: Kwargs) -> Mapping[str, Any]:
 
 
 def configurable(instance: Any, args: Args, kwargs: Kwargs) -> Mapping[str, Any]:
-    """What is configured for the run: with the graph, then with the call."""
+    """The run's ``configurable`` values: from the graph, then from the call."""
     given = _config(args, kwargs).get("configurable")
     bound = (instance.config or _NOTHING).get("configurable")
     if not bound:
@@ -70,12 +72,12 @@ def metadata(instance: Any, args: Args, kwargs: Kwargs) -> Mapping[str, Any]:
     return {**(bound or _NOTHING), **(_config(args, kwargs).get("metadata") or _NOTHING)}
 
 
-# ----------------------------------------------------------------------------------------------- whom it is for
+# ----------------------------------------------------------------------------------------------- identity
 
 _IDS = frozenset(
     ("thread_id", "session_id", "user_id", "user", "tenant_id", "langgraph_auth_user_id", "langgraph_auth_user")
 )
-"""Where ids are looked for; most runs have none of them."""
+"""Where to look for ids; most runs have none."""
 
 
 def graph_identity(instance: Any, args: Args, kwargs: Kwargs) -> Mapping[str, str]:
@@ -102,7 +104,7 @@ def _authenticated(configured: Mapping[str, Any]) -> str:
 
 
 def _first(sources: Sequence[Any], *names: str) -> str:
-    """The first id that there is, asking the sources in order for each of the names."""
+    """The first id found, trying each of the names in each source in order."""
     for source in sources:
         for name in names:
             if found := _id(_field(source, name)):
@@ -111,18 +113,18 @@ def _first(sources: Sequence[Any], *names: str) -> str:
 
 
 def _field(source: Any, name: str) -> Any:
-    """A field of a mapping or of any other object, ``a.b`` that of a field; ``None`` where it cannot be had."""
+    """A field of a mapping or object, ``a.b`` for a nested one; ``None`` if it cannot be read."""
     name, _, inner = name.partition(".")
     try:
         is_mapping = type(source) is dict or isinstance(source, Mapping)
         found = source.get(name) if is_mapping else getattr(source, name, None)
     except Exception:
-        return None  # the application's own code, which may raise anything
+        return None  # application code, which may raise anything
     return _field(found, inner) if inner else found
 
 
 def _id(value: Any) -> str:
-    """An id as a string; empty for whatever is none, and might be anything."""
+    """An id as a string; empty for any other value."""
     if value is None or type(value) is str:
         return value or ""
     return str(value) if isinstance(value, str | int | UUID) and not isinstance(value, bool) and value else ""

@@ -1,4 +1,4 @@
-"""Graphs: one invocation is one ``agent.invoke``, whichever way it was started."""
+"""Graphs: one invocation is one ``agent.invoke``, however it was started."""
 
 import copy
 from collections.abc import Iterable, Mapping, Sequence
@@ -32,13 +32,13 @@ from spanhook.model import (
 PROVIDER = "langgraph"
 
 copies(types.Command, types.Interrupt)(copied_dataclass)
-if hasattr(types, "GraphOutput"):  # LangGraph 1.0 has none
+if hasattr(types, "GraphOutput"):  # not in LangGraph 1.0
     copies(types.GraphOutput)(copied_dataclass)
 
 
 @copies(types.Send)
 def copied_send(send: Any) -> Any:
-    """A packet for a node, which is no dataclass in every version."""
+    """A packet for a node, which is not a dataclass in every version."""
     twin = copy.copy(send)
     object.__setattr__(twin, "arg", copied(send.arg))
     return twin
@@ -56,7 +56,7 @@ def graph_start(instance: Any, args: Args, kwargs: Kwargs) -> Attributes:
 
 
 def _input_messages(given: Any) -> Sequence[BaseMessage] | None:
-    """The messages in a graph's input, where its state is kept in messages."""
+    """The messages in a graph's input, if its state has messages."""
     messages = given.get("messages") if isinstance(given, Mapping) else None
     if messages is None:
         return None
@@ -93,7 +93,7 @@ def graph_output(result: Any) -> list[Message]:
 
 
 def loop_left(instance: Any, _args: Args, _kwargs: Kwargs, suppressed: Any) -> None:
-    """The loop of a graph has come to its end: keep its output, which a stream's chunks may not tell.
+    """A graph's loop has ended: keep its output, which a stream's chunks may not contain.
 
     LangGraph ends a run that was interrupted as if it had succeeded; ``suppressed`` says that it was.
     """
@@ -106,7 +106,7 @@ def loop_left(instance: Any, _args: Args, _kwargs: Kwargs, suppressed: Any) -> N
 
 
 def graph_answer(_instance: Any, args: Args, kwargs: Kwargs, value: Any) -> Any:
-    """The final state for what a hook answered with; text becomes the last message of a graph that keeps messages."""
+    """The final state for a hook's answer; text becomes the last message if the graph's state has messages."""
     messages = _input_messages(first(args, kwargs, "input"))
     if isinstance(value, str) and messages is not None:
         return {"messages": [*messages, AIMessage(content=value)]}
@@ -114,7 +114,7 @@ def graph_answer(_instance: Any, args: Args, kwargs: Kwargs, value: Any) -> Any:
 
 
 def graph_chunks(instance: Any, args: Args, kwargs: Kwargs, value: Any) -> Iterable[Any]:
-    """The final state, once for every mode that can tell of it."""
+    """The final state, once for every stream mode that can express it."""
     state = graph_answer(instance, args, kwargs, value)
     mode = kwargs.get("stream_mode") or instance.stream_mode
     modes = list(mode) if isinstance(mode, list | tuple) else [mode]
@@ -139,7 +139,7 @@ def invoke_answer(instance: Any, args: Args, kwargs: Kwargs, value: Any) -> Any:
         return list(graph_chunks(instance, args, {**kwargs, "stream_mode": mode}, value))
     state = graph_answer(instance, args, kwargs, value)
     if kwargs.get("version") == "v2":
-        output = getattr(types, "GraphOutput", None)  # LangGraph 1.0 has but one version
+        output = getattr(types, "GraphOutput", None)  # LangGraph 1.0 has only one version
         return state if output is None else output(value=state)
     return state
 

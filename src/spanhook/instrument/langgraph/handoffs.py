@@ -1,4 +1,4 @@
-"""Hand-offs that leave a graph: those which its nodes ask for themselves, as no tool was asked about them before."""
+"""Hand-offs that leave a graph at the request of its nodes, so that they were not gated with a tool before."""
 
 from collections.abc import Iterable, Iterator
 from typing import Any
@@ -11,7 +11,7 @@ from spanhook.instrument.langchain_core.handoffs import DELEGATE, Handoff, Targe
 from spanhook.model import Args, Following, Kwargs
 
 _told: "WeakSet[ParentCommand]" = WeakSet()
-"""Hand-offs on their way out of more than one graph."""
+"""Hand-offs that leave more than one graph."""
 
 
 def graph_handoffs(

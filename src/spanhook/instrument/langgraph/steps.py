@@ -1,4 +1,4 @@
-"""Nodes of a graph: an operation each where a hook is for them or the settings ask for steps, retries included."""
+"""Nodes of a graph: each is an operation, retries included, if a hook applies to it or the settings ask for steps."""
 
 from dataclasses import replace
 from typing import Any
@@ -9,7 +9,7 @@ from spanhook.model import Adapter, Args, Attributes, Change, Kwargs, Request, f
 
 def step_start(_instance: Any, args: Args, kwargs: Kwargs) -> Attributes | None:
     name = first(args, kwargs, "task").name
-    return None if name == "__start__" else {semconv.STEP_NAME: name}  # which only takes the input in
+    return None if name == "__start__" else {semconv.STEP_NAME: name}  # which only reads the input
 
 
 def step_request(_instance: Any, args: Args, kwargs: Kwargs) -> Request:

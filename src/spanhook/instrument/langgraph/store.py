@@ -1,4 +1,4 @@
-"""What is written to LangGraph's memory store; reading it is no operation."""
+"""Writes to LangGraph's memory store; reading it is no operation."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
@@ -14,7 +14,7 @@ _MORE = ("ttl",)
 
 
 def _named(args: Args, kwargs: Kwargs) -> dict[str, Any]:
-    """What is written, by name, with how it is to be indexed and kept where that is said."""
+    """The written values by name, with index and lifetime options if given."""
     return {**dict(zip(_PUT, args, strict=False)), **kwargs}
 
 
@@ -93,13 +93,13 @@ def _rewrite(args: Args, kwargs: Kwargs, change: Change, takes: Sequence[str]) -
 
 
 def _ops(args: Args, kwargs: Kwargs) -> Sequence[Any] | None:
-    """What a batch consists of; ``None`` for an iterator, which must be left to the store."""
+    """The operations of a batch; ``None`` for an iterator, which only the store may consume."""
     ops = args[0] if args else kwargs["ops"]
     return ops if isinstance(ops, list | tuple) else None
 
 
 def _items(args: Args, kwargs: Kwargs) -> frozenset[Item]:
-    """Where a batch writes; of an iterator, by what it would be known again."""
+    """Where a batch writes; for an iterator, what identifies it."""
     ops = _ops(args, kwargs)
     if ops is None:
         return frozenset(((id(args[0] if args else kwargs["ops"]),),))
@@ -107,7 +107,7 @@ def _items(args: Args, kwargs: Kwargs) -> frozenset[Item]:
 
 
 def batching(store: Any, args: Args, kwargs: Kwargs) -> Adapter | Within | None:
-    """Batches with something written, that was not gated before."""
+    """The adapter for batches with writes that were not gated before."""
     behalf = handed_over(store, _ops(args, kwargs) or ())
     if behalf is not None:
         return behalf
@@ -125,7 +125,7 @@ def batch_start(instance: Any, args: Args, kwargs: Kwargs) -> Attributes:
 
 
 def batch_names(_instance: Any, args: Args, kwargs: Kwargs) -> frozenset[str] | None:
-    """The namespaces written to; those in an iterator are not to be known."""
+    """The namespaces written to; ``None`` for an iterator, where they cannot be known."""
     ops = _ops(args, kwargs)
     if ops is None:
         return None
@@ -144,7 +144,7 @@ def batch_rewrite(_instance: Any, args: Args, kwargs: Kwargs, change: Change) ->
     ops = list(_ops(args, kwargs) or ())
     puts = [index for index, op in enumerate(ops) if isinstance(op, PutOp)]
     if not isinstance(items, list | tuple) or len(items) != len(puts):
-        raise ValueError(f"the batch writes {len(puts)} items; op.replace(inputs=[...]) needs as many")
+        raise ValueError(f"the batch writes {len(puts)} items; op.replace(inputs=[...]) needs the same number")
     for index, given in zip(puts, items, strict=True):
         new: Mapping[str, Any] = given
         ops[index] = ops[index]._replace(namespace=tuple(new["namespace"]), key=new["key"], value=new["value"])
@@ -155,7 +155,7 @@ def batch_rewrite(_instance: Any, args: Args, kwargs: Kwargs, change: Change) ->
 
 
 def search_start(store: Any, args: Args, kwargs: Kwargs) -> None:
-    """No operation; but what a batching store does for it, such as embeddings, is done for whoever searches."""
+    """No operation; but what a batching store does for it, such as embeddings, is done on behalf of the searcher."""
     query = kwargs.get("query")
     if query:
         waits(store, sought(SearchOp(args[0], query=query)))

@@ -1,8 +1,8 @@
-"""Which calls of memory stores only pass on what was gated before.
+"""Which calls of memory stores only pass on writes that were already gated.
 
-A write passes through several methods, and through several stores where one wraps another. What carries no other item
-than such as the write around it was asked about is that write's transport. Stores that batch hand what they are given
-over to a task of their own, which serves everybody: what it does is done for those who wait for it.
+A write passes through several methods, and through several stores if one wraps another. A call that carries only items
+of the enclosing gated write is that write's transport. Batching stores hand their input to a separate task that serves
+all callers: it works on behalf of those who wait for it.
 """
 
 import asyncio
@@ -15,13 +15,13 @@ from langgraph.store.base import PutOp, SearchOp
 from spanhook.model import InHook, Record, Within, current
 
 Item = tuple[Any, ...]
-"""Where something is written: its namespace and key."""
+"""The place of a written item: its namespace and key."""
 
 _passed: "WeakKeyDictionary[Record, frozenset[Item]]" = WeakKeyDictionary()
-"""The items of writes that are being made, with whatever they carry for others."""
+"""The items of writes in progress, including those that they carry for others."""
 
 _waiting: "WeakValueDictionary[Item, Record | InHook]" = WeakValueDictionary()
-"""Who waits for what a batching store was given: by the store, and what that is."""
+"""Who waits for something given to a batching store: by store and item."""
 
 
 def item(namespace: Any, key: Any) -> Item:
@@ -29,39 +29,39 @@ def item(namespace: Any, key: Any) -> Item:
 
 
 def made(items: frozenset[Item]) -> None:
-    """The write that is current has passed its gates and is made now."""
+    """The current write has passed its gates and is being made."""
     op = current.get()
     if isinstance(op, Record):
         _passed[op] = items
 
 
 def passes_on(items: frozenset[Item]) -> bool:
-    """Whether a call carries nothing but what the operation around it was asked about."""
+    """Whether a call carries only what the enclosing operation was asked about."""
     around = current.get()
     return isinstance(around, Record) and items <= _passed.get(around, frozenset())
 
 
 def waits(store: Any, what: Item) -> None:
-    """Whoever is current gives something to a store that may batch it."""
+    """Note that the current operation gives something to a store that may batch it."""
     held = current.get()
     if held is not None and _batches(store):
         _waiting[id(store), *what] = held
 
 
 def sought(search: SearchOp) -> Item:
-    """What is looked for, which may take a model's embeddings."""
+    """What identifies a search, which may need a model's embeddings."""
     return tuple(search.namespace_prefix), "?", search.query
 
 
 def handed_over(store: Any, ops: Iterable[Any]) -> Within | None:
-    """For whom a batching store's own task calls it; ``None`` where it does not."""
+    """On whose behalf a batching store's own task calls the store; ``None`` for other callers."""
     if not _batches(store) or store._task is None or store._task is not _current_task():
         return None
     ops = list(ops)
     written = [item(op.namespace, op.key) for op in ops if isinstance(op, PutOp)]
     writer = _first_waiting(store, written)
     if isinstance(writer, Record):
-        _passed[writer] = frozenset(written)  # each of which was gated
+        _passed[writer] = frozenset(written)  # all of them were gated
         return Within(writer)
     return Within(_first_waiting(store, [sought(op) for op in ops if isinstance(op, SearchOp)]))
 

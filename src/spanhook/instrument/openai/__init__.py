@@ -1,4 +1,4 @@
-"""OpenAI's SDK, and whatever speaks its protocol through it: chat, responses, completions, decisions, embeddings."""
+"""OpenAI's SDK, including other providers used through it: chat, responses, completions, decisions, embeddings."""
 
 from spanhook.instrument.instrumentor import Instrumentor
 from spanhook.instrument.stainless import transport

@@ -1,4 +1,4 @@
-"""Asking for the usage of a stream, where the settings allow it and the application did not ask itself."""
+"""Requests the usage of a stream, if the settings allow it and the application did not request it."""
 
 from typing import Any
 
@@ -8,11 +8,13 @@ from spanhook.model import Args, Kwargs
 
 
 class Asked(dict[str, Any]):
-    """``stream_options`` that spanhook asks with: the chunk that answers is hidden from the application."""
+    """``stream_options`` added by spanhook: the chunk that answers them is hidden from the application."""
 
 
 def ask_for_usage(_instance: Any, args: Args, kwargs: Kwargs) -> tuple[Args, Kwargs]:
-    """The arguments of a request that asks for its stream's usage; raw ones stay, as nothing of them can be hidden."""
+    """The arguments of a request with usage requested for its stream; raw requests are unchanged, because nothing can
+    be hidden from them.
+    """
     if not is_streamed(kwargs) or not settings().stream_usage or is_raw(args, kwargs):
         return args, kwargs
     body = body_of(args, kwargs)
@@ -23,7 +25,7 @@ def ask_for_usage(_instance: Any, args: Args, kwargs: Kwargs) -> tuple[Args, Kwa
 
 
 def was_asked(args: Args, kwargs: Kwargs) -> tuple[bool, bool]:
-    """Whether the application asked for a stream's usage, and whether spanhook did."""
+    """Whether the application requested a stream's usage, and whether spanhook did."""
     options = body_of(args, kwargs).get("stream_options")
     if not options or not options.get("include_usage"):
         return False, False

@@ -94,7 +94,7 @@ def chat_payload(args: Args, kwargs: Kwargs, value: Any) -> Payload:
     """A chat completion on the wire.
 
     Args:
-        args, kwargs: Of the request that it answers.
+        args, kwargs: The arguments of the request that it answers.
         value: Text, a completion, or messages in role/parts form: one, or one per choice.
 
     Raises:

@@ -1,4 +1,4 @@
-"""Adding up the chunks of a chat completion's stream."""
+"""Adds up the chunks of a chat completion's stream."""
 
 from base64 import b64decode, b64encode
 from collections.abc import Mapping, Sequence
@@ -35,7 +35,7 @@ class ChatChunks(Deltas):
                 self.characters += len(function.get("name") or "") + len(function.get("arguments") or "")
         more = told if type(delta) is dict else getattr(delta, "__pydantic_extra__", None)
         if more:
-            thought = more.get("reasoning_content") or more.get("reasoning")  # of compatible providers
+            thought = more.get("reasoning_content") or more.get("reasoning")  # from compatible providers
             if isinstance(thought, str):
                 self.characters += len(thought)
         if self.keep:
@@ -56,7 +56,7 @@ class ChatChunks(Deltas):
 
 
 class Growing:
-    """One message, as far as it has come."""
+    """One message, as far as it has arrived."""
 
     __slots__ = ("_calls", "_fields", "_sound", "_text")
 
@@ -101,7 +101,7 @@ class Growing:
 
 
 def _joined(sound: Sequence[Fields]) -> dict[str, Any]:
-    """What was said aloud, of its pieces: each is encoded by itself."""
+    """The audio from its pieces, each of which is encoded separately."""
     whole = {name: value for piece in sound for name, value in piece.items()}
     pieces = [text_of(piece.get("data")) for piece in sound]
     try:

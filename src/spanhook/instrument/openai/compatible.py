@@ -1,6 +1,6 @@
-"""Providers that speak OpenAI's protocol without being OpenAI: nothing of theirs stands under OpenAI's own names.
+"""Providers that use OpenAI's protocol without being OpenAI: their calls get no ``openai.`` attributes.
 
-The conventions keep the names that begin with ``openai.`` for OpenAI itself, at its own servers and at Azure's.
+The conventions reserve these names for OpenAI itself, on its own servers and on Azure's.
 """
 
 from dataclasses import replace
@@ -14,7 +14,7 @@ Told = tuple[Attributes, Usage | None]
 
 
 def compatible(adapter: Adapter) -> Adapter:
-    """An adapter for the same call of another provider."""
+    """An adapter for the same call to another provider."""
     start, response, failure, chunks, body = (
         adapter.start,
         adapter.response,

@@ -26,7 +26,7 @@ def completions_start(instance: Any, args: Args, kwargs: Kwargs) -> Attributes:
 
 
 def _prompts(body: Any) -> list[Any]:
-    """The prompts of a request; one in tokens stays as it is."""
+    """The prompts of a request; a prompt in tokens stays as it is."""
     prompt = body.get("prompt")
     if prompt is None:
         return []
@@ -81,7 +81,7 @@ def completions_output(result: Any) -> list[Message]:
 
 
 def completions_payload(args: Args, kwargs: Kwargs, value: Any) -> Payload:
-    """A text completion on the wire, for text, a list of texts, or a whole one.
+    """A text completion on the wire, for text, a list of texts, or a complete completion.
 
     Raises:
         TypeError: It is none of these.

@@ -49,7 +49,7 @@ def decisions_response(result: Any) -> tuple[Attributes, Usage | None]:
 
 
 def decisions_output(result: Any) -> list[Message]:
-    """One message of as many parts as there were questions, each an answer as JSON."""
+    """One message with a part for each question: the answer as JSON."""
     answers = fields_of(result_of(result)).get("answers")
     if not answers:
         return []
@@ -62,7 +62,7 @@ def _plain(answer: Any) -> Any:
 
 
 def decisions_payload(args: Args, kwargs: Kwargs, value: Any) -> Payload:
-    """A decision on the wire, for a whole one or its answers.
+    """A decision on the wire, for a complete decision or its answers.
 
     Raises:
         TypeError: It is neither.

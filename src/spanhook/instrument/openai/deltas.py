@@ -1,4 +1,4 @@
-"""Adding up the chunks of a stream of completions, as models or as JSON: what chat and text have in common."""
+"""Adds up the chunks of a stream of completions, as models or as JSON: what chat and text have in common."""
 
 from abc import ABC, abstractmethod
 from typing import Any
@@ -26,11 +26,11 @@ class Deltas(ABC):
 
     @property
     def complete(self) -> bool:
-        """Every choice has its reason to stop, and the usage that the application asked for has come."""
+        """Every choice has a finish reason, and usage has arrived if the application requested it."""
         return len(self.reasons) >= self.wanted() and (self._usage is not None or not self._waits)
 
     def wanted(self) -> int:
-        """How many choices the request asks for."""
+        """The number of choices that the request asks for."""
         return self.body.get("n") or 1
 
     @property
@@ -59,7 +59,7 @@ class Deltas(ABC):
 
     @abstractmethod
     def hear(self, index: int, said: Fields) -> None:
-        """Take what a chunk says for one choice."""
+        """Take a chunk's content for one choice."""
 
     def response(self) -> tuple[Attributes, Usage | None]:
         attributes: Attributes = {}
@@ -70,7 +70,7 @@ class Deltas(ABC):
         return attributes, usage_of(self._usage, CHAT_USAGE) or estimate(self.body, self.characters)
 
     def whole(self) -> dict[str, Any]:
-        """What the chunks said beside the choices."""
+        """What the chunks contained besides the choices."""
         names = ("id", "created", "model", "service_tier", "system_fingerprint")
         usage = self._usage if self._usage is None or type(self._usage) is dict else self._usage.to_dict()
         return {**{name: self._head.get(name) for name in names}, "usage": usage}

@@ -1,4 +1,4 @@
-"""Start attributes that all of OpenAI's APIs share, from the options of a request."""
+"""Start attributes common to all of OpenAI's APIs, from the options of a request."""
 
 from typing import Any
 

@@ -34,7 +34,7 @@ def embeddings_request(_instance: Any, args: Args, kwargs: Kwargs) -> Request:
 
 
 def embeddings_carry(_instance: Any, args: Args, kwargs: Kwargs) -> Carried:
-    """The texts; nothing of tokens, of which a text may have more than one request can take."""
+    """The texts; nothing for inputs in tokens, because clients split long texts over several requests."""
     given = body_of(args, kwargs).get("input")
     texts = given if isinstance(given, list) else [given]
     return [text for text in texts if isinstance(text, str)]
@@ -48,7 +48,7 @@ def embeddings_response(result: Any) -> tuple[Attributes, Usage | None]:
 
 
 def embeddings_payload(args: Args, kwargs: Kwargs, value: Any) -> Payload:
-    """Embeddings on the wire, for one vector, several, or a whole response.
+    """Embeddings on the wire, for one vector, several, or a complete response.
 
     Raises:
         TypeError: It is none of these.
@@ -72,7 +72,7 @@ def embeddings_payload(args: Args, kwargs: Kwargs, value: Any) -> Payload:
 
 
 def _encoded(vector: Any, body: Any) -> Any:
-    """A vector as the request asked for it; the SDK asks for base64 unless told otherwise."""
+    """A vector in the requested encoding; by default, the SDK requests base64."""
     if isinstance(vector, str) or body.get("encoding_format") != "base64":
         return vector
     return base64.b64encode(struct.pack(f"<{len(vector)}f", *vector)).decode()

@@ -1,8 +1,8 @@
-"""OpenAI's other endpoints at which a model works: images, sound, videos, moderation, and what runs later.
+"""OpenAI's other endpoints that use a model: images, sound, videos, moderation, and jobs that run later.
 
-They are alike enough to be told apart by a table: which field holds what is sent, and what comes of it. What runs later
-(batches, evaluations, fine-tuning, agents and assistants of OpenAI's) is gated where it is asked for; what it uses by
-then is not known here.
+They are similar enough for a table: which field holds the input, and what the result is. Jobs that run later (batches,
+evaluations, fine-tuning, OpenAI's agents and assistants) are gated when they are requested; their later usage is not
+known here.
 """
 
 from collections.abc import Iterator, Mapping
@@ -27,14 +27,11 @@ from spanhook.model import Adapter, Args, Attributes, Body, Change, Kwargs, Mess
 
 @dataclass(frozen=True, kw_only=True)
 class Endpoint:
-    """One of them.
-
-    Attributes:
-        operation: Its ``gen_ai.operation.name``: the conventions' word where they have one.
-        api: Its ``openai.api.type``.
-        output: Its ``gen_ai.output.type``; empty where nothing is generated.
-        content: The field with what is sent: text, texts, or messages; behind a dot where it stands in another.
-        system: The field with instructions.
+    """One endpoint. Attributes: operation: Its ``gen_ai.operation.name``: the conventions' name if they have one.
+    api: Its ``openai.api.type``.
+    output: Its ``gen_ai.output.type``; empty if nothing is generated.
+    content: The field with the input: text, texts, or messages; dotted if nested.
+    system: The field with instructions.
     """
 
     operation: str
@@ -100,7 +97,7 @@ class Endpoint:
         return attributes, used_in(told)
 
     def messages_of(self, result: Any) -> list[Message]:
-        """What was said, where that is text."""
+        """The output messages, if the output is text."""
         told = fields_of(result_of(result))
         said = result if isinstance(result, str) else told.get("text")
         if self.output != "text" or not isinstance(said, str):
@@ -108,7 +105,7 @@ class Endpoint:
         return [{"role": "assistant", "parts": [{"type": "text", "content": said}]}]
 
     def payload(self, args: Args, kwargs: Kwargs, value: Any) -> Payload:
-        """The answer on the wire, for what the SDK would return or the JSON of it; text where that is what comes.
+        """The answer on the wire, for what the SDK would return or its JSON; text if the endpoint returns text.
 
         Raises:
             TypeError: It is none of these.
@@ -125,7 +122,7 @@ class Endpoint:
         """The answer as a stream.
 
         Raises:
-            TypeError: It is no text.
+            TypeError: It is not text.
         """
         if self.output != "text":
             raise TypeError(f"a stream of {self.api} cannot be answered, only refused")
@@ -141,7 +138,7 @@ class Endpoint:
             found = api.body(instance, args, kwargs, result) if isinstance(result, SDK.raw) else None
             if found is None or self.output in ("text", "image", ""):
                 return found
-            return replace(found, chunks=Passing())  # sound: nothing is to be read in it, or kept of it
+            return replace(found, chunks=Passing())  # sound: nothing to read or keep
 
         return Adapter(
             kind="llm.call",
@@ -176,7 +173,7 @@ def _messages(content: Any) -> list[Message]:
 
 
 def _rewritten(content: Any, given: Any) -> Any:
-    """The field for messages that a hook gave; files are no part of it, and stay."""
+    """The field's value for messages that a hook gave; files are not part of it, and stay."""
     if given and isinstance(given[0], list | tuple):
         given = one_prompt(given)
     if isinstance(content, list) and content:
@@ -189,7 +186,7 @@ def _rewritten(content: Any, given: Any) -> Any:
 
 
 def _said(message: Any) -> list[dict[str, Any]]:
-    """The parts of a message but its files."""
+    """The parts of a message except its files."""
     if "parts" not in message:
         return list(PARTS.read(message["content"]))
     return [part for part in message["parts"] if part.get("type") != "upload"]
@@ -202,7 +199,7 @@ def _text(message: Any) -> str:
 
 
 def _files(files: Any) -> list[str]:
-    """The fields of a form that hold files."""
+    """The form fields that hold files."""
     named = files.items() if isinstance(files, dict) else files or ()
     return [str(name) for name, _ in named]
 
@@ -217,7 +214,7 @@ _SPOKEN = _row(_MAKES, "audio.transcriptions", "text", "prompt")
 _RUN = _row(_RUNS, "threads.runs", content="additional_messages", system="instructions")
 _VIDEO = _row(_MAKES, "videos", "video", "prompt")
 
-#: By the end of their path, in which a star stands for an id.
+#: Endpoints by the end of their path, in which a star stands for an id.
 ENDPOINTS: dict[str, Adapter] = {
     "/images/generations": _row(_MAKES, "images.generations", "image", "prompt"),
     "/images/edits": _row(_MAKES, "images.edits", "image", "prompt"),

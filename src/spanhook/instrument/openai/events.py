@@ -1,4 +1,4 @@
-"""Adding up streams of which only the end tells what was used: images, transcripts, runs."""
+"""Adds up streams that report usage only at the end: images, transcripts, runs."""
 
 from typing import Any
 
@@ -10,7 +10,7 @@ _LAST = (".completed", ".done", ".failed", ".cancelled", ".expired", ".incomplet
 
 
 def used_in(told: Fields) -> Usage | None:
-    """Tokens in whichever terms they are told; ``None`` for what is counted in seconds."""
+    """Tokens, whatever the names under which they are reported; ``None`` for usage in seconds."""
     reported = told.get("usage")
     said = fields_of(reported)
     if reported is None or (said and not {"input_tokens", "prompt_tokens"} & said.keys()):
@@ -19,7 +19,7 @@ def used_in(told: Fields) -> Usage | None:
 
 
 class EventChunks:
-    """Keeps the event that tells usage, and the last."""
+    """Keeps the event that reports usage, and the last event."""
 
     __slots__ = ("_last", "_told", "complete", "keep")
 
@@ -48,7 +48,7 @@ class EventChunks:
 
 
 class Passing:
-    """Stands in for the adder of bytes in which there is nothing to read."""
+    """Stands in for an adder if the bytes have nothing to read."""
 
     keep = complete = False
 

@@ -1,7 +1,7 @@
 """Items of the Responses API to the conventions' role/parts form and back.
 
-An item is one message here. What a part cannot say is kept: items and parts of unknown type are OpenAI's own, and an
-item that a hook left alone goes out as it came.
+An item is one message here. What a part cannot express is kept: items and parts of unknown type stay in OpenAI's form,
+and items that a hook did not change are sent as they were.
 """
 
 from collections.abc import Sequence
@@ -13,7 +13,7 @@ from spanhook.instrument.stainless import Part, Parts, Wire, decoded, encoded, f
 from spanhook.model import Message, is_media, item_form, made_form, media_part, media_wire, text_of
 
 PARTS = Parts(KINDS, media=item_form)
-"""Content of the items that are messages."""
+"""Content types of message items."""
 _CALLS = {"function_call": "arguments", "custom_tool_call": "input"}
 _OUTPUTS = ("function_call_output", "custom_tool_call_output")
 
@@ -38,7 +38,7 @@ def to_message(item: Any) -> Message:
 
 
 def last_text(given: Any) -> str | None:
-    """The text, or tool result, of the last message of a request's input, of which items may stand for parts."""
+    """The text, or tool result, of the last message in a request's input, where an item may be only a part."""
     if isinstance(given, str):
         return given or None
     called = False
@@ -56,7 +56,7 @@ def last_text(given: Any) -> str | None:
 
 
 def output_part(item: Any) -> Part:
-    """An item that is no message as a part of one."""
+    """An item that is not a message, as a message part."""
     told = fields_of(item)
     kind = told.get("type")
     if kind in _CALLS:
@@ -74,7 +74,7 @@ def _plain_output(output: Any) -> Any:
 
 
 def rewrite(given: Any, new: Sequence[Any]) -> Any:
-    """The input of a request for what a hook made of ``given``; what it left alone goes out as it came."""
+    """The request input for a hook's version of ``given``; unchanged items are sent as they were."""
     if isinstance(given, str):
         if len(new) == 1 and "parts" in new[0] and new[0]["role"] == "user":
             parts = new[0]["parts"]
@@ -91,7 +91,7 @@ def from_message(message: Message, like: Wire | None = None) -> list[Wire]:
 
     Args:
         message: What a hook gave.
-        like: The item it stands for, whose other keys are kept.
+        like: The item it replaces, whose other keys are kept.
     """
     if "parts" not in message:
         return [dict(message)]
@@ -104,27 +104,27 @@ def from_message(message: Message, like: Wire | None = None) -> list[Wire]:
             items.append(_output(part, like))
         elif kind == "reasoning":
             if like is not None and like.get("type") == "reasoning":
-                items.append(like)  # it is signed, and only the model may have written it
+                items.append(like)  # it is signed, so only the model may write it
         elif is_media(part) and _is_made(role, part, like):
             items.append(media_wire(part, made_form, like))
         elif kind in _SAID or is_media(part):
             said.append(part)
         else:
-            items.append(dict(part))  # an item that is no message
+            items.append(dict(part))  # an item that is not a message
     if said:
         items.insert(0, _message(role, said, like if like is not None and like.get("role") == role else None))
     return items
 
 
 def _is_made(role: str, part: Part, like: Wire | None) -> bool:
-    """Whether it is a picture that the model has made, which is an item by itself."""
+    """Whether it is a picture that the model generated, which is a separate item."""
     if like is not None and like.get("type") == "image_generation_call":
         return True
     return role == "assistant" and part["type"] == "blob"
 
 
 _SAID = ("text", "refusal", "input_text", "output_text", "input_image", "input_file", "input_audio", "image_url")
-"""The parts of which messages consist; all else is an item by itself."""
+"""The parts of messages; everything else is a separate item."""
 
 
 def _message(role: str, parts: list[Part], like: Wire | None) -> Wire:

@@ -1,7 +1,7 @@
 """Messages of chat completions to the conventions' role/parts form and back.
 
-What a part cannot say is kept: parts of unknown type are OpenAI's own, and a message or part that a hook left alone
-goes out as it came.
+What a part cannot express is kept: parts of unknown type stay in OpenAI's form, and messages or parts that a hook did
+not change are sent as they were.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -38,7 +38,7 @@ def to_message(wire: Any) -> Message:
 
 
 _TOOLS = ("tool", "function")
-"""The role of a tool's result, and its name in older requests."""
+"""The role of a tool result, and its name in older requests."""
 
 
 def _call_id(told: Mapping[str, Any]) -> Part:
@@ -46,7 +46,7 @@ def _call_id(told: Mapping[str, Any]) -> Part:
 
 
 def _sound(told: Mapping[str, Any]) -> list[Part]:
-    """What the model said aloud, with its words, or what it said earlier by its id."""
+    """The model's audio with its transcript, or earlier audio by its id."""
     audio = fields_of(told.get("audio"))
     if audio.get("data"):
         words = audio.get("transcript") if not told.get("content") else ""
@@ -59,7 +59,7 @@ _THOUGHTS = ("reasoning_content", "reasoning")
 
 
 def _thoughts(told: Mapping[str, Any], wire: Any) -> Iterable[str]:
-    """Reasoning that compatible providers tell beside the content."""
+    """Reasoning that compatible providers send beside the content."""
     more = getattr(wire, "__pydantic_extra__", None) or told
     for name in _THOUGHTS:
         if isinstance(more.get(name), str) and more[name]:
@@ -74,7 +74,7 @@ KINDS = {
     "output_text": _TEXT,
     "refusal": Kind("refusal", {"content": "refusal"}),
 }
-"""Parts of content, in chat completions and in items of responses."""
+"""Content parts of chat completions and of response items."""
 PARTS = Parts(KINDS)
 
 
@@ -94,7 +94,7 @@ def from_message(message: Message, like: Wire | None = None) -> Wire:
 
     Args:
         message: What a hook gave; one in OpenAI's own form is taken as it is.
-        like: The message it stands for, whose other keys are kept.
+        like: The message it replaces, whose other keys are kept.
     """
     if "parts" not in message:
         return dict(message)
@@ -134,7 +134,7 @@ def from_message(message: Message, like: Wire | None = None) -> Wire:
 
 
 def _think(wire: Wire, thoughts: Sequence[str]) -> None:
-    """Put reasoning where it stood; there is no other place for it."""
+    """Put reasoning back where it was; there is no other place for it."""
     place = next((name for name in _THOUGHTS if isinstance(wire.get(name), str) and wire[name]), "")
     if not place:
         return
@@ -159,12 +159,12 @@ def _content(parts: Sequence[Part], like: Wire | None) -> Any:
 
 
 def rewrite(natives: Sequence[Any], new: Sequence[Any]) -> list[Any]:
-    """Messages on the wire for what a hook made of ``natives``; those it left alone go out as they came."""
+    """Messages on the wire for a hook's version of ``natives``; unchanged ones are sent as they were."""
     return stainless.rewrite(natives, new, to_message, lambda message, like: [from_message(message, like)])
 
 
 def with_system(natives: Sequence[Any], system: str) -> list[Any]:
-    """The messages with these instructions in front, in place of all that are there."""
+    """The messages with these instructions first, replacing all existing instructions."""
     rest = [native for native in natives if fields_of(native).get("role") not in _INSTRUCTIONS]
     like = next((fields_of(native) for native in natives if fields_of(native).get("role") in _INSTRUCTIONS), {})
     return [{"role": "system", **like, "content": system}, *rest]
@@ -185,7 +185,7 @@ def system_of(messages: Iterable[Message]) -> str:
 
 
 def tool_name(tool: Any) -> str:
-    """The name of a tool as the model is given it; the type of one of OpenAI's own."""
+    """The name of a tool as the model sees it; for OpenAI's own tools, their type."""
     told = fields_of(tool)
     inner = fields_of(told.get("function") or told.get("custom"))
     return str(inner.get("name") or told.get("name") or told.get("type") or "")

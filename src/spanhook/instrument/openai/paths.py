@@ -1,4 +1,4 @@
-"""Which call is which: by method and path, in all the forms that clients write it and servers understand it."""
+"""Identifies calls by method and path, in every form that clients write and servers accept."""
 
 from typing import Any
 
@@ -13,7 +13,7 @@ from spanhook.instrument.openai.servers import server_of
 from spanhook.instrument.stainless import Paths, options_of, settle, whole
 from spanhook.model import Adapter, Args, Kwargs
 
-#: What asks a model, by the end of its path. Azure's and absolute URLs have more in front.
+#: Calls to a model, by the end of their path. Azure's and absolute URLs have longer prefixes.
 ADAPTERS = {
     "/chat/completions": CHAT,
     "/completions": COMPLETIONS,
@@ -28,7 +28,7 @@ ending = Paths(ADAPTERS).ending
 
 
 def choose(instance: Any, args: Args, kwargs: Kwargs) -> Adapter | None:
-    """The adapter of a request; ``None`` for one that asks no model for anything."""
+    """The adapter of a request; ``None`` if it does not call a model."""
     options = options_of(args, kwargs)
     if options.method.lower() != "post":
         return None
@@ -36,7 +36,7 @@ def choose(instance: Any, args: Args, kwargs: Kwargs) -> Adapter | None:
     adapter = ADAPTERS.get(path)
     if adapter is None or adapter is COMPLETIONS:
         path = ending(path)
-        if path in ("", "/completions"):  # what is missing in front may stand in the client's own address
+        if path in ("", "/completions"):  # the missing prefix may be in the client's own address
             path = ending(whole(instance, options.url))
         adapter = ADAPTERS.get(path)
     if adapter is not None:

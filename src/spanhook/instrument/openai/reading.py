@@ -1,4 +1,4 @@
-"""What OpenAI's answers say of themselves: usage, and facts that all of them tell."""
+"""What OpenAI's answers report about themselves: usage, and facts common to all of them."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -8,7 +8,7 @@ from spanhook.instrument.openai.sdk import result_of
 from spanhook.instrument.stainless import Fields, bounded, counted, extra_of, fields_of, list_of, noted, text_of
 from spanhook.model import Attributes, Usage
 
-#: Where chat completions, completions and embeddings report usage, and where responses do.
+#: Where usage is reported: in chat completions, completions and embeddings, and in responses.
 CHAT_USAGE = {
     "input_tokens": "prompt_tokens",
     "output_tokens": "completion_tokens",
@@ -32,7 +32,7 @@ def usage_of(reported: Any, places: Mapping[str, str]) -> Usage | None:
         return None
     reasoning = used.reasoning_tokens
     if reasoning and fields_of(reported).get("total_tokens") == used.input_tokens + used.output_tokens + reasoning:
-        used.output_tokens += reasoning  # xAI counts them apart
+        used.output_tokens += reasoning  # xAI counts them separately
     cost = extra_of(reported, "cost")
     if isinstance(cost, Mapping):
         cost = cost.get("total_cost")
@@ -50,12 +50,12 @@ _TOLD = (
 
 
 def note(attributes: Attributes, told: Fields) -> None:
-    """What every API says about its answer: id, model, service tier, fingerprint."""
+    """Add what every API reports about its answer: id, model, service tier, fingerprint."""
     attributes.update(noted(told, _TOLD))
 
 
 def completion_response(result: Any) -> tuple[Attributes, Usage | None]:
-    """End attributes and usage of a completion, of a chat or of text."""
+    """End attributes and usage of a chat or text completion."""
     told = fields_of(result_of(result))
     attributes: Attributes = {}
     note(attributes, told)

@@ -1,4 +1,4 @@
-"""A whole response as the events that a stream of it would have sent."""
+"""A complete response as the events that its stream would have sent."""
 
 from collections.abc import Iterator
 from itertools import count
@@ -8,7 +8,7 @@ from spanhook.instrument.stainless import Event, Payload
 
 
 def response_events(payload: Payload) -> Iterator[Event]:
-    """The events of a response that was made at once, from ``response.created`` to ``response.completed``."""
+    """The events of a complete response, from ``response.created`` to ``response.completed``."""
     numbers = count()
 
     def event(kind: str, **data: Any) -> Event:

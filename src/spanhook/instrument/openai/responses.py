@@ -95,7 +95,7 @@ def responses_rewrite(instance: Any, args: Args, kwargs: Kwargs, change: Change)
 
 
 def _finish_reason(told: Fields) -> str:
-    """Why a response came to its end, in the words of chat completions; empty while it runs in the background."""
+    """Why a response ended, in the terms of chat completions; empty while it runs in the background."""
     status = told.get("status")
     if status == "completed":
         called = any(fields_of(item).get("type") in _TOOL_CALLS for item in list_of(told.get("output")))

@@ -1,4 +1,4 @@
-"""Adding up the events of a response's stream, as models or as JSON."""
+"""Adds up the events of a response's stream, as models or as JSON."""
 
 from collections.abc import Callable
 from typing import Any
@@ -13,11 +13,11 @@ _LAST = frozenset(("response.completed", "response.incomplete", "response.failed
 
 
 class ResponsesChunks:
-    """Counts the characters of a stream until its last event tells everything; keeps the items only if ``keep``.
+    """Counts the characters of a stream until its last event reports everything; keeps the items only if ``keep``.
 
     Args:
-        response: Reads a whole response.
-        args, kwargs: Of the request.
+        response: Reads a complete response.
+        args, kwargs: The arguments of the request.
     """
 
     __slots__ = ("_args", "_characters", "_head", "_items", "_kwargs", "_last", "_response", "_text", "keep")
@@ -72,7 +72,7 @@ class ResponsesChunks:
         return construct_type(type_=Response, value={**told, "output": self._output()})
 
     def _output(self) -> list[Any]:
-        """The items that have come, and the text of those that have not come whole."""
+        """The items that have arrived, and the text of incomplete ones."""
         items = dict(self._items)
         for index, pieces in self._text.items():
             content = [{"type": "output_text", "text": "".join(pieces), "annotations": []}]

@@ -1,4 +1,4 @@
-"""Who is behind a client of OpenAI's; whoever else speaks the protocol is ``openai``."""
+"""The provider behind an OpenAI client; unknown providers that use the protocol are ``openai``."""
 
 from spanhook.instrument.stainless import Servers
 
