@@ -37,10 +37,11 @@ class AgentHookContext(HookContext):
         self.model = op.model or str(op.state.get(AGENT_MODEL, ""))
 
     def _rewrite(self, op: Operation, asked: dict[str, Any]) -> None:
-        if "model" in asked and "model" not in op._record.adapter.takes:
-            op.state[AGENT_MODEL] = asked.pop("model")
+        chosen = asked.pop("model", None) if "model" not in op._record.adapter.takes else None
         if asked:
             op.replace(**asked)
+        if chosen is not None:
+            op.state[AGENT_MODEL] = chosen
 
 
 AGENT_MODEL = "spanhook.agent.model"

@@ -63,7 +63,7 @@ class HookDefinition(BaseModel):
         config: Settings of the handler, validated by its ``Config``.
         fail_mode: What its failure means: ``closed`` refuses, ``open`` goes on; ``None`` goes by the priority.
         mode: ``shadow`` runs it beside the call: what it would have done is recorded, and not done.
-        log: Keep each run of the hooks of its event in the execution log, whatever the settings say.
+        log_executions: Keep each run of the hooks of its event in the execution log, whatever the settings say.
         tags: For people and for lists.
         created_at, updated_at: When it was made and last changed.
     """
@@ -87,7 +87,7 @@ class HookDefinition(BaseModel):
     config: dict[str, Any] = Field(default_factory=dict[str, Any])
     fail_mode: Literal["open", "closed"] | None = None
     mode: Literal["enforce", "shadow"] = "enforce"
-    log: bool = Field(default=False, strict=True)
+    log_executions: bool = Field(default=False, strict=True)
     tags: tuple[str, ...] = ()
     created_at: datetime = Field(default_factory=_now)
     updated_at: datetime = Field(default_factory=_now)

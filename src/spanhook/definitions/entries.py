@@ -17,18 +17,8 @@ from spanhook.definitions.statistics import Figures, RegistryStatistics
 from spanhook.errors import ConfigurationError
 from spanhook.gating import Hook, HookSettings, ResultListener, execution_log
 
-_SETTINGS = (
-    "hook_id",
-    "name",
-    "event_type",
-    "priority",
-    "enabled",
-    "tenant_id",
-    "timeout_ms",
-    "fail_mode",
-    "mode",
-    "log",
-)
+_ATTRIBUTES = ("hook_id", "name", "event_type", "priority", "enabled", "tenant_id", "timeout_ms", "fail_mode")
+_SETTINGS = (*_ATTRIBUTES, "mode", "log_executions")
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,7 +118,7 @@ class Entering:
         unknown = settings.keys() - _SETTINGS
         if unknown:
             raise ConfigurationError(f"unknown {', '.join(sorted(unknown))}; expected some of {', '.join(_SETTINGS)}")
-        given = {name: getattr(hook, name) for name in _SETTINGS if hasattr(hook, name)}
+        given = {name: getattr(hook, name) for name in _ATTRIBUTES if hasattr(hook, name)}
         fields = {"name": type(hook).__name__, **given, **settings}
         fields.setdefault("hook_id", f"hook_{uuid4().hex[:12]}")
         try:
@@ -155,7 +145,7 @@ class Entering:
             settings["timeout"] = given.timeout_ms / 1000
         if given.fail_mode is not None:
             settings["fail_mode"] = given.fail_mode
-        listeners = (self._note, execution_log.note) if given.log else (self._note,)
+        listeners = (self._note, execution_log.note) if given.log_executions else (self._note,)
         functions = functions_of(
             handler,
             given.hook_id,

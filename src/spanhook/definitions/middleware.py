@@ -42,8 +42,8 @@ class HookAbortError(Reject):
 class Middleware(Protocol):
     """What ``HookRegistry.register`` takes: ``execute`` and the settings that say what it is for.
 
-    Attributes that it may have: ``name``, ``event_type`` (such as ``tool.execute.pre``), ``priority`` (100), ``enabled``
-    (true), ``tenant_id``, ``timeout_ms`` (200), ``fail_mode``.
+    Attributes that it may have: ``name``, ``event_type`` (such as ``tool.execute.pre``), ``priority`` (100),
+    ``enabled`` (true), ``tenant_id``, ``timeout_ms`` (200), ``fail_mode``, ``hook_id``.
     """
 
     def execute(self, context: Any, call_next: Callable[[Any], Awaitable[Any]], /) -> Any:

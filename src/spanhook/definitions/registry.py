@@ -77,7 +77,7 @@ class HookRegistry:
         Args:
             hook: What to register.
             **settings: For an object, in place of its own attributes: ``name``, ``event_type``, ``priority``,
-                ``enabled``, ``tenant_id``, ``timeout_ms``, ``fail_mode``, ``mode``, ``hook_id``, ``log``.
+                ``enabled``, ``tenant_id``, ``timeout_ms``, ``fail_mode``, ``mode``, ``hook_id``, ``log_executions``.
 
         Raises:
             ConfigurationError: It cannot be used, its id is taken, or its event has too many hooks.

@@ -70,6 +70,11 @@ class Bound:
         return self.closed or self.form in (BEFORE, AROUND, WRAP, BEFORE_NEXT)
 
     @property
+    def asked_again(self) -> bool:
+        """Whether it sees what later hooks make of a request, so runs again. Open hooks that go on to others do not."""
+        return self.form == BEFORE or (self.form == BEFORE_NEXT and self.closed)
+
+    @property
     def buffers(self) -> bool:
         """Whether streams are held back for it: if it asks, or decides about results and must not come too late."""
         return self.buffer or (self.form in (AFTER, AFTER_NEXT) and self.closed)

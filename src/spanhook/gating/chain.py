@@ -15,7 +15,7 @@ from spanhook.gating._filtering import wanted
 from spanhook.gating._nesting import nest
 from spanhook.gating._observing import Observers
 from spanhook.gating._pieces import Pieces, as_is, meant
-from spanhook.gating.binding import AROUND, BEFORE, BEFORE_NEXT, WRAP, Bound
+from spanhook.gating.binding import AROUND, BEFORE_NEXT, WRAP, Bound
 from spanhook.gating.conclusion import conclude
 from spanhook.gating.fast_path import Passed
 from spanhook.gating.listener import Tally
@@ -174,7 +174,7 @@ class Chain:
         for bound in self._plan.pre:
             if bound is rewriter:
                 return
-            if bound.form in (BEFORE, BEFORE_NEXT) and (any(bound is one for one in self._ran) or self._wants(bound)):
+            if bound.asked_again and (any(bound is one for one in self._ran) or self._wants(bound)):
                 await self._before(bound, again=True)
             if self._op.error is not None:
                 return
