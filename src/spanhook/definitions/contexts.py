@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from typing import Any, ClassVar, cast
 
 from spanhook.definitions._context import HookContext
-from spanhook.model import Identity, Message, Operation, copied
+from spanhook.model import NOBODY, Identity, Message, Operation, copied
 
 
 @dataclass(slots=True, kw_only=True)
@@ -56,13 +56,11 @@ class ToolContext:
         tool_call_id: The id that the model gave the call; empty where there is none.
         agent_name: The nearest agent around it.
         identity: Whose call it is.
-        metadata: What the application told the framework about the call.
     """
 
     tool_call_id: str = ""
     agent_name: str = ""
-    identity: Identity = field(default_factory=Identity)
-    metadata: Mapping[str, Any] = field(default_factory=dict[str, Any])
+    identity: Identity = NOBODY
 
 
 @dataclass(slots=True, kw_only=True)
@@ -83,7 +81,7 @@ class ToolHookContext(HookContext):
 
     def _read(self, op: Operation) -> None:
         self.tool_name = op.name
-        self.tool_context = ToolContext(op.tool_call_id, op.agent, op.identity, op.extras.get("metadata") or {})
+        self.tool_context = ToolContext(op.tool_call_id, op.agent, op.identity)
 
     def _read_request(self, op: Operation) -> None:
         self.arguments = copied(op.request.arguments)

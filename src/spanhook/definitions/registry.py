@@ -127,7 +127,7 @@ class HookRegistry:
 
     # ----------------------------------------------------------------- changes
 
-    def update(self, hook_id: str, **changes: Any) -> RegisteredHook:
+    def update(self, hook_id: str, /, **changes: Any) -> RegisteredHook:
         """Change fields of a definition. Operations under way keep the old hook, later ones have the new one.
 
         Raises:
@@ -252,12 +252,12 @@ class HookRegistry:
         """Figures of all hooks that are registered."""
         return statistics_of(list(self._entries.values()))
 
-    def _note(self, _chain: ChainRun, bound: Bound, result: HookResult) -> None:
+    def _note(self, _chain: ChainRun, bound: Bound, result: HookResult, before: HookResult | None) -> None:
         hook = bound.hook
         if isinstance(hook, RegisteredFunction):
             entry = self._entries.get(hook.hook_id)
             if entry is not None:
-                entry.figures.note(result)
+                entry.figures.note(result, before)
 
     # ----------------------------------------------------------------- putting it in force
 

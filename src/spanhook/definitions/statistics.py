@@ -3,6 +3,7 @@
 import threading
 from collections import deque
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 
 from spanhook.gating import HookResult
@@ -66,11 +67,16 @@ class Figures:
         """Have a lock of its own in a forked child."""
         self._lock = threading.Lock()
 
-    def note(self, result: HookResult) -> None:
-        """Count one execution."""
+    def note(self, result: HookResult, before: HookResult | None = None) -> None:
+        """Count one execution, or, if ``before`` was counted for it already, correct its duration."""
         if result.decision == "skipped":
             return
         with self._lock:
+            if before is not None:
+                with suppress(ValueError):  # others have come since
+                    self._durations.remove(before.duration_ms)
+                self._durations.append(result.duration_ms)
+                return
             self.executions += 1
             self.failures += not result.success
             self.rejections += result.decision in ("reject", "attempted", "too_late")

@@ -124,8 +124,13 @@ class ChainRun:
         """One per hook so far."""
         return [result for _, result in list(self._results)]
 
-    def add(self, bound: Bound, result: HookResult) -> None:
-        """Keep what a hook did. One that has rewritten or answered, and then lets pass, has done one thing."""
+    def add(self, bound: Bound, result: HookResult) -> tuple[HookResult, HookResult | None]:
+        """Keep what a hook did.
+
+        Returns:
+            The hook's result, and the one that it stands in place of: a hook that has rewritten or answered, and then
+            lets pass, has done one thing.
+        """
         if result.decision == "allow":
             for index in range(len(self._results) - 1, -1, -1):
                 ran, before = self._results[index]
@@ -133,8 +138,9 @@ class ChainRun:
                     spent = before.duration_ms + result.duration_ms
                     merged = HookResult(before.hook_name, True, before.data, "", spent, before.decision)
                     self._results[index] = bound, merged
-                    return
+                    return merged, before
         self._results.append((bound, result))
+        return result, None
 
     def chain_result(self) -> HookChainResult:
         """All of it as it stands now."""
@@ -159,8 +165,8 @@ class ChainRun:
         )
 
 
-ResultListener = Callable[[ChainRun, Bound, HookResult], None]
-"""Told of each hook that has run, by the thread of its operation; what it raises is reported as our own error."""
+ResultListener = Callable[[ChainRun, Bound, HookResult, HookResult | None], None]
+"""Told what a hook did, and the result that this stands in place of, if any; by the thread of the operation."""
 
 
 def tell(op: Record, bound: Bound, decision: Decision, spent_ns: int, phase: Phase) -> None:
@@ -173,9 +179,9 @@ def tell(op: Record, bound: Bound, decision: Decision, spent_ns: int, phase: Pha
     if (isinstance(op.error, Reject) and op.decided) or decision == "too_late":
         chain.aborted = True
         chain.reason = chain.reason or result.error
-    chain.add(bound, result)
+    told = chain.add(bound, result)
     for listener in op.plan.listeners:
-        listener(chain, bound, result)
+        listener(chain, bound, *told)
 
 
 def chain_of(op: Record, phase: Phase) -> ChainRun | None:
@@ -207,7 +213,7 @@ class ExecutionLog:
         self._kept = deque(self._kept, maxlen=size)
         self._retention_ns = int(retention_s * 1e9)
 
-    def note(self, chain: ChainRun, _bound: Bound, _result: HookResult) -> None:
+    def note(self, chain: ChainRun, *_told: object) -> None:
         """Keep a chain, once."""
         if not chain.log_id:
             chain.log_id = uuid.uuid4().hex
