@@ -213,24 +213,28 @@ def test_eight_threads_change_the_registry_while_a_thousand_operations_run() -> 
     registry = HookRegistry(allowed=[ACME], max_per_event=100)
     registry.register(definition(hook_id="kept", name="kept", config={"text": "."}))
     names = itertools.count()
-    running = threading.Event()
+    turns, running = threading.Semaphore(0), threading.Event()
+    changed: list[str] = []
 
     def change(worker: int) -> None:
         chosen = random.Random(worker)
-        while not running.is_set():
+        while turns.acquire() and not running.is_set():
             mine = f"hook-{worker}-{next(names)}"
             registry.register(definition(hook_id=mine, name=mine, config={"text": ","}))
             for _ in range(3):
                 chosen.choice((registry.toggle, registry.disable, registry.enable))(mine)
             registry.update(mine, priority=chosen.randrange(1000))
             registry.deregister(mine)
+            changed.append(mine)
 
     @spanhook.tool
     def search(query: str) -> str:
+        turns.release()
         return query
 
     @spanhook.tool("search")
     async def asearch(query: str) -> str:
+        turns.release()
         return query
 
     found: list[str] = []
@@ -251,6 +255,7 @@ def test_eight_threads_change_the_registry_while_a_thousand_operations_run() -> 
             in_threads(work, 4)
         finally:
             running.set()
+            turns.release(8)
         for one in changing:
             one.result()
         assert len(found) == len(seen.operations) == 1000
@@ -259,6 +264,7 @@ def test_eight_threads_change_the_registry_while_a_thousand_operations_run() -> 
     assert {one.count(".") for one in found} == {1}
     assert {one.replace(".", "").rstrip(",") for one in found} == {"x"}
     assert registry.count() == 1
+    assert changed
     assert registry.statistics().hooks["kept"].executions == 1000
 
 
