@@ -73,6 +73,10 @@ def start(_instance: Any, _args: Args, _kwargs: Kwargs) -> Attributes:
     return {semconv.GEN_AI_REQUEST_MODEL: "stub", semconv.GEN_AI_PROVIDER_NAME: "stub"}
 
 
+def stream_start(instance: Any, args: Args, kwargs: Kwargs) -> Attributes:
+    return {**start(instance, args, kwargs), semconv.GEN_AI_REQUEST_STREAM: True}
+
+
 def response(_result: Any) -> tuple[Attributes, Usage | None]:
     return {semconv.GEN_AI_RESPONSE_MODEL: "stub-1"}, Usage(10, 5)
 
@@ -121,7 +125,7 @@ PARTS: dict[str, Any] = {
     "answer": answer,
 }
 WHOLE = Adapter(**PARTS)
-STREAM = Adapter(**PARTS, chunks=Letters, answer_chunks=answer_chunks)
+STREAM = Adapter(**{**PARTS, "start": stream_start}, chunks=Letters, answer_chunks=answer_chunks)
 READ_ONLY = replace(WHOLE, kind="agent.invoke")
 
 TABLE = (

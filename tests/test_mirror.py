@@ -80,7 +80,6 @@ THROUGH = {
     "gating/plan": "gating/test_registry",
     "gating/tally": "telemetry/test_metrics",
     "telemetry/_histograms": "conventions/test_emitted",
-    "telemetry/naming": "conventions/test_emitted",
     "instrument/_outlets": "conformance/test_callbacks",
     "instrument/_points": "instrument/test_family",
     "instrument/_redirect": "conformance/test_kept",

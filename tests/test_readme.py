@@ -250,7 +250,11 @@ def test_shadow(example: Callable[[str], ModuleType]) -> None:
     assert module.hooks.flush()
     [op] = decided
     [decision] = op.shadow_decisions
-    assert (decision.decision, decision.reason, decision.status_code) == ("reject", "Refunds over 50 need a person", 402)
+    assert (decision.decision, decision.reason, decision.status_code) == (
+        "reject",
+        "Refunds over 50 need a person",
+        402,
+    )
 
 
 def test_forms_under_test(written: Importer) -> None:

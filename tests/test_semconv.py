@@ -83,6 +83,8 @@ BOUNDED = {
     "gen_ai.token.type",
     "gen_ai.tool.name",
     "gen_ai.tool.type",
+    "openai.response.service_tier",
+    "openai.response.system_fingerprint",
     "process.runtime.version",
     "server.address",
     "server.port",

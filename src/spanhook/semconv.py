@@ -55,11 +55,15 @@ OPERATIONS: Final = frozenset(
         "invoke_agent",
         "invoke_workflow",
         "retrieval",
-        "update_memory",
+        "upsert_memory",
     )
 )
 """Its value for each kind; kinds that the conventions do not name have none."""
+INFERENCE: Final = frozenset(("chat", "text_completion", "generate_content"))
+"""Its values for calls in which a model generates something, which the conventions call inference."""
 GEN_AI_PROVIDER_NAME: Final = "gen_ai.provider.name"
+UNKNOWN_PROVIDER: Final = "_OTHER"
+"""Its value where an application does not say which: conventions require one."""
 GEN_AI_AGENT_ID: Final = "gen_ai.agent.id"
 GEN_AI_AGENT_NAME: Final = "gen_ai.agent.name"
 GEN_AI_WORKFLOW_NAME: Final = "gen_ai.workflow.name"
@@ -78,6 +82,10 @@ GEN_AI_REQUEST_STOP_SEQUENCES: Final = "gen_ai.request.stop_sequences"
 GEN_AI_REQUEST_FREQUENCY_PENALTY: Final = "gen_ai.request.frequency_penalty"
 GEN_AI_REQUEST_PRESENCE_PENALTY: Final = "gen_ai.request.presence_penalty"
 GEN_AI_REQUEST_SEED: Final = "gen_ai.request.seed"
+GEN_AI_REQUEST_REASONING_LEVEL: Final = "gen_ai.request.reasoning.level"
+GEN_AI_REQUEST_PREVIOUS_RESPONSE_ID: Final = "gen_ai.request.previous_response.id"
+GEN_AI_PROMPT_NAME: Final = "gen_ai.prompt.name"
+GEN_AI_PROMPT_VERSION: Final = "gen_ai.prompt.version"
 GEN_AI_REQUEST_ENCODING_FORMATS: Final = "gen_ai.request.encoding_formats"
 GEN_AI_EMBEDDINGS_DIMENSION_COUNT: Final = "gen_ai.embeddings.dimension.count"
 
@@ -93,6 +101,7 @@ GEN_AI_USAGE_CACHE_CREATION_INPUT_TOKENS: Final = "gen_ai.usage.cache_creation.i
 GEN_AI_USAGE_CACHE_WRITE_INPUT_TOKENS: Final = "gen_ai.usage.cache_write.input_tokens"
 GEN_AI_USAGE_REASONING_OUTPUT_TOKENS: Final = "gen_ai.usage.reasoning.output_tokens"
 GEN_AI_TOKEN_TYPE: Final = "gen_ai.token.type"
+GEN_AI_TOKEN_MODALITY: Final = "gen_ai.token.modality"
 
 GEN_AI_TOOL_NAME: Final = "gen_ai.tool.name"
 GEN_AI_TOOL_TYPE: Final = "gen_ai.tool.type"
@@ -106,6 +115,7 @@ GEN_AI_SYSTEM_INSTRUCTIONS: Final = "gen_ai.system_instructions"
 GEN_AI_TOOL_DEFINITIONS: Final = "gen_ai.tool.definitions"
 GEN_AI_TOOL_CALL_ARGUMENTS: Final = "gen_ai.tool.call.arguments"
 GEN_AI_TOOL_CALL_RESULT: Final = "gen_ai.tool.call.result"
+GEN_AI_RETRIEVAL_TOP_K: Final = "gen_ai.retrieval.top_k"
 GEN_AI_RETRIEVAL_QUERY_TEXT: Final = "gen_ai.retrieval.query.text"
 
 # From a draft of the conventions, for calls to guardrail services.
@@ -206,6 +216,7 @@ EXCEPTION_STACKTRACE: Final = "exception.stacktrace"
 EVENT_EXCEPTION: Final = "exception"
 EVENT_DECISION: Final = "spanhook.decision"
 EVENT_RUN: Final = "spanhook.run"
+EVENT_INTERNAL_EXCEPTION: Final = "spanhook.exception"
 EVENT_INFERENCE_DETAILS: Final = "gen_ai.client.inference.operation.details"
 EVENT_GUARDRAIL_RESULT: Final = "gen_ai.guardrail.result"
 EVENT_CLIENT_EXCEPTION: Final = "gen_ai.client.operation.exception"

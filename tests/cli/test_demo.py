@@ -421,3 +421,21 @@ def test_with_an_endpoint_set_all_three_signals_go_there() -> None:
     assert seen.events.count("spanhook.decision") == 3
     assert "spanhook.usage.cost" in seen.metrics
     assert seen.services == {"spanhook-demo"}
+
+
+def test_what_is_recorded_is_up_to_the_variables(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("SPANHOOK_INPUT_OUTPUT_VALUES", "true")
+    assert run_demo(live=False, as_json=True) == 0
+    spans = [span for run in json.loads(capsys.readouterr().out)["runs"] for span in run["spans"]]
+    named = {span["name"].split()[0] for span in spans if "input.value" in span["attributes"]}
+    assert named == {"execute_tool", "invoke_agent"}
+
+
+def test_a_variable_with_a_value_that_cannot_be(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("SPANHOOK_INPUT_OUTPUT_VALUES", "some")
+    assert run_demo(live=False, as_json=True) == 2
+    assert "SPANHOOK_INPUT_OUTPUT_VALUES='some', expected 1 or 0" in capsys.readouterr().err

@@ -4,6 +4,8 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
+from opentelemetry._logs import LogRecord, SeverityNumber
+from opentelemetry.context import Context
 from opentelemetry.sdk.metrics import MeterProvider
 from opentelemetry.sdk.metrics.export import InMemoryMetricReader
 from opentelemetry.sdk.trace import TracerProvider
@@ -50,6 +52,11 @@ def test_a_span_as_it_should_be() -> None:
         ({semconv.GEN_AI_USAGE_INPUT_TOKENS: 1.0}, "gen_ai.usage.input_tokens is 1.0, no int"),
         ({semconv.GEN_AI_REQUEST_STREAM: "yes"}, "gen_ai.request.stream is 'yes', no boolean"),
         ({semconv.GEN_AI_RESPONSE_FINISH_REASONS: "stop"}, "finish_reasons is 'stop', no string[]"),
+        ({semconv.SERVER_ADDRESS: "a.test"}, "has only one of server.port and server.address"),
+        ({semconv.GEN_AI_REQUEST_CHOICE_COUNT: 1}, "gen_ai.request.choice.count is 1, which goes without saying"),
+        ({semconv.GEN_AI_REQUEST_TOP_K: 1}, "gen_ai.request.top_k is 1, no double"),
+        ({semconv.GEN_AI_TOOL_NAME: "search"}, "gen_ai.tool.name has no place on it"),
+        ({semconv.ERROR_TYPE: "KeyError"}, "has one without having failed"),
         ({semconv.STATUS: "fine"}, "spanhook.status is 'fine', which the registry has not"),
     ],
 )
@@ -73,6 +80,9 @@ def test_a_failure_without_its_type() -> None:
 
 
 def test_a_name_of_the_other_set() -> None:
+    assert "content, for which nobody" in "; ".join(
+        Checker("v1.41", content=False).span(span({semconv.GEN_AI_INPUT_MESSAGES: "[]"}))
+    )
     older = span({semconv.GEN_AI_USAGE_CACHE_CREATION_INPUT_TOKENS: 1}, schema="")
     older.add_event("exception")
     assert "cache_creation.input_tokens is of v1.41 alone" in problems(older, "newest")
@@ -80,20 +90,34 @@ def test_a_name_of_the_other_set() -> None:
     assert problems(older, "v1.41", "newest") == ""
 
 
-def test_a_wrong_event() -> None:
-    event = {"name": "spanhook.made_up", "attributes": {}}
-    assert "is in no convention" in "; ".join(Checker("v1.41").event(event))
-    event = {"name": semconv.EVENT_RUN, "attributes": {}}
-    assert "has no spanhook.run.id" in "; ".join(Checker("v1.41").event(event))
-    event = {"name": semconv.EVENT_CLIENT_EXCEPTION, "attributes": {}}
-    assert "is of newest alone" in "; ".join(Checker("v1.41").event(event))
+@pytest.mark.parametrize(
+    ("name", "attributes", "said"),
+    [
+        ("spanhook.made_up", {}, "is in no convention"),
+        (semconv.EVENT_RUN, {}, "has no spanhook.run.id"),
+        (semconv.EVENT_CLIENT_EXCEPTION, {}, "is of newest alone"),
+        (semconv.EVENT_CLIENT_EXCEPTION, {}, "has none of exception.type, exception.message"),
+        (semconv.EVENT_INFERENCE_DETAILS, {}, "has no gen_ai.provider.name"),
+        (semconv.EVENT_INFERENCE_DETAILS, {semconv.GEN_AI_OPERATION_NAME: "embeddings"}, "is about embeddings"),
+        (semconv.EVENT_DECISION, {}, "belongs to no span"),
+    ],
+)
+def test_a_wrong_event(name: str, attributes: dict[str, Any], said: str) -> None:
+    record = LogRecord(event_name=name, attributes=attributes, severity_number=SeverityNumber.INFO, context=Context())
+    assert said in "; ".join(Checker("v1.41").event(record))
+
+
+def test_a_wrong_severity() -> None:
+    record = LogRecord(event_name=semconv.EVENT_INFERENCE_DETAILS, severity_number=SeverityNumber.INFO)
+    assert "has severity INFO, not DEBUG" in "; ".join(Checker("newest").event(record))
+    assert "severity" not in "; ".join(Checker("v1.41").event(record))
 
 
 @pytest.mark.parametrize(
     ("make", "said"),
     [
         (lambda meter: meter.create_counter("gen_ai.made.up").add(1), "is in no convention"),
-        (lambda meter: meter.create_counter(semconv.METRIC_TOOL_DURATION, "s").add(1), "is no histogram"),
+        (lambda meter: meter.create_counter(semconv.METRIC_TOOL_DURATION, "s").add(0), "is no histogram"),
         (lambda meter: meter.create_histogram(semconv.METRIC_TOOL_DURATION, "ms").record(1.0), "unit 'ms'"),
         (
             lambda meter: meter.create_histogram(semconv.METRIC_CLIENT_DURATION, "s").record(1.0),

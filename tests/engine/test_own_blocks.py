@@ -14,10 +14,20 @@ import pytest
 import trio
 import trio.lowlevel
 from opentelemetry.sdk.trace.sampling import ALWAYS_OFF
-from opentelemetry.trace import get_current_span
+from opentelemetry.trace import SpanKind, get_current_span
 
 import spanhook
-from spanhook import Hooks, Operation, OperationError, OwnOperation, Reject, current_operation, operation
+from spanhook import (
+    Hooks,
+    Operation,
+    OperationError,
+    OwnOperation,
+    Reject,
+    Settings,
+    current_operation,
+    operation,
+    semconv,
+)
 from spanhook.concurrency import reaper
 from spanhook.model import current
 from spanhook.testing import recorder
@@ -823,3 +833,84 @@ def test_a_trio_block_that_is_cancelled() -> None:
     with recorder(answering(closed=False)) as seen:
         trio.run(main)
     assert [op.status for op in seen.operations] == ["cancelled"]
+
+
+# ----------------------------------------------------------------- what its span says
+
+
+def test_why_a_model_stopped_is_told_by_its_author_or_its_message() -> None:
+    with recorder() as seen:
+        with operation("llm.call", "m") as op:
+            op.record_usage(output_tokens=1, finish_reason="length")
+        with operation("llm.call", "m") as op:
+            op.result_of({"role": "assistant", "content": "yes", "finish_reason": "stop"})
+        with operation("llm.call", "m") as op:
+            op.result_of({"role": "assistant", "content": "yes", "finish_reason": 7})
+        with operation("tool.execute", "t") as op:
+            op.result_of({"finish_reason": "none of its own"})
+        found = [(span.attributes or {}).get(semconv.GEN_AI_RESPONSE_FINISH_REASONS) for span in seen.spans]
+    assert found == [("length",), ("stop",), None, None]
+
+
+def test_a_message_of_a_model_in_a_decorated_function_tells_it_too() -> None:
+    @operation("llm.call", "m")
+    def ask() -> dict[str, str]:
+        return {"role": "assistant", "content": "yes", "finish_reason": "stop"}
+
+    with recorder() as seen:
+        ask()
+        [span] = seen.spans
+    assert (span.attributes or {})[semconv.GEN_AI_RESPONSE_FINISH_REASONS] == ("stop",)
+
+
+def test_a_provider_that_nobody_names_is_another_to_backends_and_none_to_hooks() -> None:
+    hooks, seen_by_hooks = Hooks(), list[str]()
+    hooks.before("*")(lambda op: seen_by_hooks.append(op.provider))
+    with recorder(hooks) as seen:
+        for kind in ("llm.call", "embeddings.create", "agent.invoke", "agent.lifecycle", "tool.execute"):
+            with operation(kind, "x"):
+                pass
+        found = [(span.attributes or {}).get(semconv.GEN_AI_PROVIDER_NAME) for span in seen.spans]
+    assert found == [semconv.UNKNOWN_PROVIDER] * 4 + [None]
+    assert seen_by_hooks == [""] * 5
+
+
+@pytest.mark.parametrize(
+    ("kind", "client"),
+    [
+        ("llm.call", True),
+        ("embeddings.create", True),
+        ("retrieval.query", True),
+        ("agent.lifecycle", True),
+        ("agent.invoke", False),
+        ("tool.execute", False),
+    ],
+)
+def test_what_is_a_call_of_a_service_is_a_clients_span(kind: str, client: bool) -> None:
+    with recorder() as seen:
+        with operation(kind, "x"):
+            pass
+        operation(kind, "x")(lambda: None)()
+        assert {span.kind is SpanKind.CLIENT for span in seen.spans} == {client}
+
+
+def test_a_block_that_streams_says_so() -> None:
+    with recorder() as seen:
+        with operation("llm.call", "m") as op:
+            assert "".join(op.stream(iter("ab"))) == "ab"
+        with operation("tool.execute", "t") as op:
+            assert "".join(op.stream(iter("ab"))) == "ab"
+        model, tool = (span.attributes or {} for span in seen.spans)
+    assert model[semconv.GEN_AI_REQUEST_STREAM] is True
+    assert semconv.GEN_AI_RESPONSE_TIME_TO_FIRST_CHUNK in model
+    assert not {semconv.GEN_AI_REQUEST_STREAM, semconv.GEN_AI_RESPONSE_TIME_TO_FIRST_CHUNK} & tool.keys()
+
+
+def test_a_retrieval_without_a_query_has_none() -> None:
+    with recorder(settings=Settings(content="SPAN_ONLY")) as seen:
+        with operation("retrieval.query", "docs"):
+            pass
+        with operation("retrieval.query", "docs", request={"inputs": "when?"}):
+            pass
+        found = [(span.attributes or {}).get(semconv.GEN_AI_RETRIEVAL_QUERY_TEXT) for span in seen.spans]
+    assert found == [None, "when?"]

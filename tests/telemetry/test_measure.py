@@ -13,6 +13,7 @@ from spanhook import Hooks, Operation, Reject, Settings, semconv
 from spanhook.cli.conformance.langchain import Calls, agent, consume
 from spanhook.cli.conformance.openai_server import OpenAIServer, Reply
 from spanhook.cli.conformance.openai_ways import CHAT, sync_client
+from spanhook.model import clock
 from spanhook.testing import Recorder, recorder
 
 ASK: dict[str, Any] = {"model": "gpt-4o-mini", "messages": CHAT["messages"]}
@@ -142,3 +143,87 @@ def test_a_frameworks_call_has_what_its_client_knows(way: str, server: OpenAISer
     assert attributes[semconv.OPENAI_API_TYPE] == "chat_completions"
     assert attributes[semconv.GEN_AI_RESPONSE_ID]
     assert attributes[semconv.GEN_AI_RESPONSE_FINISH_REASONS]
+
+
+def test_the_time_to_the_first_chunk_is_not_that_of_the_gates(server: OpenAIServer) -> None:
+    hooks = Hooks()
+
+    @hooks.before("llm.call", timeout=60.0)
+    def slow(op: Operation) -> None:
+        for _ in range(1000):
+            clock.now()  # which goes on by a millisecond each time
+
+    with recorder(hooks) as seen, sync_client(server.url) as client:
+        list(client.chat.completions.create(**ASK, stream=True))
+        [(_, (waited, _))] = seen.metrics()[semconv.METRIC_TIME_TO_FIRST_CHUNK]
+        [(_, (whole, _))] = seen.metrics()[semconv.METRIC_CLIENT_DURATION]
+        [span] = seen.spans
+    assert waited < 0.1 < 1 < whole
+    assert (span.attributes or {})[semconv.GEN_AI_RESPONSE_TIME_TO_FIRST_CHUNK] == waited
+
+
+def test_what_is_no_stream_has_no_first_chunk(server: OpenAIServer) -> None:
+    with recorder() as seen, sync_client(server.url) as client:
+        with client.embeddings.with_streaming_response.create(model="e", input="x") as read:
+            read.read()
+        with client.chat.completions.with_streaming_response.create(**ASK) as read:
+            read.read()
+        assert len(series(seen, semconv.METRIC_CLIENT_DURATION)) == 2
+        assert series(seen, semconv.METRIC_TIME_TO_FIRST_CHUNK) == []
+        assert not any(semconv.GEN_AI_RESPONSE_TIME_TO_FIRST_CHUNK in (span.attributes or {}) for span in seen.spans)
+
+
+def test_a_stream_that_breaks_off_is_in_the_same_series_of_first_chunks(server: OpenAIServer) -> None:
+    server.reply = Reply(cut=3)
+    with recorder() as seen, sync_client(server.url) as client:
+        with pytest.raises(Exception, match=r".+"):
+            list(client.chat.completions.create(**ASK, stream=True))
+        ((duration, _),) = series(seen, semconv.METRIC_CLIENT_DURATION)
+        ((first, _),) = series(seen, semconv.METRIC_TIME_TO_FIRST_CHUNK)
+    assert semconv.ERROR_TYPE in duration
+    assert semconv.ERROR_TYPE not in first
+
+
+def test_estimates_are_in_no_figure_of_the_conventions(server: OpenAIServer) -> None:
+    server.reply = Reply(usage="never")
+    with recorder() as seen, sync_client(server.url) as client:
+        list(client.chat.completions.create(**ASK, stream=True))
+        assert seen.operations[0].usage.estimated
+        assert semconv.METRIC_CLIENT_TOKENS not in seen.metrics()
+        assert {one[semconv.USAGE_ESTIMATED] for one, _ in seen.metrics()[semconv.METRIC_TOKENS]} == {True}
+
+
+def test_calls_that_generate_nothing_are_no_inference(server: OpenAIServer, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(semconv.OPT_IN, semconv.OPT_IN_NEWEST)
+    with recorder(settings=Settings(content="EVENT_ONLY")) as seen, sync_client(server.url) as client:
+        client.moderations.create(model="m", input="x")
+        client.chat.completions.create(**ASK)
+        assert [one[semconv.GEN_AI_OPERATION_NAME] for one, _ in series(seen, semconv.METRIC_CLIENT_DURATION)] == [
+            "moderation"
+        ]
+        assert [one[semconv.GEN_AI_OPERATION_NAME] for one, _ in series(seen, semconv.METRIC_INFERENCE_DURATION)] == [
+            "chat"
+        ]
+        details = [one["attributes"] for one in seen.events if one["name"] == semconv.EVENT_INFERENCE_DETAILS]
+    assert [one[semconv.GEN_AI_OPERATION_NAME] for one in details] == ["chat"]
+
+
+def test_openais_metrics_tell_of_tier_and_fingerprint(server: OpenAIServer) -> None:
+    with recorder() as seen, sync_client(server.url) as client:
+        client.chat.completions.create(**ASK)
+        found = [*series(seen, semconv.METRIC_CLIENT_DURATION), *series(seen, semconv.METRIC_CLIENT_TOKENS)]
+    assert len(found) == 3
+    for attributes, _ in found:
+        assert attributes[semconv.OPENAI_RESPONSE_SERVICE_TIER] == "default"
+        assert attributes[semconv.OPENAI_RESPONSE_SYSTEM_FINGERPRINT] == "fp_1"
+
+
+@pytest.mark.parametrize("opt_in", [semconv.OPT_IN_NEWEST, semconv.OPT_IN_BOTH])
+def test_counters_of_tokens_have_a_modality(opt_in: str, server: OpenAIServer, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(semconv.OPT_IN, opt_in)
+    with recorder() as seen, sync_client(server.url) as client:
+        client.chat.completions.create(**ASK)
+        [(counted, tokens)] = seen.metrics()[semconv.METRIC_INFERENCE_USAGE_INPUT]
+        ((told, _),) = series(seen, semconv.METRIC_INFERENCE_INPUT_TOKENS)
+    assert tokens == 20
+    assert counted == {**told, semconv.GEN_AI_TOKEN_MODALITY: "unknown"}

@@ -1,4 +1,4 @@
-"""Being there before the application's first import."""
+"""Start spanhook before the application's first import."""
 
 from spanhook.bootstrap.environment import INTERNAL, SETTINGS, Wanted
 from spanhook.bootstrap.environment import read as read_environment

@@ -1,4 +1,4 @@
-"""What the ``SPANHOOK_*`` variables say, which spanhook's commands and loaders read, and nothing else does."""
+"""The ``SPANHOOK_*`` variables, which only spanhook's commands and loaders read."""
 
 import difflib
 import os
@@ -32,25 +32,25 @@ SETTINGS = (
     ERROR_MESSAGES,
     INPUT_OUTPUT_VALUES,
 )
-"""What users set."""
+"""Variables that users set."""
 
 STARTED = "SPANHOOK_STARTED"
 PATH = "SPANHOOK_PATH"
 PROBE = "SPANHOOK_PROBE"
 INTERNAL = (STARTED, PATH, PROBE)
-"""What spanhook's own processes tell each other: that ``spanhook run`` started this one, where the application's
-modules were found, and that only an answer is wanted of the start-up code."""
+"""Variables between spanhook's own processes: that ``spanhook run`` started this one, where the application's modules
+were found, and that the start-up code should only answer a check."""
 
 _YES, _NO = ("1", "true", "yes", "on"), ("0", "false", "no", "off", "")
 
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
-    """How an application is to be started.
+    """How to start an application.
 
     Attributes:
         hooks: Specs such as ``./hooks.py:hooks``; see ``spanhook.config.load_hooks``.
-        require: Libraries without which it must not start.
+        require: Libraries that must be bound for it to start.
         mode, steps, stream_usage, strict, allow, error_messages, input_output_values: See ``spanhook.Settings``.
         console: Print each finished run on standard error.
     """
@@ -79,11 +79,11 @@ class Wanted:
         )
 
     def anchored(self) -> "Wanted":
-        """The same with absolute paths, which children with another working directory can read too."""
+        """The same with absolute paths, which also work for children with another working directory."""
         return replace(self, hooks=tuple(_absolute(spec) for spec in self.hooks))
 
     def variables(self) -> dict[str, str]:
-        """The variables that say the same."""
+        """The same settings as environment variables."""
         return {
             HOOKS: _joined(self.hooks),
             REQUIRE: ",".join(self.require),
@@ -112,16 +112,16 @@ def read(
     error_messages: bool = False,
     input_output_values: bool = False,
 ) -> Wanted:
-    """What is wanted by the arguments, and by the environment where they say nothing.
+    """The settings from the arguments, and from the environment where an argument is not given.
 
     Raises:
-        ConfigurationError: A variable or an argument holds a value that cannot be used, or a variable is misspelt.
+        ConfigurationError: A variable or an argument has an invalid value, or a variable is misspelt.
     """
     hooks, require, allow = tuple(hooks), tuple(require), tuple(allow)
     for option, values in (("--hooks", hooks), ("--require", require), ("--allow", allow)):
         if not all(value.strip() for value in values):
             raise ConfigurationError(
-                f"{option} was given nothing; leave it out, or check the variable it was taken from"
+                f"{option} was given an empty value; leave it out, or check the variable it was taken from"
             )
     for name in environ:
         meant = misspelt(name)
@@ -142,14 +142,14 @@ def read(
 
 
 def misspelt(name: str) -> str:
-    """The variable of ours that ``name`` is too close to for a name of somebody else's; empty if none."""
+    """The spanhook variable of which ``name`` is probably a misspelling; empty if none."""
     if not name.startswith("SPANHOOK") or name in SETTINGS or name in INTERNAL:
         return ""
     return next(iter(difflib.get_close_matches(name, SETTINGS, 1, 0.88)), "")
 
 
 def split_specs(value: str) -> list[str]:
-    """Specs separated by commas or by ``os.pathsep``, which also stands inside of each; or one to a line."""
+    """Specs separated by commas, by newlines or by ``os.pathsep``, which also appears inside a spec."""
     if "\n" in value:
         return [line.strip() for line in value.splitlines() if line.strip()]
     specs: list[str] = []
@@ -163,7 +163,7 @@ def split_specs(value: str) -> list[str]:
 
 
 def split_names(values: Iterable[str]) -> list[str]:
-    """Names separated by commas, over several values."""
+    """Names separated by commas, from several values."""
     return [name.strip() for value in values for name in value.split(",") if name.strip()]
 
 

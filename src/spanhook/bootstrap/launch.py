@@ -1,8 +1,8 @@
-"""``spanhook run``: start an application with spanhook in force before its first import, or not at all.
+"""``spanhook run``: start an application with spanhook active before its first import, or not at all.
 
-The process becomes the application (``execve``): its exit code, signals and standard streams are its own. What
-installs spanhook there is the start-up code in ``bootstrap/site``, first on ``PYTHONPATH``. Before that, the very
-Python that will run is asked, in the very environment, whether it runs that start-up code.
+The process becomes the application (``execve``): its exit code, signals and standard streams are its own. The start-up
+code in ``bootstrap/site``, first on ``PYTHONPATH``, installs spanhook there. Before that, the same Python is started in
+the same environment to check that it runs this start-up code.
 """
 
 import os
@@ -28,7 +28,7 @@ def run(target: Target, wanted: Wanted) -> NoReturn:
     """Become ``target``, gated.
 
     Raises:
-        ConfigurationError: It cannot be started gated, or what is wanted of it cannot be had.
+        ConfigurationError: It cannot be started gated, or a setting cannot be applied.
         RequirementError: A required library is not installed, or not supported.
     """
     _check(target, wanted)
@@ -38,7 +38,7 @@ def run(target: Target, wanted: Wanted) -> NoReturn:
     if not target.direct:
         _rehearse(target.python or (sys.executable,), environ)
     for stream in (sys.stdout, sys.stderr):
-        if stream is not None:  # closed before we were started
+        if stream is not None:  # the stream was closed before we were started
             stream.flush()
     try:
         os.execve(target.file, target.argv, environ)  # noqa: S606 - the user's own command line
@@ -55,22 +55,22 @@ def environment_for(wanted: Wanted, environ: Mapping[str, str]) -> dict[str, str
 
 
 def _check(target: Target, wanted: Wanted) -> None:
-    """What can be known before anything is started."""
+    """Check what can be checked before anything is started."""
     names(wanted.require)
     named(wanted.allow)
     for spec in wanted.hooks:
         check_file(spec)
         if target.argv[1:3] == ("-m", spec.rpartition(":")[0]):
             raise ConfigurationError(
-                f"hooks {spec!r} stand in the application's own module, which would run before they are in force; "
-                "move them to a module of their own"
+                f"hooks {spec!r} are in the application's own module, which would run before they are active; "
+                "move them to a separate module"
             )
     if target.python == (sys.executable,):
         check_installed(wanted.require)
 
 
 def _ask(python: tuple[str, ...], environ: Mapping[str, str]) -> None:
-    """Have ``python`` start, and answer from the start-up code alone."""
+    """Start ``python`` and let only the start-up code answer."""
     asked = {**environ, environment.PROBE: "1"}
     try:
         answer = subprocess.run(  # noqa: S603 - the Python of the user's own command line
@@ -97,9 +97,9 @@ def _ask(python: tuple[str, ...], environ: Mapping[str, str]) -> None:
 
 
 def _rehearse(python: tuple[str, ...], environ: Mapping[str, str]) -> None:
-    """Let the start-up code run to its end, where the command does other things before its first Python starts."""
+    """Run the start-up code to its end, because the command does other things before its first Python starts."""
     rehearsed = subprocess.run(  # noqa: S603 - as above
         [*python, "-c", ""], env=dict(environ), stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, check=False
     )
     if rehearsed.returncode:
-        sys.exit(rehearsed.returncode)  # it has said why
+        sys.exit(rehearsed.returncode)  # it has printed the reason

@@ -1,6 +1,6 @@
-"""Installing spanhook in a process before its application: by ``spanhook run``, and under ``opentelemetry-instrument``.
+"""Installs spanhook in a process before its application: for ``spanhook run``, and under ``opentelemetry-instrument``.
 
-Whatever fails here ends the process: an application that should be gated must not run ungated.
+Any failure here ends the process: an application that should be gated must not run ungated.
 """
 
 import os
@@ -19,7 +19,7 @@ from spanhook.gating import Hook, Hooks, is_path
 from spanhook.model import Operation
 
 SITE = os.path.join(os.path.dirname(os.path.abspath(__file__)), "site")
-"""The folder that stands first on ``PYTHONPATH`` of whatever ``spanhook run`` starts."""
+"""The first folder on ``PYTHONPATH`` for everything that ``spanhook run`` starts."""
 
 _LAUNCHER = "opentelemetry.instrumentation.auto_instrumentation"
 
@@ -33,14 +33,14 @@ def start() -> None:
     """
     _or_stop()
     if os.environ.get(environment.STARTED):
-        # Only now: what the environment's own start-up code set up must find no provider of ours in its place.
+        # Only now: the environment's own start-up code must not find our provider in place of its own.
         _or_stop(provide=True)
 
 
 def auto_instrument() -> None:
     """Install spanhook under ``opentelemetry-instrument``: its ``opentelemetry_pre_instrument`` entry point.
 
-    The loader that calls it logs exceptions and runs the application all the same, so this ends the process.
+    The loader that calls it logs exceptions and runs the application anyway, so this ends the process.
     """
     _or_stop()
 
@@ -57,16 +57,16 @@ def _or_stop(*, provide: bool = False) -> None:
 
 
 def stop(error: BaseException) -> NoReturn:
-    """End the process at once, with one line that says why."""
+    """End the process at once, with one line that gives the reason."""
     told = str(error) if isinstance(error, SpanhookError) else f"{type(error).__name__}: {error}"
     os.write(2, f"spanhook: {' '.join(told.split())}\n".encode(errors="replace"))
     os._exit(3 if isinstance(error, RequirementError) else 2)
 
 
 def install() -> None:
-    """Put in force what the environment asks for.
+    """Activate what the environment asks for.
 
-    The hooks may import the application's modules; what those call before the hooks are in force is refused.
+    The hooks may import the application's modules; their calls before the hooks are active are refused.
 
     Raises:
         ConfigurationError: A variable or one of the hooks cannot be used.
@@ -93,7 +93,7 @@ def install() -> None:
 
 
 def put_first(environ: Any) -> None:
-    """Have Python processes that get ``environ`` run our ``sitecustomize`` before any other."""
+    """Make Python processes that get ``environ`` run our ``sitecustomize`` before any other."""
     rest = [entry for entry in environ.get("PYTHONPATH", "").split(os.pathsep) if entry != SITE]
     environ["PYTHONPATH"] = os.pathsep.join([SITE, *rest]) if any(rest) else SITE
 
@@ -107,8 +107,8 @@ def _load(spec: str) -> Hooks | Hook:
     script = sys.argv[0] if sys.argv else ""
     if is_path(target) and script.endswith(".py") and os.path.realpath(target) == os.path.realpath(script):
         raise ConfigurationError(
-            f"hooks {spec!r} stand in the application's own script, which would run before they are in force; "
-            "move them to a file of their own"
+            f"hooks {spec!r} are in the application's own script, which would run before they are active; "
+            "move them to a separate file"
         )
     return load_hooks(spec)
 
@@ -117,8 +117,8 @@ def _load(spec: str) -> Hooks | Hook:
 def _application_path() -> Generator[None]:
     """``sys.path`` as the application will have it.
 
-    The interpreter puts the first entry there only after the start-up code. The working directory comes last, for
-    servers that put it on the path themselves, and what the parent process had for children that get its path later.
+    The interpreter adds the first entry only after the start-up code. The working directory comes last, for servers
+    that add it to the path themselves, and so does the parent process's path, for children that receive it later.
     """
     first = _first_entry()
     last = [] if sys.flags.safe_path else [os.getcwd()]
@@ -139,7 +139,7 @@ def _application_path() -> Generator[None]:
 
 
 def _first_entry() -> str | None:
-    """What the interpreter is about to put first on ``sys.path``: see ``sys.path`` in the Python documentation."""
+    """The entry that the interpreter will put first on ``sys.path``: see ``sys.path`` in the Python documentation."""
     if sys.flags.safe_path:
         return None
     script = sys.argv[0] if sys.argv else ""
@@ -151,7 +151,7 @@ def _first_entry() -> str | None:
 
 
 def _stay_first(launcher: Any) -> None:
-    """Have ``opentelemetry-instrument`` keep our start-up code before its own, which runs no other after it."""
+    """Make ``opentelemetry-instrument`` keep our start-up code before its own, which runs no other after it."""
     execl = launcher.execl
 
     def ours_first(file: str, *args: str) -> None:

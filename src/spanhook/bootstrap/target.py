@@ -1,6 +1,6 @@
-"""What is to be started, and with which Python: telling a script, a module and a command line apart.
+"""What to start, and with which Python: a script, a module or a command line.
 
-A command that does not run its Python with the environment it is given cannot be gated, and is refused here.
+A command that does not pass its environment on to its Python cannot be gated, and is refused here.
 """
 
 import os
@@ -14,7 +14,7 @@ from spanhook.errors import ConfigurationError
 
 _PYTHON = re.compile(r"(python|pypy)[\d.]*[a-z]?(\.exe)?")
 _POLYGLOT = re.compile(rb"^'''exec' \"?(/[^\"\n]*?)\"? \"\$0\"", re.MULTILINE)
-"""How pip writes a script whose interpreter has too long a path for a first line."""
+"""How pip writes a script whose interpreter's path is too long for a first line."""
 
 _SHELLS = {"sh", "bash", "dash", "zsh", "ksh", "ash", "busybox", "fish"}
 _LAUNCHERS = _SHELLS | {
@@ -22,7 +22,7 @@ _LAUNCHERS = _SHELLS | {
     *("tini", "dumb-init", "catatonit", "gosu", "su-exec", "xvfb-run", "strace", "perf"),
     *("uv", "uvx", "poetry", "pdm", "hatch", "rye", "pipenv", "pixi", "conda", "mamba", "micromamba", "make", "just"),
 }
-"""Commands that start others with the environment they have themselves."""
+"""Commands that start others with their own environment."""
 
 _CLEARS = re.compile(r"-|-[0v]*i|--ignore-environment")
 _DEFEATING = {
@@ -34,13 +34,13 @@ _DEFEATING = {
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """What is to be started.
+    """What to start.
 
     Attributes:
         file: The file to execute.
-        argv: Its arguments, its own name first.
-        python: The Python that will run, with its options, as far as can be known.
-        direct: Whether ``file`` is that Python, or is run by it, so that it starts before anything else does.
+        argv: Its arguments, starting with its own name.
+        python: The Python that will run, with its options, as far as known.
+        direct: Whether ``file`` is that Python, or is run by it, so that nothing else runs first.
     """
 
     file: str
@@ -50,24 +50,24 @@ class Target:
 
 
 def resolve(words: Sequence[str], *, command: bool) -> Target:
-    """What ``words`` mean.
+    """Find the target that ``words`` mean.
 
     Args:
         words: ``app.py`` or ``-m module`` with arguments, or a command line.
-        command: They stand after ``--``, and so may be any command line.
+        command: They come after ``--``, and so may be any command line.
 
     Raises:
-        ConfigurationError: There is no such thing, or it cannot be started gated.
+        ConfigurationError: It does not exist, or cannot be started gated.
     """
     if not words:
         raise ConfigurationError("nothing to run; write spanhook run app.py, -m module, or -- command")
     first = words[0]
     if first == "-m":
         if len(words) < 2:
-            raise ConfigurationError("-m needs the name of a module")
+            raise ConfigurationError("-m needs a module name; write spanhook run -m module")
         return _ours(words)
     if first.startswith("-"):
-        raise ConfigurationError(f"no such option {first!r}; options of spanhook run stand before what is run")
+        raise ConfigurationError(f"no such option {first!r}; options of spanhook run go before the application")
     if os.path.exists(first) and (not command or first.endswith(".py") or os.path.isdir(first)):
         return _ours(words)
     if not command:
@@ -92,13 +92,13 @@ def _command(words: Sequence[str]) -> Target:
     if base in _LAUNCHERS or (shebang and os.path.basename(shebang[0]) in _LAUNCHERS):
         return Target(file, tuple(words), direct=False)
     raise ConfigurationError(
-        f"{words[0]!r} is no Python program; put spanhook run before the Python command that it starts, "
+        f"{words[0]!r} is not a Python program; put spanhook run before the Python command that it starts, "
         f"or, if it passes its environment on, write -- env {words[0]} ..."
     )
 
 
 def _interpreter(words: Sequence[str]) -> list[str] | None:
-    """The Python that a command line runs and the options it gives it, or ``None`` if that is not to be seen."""
+    """The Python that a command line runs, with its options, or ``None`` if that cannot be determined."""
     file, base = words[0], os.path.basename(words[0])
     if _PYTHON.fullmatch(base):
         return [file, *words[1:]]
@@ -135,7 +135,7 @@ def _check_env(word: str) -> None:
 
 
 def _checked(words: Sequence[str]) -> tuple[str, ...]:
-    """The interpreter and its options alone.
+    """Only the interpreter and its options.
 
     Raises:
         ConfigurationError: One of them would keep spanhook out.
@@ -148,7 +148,7 @@ def _checked(words: Sequence[str]) -> tuple[str, ...]:
         if word.startswith("--"):
             if word in ("--help", "--version"):
                 return ()
-            taken += [word, next(rest, "")]  # --check-hash-based-pycs is the only other
+            taken += [word, next(rest, "")]  # --check-hash-based-pycs is the only other one
             continue
         for position, letter in enumerate(word[1:], 1):
             if letter in _DEFEATING:

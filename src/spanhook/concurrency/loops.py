@@ -26,7 +26,8 @@ class Owner(Protocol):
     """The owner of tasks on a loop.
 
     Attributes:
-        name: Its name in messages. blocked: Seconds in which its tasks blocked others.
+        name: Its name in messages.
+        blocked: Seconds in which its tasks blocked others.
     """
 
     name: str

@@ -4,11 +4,12 @@ from collections.abc import Awaitable, Callable
 from types import CoroutineType
 from typing import TYPE_CHECKING, Any
 
+from spanhook import semconv
 from spanhook.concurrency import astep, reaper, step
 from spanhook.diagnostics import internal
 from spanhook.errors import Reject
 from spanhook.gating import Chain, conclude, count_decision, pass_fast, publish
-from spanhook.model import Adapter, Args, Kwargs, Record
+from spanhook.model import Adapter, Args, Kwargs, Record, clock
 
 if TYPE_CHECKING:
     Run = CoroutineType[Any, Any, None]
@@ -36,6 +37,7 @@ def start(op: Record, *, is_async: bool, direct: Callable[[], Awaitable[None]] |
         if passed is None:
             if plan.heard:
                 publish(op, "pre", count_decision)
+            asked(op)
             return None
     if is_async:
         reaper.start()  # the garbage collector may close a coroutine, and no thread can be started there
@@ -47,9 +49,11 @@ def passes(op: Record, run: Run | None) -> bool:
     if run is None:
         return op.error is None
     try:
-        return step(run)
+        may = step(run)
     except BaseException as error:
         return _broken(op, error)
+    asked(op)
+    return may
 
 
 async def apasses(op: Record, run: Run | None) -> bool:
@@ -57,9 +61,17 @@ async def apasses(op: Record, run: Run | None) -> bool:
     if run is None:
         return op.error is None
     try:
-        return await astep(run) and op.error is None
+        may = await astep(run) and op.error is None
     except BaseException as error:
         return _broken(op, error)
+    asked(op)
+    return may
+
+
+def asked(op: Record) -> None:
+    """Note when a stream was requested: its gates' time is not time that the model took to begin."""
+    if semconv.GEN_AI_REQUEST_STREAM in op.attributes:
+        op.asked_ns = clock.now()
 
 
 def _broken(op: Record, error: BaseException) -> bool:

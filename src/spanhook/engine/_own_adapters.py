@@ -14,12 +14,16 @@ from opentelemetry.trace import SpanKind
 from spanhook import semconv
 from spanhook.engine._own_messages import back, last_text, output, to_message, to_messages, tool_output
 from spanhook.engine._own_signature import Parameters
-from spanhook.model import TARGET_KEYS, Adapter, Args, Attributes, Change, Kwargs, Request, Usage
+from spanhook.model import TARGET_KEYS, Adapter, Args, Attributes, Change, Kwargs, Request, Usage, nothing
 from spanhook.semconv import Kind
 
 LAYER = "own code"
 MODELS = ("llm.call", "embeddings.create")
 """Kinds that are model calls, which use tokens."""
+_CLIENTS = (*MODELS, "retrieval.query", "agent.lifecycle")
+"""Kinds that the conventions treat as calls to a service."""
+_PROVIDED = (*MODELS, "agent.invoke", "agent.lifecycle")
+"""Kinds for which the conventions ask for a provider."""
 FIELDS = ("messages", "system", "arguments", "inputs")
 """The fields of a request."""
 _NONE: Mapping[str, Any] = {}
@@ -46,8 +50,8 @@ class Own:
             attributes[TARGET_KEYS.get(kind, semconv.OPERATION_NAME)] = name
         if kind in MODELS or model:
             attributes[semconv.GEN_AI_REQUEST_MODEL] = model or name
-        if provider:
-            attributes[semconv.GEN_AI_PROVIDER_NAME] = provider
+        if provider or kind in _PROVIDED:
+            attributes[semconv.GEN_AI_PROVIDER_NAME] = provider or semconv.UNKNOWN_PROVIDER
         if kind == "tool.execute":
             attributes[semconv.GEN_AI_TOOL_TYPE] = "function"
             if about:
@@ -74,6 +78,15 @@ def _stream_start(own: Own, _args: Args, _kwargs: Kwargs) -> Attributes:
 
 def _names(own: Own, _args: Args, _kwargs: Kwargs) -> frozenset[str]:
     return own.names
+
+
+def _model_response(result: Any) -> tuple[Attributes, Usage | None]:
+    """Why a model stopped, where its message says so."""
+    said = cast("Mapping[str, Any]", result) if isinstance(result, Mapping) else _NONE
+    reason = said.get("finish_reason")
+    if not reason or not isinstance(reason, str):
+        return {}, None
+    return {semconv.GEN_AI_RESPONSE_FINISH_REASONS: (reason,)}, None
 
 
 # ----------------------------------------------------------------------------------------------- streams
@@ -161,8 +174,9 @@ def block_adapter(kind: Kind, fields: frozenset[str]) -> Adapter:
     return Adapter(
         kind=kind,
         layer=LAYER,
-        span_kind=SpanKind.CLIENT if is_model else SpanKind.INTERNAL,
+        span_kind=SpanKind.CLIENT if kind in _CLIENTS else SpanKind.INTERNAL,
         start=_start,
+        response=_model_response if is_model else nothing,
         names=_names,
         request=_block_request,
         message=to_message,
@@ -247,8 +261,9 @@ def function_adapter(kind: Kind, parameters: Parameters, *, is_stream: bool) -> 
     return Adapter(
         kind=kind,
         layer=LAYER,
-        span_kind=SpanKind.CLIENT if is_model else SpanKind.INTERNAL,
+        span_kind=SpanKind.CLIENT if kind in _CLIENTS else SpanKind.INTERNAL,
         start=_stream_start if is_stream and is_model else _start,
+        response=_model_response if is_model else nothing,
         names=_names if is_model else None,
         request=_tool_request if is_tool else _request,
         message=to_message,

@@ -6,9 +6,10 @@ from contextvars import copy_context
 from itertools import count
 from typing import Any, ParamSpec, TypeVar, cast, overload
 
+from spanhook import semconv
 from spanhook.concurrency import astep, drive, private_loops, step
 from spanhook.diagnostics import internal
-from spanhook.engine._gates import Run
+from spanhook.engine._gates import Run, asked
 from spanhook.engine._own_adapters import own_model
 from spanhook.engine._own_streams import BlockTrack, answered, close_unawaited, hand_over
 from spanhook.engine._own_usage import add_usage
@@ -141,6 +142,10 @@ class OwnOperation(Operation):
             OperationError: The operation already has a result, or has been left.
         """
         op = self._claim("stream")
+        if op.kind == "llm.call":
+            op.attributes[semconv.GEN_AI_REQUEST_STREAM] = True  # known no sooner
+            op.span.set_attribute(semconv.GEN_AI_REQUEST_STREAM, True)
+            asked(op)
         if op.short_circuited:
             is_async = self._is_async if callable(chunks) else not isinstance(chunks, Iterable)
             return answered(self, is_async=is_async)
@@ -156,6 +161,7 @@ class OwnOperation(Operation):
         reasoning_tokens: int = 0,
         cost_usd: float | None = None,
         model: str = "",
+        finish_reason: str = "",
     ) -> None:
         """Add the usage of a model call; several reports are added up.
 
@@ -164,8 +170,10 @@ class OwnOperation(Operation):
             output_tokens: Tokens of the answer, reasoning included.
             cache_read_tokens, cache_write_tokens: Prompt tokens read from the provider's cache or written to it.
             reasoning_tokens: Answer tokens spent on reasoning.
-            cost_usd: The cost that the provider reports; unless given, price lists are used. model: The answering
-            model, if it is not the requested one.
+            cost_usd: The cost that the provider reports; unless given, price lists are used.
+            model: The answering model, if it is not the requested one.
+            finish_reason: Why the model stopped, in its provider's words, such as ``"stop"``. A result that is a
+                mapping with a ``finish_reason`` says so itself.
 
         Raises:
             OperationError: It is not a model call, or has ended.
@@ -173,7 +181,7 @@ class OwnOperation(Operation):
         if self._record.accounted or self._record.ended:
             raise OperationError(f"op.record_usage() was called on {self!r}, which has ended; call it inside the block")
         counts = (input_tokens, output_tokens, cache_read_tokens, cache_write_tokens, reasoning_tokens)
-        add_usage(self._record, counts, cost_usd, model)
+        add_usage(self._record, counts, cost_usd, model=model, finish_reason=finish_reason)
 
     # ----------------------------------------------------------------- for the engine
 

@@ -6,19 +6,23 @@ from typing import Any
 from spanhook import semconv
 from spanhook.engine._own_adapters import MODELS
 from spanhook.errors import OperationError
-from spanhook.model import Record, Usage, make_encodable
+from spanhook.model import Attributes, Record, Usage, make_encodable
 from spanhook.telemetry import prices
 
 NAMES = ("input_tokens", "output_tokens", "cache_read_tokens", "cache_write_tokens", "reasoning_tokens")
 
 
-def add_usage(op: Record, counts: tuple[Any, ...], cost_usd: float | None, model: str) -> None:
+def add_usage(
+    op: Record, counts: tuple[Any, ...], cost_usd: float | None, *, model: str = "", finish_reason: str = ""
+) -> None:
     """Add to the usage of ``op``, and price it.
 
     Args:
         op: A model call.
         counts: Tokens, in the order of ``NAMES``; invalid ones are listed in ``Usage.uncounted``.
-        cost_usd: The cost that the provider reports. model: The answering model.
+        cost_usd: The cost that the provider reports.
+        model: The answering model.
+        finish_reason: Why it stopped.
 
     Raises:
         OperationError: It is not a model call.
@@ -33,8 +37,10 @@ def add_usage(op: Record, counts: tuple[Any, ...], cost_usd: float | None, model
     if cost_usd is not None:
         used.charge(cost_usd)
     with op.__dict__.setdefault("adding", Lock()):  # setdefault is atomic: several threads may work on one operation
-        if model:
-            told = {semconv.GEN_AI_RESPONSE_MODEL: model}
+        if model or finish_reason:
+            told: Attributes = {semconv.GEN_AI_RESPONSE_MODEL: model} if model else {}
+            if finish_reason:
+                told[semconv.GEN_AI_RESPONSE_FINISH_REASONS] = (finish_reason,)
             if not make_encodable(told):
                 op.odd = True
             op.end_attributes = {**(op.end_attributes or {}), **told}

@@ -15,7 +15,7 @@ from opentelemetry.context import Context
 
 from spanhook.concurrency import Dropped, drive, reaper
 from spanhook.engine._completion import afinish, await_end, finish, interrupted, left
-from spanhook.engine._gates import Run, apasses, passes, prepared, start
+from spanhook.engine._gates import Run, apasses, asked, passes, prepared, start
 from spanhook.engine.absorption import Absorbed
 from spanhook.engine.handover import hand_over, stream_sort, tap
 from spanhook.engine.lifecycle import begin, fail, outcome, settle
@@ -163,6 +163,7 @@ async def _standing_in(held: Held, wrapped: Callable[..., Any], args: Args, kwar
 
 async def _make(op: Record, wrapped: Callable[..., Awaitable[Any]]) -> None:
     op.called = True
+    asked(op)
     if op.adapter.prepare is not None:
         op.args, op.kwargs = prepared(op.adapter, op.instance, op.args, op.kwargs)
     try:

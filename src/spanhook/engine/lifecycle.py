@@ -115,9 +115,7 @@ def begin(adapter: Adapter, instance: Any, args: Args, kwargs: Kwargs) -> Record
         latch = latch or op.root.latch  # also of an ended run: what it started may outlive it
     if latch is not None and not in_hook:
         op.error = again(latch)
-    told = attributes
-    if kind == "agent.invoke" and not telemetry.naming.older:
-        told = {name: value for name, value in attributes.items() if name not in semconv.NOT_OF_AGENTS}
+    told = telemetry.naming.told(kind, attributes)
     try:  # last: an interrupt before this leaves nothing behind, and nothing is called after it
         op.span = telemetry.opener.open(
             f"{operation} {named}" if named else operation, before, adapter.span_kind, told, plain=plain

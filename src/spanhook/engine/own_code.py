@@ -148,6 +148,7 @@ def record_usage(
     reasoning_tokens: int = 0,
     cost_usd: float | None = None,
     model: str = "",
+    finish_reason: str = "",
 ) -> None:
     """Report the usage of a model call from inside a decorated function; see ``OwnOperation.record_usage``.
 
@@ -162,4 +163,4 @@ def record_usage(
             "record_usage() was called outside any operation of the application's own code; call it inside one"
         )
     counts = (input_tokens, output_tokens, cache_read_tokens, cache_write_tokens, reasoning_tokens)
-    add_usage(op, counts, cost_usd, model)
+    add_usage(op, counts, cost_usd, model=model, finish_reason=finish_reason)

@@ -1,4 +1,4 @@
-"""Providers and exporters that commands make; the console stands apart, in ``console``."""
+"""Providers and exporters that commands create; the console is separate, in ``console``."""
 
 from spanhook.export.environment import SIGNALS, asked, disabled, endpoint
 from spanhook.export.providers import existing, flush, setup

@@ -1,8 +1,8 @@
-"""Counts the spans and log records that an exporter gave up, whatever the SDK says of them.
+"""Counts the spans and log records that an exporter gave up, whatever the SDK reports.
 
-The SDK's own metrics are off unless asked for, and its HTTP exporters count a batch that the server refused with a
-status as exported: what they report is the exception, and there was none (opentelemetry-exporter-otlp-proto-http 1.45).
-Metrics are not counted here: they are sums, and the next export tells what this one would have.
+The SDK's own metrics are off by default, and its HTTP exporters count a batch that the server refused with a status as
+exported, because they only report exceptions (opentelemetry-exporter-otlp-proto-http 1.45). Metrics are not counted
+here: they are sums, so the next export makes up for a lost one.
 """
 
 from collections.abc import Sequence
@@ -19,7 +19,7 @@ def watch(signal: str, exporter: Any) -> Any:
 
     Args:
         signal: ``traces``, ``metrics`` or ``logs``.
-        exporter: Whose ``export`` is to be watched.
+        exporter: The exporter to watch.
 
     Returns:
         The same exporter.
@@ -34,10 +34,10 @@ def watch(signal: str, exporter: Any) -> Any:
         except BaseException:
             internal.lose(f"exporter.{signal}", len(batch))
             raise
-        if getattr(result, "name", "SUCCESS") != "SUCCESS":  # one that says nothing, and raises nothing, is believed
+        if getattr(result, "name", "SUCCESS") != "SUCCESS":  # one that returns nothing, and raises nothing, is believed
             internal.lose(f"exporter.{signal}", len(batch))
         return result
 
-    with suppress(AttributeError):  # one with slots cannot be watched, and exports all the same
+    with suppress(AttributeError):  # an exporter with slots cannot be watched, but still exports
         exporter.export = watched
     return exporter

@@ -1,4 +1,4 @@
-"""Which exporters ``OTEL_*`` settings ask for; makes none of them.
+"""Which exporters the ``OTEL_*`` settings ask for; creates none of them.
 
 See https://opentelemetry.io/docs/specs/otel/configuration/sdk-environment-variables/.
 """
@@ -14,14 +14,14 @@ _PROTOCOLS = {"http/protobuf": "otlp_proto_http", "grpc": "otlp_proto_grpc"}
 
 
 def disabled(environ: Mapping[str, str] = os.environ) -> bool:
-    """Whether ``OTEL_SDK_DISABLED`` turns telemetry off; gates hold all the same."""
+    """Whether ``OTEL_SDK_DISABLED`` turns telemetry off; gates still hold."""
     return environ.get("OTEL_SDK_DISABLED", "").strip().lower() == "true"
 
 
 def asked(environ: Mapping[str, str] = os.environ) -> dict[str, tuple[str, ...]]:
-    """The exporters that ``OTEL_*`` settings ask for: names of entry points by signal.
+    """The exporters that the ``OTEL_*`` settings ask for: entry point names by signal.
 
-    An endpoint asks for OTLP where ``OTEL_<SIGNAL>_EXPORTER`` says nothing.
+    An endpoint implies OTLP if ``OTEL_<SIGNAL>_EXPORTER`` is not set.
 
     Raises:
         ConfigurationError: A protocol or an exporter is unknown, or not installed.

@@ -1,7 +1,7 @@
-"""Providers for applications that have none: made by ``spanhook run``, ``demo`` and ``load``, as ``OTEL_*`` asks.
+"""Providers for applications that have none: created by ``spanhook run``, ``demo`` and ``load``, as ``OTEL_*`` asks.
 
-The SDK's own configurator is not used: it sets all three providers at once, whether asked for or not, takes OTLP to
-mean gRPC, and does not take an endpoint for the wish to export.
+The SDK's own configurator is not used: it always sets all three providers, takes OTLP to mean gRPC, and does not export
+if only an endpoint is set.
 """
 
 import time
@@ -33,7 +33,7 @@ from spanhook.telemetry import telemetry
 
 @dataclass(frozen=True, slots=True)
 class _Global:
-    """One of the three global providers: how to see, make and set it, and what guards it against being set twice."""
+    """One of the three global providers: how to get, create and set it, and what prevents setting it twice."""
 
     get: Callable[[], Any]
     set: Callable[[Any], None]
@@ -87,26 +87,26 @@ _GLOBALS = {
 
 
 def existing(signal: str) -> Any:
-    """The global provider of a signal that somebody has set, or ``None``."""
+    """The global provider of a signal, or ``None`` if none was set."""
     provider = _GLOBALS[signal].get()
     return None if type(provider).__name__.lstrip("_").startswith("Proxy") else provider
 
 
 def setup(service_name: str | None = None, console: TextIO | None = None) -> bool:
-    """Make global providers for the signals that ``OTEL_*`` asks to export and that have none.
+    """Create global providers for the signals that ``OTEL_*`` asks to export and that have none.
 
-    Nothing is made, and no network is touched, unless asked for. An application that sets a provider of its own
-    later gets it: ours gives way.
+    Nothing is created, and no network is used, unless asked for. If the application later sets its own provider, ours
+    gives way.
 
     Args:
-        service_name: The service's name where neither ``OTEL_SERVICE_NAME`` nor ``OTEL_RESOURCE_ATTRIBUTES`` has one.
-        console: Where exporters called ``console`` write, if not to standard output.
+        service_name: The service name if neither ``OTEL_SERVICE_NAME`` nor ``OTEL_RESOURCE_ATTRIBUTES`` has one.
+        console: Where exporters named ``console`` write; standard output unless given.
 
     Returns:
-        Whether a provider was made.
+        Whether a provider was created.
 
     Raises:
-        ConfigurationError: What is asked for is unknown or not installed.
+        ConfigurationError: An exporter is unknown or not installed.
     """
     if disabled():
         return False
@@ -119,7 +119,9 @@ def setup(service_name: str | None = None, console: TextIO | None = None) -> boo
         resource = resource.merge(Resource({SERVICE_NAME: service_name}))
     if SERVICE_INSTANCE_ID not in resource.attributes:  # older SDKs set none, and processes would share their series
         resource = resource.merge(Resource({SERVICE_INSTANCE_ID: str(uuid4())}))
-    for signal in sorted(made, key="metrics".__ne__):  # made first, metrics end last: they tell what the others lost
+    for signal in sorted(
+        made, key="metrics".__ne__
+    ):  # created first, metrics end last: they report what the others lost
         one = _GLOBALS[signal]
         one.set(one.make(resource, made[signal]))
         _give_way(one)
@@ -128,7 +130,7 @@ def setup(service_name: str | None = None, console: TextIO | None = None) -> boo
 
 
 def flush(timeout: float = 5.0) -> bool:
-    """Export what is waiting; returns whether that was done within ``timeout`` seconds."""
+    """Export what is pending; returns whether that was done within ``timeout`` seconds."""
     deadline = time.monotonic() + timeout
     done = True
     reaper.drain(timeout)
@@ -151,19 +153,21 @@ def _export(signal: str, name: str, console: TextIO | None) -> Any:
         return watch(signal, make(out=console) if name == "console" and console is not None else make())
     except Exception as error:
         raise ConfigurationError(
-            f"the {name} exporter for {signal} cannot be made: {type(error).__name__}: {error}"
+            f"the {name} exporter for {signal} cannot be created: {type(error).__name__}: {error}"
         ) from error
 
 
 def _give_way(one: _Global) -> None:
-    """Let the application set this provider although ours is there; spanhook follows, as with any set late."""
+    """Let the application replace our provider with its own; spanhook then uses that, like any provider set late."""
     guard = getattr(one.api, one.once, None)
-    if guard is not None:  # else the application gets the API's own warning and keeps ours
+    if guard is not None:  # otherwise the application gets the API's own warning and keeps ours
         setattr(one.api, one.once, type(guard)())
 
 
 def _flush_children(util: Any) -> None:
-    """Forked children of ``multiprocessing`` end without ``atexit``, which is where providers export what is left."""
+    """Flush in forked ``multiprocessing`` children: they end without ``atexit``, where providers export what is
+    left.
+    """
 
     def in_child(_providers: Any) -> None:
         util.Finalize(None, flush, exitpriority=0)

@@ -1,6 +1,6 @@
-"""What a library's adapters may ask of the process around them: the settings in force, the time.
+"""What adapters may ask of their process: the active settings and the time.
 
-They know nothing of telemetry or clocks otherwise.
+Otherwise they know nothing of telemetry or clocks.
 """
 
 from spanhook.model import clock
@@ -9,10 +9,10 @@ from spanhook.telemetry import telemetry
 
 
 def settings() -> Settings:
-    """The settings in force."""
+    """The active settings."""
     return telemetry.settings
 
 
 def seconds() -> int:
-    """The time, as answers of servers tell it: in seconds since 1970."""
+    """The time in seconds since 1970, as in servers' answers."""
     return clock.wall() // 10**9

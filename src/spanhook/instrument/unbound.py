@@ -1,4 +1,4 @@
-"""Which agent libraries are here and not bound: imported, or only installed. Looks, and imports nothing for it."""
+"""Finds agent libraries that are imported or installed but not bound, without importing anything."""
 
 import difflib
 import os
@@ -20,11 +20,11 @@ from spanhook.instrument.known import KNOWN, Bypass, Known
 
 @dataclass(frozen=True, slots=True)
 class Unbound:
-    """A library that is here and not bound.
+    """A library that is imported or installed but not bound.
 
     Attributes:
-        known: Which.
-        version: The installed one; empty if no distribution tells it.
+        known: The library.
+        version: The installed version; empty if unknown.
     """
 
     known: Known
@@ -32,12 +32,12 @@ class Unbound:
 
     @property
     def name(self) -> str:
-        """What it is called, with its version."""
+        """Its name and version."""
         return f"{self.known.library} {self.version or '(of unknown version)'}"
 
     @property
     def fix(self) -> str:
-        """What to do about it."""
+        """How to fix it."""
         library = self.known.library
         accept = f"accept it with SPANHOOK_ALLOW={library} or Settings(allow=[{library!r}])"
         if library in INSTRUMENTORS:
@@ -45,21 +45,21 @@ class Unbound:
             return f"{mend}, or {accept}"
         if self.known.bypass.direct:
             return f"if only libraries that are bound ({', '.join(INSTRUMENTORS)}) call it, {accept}"
-        return f"spanhook has no instrumentor for it yet: do without it, or {accept}"
+        return f"spanhook has no instrumentor for it yet: do not use it, or {accept}"
 
     @property
     def warning(self) -> str:
-        """What there is to say of it where it may stay, after its name."""
+        """The warning if it is tolerated, to follow its name."""
         return f"is {self.known.use} but not bound: {self.known.bypass.what} bypass spanhook; {self.fix}"
 
     @property
     def violation(self) -> str:
-        """What there is to say of it where it may not, and is in use already, after its name."""
+        """The error if it is not tolerated and already in use, to follow its name."""
         about = f"{self.known.bypass.what} would bypass spanhook; {self.fix}"
         return f"is {self.known.use} but not bound, which strict mode does not allow: {about}"
 
     def refusal(self, what: str) -> str:
-        """What to say where ``what`` it is refused, such as the import of it."""
+        """The error when ``what`` it is refused, such as its import."""
         about = f"{self.known.bypass.what} would bypass spanhook; {self.fix}"
         return f"strict mode refused {what} {self.name}, which is not bound: {about}"
 
@@ -81,14 +81,14 @@ def _known(declared: Declaration) -> Known:
 
 
 def swallowers() -> set[str]:
-    """Scopes of libraries, and of instrumentations of them, that make a call though its span's start raises."""
+    """Scopes of libraries, and of their instrumentations, that make a call even if its span's start raises."""
     tracing = [one.tracing for one in (*INSTRUMENTORS.values(), *KNOWN) if one.tracing is not None]
     own = {scope for one in tracing if one.swallows for scope in one.scopes}
     return own.union(*(one.swallowing for one in INSTRUMENTORS.values()))
 
 
 def named(given: Iterable[str]) -> frozenset[str]:
-    """The libraries meant by ``given``: names of libraries, of their modules, or of their distributions.
+    """The libraries meant by ``given``: names of libraries, their modules or their distributions.
 
     Raises:
         ConfigurationError: spanhook does not know one of them.
@@ -101,19 +101,19 @@ def named(given: Iterable[str]) -> frozenset[str]:
         library = names.get(name.strip())
         if library is None:
             close = difflib.get_close_matches(name, names, 1)
-            hint = f"did you mean {close[0]!r}?" if close else "spanhook doctor lists those that are not bound here"
+            hint = f"did you mean {close[0]!r}?" if close else "spanhook doctor lists the unbound libraries"
             raise ConfigurationError(f"unknown library {name!r} to allow; {hint}")
         found.add(library)
     return frozenset(found)
 
 
 def is_bound(known: Known) -> bool:
-    """Whether it is one that spanhook binds, and it has."""
+    """Whether spanhook can bind it, and has done so."""
     return known.library in INSTRUMENTORS and instrumentor_of(known.library).is_instrumented_by_opentelemetry
 
 
 def imported(known: Known) -> bool:
-    """Whether a module of it is imported."""
+    """Whether one of its modules is imported."""
     found = (sys.modules.get(name) for name in known.modules or ())
     return any(module is not None and is_of(known, spec_of(module)) for module in found)
 
@@ -123,13 +123,15 @@ def version(known: Known) -> str:
     for name in known.distributions:
         try:
             return installed(name)
-        except Exception as error:  # metadata that cannot be read keeps nobody from importing what it is of
+        except Exception as error:  # unreadable metadata must not prevent the import
             log.debug("spanhook: version of %s: %s", name, error)
     return ""
 
 
 def is_of(known: Known, spec: ModuleSpec | None) -> bool:
-    """Whether what was found under the name of a module is the library's, and nobody else's package of that name."""
+    """Whether a module found under the library's module name belongs to the library, not to another package of that
+    name.
+    """
     if not known.mark:
         return True
     folders = (spec.submodule_search_locations if spec is not None else None) or ()
@@ -137,7 +139,7 @@ def is_of(known: Known, spec: ModuleSpec | None) -> bool:
 
 
 def spec_of(module: Any) -> ModuleSpec | None:
-    """The spec of a module, without loading one that loads itself when it is first used."""
+    """The spec of a module, without triggering the load of a lazy module."""
     try:
         return ModuleType.__getattribute__(module, "__spec__")
     except (AttributeError, TypeError):

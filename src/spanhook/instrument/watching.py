@@ -1,6 +1,6 @@
-"""Telling of agent libraries that are in use and not bound, as they get imported, and refusing them where strict.
+"""Warns about agent libraries that are imported without being bound, and refuses them in strict mode.
 
-A hook that wrapt calls after an import cannot be taken back, so each asks what holds now.
+wrapt's post-import hooks cannot be removed, so each of them checks the current rule.
 """
 
 import sys
@@ -22,19 +22,19 @@ from spanhook.instrument.unbound import Unbound, imported, is_bound, is_of, libr
 from spanhook.model import Args, Kwargs, Signal
 
 _BEDROCK_SERVICES = frozenset({"bedrock-runtime", "bedrock-agent-runtime", "bedrock-agentcore"})
-"""Services of AWS by which models and agents are called."""
+"""AWS services through which models and agents are called."""
 
 _IMPORT = "the import of"
 
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """What is to be done about libraries that are not bound.
+    """How to treat libraries that are not bound.
 
     Attributes:
-        everything: Whether all libraries were to be bound; where only some were, the rest is nobody's business.
-        strict: Whether they are refused rather than told of.
-        allowed: Those that may stay.
+        everything: Whether all libraries should be bound; if only some should, the rest is ignored.
+        strict: Whether they are refused instead of causing a warning.
+        allowed: Libraries that are tolerated.
     """
 
     everything: bool = False
@@ -46,7 +46,7 @@ class Watch:
     """Watches imports by one rule.
 
     Attributes:
-        rule: The rule in force.
+        rule: The active rule.
     """
 
     def __init__(self) -> None:
@@ -58,7 +58,7 @@ class Watch:
         self._refusals = Refusals(self._may_refuse, self._refusal)
         self._bedrock = Bindings(
             (
-                # What every client is made with, those of aiobotocore too.
+                # Every client is created through this, including those of aiobotocore.
                 Signal(
                     module="botocore.loaders",
                     name="Loader.load_service_model",
@@ -69,7 +69,7 @@ class Watch:
         )
 
     def follow(self, rule: Rule) -> None:
-        """Put a rule in force."""
+        """Activate a rule."""
         self.rule = rule
         if not rule.everything:
             self._refusals.remove()
@@ -114,23 +114,23 @@ class Watch:
         ]
 
     def importable(self) -> Iterator[Unbound]:
-        """Libraries that are installed and not in use, and would not be bound."""
+        """Libraries that are installed but not in use, and would not be bound."""
         for known in libraries():
             found = version(known) if self._minds(known) and not known.shared else ""
             if found and known.library not in self._used and not imported(known):
                 yield Unbound(known, found)
 
     def check(self) -> None:
-        """Find out whether what is in use may be.
+        """Check whether the libraries in use are allowed.
 
         Raises:
-            RequirementError: It may not, by a strict rule.
+            RequirementError: The rule is strict and one of them is not allowed.
         """
         if self.rule.strict and (found := self.in_use()):
             raise RequirementError("; ".join(f"{one.name} {one.violation}" for one in found))
 
     def tell(self) -> None:
-        """Warn of what is in use, once in a process for each library."""
+        """Warn about libraries in use, once per process for each."""
         for one in self.in_use():
             self._warn(one)
 
@@ -149,7 +149,7 @@ class Watch:
 
     def _refused(self, known: Known, what: str, module: str) -> UnboundError:
         one = Unbound(known, version(known))
-        if self._first("refused", one):  # who imports what may be missing takes the error for "not installed"
+        if self._first("refused", one):  # code with optional imports takes the error for "not installed"
             log.warning("spanhook: strict mode refused %s %s", what, one.name)
         return UnboundError(one.refusal(what), name=module)
 
@@ -163,7 +163,7 @@ class Watch:
         return partial(self._refused, known, _IMPORT, module)
 
     def service(self, name: str) -> None:
-        """A service of AWS is about to be called."""
+        """An AWS service is about to be used."""
         self._used.add(BEDROCK.library)
         if self._minds(BEDROCK):
             self._seen(BEDROCK, f"a client of {name} from", BEDROCK.library)
@@ -173,7 +173,7 @@ watch = Watch()
 
 
 def service_loaded(_instance: Any, args: Args, kwargs: Kwargs, _result: Any) -> None:
-    """What an AWS service is has been read, to make a client of it."""
+    """An AWS service's description was loaded to create a client."""
     name = args[0] if args else kwargs.get("service_name")
     if name in _BEDROCK_SERVICES:
         watch.service(str(name))

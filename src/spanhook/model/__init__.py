@@ -15,6 +15,7 @@ from spanhook.model.adapter import (
     Kwargs,
     Withheld,
     first,
+    nothing,
     with_first,
 )
 from spanhook.model.carried import Carried, carried_by, gated_by, in_pieces, note_gated, text_of
@@ -132,6 +133,7 @@ __all__ = [
     "media_part",
     "media_wire",
     "note_gated",
+    "nothing",
     "raised_in",
     "shed",
     "sheds",

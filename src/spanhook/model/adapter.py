@@ -31,7 +31,7 @@ OPERATION_NAMES: Mapping[Kind, str] = {
     "workflow.step": "workflow_step",
     "retrieval.query": "retrieval",
     "embeddings.create": "embeddings",
-    "memory.store": "update_memory",
+    "memory.store": "upsert_memory",
     "iteration": "iteration",
     "job": "job",
     "cron.execute": "cron",
@@ -183,6 +183,7 @@ class Adapter:
         block: This is a block of the application's code, which cannot be skipped: even if a hook answered, the block
             runs and the chain continues after it.
         system_in_messages: The request's ``system`` is also in its messages.
+        named_by: The start attribute that names the span, if it differs from the one for its kind.
         on_demand: An operation only if a hook applies to its kind, or the settings ask for every step.
     """
 
@@ -220,6 +221,7 @@ class Adapter:
     defaults: Callable[[Any], Mapping[str, Any]] | None = None
     block: bool = False
     system_in_messages: bool = False
+    named_by: str = ""
     on_demand: bool = False
     target_key: str = field(init=False)
     naming_key: str = field(init=False)
@@ -227,7 +229,7 @@ class Adapter:
     def __post_init__(self) -> None:
         target = TARGET_KEYS.get(self.kind, semconv.OPERATION_NAME)
         object.__setattr__(self, "target_key", target)
-        object.__setattr__(self, "naming_key", NAMING_KEYS.get(self.kind, target))
+        object.__setattr__(self, "naming_key", self.named_by or NAMING_KEYS.get(self.kind, target))
 
 
 @dataclass(frozen=True, slots=True)

@@ -44,8 +44,8 @@ class Signal:
     """A function that is only listened to, or called with changed arguments.
 
     Attributes:
-        module, name: The function, as in ``Point``. after: Called with ``(instance, args, kwargs, result)`` once it has
-        returned, as ``module:function``.
+        module, name: The function, as in ``Point``.
+        after: Called with ``(instance, args, kwargs, result)`` once it has returned, as ``module:function``.
         before: Called with ``(instance, args, kwargs)``; returns the arguments for the call.
     """
 
@@ -65,9 +65,10 @@ class Outlet:
     callbacks.
 
     Attributes:
-        module, name: The function, as in ``Point``. wanted: Called with the plans by kind; returns whether any hook may
-        decide about what leaves, as ``module:function``. If none may, and without ``around``, it is not wrapped. It
-        must not import the library, whose import may be in progress.
+        module, name: The function, as in ``Point``.
+        wanted: Called with the plans by kind; returns whether any hook may decide about what leaves, as
+            ``module:function``. If none may, and without ``around``, it is not wrapped. It must not import the
+            library, whose import may be in progress.
         hold: Called with ``(function, args, kwargs)``; returns true to hold the call back, as ``module:function``.
         around: Called with ``(function, args, kwargs)`` in its place, as ``module:function``, whether wanted or not;
             but not if its first argument, the callbacks, is empty.

@@ -38,6 +38,7 @@ class Record(End):
         ambient: The identity set by ``spanhook.context`` where it began, or received as baggage.
         before: The OpenTelemetry context where it began.
         start_ns: When it began, on the monotonic clock.
+        asked_ns: When the gates of a streamed call let it pass; 0 if it has none.
         given: Ids known to the library.
         plan: The hooks of its kind; ``None`` if there are none.
         answer: The answer exactly as a hook gave it.
@@ -133,6 +134,7 @@ class Record(End):
     unawaited = False
     undescribed = False
     view: weakref.ref[Any] | None = None
+    asked_ns = 0
     pending: "set[Record] | tuple[()]" = ()
     transported = False
     transport_usage: Usage | None = None
@@ -217,7 +219,8 @@ class Record(End):
 
     @property
     def provider(self) -> str:
-        return str(self.attributes.get(semconv.GEN_AI_PROVIDER_NAME, ""))
+        told = self.attributes.get(semconv.GEN_AI_PROVIDER_NAME)
+        return "" if told is None or told == semconv.UNKNOWN_PROVIDER else str(told)
 
     @property
     def event(self) -> str:

@@ -22,7 +22,8 @@ def captured(op: Record) -> dict[str, Any]:
             if op.error is None and op.result is not None:
                 found[semconv.GEN_AI_TOOL_CALL_RESULT] = _response(op).text or str(op.result)
         elif op.kind == "retrieval.query":
-            found[semconv.GEN_AI_RETRIEVAL_QUERY_TEXT] = str(request.inputs)
+            if request.inputs is not None:
+                found[semconv.GEN_AI_RETRIEVAL_QUERY_TEXT] = str(request.inputs)
         else:
             if request.system and not op.adapter.system_in_messages:
                 found[semconv.GEN_AI_SYSTEM_INSTRUCTIONS] = [{"type": "text", "content": request.system}]

@@ -37,7 +37,15 @@ def decided(op: Record, decision: DecisionRecord, logger: Logger, context: Conte
 
 
 def emit(
-    op: Record, number: int, logger: Logger, context: Context, name: str, attributes: dict[str, Any], body: Any = None
+    op: Record,
+    number: int,
+    logger: Logger,
+    context: Context,
+    name: str,
+    attributes: dict[str, Any],
+    body: Any = None,
+    *,
+    severity: SeverityNumber = SeverityNumber.INFO,
 ) -> None:
     """Emit one event about ``op``, unless already emitted; a failure is counted.
 
@@ -49,7 +57,7 @@ def emit(
     make_encodable(attributes)
     record = LogRecord(
         context=context,
-        severity_number=SeverityNumber.INFO,
+        severity_number=severity,
         event_name=name,
         attributes=attributes,
         body=body,

@@ -6,7 +6,7 @@ Spans and log events both use them; they differ in what they leave out.
 from typing import Any
 
 from spanhook import semconv
-from spanhook.model import DecisionRecord, Identity, Usage, disclosed
+from spanhook.model import DecisionRecord, Identity, Record, Usage, disclosed
 from spanhook.telemetry.naming import Naming
 
 
@@ -68,6 +68,13 @@ def _exact(attributes: dict[str, Any], used: Usage) -> None:
         attributes[semconv.USAGE_UNCOUNTED] = used.uncounted
     if used.cost_nano is not None:
         attributes[semconv.COST_USD] = used.cost_usd
+
+
+def waited_s(op: Record) -> float | None:
+    """Seconds from the call of a streaming model to its first chunk; ``None`` where there was none, or no stream."""
+    if not op.first_chunk_ns or not op.attributes.get(semconv.GEN_AI_REQUEST_STREAM):
+        return None
+    return (op.first_chunk_ns - (op.asked_ns or op.start_ns)) / 1e9
 
 
 def decided(decision: DecisionRecord, in_full: bool) -> dict[str, Any]:

@@ -8,6 +8,7 @@ from opentelemetry.context import Context
 from spanhook import semconv
 from spanhook.errors import Reject
 from spanhook.model import Record
+from spanhook.telemetry._fields import waited_s
 from spanhook.telemetry._histograms import Histograms
 from spanhook.telemetry.naming import Naming
 
@@ -19,6 +20,12 @@ _CLIENT_ATTRIBUTES = (
     semconv.SERVER_ADDRESS,
     semconv.SERVER_PORT,
 )
+_ANSWERED = (
+    semconv.GEN_AI_RESPONSE_MODEL,
+    semconv.OPENAI_RESPONSE_SERVICE_TIER,
+    semconv.OPENAI_RESPONSE_SYSTEM_FINGERPRINT,
+)
+"""What of an answer does, where it is told."""
 
 
 def measure(op: Record, histograms: Histograms, naming: Naming, context: Context, error_type: str | None) -> None:
@@ -79,28 +86,29 @@ def _call(op: Record, histograms: Histograms, naming: Naming, context: Context, 
     attributes = whose
     if error_type and not isinstance(op.error, Reject):
         attributes = {**whose, semconv.ERROR_TYPE: error_type}
-    seconds, is_inference = _seconds(op), op.kind == "llm.call"
+    seconds, is_inference = _seconds(op), whose.get(semconv.GEN_AI_OPERATION_NAME) in semconv.INFERENCE
     if naming.older or not is_inference:
         histograms.duration.record(seconds, attributes, context)
     if naming.newest and is_inference:
         histograms.inference.record(seconds, attributes, context)
-    if op.first_chunk_ns:
-        waited = (op.first_chunk_ns - op.start_ns) / 1e9
+    waited = waited_s(op)
+    if waited is not None:
         if naming.older:
-            histograms.first_chunk.record(waited, attributes, context)
-        if naming.newest:
-            histograms.inference_first_chunk.record(waited, attributes, context)
-        _chunks(op, histograms, naming, attributes, context)
+            histograms.first_chunk.record(waited, whose, context)
+        if naming.newest and is_inference:
+            histograms.inference_first_chunk.record(waited, whose, context)
+        _chunks(op, histograms, naming.older, naming.newest and is_inference, whose, context)
     used = op.own_usage
-    if used is None or used.incomplete:
-        return
+    if used is None or used.incomplete or used.estimated:
+        return  # the conventions take no estimates that nobody has asked for
     if naming.older:
         histograms.tokens.record(used.input_tokens, {**whose, semconv.GEN_AI_TOKEN_TYPE: "input"}, context)
-        if is_inference:
+        if op.kind == "llm.call":
             histograms.tokens.record(used.output_tokens, {**whose, semconv.GEN_AI_TOKEN_TYPE: "output"}, context)
     if naming.newest and is_inference:
         histograms.input_tokens.record(used.input_tokens, whose, context)
         histograms.output_tokens.record(used.output_tokens, whose, context)
+        sorted_by = {**whose, semconv.GEN_AI_TOKEN_MODALITY: "unknown"}  # required, and not told of all tokens
         for amount, add in (
             (used.input_tokens, histograms.add_input),
             (used.output_tokens, histograms.add_output),
@@ -109,17 +117,19 @@ def _call(op: Record, histograms: Histograms, naming: Naming, context: Context, 
             (used.reasoning_tokens, histograms.add_reasoning),
         ):
             if amount:
-                add(amount, whose, context)
+                add(amount, sorted_by, context)
 
 
-def _chunks(op: Record, histograms: Histograms, naming: Naming, attributes: dict[str, Any], context: Context) -> None:
+def _chunks(
+    op: Record, histograms: Histograms, older: bool, newest: bool, whose: dict[str, Any], context: Context
+) -> None:
     before = op.first_chunk_ns
     for came in op.later_chunks_ns or ():
         seconds, before = (came - before) / 1e9, came
-        if naming.older:
-            histograms.per_chunk.record(seconds, attributes, context)
-        if naming.newest:
-            histograms.inference_per_chunk.record(seconds, attributes, context)
+        if older:
+            histograms.per_chunk.record(seconds, whose, context)
+        if newest:
+            histograms.inference_per_chunk.record(seconds, whose, context)
 
 
 def _client(op: Record) -> dict[str, Any]:
@@ -131,7 +141,9 @@ def _client(op: Record) -> dict[str, Any]:
         for key in (semconv.SERVER_ADDRESS, semconv.SERVER_PORT):
             if key in below and key not in found:
                 found[key] = below[key]
-    answered = (op.end_attributes or {}).get(semconv.GEN_AI_RESPONSE_MODEL)
+    answered = op.end_attributes
     if answered:
-        found[semconv.GEN_AI_RESPONSE_MODEL] = answered
+        for key in _ANSWERED:
+            if answered.get(key):
+                found[key] = answered[key]
     return found

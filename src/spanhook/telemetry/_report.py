@@ -2,7 +2,8 @@
 
 from typing import Any
 
-from opentelemetry.trace import Status, StatusCode, set_span_in_context
+from opentelemetry._logs import SeverityNumber
+from opentelemetry.trace import SpanKind, Status, StatusCode, set_span_in_context
 
 from spanhook import semconv
 from spanhook.diagnostics import internal
@@ -63,15 +64,18 @@ def _report(op: Record, telemetry: Telemetry) -> None:
             internal.report("report.metrics", error, lost=1)
     if logger is not None:
         _events.tell(op, logger, context, error_type, telemetry.error_messages)
-        number = len(op.decisions) + 1
-        if kept and telemetry.event_content and op.kind == "llm.call":
+        number, newest = len(op.decisions) + 1, telemetry.naming.newest
+        if kept and telemetry.event_content and op.attributes.get(semconv.GEN_AI_OPERATION_NAME) in semconv.INFERENCE:
             details = {**op.attributes, **_end_attributes(op, telemetry), **_content.structured(kept)}
-            if error_type:
-                details[semconv.ERROR_TYPE] = error_type
-            _events.emit(op, number, logger, context, semconv.EVENT_INFERENCE_DETAILS, details)
-        if telemetry.naming.newest and _has_failed(op) and not isinstance(op.error, Reject):
+            if _has_failed(op):
+                details[semconv.ERROR_TYPE] = _error_type(op)
+            severity = SeverityNumber.DEBUG if newest else SeverityNumber.INFO
+            _events.emit(op, number, logger, context, semconv.EVENT_INFERENCE_DETAILS, details, severity=severity)
+        if newest and _has_failed(op) and not op.foreign and not isinstance(op.error, Reject):
+            is_client = op.adapter.span_kind is SpanKind.CLIENT
+            name = semconv.EVENT_CLIENT_EXCEPTION if is_client else semconv.EVENT_INTERNAL_EXCEPTION
             failure = _exception(op, telemetry.error_messages)
-            _events.emit(op, number + 1, logger, context, semconv.EVENT_CLIENT_EXCEPTION, failure)
+            _events.emit(op, number + 1, logger, context, name, failure, severity=SeverityNumber.WARN)
 
 
 def _describe(op: Record, kept: dict[str, Any] | None, telemetry: Telemetry) -> None:
@@ -99,20 +103,25 @@ def _end_attributes(op: Record, telemetry: Telemetry) -> dict[str, Any]:
     attributes: dict[str, Any] = {semconv.KIND: op.kind, semconv.STATUS: op.status, semconv.RUN_ID: identity.run_id}
     if op.below is not None:
         told = op.attributes
-        attributes.update((name, value) for name, value in op.below.items() if name not in told)
+        below = telemetry.naming.told(op.kind, op.below)
+        attributes.update((name, value) for name, value in below.items() if name not in told)
     if op.end_attributes:
         attributes.update(op.end_attributes)
     if identity.tenant_id or identity.user_id or identity.session_id or identity.attributes:
         _identified(attributes, op, identity)
     if op.coverage is not None:
         attributes[semconv.COVERAGE] = op.coverage
-    if op.first_chunk_ns:
-        attributes[semconv.GEN_AI_RESPONSE_TIME_TO_FIRST_CHUNK] = (op.first_chunk_ns - op.start_ns) / 1e9
+    waited = _fields.waited_s(op)
+    if waited is not None:
+        attributes[semconv.GEN_AI_RESPONSE_TIME_TO_FIRST_CHUNK] = waited
     used = op.own_usage
     if used is not None:
         _fields.used_itself(attributes, used, telemetry.naming, generates=op.kind == "llm.call")
     elif op.leaves is not None:
         _fields.used_inside(attributes, op.usage, zeros=False)
+    if telemetry.naming.newest and semconv.GEN_AI_RESPONSE_FINISH_REASONS not in attributes and _broke_off(op):
+        choices = op.attributes.get(semconv.GEN_AI_REQUEST_CHOICE_COUNT, 1)
+        attributes[semconv.GEN_AI_RESPONSE_FINISH_REASONS] = ("error",) * choices
     if op.in_hook:
         attributes[semconv.IN_HOOK] = True
     if op.modified:
@@ -122,6 +131,12 @@ def _end_attributes(op: Record, telemetry: Telemetry) -> dict[str, Any]:
     if op.agent and op.kind == "tool.execute":
         attributes[semconv.GEN_AI_AGENT_NAME] = op.agent
     return attributes
+
+
+def _broke_off(op: Record) -> bool:
+    """Whether a model was asked and has not come to its end, whoever or whatever stopped it."""
+    is_inference = op.attributes.get(semconv.GEN_AI_OPERATION_NAME) in semconv.INFERENCE
+    return is_inference and op.called and op.status in ("error", "cancelled", "abandoned")
 
 
 def _decided(op: Record, in_full: bool) -> dict[str, Any]:

@@ -1,6 +1,7 @@
 """Which of the conventions' sets of names are written; ``semconv.SETS`` says which name belongs to which set."""
 
 import os
+from typing import Any
 
 from spanhook import semconv
 
@@ -29,6 +30,15 @@ class Naming:
         """Whether a name is written."""
         of = semconv.SETS.get(name)
         return of is None or (self.older if of == "v1.41" else self.newest)
+
+    def told(self, kind: str, attributes: dict[str, Any]) -> dict[str, Any]:
+        """What is known of an operation before its call, as its span is to have it: ``attributes``, or others."""
+        if self.older:
+            if semconv.GEN_AI_REQUEST_TOP_K in attributes:  # a double, which the newest has made an int
+                attributes[semconv.GEN_AI_REQUEST_TOP_K] = float(attributes[semconv.GEN_AI_REQUEST_TOP_K])
+        elif kind == "agent.invoke":
+            return {name: value for name, value in attributes.items() if name not in semconv.NOT_OF_AGENTS}
+        return attributes
 
 
 V1_41 = Naming("v1.41")

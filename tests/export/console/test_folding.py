@@ -67,13 +67,13 @@ agent.invoke support             1.00 s  75,600 in  1,890 out  $0.013167  succes
 ├─ tool.execute search x150      6.00 s                                   success
 ├─ tool.execute refund x10       400 ms                                   rejected
 │     reject 402 · paying · order 0 is not paid
-│     9 in other words
+│     9 with other messages
 ├─ tool.execute fetch x17        680 ms                                   error
 │     TimeoutError: too slow
 ╰─ agent.invoke researcher x13  13.00 s  15,600 in    390 out  $0.002717  success
    ├─ llm.call gpt-4o-mini x13   520 ms  15,600 in    390 out  $0.002717  success
    ╰─ tool.execute fetch x52     2.08 s                                   success
-xN: so many alike, in sum
+xN: N similar operations, totals shown
 """)
 
 
@@ -92,7 +92,7 @@ agent.invoke support        1.00 s  2,400 in  60 out  $0.000418  success
 ├─ llm.call gpt              40 ms  1,200 in  30 out  $0.000209  success
 ├─ tool.execute search x20  800 ms                               success
 ╰─ llm.call gpt              40 ms  1,200 in  30 out  $0.000209  success
-xN: so many alike, in sum
+xN: N similar operations, totals shown
 """)
 
 

@@ -451,5 +451,5 @@ def test_a_namespace_is_no_part_of_a_spans_name() -> None:
         store.put(("users", "ann"), "k", VALUE)
         store.batch([PutOp(("users", "bob"), "k", VALUE)])
         store.delete(("users", "ann"), "k")
-    assert [span.name for span in seen.spans] == ["update_memory", "update_memory", "delete_memory"]
+    assert [span.name for span in seen.spans] == ["upsert_memory", "upsert_memory", "delete_memory"]
     assert [op.name for op in seen.operations] == ["users/ann", "users/bob", "users/ann"]

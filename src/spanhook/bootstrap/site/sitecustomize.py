@@ -1,7 +1,7 @@
 # noqa: INP001 - a folder to put on PYTHONPATH, no package
-"""Start-up code of every Python process under `spanhook run`: the interpreter imports it before the application.
+"""The start-up code of every Python process under `spanhook run`: the interpreter imports it before the application.
 
-It may be another Python than the one that spanhook is installed for, and older, so this file is plain.
+That Python may be another, older one than spanhook is installed for, so this file uses only plain Python.
 """
 # pyright: reportUnknownMemberType=false, reportUnknownVariableType=false, reportUnknownArgumentType=false
 
@@ -9,7 +9,7 @@ import os
 import sys
 
 HERE = os.path.dirname(os.path.abspath(__file__))
-#: Says what spanhook gates, and imports nothing.
+#: The file that lists what spanhook gates; it imports nothing.
 DECLARATIONS = os.path.join(os.path.dirname(os.path.dirname(HERE)), "instrument", "declarations.py")
 
 
@@ -23,30 +23,32 @@ def has(name: str) -> bool:
 
 
 def gated() -> bool:
-    """Whether a library is here that spanhook gates. A Python that has none, and no spanhook either, is some tool."""
+    """Whether a library that spanhook gates is installed. A Python with neither such a library nor spanhook is some
+    other tool.
+    """
     found = {}
     with open(DECLARATIONS, encoding="utf-8") as source:
         text = source.read()
     try:
         exec(compile(text, DECLARATIONS, "exec"), found)  # noqa: S102 - a file of ours
     except SyntaxError:
-        return False  # too old a Python for any of them
+        return False  # this Python is too old for any of them
     return any(has(one.module) for one in found["INSTRUMENTORS"].values())
 
 
 def forget() -> None:
-    """Leave sys.path as it would be without us. Child processes read the environment, where the folder stays."""
+    """Remove our folder from sys.path. It stays in the environment, which child processes read."""
     sys.path[:] = [entry for entry in sys.path if os.path.abspath(entry or ".") != HERE]
 
 
 def next_one() -> None:
-    """Run the sitecustomize that this one hides, as if it had been imported itself."""
+    """Run the sitecustomize that this one hides, as if it had been imported directly."""
     sys.modules.pop("sitecustomize", None)
-    __import__("sitecustomize")  # an ImportError that names it is what the interpreter expects if there is none
+    __import__("sitecustomize")  # if there is none, the interpreter expects an ImportError that names it
 
 
 def tracks_resources() -> bool:
-    """Whether this is the helper process of multiprocessing, which runs nothing of the application."""
+    """Whether this is the helper process of multiprocessing, which runs no application code."""
     code = "".join(getattr(sys, "orig_argv", [])[-1:])
     return code.startswith("from multiprocessing.resource_tracker import main;main(") and code.count(";") == 1
 

@@ -1,5 +1,6 @@
 """The demo's own view of what happens: the tree of each run, and its spans as a provider exports them."""
 
+import os
 import sys
 from collections.abc import Generator
 from contextlib import contextmanager
@@ -10,10 +11,12 @@ from opentelemetry.sdk.trace import ReadableSpan, SpanProcessor, TracerProvider
 from opentelemetry.sdk.trace.sampling import ALWAYS_ON
 
 from spanhook import export
+from spanhook.bootstrap import read_environment
 from spanhook.cli.demo.hooks import cache, hooks
 from spanhook.config import instrument, uninstrument
 from spanhook.engine import listeners
 from spanhook.export.console import Node, Trees
+from spanhook.settings import Settings
 
 SERVICE = "spanhook-demo"
 FLUSH_SECONDS = 5.0
@@ -42,7 +45,15 @@ class Recording(SpanProcessor):
 
 @contextmanager
 def recorded() -> Generator[Recording, None, None]:
-    """Instrument for the length of the block, and export as the ``OTEL_*`` variables ask."""
+    """Instrument for the length of the block, and export as the ``OTEL_*`` variables ask.
+
+    Of spanhook's own variables it follows those that say what is recorded; the hooks and their mode are the demo's.
+
+    Raises:
+        ConfigurationError: A variable holds a value that cannot be used.
+    """
+    wanted = read_environment(os.environ)
+    settings = Settings(error_messages=wanted.error_messages, input_output_values=wanted.input_output_values)
     seen = Recording()
     listener = Trees(seen.take)
     export.setup(SERVICE, console=sys.stderr)
@@ -52,7 +63,7 @@ def recorded() -> Generator[Recording, None, None]:
     provider.add_span_processor(seen)
     cache.clear()
     listeners.append(listener)
-    instrument(hooks, tracer_provider=provider)
+    instrument(hooks, tracer_provider=provider, settings=settings)
     try:
         with tracing_context(enabled=False):  # a key for LangSmith must not send the demo's runs there
             yield seen

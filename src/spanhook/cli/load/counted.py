@@ -67,10 +67,10 @@ class Counted:
         if op.called:
             add("made_calls", *call, failed)
         if op.first_chunk_ns:
-            add("first_chunks", *call, failed)
+            add("first_chunks", *call)
         if op.attributes.get(semconv.GEN_AI_REQUEST_STREAM):
             add("streams", op.model, op.status)
-        if op.own_usage is not None:
+        if op.own_usage is not None and not op.own_usage.estimated:
             add("reports", *call)
             add("reported", *call, "input", amount=op.own_usage.input_tokens)
             add("reported", *call, "output", amount=op.own_usage.output_tokens)

@@ -180,7 +180,7 @@ class Recall:
         embedded = Fact("embeddings.create", "", agent=agent, provider="scripted", operation="embeddings", answered="")
         return (
             Fact("retrieval.query", "Policies", agent=agent, operation="retrieval", inside=(embedded,)),
-            Fact("memory.store", "customers", agent=agent, operation="update_memory"),
+            Fact("memory.store", "customers", agent=agent, operation="upsert_memory"),
         )
 
 

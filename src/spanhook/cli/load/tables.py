@@ -25,7 +25,7 @@ COLUMNS: Mapping[str, Row] = {
     "model_calls": ("operation", "provider", "requested", "answered", "error_type"),
     "made_calls": ("operation", "provider", "requested", "answered", "error_type"),
     "streams": ("model", "status"),
-    "first_chunks": ("operation", "provider", "requested", "answered", "error_type"),
+    "first_chunks": ("operation", "provider", "requested", "answered"),
     "reports": ("operation", "provider", "requested", "answered"),
     "reported": ("operation", "provider", "requested", "answered", "type"),
     "tokens": ("operation", "provider", "model", "agent", "bucket"),
@@ -125,7 +125,7 @@ def _add_operation(tables: Tables, fact: Fact) -> None:
             tables.add("made_calls", *call, failed)
         if fact.streamed:
             tables.add("streams", fact.name, fact.status)
-            tables.add("first_chunks", *call, failed)
+            tables.add("first_chunks", *call)
         if fact.tokens is not None:
             tables.add("reports", *call)
             tables.add("reported", *call, "input", amount=fact.tokens.prompt)

@@ -1,4 +1,4 @@
-"""Every finished run as a tree on standard error, with no backend at all."""
+"""Prints every finished run as a tree on standard error, without any backend."""
 
 from spanhook.export.console.printer import install
 from spanhook.export.console.rendering import GAP, render, usage_table

@@ -1,6 +1,6 @@
-"""A run of many operations made shorter: what repeats under one parent becomes one line that says how often.
+"""Shortens a run of many operations: what repeats under one parent becomes one line with a count.
 
-Knows nothing of lines and columns; what comes of it is a tree like any other.
+Knows nothing of lines and columns; the result is an ordinary tree.
 """
 
 from collections.abc import Hashable, Sequence
@@ -12,12 +12,12 @@ from spanhook.model import Usage
 
 
 def fold(tree: Node, *, adjacent: bool) -> Node:
-    """The tree with siblings folded that are of one kind, name and outcome, and what is inside of them likewise.
+    """The tree with siblings of the same kind, name and outcome folded, at every level.
 
     Args:
-        tree: Stays as it is.
-        adjacent: Fold only what follows one another, which keeps the order; otherwise all that is alike under one
-            parent, where the first of it stood.
+        tree: The tree to fold; it is not changed.
+        adjacent: Fold only consecutive siblings, which keeps the order; otherwise fold all equal siblings, at the place
+            of the first.
     """
     folded = replace(tree)
     stack = [folded]
@@ -39,7 +39,7 @@ def _groups(nodes: Sequence[Node], *, adjacent: bool) -> list[list[Node]]:
 
 
 def _outcome(node: Node) -> Hashable:
-    """What must be alike: which words were said may differ, which hook decided what may not."""
+    """What must be equal: messages may differ, but not which hook decided what."""
     decided = tuple((one.event, one.hook, one.decision, one.status_code) for one in node.decisions)
     return node.kind, node.name, node.status, node.in_hook, decided, node.error.partition(":")[0]
 

@@ -1,4 +1,4 @@
-"""Every finished run as a tree on standard error, with no backend at all.
+"""Prints every finished run as a tree on standard error, without any backend.
 
 Nothing here depends on spans: it works with the SDK disabled, unconfigured, or sampling nothing.
 """
@@ -18,10 +18,10 @@ from spanhook.fork import after_fork
 
 
 class Console:
-    """Writes each tree to a stream in one piece, so that those of parallel runs never mix.
+    """Writes each tree to a stream in one piece, so that parallel runs never mix.
 
     Args:
-        stream: Where to; whatever ``sys.stderr`` is at the time unless given.
+        stream: The stream; by default, ``sys.stderr`` at the time of writing.
     """
 
     def __init__(self, stream: TextIO | None = None) -> None:
@@ -30,11 +30,11 @@ class Console:
         _all.add(self)
 
     def renew(self) -> None:
-        """In a forked child, the lock may be held by a thread that does not exist there."""
+        """In a forked child, replace the lock: a thread that does not exist there may hold it."""
         self._writing = threading.RLock()
 
     def show(self, tree: Node) -> None:
-        """Write a tree; a stream that is closed or gone is no matter of the application's."""
+        """Write a tree; a closed or missing stream must not affect the application."""
         stream = self.stream if self.stream is not None else sys.stderr
         if stream is None:  # pyright: ignore[reportUnnecessaryComparison] - a program without a console
             return
@@ -59,10 +59,10 @@ def install(stream: TextIO | None = None) -> Callable[[], None]:
     """Print every run that ends from now on.
 
     Args:
-        stream: Where to; standard error unless given.
+        stream: The stream; standard error unless given.
 
     Returns:
-        A function that ends it.
+        A function that stops the printing.
     """
     listener = Trees(Console(stream).show)
     listeners.append(listener)

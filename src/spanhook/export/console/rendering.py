@@ -1,4 +1,4 @@
-"""A finished run as text: one line per operation, its decisions below it, and what it all cost."""
+"""A finished run as text: one line per operation with its decisions below, and the total cost."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
@@ -11,7 +11,7 @@ from spanhook.model import DecisionRecord, Usage
 GAP = "  "
 MIN_LABEL = 24
 NOTE_LINES = 3
-_FOLDED = "xN: so many alike, in sum"
+_FOLDED = "xN: N similar operations, totals shown"
 
 _STATUS_COLOURS = {
     "success": "green",
@@ -33,7 +33,7 @@ _DECISION_COLOURS = {
 
 
 class Row(NamedTuple):
-    """One operation's line: what stands before it and before the lines that follow, and its columns."""
+    """One operation's line: its prefix, the prefix of the lines that follow, and its columns."""
 
     before: str
     hanging: str
@@ -54,9 +54,9 @@ class Row(NamedTuple):
 
 
 def render(tree: Node, style: Style) -> str:
-    """The tree of a finished run, its usage by model, and whose run it was; ends with a line break.
+    """The tree of a finished run, its usage by model and its identity; ends with a line break.
 
-    Where it has more lines than a screen, siblings are folded that follow one another; if that is not enough, all.
+    If it has more lines than the screen, consecutive siblings are folded; if that is not enough, all equal siblings.
     """
     footer = list(_footer(tree, style))
     lines = _lines(tree, style, style.height - len(footer))
@@ -102,7 +102,7 @@ def _rows(tree: Node, style: Style) -> Iterator[Row]:
 
 
 def _shallow(hanging: str, style: Style) -> str:
-    """Deep trees go no further to the right than a third of the width."""
+    """Limit the indentation of deep trees to a third of the width."""
     room = max(style.width // 3, 12)
     return hanging if len(hanging) <= room else style.ellipsis.ljust(3) + hanging[-(room - 3) :]
 
@@ -117,7 +117,7 @@ def _values(node: Node, style: Style) -> tuple[str, ...]:
 
 
 def _widths(rows: Sequence[Row], style: Style) -> list[int]:
-    """Columns of the label and of each value; where all is too much, tokens and then costs are left out."""
+    """Widths of the label and of each value; if there is too little room, tokens and then costs are left out."""
     label = max(row.columns for row in rows)
     widths = [max(map(len, column)) for column in zip(*(row.values for row in rows), strict=True)]
     room = label
@@ -147,14 +147,14 @@ def _line(row: Row, columns: Sequence[int], style: Style) -> str:
 
 
 def _notes(row: Row, style: Style) -> Iterator[str]:
-    """The lines below an operation: what hooks decided about it, what it failed with, what is not shown."""
+    """The lines below an operation: hooks' decisions, its error, and what is not shown."""
     node = row.node
     for decision in node.decisions:
         yield from _note(_told(decision, style), row, _DECISION_COLOURS.get(decision.decision, "cyan"), style)
     if node.error and not any(child.error == node.error for child in node.children):
         yield from _note(harmless(node.error), row, "red", style)
     if node.differing:
-        yield from _note(f"{node.differing:,} in other words", row, "dim", style)
+        yield from _note(f"{node.differing:,} with other messages", row, "dim", style)
     if node.in_hook:
         yield from _note("made by a hook", row, "dim", style)
     if node.left_out:
@@ -190,7 +190,7 @@ def _footer(tree: Node, style: Style) -> Iterator[str]:
 
 
 def usage_table(by_model: Mapping[str, Usage], style: Style, title: str) -> Iterator[str]:
-    """Tokens and cost of each model, one line each."""
+    """Tokens and cost of each model, one per line."""
     yield style.paint(title, "bold")
     lines = _table([(harmless(model), *_spent(used, style, whole=True)) for model, used in by_model.items()])
     if any(width(line) > style.width for line in lines):
@@ -227,7 +227,7 @@ def duration(nanoseconds: int) -> str:
 
 
 def cost(used: Usage, style: Style) -> str:
-    """A cost in dollars; ``unpriced`` where no price is known, and at least so much where some are not."""
+    """A cost in dollars; ``unpriced`` where no price is known, and a lower bound if some prices are unknown."""
     if used.cost_usd is None:
         return "unpriced" if used.total_tokens else ""
     sign = ("≥" if style.unicode else ">=") if used.unpriced_tokens else "~" if used.estimated else ""

@@ -1,4 +1,4 @@
-"""What a stream can show: colours, box-drawing characters, so many columns; and text measured in those columns."""
+"""What a stream can show: colours, box-drawing characters, its width; and text measured in columns."""
 
 import os
 import shutil
@@ -9,7 +9,7 @@ from typing import Any
 MIN_WIDTH = 40
 DEFAULT_WIDTH = 110
 DEFAULT_HEIGHT = 50
-"""Lines of a screen where there is none, such as in a log file; ``LINES`` says otherwise."""
+"""Lines of a screen if there is none, such as for a log file; ``LINES`` overrides it."""
 
 _CODES = {
     "bold": "1",
@@ -23,7 +23,7 @@ _CODES = {
 
 @dataclass(frozen=True, slots=True)
 class Style:
-    """How to draw.
+    """How to draw text.
 
     Attributes:
         width: Columns to stay within.
@@ -46,11 +46,11 @@ class Style:
         return " · " if self.unicode else " | "
 
     def paint(self, text: str, colour: str) -> str:
-        """``text`` in a colour, where there are any."""
+        """``text`` in a colour, if colours are on."""
         return f"\x1b[{_CODES[colour]}m{text}\x1b[0m" if self.colour and colour and text else text
 
     def clip(self, text: str, columns: int) -> str:
-        """``text`` cut off where it would be wider than ``columns``."""
+        """``text`` cut to at most ``columns`` columns."""
         if width(text) <= columns:
             return text
         room, kept = columns - len(self.ellipsis), ""
@@ -75,7 +75,7 @@ def _is_coloured(stream: Any) -> bool:
         return forced != "0"
     try:
         return bool(stream.isatty()) and os.environ.get("TERM") != "dumb"
-    except (AttributeError, ValueError):  # no real file, or a closed one
+    except (AttributeError, ValueError):  # not a real file, or closed
         return False
 
 
@@ -88,7 +88,7 @@ def _has_boxes(stream: Any) -> bool:
 
 
 def encodable(text: str, stream: Any) -> str:
-    """``text`` with escapes in place of what the stream's encoding cannot say."""
+    """``text`` with escapes for what the stream's encoding cannot represent."""
     encoding = getattr(stream, "encoding", None) or "utf-8"
     try:
         return text.encode(encoding, "backslashreplace").decode(encoding)
@@ -113,7 +113,7 @@ _JOINERS = "\u200c\u200d"
 
 
 def harmless(text: str) -> str:
-    """``text`` on one line, with nothing in it that a terminal would obey: what a model wrote may end up here."""
+    """``text`` on one line, without terminal control characters: it may contain a model's output."""
     if text.isascii() and text.isprintable():
         return text
     return "".join(map(_shown, " ".join(text.split())))
@@ -126,7 +126,7 @@ def _shown(character: str) -> str:
 
 
 def wrap(text: str, columns: int, lines: int, style: Style) -> list[str]:
-    """``text`` broken between words into at most so many lines."""
+    """``text`` wrapped at words into at most ``lines`` lines."""
     done: list[str] = []
     current = ""
     words = text.split(" ")

@@ -1,6 +1,6 @@
-"""Putting operations together into the tree of their run, as they end.
+"""Builds the tree of a run from its operations, as they end.
 
-Keeps plain data only: no operation, argument or result lives longer for being shown.
+Keeps only plain data: it keeps no operation, argument or result alive.
 """
 
 import threading
@@ -12,29 +12,29 @@ from spanhook.fork import after_fork
 from spanhook.model import DecisionRecord, Record, Usage
 
 MAX_NODES = 2000
-"""Operations kept per run; of those beyond, only the number is."""
+"""Operations kept per run; further ones are only counted."""
 MAX_WORDS = 500
-"""Characters kept of what an exception says."""
+"""Characters kept of an exception's message."""
 
 
 @dataclass(slots=True)
 class Node:
-    """One finished operation and what ended inside of it.
+    """One finished operation and those that ended inside it.
 
     Attributes:
         kind, name, status: Those of the operation.
-        start_ns, duration_ns: On the clock that durations are taken from.
-        usage: Its own, or the sum of what is inside.
-        by_model: The same per model that used tokens.
-        decisions: Every decision about it but ``allow``.
-        error: What it failed with, in a line; empty unless the status is ``error``.
-        facts: Whose run it was and in which trace: labels and values; only on the outermost operation.
-        trace_id: 32 hex digits; zeros where there is no SDK.
+        start_ns, duration_ns: On the monotonic clock.
+        usage: Its own usage, or the sum of what is inside.
+        by_model: Usage by model, for models that used tokens.
+        decisions: Every decision about it except ``allow``.
+        error: Its error in one line; empty unless the status is ``error``.
+        facts: Identity and trace of the run, as labels and values; only on the outermost operation.
+        trace_id: 32 hex digits; zeros without an SDK.
         within: The outermost operation's name, if that one ended before this one did.
-        children: In the order they ended.
-        left_out: How many operations inside are not kept.
-        count: How many operations it stands for, once folded; durations and usage are then sums.
-        differing: How many of those failed with other words, or were decided about in other words.
+        children: In order of ending.
+        left_out: How many operations inside were not kept.
+        count: How many folded operations it stands for; durations and usage are then sums.
+        differing: How many of those have another error message or decision reason.
     """
 
     kind: str
@@ -57,12 +57,14 @@ class Node:
 
     @property
     def size(self) -> int:
-        """How many operations are kept in it, itself included."""
+        """The number of operations in it, itself included."""
         return 1 + sum(child.size for child in self.children)
 
 
 class Branch:
-    """What has ended so far inside an operation that has not, and, of an outermost one, how much is kept in all."""
+    """What has ended so far inside a running operation and, for an outermost one, how many operations are kept in
+    all.
+    """
 
     __slots__ = ("children", "done", "kept", "left_out")
 
@@ -73,10 +75,10 @@ class Branch:
 
 
 class Trees:
-    """A listener that hands on the tree of each outermost operation once it has ended.
+    """A listener that passes on the tree of each outermost operation when it has ended.
 
-    What ends inside an operation is kept as long as that operation itself and no longer, so a run that never ends
-    leaves nothing behind. An operation that ends after its run is handed on as a tree of its own.
+    What ends inside an operation is kept only as long as the operation itself, so a run that never ends leaves nothing
+    behind. An operation that ends after its run is passed on as a separate tree.
 
     Args:
         done: Called with each tree, in the thread in which it was completed.
@@ -88,8 +90,8 @@ class Trees:
         _all.add(self)
 
     def renew(self) -> None:
-        """Start fresh in a forked child: the lock may be held, and the runs under way are the parent's."""
-        self._lock = threading.RLock()  # a signal handler may make an operation of its own
+        """Start afresh in a forked child: the lock may be held, and the running runs are the parent's."""
+        self._lock = threading.RLock()  # a signal handler may start an operation
         self._branches: weakref.WeakKeyDictionary[Record, Branch] = weakref.WeakKeyDictionary()
 
     def __call__(self, op: Record) -> None:

@@ -24,6 +24,7 @@ PROVIDERS = {
 
 _MODEL_NAMES = ("model_name", "model", "model_id", "deployment_name", "azure_deployment")
 _BASE_URLS = ("openai_api_base", "azure_endpoint", "base_url", "anthropic_api_url", "endpoint_url")
+_CLIENTS = ("root_client", "root_async_client", "client", "async_client", "_client", "_async_client")
 _PARAMETERS = tuple((name, *told) for name, told in PARAMETERS.items())
 
 MAX_KNOWN = 1000
@@ -77,21 +78,34 @@ def describe(instance: Any, kwargs: Kwargs) -> Attributes:
     if model:
         attributes[semconv.GEN_AI_REQUEST_MODEL] = model
     fields = instance.__dict__
-    _, parameters, urls = _fields_of(type(instance))
-    for name, key, number in parameters:
+    for name, key, number in _fields_of(type(instance))[1]:
         value = fields.get(name)
         if value is not None:
             note_parameter(attributes, key, number, value)
     if kwargs:
         _given(attributes, kwargs)
-    for name in urls:
+    note_server(attributes, instance)
+    return attributes
+
+
+def note_server(attributes: Attributes, instance: Any) -> None:
+    """Which server a model object asks: that of its URL, or else of its client, which knows its own default."""
+    fields = instance.__dict__
+    for name in _fields_of(type(instance))[2]:
         url = fields.get(name)
         if isinstance(url, str) and url:
             host, port = address_of(url)
             if host:
                 attributes[semconv.SERVER_ADDRESS], attributes[semconv.SERVER_PORT] = host, port
-            break
-    return attributes
+            return
+    for name in _CLIENTS:
+        client = fields.get(name)
+        url = getattr(client, "_base_url", None) or getattr(getattr(client, "_client", None), "_base_url", None)
+        host = getattr(url, "host", None)
+        if url is not None and host and isinstance(host, str):
+            port = url.port or (80 if url.scheme == "http" else 443)
+            attributes[semconv.SERVER_ADDRESS], attributes[semconv.SERVER_PORT] = host, port
+            return
 
 
 def _given(attributes: Attributes, kwargs: Kwargs) -> None:

@@ -1,17 +1,28 @@
 """Retrievers, and embeddings of every concrete class."""
 
+from collections.abc import Mapping
 from typing import Any
 
 from langchain_core.documents import Document
 from opentelemetry.trace import SpanKind
 
 from spanhook import semconv
-from spanhook.instrument.langchain_core.model import PROVIDERS, model_of
+from spanhook.instrument.langchain_core.model import PROVIDERS, model_of, note_server
 from spanhook.instrument.layers import LANGCHAIN_EMBEDDINGS
 from spanhook.model import Adapter, Args, Attributes, Carried, Kwargs, Message, Request, first
 
 _SOURCES = ("knowledge_base_id", "data_store_id", "index_id", "index_name", "collection_name")
 """The retriever fields with the provider's name for the searched data source."""
+_MOST = ("top_k", "k")
+"""The retriever fields with the number of documents to find, unless ``search_kwargs`` says so."""
+_PROVIDERS = {
+    **PROVIDERS,
+    "azureopenai": "azure.ai.openai",
+    "googlegenerativeai": "gcp.gemini",
+    "vertexai": "gcp.vertex_ai",
+    "watsonx": "ibm.watsonx.ai",
+}
+"""Providers by the names of embeddings classes."""
 
 
 def retrieval_start(instance: Any, _args: Args, _kwargs: Kwargs) -> Attributes:
@@ -21,7 +32,17 @@ def retrieval_start(instance: Any, _args: Args, _kwargs: Kwargs) -> Attributes:
         if isinstance(source, str) and source:
             attributes[semconv.GEN_AI_DATA_SOURCE_ID] = source
             break
+    most = _most(instance.__dict__)
+    if most is not None:
+        attributes[semconv.GEN_AI_RETRIEVAL_TOP_K] = most
     return attributes
+
+
+def _most(fields: Mapping[str, Any]) -> int | None:
+    """How many documents are to be found, if a retriever says."""
+    search = fields.get("search_kwargs")
+    places = (search.get("k") if isinstance(search, Mapping) else None, *(fields.get(name) for name in _MOST))
+    return next((one for one in places if type(one) is int), None)
 
 
 def retrieval_request(_instance: Any, args: Args, kwargs: Kwargs) -> Request:
@@ -40,13 +61,14 @@ def retrieval_output(result: Any) -> list[Message]:
 
 def embeddings_start(instance: Any, _args: Args, kwargs: Kwargs) -> Attributes:
     name = type(instance).__name__.removesuffix("Embeddings").lower()
-    attributes: Attributes = {semconv.GEN_AI_PROVIDER_NAME: PROVIDERS.get(name, name)}
+    attributes: Attributes = {semconv.GEN_AI_PROVIDER_NAME: _PROVIDERS.get(name, name)}
     model = model_of(instance, kwargs)
     if model:
         attributes[semconv.GEN_AI_REQUEST_MODEL] = model
     dimensions = instance.__dict__.get("dimensions")
     if isinstance(dimensions, int):
         attributes[semconv.GEN_AI_EMBEDDINGS_DIMENSION_COUNT] = dimensions
+    note_server(attributes, instance)
     return attributes
 
 

@@ -21,6 +21,10 @@ def describe(instance: Any, args: Args, kwargs: Kwargs, body: Body) -> Attribute
     tier = body.get("service_tier")
     if isinstance(tier, str) and tier != "auto":
         attributes[semconv.OPENAI_REQUEST_SERVICE_TIER] = tier
+    reasoning = body.get("reasoning")
+    level = body.get("reasoning_effort") or (reasoning.get("effort") if isinstance(reasoning, dict) else None)
+    if isinstance(level, str):
+        attributes[semconv.GEN_AI_REQUEST_REASONING_LEVEL] = level
     return attributes
 
 

@@ -5,6 +5,7 @@ evaluations, fine-tuning, OpenAI's agents and assistants) are gated when they ar
 known here.
 """
 
+import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
@@ -27,11 +28,14 @@ from spanhook.model import Adapter, Args, Attributes, Body, Change, Kwargs, Mess
 
 @dataclass(frozen=True, kw_only=True)
 class Endpoint:
-    """One endpoint. Attributes: operation: Its ``gen_ai.operation.name``: the conventions' name if they have one.
-    api: Its ``openai.api.type``.
-    output: Its ``gen_ai.output.type``; empty if nothing is generated.
-    content: The field with the input: text, texts, or messages; dotted if nested.
-    system: The field with instructions.
+    """One endpoint.
+
+    Attributes:
+        operation: Its ``gen_ai.operation.name``: the conventions' name if they have one.
+        api: Its ``openai.api.type``.
+        output: Its ``gen_ai.output.type``; empty if nothing is generated.
+        content: The field with the input: text, texts, or messages; dotted if nested.
+        system: The field with instructions.
     """
 
     operation: str
@@ -48,6 +52,8 @@ class Endpoint:
         attributes[semconv.OPENAI_API_TYPE] = self.api
         if self.output:
             attributes[semconv.GEN_AI_OUTPUT_TYPE] = self.output
+        if self.operation == _RUNS:
+            _note_agent(attributes, body_of(args, kwargs), options_of(args, kwargs).url)
         return attributes
 
     def request(self, _instance: Any, args: Args, kwargs: Kwargs) -> Request:
@@ -156,8 +162,23 @@ class Endpoint:
             chunks=EventChunks,
             answer_chunks=api.answer_chunks,
             body=body,
+            named_by=semconv.GEN_AI_AGENT_NAME if self.operation == _RUNS else "",
             opaque=True,
         )
+
+
+_MAKES = "generate_content"
+_RUNS = "invoke_agent"
+_THREAD = re.compile(r"/threads/([^/]+)/runs", re.IGNORECASE)
+
+
+def _note_agent(attributes: Attributes, body: Mapping[str, Any], url: str) -> None:
+    """Which agent of OpenAI's is run, and in which conversation."""
+    agent, thread = body.get("assistant_id"), _THREAD.search(url)
+    if isinstance(agent, str) and agent:
+        attributes[semconv.GEN_AI_AGENT_ID] = agent
+    if thread:
+        attributes[semconv.GEN_AI_CONVERSATION_ID] = thread[1]
 
 
 def _messages(content: Any) -> list[Message]:
@@ -208,8 +229,6 @@ def _row(operation: str, api: str, output: str = "", content: str = "", system: 
     return Endpoint(operation=operation, api=api, output=output, content=content, system=system).adapter()
 
 
-_MAKES = "generate_content"
-_RUNS = "invoke_agent"
 _SPOKEN = _row(_MAKES, "audio.transcriptions", "text", "prompt")
 _RUN = _row(_RUNS, "threads.runs", content="additional_messages", system="instructions")
 _VIDEO = _row(_MAKES, "videos", "video", "prompt")

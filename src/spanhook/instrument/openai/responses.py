@@ -62,6 +62,13 @@ def responses_start(instance: Any, args: Args, kwargs: Kwargs) -> Attributes:
         conversation = conversation.get("id")
     if isinstance(conversation, str):
         attributes[semconv.GEN_AI_CONVERSATION_ID] = conversation
+    previous = body.get("previous_response_id")
+    if isinstance(previous, str):
+        attributes[semconv.GEN_AI_REQUEST_PREVIOUS_RESPONSE_ID] = previous
+    template = fields_of(body.get("prompt"))  # one that OpenAI keeps
+    for name, key in (("id", semconv.GEN_AI_PROMPT_NAME), ("version", semconv.GEN_AI_PROMPT_VERSION)):
+        if isinstance(template.get(name), str):
+            attributes[key] = template[name]
     return attributes
 
 

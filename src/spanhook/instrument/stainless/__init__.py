@@ -1,7 +1,7 @@
-"""What the clients share that one generator has written for OpenAI, Anthropic and others.
+"""What the clients of OpenAI, Anthropic and others share: all are written by the same generator.
 
-Their packages differ in names of models and in what goes over the wire. The transport, its options, raw responses,
-streams and what parses them are the same, and so is whatever reads and answers them. No such package is imported here.
+Their packages differ in model classes and wire formats. The transport, its options, raw responses, streams and parsers
+are the same, and so is the code that reads and answers them. No such package is imported here.
 """
 
 from spanhook.instrument.stainless._estimate import estimate

@@ -1,7 +1,7 @@
-"""A guess at the tokens of a stream that reported none, or was cut off before it did.
+"""Estimates the tokens of a stream that reported none, or was cut off before it did.
 
 About four characters make a token (https://help.openai.com/en/articles/4936856), which needs no tokenizer and no
-network. What comes of it is marked as an estimate.
+network. The result is marked as an estimate.
 """
 
 from collections.abc import Mapping
@@ -11,9 +11,9 @@ from spanhook.model import Usage
 
 CHARACTERS_PER_TOKEN = 4
 
-#: What of a request the model reads, in all APIs.
+#: The request fields that the model reads, in all APIs.
 _PROMPT = ("messages", "input", "instructions", "system", "prompt", "questions", "suffix", "tools", "functions")
-#: What stands in a message and is no text: files, pictures and sounds, ids, and words of the protocol.
+#: Message fields that are not text: files, pictures, sounds, ids, and protocol keywords.
 _NO_TEXT = {
     *("audio", "data", "encrypted_content", "file", "file_data", "file_url", "image_url", "input_audio"),
     *("call_id", "file_id", "id", "role", "tool_call_id", "type"),
@@ -22,7 +22,7 @@ _SCHEMAS = ("tools", "functions")
 
 
 def estimate(body: Mapping[str, Any], characters: int) -> Usage:
-    """Usage guessed from a request's JSON and the number of characters that came back."""
+    """Usage estimated from a request's JSON and the number of characters received."""
     prompt = sum(_count(body[name], keys=name in _SCHEMAS) for name in _PROMPT if body.get(name))
     used = Usage(_tokens(prompt), _tokens(characters))
     used.estimated = True
@@ -34,7 +34,7 @@ def _tokens(characters: int) -> int:
 
 
 def _count(value: Any, *, keys: bool) -> int:
-    """The characters of all text in a piece of JSON; those of the keys too in a schema, which models read as it is."""
+    """The number of characters of all text in JSON data; in a schema, keys count too, because models read them."""
     if isinstance(value, str):
         return len(value)
     if isinstance(value, Mapping):
@@ -42,7 +42,7 @@ def _count(value: Any, *, keys: bool) -> int:
             return sum(len(key) + _count(one, keys=True) for key, one in value.items())
         return sum(_count(one, keys=False) for key, one in value.items() if key not in _NO_TEXT)
     if isinstance(value, list | tuple):
-        if value and type(value[0]) is int:  # a prompt in tokens already
+        if value and type(value[0]) is int:  # a prompt already given as tokens
             return CHARACTERS_PER_TOKEN * len(value)
         return sum(_count(one, keys=keys) for one in value)
     return 0

@@ -1,7 +1,7 @@
-"""Requests as plain data, before anybody reads them: what is read once is kept, and is then sent.
+"""Converts requests to plain data before they are read: the converted data is kept, and then sent.
 
-The SDKs take any mapping for a dict, and any sequence, set, view or iterator for a list, and make JSON of them only on
-the way out. A hook that looked at such a request would see nothing of it, or would use up what was to be sent.
+The SDKs accept any mapping as a dict, and any sequence, set, view or iterator as a list, and convert them to JSON only
+when sending. A hook reading such a request would not see its content, or would consume what should be sent.
 """
 
 from collections import UserString
@@ -13,13 +13,13 @@ _NO_LISTS = (str, bytes, bytearray, memoryview, UserString)
 _LISTS = (Sequence, AbstractSet, MappingView, Iterator)
 _LEFT_OUT = ("Omit", "NotGiven")
 _known: set[type] = {str, int, float, bool, type(None)}
-"""Plain types, and what the SDKs have in place of a field that is left out, as most are: known once seen."""
+"""Plain types, and the SDKs' placeholder for omitted fields, learned when first seen."""
 
 
 def settle(options: Any) -> None:
-    """Put plain data in place of what the options of a request would send, wherever it is not plain already.
+    """Replace what the options of a request would send with plain data, where it is not plain already.
 
-    What contains itself stays as it is; no SDK can send it.
+    Data that contains itself stays as it is; no SDK can send it.
     """
     try:
         for name in ("json_data", "extra_json"):
@@ -36,7 +36,7 @@ def settle(options: Any) -> None:
 
 
 def _settled(value: Any) -> Any:
-    """The same if it is plain data all through, or what only the SDK knows how to send; else a copy that is."""
+    """The value itself if it is entirely plain, or something that only the SDK can send; otherwise a plain copy."""
     kind = type(value)
     if kind in _known:
         return value
@@ -73,7 +73,7 @@ def _settled_list(value: Any) -> Any:
 
 
 def _drained(given: Iterable[Any]) -> Any:
-    """All that comes of it; where that fails, it fails for the SDK too, after what came before."""
+    """All items; if iterating fails, it fails for the SDK too, after the same items."""
     found: list[Any] = []
     try:
         found.extend(map(_settled, given))
@@ -88,7 +88,7 @@ def _failing(found: list[Any], error: Exception) -> Iterator[Any]:
 
 
 def _bytes_of(content: Any) -> Any:
-    """A body that is read, or comes in pieces; one that only an event loop can read stays as it is."""
+    """The bytes of a body that is a file or comes in pieces; an async body stays as it is."""
     if hasattr(content, "read"):
         read = content.read()
         return read if isinstance(read, bytes | bytearray | str) else content

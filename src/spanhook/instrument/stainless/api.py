@@ -1,4 +1,4 @@
-"""What all APIs have in common on the way back: answers of hooks, streams, bodies read later."""
+"""What the results of all APIs have in common: hooks' answers, streams, bodies read later."""
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
@@ -13,15 +13,15 @@ from spanhook.model import Args, Attributes, Body, Chunks, Kwargs, Usage
 
 @dataclass(frozen=True, kw_only=True)
 class Api:
-    """How one API answers.
+    """The results of one API.
 
     Attributes:
-        sdk: The package whose client asks.
-        payload: The JSON for what a hook answered with, given the request's arguments.
-        events: The same as a stream of events.
+        sdk: The client's package.
+        payload: The JSON for a hook's answer, given the request's arguments.
+        events: The answer as a stream of events.
         last: The data of the event that ends a stream, if it has one.
         response: End attributes and usage of a result.
-        chunks: Makes the adder for a stream.
+        chunks: Creates the ``Chunks`` of a stream.
     """
 
     sdk: Sdk
@@ -32,7 +32,7 @@ class Api:
     last: str = ""
 
     def answer(self, instance: Any, args: Args, kwargs: Kwargs, value: Any) -> Any:
-        """What the caller would have been returned."""
+        """What the call would have returned."""
         cast_to = args[0] if args else kwargs["cast_to"]
         plain = not is_streamed(kwargs) and not is_raw(args, kwargs)
         if plain and type(value) is cast_to and not callable(options_of(args, kwargs).post_parser):
@@ -68,6 +68,6 @@ class Api:
         return Body(response.stream, put, chunks, answer)
 
     def _payload(self, args: Args, kwargs: Kwargs, value: Any) -> Payload:
-        if isinstance(value, self.sdk.raw):  # one that an earlier call returned
+        if isinstance(value, self.sdk.raw):  # one returned by an earlier call
             value = self.sdk.result_of(value)
         return self.payload(args, kwargs, value)

@@ -11,20 +11,20 @@ Reader = Callable[[Any], tuple[Attributes, Usage | None]]
 
 
 class BodyChunks:
-    """Adds up the bytes of a body, and reads them when asked what they say.
+    """Adds up the bytes of a body, and parses them on request.
 
     Args:
-        sdk: The package whose client asked.
+        sdk: The client's package.
         response: The HTTP response.
-        model: What the body parses into, if it is no stream.
+        model: The class that the body is parsed into, if it is not a stream.
         chunks: Adds up the events of a stream.
-        reader: Reads a body that is no stream; ``None`` for one that is.
+        reader: Reads a body that is not a stream; ``None`` for a stream.
     """
 
     __slots__ = ("_chunks", "_headers", "_kind", "_model", "_pieces", "_read", "_reader", "_sdk", "keep")
 
     def __init__(self, sdk: Sdk, response: Any, model: Any, chunks: Chunks, reader: Reader | None) -> None:
-        # Not the response itself: it holds the stream of bytes, which will hold this.
+        # Not the response itself: it refers to the byte stream, which will refer to this.
         self._kind, self._headers = type(response), response.headers
         self._sdk, self._model, self._chunks, self._reader = sdk, model, chunks, reader
         self._pieces: list[bytes] = []
@@ -54,7 +54,7 @@ class BodyChunks:
         return self._sdk.construct(type_=self._model, value=whole)
 
     def _added_up(self) -> Chunks:
-        """The adder, told of every event that has come whole."""
+        """The adder, after adding every complete event."""
         self._chunks.keep = self.keep
         events = list(events_of(self._decoded()))
         for event in events[self._read :]:
@@ -73,11 +73,11 @@ class BodyChunks:
         try:
             return self._kind(200, headers=self._headers, content=b"".join(self._pieces)).content
         except Exception:
-            return b""  # cut off in the middle of something compressed
+            return b""  # cut off in the middle of compressed data
 
 
 def events_of(content: bytes) -> Iterator[dict[str, Any]]:
-    """The data of every server-sent event that came whole, where it is JSON."""
+    """The data of every complete server-sent event, if it is JSON."""
     for event in content.replace(b"\r\n", b"\n").split(b"\n\n"):
         lines = [line[5:].strip() for line in event.split(b"\n") if line.startswith(b"data:")]
         try:

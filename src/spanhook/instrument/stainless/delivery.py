@@ -1,7 +1,7 @@
-"""Handing over an answer that no server gave: in exactly the type that the caller of this very request expects.
+"""Delivers an answer that no server gave, in exactly the type that the caller of the request expects.
 
-An HTTP response is made in memory and given to the client's own code, which makes of it whatever the caller asked for:
-a model, a parsed one, a stream, a raw response.
+An HTTP response is created in memory and passed to the client's own code, which turns it into what the caller asked
+for: a model, a parsed model, a stream or a raw response.
 """
 
 import copy
@@ -26,13 +26,13 @@ Event = tuple[str, Payload]
 def deliver(
     sdk: Sdk, instance: Any, args: Args, kwargs: Kwargs, payload: Payload, events: Iterable[Event], last: str
 ) -> Any:
-    """What the client makes of an answer.
+    """Have the client turn an answer into its result.
 
     Args:
-        sdk: The package whose client asks.
-        instance, args, kwargs: The client, and how its ``request`` was called.
-        payload: The answer unstreamed.
-        events: The same as a stream of events.
+        sdk: The client's package.
+        instance, args, kwargs: The client, and the arguments of its ``request``.
+        payload: The answer without streaming.
+        events: The answer as a stream of events.
         last: The data of the event that ends the stream, if any.
     """
     options = copy.copy(options_of(args, kwargs))
@@ -59,14 +59,14 @@ def deliver(
         stream=streamed,
         stream_cls=kwargs.get("stream_cls"),
     )
-    result = drive(made) if hasattr(made, "__await__") else made  # all in memory, so there is nothing to wait for
-    if streamed and hasattr(result, "_decoder"):  # that of Bedrock's clients reads another format
+    result = drive(made) if hasattr(made, "__await__") else made  # all in memory, so it never waits
+    if streamed and hasattr(result, "_decoder"):  # the decoder of Bedrock's clients reads another format
         result._decoder = sdk.decoder()
     return result
 
 
 def as_bytes(events: Iterable[Event], last: str, *, framed: bool = True) -> Iterator[bytes]:
-    """Events as they go over the wire; unframed, the one that there is, alone."""
+    """Events as they go over the wire; if not framed, only the data of the single event."""
     for name, data in events:
         head = f"event: {name}\n" if name else ""
         text = json.dumps(data)
@@ -84,10 +84,10 @@ def as_chunks(sdk: Sdk, args: Args, kwargs: Kwargs, events: Iterable[Event]) -> 
 
 
 def encode(pieces: Iterable[bytes], encoding: str) -> Iterator[bytes]:
-    """Bytes in the content encoding that a response has announced already.
+    """Bytes in the content encoding that a response has already announced.
 
     Raises:
-        TypeError: The encoding is one that cannot be written here.
+        TypeError: The encoding cannot be written here.
     """
     whole = b"".join(pieces)
     if encoding == "gzip":

@@ -1,4 +1,4 @@
-"""Start attributes that every provider's requests have."""
+"""Start attributes common to every provider's requests."""
 
 from typing import Any
 

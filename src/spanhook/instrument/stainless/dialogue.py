@@ -1,4 +1,4 @@
-"""APIs that are asked with messages, and with instructions beside them: from the fields of their requests."""
+"""APIs that take messages and separate instructions: reads and writes the fields of their requests."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -34,16 +34,17 @@ def _nothing(_body: Body) -> str:
 
 @dataclass(frozen=True, kw_only=True)
 class Dialogue(Api):
-    """One of them.
+    """One such API.
 
     Attributes:
-        layer: The library's name among those whose views of an operation there are.
-        server_of: The server that a client asks.
+        layer: The layer of its adapters.
+        server_of: Returns the server of a client's request.
         parts: The parts of its messages.
         operation: Its ``gen_ai.operation.name``.
-        roles: Roles that it calls otherwise than the conventions.
+        roles: Roles whose names differ from the conventions'.
         output_type: The conventions' output type that a request's JSON asks for; empty if none.
-        batch: The field with the requests of a batch, and the field of each with what is asked; none of what is alone.
+        batch: The field with the requests of a batch, and the field of each with its body; empty if there are no
+            batches.
     """
 
     layer: str
@@ -57,14 +58,16 @@ class Dialogue(Api):
     # ------------------------------------------------------------------------------------------ messages
 
     def to_message(self, wire: Any) -> Message:
-        """A message in role/parts form; one of tools' results alone has their role."""
+        """A message in role/parts form; one with only tool results has the role ``tool``."""
         told = fields_of(wire)
         parts = list(self.parts.read(told.get("content")))
         found = bool(parts) and all(part.get("type") == "tool_call_response" for part in parts)
         return {"role": "tool" if found else str(told.get("role") or "assistant"), "parts": parts}
 
     def from_message(self, message: Message, like: Wire | None = None) -> list[Wire]:
-        """A message on the wire, with the other keys of the one it stands for; one in the provider's form as it is."""
+        """A message on the wire, with the other keys of the message it replaces; one in the provider's form stays as it
+        is.
+        """
         if "parts" not in message:
             return [dict(message)]
         role = dict(self.roles).get(message["role"], message["role"])
@@ -72,7 +75,7 @@ class Dialogue(Api):
         return [{**kept, "role": role, "content": self.parts.content(message["parts"], kept.get("content"))}]
 
     def said(self, value: Any, expected: str) -> list[Part]:
-        """The content that a hook answered with: of text, a message, or several.
+        """The content of a hook's answer, given as text, a message, or several.
 
         Raises:
             TypeError: It is none of these; ``expected`` says what it may be.
@@ -83,7 +86,7 @@ class Dialogue(Api):
         return [part for parts in texts for part in parts]
 
     def output(self, result: Any) -> list[Message]:
-        """What a message says that came back."""
+        """The output messages of a result."""
         told = fields_of(self.sdk.result_of(result))
         if "content" not in told:
             return []
@@ -92,7 +95,7 @@ class Dialogue(Api):
     # ------------------------------------------------------------------------------------------ requests
 
     def _prompts(self, body: Body) -> list[Body]:
-        """What is asked, once for each prompt."""
+        """The request bodies, one for each prompt."""
         if self.batch is None:
             return [body]
         field, inner = self.batch
@@ -115,6 +118,9 @@ class Dialogue(Api):
         asked = {self.output_type(prompt) for prompt in prompts}
         if len(asked) == 1 and asked != {""}:
             attributes[semconv.GEN_AI_OUTPUT_TYPE] = asked.pop()
+        level = fields_of(body.get("output_config")).get("effort")
+        if isinstance(level, str):
+            attributes[semconv.GEN_AI_REQUEST_REASONING_LEVEL] = level
         return attributes
 
     def request(self, _instance: Any, args: Args, kwargs: Kwargs) -> Request:
@@ -136,7 +142,7 @@ class Dialogue(Api):
         return [in_pieces(self._texts(messages[-1])) if messages else None for messages in sent]
 
     def _texts(self, wire: Any) -> list[str]:
-        """The texts of a message, those that tools have returned among them, be they empty."""
+        """The texts of a message, including tool results, even if empty."""
         parts = self.to_message(wire)["parts"]
         said = [part.get(_TEXTS[part["type"]]) for part in parts if part.get("type") in _TEXTS]
         return [text_of(one) or "" for one in said]

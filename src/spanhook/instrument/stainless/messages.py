@@ -1,7 +1,7 @@
-"""Parts of messages between a provider's words and the conventions' role/parts form.
+"""Converts message parts between a provider's form and the conventions' role/parts form.
 
-What a part cannot say is kept: parts of unknown type stay as the provider writes them, and a message that a hook left
-alone goes out as it came.
+What a part cannot express is kept: parts of unknown type stay as the provider writes them, and messages that a hook did
+not change are sent as they were.
 """
 
 import json
@@ -22,9 +22,9 @@ class Kind:
     """One type of part.
 
     Attributes:
-        type: The conventions' name of it.
-        fields: What each of the conventions' fields is called there.
-        otherwise: What a part has on the wire where a hook does not say.
+        type: The conventions' name of the type.
+        fields: The provider's name for each of the conventions' fields.
+        otherwise: Default values on the wire.
     """
 
     type: str
@@ -42,9 +42,9 @@ class Parts:
     """The parts of a provider's messages.
 
     Args:
-        kinds: By the type that the provider gives them.
-        signed: The conventions' types that only the model may have written: what a hook made of them is left out.
-        media: How images and the like are written.
+        kinds: The types of part, by the provider's name.
+        signed: The conventions' types that only the model may write: a hook's changes to them are left out.
+        media: How media are written.
     """
 
     def __init__(self, kinds: Mapping[str, Kind], signed: Collection[str] = (), media: Form = chat_form) -> None:
@@ -54,7 +54,9 @@ class Parts:
             self._written.setdefault(kind.type, []).append(name)
 
     def read(self, content: Any) -> Iterator[Part]:
-        """The parts of a message's content: text as text, known types as they are called, all else as it is."""
+        """The parts of a message's content: text as text, known types under the conventions' names, everything else as
+        it is.
+        """
         if isinstance(content, str):
             if content:
                 yield {"type": "text", "content": content}
@@ -74,11 +76,11 @@ class Parts:
         return media_part(whole) or whole
 
     def write(self, part: Part, like: Wire | None = None, name: str = "") -> Wire:
-        """A part on the wire; one in the provider's own form as it is.
+        """A part on the wire; one in the provider's own form stays as it is.
 
         Args:
             part: What a hook gave.
-            like: The one it stands for, whose other keys are kept if it is of the same type.
+            like: The part it replaces, whose other keys are kept if it has the same type.
             name: The provider's name of its type, if it has several.
         """
         kind = part.get("type")
@@ -101,11 +103,11 @@ class Parts:
         return {"type": name, **otherwise, **made, **told}
 
     def content(self, parts: Sequence[Part], before: Any, name: str = "") -> Any:
-        """A message's content on the wire: parts that were left alone go out as they came.
+        """A message's content on the wire: unchanged parts are sent as they were.
 
         Args:
             parts: What a hook gave.
-            before: The content that it stands for, if any.
+            before: The content that it replaces, if any.
             name: The provider's name of text, if it has several.
         """
         if not isinstance(before, list) and all(part.get("type") == "text" for part in parts):
@@ -124,13 +126,13 @@ def rewrite(
     to_message: Callable[[Any], Message],
     from_message: Callable[[Any, Wire | None], Sequence[Wire]],
 ) -> list[Any]:
-    """Messages on the wire for what a hook made of ``natives``; those it left alone go out as they came.
+    """Messages on the wire for a hook's version of ``natives``; unchanged ones are sent as they were.
 
     Args:
-        natives: What was to be sent.
+        natives: The original messages.
         new: What the hook gave, in role/parts form or the provider's own.
-        to_message: Reads one.
-        from_message: Writes one, given the one it stands for, whose other keys are kept; several where it takes them.
+        to_message: Reads a message.
+        from_message: Writes a message, given the one it replaces, whose other keys are kept; may return several.
     """
     before = [to_message(native) for native in natives]
     result: list[Any] = []
@@ -147,7 +149,7 @@ def rewrite(
 
 
 def finished(message: Message, reason: Any) -> Message:
-    """A message that came back, with why the model stopped where that is known."""
+    """An output message, with why the model stopped if that is known."""
     return {**message, "finish_reason": reason} if reason and isinstance(reason, str) else message
 
 
@@ -157,7 +159,7 @@ def text_in(parts: Iterable[Part], between: str = "") -> str:
 
 
 def decoded(arguments: Any) -> Any:
-    """A tool call's arguments by name; as they are where they are no JSON object."""
+    """A tool call's arguments by name; unchanged if they are not a JSON object."""
     try:
         read = json.loads(arguments)
     except (TypeError, ValueError):
@@ -166,7 +168,7 @@ def decoded(arguments: Any) -> Any:
 
 
 def encoded(value: Any) -> Any:
-    """Arguments or a tool's result as they go on the wire: text and lists of parts as they are, all else as JSON."""
+    """Arguments or a tool result as on the wire: text and lists of parts as they are, everything else as JSON."""
     if isinstance(value, str):
         return value
     if isinstance(value, list) and value and all(isinstance(one, dict) and "type" in one for one in value):
@@ -175,14 +177,14 @@ def encoded(value: Any) -> Any:
 
 
 def one_prompt(messages: Any) -> Any:
-    """The messages of the one prompt that a request has, however they are nested.
+    """The messages of a request's single prompt, nested or not.
 
     Raises:
-        ValueError: There are those of several.
+        ValueError: There are several prompts.
     """
     if messages and isinstance(messages[0], list | tuple):
         if len(messages) != 1:
-            raise ValueError(f"the request has one prompt; messages= has those of {len(messages)}")
+            raise ValueError(f"the request has one prompt; messages= has {len(messages)}")
         return messages[0]
     return messages
 
@@ -195,7 +197,7 @@ def by_prompt(messages: Any, counts: Sequence[int]) -> list[Any]:
         counts: How many messages each prompt has.
 
     Raises:
-        ValueError: Nothing tells which belongs to which.
+        ValueError: It is not clear which messages belong to which prompt.
     """
     if messages and isinstance(messages[0], list | tuple):
         if len(messages) == len(counts):
@@ -212,8 +214,8 @@ def messages_in(value: Any, expected: str, *, key: str = "") -> list[Any]:
 
     Args:
         value: What it gave.
-        expected: What the answer is, in words of the error.
-        key: What all messages of this API have.
+        expected: What the answer may be, for the error message.
+        key: A key that all messages of this API have.
 
     Raises:
         TypeError: It is none of these.

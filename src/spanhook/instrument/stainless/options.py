@@ -1,4 +1,4 @@
-"""The options of a request, as the SDK passes them to its transport: reading them, and copies with another body."""
+"""The options of a request, as the SDK passes them to its transport: reads them, and copies them with another body."""
 
 import copy
 import json
@@ -19,7 +19,7 @@ def options_of(args: Args, kwargs: Kwargs) -> Any:
 
 
 def body_of(args: Args, kwargs: Kwargs) -> Body:
-    """The JSON that will be sent, ``extra_body`` included; empty if it is nothing of the kind."""
+    """The JSON that will be sent, ``extra_body`` included; empty if the body is not a JSON object."""
     options = options_of(args, kwargs)
     body, extra = options.json_data, options.extra_json
     if isinstance(body, Mapping):
@@ -41,14 +41,14 @@ def with_body(args: Args, kwargs: Kwargs, body: Body) -> tuple[Args, Kwargs]:
     options = options_of(args, kwargs)
     changes: dict[str, Any] = {"json_data": dict(body)}
     if options.extra_json is not None:
-        changes["extra_json"] = {}  # merged already; an empty one still has what is to be left out taken out
+        changes["extra_json"] = {}  # already merged; an empty dict still makes the SDK remove omitted fields
     if getattr(options, "content", None) is not None:
         changes["content"] = None
     return with_options(args, kwargs, **changes)
 
 
 def with_options(args: Args, kwargs: Kwargs, **changes: Any) -> tuple[Args, Kwargs]:
-    """The arguments with a copy of the options that differs in this."""
+    """The arguments with a changed copy of the options."""
     options = copy.copy(options_of(args, kwargs))
     for name, value in changes.items():
         setattr(options, name, value)
@@ -58,7 +58,7 @@ def with_options(args: Args, kwargs: Kwargs, **changes: Any) -> tuple[Args, Kwar
 
 
 def is_raw(args: Args, kwargs: Kwargs) -> bool:
-    """Whether the caller gets the response itself instead of what it says."""
+    """Whether the caller gets the response itself instead of its parsed content."""
     headers = options_of(args, kwargs).headers
     return isinstance(headers, Mapping) and bool(headers.get(RAW_HEADER))
 

@@ -1,4 +1,4 @@
-"""Answers that came but could not be parsed: the call fails, what it used is known all the same."""
+"""Answers that arrived but could not be parsed: the call fails, but its usage is still recorded."""
 
 from collections.abc import Callable
 from typing import Any
@@ -8,7 +8,7 @@ from spanhook.model import Args, Attributes, Kwargs, Usage
 
 
 class Kept:
-    """A parser of the SDK's, which keeps what it was given."""
+    """An SDK parser that keeps what it was given."""
 
     __slots__ = ("given", "parser")
 
@@ -32,7 +32,7 @@ def keep_what_is_parsed(_instance: Any, args: Args, kwargs: Kwargs) -> tuple[Arg
 def parsing_failed(
     response: Callable[[Any], tuple[Attributes, Usage | None]],
 ) -> Callable[[Any, Args, Kwargs, BaseException], tuple[Attributes, Usage | None]]:
-    """Reads with ``response`` what could not be parsed; nothing where the call failed before."""
+    """Read with ``response`` what could not be parsed; nothing if the call failed earlier."""
 
     def failure(_instance: Any, args: Args, kwargs: Kwargs, _error: BaseException) -> tuple[Attributes, Usage | None]:
         parser = options_of(args, kwargs).post_parser

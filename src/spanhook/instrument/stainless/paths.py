@@ -1,4 +1,4 @@
-"""Which call is which: by the end of its path, in all the forms that clients write it and servers understand it."""
+"""Identifies calls by the end of their path, in every form that clients write and servers accept."""
 
 from collections.abc import Callable, Iterable, Mapping
 from functools import lru_cache
@@ -20,11 +20,11 @@ class Paths:
     def __init__(self, known: Iterable[str]) -> None:
         self._endings = tuple(sorted((tuple(path[1:].split("/")) for path in known), key=len, reverse=True))
         self.ending = lru_cache(1000)(self._ending)
-        """The one of the known paths that an address ends in, or empty."""
+        """The known path that an address ends in, or empty."""
 
     def _ending(self, url: str) -> str:
-        """Servers take a path percent-encoded, in upper case, with doubled slashes and with dots for the same, some of
-        them, so all of them are.
+        """The known path that an address ends in. Percent-encoding, upper case, doubled slashes and dots are ignored,
+        because some servers ignore them.
         """
         segments: list[str] = []
         path = url.partition("#")[0].partition("?")[0]
@@ -36,19 +36,21 @@ class Paths:
                 del segments[-1:]
             elif segment and segment != ".":
                 segments.append(segment)
-        for known in self._endings:  # the longest first
+        for known in self._endings:  # longest first
             last = segments[-len(known) :]
             if len(last) == len(known) and all(one in ("*", there) for one, there in zip(known, last, strict=True)):
                 return f"/{'/'.join(known)}"
         return ""
 
     def of(self, client: Any, url: str) -> str:
-        """The one that ``client`` is asked for; what is missing in front may stand in its own address."""
+        """The known path of a request; a missing prefix may be in the client's own address."""
         return self.ending(url) or self.ending(whole(client, url))
 
 
 def chooser(adapters: Mapping[str, Adapter]) -> Callable[[Any, Args, Kwargs], Adapter | None]:
-    """What tells the adapter of a request by the end of its path; ``None`` for one that asks no model for anything."""
+    """A function that finds a request's adapter by the end of its path; it returns ``None`` if the request does not
+    call a model.
+    """
     paths = Paths(adapters)
 
     def choose(instance: Any, args: Args, kwargs: Kwargs) -> Adapter | None:
@@ -62,5 +64,5 @@ def chooser(adapters: Mapping[str, Adapter]) -> Callable[[Any, Args, Kwargs], Ad
 
 
 def whole(client: Any, url: str) -> str:
-    """The path as it is sent: behind the client's own, unless it is an absolute address."""
+    """The path as sent: appended to the client's own, unless it is an absolute address."""
     return url if "://" in url else f"{client._base_url.path}/{url}"

@@ -1,7 +1,7 @@
 """The two points of a generated client.
 
-They stand at the transport methods that every path ends in, so bound methods, raw-response wrappers, helpers and
-clients made earlier are gated too; what a call is, is told by its path.
+They wrap the transport methods that every call ends in, so bound methods, raw-response wrappers, helpers and existing
+clients are gated too; the path tells what a call is.
 """
 
 from spanhook.model import Point
@@ -11,9 +11,9 @@ def transport(library: str, adapter: str, choose: str) -> tuple[Point, ...]:
     """The points of one package.
 
     Args:
-        library: The name it is imported by.
-        adapter: Where the adapter stands of what cannot be told apart.
-        choose: Where the function stands that tells the adapter of a call.
+        library: Its import name.
+        adapter: The location of the adapter for unrecognized calls.
+        choose: The location of the function that picks a call's adapter.
     """
     return tuple(
         Point(

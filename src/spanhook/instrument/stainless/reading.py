@@ -1,4 +1,4 @@
-"""Reading what came back, whichever form it has: models or JSON, of which nothing is to be trusted."""
+"""Reads results of any form, models or JSON, without trusting any of their values."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -10,33 +10,33 @@ _NO_FIELDS: Fields = {}
 
 
 def fields_of(value: Any) -> Fields:
-    """What a model or a dict says, by name; nothing for what is neither."""
+    """The fields of a model or dict, by name; empty for anything else."""
     kind = type(value)
     if kind is dict:
         return value
-    # Of pydantic's models in either version; to ask isinstance() takes them longer, and them imported.
+    # For models of both pydantic versions; isinstance() would be slower, and would need them imported.
     is_model = hasattr(kind, "__pydantic_fields_set__") or hasattr(kind, "__fields_set__")
     return value.__dict__ if is_model else _NO_FIELDS
 
 
 def text_of(value: Any) -> str:
-    """A name, an id or a reason; empty for what is no text, which a server may send all the same."""
+    """A name, an id or a reason; empty if the server sent something other than text."""
     return value if isinstance(value, str) else ""
 
 
 def list_of(value: Any) -> Sequence[Any]:
-    """A list; an empty one for what is none."""
+    """A list; empty for anything else."""
     return value if isinstance(value, list | tuple) else ()
 
 
 def index_of(told: Fields, name: str = "index") -> int:
-    """Which of several it is about."""
+    """The index of the item it is about."""
     index = told.get(name)
     return index if type(index) is int else 0
 
 
 def extra_of(value: Any, name: str) -> Any:
-    """What a provider says beyond the SDK's own fields."""
+    """A field that a provider sent beyond those that the SDK defines."""
     if type(value) is dict:
         return value.get(name)
     more = getattr(value, "__pydantic_extra__", None)
@@ -49,6 +49,6 @@ def plain(value: Any) -> Any:
 
 
 def noted(told: Fields, names: Sequence[tuple[str, str]]) -> Attributes:
-    """Attributes for what is told as text, by the names it has there and as an attribute."""
+    """Attributes for text fields, given pairs of field name and attribute name."""
     values = ((key, told.get(name)) for name, key in names)
     return {key: value for key, value in values if value and isinstance(value, str)}

@@ -1,4 +1,4 @@
-"""The classes of one generated client: they have the same names, in modules of the same names, in all such packages."""
+"""The classes of one generated client: all such packages have the same class and module names."""
 
 import copy
 from importlib import import_module
@@ -10,16 +10,16 @@ from spanhook.model import copied, copied_model, copies
 
 
 class Sdk:
-    """What is known of one package.
+    """The classes of one package.
 
     Args:
-        library: The name it is imported by; it is imported.
+        library: Its import name; it must be imported.
 
     Attributes:
-        raw: What ``with_raw_response`` and ``with_streaming_response`` give the caller.
-        model: The base of what answers are parsed into.
-        construct: Makes one of them, of JSON that may lack fields.
-        chunk_type: What a class of streams yields.
+        raw: What ``with_raw_response`` and ``with_streaming_response`` return.
+        model: The base class of parsed answers.
+        construct: Creates a model from JSON that may lack fields.
+        chunk_type: Returns the type that a stream class yields.
         decoder: Reads server-sent events.
 
     Raises:
@@ -30,7 +30,7 @@ class Sdk:
         client, models, response, streaming = (
             import_module(f"{library}.{name}") for name in ("_base_client", "_models", "_response", "_streaming")
         )
-        legacy = f"{library}._legacy_response"  # what raw responses of older generators are, where there is such a one
+        legacy = f"{library}._legacy_response"  # the raw responses of older generators, if the module exists
         self.raw: tuple[type, ...] = (response.BaseAPIResponse,)
         if find_spec(legacy) is not None:
             self.raw = (import_module(legacy).LegacyAPIResponse, *self.raw)
@@ -43,7 +43,7 @@ class Sdk:
         copies(*self.raw)(_copied_raw)
 
     def stream_of(self, result: Any) -> str:
-        """Whether a result is a stream, or a raw response that is still to be read."""
+        """Which kind of stream a result is, or an unread raw response; else empty."""
         if isinstance(result, self._stream):
             return "sync"
         if isinstance(result, self._async_stream):
@@ -53,9 +53,9 @@ class Sdk:
         return ""
 
     def result_of(self, result: Any) -> Any:
-        """A result as a model or dict; of a raw response what it parses into, or its JSON.
+        """A result as a model or dict; for a raw response, its parsed content or JSON.
 
-        A raw response keeps what it has parsed, so the application's own ``parse`` costs nothing more. ``None`` where
+        A raw response caches what it has parsed, so the application's own ``parse`` costs nothing extra. ``None`` if
         there is nothing to read: a body that the application has not read stays unread.
         """
         if isinstance(result, self.model) or type(result) is dict:
@@ -67,9 +67,9 @@ class Sdk:
             try:
                 parsed = result.parse()  # pyright: ignore[reportAttributeAccessIssue]
                 if hasattr(parsed, "__await__"):
-                    parsed = drive(parsed)  # the body has been read, so there is nothing to wait for
+                    parsed = drive(parsed)  # the body has been read, so it never waits
             except Exception:
-                parsed = None  # a parser of the application's refuses what the model said; it will say so itself
+                parsed = None  # the application's parser rejects the model's output, and will report that itself
             if isinstance(parsed, self.model) or type(parsed) is dict:
                 return parsed
         try:
@@ -79,7 +79,7 @@ class Sdk:
 
 
 def _copied_raw(raw: Any) -> Any:
-    """A raw response with models of its own; the HTTP response in it is the application's."""
+    """A copy of a raw response with copied models; the HTTP response in it is the application's."""
     twin = copy.copy(raw)
     twin._parsed_by_type = copied(raw._parsed_by_type)
     return twin

@@ -1,11 +1,11 @@
-"""Who is behind a client: provider, server address and port, by its class and base URL."""
+"""Identifies the server behind a client: provider, address and port, from its class and base URL."""
 
 from collections.abc import Mapping
 from typing import Any
 
 from spanhook.instrument.addresses import address_of
 
-#: Providers in the conventions' terms by the end of the host's name.
+#: Providers in the conventions' terms, by the end of the host name.
 _HOSTS = (
     ("openai.azure.com", "azure.ai.openai"),
     ("services.ai.azure.com", "azure.ai.openai"),
@@ -28,24 +28,25 @@ _BEDROCK = (".amazonaws.com", ".api.aws")
 _MAX_KEPT = 1000
 
 Server = tuple[str, str, int]
-"""Provider, address and port; no address and port 0 where the URL tells none."""
+"""Provider, address and port; empty and 0 if the URL has none."""
 
 
 class Servers:
-    """The servers that the clients of one package ask.
+    """The servers used by the clients of one package.
 
     Args:
-        default: The provider of hosts that tell none: whoever else speaks the protocol.
-        classes: Of clients of one provider, whatever their URL, by name; they need not be imported.
+        default: The provider for unknown hosts that use the protocol.
+        classes: Providers by client class name, whatever the URL; the classes need not be imported.
     """
 
     def __init__(self, default: str, classes: Mapping[str, str]) -> None:
         self._default, self._classes = default, classes
         self._known: dict[int, tuple[type, Any, Server]] = {}
-        """By the id of a base URL, which is kept so that no other gets that id. To write a URL out takes far longer."""
+        """By the id of a base URL, which is kept alive so that the id is not reused. Converting a URL to text takes far
+        longer."""
 
     def server_of(self, client: Any, url: str) -> Server:
-        """The server that ``client`` asks for ``url``: its own, unless the URL is an absolute one."""
+        """The server to which ``client`` sends a request for ``url``: its own, unless the URL is absolute."""
         if url[:4].lower() == "http":
             return self._look_at(url, client)
         base = client._base_url
@@ -65,7 +66,7 @@ class Servers:
 
     def _provider(self, host: str) -> str:
         for ending, provider in _HOSTS:
-            # a region may stand in front of a name with a hyphen, as in `europe-west4-aiplatform.googleapis.com`
+            # a region and a hyphen may precede the name, as in `europe-west4-aiplatform.googleapis.com`
             if host == ending or host.endswith((f".{ending}", f"-{ending}")):
                 return provider
         if "bedrock" in host and host.endswith(_BEDROCK):

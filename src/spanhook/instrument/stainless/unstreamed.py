@@ -1,4 +1,4 @@
-"""What stands in for streams at APIs that have none."""
+"""Stand-ins for streams in APIs that have none."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -14,7 +14,7 @@ def no_events(_args: Args, _kwargs: Kwargs, _payload: Payload) -> Iterator[Event
 
 
 class NoChunks:
-    """Stands in for the adder: of a body cut off, only the request is known."""
+    """Stands in for an adder: if the body is cut off, only the request is known."""
 
     def __init__(self, _instance: Any, args: Args, kwargs: Kwargs) -> None:
         self.keep = self.complete = False

@@ -1,4 +1,4 @@
-"""What a provider reports to have been used, in the conventions' terms."""
+"""Usage as reported by a provider, in the conventions' terms."""
 
 from collections.abc import Callable, Mapping
 from typing import Any
@@ -12,11 +12,11 @@ from spanhook.model import Args, Attributes, Kwargs, Usage
 
 
 def counted(reported: Any, places: Mapping[str, str]) -> Usage | None:
-    """Counts as they were reported; ``None`` where nothing was.
+    """The reported counts; ``None`` if nothing was reported.
 
     Args:
         reported: A model, or JSON.
-        places: Where each field of ``Usage`` stands there; behind a dot what stands in another.
+        places: The reported name for each field of ``Usage``; dotted if nested.
     """
     told, used = fields_of(reported), Usage()
     if not told:
@@ -34,7 +34,7 @@ def counted(reported: Any, places: Mapping[str, str]) -> Usage | None:
 
 
 def bounded(used: Usage) -> Usage:
-    """The same, with no part larger than what it is a part of."""
+    """The same usage, with no part larger than its whole."""
     used.cache_read_tokens = min(used.cache_read_tokens, used.input_tokens)
     used.cache_write_tokens = min(used.cache_write_tokens, used.input_tokens - used.cache_read_tokens)
     if used.cache_hour_tokens:
@@ -46,12 +46,12 @@ def bounded(used: Usage) -> Usage:
 def responses(
     sdk: Sdk, usage_of: Callable[[Any], Usage | None], reason: str
 ) -> Callable[[Any], tuple[Attributes, Usage | None]]:
-    """What reads id, model, reason to stop and usage of an answer.
+    """A function that reads an answer's id, model, finish reason and usage.
 
     Args:
-        sdk: The package whose client asked.
+        sdk: The client's package.
         usage_of: Reads its ``usage``.
-        reason: The field that says why the model stopped.
+        reason: The field with the finish reason.
     """
 
     def response(result: Any) -> tuple[Attributes, Usage | None]:
@@ -66,12 +66,12 @@ def responses(
 
 
 def cut_short(used: Usage | None, args: Args, kwargs: Kwargs, characters: int) -> Usage:
-    """Usage of a stream that has not told all of it.
+    """Usage of a stream that did not report all of it.
 
     Args:
-        used: What it has told: the input, and perhaps some of the output.
-        args, kwargs: Of the request.
-        characters: How many have come.
+        used: What it reported: the input, and perhaps part of the output.
+        args, kwargs: The arguments of the request.
+        characters: How many have arrived.
     """
     guess = estimate(body_of(args, kwargs), characters)
     if used is None:
