@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
+import trio
 from langchain_core.messages import ToolMessage
 
 import spanhook
@@ -24,6 +25,7 @@ from spanhook.definitions import (
 from spanhook.testing import Recorder, recorder
 from tests.definitions.parts import Middleware, call, noting, search
 from tests.instrument.langgraph.test_graph import two_steps
+from tests.stub import MODES, stubbed, use
 
 WAYS = ("invoke", "ainvoke")
 
@@ -573,3 +575,140 @@ def test_hooks_of_failed_calls_are_told() -> None:
     ):
         raise ZeroDivisionError
     assert told == [("workflow.step.error", ZeroDivisionError)]
+
+
+# ------------------------------------------------------------------------------------------------ ways of calling
+
+
+@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize("is_async", [False, True])
+def test_every_way_of_calling(mode: str, is_async: bool) -> None:
+    log: list[str] = []
+
+    def plain(name: str) -> Any:
+        def execute(context: HookContext, call_next: CallNext) -> Any:
+            log.append(f"{name} {context.result}")
+            return call_next(context)
+
+        return execute
+
+    async def waiting(context: HookContext, call_next: CallNext) -> HookContext:
+        await asyncio.sleep(0)
+        log.append(f"a {context.result}")
+        context = await call_next(context)
+        await asyncio.sleep(0)
+        log.append(f"a {context.result} out")
+        return context
+
+    first = waiting if is_async else plain("a")
+    registry = registered(
+        Middleware(first, "llm.call.pre"),
+        Middleware(plain("b"), "llm.call.pre"),
+        Middleware(first, "llm.call.post"),
+        Middleware(plain("b"), "llm.call.post"),
+    )
+    with stubbed(registry.hooks) as (library, seen):
+        assert use(library, mode, "yes") == "yes"
+    out = [f"a {None} out"] if is_async else []
+    after = ["a yes out"] if is_async else []
+    assert log == ["a None", "b None", *out, "a yes", "b yes", *after]
+    assert library.calls == ["yes"]
+    assert [op.status for op in seen.operations] == ["success"]
+
+
+@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize("event", ["llm.call.pre", "llm.call"])
+def test_an_abort_before_the_call_in_every_way_of_calling(mode: str, event: str) -> None:
+    with stubbed(registered(Middleware(aborting(), event)).hooks) as (library, _):
+        with pytest.raises(HookAbortError, match="no"):
+            use(library, mode, "yes")
+        assert library.calls == []
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_an_abort_after_a_stream_withholds_it_only_where_it_was_held_back(mode: str) -> None:
+    for priority, withheld in ((10, True), (100, mode in ("sync", "async"))):
+        registry = registered(Middleware(aborting(), "llm.call.post", priority=priority))
+        with stubbed(registry.hooks) as (library, seen):
+            if withheld:
+                with pytest.raises(HookAbortError):
+                    use(library, mode, "yes")
+            else:
+                assert use(library, mode, "yes") == "yes"
+                assert [one.decision for one in seen.operations[0].decisions] == ["too_late"]
+
+
+def test_under_trio() -> None:
+    log: list[str] = []
+
+    @spanhook.tool("search")
+    async def asearch(query: str) -> str:
+        await trio.lowlevel.checkpoint()
+        log.append(query)
+        return query
+
+    event = "tool.execute.post"
+    registry = registered(
+        Middleware(noting(log, "a")),
+        Middleware(noting(log, "b")),
+        Middleware(noting(log, "c"), event),
+        Middleware(noting(log, "d"), event),
+        concurrent=[event],
+    )
+    with recorder(registry.hooks):
+        assert trio.run(asearch, "x") == "x"
+    assert log[:5] == ["a in", "b in", "b out", "a out", "x"]
+    assert sorted(log[5:]) == ["c in", "c out", "d in", "d out"]
+
+
+def test_blocks_of_ones_own_code() -> None:
+    log: list[str] = []
+    registry = registered(Middleware(noting(log, "pre")), Middleware(noting(log, "post"), "tool.execute.post"))
+
+    async def wait() -> None:
+        async with spanhook.operation("tool.execute", "charge", request={"arguments": {"n": 1}}) as op:
+            await op.aresult_of(2)
+
+    with recorder(registry.hooks) as seen:
+        with spanhook.operation("tool.execute", "charge", request={"arguments": {"n": 1}}) as op:
+            op.result_of(2)
+        asyncio.run(wait())
+    assert log == ["pre in", "pre out", "post in", "post out"] * 2
+    assert [one.status for one in seen.operations] == ["success"] * 2
+
+
+def test_operations_inside_of_each_other_and_at_the_same_time() -> None:
+    log: list[str] = []
+
+    async def note(context: ToolHookContext, call_next: CallNext) -> HookContext:
+        context.metadata["query"] = context.arguments["query"]
+        await asyncio.sleep(0)
+        return await call_next(context)
+
+    async def check(context: ToolHookContext, call_next: CallNext) -> HookContext:
+        assert context.metadata["query"] == context.arguments["query"]
+        log.append(context.arguments["query"])
+        return await call_next(context)
+
+    @spanhook.tool("inner")
+    async def inner(query: str) -> str:
+        return query
+
+    @spanhook.tool("outer")
+    async def outer(query: str) -> str:
+        return await inner(f"{query}-inner")
+
+    async def several() -> None:
+        await asyncio.gather(*(outer(str(number)) for number in range(20)))
+
+    with recorder(registered(Middleware(note), Middleware(check, "tool.execute.post")).hooks) as seen:
+        asyncio.run(several())
+    assert sorted(log) == sorted([f"{n}{end}" for n in range(20) for end in ("", "-inner")])
+    assert all(op.decisions == () for op in seen.operations)
+
+
+def test_operations_that_are_not_sampled_are_gated_too(way: str) -> None:
+    from opentelemetry.sdk.trace.sampling import ALWAYS_OFF
+
+    with recorder(registered(Middleware(aborting())).hooks, sampler=ALWAYS_OFF):
+        assert run(search([]), way, call()).status == "error"
