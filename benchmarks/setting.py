@@ -1,4 +1,4 @@
-"""Putting spanhook in force as a variant says; it is imported only where that is done."""
+"""Activates spanhook as a variant asks; it is imported only then."""
 
 from collections.abc import Iterable, Iterator
 from typing import Any

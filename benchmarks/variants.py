@@ -1,10 +1,10 @@
-"""What is varied: a base variant, one change at a time from it, and the variant that the targets are for."""
+"""The variants: a base, single changes from it, and the variant for which there are targets."""
 
 from dataclasses import asdict, dataclass
 from typing import Any, Literal
 
 OPERATIONS = ("agent.invoke", "llm.call", "tool.execute")
-"""What hooks of most variants are for; hooks for ``*`` make an operation of every step of a graph too."""
+"""The kinds that most variants' hooks are for; hooks for ``*`` also make every graph step an operation."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -17,8 +17,8 @@ class Variant:
         asynchronous: Whether they are ``async def``.
         mixed: Whether there is one of each form: ``before``, ``after`` and a generator ``around``.
         subscribed: Whether a subscription listens to everything.
-        kinds: Kinds of operation they are for.
-        sampling: ``off`` is a sampler that keeps nothing; ``parent_off`` a trace that was not sampled upstream.
+        kinds: The kinds of operation that the hooks are for.
+        sampling: ``off`` is a sampler that keeps nothing; ``parent_off`` is a trace that was not sampled upstream.
         content: Whether messages are recorded on spans.
         metrics, logs: Whether there is a meter provider, a logger provider.
     """

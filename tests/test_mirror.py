@@ -35,6 +35,7 @@ WHOLE = {
     "instrument/openai/test_spans_and_usage": "the library as its users see it",
     "instrument/openai/test_streams": "one promise for all endpoints",
     "instrument/test_import_order": "every library, whatever is imported first",
+    "runs/test_graphs": "hooks of runs on LangGraph, from the call to what they are told",
     "test_benchmarks": "benchmarks/",
     "test_dashboards": "grafana/",
     "test_mirror": "tests/",

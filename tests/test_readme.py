@@ -34,6 +34,7 @@ from spanhook.cli.conformance.langchain import ASK, Calls, Turns, agent
 from spanhook.cli.demo import run_demo
 from spanhook.cli.main import cli
 from spanhook.gating.hook import HookSettings
+from spanhook.runs import User
 from spanhook.telemetry import telemetry
 from spanhook.testing import recorder
 
@@ -391,6 +392,27 @@ def test_own_code(written: Importer) -> None:
         assert "".join(model.words("hi")) == asyncio.run(spoken()) == "Hello there"
     assert [op.name for op in seen.operations][:4] == ["search", "refund", "desk", "charge"]
     assert {op.status for op in seen.operations} == {"success"}
+
+
+def test_hooks_of_runs(written: Importer, caplog: pytest.LogCaptureFixture) -> None:
+    load = written("docs/run-hooks.md")
+    hooks, serve = load("run_hooks").hooks, load("serve").serve
+
+    async def graph(question: str) -> str:
+        if not question:
+            raise ValueError("nothing was asked")
+        return question.upper()
+
+    with recorder(hooks), caplog.at_level(logging.INFO, "audit"):
+        assert asyncio.run(serve(graph, User("bob"), "why?")) == (402, "Active subscription required")
+        assert asyncio.run(serve(graph, User("ann"), "why?")) == (200, "WHY?")
+        with pytest.raises(ValueError):
+            asyncio.run(serve(graph, User("ann"), ""))
+    first, second = (f"run {run:032x} of research" for run in (2, 3))
+    assert [record.getMessage() for record in caplog.records] == [
+        f"{first} ended: success",
+        f"{second} failed: ValueError: nothing was asked",
+    ]
 
 
 def test_in_code(written: Importer) -> None:

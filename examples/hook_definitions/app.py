@@ -46,7 +46,7 @@ registry.register(StepAuditHook())
 registry.register(mask_numbers, name="mask_numbers", event_type="tool.execute.post", priority=350)
 registry.load("definitions")
 
-spanhook.instrument(registry.hooks, settings=spanhook.Settings(execution_log_enabled=True))
+spanhook.instrument(registry, settings=spanhook.Settings(execution_log_enabled=True))
 
 with spanhook.context(tenant_id="acme", request_id="r-1"):
     print(desk.invoke({"question": "Which card?"})["answer"])

@@ -14,7 +14,7 @@ from spanhook.concurrency import ready_for_exit
 from spanhook.diagnostics import log
 from spanhook.engine import attach, bound_libraries, detach, listening, registry, swallowing
 from spanhook.errors import ConfigurationError, RequirementError
-from spanhook.gating import Hook, Hooks, Limits, Placed, execution_log, load_hooks
+from spanhook.gating import Hook, Hooks, Limits, Offers, Placed, execution_log, hooks_of, load_hooks
 from spanhook.instrument import (
     BOUND,
     Instrumentor,
@@ -35,6 +35,9 @@ from spanhook.telemetry import prices, telemetry
 from spanhook.version import __version__
 
 __all__ = ["instrument", "load_hooks", "uninstrument"]
+
+Given = Hooks | Hook | Offers
+"""The forms in which hooks can be given."""
 
 swallowing.update(swallowers())
 _active: list[Instrumentor] = []
@@ -65,7 +68,7 @@ _use: Use | None = None
 
 
 def instrument(
-    hooks: Hooks | Hook | Iterable[Hooks | Hook] | None = None,
+    hooks: Given | Iterable[Given] | None = None,
     *,
     tracer_provider: TracerProvider | None = None,
     meter_provider: MeterProvider | None = None,
@@ -81,7 +84,7 @@ def instrument(
     everything is as it was before.
 
     Args:
-        hooks: Registries or single hooks to put in force.
+        hooks: Registries or single hooks to activate, or objects built on them, such as ``spanhook.runs.RunHooks``.
         tracer_provider, meter_provider, logger_provider: Where telemetry goes; the global providers unless given,
             even if they are set later.
         only: Libraries to bind; all that are installed unless given. Of what it leaves out nothing is said, and
@@ -140,8 +143,12 @@ def _given(hooks: Any) -> list[Hooks | Hook]:
     given: list[Any] = [] if hooks is None else [hooks]
     if several:
         given = list(cast("Iterable[Any]", hooks))
+    found: list[Hooks | Hook] = []
     for one in given:
-        if not isinstance(one, Hooks | Hook):
+        offered = hooks_of(one)
+        if offered is not None:
+            found.append(offered)
+        else:
             hint = "; import it, or name it with spanhook run --hooks" if isinstance(one, str) else ""
             is_callable = callable(one)
             if isinstance(one, type) and issubclass(one, Hook):
@@ -150,7 +157,7 @@ def _given(hooks: Any) -> list[Hooks | Hook]:
                 hint = "; give the Hooks that a function was registered on"
             with Placed():
                 raise ConfigurationError(f"{one!r} is neither a spanhook.Hooks nor a spanhook.Hook{hint}")
-    return given
+    return found
 
 
 def _report(asked: Use, undo: ExitStack) -> Use:

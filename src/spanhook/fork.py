@@ -18,6 +18,7 @@ Renewed = Literal[
     "metrics",
     "hooks",
     "definitions",
+    "runs",
     "listeners",
     "processors",
     "wrapped functions",

@@ -47,11 +47,11 @@ from opentelemetry.sdk.trace.id_generator import IdGenerator
 from opentelemetry.sdk.trace.sampling import Sampler
 
 from spanhook.concurrency import reaper
-from spanhook.config import instrument, uninstrument
+from spanhook.config import Given, instrument, uninstrument
 from spanhook.diagnostics import internal
 from spanhook.engine import listeners, registry
 from spanhook.errors import Reject
-from spanhook.gating import Hook, Hooks
+from spanhook.gating import Hooks
 from spanhook.model import Operation, Record, clock, view_of
 from spanhook.settings import Settings
 
@@ -168,7 +168,7 @@ def fixed_clock(step_ns: int = 1_000_000) -> Generator[None, None, None]:
 
 @contextmanager
 def recorder(
-    hooks: Hooks | Hook | Iterable[Hooks | Hook] | None = None,
+    hooks: Given | Iterable[Given] | None = None,
     *,
     sampler: Sampler | None = None,
     only: Iterable[str] | None = None,

@@ -6,7 +6,6 @@ from pydantic import BaseModel, Field
 
 from spanhook import Hook, Operation, Reject
 from spanhook.definitions import CallNext, ToolHookContext, handler
-from spanhook.gating import Marked  # noqa: F401 - a name that is defined elsewhere
 
 RAN: list[str] = []
 
@@ -57,3 +56,4 @@ class Unmarked:
 
 
 RENAMED = Suffix
+Borrowed = Hook

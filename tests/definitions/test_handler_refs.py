@@ -40,7 +40,7 @@ def test_nothing_is_imported_before_it_is_allowed(tmp_path: Path, monkeypatch: p
         ("Missing", "has no 'Missing'"),
         ("Unmarked", "not marked as a hook; decorate the class with @handler"),
         ("RAN", "not marked as a hook"),
-        ("Marked", "not marked as a hook"),
+        ("Borrowed", "not marked as a hook"),
     ],
 )
 def test_only_marked_classes_are_taken(name: str, said: str) -> None:

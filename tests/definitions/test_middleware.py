@@ -565,7 +565,7 @@ def test_hooks_of_failed_calls_are_told() -> None:
     told: list[Any] = []
 
     def note(context: WorkflowHookContext, call_next: CallNext) -> Any:
-        told.append((context.event_type, type(context.operation and context.operation.error)))
+        told.append((context.event_type, context.status, type(context.operation and context.operation.error)))
         return call_next(context)
 
     with (
@@ -574,7 +574,25 @@ def test_hooks_of_failed_calls_are_told() -> None:
         spanhook.operation("workflow.step", "divide"),
     ):
         raise ZeroDivisionError
-    assert told == [("workflow.step.error", ZeroDivisionError)]
+    assert told == [("workflow.step.error", "failed", ZeroDivisionError)]
+
+
+def test_an_abort_before_a_step_of_ones_own_code_fails_it() -> None:
+    told: list[Any] = []
+
+    def note(context: WorkflowHookContext, call_next: CallNext) -> Any:
+        told.append((context.status, context.abort, context.abort_reason))
+        return call_next(context)
+
+    registry = registered(Middleware(aborting("no"), "workflow.step.pre"), Middleware(note, "workflow.step.error"))
+    with (
+        recorder(registry.hooks) as seen,
+        pytest.raises(HookAbortError, match="no"),
+        spanhook.operation("workflow.step", "fetch"),
+    ):
+        raise AssertionError("the step ran")
+    assert told == [("failed", True, "no")]
+    assert seen.operations[0].status == "rejected"
 
 
 # ------------------------------------------------------------------------------------------------ ways of calling

@@ -119,6 +119,29 @@ def test_an_agent_loop_of_ones_own(openai: OpenAIServer, folder: Folder) -> None
 
 
 @pytest.mark.slow
+def test_hooks_for_whole_runs(openai: OpenAIServer, folder: Folder) -> None:
+    done = folder.run(*command(folder.path / "run_hooks.py", "python"), **reaching(openai))
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.splitlines() == [
+        "started: small-talk for bob in bob-1",
+        "ended: small-talk as success",
+        "used: 28 tokens of gpt-4o-mini-2024-07-18 by bob",
+        "bob: hello there friend",
+        "bob: Active subscription required (402)",
+        "started: research-agent for ann in ann-1",
+        "ended: research-agent as success",
+        "used: 28 tokens of gpt-4o-mini-2024-07-18 by ann",
+        "ann: hello there friend",
+        "started: small-talk for ann in ann-1",
+        "failed: small-talk with ValueError",
+        "ann: nothing was asked",
+        "ann: Too many runs (429)",
+    ]
+    assert "hook 'notify' on agent.invoke.error failed: ConnectionError" in done.stderr
+    assert len(openai.requests) == 2
+
+
+@pytest.mark.slow
 def test_an_agent_loop_that_does_not_end_is_ended(openai: OpenAIServer, folder: Folder) -> None:
     openai.reply = Reply(calls=(Call("refund", {"order": 1001, "amount": 20}),))
     done = folder.run(*command(folder.path / "own_agent_loop.py", "python"), **reaching(openai))

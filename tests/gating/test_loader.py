@@ -221,3 +221,14 @@ def test_a_file_that_failed_is_loaded_anew(folder: Folder) -> None:
 def test_an_unknown_library_is_no_requirement() -> None:
     with pytest.raises(ConfigurationError, match="unknown library 'nope'; spanhook binds"):
         check_installed(["langgraph", "nope"])
+
+
+def test_what_offers_hooks_in_a_file(folder: Folder) -> None:
+    folder.write(
+        runs="from spanhook.runs import RunHooks\nhooks = RunHooks()\n@hooks.before_run\nasync def gate(ctx): ...\n"
+    )
+    found = load_hooks("runs.py:hooks")
+    assert isinstance(found, Hooks)
+    assert [hook.name for hook in found] == ["gate"]
+    with pytest.raises(ConfigurationError, match="it has hooks"):
+        load_hooks("runs.py:hoks")

@@ -9,7 +9,7 @@ import pytest
 
 import spanhook
 from spanhook import ConfigurationError, Hook, Hooks, Operation
-from spanhook.gating import Registry
+from spanhook.gating import Registry, hooks_of
 from tests.stub import stubbed
 
 
@@ -217,3 +217,34 @@ def test_hooks_are_told_apart_by_identity_whatever_they_are_equal_to() -> None:
     assert [one is first for one in seen] == [True, False]
     hooks.remove(first)
     assert [one is second for one in hooks] == [True]
+
+
+def test_settings_changed_since_are_read_again() -> None:
+    hooks = Hooks()
+    hooks.before("llm.call", timeout=1.0, name="first")(noop)
+    hooks.before("llm.call", timeout=1.0, name="second")(noop)
+    first, second = hooks
+    place = hooks.bound[0].place
+    first.timeout = 2.0
+    assert [one.timeout_ns for one in hooks.bound] == [1_000_000_000] * 2
+    hooks.reread()
+    assert [(one.name, one.timeout_ns) for one in hooks.bound] == [("first", 2_000_000_000), ("second", 1_000_000_000)]
+    assert hooks.bound[0].place == place
+    first.timeout, second.timeout = 3.0, -1
+    with pytest.raises(ConfigurationError, match="timeout=-1"):
+        hooks.reread()
+    assert [one.timeout_ns for one in hooks.bound] == [2_000_000_000, 1_000_000_000]
+
+
+def test_what_offers_hooks_is_taken_for_them() -> None:
+    class Offering:
+        def __init__(self, offered: Any) -> None:
+            self.offered = offered
+
+        def __spanhook_hooks__(self) -> Any:
+            return self.offered
+
+    hooks = Hooks()
+    assert hooks_of(hooks) is hooks_of(Offering(hooks)) is hooks
+    for none in (Offering(3), Offering, 3, None, "hooks"):
+        assert hooks_of(none) is None

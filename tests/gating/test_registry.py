@@ -125,3 +125,21 @@ def test_outermost_hooks_run_for_what_outlives_its_run() -> None:
 def test_outermost_is_yes_or_no() -> None:
     with pytest.raises(ConfigurationError, match="outermost='yes', expected True or False"):
         Hooks().before("*", outermost="yes")(noop)  # pyright: ignore[reportArgumentType]
+
+
+def test_hooks_are_swapped_at_once_or_not_at_all() -> None:
+    registry, first, second, many = Registry(), Hooks(), Hooks(), Hooks()
+    first.before("llm.call", name="first")(noop)
+    second.before("llm.call", name="second")(noop)
+    for _ in range(21):
+        many._bound.extend(Hooks(*first).bound)
+    registry.swap(None, first)
+    registry.swap(first, second)
+    assert [one.name for one in registry.plans["llm.call"].pre] == ["second"]
+    assert (registry.has(first), registry.has(second)) == (False, True)
+    with pytest.raises(ConfigurationError, match="at most 20"):
+        registry.swap(second, many)
+    registry.swap(None, second)
+    assert [one.name for one in registry.plans["llm.call"].pre] == ["second"]
+    registry.swap(second, None)
+    assert not registry.plans

@@ -265,7 +265,7 @@ spanhook.instrument(
 )
 spanhook.instrument(settings=Settings(strict=True, allow={"cohere", "mcp"}))
 spanhook.uninstrument()
-assert_type(Settings().mode, Literal["enforce", "off"])
+assert_type(Settings().mode, Literal["enforce", "shadow", "off"])
 assert_type(spanhook.__version__, str)
 
 # ----------------------------------------------------------------------------------------------- context
@@ -313,7 +313,7 @@ with fixed_clock(step_ns=10):
 Settings(strict=1)  # pyright: ignore[reportArgumentType]
 Reject("no", scope="everything")  # pyright: ignore[reportArgumentType]
 Settings(content="ALL")  # pyright: ignore[reportArgumentType]
-Settings(mode="shadow")  # pyright: ignore[reportArgumentType]
+Settings(mode="dry-run")  # pyright: ignore[reportArgumentType]
 hooks.before("tool.execute", prio=1)  # pyright: ignore[reportCallIssue]
 hooks.before("tool.execute", fail_mode="maybe")  # pyright: ignore[reportArgumentType]
 spanhook.instrument("hooks.py:hooks")  # pyright: ignore[reportArgumentType]

@@ -3,11 +3,10 @@
 It needs ``pip install "spanhook[policies]"``. What it registers runs in the one chain of hooks, beside all others.
 """
 
-try:
-    import pydantic as _pydantic  # noqa: F401
-    import yaml as _yaml  # noqa: F401
-except ImportError as error:
-    raise ImportError('spanhook.definitions needs pydantic and PyYAML: pip install "spanhook[policies]"') from error
+from importlib.util import find_spec
+
+if find_spec("pydantic") is None or find_spec("yaml") is None:
+    raise ImportError('spanhook.definitions needs pydantic and PyYAML: pip install "spanhook[policies]"')
 
 from spanhook.definitions._context import HookContext
 from spanhook.definitions.contexts import (

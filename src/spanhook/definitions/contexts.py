@@ -97,6 +97,8 @@ class WorkflowHookContext(HookContext):
         step_action: What it does: the name of the node's function; empty where that is not known.
         inputs: What it is given.
         state: A snapshot of the workflow's state as the step was given it. Changing it changes nothing.
+        status: How it ended: ``success``, ``failed`` (also if it was refused), or another status of operations; empty
+            before.
     """
 
     REQUEST: ClassVar[Mapping[str, str]] = {"inputs": "inputs"}
@@ -106,12 +108,15 @@ class WorkflowHookContext(HookContext):
     step_action: str = ""
     inputs: Any = field(default_factory=dict[str, Any])
     state: dict[str, Any] = field(default_factory=dict[str, Any])
+    status: str = ""
 
     def _read(self, op: Operation) -> None:
+        self.status = "failed" if op.status in ("error", "rejected") else op.status
         around = op.parent
         self.workflow_name = op.agent or (around.name if around is not None else "")
         self.step_id = op.name
-        self.step_action = str((op.extras.get("metadata") or {}).get("action", ""))
+        told: Mapping[str, Any] = op.extras.get("metadata") or {}
+        self.step_action = str(told.get("action", ""))
         self.state = _fields(copied(op.request.inputs))
 
     def _read_request(self, op: Operation) -> None:

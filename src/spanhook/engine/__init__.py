@@ -7,7 +7,7 @@ from spanhook.engine.calls import acall, acall_for, call, call_for
 from spanhook.engine.foreign import FOREIGN_KINDS, bound_libraries, swallowing
 from spanhook.engine.handover import lazy
 from spanhook.engine.lifecycle import listeners, registry
-from spanhook.engine.own_code import agent, operation, record_usage, register_kind, tool
+from spanhook.engine.own_code import agent, operation, operation_for, record_usage, register_kind, tool
 from spanhook.engine.processor import attach, detach, joined, listening
 
 __all__ = [
@@ -30,6 +30,7 @@ __all__ = [
     "listeners",
     "listening",
     "operation",
+    "operation_for",
     "record_usage",
     "register_kind",
     "registry",

@@ -36,11 +36,15 @@ class Own:
         attributes: What is known of each operation before it begins.
         names: Its names.
         parameters: The parameters of a decorated function.
+        ids: For a block: keys of ``Identity`` that its author knows.
+        facts: For a block: further information for hooks, from the code that made the block; any object.
         takes_answer: For a block: whether a hook's replacement for its result can be used. Unknown until the block has
             run.
     """
 
-    __slots__ = ("_provider", "attributes", "kind", "model", "name", "names", "parameters", "takes_answer")
+    __slots__ = (
+        "_provider", "attributes", "facts", "ids", "kind", "model", "name", "names", "parameters", "takes_answer",
+    )  # fmt: skip
 
     def __init__(self, kind: Kind, name: str, provider: str = "", model: str = "", about: str = "") -> None:
         self.kind: Kind = kind
@@ -59,6 +63,8 @@ class Own:
         self.attributes = attributes
         self.names = frozenset(one for one in (name, model) if one)
         self.parameters: Parameters | None = None
+        self.ids: Mapping[str, str] = _NONE
+        self.facts: Any = None
         self.takes_answer = True
 
     def of(self, parameters: Parameters, name: str, about: str) -> "Own":
@@ -78,6 +84,10 @@ def _stream_start(own: Own, _args: Args, _kwargs: Kwargs) -> Attributes:
 
 def _names(own: Own, _args: Args, _kwargs: Kwargs) -> frozenset[str]:
     return own.names
+
+
+def _ids(own: Own, _args: Args, _kwargs: Kwargs) -> Mapping[str, str]:
+    return own.ids
 
 
 def _model_response(result: Any) -> tuple[Attributes, Usage | None]:
@@ -168,14 +178,15 @@ def _block_answer(own: Own, _args: Args, _given: Kwargs, value: Any) -> Any:
 
 
 @cache
-def block_adapter(kind: Kind, fields: frozenset[str]) -> Adapter:
-    """The adapter of a ``with`` block that was given these fields of a request."""
+def block_adapter(kind: Kind, fields: frozenset[str], *, identified: bool = False) -> Adapter:
+    """The adapter of a ``with`` block that was given these fields of a request, and perhaps ids."""
     is_model = kind in MODELS
     return Adapter(
         kind=kind,
         layer=LAYER,
         span_kind=SpanKind.CLIENT if kind in _CLIENTS else SpanKind.INTERNAL,
         start=_start,
+        identity=_ids if identified else None,
         response=_model_response if is_model else nothing,
         names=_names,
         request=_block_request,

@@ -51,7 +51,7 @@ class OperationBlock:
             raise OperationError("this operation was already entered; call spanhook.operation() for each block")
         self._entered = True
         given = self._request or {}
-        op = begin(block_adapter(self._kind, frozenset(given)), self._own, (), given)
+        op = begin(block_adapter(self._kind, frozenset(given), identified=bool(self._own.ids)), self._own, (), given)
         assert type(op) is Record  # nothing absorbs a block
         return op
 
@@ -190,7 +190,7 @@ class OperationBlock:
             if op.answerer is not None:
                 unanswered(op, count_decision, keep=error is not None)
             if error is None and op.error is None:
-                settle(op, None)
+                settle(op, handle._output)
         if error is not None and op.error is not error:
             if handle._used:
                 op.error = error

@@ -38,6 +38,7 @@ class OwnOperation(Operation):
         self._run, self._is_async = run, is_async
         self._used = ""
         self._left = False
+        self._output: Any = None  # the block's result, if no call and no `result_of` gives one
         self._endings = count()
         self._track: BlockTrack | None = None
         self._own_request: Request | None = None

@@ -64,6 +64,20 @@ def operation(
     return OperationBlock(given, Own(given, name, provider, model), _request(request))
 
 
+def operation_for(
+    kind: str, name: str, *, request: Mapping[str, Any] | None, ids: Mapping[str, str], facts: Any
+) -> OperationBlock:
+    """``operation`` for code that makes blocks for others.
+
+    Args:
+        ids: Known ids of the operation: keys of ``Identity``.
+        facts: Further information for hooks: ``facts`` of the operation's ``instance``.
+    """
+    block = operation(kind, name, request=request)
+    block._own.ids, block._own.facts = ids, facts
+    return block
+
+
 _SORTS = (
     ("messages", Sequence, "a list of messages"),
     ("system", str, "a string"),

@@ -1,5 +1,6 @@
 """Hooks, and running them. It knows no library and no wrapper."""
 
+from spanhook.gating._checking import check_signature, time_limit
 from spanhook.gating._decisions import unanswered
 from spanhook.gating._log import (
     ChainRun,
@@ -17,12 +18,12 @@ from spanhook.gating.conclusion import conclude
 from spanhook.gating.control_flow import Control, control, controls
 from spanhook.gating.fast_path import pass_fast
 from spanhook.gating.handlers import Marked, find, handler, handler_of, make, named, set_up
-from spanhook.gating.hook import FunctionHook, Hook, HookSettings, again, bridge
+from spanhook.gating.hook import UNSET, FunctionHook, Hook, HookSettings, again, bridge
 from spanhook.gating.limits import Limits
-from spanhook.gating.loader import check_file, is_path, load_hooks
+from spanhook.gating.loader import check_file, is_path, load_hooks, module_at
 from spanhook.gating.places import Placed, where
 from spanhook.gating.plan import Plan
-from spanhook.gating.registering import Hooks
+from spanhook.gating.registering import Hooks, Offers, hooks_of
 from spanhook.gating.registry import Registry
 from spanhook.gating.subscription import Subscription, publish
 from spanhook.gating.tally import count_decision
@@ -34,6 +35,7 @@ __all__ = [
     "BEFORE",
     "BEFORE_NEXT",
     "ERROR",
+    "UNSET",
     "WATCH",
     "WRAP",
     "Bound",
@@ -50,6 +52,7 @@ __all__ = [
     "Hooks",
     "Limits",
     "Marked",
+    "Offers",
     "Placed",
     "Plan",
     "Registry",
@@ -59,6 +62,7 @@ __all__ = [
     "bridge",
     "chain_of",
     "check_file",
+    "check_signature",
     "conclude",
     "control",
     "controls",
@@ -67,13 +71,16 @@ __all__ = [
     "find",
     "handler",
     "handler_of",
+    "hooks_of",
     "is_path",
     "load_hooks",
     "make",
+    "module_at",
     "named",
     "pass_fast",
     "publish",
     "set_up",
+    "time_limit",
     "unanswered",
     "where",
 ]

@@ -245,15 +245,23 @@ def _when(name: str, given: Any) -> Callable[[Operation], bool] | None:
 
 
 def _timeout(name: str, given: Any, kinds: frozenset[str]) -> int | None:
-    """Nanoseconds of a timeout in seconds."""
-    if given is None:
-        return None
+    """Nanoseconds of a hook's timeout."""
     if given is UNSET:
         given = RUN_TIMEOUT if kinds == frozenset(("run",)) else TIMEOUT
+    return time_limit(f"hook {name!r}", given)
+
+
+def time_limit(who: str, given: Any) -> int | None:
+    """Nanoseconds of ``who``'s timeout in seconds; ``None`` for no limit.
+
+    Raises:
+        ConfigurationError: It is not a number of seconds.
+    """
+    if given is None:
+        return None
     if isinstance(given, bool) or not isinstance(given, int | float) or not 0 < given <= LONGEST:
         raise ConfigurationError(
-            f"hook {name!r}: timeout={given!r}, expected seconds above 0, up to {LONGEST} (a year), "
-            "or None for no limit"
+            f"{who}: timeout={given!r}, expected seconds above 0, up to {LONGEST} (a year), or None for no limit"
         )
     return max(1, int(given * 1e9))
 

@@ -52,7 +52,7 @@ class Verdicts:
         """The hook let it pass."""
         limit = bound.timeout_ns
         if limit is not None:
-            self.spent += spent
+            self.spent += spent if bound.budgeted else 0
             if spent > limit and not bound.slow:
                 self._keep(bound, "timeout", f"{_overrun(bound, spent)}; what it decided stands", spent, 0)
                 self._tally(self._op, bound, "timeout", spent, self._op.phase)
@@ -178,11 +178,7 @@ class Verdicts:
         op = self._op
         timed_out = isinstance(error, TimedOut)
         decision: Decision = "timeout" if timed_out else "error"
-        what = (
-            f"timed out after {(bound.timeout_ns or 0) / 1e6:.4g} ms"
-            if timed_out
-            else f"failed: {type(error).__name__}"
-        )
+        what = f"timed out after {_long(bound.timeout_ns or 0)}" if timed_out else f"failed: {type(error).__name__}"
         said = what if timed_out else _said(what, error)
         unsaid = bound.repeats.due(what)
         if unsaid is not None:
@@ -190,12 +186,12 @@ class Verdicts:
             trace = None if timed_out else error
             log.warning("spanhook: hook %r on %s %s%s", bound.name, op.event, said, more, exc_info=trace)
         if bound.closed and not observes:
-            # The exception's own words may tell too much: the caller and the model see its class alone.
-            reject = Reject(f"hook {bound.name!r} {what}", status_code=504 if timed_out else 500)
-            reject.__cause__ = error
-            self._reject(bound, reject, decision, spent)
-        else:
-            self.record(bound, decision, said, spent)
+            instead = bound.hook._fails_with(error, f"hook {bound.name!r} {what}", 504 if timed_out else 500)
+            if isinstance(instead, Reject):
+                self._reject(bound, instead, decision, spent)
+                return
+            op.error = instead
+        self.record(bound, decision, said, spent)
 
     def _reject(self, bound: Bound, reject: Reject, decision: Decision, spent: int) -> None:
         op = self._op
@@ -225,7 +221,7 @@ class Verdicts:
         """Keep a decision other than ``allow`` with the operation."""
         limit = bound.timeout_ns
         if limit is not None:  # a hook without a limit waits for people, not for itself
-            self.spent += spent
+            self.spent += spent if bound.budgeted else 0
             if spent > limit and not bound.slow and decision != "timeout":
                 reason = added(reason, f" ({_overrun(bound, spent)})")
         self._keep(bound, decision, reason, spent, status_code)
@@ -261,4 +257,9 @@ def _said(what: str, error: Exception) -> Said:
 
 def _overrun(bound: Bound, spent: int) -> str:
     """A hook that cannot be interrupted took longer than it may."""
-    return f"ran {spent / 1e6:.4g} ms of {(bound.timeout_ns or 0) / 1e6:.4g} ms"
+    return f"ran {_long(spent)} of {_long(bound.timeout_ns or 0)}"
+
+
+def _long(nanoseconds: int) -> str:
+    """A duration, for people to read."""
+    return f"{nanoseconds / 1e6:.4g} ms" if nanoseconds < 1_000_000_000 else f"{nanoseconds / 1e9:.4g} s"

@@ -194,10 +194,9 @@ def _result(op: Record, bound: Bound, decision: Decision, spent_ns: int) -> Hook
     spent = spent_ns / 1e6
     if decision == "allow":
         return HookResult(bound.name, True, duration_ms=spent)
-    last = op.decisions[-1] if op.decisions else None
-    known = last is not None and last.hook == bound.name
-    said = str(last.reason) if known and decision not in _ANSWERS else ""
-    data = {"status_code": last.status_code} if known and last.status_code else {}
+    last = op.decisions[-1]
+    said = "" if decision in _ANSWERS else str(last.reason)
+    data = {"status_code": last.status_code} if last.status_code else {}
     return HookResult(bound.name, decision not in ("error", "timeout"), data, said, spent, decision)
 
 

@@ -55,7 +55,7 @@ class Observers:
 
     async def _after_next(self, bound: Bound, hooks: tuple[Bound, ...], index: int) -> bool:
         """Run a hook around those that follow it; whether these have run."""
-        if not bound.gate and self._verdicts.over_budget(bound):
+        if not bound.gate and bound.budgeted and self._verdicts.over_budget(bound):
             return False
 
         async def apply(spent: int, view: Operation) -> None:
@@ -67,7 +67,7 @@ class Observers:
         return await nest(self._op, bound, self._pieces, self._verdicts, apply, go_on)
 
     async def _after(self, bound: Bound) -> None:
-        if not bound.gate and self._verdicts.over_budget(bound):
+        if not bound.gate and bound.budgeted and self._verdicts.over_budget(bound):
             return
         view = Operation(self._op)
         if bound.slow:
@@ -87,7 +87,7 @@ class Observers:
         """Run the ``after`` hooks that run at the same time, then act on what they did, in their order."""
         op, verdicts, before = self._op, self._verdicts, self._op.error
         asked = [one for one in self._plan.together if not one.selective or wanted(one, self._pieces, verdicts)]
-        asked = [one for one in asked if one.gate or not verdicts.over_budget(one)]
+        asked = [one for one in asked if one.gate or not one.budgeted or not verdicts.over_budget(one)]
         if op.error is not before or not asked:
             return
         for bound, view, (_, error, spent) in await together(self._pieces, asked):

@@ -55,6 +55,8 @@ class Bound:
     """Whether its author said so, or it is a default."""
     outermost: bool
     """Only for operations that no other is around."""
+    budgeted: bool
+    """Its time counts towards the chain's budget, and it is skipped once that budget is spent."""
     mode: HookMode
     place: str
     """Where it was registered."""
@@ -175,7 +177,11 @@ def bind(hook: Hook, form: str, function: Callable[..., Any], place: str, given:
         slow=given.blocking or is_async,
         tenant_id=given.tenant_id,
         when=given.when,
-        plain=form == BEFORE and not given.blocking and not is_async and given.timeout_ns is not None,
+        plain=form == BEFORE
+        and not given.blocking
+        and not is_async
+        and given.timeout_ns is not None
+        and hook._budgeted,
         reads=form == AROUND and _uses_yield(target),
         selective=bool(given.tenant_id or given.when or any(one is not None for one in (names, models, agents))),
         names=names,
@@ -184,6 +190,7 @@ def bind(hook: Hook, form: str, function: Callable[..., Any], place: str, given:
         timeout_set=hook.timeout is not UNSET,
         fail_mode_set=hook.fail_mode is not None,
         outermost=given.outermost,
+        budgeted=hook._budgeted,
         mode=given.mode,
         place=place,
     )

@@ -112,6 +112,9 @@ class Hook(SpanProcessor):
     listeners: tuple[Any, ...] = ()
     """Told what each hook does to operations of its kinds; see ``gating._log``."""
 
+    _budgeted = True
+    """Whether its time counts towards the chain's budget; such hooks are skipped once that budget is spent."""
+
     def __init_subclass__(cls, **kwargs: Any) -> None:
         """Keep what iterators give: every instance of the class reads its settings."""
         super().__init_subclass__(**kwargs)
@@ -143,6 +146,15 @@ class Hook(SpanProcessor):
             Reject: To refuse the operation, or, after the ``yield``, to withhold its result.
         """
         return cast("object", (yield))
+
+    def _fails_with(self, error: Exception, reason: str, status_code: int) -> Exception:
+        """What the operation raises if this hook fails closed with ``error``; a ``Reject`` refuses the operation.
+
+        By default a refusal that names only the class of ``error``: its text may reveal too much.
+        """
+        reject = Reject(reason, status_code=status_code)
+        reject.__cause__ = error
+        return reject
 
     def on_start(self, span: Span, parent_context: Context | None = None) -> None:
         """A span of another instrumentation reaches ``before`` and ``around``; one of spanhook's own is ignored.

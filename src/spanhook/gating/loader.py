@@ -18,7 +18,7 @@ from types import ModuleType
 from spanhook.errors import ConfigurationError, RequirementError
 from spanhook.gating.hook import Hook
 from spanhook.gating.places import OURS
-from spanhook.gating.registering import Hooks
+from spanhook.gating.registering import Hooks, hooks_of
 
 
 class Folders:
@@ -66,8 +66,9 @@ def load_hooks(spec: str) -> Hooks | Hook:
     with _one_line(spec, target):
         module = _from_file(spec, target) if is_path(target) else _from_module(spec, target)
         found: object = getattr(module, name, None)
-    if isinstance(found, Hooks | Hook):
-        return found
+    offered = hooks_of(found)
+    if offered is not None:
+        return offered
     if found is None and not hasattr(module, name):
         raise ConfigurationError(f"hooks {spec!r}: {target} has no {name!r}; {_registries(module)}")
     if isinstance(found, type) and issubclass(found, Hook):
@@ -101,6 +102,16 @@ def check_file(spec: str) -> None:
 
 def _from_file(spec: str, target: str) -> ModuleType:
     check_file(spec)
+    return module_at(target)
+
+
+def module_at(file: str) -> ModuleType:
+    """Import an existing file, with its folder importable. Exceptions of the file itself are not caught.
+
+    The module stays in ``sys.modules``, and each call returns the same one. If the application can import the file
+    under its plain name, it is that module.
+    """
+    target = file
     path = os.path.abspath(os.path.expanduser(target))
     real = os.path.realpath(path)
     stem = os.path.splitext(os.path.basename(path))[0]
@@ -195,7 +206,7 @@ def _place(error: BaseException, target: str) -> str:
 
 
 def _registries(module: ModuleType) -> str:
-    found = [name for name, value in vars(module).items() if isinstance(value, Hooks | Hook)]
+    found = [name for name, value in vars(module).items() if hooks_of(value) is not None]
     if found:
         return f"it has {', '.join(found)}"
     return "it has no registry; write `hooks = spanhook.Hooks()` in it"

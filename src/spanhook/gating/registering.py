@@ -192,6 +192,18 @@ class Hooks:
         self._changed()
         return bool(out)
 
+    def reread(self) -> None:
+        """Read the settings of all hooks again, which may have changed since they were added; takes effect at once.
+
+        Raises:
+            ConfigurationError: A setting is unusable; nothing changes then.
+        """
+        with lock:
+            read = {id(one.hook): one.place for one in self._bound}
+            hooks = {id(one.hook): one.hook for one in self._bound}
+            self._bound = [one for known, place in read.items() for one in bindings(hooks[known], place)]
+        self._changed()
+
     def __iter__(self) -> Iterator[Hook]:
         return iter(list({id(bound.hook): bound.hook for bound in self._bound}.values()))
 
@@ -233,6 +245,23 @@ class Hooks:
     def _changed(self) -> None:
         for registry in list(self._watchers):
             registry.rebuild()
+
+
+class Offers(Protocol):
+    """An object built on hooks, which can be given wherever a ``Hooks`` can."""
+
+    def __spanhook_hooks__(self) -> Hooks | Hook:
+        """The hooks to activate; the same object on every call."""
+        ...
+
+
+def hooks_of(given: object) -> Hooks | Hook | None:
+    """The hooks to activate: ``given`` itself or what it offers; ``None`` if it is neither hooks nor offers any."""
+    if isinstance(given, Hooks | Hook):
+        return given
+    offer = None if isinstance(given, type) else getattr(given, "__spanhook_hooks__", None)
+    offered = offer() if callable(offer) else None
+    return offered if isinstance(offered, Hooks | Hook) else None
 
 
 def _instead(given: Any) -> str:

@@ -54,12 +54,26 @@ class Registry:
         Raises:
             ConfigurationError: With those already in force, an event would have too many.
         """
+        self.swap(None, hooks)
+
+    def swap(self, out: Hooks | None, hooks: Hooks | None) -> None:
+        """Activate ``hooks`` in place of ``out``. Either may be ``None``, and ``hooks`` may be active already.
+
+        Raises:
+            ConfigurationError: Together with the others, an event would have too many hooks; nothing changes then.
+        """
         with registering.lock:
-            if not any(source is hooks for source in self._sources):
-                self.limits.check(one for source in (*self._sources, hooks) for one in source.bound)
-                self._sources.append(hooks)
+            sources = [source for source in self._sources if source is not out]
+            if hooks is not None and not any(source is hooks for source in sources):
+                sources.append(hooks)
+                self.limits.check(one for source in sources for one in source.bound)
                 hooks.watch(self)
+            self._sources = sources
         self.rebuild()
+
+    def has(self, hooks: Hooks) -> bool:
+        """Whether ``hooks`` are active."""
+        return any(source is hooks for source in self._sources)
 
     def check(self, hooks: Hooks, bound: list[Bound]) -> None:
         """Find out whether ``hooks`` may become ``bound``, if they are in force here.

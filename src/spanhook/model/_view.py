@@ -187,6 +187,7 @@ class View:
         ``usage_metadata`` (after a call that used tokens): token counts per model, as LangChain writes them.
         ``metadata``: what the application passed to the framework about the call, such as the metadata of a
         ``RunnableConfig``.
+        ``config``: the configuration that a run of a graph was given, such as the whole of a ``RunnableConfig``.
         """
         if self._extras is None:
             self._extras = self._facts()
@@ -197,6 +198,8 @@ class View:
         facts: dict[str, Any] = {}
         if record.adapter.metadata is not None:
             facts["metadata"] = copied(dict(record.adapter.metadata(record.instance, *self._call())))
+        if record.adapter.config is not None:
+            facts["config"] = copied(dict(record.adapter.config(record.instance, *self._call())))
         if self.phase != "pre" and (used := record.usage_by_model):
             facts["usage_metadata"] = {model: one.as_metadata() for model, one in used.items()}
         return facts

@@ -161,6 +161,7 @@ class Adapter:
         rejected: The library's own error *result* for a rejection, or ``None`` to have the rejection raised.
         identity: Ids the library knows: keys of ``Identity``.
         metadata: Further facts the application gave the library about the call; ``op.extras["metadata"]``.
+        config: The configuration that the library was given for the call; ``op.extras["config"]``.
         chunks: Makes the ``Chunks`` of a stream; ``None`` if results are not streams.
         stream_of: ``"sync"``, ``"async"`` or ``""``: which kind of stream a result is.
         answer_chunks: The library's own chunks for a value that a hook answered with instead of a stream.
@@ -203,6 +204,7 @@ class Adapter:
     rejected: Callable[[Any, Args, Kwargs, str], Any] | None = None
     identity: Callable[[Any, Args, Kwargs], Mapping[str, str]] | None = None
     metadata: Callable[[Any, Args, Kwargs], Mapping[str, Any]] | None = None
+    config: Callable[[Any, Args, Kwargs], Mapping[str, Any]] | None = None
     error_type: Callable[[BaseException], str] = exception_name
     chunks: Callable[[Any, Args, Kwargs], Chunks] | None = None
     stream_of: Callable[[Any], str] | None = None

@@ -1,4 +1,4 @@
-"""Looking at everything: imports the libraries, loads the hooks, and leaves nothing installed."""
+"""Examines everything: imports the libraries, loads the hooks, and leaves nothing installed."""
 
 import importlib.util
 import os
@@ -17,7 +17,7 @@ from spanhook.cli.doctor.variables import examine, usable
 from spanhook.config import instrument, load_hooks, require_bound, uninstrument
 from spanhook.errors import ConfigurationError, RequirementError
 from spanhook.export import SIGNALS, asked, disabled, endpoint, existing
-from spanhook.gating import AFTER, ERROR, Bound, Hook, Hooks, Subscription
+from spanhook.gating import AFTER, AFTER_NEXT, ERROR, Bound, Hook, Hooks, Subscription
 from spanhook.instrument import INSTRUMENTORS, instrumentor_of, meant
 from spanhook.settings import CONTENT_VARIABLE, Settings
 from spanhook.version import __version__
@@ -100,12 +100,12 @@ def _gaps(libraries: Iterable[Library], required: Iterable[str]) -> Iterator[Fin
         if not library.version or library.name in checked:
             continue
         if not library.supported:
-            text = f"version {library.version} is not supported ({library.requirement}); it is bound all the same"
+            text = f"version {library.version} is not supported ({library.requirement}); it is bound anyway"
             yield Finding("warning", library.name, text)
         if library.missing:
             yield Finding("warning", library.name, f"calls by {', '.join(library.missing)} are not gated")
         if library.ungated:
-            text = f"{', '.join(library.ungated)} cannot be bound: their classes refuse it. Calls of them are not gated"
+            text = f"{', '.join(library.ungated)} cannot be bound, so calls to them are not gated"
             yield Finding("warning", library.name, text)
 
 
@@ -121,7 +121,7 @@ def _hooks(registries: Iterable[Hooks]) -> Iterator[HookFound]:
 def _phases(bound: Bound) -> tuple[str, ...]:
     if isinstance(bound.hook, Subscription):
         return bound.hook.phases
-    return ("post",) if bound.form == AFTER else ("error",) if bound.form == ERROR else ("pre",)
+    return ("post",) if bound.form in (AFTER, AFTER_NEXT) else ("error",) if bound.form == ERROR else ("pre",)
 
 
 def _telemetry(environ: Mapping[str, str]) -> tuple[Telemetry, list[Finding]]:

@@ -1,8 +1,8 @@
-"""The hooks under which the scripted runs are made: between them they decide everything that a hook can decide.
+"""The hooks for the scripted runs: together they make every decision that a hook can make.
 
-Those that decide nothing about time have no limit, or one that no machine is slow enough to reach: a stall must not
-turn an ``allow`` into a ``timeout``. Those whose chain has observers have none, so that a stall cannot use up the
-budget of the chain either.
+Hooks that do not test timeouts have no limit, or one that no machine is slow enough to reach: a stall must not turn an
+``allow`` into a ``timeout``. Hooks whose chain has observers have no limit, so that a stall cannot use up the chain's
+budget either.
 """
 
 import asyncio
@@ -181,6 +181,6 @@ CLOSED = {
     "redacted",
     "withheld",
 }
-"""Hooks whose failure rejects; of all others, it lets pass."""
+"""Hooks whose failure rejects the call; a failure of all others lets it pass."""
 TIMED = {"traced", "scanned", "directory", "fraud_check"}
 """Async and blocking hooks, whose durations are recorded."""

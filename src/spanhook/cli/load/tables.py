@@ -1,7 +1,6 @@
-"""Exact sums over operations, by everything that downstream is asked for; all are whole numbers.
+"""Exact sums over operations, by every dimension that is queried downstream; all are whole numbers.
 
-One ``Tables`` is filled from what a script says must come of it, another from what spanhook counted; they are equal, or
-something is wrong.
+One ``Tables`` is filled from the script, another from spanhook's counts; if they differ, something is wrong.
 """
 
 from collections import Counter
@@ -40,7 +39,7 @@ COLUMNS: Mapping[str, Row] = {
     "errors": ("kind", "error_type"),
     "events": ("event",),
 }
-"""The columns of each table. Costs are in nano-dollars; ``calls`` are those inside of an outermost operation."""
+"""The columns of each table. Costs are in nano-dollars; ``calls`` are those inside an outermost operation."""
 
 
 class Tables:
@@ -55,7 +54,7 @@ class Tables:
             self.sums[table, row] += amount
 
     def rows(self, table: str) -> Iterator[tuple[dict[str, str], int]]:
-        """Every row of a table with its sum, in a fixed order."""
+        """Every row of a table and its sum, in a fixed order."""
         for (name, row), amount in sorted(self.sums.items()):
             if name == table:
                 yield dict(zip(COLUMNS[table], row, strict=True)), amount
@@ -76,7 +75,7 @@ class Tables:
 
 
 def expected(runs: Iterable[tuple[str, str, Fact]]) -> Tables:
-    """What must be counted of runs, given with their tenants and users."""
+    """The expected counts of runs, given with their tenants and users."""
     tables = Tables()
     for tenant, user, fact in runs:
         tables.add("runs", fact.name, fact.status, fact.error_type, tenant, user)
@@ -94,7 +93,7 @@ def expected(runs: Iterable[tuple[str, str, Fact]]) -> Tables:
 
 
 def amount_of(nano: int) -> str:
-    """Nano-dollars as a column, whose order is that of the amounts."""
+    """Nano-dollars as text that sorts by amount."""
     return f"{nano:018}"
 
 

@@ -72,6 +72,16 @@ def metadata(instance: Any, args: Args, kwargs: Kwargs) -> Mapping[str, Any]:
     return {**(bound or _NOTHING), **(_config(args, kwargs).get("metadata") or _NOTHING)}
 
 
+def config(instance: Any, args: Args, kwargs: Kwargs) -> Mapping[str, Any]:
+    """The configuration of the run: the graph's own, then the call's."""
+    given, bound = _config(args, kwargs), instance.config or _NOTHING
+    merged = {**bound, **given}
+    for name, found in (("configurable", configurable), ("metadata", metadata)):
+        if name in merged:
+            merged[name] = dict(found(instance, args, kwargs))
+    return merged
+
+
 # ----------------------------------------------------------------------------------------------- identity
 
 _IDS = frozenset(
@@ -91,7 +101,7 @@ def graph_identity(instance: Any, args: Args, kwargs: Kwargs) -> Mapping[str, st
     configured = configurable(instance, args, kwargs)
     given = (configured, context, metadata(instance, args, kwargs))
     sources = [one for one in given if one is not None and not (type(one) is dict and _IDS.isdisjoint(one))]
-    found = {"run_id": _id(_config(args, kwargs).get("run_id"))}
+    found = {"run_id": _id(_config(args, kwargs).get("run_id")) or _id(configured.get("run_id"))}
     if sources:
         found["session_id"] = _first(sources, "thread_id", "session_id")
         found["user_id"] = _authenticated(configured) or _first(sources, "user_id", "user.identity")

@@ -11,7 +11,7 @@ from langgraph import types
 from spanhook import semconv
 from spanhook.instrument.langchain_core.messages import read, rewrite, system_of, to_message, with_system
 from spanhook.instrument.langchain_core.results import output_message
-from spanhook.instrument.langgraph.agents import agent_id, agent_name, graph_identity, metadata
+from spanhook.instrument.langgraph.agents import agent_id, agent_name, config, graph_identity, metadata
 from spanhook.instrument.langgraph.handoffs import graph_handoffs
 from spanhook.model import (
     Adapter,
@@ -152,6 +152,7 @@ GRAPH = Adapter(
     start=graph_start,
     identity=graph_identity,
     metadata=metadata,
+    config=config,
     request=graph_request,
     message=read,
     output=graph_output,
