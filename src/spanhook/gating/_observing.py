@@ -24,36 +24,36 @@ class Observers:
     def __init__(self, plan: Plan, pieces: Pieces, verdicts: Verdicts) -> None:
         self._op, self._plan, self._pieces, self._verdicts = pieces.op, plan, pieces, verdicts
 
-    async def run(self) -> None:
-        """Run them. A late rejection goes over to the ``on_error`` hooks."""
-        op, before = self._op, self._op.error
-        if op.phase == "error":
-            await self._look(self._plan.error, 0)
-            return
-        await self._look(self._plan.post, 0)
-        if self._plan.together and op.error is before and not self._verdicts.stopped:
-            await self._look_together()
-        if op.error is not before:
-            conclude(op)
-            await self.run()
+    async def run(self, index: int = 0, *, inside: bool = False) -> None:
+        """Run them from ``index`` on, up to one that refuses. A late rejection goes over to the ``on_error`` hooks.
 
-    async def _look(self, hooks: tuple[Bound, ...], index: int) -> None:
-        """Run the hooks from ``index`` on, up to one that refuses."""
+        Args:
+            index: Where to begin.
+            inside: Whether a hook is around those that are run; what comes of them is then up to whoever runs that.
+        """
         op, before = self._op, self._op.error
+        hooks = self._plan.error if op.phase == "error" else self._plan.post
         while index < len(hooks):
             bound = hooks[index]
             index += 1
             if bound.selective and not wanted(bound, self._pieces, self._verdicts):
                 pass
             elif bound.form == AFTER_NEXT:
-                if await self._after_next(bound, hooks, index):
-                    return
+                if await self._after_next(bound, index):
+                    break
             else:
                 await self._after(bound)
             if op.phase == "post" and (op.error is not before or self._verdicts.stopped):
-                return
+                break
+        if inside or op.phase == "error":
+            return
+        if self._plan.together and op.error is before and not self._verdicts.stopped:
+            await self._look_together()
+        if op.error is not before:
+            conclude(op)
+            await self.run()
 
-    async def _after_next(self, bound: Bound, hooks: tuple[Bound, ...], index: int) -> bool:
+    async def _after_next(self, bound: Bound, index: int) -> bool:
         """Run a hook around those that follow it; whether these have run."""
         if not bound.gate and bound.budgeted and self._verdicts.over_budget(bound):
             return False
@@ -62,7 +62,7 @@ class Observers:
             self._verdicts.replace(bound, view._take()[2], spent)
 
         async def go_on() -> None:
-            await self._look(hooks, index)
+            await self.run(index, inside=True)
 
         return await nest(self._op, bound, self._pieces, self._verdicts, apply, go_on)
 

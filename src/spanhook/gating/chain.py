@@ -67,20 +67,43 @@ class Chain:
 
     # ------------------------------------------------------------------------------------ before the call
 
-    async def _enter(self, index: int, *, foreign: bool = False) -> None:
-        """Run the hooks from ``index`` on, then the call."""
+    async def _enter(self, index: int, *, foreign: bool = False, asking: bool = False) -> int:
+        """Run the hooks from ``index`` on, then the call.
+
+        Args:
+            index: Where to begin.
+            foreign: Whether this is driven by somebody else, so that it cannot park.
+            asking: Only run gates, up to one that stands around the call.
+
+        Returns:
+            Where it has come to.
+        """
         op, gates = self._op, self._plan.pre
-        index = await self._ask(index)
-        if op.error is not None:
-            return
-        if index < len(gates):
-            enclose = self._around if gates[index].form == AROUND else self._wrap
-            await enclose(gates[index], index + 1, foreign)
-            return
+        while index < len(gates):
+            bound = gates[index]
+            if bound.selective and not self._wants(bound):
+                if op.error is not None:
+                    return index
+                index += 1
+                continue
+            if bound.form in (AROUND, WRAP):
+                if not asking:
+                    await (self._around if bound.form == AROUND else self._wrap)(bound, index + 1, foreign)
+                return index
+            if bound.form == BEFORE_NEXT:
+                index = await self._before_next(bound, index)
+            else:
+                await self._before(bound)
+                index += 1
+            if op.error is not None:
+                return index
+            self._ran.append(bound)
+        if asking:
+            return index
         if self._plan.heard:
             publish(op, "pre", self._tally)
         if op.short_circuited and not op.adapter.block:
-            return
+            return index
         if not foreign:
             await park()
         elif self._direct is not None:
@@ -88,26 +111,11 @@ class Chain:
         else:
             raise HookError("on a stream or a `with` block, call_next() must be awaited in the hook's own task")
         conclude(op)
-
-    async def _ask(self, index: int) -> int:
-        """Run the gates from ``index`` on, up to one that stands around the call; returns where that is."""
-        op, gates = self._op, self._plan.pre
-        while index < len(gates) and op.error is None:
-            bound = gates[index]
-            if not bound.selective or self._wants(bound):
-                if bound.form in (AROUND, WRAP):
-                    return index
-                if bound.form == BEFORE_NEXT:
-                    index = await self._before_next(bound, index)
-                else:
-                    await self._before(bound)
-                if op.error is None:
-                    self._ran.append(bound)
-            index += 1
         return index
 
     async def _before_next(self, bound: Bound, index: int, *, again: bool = False) -> int:
-        """Run a gate around those that follow it; returns the last that has run then."""
+        """Run a gate around those that follow it; returns which is to run next then."""
+        index += 1
 
         async def apply(spent: int, view: Operation) -> None:
             await self._judge(bound, spent, view, again=again)
@@ -115,7 +123,7 @@ class Chain:
         async def go_on() -> None:
             nonlocal index
             if not again:
-                index = await self._ask(index + 1) - 1
+                index = await self._enter(index, asking=True)
 
         await nest(self._op, bound, self._pieces, self._verdicts, apply, go_on)
         return index
