@@ -1,7 +1,9 @@
 """The rules of the middleware chain: order, abort per tier, failures, timeouts, and that nothing runs twice."""
 
 import asyncio
+import importlib
 import logging
+import sys
 import threading
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -730,3 +732,57 @@ def test_operations_that_are_not_sampled_are_gated_too(way: str) -> None:
 
     with recorder(registered(Middleware(aborting())).hooks, sampler=ALWAYS_OFF):
         assert run(search([]), way, call()).status == "error"
+
+
+def test_a_plain_hook_runs_in_the_callers_thread() -> None:
+    ran: list[int] = []
+
+    def execute(context: HookContext, call_next: CallNext) -> Any:
+        ran.append(threading.get_ident())
+        return call_next(context)
+
+    events = ("tool.execute.pre", "tool.execute.post")
+    searched(registered(*(Middleware(execute, event) for event in events)), "invoke", [])
+    assert ran == [threading.get_ident()] * 2
+
+
+@pytest.mark.parametrize("phase", ["pre", "post"])
+def test_a_plain_hook_may_give_a_coroutine_that_goes_on(way: str, phase: str) -> None:
+    log: list[str] = []
+    event = f"tool.execute.{phase}"
+    around = noting(log, "a")
+    registry = registered(
+        Middleware(lambda context, call_next: around(context, call_next), event),
+        Middleware(noting(log, "b"), event),
+    )
+    searched(registry, way, log)
+    assert [one for one in log if one != "search x"] == ["a in", "b in", "b out", "a out"]
+
+
+def test_a_plain_hooks_coroutine_has_its_time_limit(way: str) -> None:
+    async def forever(context: HookContext, call_next: CallNext) -> None:
+        await asyncio.Event().wait()
+
+    registry = registered(Middleware(lambda context, call_next: forever(context, call_next), timeout_ms=1))
+    result, seen = searched(registry, way, [])
+    assert result.content == "found x"
+    assert [one.decision for one in seen.operations[0].decisions] == ["timeout"]
+
+
+def test_forgetting_to_await_call_next_goes_on_all_the_same(way: str) -> None:
+    log: list[str] = []
+
+    async def execute(context: HookContext, call_next: CallNext) -> Any:
+        return call_next(context)
+
+    searched(registered(Middleware(execute), Middleware(noting(log, "b"))), way, log)
+    assert log == ["b in", "b out", "search x"]
+
+
+@pytest.mark.parametrize("missing", ["pydantic", "yaml"])
+def test_without_its_extra_the_package_says_what_to_install(missing: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in [one for one in sys.modules if one.startswith("spanhook.definitions")]:
+        monkeypatch.delitem(sys.modules, name)
+    monkeypatch.setitem(sys.modules, missing, None)  # as if it were not installed
+    with pytest.raises(ImportError, match=r'pip install "spanhook\[policies\]"'):
+        importlib.import_module("spanhook.definitions")

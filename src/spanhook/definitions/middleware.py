@@ -4,8 +4,9 @@
 never decides whether they run: that is what ``abort`` is for.
 """
 
-from collections.abc import Awaitable, Callable
-from typing import Any, Protocol, cast, runtime_checkable
+import inspect
+from collections.abc import Awaitable, Callable, Generator
+from typing import Any, Protocol, runtime_checkable
 
 from spanhook.definitions._context import HookContext
 from spanhook.definitions.contexts import (
@@ -32,6 +33,7 @@ CONTEXTS: dict[str, type[HookContext]] = {
 """The typed context of each kind; others have an ``OperationHookContext``."""
 
 CallNext = Callable[[HookContext], Awaitable[HookContext]]
+Rest = Callable[[], Awaitable[Any]]
 
 
 class HookAbortError(Reject):
@@ -74,51 +76,86 @@ def form_of(phase: str, *, concurrent: bool) -> str:
 
 
 def carried(middleware: Middleware, event: str, form: str) -> Callable[..., Any]:
-    """``middleware`` as a function that the chain runs in this form."""
+    """``middleware`` as a function that the chain runs in this form: a plain one, if ``execute`` is."""
 
-    async def around(op: Operation, call_next: Callable[[], Awaitable[Any]]) -> Any:
-        return await _execute(middleware, event, op, call_next, answers=form == WRAP)
+    def plain(op: Operation, rest: Rest | None = None) -> Any:
+        running = Execution(op, event, rest)
+        value = middleware.execute(running.context, running.call_next)
+        if isinstance(value, GoingOn):  # nothing is left to do after what follows, which can run by itself
+            value = value.given
+        return running.settled(value) if hasattr(value, "__await__") else running.finish(value)
 
-    async def alone(op: Operation) -> None:
-        await _execute(middleware, event, op, None, answers=False)
+    async def waiting(op: Operation, rest: Rest | None = None) -> Any:
+        running = Execution(op, event, rest)
+        await running.settled(middleware.execute(running.context, running.call_next))
+        if form == WRAP and not running.called and op.phase == "pre":
+            return running.context.result
+        return None
 
-    return alone if form in (AFTER, ERROR) else around
+    return waiting if form == WRAP or inspect.iscoroutinefunction(middleware.execute) else plain
 
 
-async def _execute(
-    middleware: Middleware, event: str, op: Operation, rest: Callable[[], Awaitable[Any]] | None, *, answers: bool
-) -> Any:
-    context = context_type(str(op.kind)).of(op, event)
-    called = False
+class Execution:
+    """One run of middleware.
 
-    async def call_next(given: Any = None) -> HookContext:
-        nonlocal context, called
-        context = _checked(given, context, "call_next() was given")
-        if context.abort or called or rest is None:
-            if called:
-                raise HookError("call_next() was called twice; what follows a hook runs once")
+    Args:
+        op: The operation, for this run.
+        event: What it is for.
+        rest: Runs what follows; ``None`` where nothing does.
+    """
+
+    def __init__(self, op: Operation, event: str, rest: Rest | None) -> None:
+        self._op, self._rest = op, rest
+        self.context = context_type(str(op.kind)).of(op, event)
+        self.called = False
+
+    def call_next(self, given: Any = None) -> Any:
+        """What middleware awaits, or returns, to go on."""
+        return GoingOn(self, given)
+
+    async def go_on(self, given: Any) -> HookContext:
+        """Do what the middleware has asked for so far, and run what follows."""
+        op, context = self._op, _checked(given, self.context, "call_next() was given")
+        if self.called:
+            raise HookError("call_next() was called twice; what follows a hook runs once")
+        self.context = context
+        if context.abort or self._rest is None:
             return context
-        called = True
+        self.called = True
         context._apply(op)
         try:
-            await rest()
+            await self._rest()
         except Reject:
             if not op._record.decided:
                 raise  # the call's own, such as one of an operation inside of it
         context._refresh(op)
         return context
 
-    value = middleware.execute(context, cast("Any", call_next))
-    if hasattr(value, "__await__"):
-        value = await value
-    context = _checked(value, context, "it returned")
-    if context.abort and not context._refused:
-        raise _abort(context)
-    if op._record.error is None:
-        context._apply(op)
-    if answers and not called and op.phase == "pre":
-        return context.result
-    return None
+    async def settled(self, value: Any) -> None:
+        """``finish`` with what has to be awaited."""
+        while hasattr(value, "__await__"):
+            value = await value
+        self.finish(value)
+
+    def finish(self, value: Any) -> None:
+        """Do what the middleware has asked for since it went on."""
+        context = _checked(value, self.context, "it returned")
+        if context.abort and not context._refused:
+            raise _abort(context)
+        if self._op._record.error is None:
+            context._apply(self._op)
+
+
+class GoingOn:
+    """What ``call_next`` gives: awaited, it runs what follows."""
+
+    __slots__ = ("_execution", "given")
+
+    def __init__(self, execution: Execution, given: Any) -> None:
+        self._execution, self.given = execution, given
+
+    def __await__(self) -> Generator[Any, Any, HookContext]:
+        return self._execution.go_on(self.given).__await__()
 
 
 def _checked(given: Any, context: HookContext, what: str) -> HookContext:

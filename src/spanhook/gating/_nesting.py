@@ -37,11 +37,19 @@ async def nest(
     Returns:
         Whether those have run. If not, and nothing was refused, they are still to run: no hook keeps others from it.
     """
-    host, view = pieces.host(), Operation(op)
+    view, before = Operation(op), op.error
+    function, later, begun = bound.function, Later(), 0
+    if not bound.slow:
+        value, error, begun = pieces.now(view, function, view, later)
+        if error is not None or not hasattr(value, "__await__"):
+            await _act(bound, view, verdicts, apply, error, begun, refused=False)
+            return False
+        view._locked, function = "", later.going_on(value)
+    host = pieces.host()
     inside, called, finished = 0, False, False
     held: Any = current.get()
     current.set(pieces)
-    started = clock.now()
+    started = clock.now() - begun
 
     async def proceed(_elsewhere: bool) -> None:
         nonlocal inside, called, finished
@@ -58,10 +66,9 @@ async def nest(
         current.set(pieces)
         inside, finished = clock.now() - entered, True
 
-    before = op.error
     error: BaseException | None = None
     try:
-        await host.wrap(view, bound.timeout_ns, bound.function, proceed)
+        await host.wrap(view, bound.timeout_ns, function, proceed)
     except BaseException as raised:
         error = meant(raised)
     view._locked = TIMED_OUT if isinstance(error, TimedOut) else RETURNED
@@ -69,11 +76,42 @@ async def nest(
     spent = clock.now() - started - inside
     if error is None and called and not finished:
         error = HookError("it returned while call_next() was still running; await it")
-    refused = op.error is not before
+    await _act(bound, view, verdicts, apply, error, spent, refused=op.error is not before)
+    return called
+
+
+async def _act(
+    bound: Bound,
+    view: Operation,
+    verdicts: Verdicts,
+    apply: Apply,
+    error: BaseException | None,
+    spent: int,
+    *,
+    refused: bool,
+) -> None:
+    """Act on what the hook did at last; ``refused`` says that a later one has refused meanwhile."""
     if error is not None:
         verdicts.failed(bound, error, spent, keep=refused)
     elif view._changed and not refused:
         await apply(spent, view)
     else:
         verdicts.allow(bound, spent)
-    return called
+
+
+class Later:
+    """The ``call_next`` of a plain function, which may give what awaits it."""
+
+    _call_next: Callable[[], Awaitable[Any]]
+
+    def __call__(self) -> Awaitable[Any]:
+        return self._call_next()
+
+    def going_on(self, awaitable: Awaitable[Any]) -> Callable[..., Any]:
+        """What the function has returned, as a function that is given ``call_next``."""
+
+        async def run(_view: Operation, call_next: Callable[[], Awaitable[Any]]) -> Any:
+            self._call_next = call_next
+            return await awaitable
+
+        return run
