@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 from app import refund
-from hooks import hooks
 
 import spanhook
+from hooks import hooks
 from spanhook.testing import is_gated, recorder
 
 

@@ -80,7 +80,7 @@ def build(
         title: What it is called.
         about: Which questions it answers.
         rows: What is on it.
-        extra: Variables that it has beside those of all.
+        extra: Variables that it has besides the common ones.
     """
     builder = (
         dashboard.Dashboard(title)

@@ -19,6 +19,10 @@ class ConfigurationError(SpanhookError, ValueError):
         self.place = place
 
 
+class AgentConfigError(ConfigurationError):
+    """An agent's card cannot be used, or the agent did not start."""
+
+
 class RequirementError(SpanhookError):
     """A library named in ``require`` is not bound, or not at a supported version. Commands exit with 3."""
 
@@ -29,6 +33,19 @@ class UnboundError(RequirementError, ImportError):
 
 class HookError(SpanhookError):
     """A hook did what its form does not allow, such as a second ``yield``."""
+
+
+class ConditionError(HookError):
+    """A condition could not be evaluated for an operation. What was in the operation's data is not in the message.
+
+    Args:
+        why: Such as "reads 'amount', which is not there".
+        condition: Its text.
+    """
+
+    def __init__(self, why: str, condition: str = "") -> None:
+        super().__init__(f"condition {condition!r} {why}" if condition else why)
+        self.why, self.condition = why, condition
 
 
 class SealedError(HookError):

@@ -20,6 +20,7 @@ Renewed = Literal[
     "definitions",
     "runs",
     "listeners",
+    "stores",
     "processors",
     "wrapped functions",
     "wrapped families",

@@ -153,6 +153,20 @@ def test_a_definition_may_name_a_hook() -> None:
     assert found(made) == ("Tool call rejected: search is never run", [("never", "reject", "open")])
 
 
+def test_a_definition_may_name_a_ready_made_hook() -> None:
+    made = HookRegistry()
+    made.register(
+        {
+            "name": "policy",
+            "event_type": "tool.execute.pre",
+            "priority": 50,
+            "handler_ref": "spanhook.hooks.tool_policy:ToolPolicy",
+            "config": {"rules": [{"deny": ["search"], "reason": "No searching"}]},
+        }
+    )
+    assert found(made) == ("Tool call rejected: No searching", [("policy", "reject", "closed")])
+
+
 def test_a_hook_that_has_nothing_for_the_event_is_refused() -> None:
     made = registry()
     with pytest.raises(ConfigurationError, match="Never has none of after, so it would do nothing at"):

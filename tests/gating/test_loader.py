@@ -9,13 +9,14 @@ import pytest
 
 from spanhook.config import check_installed, load_hooks
 from spanhook.errors import ConfigurationError
-from spanhook.gating import Hook, Hooks
+from spanhook.gating import Hook, Hooks, loader
 from tests.commands import HOOKS, Folder
 
 
 @pytest.fixture
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Generator[Folder]:
     monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(loader._folders, "folders", [])  # later tests have modules of the same names
     before, finders = set(sys.modules), list(sys.meta_path)
     yield Folder(tmp_path)
     for name in set(sys.modules) - before:

@@ -208,14 +208,14 @@ def test_calls_that_generate_nothing_are_no_inference(server: OpenAIServer, monk
     assert [one[semconv.GEN_AI_OPERATION_NAME] for one in details] == ["chat"]
 
 
-def test_openais_metrics_tell_of_tier_and_fingerprint(server: OpenAIServer) -> None:
+def test_openais_metrics_tell_of_the_tier(server: OpenAIServer) -> None:
     with recorder() as seen, sync_client(server.url) as client:
         client.chat.completions.create(**ASK)
         found = [*series(seen, semconv.METRIC_CLIENT_DURATION), *series(seen, semconv.METRIC_CLIENT_TOKENS)]
     assert len(found) == 3
     for attributes, _ in found:
         assert attributes[semconv.OPENAI_RESPONSE_SERVICE_TIER] == "default"
-        assert attributes[semconv.OPENAI_RESPONSE_SYSTEM_FINGERPRINT] == "fp_1"
+        assert semconv.OPENAI_RESPONSE_SYSTEM_FINGERPRINT not in attributes  # which is bounded by nothing
 
 
 @pytest.mark.parametrize("opt_in", [semconv.OPT_IN_NEWEST, semconv.OPT_IN_BOTH])

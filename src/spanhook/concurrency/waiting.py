@@ -3,8 +3,10 @@
 import asyncio
 import sys
 import threading
-from contextlib import AbstractContextManager, suppress
+from contextlib import AbstractContextManager, nullcontext, suppress
 from typing import Any
+
+from spanhook.concurrency.async_library import under_trio
 
 
 class Bell:
@@ -67,6 +69,16 @@ class AsyncioBell(Bell):
         rung = self._event.is_set()
         self._event.clear()
         return rung
+
+
+def shielded_for(seconds: float) -> AbstractContextManager[Any]:
+    """A scope in which a task that was cancelled may still await something, for ``seconds`` at most.
+
+    Trio and AnyIO cancel every ``await`` of such a task anew. asyncio cancels one, so nothing is needed there.
+    """
+    library = sys.modules.get("trio") if under_trio() else sys.modules.get("anyio")
+    scope: Any = getattr(library, "move_on_after", None)
+    return nullcontext() if scope is None else scope(seconds, shield=True)
 
 
 def shielded() -> AbstractContextManager[Any]:

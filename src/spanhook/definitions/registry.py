@@ -202,11 +202,9 @@ class HookRegistry:
                 if definition.hook_id in entries:
                     raise ConfigurationError(f"{directory}: hook_id {definition.hook_id!r} is registered already")
                 before = self._entries.get(definition.hook_id)
-                if before is not None and before.definition is not None and _alike(before.definition, definition):
-                    entries[definition.hook_id] = before
-                else:
-                    figures = before.figures if before is not None else Figures()
-                    entries[definition.hook_id] = self._entering.defined(definition, figures, source)
+                if before is None or before.definition is None or not _alike(before.definition, definition):
+                    before = self._entering.defined(definition, before.figures if before else Figures(), source)
+                entries[definition.hook_id] = before
             self._become(entries)
         return [entries[one.hook_id] for one in definitions]
 
@@ -277,8 +275,8 @@ class HookRegistry:
         with self._lock:
             entry = self._known(hook_id)
             if entry.enabled != enabled:
-                definition = entry.definition
-                entry = replace(entry, enabled=enabled, definition=definition and definition.changed(enabled=enabled))
+                definition = entry.definition and entry.definition.changed(enabled=enabled)
+                entry = replace(entry, enabled=enabled, definition=definition)
                 self._become({**self._entries, hook_id: entry})
             return entry
 

@@ -15,12 +15,13 @@ from spanhook.gating._log import (
 from spanhook.gating.binding import AFTER, AFTER_NEXT, AROUND, BEFORE, BEFORE_NEXT, ERROR, WATCH, WRAP, Bound
 from spanhook.gating.chain import Chain
 from spanhook.gating.conclusion import conclude
+from spanhook.gating.conditions import Condition, Facts, compile_condition, references, united
 from spanhook.gating.control_flow import Control, control, controls
 from spanhook.gating.fast_path import pass_fast
-from spanhook.gating.handlers import Marked, find, handler, handler_of, make, named, set_up
+from spanhook.gating.handlers import Marked, find, handler, handler_of, make, named, set_up, validated
 from spanhook.gating.hook import UNSET, FunctionHook, Hook, HookSettings, again, bridge
 from spanhook.gating.limits import Limits
-from spanhook.gating.loader import check_file, is_path, load_hooks, module_at
+from spanhook.gating.loader import check_file, is_path, load_hooks, load_object, module_at
 from spanhook.gating.places import Placed, where
 from spanhook.gating.plan import Plan
 from spanhook.gating.registering import Hooks, Offers, hooks_of
@@ -41,8 +42,10 @@ __all__ = [
     "Bound",
     "Chain",
     "ChainRun",
+    "Condition",
     "Control",
     "ExecutionLog",
+    "Facts",
     "FunctionHook",
     "Hook",
     "HookChainResult",
@@ -63,6 +66,7 @@ __all__ = [
     "chain_of",
     "check_file",
     "check_signature",
+    "compile_condition",
     "conclude",
     "control",
     "controls",
@@ -74,13 +78,17 @@ __all__ = [
     "hooks_of",
     "is_path",
     "load_hooks",
+    "load_object",
     "make",
     "module_at",
     "named",
     "pass_fast",
     "publish",
+    "references",
     "set_up",
     "time_limit",
     "unanswered",
+    "united",
+    "validated",
     "where",
 ]

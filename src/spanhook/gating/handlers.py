@@ -9,7 +9,7 @@ import inspect
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from difflib import get_close_matches
-from functools import cached_property, partial
+from functools import lru_cache, partial
 from importlib import metadata
 from typing import Any, Protocol, TypeVar, overload
 
@@ -46,13 +46,13 @@ class Marked:
                 pydantic's ``ValidationError`` if there is one, with the place of each mistake.
         """
         name = self.cls.__name__
-        values = self._validated(config)
+        values = self._values(config)
         try:
             return self.cls(**values)
         except Exception as error:
             raise ConfigurationError(f"hook {name!r} cannot be made: {_line(error)}") from error
 
-    def _validated(self, config: Any) -> dict[str, Any]:
+    def _values(self, config: Any) -> dict[str, Any]:
         name = self.cls.__name__
         if not isinstance(config, Mapping):
             raise ConfigurationError(f"hook {name!r}: its settings are {_short(config)}, expected a mapping")
@@ -63,21 +63,30 @@ class Marked:
                     f"hook {name!r} takes no settings, but was given {', '.join(map(repr, given))}"
                 )
             return {}
-        try:
-            valid = self._strict.model_validate(given)
-        except Exception as error:
-            raise ConfigurationError(f"hook {name!r}: {_mistakes(error, self.config)}") from error
+        valid = validated(self.config, given, name)
         values = {field: getattr(valid, field) for field in self.config.model_fields}
         return {**values, **(valid.model_extra or {})}
 
-    @cached_property
-    def _strict(self) -> Any:
-        """The model itself if it says what becomes of unknown keys, else one of it that refuses them."""
-        model: Any = self.config
-        if model.model_config.get("extra") in ("allow", "forbid"):
-            return model
-        body = {"model_config": {"extra": "forbid"}, "__module__": model.__module__, "__doc__": model.__doc__}
-        return type(model)(model.__name__, (model,), body)
+
+def validated(model: Any, given: Mapping[str, Any], name: str) -> Any:
+    """An object of a pydantic model, made of the settings of the hook ``name``; unknown keys are refused.
+
+    Raises:
+        ConfigurationError: A setting is unknown, missing or wrong. One line.
+    """
+    try:
+        return _strict(model).model_validate(dict(given))
+    except Exception as error:
+        raise ConfigurationError(f"hook {name!r}: {_mistakes(error, model)}") from error
+
+
+@lru_cache(maxsize=256)
+def _strict(model: Any) -> Any:
+    """The model itself if it says what becomes of unknown keys, else one of it that refuses them."""
+    if model.model_config.get("extra") in ("allow", "forbid"):
+        return model
+    body = {"model_config": {"extra": "forbid"}, "__module__": model.__module__, "__doc__": model.__doc__}
+    return type(model)(model.__name__, (model,), body)
 
 
 class Model(Protocol):

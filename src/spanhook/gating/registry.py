@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Iterator
 from spanhook import semconv
 from spanhook.gating import registering
 from spanhook.gating._checking import wait_limit
+from spanhook.gating._delegations import delegations
 from spanhook.gating._log import ResultListener
 from spanhook.gating.binding import AFTER, AFTER_NEXT, ERROR, WATCH, Bound
 from spanhook.gating.hook import Hook
@@ -146,13 +147,15 @@ class Registry:
         return bound.form != WATCH and (self.mode == "shadow" or bound.mode == "shadow")
 
     def _plans(self, ordered: list[Bound]) -> Iterator[tuple[str, Plan]]:
+        listening = [one for one in ordered if isinstance(one.hook, Subscription)]
         for kind in kinds() if ordered else ():
             mine = [one for one in ordered if "*" in one.kinds or kind in one.kinds]
-            plan = self._plan_of(kind, mine) if mine else None
+            delegated = delegations(kind, listening)
+            plan = self._plan_of(kind, mine, delegated) if mine or delegated else None
             if plan:
                 yield kind, plan
 
-    def _plan_of(self, kind: str, mine: list[Bound]) -> Plan:
+    def _plan_of(self, kind: str, mine: list[Bound], delegated: dict[Phase, list[Heard]]) -> Plan:
         heard: dict[Phase, list[Heard]] = {}
         shadowed: dict[int, list[Bound]] = {}
         for one in mine:
@@ -166,6 +169,9 @@ class Registry:
             shadow.plans[kind] = plan_of(kind, functions, {}, self.listeners, labelled=False)
             for phase in _phases(functions):
                 heard.setdefault(phase, []).append((functions[0], shadow.put))
+        for phase, those in delegated.items():
+            own = heard.get(phase, [])
+            heard[phase] = [*those, *own] if phase == "pre" else [*own, *those]
         enforced = [one for one in mine if one.form != WATCH and id(one.hook) not in shadowed]
         told: dict[Phase, tuple[Heard, ...]] = {phase: tuple(those) for phase, those in heard.items()}
         return plan_of(kind, enforced, told, self.listeners, labelled=not self.tenant_metrics)

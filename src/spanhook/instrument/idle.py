@@ -4,7 +4,7 @@ from collections.abc import Callable, Collection, Iterable
 
 from spanhook.diagnostics import log
 from spanhook.engine import FOREIGN_KINDS
-from spanhook.gating import Bound, where
+from spanhook.gating import Bound, Subscription, where
 from spanhook.instrument.declarations import INSTRUMENTORS
 from spanhook.instrument.instrumentor import Instrumentor
 from spanhook.instrument.instrumentors import instrumentor_of
@@ -19,6 +19,8 @@ def telling(active: Collection[Instrumentor]) -> Callable[[Iterable[Bound]], Non
     def tell(bound: Iterable[Bound]) -> None:
         made_here = made.union(*(library.kinds for library in active))
         for one in bound:
+            if isinstance(one.hook, Subscription) and one.hook.topic.wide:
+                continue  # it asked for whatever there is
             for kind in sorted(one.kinds - made_here - {"*"}):
                 known = one.name, one.place, kind
                 if known not in _said and (why := _why(kind, active)):

@@ -1,0 +1,75 @@
+"""What a subscription may ask for: events by either of their names, kinds, and ``"*"`` at a level."""
+
+from dataclasses import dataclass
+from typing import Any
+
+from spanhook import semconv
+from spanhook.errors import ConfigurationError
+from spanhook.gating._checking import hint
+from spanhook.model import ALIASES, LEVELS, SUMMARY_KINDS, Alias, Level, events, kinds
+from spanhook.semconv import Phase, Status
+
+_PHASES_ALSO_CALLED = {"before": "pre", "after": "post", "on_error": "error"}
+
+
+@dataclass(frozen=True, slots=True)
+class Topic:
+    """What a subscription is told of.
+
+    Attributes:
+        kinds: Of the operations.
+        phases: What of them.
+        wide: It named no kind, so some of these may never occur.
+        alias: The short name that it asked for, if it did.
+    """
+
+    kinds: tuple[str, ...]
+    phases: tuple[Phase, ...]
+    wide: bool = False
+    alias: Alias | None = None
+
+    def includes(self, phase: Phase, status: Status | str) -> bool:
+        """Whether an event of its kinds and phases is one that it asked for."""
+        return self.alias is None or self.alias.includes(phase, status)
+
+
+def parse_event(event: Any, level: Level) -> Topic:
+    """What an event by either name, a kind, or ``"*"`` at a level stands for.
+
+    Raises:
+        ConfigurationError: There is no such event.
+    """
+    given = event
+    if callable(event):
+        raise ConfigurationError(f"{event!r}: write the event in parentheses, such as @hooks.on('agent.invoke.post')")
+    if isinstance(event, str):
+        alias = ALIASES.get(event)
+        if alias is not None:
+            return Topic((alias.kind,), alias.phases, alias=alias)
+        start, _, last = event.rpartition(".")
+        kind, phases = (start, (phase,)) if (phase := _PHASES.get(last)) else (event, semconv.PHASES)
+        if kind == "*":
+            return Topic(("*",) if level == "trace" else SUMMARY_KINDS, phases, wide=True)
+        if kind in kinds():
+            return Topic((kind,), phases)
+        if last in _PHASES_ALSO_CALLED:
+            event = f"{start}.{_PHASES_ALSO_CALLED[last]}"
+    known = {*kinds(), *events(), *ALIASES}
+    raise ConfigurationError(
+        f"unknown event {given!r}{hint(event, known)}; expected '*', a kind, a kind with .pre, .post or .error, "
+        f"or one of {', '.join(ALIASES)}"
+    )
+
+
+_PHASES: dict[str, Phase] = {phase: phase for phase in semconv.PHASES}
+
+
+def parse_level(given: Any) -> Level:
+    """How much ``"*"`` is to tell.
+
+    Raises:
+        ConfigurationError: There is no such level.
+    """
+    if given not in LEVELS:
+        raise ConfigurationError(f"level={given!r}, expected {' or '.join(map(repr, LEVELS))}")
+    return given
