@@ -175,6 +175,26 @@ def test_too_many_with_other_hooks_in_force_changes_nothing() -> None:
         assert registry.count() == 0
 
 
+def test_hooks_that_were_added_to_its_hooks_stay() -> None:
+    log: list[str] = []
+    registry = HookRegistry()
+
+    @registry.hooks.before("tool.execute")
+    def mine(op: Operation) -> None:
+        log.append("mine")
+
+    entry = registry.register(Middleware(noting(log, "a")))
+    with recorder(registry):
+        registry.toggle(entry.hook_id)
+        search(log).invoke(call())
+        registry.toggle(entry.hook_id)
+        search(log).invoke(call())
+        registry.deregister(entry.hook_id)
+        assert registry.hooks.remove(mine)
+        search(log).invoke(call())
+    assert log == ["mine", "search x", "mine", "a in", "a out", "search x", "search x"]
+
+
 def test_only_events_after_a_call_are_concurrent() -> None:
     for event in (EVENT, "tool.execute"):
         with pytest.raises(ConfigurationError, match="only hooks after a call"):

@@ -92,6 +92,11 @@ class HookDefinition(BaseModel):
     created_at: datetime = Field(default_factory=_now)
     updated_at: datetime = Field(default_factory=_now)
 
+    def is_like(self, other: "HookDefinition") -> bool:
+        """Whether the two differ in nothing but when they were made and changed."""
+        times = {"created_at", "updated_at"}
+        return self.model_dump(exclude=times) == other.model_dump(exclude=times)
+
     def changed(self, **changes: Any) -> Self:
         """The same with other values, validated; ``updated_at`` is now.
 

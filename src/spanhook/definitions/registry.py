@@ -62,6 +62,7 @@ class HookRegistry:
         self._entering = Entering(AllowList(allowed), concurrent, self._note)
         self._most = max_per_event
         self._entries: dict[str, RegisteredHook] = {}
+        self._running: list[Hook] = []
         self._models = agent_models()
         self._lock = threading.RLock()
         _registries.add(self)
@@ -202,7 +203,7 @@ class HookRegistry:
                 if definition.hook_id in entries:
                     raise ConfigurationError(f"{directory}: hook_id {definition.hook_id!r} is registered already")
                 before = self._entries.get(definition.hook_id)
-                if before is None or before.definition is None or not _alike(before.definition, definition):
+                if before is None or before.definition is None or not before.definition.is_like(definition):
                     before = self._entering.defined(definition, before.figures if before else Figures(), source)
                 entries[definition.hook_id] = before
             self._become(entries)
@@ -263,13 +264,12 @@ class HookRegistry:
         """Have exactly these, or change nothing. The lock is held."""
         most = telemetry.settings.max_per_event if self._most is None else self._most
         check_number(entries.values(), most)
-        running: list[Hook] = [function for one in entries.values() if one.enabled for function in one.functions]
-        if any(
-            one.event_type.startswith("agent.invoke") and not isinstance(one.handler, Hook) for one in entries.values()
-        ):
+        enabled = [one for one in entries.values() if one.enabled]
+        running: list[Hook] = [function for one in enabled for function in one.functions]
+        if any(one.event_type.startswith("agent.invoke") and not isinstance(one.handler, Hook) for one in enabled):
             running.append(self._models)
-        self.hooks.become(running)
-        self._entries = entries
+        self.hooks.exchange(self._running, running)
+        self._entries, self._running = entries, running
 
     def _enable(self, hook_id: str, *, enabled: bool) -> RegisteredHook:
         with self._lock:
@@ -285,11 +285,6 @@ class HookRegistry:
         if entry is None:
             raise ConfigurationError(f"there is no hook with the id {hook_id!r}")
         return entry
-
-
-def _alike(before: HookDefinition, now: HookDefinition) -> bool:
-    left_out = {"created_at", "updated_at"}
-    return before.model_dump(exclude=left_out) == now.model_dump(exclude=left_out)
 
 
 def _renew() -> None:
