@@ -70,6 +70,7 @@ def test_each_hook_has_its_result_and_each_chain_its_entry() -> None:
     )
     assert "broken" in failed.error
     assert before.log_id != after.log_id
+    assert (before.hook_count, before.all_succeeded, after.all_succeeded) == (2, True, False)
 
 
 def test_a_refusal_is_a_success_of_the_hook_and_the_chains_abort() -> None:

@@ -40,7 +40,7 @@ class RegisteredFunction(FunctionHook):
         together: bool = False,
     ) -> None:
         super().__init__(form, function, kinds, settings)
-        self.hook_id, self.listeners, self.together = hook_id, listeners, together
+        self.hook_id, self._listeners, self._together = hook_id, listeners, together
 
 
 def functions_of(

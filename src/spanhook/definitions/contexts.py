@@ -33,7 +33,7 @@ class AgentHookContext(HookContext):
         self.agent_definition = _subject(op)
 
     def _read_request(self, op: Operation) -> None:
-        self.inputs, self.system_prompt = copied(op.request.inputs), op.request.system
+        self.inputs, self.system_prompt = op.request.inputs, op.request.system
         self.model = op.model or str(op.state.get(AGENT_MODEL, ""))
 
     def _rewrite(self, op: Operation, asked: dict[str, Any]) -> None:
@@ -84,7 +84,7 @@ class ToolHookContext(HookContext):
         self.tool_context = ToolContext(op.tool_call_id, op.agent, op.identity)
 
     def _read_request(self, op: Operation) -> None:
-        self.arguments = copied(op.request.arguments)
+        self.arguments = op.request.arguments
 
 
 @dataclass(slots=True, kw_only=True)
@@ -120,7 +120,7 @@ class WorkflowHookContext(HookContext):
         self.state = _fields(copied(op.request.inputs))
 
     def _read_request(self, op: Operation) -> None:
-        self.inputs = copied(op.request.inputs)
+        self.inputs = op.request.inputs
 
 
 @dataclass(slots=True, kw_only=True)
@@ -150,7 +150,7 @@ class LLMHookContext(HookContext):
 
     def _read_request(self, op: Operation) -> None:
         self.model = op.model
-        self.messages, self.system_prompt = copied(op.request.messages), op.request.system
+        self.messages, self.system_prompt = op.request.messages, op.request.system
 
     def _read_result(self, op: Operation) -> None:
         self.response_text = op.response.text
@@ -174,7 +174,7 @@ class MemoryHookContext(HookContext):
         self.namespace = op.name
 
     def _read_request(self, op: Operation) -> None:
-        self.inputs = copied(op.request.inputs)
+        self.inputs = op.request.inputs
 
 
 @dataclass(slots=True, kw_only=True)
@@ -197,7 +197,7 @@ class OperationHookContext(HookContext):
         self.name = op.name
 
     def _read_request(self, op: Operation) -> None:
-        self.inputs, self.arguments = copied(op.request.inputs), copied(op.request.arguments)
+        self.inputs, self.arguments = op.request.inputs, op.request.arguments
 
 
 def _subject(op: Operation) -> Any:

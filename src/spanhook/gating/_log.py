@@ -71,14 +71,13 @@ class HookChainResult:
         return len(self.hook_results)
 
 
-@dataclass(frozen=True, slots=True)
-class HookExecutionLog:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HookExecutionLog(HookChainResult):
     """A ``HookChainResult`` as the execution log keeps it.
 
     Attributes:
         log_id: Its own id.
         request_id: ``request_id`` given to ``spanhook.context``, else the id of the run.
-        event_type, hook_results, aborted, abort_reason, total_duration_ms: See ``HookChainResult``.
         tenant_id: Whose operation it was.
         name: What the operation worked on: the tool, the agent, the model.
         timestamp: When its first hook had run.
@@ -86,13 +85,8 @@ class HookExecutionLog:
 
     log_id: str
     request_id: str
-    event_type: str
     tenant_id: str
     name: str
-    hook_results: tuple[HookResult, ...]
-    aborted: bool
-    abort_reason: str
-    total_duration_ms: float
     timestamp: datetime
 
     def as_dict(self) -> dict[str, Any]:
@@ -142,26 +136,20 @@ class ChainRun:
         self._results.append((bound, result))
         return result, None
 
-    def chain_result(self) -> HookChainResult:
-        """All of it as it stands now."""
-        results = tuple(self.results)
-        spent = sum(one.duration_ms for one in results)
-        return HookChainResult(self._event, results, self.aborted, self.reason, spent)
-
     def log(self) -> HookExecutionLog:
         """All of it as it stands now, for the log."""
-        result = self.chain_result()
+        results = tuple(self.results)
         return HookExecutionLog(
-            self.log_id,
-            self._request_id,
             self._event,
-            self._tenant,
-            self._name,
-            result.hook_results,
-            result.aborted,
-            result.abort_reason,
-            result.total_duration_ms,
-            datetime.fromtimestamp(self._time_ns / 1e9, UTC),
+            results,
+            self.aborted,
+            self.reason,
+            sum(one.duration_ms for one in results),
+            log_id=self.log_id,
+            request_id=self._request_id,
+            tenant_id=self._tenant,
+            name=self._name,
+            timestamp=datetime.fromtimestamp(self._time_ns / 1e9, UTC),
         )
 
 

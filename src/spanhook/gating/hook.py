@@ -107,9 +107,9 @@ class Hook(SpanProcessor):
     when: Callable[[Operation], bool] | None = None
     outermost: bool = False
     mode: HookMode = "enforce"
-    together: bool = False
+    _together: bool = False
     """Whether its ``after`` runs at the same time as those of others that say so."""
-    listeners: tuple[Any, ...] = ()
+    _listeners: tuple[Any, ...] = ()
     """Told what each hook does to operations of its kinds; see ``gating._log``."""
 
     _budgeted = True
