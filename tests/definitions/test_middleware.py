@@ -531,6 +531,7 @@ def test_concurrent_hooks_fail_time_out_and_abort_each_for_itself(way: str) -> N
         Middleware(broken, event),
         Middleware(slow, event, timeout_ms=1),
         Middleware(aborting("leaks"), event),
+        Middleware(aborting("leaks too"), event),
         Middleware(noting([], "fine"), event),
         concurrent=[event],
     )
@@ -539,6 +540,7 @@ def test_concurrent_hooks_fail_time_out_and_abort_each_for_itself(way: str) -> N
     assert [(one.hook, one.decision) for one in seen.operations[0].decisions] == [
         ("broken", "error"),
         ("slow", "timeout"),
+        ("abort", "reject"),
         ("abort", "reject"),
     ]
 

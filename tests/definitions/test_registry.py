@@ -4,7 +4,7 @@ import asyncio
 import itertools
 import random
 import threading
-from collections.abc import Callable
+from collections.abc import AsyncIterator, Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
@@ -18,6 +18,14 @@ from spanhook.testing import recorder
 from tests.definitions.parts import ACME, Middleware, call, definition, noting, search
 
 EVENT = "tool.execute.pre"
+
+
+def yielding(context: Any, call_next: Any) -> Iterator[None]:
+    yield
+
+
+async def ayielding(context: Any, call_next: Any) -> AsyncIterator[None]:
+    yield
 
 
 def passing(context: Any, call_next: Any) -> Any:
@@ -124,6 +132,9 @@ def test_what_cannot_be_registered_is_refused() -> None:
         (Middleware(passing), {"colour": "red"}, "unknown colour"),
         (Middleware(passing), {"priority": "high"}, "priority"),
         (definition(handler_ref=f"{ACME}:Idle"), {}, "has no execute"),
+        (Middleware(lambda context: context), {}, r"execute takes \(context\); it is called with"),
+        (Middleware(yielding), {}, "execute is a generator"),
+        (Middleware(ayielding), {}, "execute is a generator"),
         ({}, {}, "name: Field required"),
         (5, {}, "event_type: Field required"),
     ]

@@ -12,7 +12,7 @@ from spanhook.definitions.building import RegisteredFunction, functions_of
 from spanhook.definitions.definition import HookDefinition, split_event
 from spanhook.definitions.directory import mistakes
 from spanhook.definitions.handler_refs import AllowList
-from spanhook.definitions.middleware import Middleware
+from spanhook.definitions.middleware import Middleware, check
 from spanhook.definitions.statistics import Figures, RegistryStatistics
 from spanhook.errors import ConfigurationError
 from spanhook.gating import Hook, HookSettings, ResultListener, execution_log
@@ -130,11 +130,8 @@ class Entering:
     def _made(
         self, handler: Any, given: HookDefinition, definition: HookDefinition | None, figures: Figures, source: str
     ) -> RegisteredHook:
-        if not isinstance(handler, Hook) and not callable(getattr(handler, "execute", None)):
-            raise ConfigurationError(
-                f"hook {given.name!r}: {type(handler).__name__} has no execute(context, call_next), "
-                "and is no spanhook.Hook"
-            )
+        if not isinstance(handler, Hook):
+            check(handler, given.name)
         settings: HookSettings = {
             "name": given.name,
             "priority": given.priority,

@@ -18,7 +18,7 @@ from spanhook.definitions.contexts import (
     WorkflowHookContext,
 )
 from spanhook.definitions.requests import RequestHookContext
-from spanhook.errors import HookError, Reject, TooLate
+from spanhook.errors import ConfigurationError, HookError, Reject, TooLate
 from spanhook.gating import AFTER, AFTER_NEXT, BEFORE_NEXT, ERROR, WRAP
 from spanhook.model import Operation
 
@@ -66,6 +66,33 @@ class Middleware(Protocol):
 def context_type(kind: str) -> type[HookContext]:
     """The typed context of a kind."""
     return CONTEXTS.get(kind, OperationHookContext)
+
+
+def check(middleware: object, name: str) -> None:
+    """Refuse what could never run as middleware.
+
+    Raises:
+        ConfigurationError: It has no ``execute`` that can be called as it will be.
+    """
+    execute: Any = getattr(middleware, "execute", None)
+    if not callable(execute):
+        raise ConfigurationError(
+            f"hook {name!r}: {type(middleware).__name__} has no execute(context, call_next), and is no spanhook.Hook"
+        )
+    if inspect.isgeneratorfunction(execute) or inspect.isasyncgenfunction(execute):
+        raise ConfigurationError(
+            f"hook {name!r}: execute is a generator; write `return await call_next(context)` in it"
+        )
+    try:
+        signature = inspect.signature(execute)
+    except (TypeError, ValueError):
+        return
+    try:
+        signature.bind("context", "call_next")
+    except TypeError:
+        raise ConfigurationError(
+            f"hook {name!r}: execute takes {signature}; it is called with (context, call_next)"
+        ) from None
 
 
 def form_of(phase: str, *, concurrent: bool) -> str:

@@ -1,5 +1,6 @@
 """Running the hooks that come after a call: ``after`` hooks, or ``on_error`` hooks if it failed."""
 
+from spanhook.errors import Reject
 from spanhook.gating._decisions import Verdicts
 from spanhook.gating._filtering import wanted
 from spanhook.gating._nesting import nest
@@ -92,7 +93,9 @@ class Observers:
             return
         for bound, view, (_, error, spent) in await together(self._pieces, asked):
             refused = op.error is not before or verdicts.stopped
-            if error is not None:
+            if refused and isinstance(error, Reject):  # as the one before it
+                verdicts.record(bound, "reject", error.reason, spent, error.status_code)
+            elif error is not None:
                 verdicts.failed(bound, error, spent, keep=refused)
             elif view._answered and not refused:
                 verdicts.replace(bound, view._take()[2], spent)
