@@ -23,6 +23,7 @@ ACROSS = {
 """Folders of tests that are about no one package."""
 
 WHOLE = {
+    "bootstrap/test_configuration_file": "one file through all commands and their children",
     "bootstrap/test_launch_refused": "all that keeps a command from starting, in whichever module it is found",
     "bootstrap/test_strict": "one option through all commands and their children",
     "engine/test_own_kinds": "kinds of the application's own, from their registration to their spans",
@@ -55,6 +56,14 @@ THROUGH = {
     "concurrency/coroutines": "gating/test_hosts",
     "concurrency/remote": "gating/test_hosts",
     "concurrency/waiting": "conformance/test_trio",
+    "config/building": "config/test_checking",
+    "config/complaints": "config/test_checking",
+    "config/file": "config/test_checking",
+    "config/models": "config/test_json_schema",
+    "config/own_hooks": "config/test_checking",
+    "config/toml_tables": "config/test_reading",
+    "config/validating": "config/test_checking",
+    "config/yaml_nodes": "config/test_reading",
     "engine/_chunks": "conformance/test_streams",
     "engine/_completion": "conformance/test_streams",
     "engine/_ending": "conformance/test_streams",
@@ -99,7 +108,7 @@ THROUGH = {
     "instrument/instrumentor": "instrument/test_wrapping",
     "instrument/instrumentors": "instrument/test_import_order",
     "instrument/known": "instrument/test_unbound",
-    "instrument/otel": "test_config",
+    "instrument/otel": "config/test_instrumenting",
     "instrument/stainless/_estimate": "instrument/openai/test_spans_and_usage",
     "instrument/stainless/_settled": "instrument/test_anthropic",
     "instrument/stainless/api": "instrument/openai/test_contract",

@@ -26,6 +26,7 @@ Renewed = Literal[
     "wrapped families",
     "trees",
     "console",
+    "configuration",  # last, as it may put hooks in force
 ]
 """What is renewed, in this order: dependencies come first."""
 

@@ -64,7 +64,7 @@ def test_lifecycle_hooks_invalid_type_raises(folder: Folder) -> None:
     ("text", "said"),
     [
         ("---\nname: [\n---\n", "cannot be read as YAML: .*line 3"),
-        ("---\nname: desk\nname: till\n---\n", "the key 'name' is there twice .line 3"),
+        ("---\nname: desk\nname: till\n---\n", "the key 'name' occurs twice .line 3"),
         ("---\nname: desk\n", "no other line '---' ends its front matter"),
         ("---\n- name\n---\n", "is a list; expected keys with values"),
         ("---\n3: x\n---\n", "has the key 3; expected text"),

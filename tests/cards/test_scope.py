@@ -313,7 +313,7 @@ def test_a_refused_shutdown_lets_go_of_everything_all_the_same(
     with recorder(refusing("on_shutdown", scope=scope)), caplog.at_level(logging.WARNING, "spanhook"):
         live(mode, card(), context=seen)
     assert seen == BOTH
-    assert "its shutdown was refused (no agents today); on_shutdown 'hooks.py:stop' runs all the same" in caplog.text
+    assert "its shutdown was refused (no agents today); on_shutdown 'hooks.py:stop' runs anyway" in caplog.text
 
 
 def test_an_agent_in_a_run_that_was_refused_is_shut_down(card: Any) -> None:

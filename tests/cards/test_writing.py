@@ -61,7 +61,9 @@ PLAIN = st.recursive(
 )
 
 
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=60)
+@settings(
+    suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow], max_examples=60, deadline=None
+)
 @given(
     instruction=TEXTS,
     fields=st.dictionaries(TEXTS.filter(lambda key: key not in ("name", "instruction", "lifecycle_hooks")), PLAIN),

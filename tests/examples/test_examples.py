@@ -110,6 +110,27 @@ def test_anthropic_with_gates(anthropic: AnthropicServer, folder: Folder) -> Non
 
 
 @pytest.mark.slow
+def test_events(openai: OpenAIServer, folder: Folder) -> None:
+    asked = "When does the library open?"
+    openai.script(Reply(calls=(Call("research", {"question": asked}),)), "At nine.", "It opens at nine.", "Bye.")
+    done = folder.run(*command(folder.path / "events.py", "python"), **reaching(openai))
+    assert done.returncode == 0, done.stderr
+    told = done.stdout.splitlines()
+    assert [line for line in told if line.startswith(" ")] == [
+        "  [desk] LLM call: gpt-4o-mini, 20+8 tokens",
+        f"  [desk] delegates to researcher: {asked}",
+        "  [researcher] LLM call: gpt-4o-mini, 20+8 tokens",
+        f'  [desk] research({{"question": "{asked}"}}) -> At nine.',
+        "  [desk] LLM call: gpt-4o-mini, 20+8 tokens",
+    ]
+    assert [line for line in told if not line.startswith(" ")] == [
+        "researcher: 28 tokens, tools: []",
+        "desk: 84 tokens, tools: ['research']",
+        "desk: 28 tokens, tools: []",
+    ]
+
+
+@pytest.mark.slow
 def test_an_agent_loop_of_ones_own(openai: OpenAIServer, folder: Folder) -> None:
     calls = (Call("refund", {"order": 1001, "amount": 80}, "call_1"), Call("close_account", {}, "call_2"))
     openai.script(Reply(calls=calls), "Here are 50 dollars. A colleague will call you.")

@@ -76,7 +76,7 @@ def test_an_error_that_cannot_be_printed() -> None:
 def test_a_completion_has_the_sessions_metrics() -> None:
     frame = completion_frame(PLACE, "All done.", success=True, iterations=5, errors=1)
     assert (frame.type, frame.importance, frame.success) == ("completion", 8, True)
-    assert frame.content == "Session completed: 5 iterations, 1 errors. All done."
+    assert frame.content == "Session completed: 5 iterations, 1 error. All done."
     assert frame.tags == ("completion", "hook:completion")
     assert frame.details == {"total_iterations": 5, "error_count": 1, "summary": "All done."}
     failed = completion_frame(PLACE, None, success=False, iterations=0, errors=0)

@@ -159,7 +159,7 @@ def test_on_completion_stores_a_summary_with_metrics(store: FrameMemory, call: A
     result = call(hooks, "on_completion", "sess-123", summary="All done.")
     frame = store.recent(1)[0]
     assert (result.frame_id, frame.importance, frame.iteration) == (frame.id, 8, 2)
-    assert frame.content == "Session completed: 3 iterations, 1 errors. All done."
+    assert frame.content == "Session completed: 3 iterations, 1 error. All done."
     assert frame.details == {"total_iterations": 3, "error_count": 1, "summary": "All done."}
 
 
@@ -284,7 +284,9 @@ def test_hooks_are_made_of_a_memory_and_a_configuration(given: Any, said: str) -
         IterationHooks(**given)
 
 
-@pytest.mark.parametrize("given", [{"type": "error"}, {"importance": 0}, {"importance": 11}, {"importance": "high"}])
+@pytest.mark.parametrize(
+    "given", [{"type": "error"}, {"tags": "storage"}, {"importance": 0}, {"importance": 11}, {"importance": "high"}]
+)
 def test_what_is_remembered_is_of_a_type_and_an_importance(given: Any) -> None:
     with pytest.raises(ConfigurationError, match="expected"):
         IterationHooks().remember("s", 0, "x", **given)

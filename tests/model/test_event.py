@@ -396,12 +396,12 @@ def test_payloads_are_whole_whatever_leaves_the_process() -> None:
 def test_threads_are_told_apart() -> None:
     heard = Heard("agent:end", "tool:execute")
 
-    def one(index: int) -> None:
+    def run(index: int) -> None:
         with spanhook.context(tenant_id=f"t{index}"):
             agent(Calls(), [[("search", {"query": str(index)})], "done"]).invoke(ASK)
 
     with recorder(heard.hooks):
-        threads = [threading.Thread(target=one, args=(index,)) for index in range(8)]
+        threads = [threading.Thread(target=run, args=(index,)) for index in range(8)]
         for thread in threads:
             thread.start()
         for thread in threads:

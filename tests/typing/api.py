@@ -4,6 +4,7 @@
 
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Generator, Iterator, Mapping, Sequence
+from datetime import datetime
 from typing import Any, Literal, assert_type
 
 import httpx
@@ -17,6 +18,7 @@ import spanhook
 from spanhook import (
     ConfigurationError,
     DecisionRecord,
+    Event,
     Hook,
     HookError,
     Hooks,
@@ -97,6 +99,19 @@ unsubscribe = hooks.on("agent.invoke.post", lambda op: print(op.kind, op.status)
 assert_type(unsubscribe, Callable[[], None])
 unsubscribe()
 hooks.on("*", look, priority=600, names=["refund"])
+hooks.on("*", look, level="trace")
+Hooks(level="trace")
+
+
+@hooks.on("agent:end", level="summary")
+def ended(event: Event) -> None:
+    assert_type(event.alias, str)
+    assert_type(event.tools_used, list[str])
+    assert_type(event.timestamp, datetime)
+    assert_type(event.payload(), dict[str, Any])
+
+
+hooks.on("agent.invoke.post", ended)
 
 
 @hooks.on("tool.execute.error", names=iter(["refund"]))

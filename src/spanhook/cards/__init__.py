@@ -1,6 +1,7 @@
-"""Agents that are described by cards, with code that runs when one starts and when it shuts down.
+"""Agent cards, and code that runs when an agent starts and when it shuts down.
 
-Both are operations of the kind ``agent.lifecycle``, which hooks gate like any other. It knows no library.
+Start and shutdown are operations of the kind ``agent.lifecycle``, which hooks gate like any other. This package knows
+no library.
 """
 
 from spanhook.cards._lifecycle import AgentLifecycleContext, HookType, LifecycleHook

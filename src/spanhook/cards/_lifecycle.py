@@ -1,4 +1,4 @@
-"""What a card's lifecycle hooks are: the functions, and what each is given."""
+"""A card's lifecycle hooks: the functions, and the context that each one receives."""
 
 import inspect
 from collections.abc import Awaitable
@@ -15,12 +15,12 @@ C = TypeVar("C")
 
 @dataclass(frozen=True, slots=True)
 class AgentLifecycleContext(Generic[A, C]):
-    """What a lifecycle hook is given. Annotate it as ``AgentLifecycleContext[YourAgent, YourContext]``.
+    """The argument of a lifecycle hook. Annotate it as ``AgentLifecycleContext[YourAgent, YourContext]``.
 
     Attributes:
-        agent: The agent that starts or shuts down: the object given to ``agent_scope``, else the ``AgentScope``.
+        agent: The agent that starts or shuts down: the object passed to ``agent_scope``, or else the ``AgentScope``.
         config: The agent's card.
-        context: What it runs in, as given to ``agent_scope``; ``None`` if nothing was.
+        context: What the agent runs in, as passed to ``agent_scope``, or ``None``.
         hook_type: ``"on_start"`` or ``"on_shutdown"``.
         agent_name: The agent's name.
     """
@@ -38,14 +38,14 @@ class AgentLifecycleContext(Generic[A, C]):
 
 
 class LifecycleHook(Protocol):
-    """A function that a card names, sync or async."""
+    """A function that a card refers to; sync or async."""
 
     def __call__(self, ctx: AgentLifecycleContext[Any, Any], /) -> Awaitable[None] | None: ...
 
 
 @dataclass(frozen=True, slots=True)
 class LifecycleHooks:
-    """The functions that one card names."""
+    """The functions that one card refers to."""
 
     on_start: LifecycleHook | None = None
     on_shutdown: LifecycleHook | None = None
@@ -55,10 +55,10 @@ class LifecycleHooks:
 
 
 def load_lifecycle_hooks(card: AgentCard) -> LifecycleHooks:
-    """Import what a card names. A file is imported once per process.
+    """Import the functions that a card refers to. A file is imported once per process.
 
     Raises:
-        AgentConfigError: It cannot be imported, or is no function that takes a context.
+        AgentConfigError: One cannot be imported, or is not a function that takes one argument.
     """
     return LifecycleHooks(**{key: _load(card, key, reference) for key, reference in card.lifecycle_hooks.items()})
 
@@ -67,7 +67,7 @@ def _load(card: AgentCard, key: str, reference: str) -> LifecycleHook:
     try:
         found = load_object(located(reference, card.folder))
     except ConfigurationError as error:
-        raise AgentConfigError(f"agent {card.name!r}: {key}: {error}", place="") from error
+        raise AgentConfigError(f"agent {card.name!r}: {key}: {error}") from error
     wrong = _wrong_with(found)
     if wrong:
         raise AgentConfigError(

@@ -1,4 +1,4 @@
-"""Reading a card: Markdown with YAML front matter, or YAML alone."""
+"""Reading a card: Markdown with YAML front matter, or a YAML file."""
 
 import os
 import re
@@ -17,7 +17,7 @@ _FRONT = re.compile(r"---[ \t]*\n(?P<front>.*?)^---[ \t]*(?:\n|\Z)(?P<body>.*)",
 
 
 class Parts(NamedTuple):
-    """A card's text, taken apart."""
+    """The parts of a card's text."""
 
     front: str
     body: str
@@ -25,16 +25,16 @@ class Parts(NamedTuple):
 
 
 def load_card(path: str | PathLike[str]) -> AgentCard:
-    """Read an agent's card. Its lifecycle hooks are checked for their form, and loaded when the agent starts.
+    """Read an agent's card. Lifecycle hooks are validated now, and imported when the agent starts.
 
     Args:
-        path: A ``.md`` file with YAML between two lines ``---`` and the instructions below, or a ``.yaml`` file.
+        path: A ``.md`` file with YAML between two ``---`` lines and the instruction below, or a ``.yaml`` file.
 
     Returns:
-        The card. Its name is that of the file if it says no other.
+        The card. Its name defaults to that of the file.
 
     Raises:
-        AgentConfigError: There is no such file, it is no card, or something in it is wrong; the message says what.
+        AgentConfigError: The file does not exist, is not a card, or has a mistake in it; the message names it.
     """
     file = Path(path)
     where = f"card {str(file)!r}"
@@ -44,10 +44,10 @@ def load_card(path: str | PathLike[str]) -> AgentCard:
 
 
 def is_yaml(file: Path) -> bool:
-    """Whether a card of this name is YAML alone.
+    """Whether a file of this name is a YAML card.
 
     Raises:
-        AgentConfigError: It ends in nothing that a card ends in.
+        AgentConfigError: The file extension is not one of a card.
     """
     suffix = file.suffix.lower()
     if suffix not in (*MARKDOWN, *YAML):
@@ -85,7 +85,7 @@ def _apart(text: str, as_yaml: bool, where: str) -> Parts:
 
 
 def body_of(text: str) -> str:
-    """The instructions in what stands below the front matter."""
+    """The instruction in the text below the front matter."""
     return text.strip()
 
 
@@ -110,5 +110,5 @@ def _card(file: Path, where: str, said: Any, body: str) -> AgentCard:
 
 
 def _or_nothing(value: Any, nothing: Any) -> Any:
-    """What a key says; a key with nothing behind it says nothing."""
+    """The value of a key; an empty key counts as absent."""
     return nothing if value is None else value

@@ -1,4 +1,4 @@
-"""One agent's life as a ``with`` block: it starts on entering, and shuts down on leaving."""
+"""The life of an agent as a ``with`` block: it starts on entry and shuts down on exit."""
 
 import copy
 from collections.abc import Awaitable
@@ -18,25 +18,25 @@ from spanhook.model import asheds, sheds, words
 from spanhook.semconv import LIFECYCLE_PHASE, LifecyclePhase
 
 SHUTDOWN_S = 10.0
-"""So long an agent that was cancelled may take to shut down, where awaiting anything would be cancelled again."""
+"""How long a cancelled agent may take to shut down under Trio and AnyIO, which cancel every further await."""
 
 _SAME: Any = object()
 
 
 def agent_scope(card: AgentCard, *, agent: Any = None, context: Any = None, name: str = "") -> "AgentScope":
-    """Make the block in which an agent lives, for ``with`` and ``async with``. It can be entered once.
+    """Create the block in which an agent lives, for ``with`` or ``async with``. It can be entered once.
 
-    On entering, the card's ``on_start`` runs; on leaving, its ``on_shutdown``, whatever the block came to. An agent
-    that did not start is not shut down. Each is an operation of the kind ``agent.lifecycle``.
+    The card's ``on_start`` runs on entry, its ``on_shutdown`` on exit, also if the block fails. An agent that did not
+    start is not shut down. Each is an operation of the kind ``agent.lifecycle``.
 
     Args:
         card: The agent's card.
-        agent: The agent itself, for its hooks; the ``AgentScope`` unless given.
-        context: What the agent runs in, for its hooks.
-        name: The agent's name, if that is not the card's.
+        agent: The agent object that hooks receive; by default the ``AgentScope``.
+        context: What the agent runs in; passed to its hooks.
+        name: The agent's name; by default the card's.
 
     Raises:
-        ConfigurationError: ``card`` is no ``AgentCard``, or the name no text.
+        ConfigurationError: ``card`` is not an ``AgentCard``, or ``name`` is not text.
     """
     if not isinstance(card, AgentCard):  # pyright: ignore[reportUnnecessaryIsInstance]
         raise ConfigurationError(f"agent_scope({card!r}): expected an AgentCard; give it load_card(path)")
@@ -46,13 +46,13 @@ def agent_scope(card: AgentCard, *, agent: Any = None, context: Any = None, name
 
 
 class AgentScope:
-    """One agent, while its block lasts; what ``agent_scope`` makes.
+    """One agent and its block, as created by ``agent_scope``.
 
     Attributes:
         card: The agent's card.
         name: The agent's name.
-        context: What it runs in.
-        agent: The agent itself, or this.
+        context: What the agent runs in.
+        agent: The agent object, or this scope.
     """
 
     def __init__(self, card: AgentCard, agent: Any, context: Any, name: str) -> None:
@@ -65,12 +65,12 @@ class AgentScope:
         self._home: OwnLoop | None = None
 
     def clone(self, *, agent: Any = None, context: Any = _SAME, name: str = "") -> "AgentScope":
-        """Make a detached clone: an agent of the same card with a life of its own, independent of this block.
+        """Create a detached clone: an agent of the same card that starts and shuts down on its own.
 
         Args:
-            agent: The clone itself; unless given, a shallow copy of this agent.
-            context: What the clone runs in; this agent's context unless given.
-            name: The clone's name; this agent's unless given.
+            agent: The clone's agent object; by default a shallow copy of this one.
+            context: What the clone runs in; by default this agent's context.
+            name: The clone's name; by default this agent's.
 
         Raises:
             AgentConfigError: The agent cannot be copied.
@@ -110,7 +110,7 @@ class AgentScope:
         await self._leave(error, is_async=True)
 
     def _check_living(self) -> None:
-        """Take the one right to shut down; whoever comes first has it."""
+        """Make sure that an agent is shut down only once, and only after it has started."""
         try:
             self._living.pop()
         except IndexError:
@@ -136,7 +136,7 @@ class AgentScope:
         self._living.append(True)
 
     async def _leave(self, error: BaseException | None, *, is_async: bool) -> None:
-        """Shut down, exactly once; whatever fails in it is logged."""
+        """Shut down. Failures are logged."""
         shield: AbstractContextManager[Any] = nullcontext()
         if is_async and is_cancellation(error):
             shield = shielded_for(SHUTDOWN_S)
@@ -147,7 +147,7 @@ class AgentScope:
             except (Exception, RunStopped) as failure:
                 self._log(failure)
             finally:
-                if not self._shut_down:  # it was refused: what the agent holds is let go of all the same
+                if not self._shut_down:  # it was refused, but what the agent holds must be released
                     await self._shut_down_unasked(is_async=is_async)
         if getattr(shield, "cancelled_caught", False):
             log.error("spanhook: agent %r did not shut down within %s s of being cancelled", self.name, SHUTDOWN_S)
@@ -165,7 +165,7 @@ class AgentScope:
         reference = self.card.lifecycle_hooks.get("on_shutdown", "")
         if not self._shut_down and isinstance(failure, Reject | RunStopped):
             log.warning(
-                "spanhook: agent %r: its shutdown was refused (%s); on_shutdown %r runs all the same",
+                "spanhook: agent %r: its shutdown was refused (%s); on_shutdown %r runs anyway",
                 self.name,
                 words(failure),
                 reference,
@@ -207,7 +207,7 @@ class AgentScope:
         self._ran(hook_type)
 
     def _call(self, hook_type: HookType) -> Awaitable[None] | None:
-        """Call the card's hook; what is still to be awaited of it."""
+        """Call the card's hook, and return what remains to be awaited."""
         if hook_type == "on_start":
             self._hooks = load_lifecycle_hooks(self.card)
         else:

@@ -1,4 +1,4 @@
-"""Writing a card, in the form that it is read in."""
+"""Writing a card so that it can be read again."""
 
 import os
 from os import PathLike
@@ -13,7 +13,7 @@ from spanhook.gating import is_path
 
 
 def dump_card(card: AgentCard, path: str | PathLike[str] | None = None) -> str:
-    """Write a card: all that it says, its lifecycle hooks included. Comments of the file it was read from are lost.
+    """Write a card with all its fields and lifecycle hooks. YAML comments are not kept.
 
     Args:
         card: The card.
@@ -54,7 +54,7 @@ def _text(said: dict[str, Any], instruction: str, where: str, *, as_yaml: bool) 
 
 
 def _seen_from(folder: str, before: str, reference: str) -> str:
-    """A reference as it is written in ``folder``, where it was relative to the folder ``before``."""
+    """A reference that was relative to ``before``, relative to ``folder``."""
     target, _, name = reference.rpartition(":")
     if folder == before or not is_path(target) or os.path.isabs(os.path.expanduser(target)):
         return reference

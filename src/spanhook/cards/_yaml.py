@@ -1,4 +1,4 @@
-"""YAML as cards have it: plain data, each key once. PyYAML is imported when the first card is read or written."""
+"""YAML for cards: plain data without duplicate keys. PyYAML is imported when the first card is read or written."""
 
 import re
 from functools import cache
@@ -8,12 +8,12 @@ from typing import Any
 from spanhook.errors import AgentConfigError
 
 _BREAKS = re.compile("[\x85\u2028\u2029]")
-"""Line breaks to YAML, which PyYAML writes as they are and reads as spaces."""
+"""Line breaks in YAML. PyYAML writes them unescaped and reads them as spaces."""
 MERGE = "tag:yaml.org,2002:merge"
 
 
 def pyyaml() -> ModuleType:
-    """PyYAML.
+    """Import PyYAML.
 
     Raises:
         AgentConfigError: It is not installed.
@@ -26,15 +26,15 @@ def pyyaml() -> ModuleType:
 
 
 def parsed(text: str, where: str, first_line: int) -> Any:
-    """The value that ``text`` stands for.
+    """Parse YAML.
 
     Args:
         text: YAML.
-        where: What it is, for messages.
-        first_line: The line of the file that ``text`` begins with, counted from 1.
+        where: What the text is, for messages.
+        first_line: The line of the file at which ``text`` begins, counted from 1.
 
     Raises:
-        AgentConfigError: It is no YAML, has objects of classes in it, or a key twice.
+        AgentConfigError: It is not valid YAML, contains Python objects, or has a duplicate key.
     """
     yaml = pyyaml()
     try:
@@ -56,7 +56,7 @@ def written(value: Any, where: str) -> str:
     """``value`` as YAML.
 
     Raises:
-        AgentConfigError: There is something in it that is no plain data.
+        AgentConfigError: It contains something other than plain data.
     """
     yaml = pyyaml()
     try:
@@ -76,7 +76,7 @@ def _loader() -> Any:
     yaml: Any = pyyaml()
 
     class UniqueKeys(yaml.SafeLoader):
-        """Refuses what PyYAML takes silently: of two equal keys it would keep the last."""
+        """Rejects duplicate keys, of which PyYAML would silently keep the last."""
 
         def construct_mapping(self, node: Any, deep: bool = False) -> Any:
             seen: set[tuple[str, str]] = set()
@@ -84,7 +84,7 @@ def _loader() -> Any:
                 if isinstance(key, yaml.ScalarNode) and key.tag != MERGE:
                     if (key.tag, key.value) in seen:
                         raise yaml.constructor.ConstructorError(
-                            None, None, f"the key {key.value!r} is there twice", key.start_mark
+                            None, None, f"the key {key.value!r} occurs twice", key.start_mark
                         )
                     seen.add((key.tag, key.value))
             return yaml.SafeLoader.construct_mapping(self, node, deep=deep)

@@ -1,4 +1,4 @@
-"""What a card says of one agent, and which cards are none. It knows neither files nor YAML."""
+"""The card of one agent, and its validation. This module knows neither files nor YAML."""
 
 import os
 from collections.abc import Mapping
@@ -12,23 +12,23 @@ from spanhook.gating import is_path
 HookType = Literal["on_start", "on_shutdown"]
 HOOK_TYPES: tuple[HookType, ...] = get_args(HookType)
 RESERVED = ("name", "instruction", "lifecycle_hooks")
-"""What a card says that has an attribute of its own; all else is in ``fields``."""
+"""Keys that have their own attribute; all others are in ``fields``."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AgentCard:
-    """What a card says of one agent.
+    """The card of one agent.
 
     Attributes:
-        name: The agent's name; of a card without one, the name of its file.
+        name: The agent's name; by default the name of the card's file.
         instruction: The agent's instructions: the body of a Markdown card, or the key ``instruction``.
-        lifecycle_hooks: What runs as the agent starts (``on_start``) and shuts down (``on_shutdown``), each as
-            ``file.py:function`` or ``package.module:function``. A file is looked for from the card's own folder.
-        fields: Everything else in the card, such as its model, unchanged.
-        path: The card's file; ``None`` for a card made in code, whose hooks are looked for from the working directory.
+        lifecycle_hooks: Functions to run when the agent starts (``on_start``) and shuts down (``on_shutdown``), each as
+            ``file.py:function`` or ``package.module:function``. Files are relative to the card's folder.
+        fields: All other keys of the card, such as the model, unchanged.
+        path: The card's file. For a card created in code, ``None``: its hooks are relative to the working directory.
 
     Raises:
-        AgentConfigError: One of them is of the wrong type, or there is no such lifecycle hook.
+        AgentConfigError: An attribute has the wrong type, or a lifecycle hook is unknown.
     """
 
     name: str
@@ -55,7 +55,7 @@ class AgentCard:
 
     @property
     def folder(self) -> str:
-        """The folder from which the files of its lifecycle hooks are looked for."""
+        """The folder that its lifecycle hooks are relative to."""
         return str(self.path.absolute().parent) if self.path is not None else os.getcwd()
 
 
@@ -80,7 +80,7 @@ def _names_a_function(reference: str) -> bool:
 
 
 def located(reference: str, folder: str) -> str:
-    """A reference with its file, if it names one, as seen from anywhere; ``folder`` is where it was relative to."""
+    """A reference with an absolute path, if it names a file; it was relative to ``folder``."""
     target, _, name = reference.rpartition(":")
     if not is_path(target):
         return reference
@@ -88,6 +88,6 @@ def located(reference: str, folder: str) -> str:
 
 
 def _shown(value: Any) -> str:
-    """A value as messages show it: aliases may make a small card a huge value."""
+    """A value for a message. YAML aliases can make the values of a small card huge."""
     kind = type(value).__name__
     return f"a {kind}" if isinstance(value, Mapping | list) else repr(value)[:80]

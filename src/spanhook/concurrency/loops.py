@@ -225,18 +225,18 @@ private_loops = PrivateLoops()
 
 
 def block_on(awaitable: Awaitable[Any], home: OwnLoop | None = None) -> OwnLoop:
-    """Run something async from sync code, on a loop of ours, and wait for it.
+    """Run an awaitable from sync code on one of our loops, and wait for it.
 
     Args:
-        awaitable: What is to be run, in a copy of the caller's context.
-        home: The loop to run it on, if that still lives.
+        awaitable: What to run, in a copy of the caller's context.
+        home: The loop to run it on, if it is still alive.
 
     Returns:
         The loop it ran on.
 
     Raises:
-        HookError: The caller is such a loop itself, where waiting would be a deadlock.
-        BaseException: What ``awaitable`` raised.
+        HookError: Called on such a loop's own thread, where waiting would be a deadlock.
+        BaseException: Whatever ``awaitable`` raises.
     """
     if private_loops.here():
         getattr(awaitable, "close", int)()

@@ -72,9 +72,9 @@ class AsyncioBell(Bell):
 
 
 def shielded_for(seconds: float) -> AbstractContextManager[Any]:
-    """A scope in which a task that was cancelled may still await something, for ``seconds`` at most.
+    """A scope in which a cancelled task can still await something, for at most ``seconds``.
 
-    Trio and AnyIO cancel every ``await`` of such a task anew. asyncio cancels one, so nothing is needed there.
+    Trio and AnyIO cancel every further ``await`` of such a task. asyncio cancels only one, so there it does nothing.
     """
     library = sys.modules.get("trio") if under_trio() else sys.modules.get("anyio")
     scope: Any = getattr(library, "move_on_after", None)

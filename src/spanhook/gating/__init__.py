@@ -12,6 +12,7 @@ from spanhook.gating._log import (
     chain_of,
     execution_log,
 )
+from spanhook.gating._topics import parse_event
 from spanhook.gating.binding import AFTER, AFTER_NEXT, AROUND, BEFORE, BEFORE_NEXT, ERROR, WATCH, WRAP, Bound
 from spanhook.gating.chain import Chain
 from spanhook.gating.conclusion import conclude
@@ -22,7 +23,7 @@ from spanhook.gating.handlers import Marked, find, handler, handler_of, make, na
 from spanhook.gating.hook import UNSET, FunctionHook, Hook, HookSettings, again, bridge
 from spanhook.gating.limits import Limits
 from spanhook.gating.loader import check_file, is_path, load_hooks, load_object, module_at
-from spanhook.gating.places import Placed, where
+from spanhook.gating.places import Placed, placed_at, where
 from spanhook.gating.plan import Plan
 from spanhook.gating.registering import Hooks, Offers, hooks_of
 from spanhook.gating.registry import Registry
@@ -82,7 +83,9 @@ __all__ = [
     "make",
     "module_at",
     "named",
+    "parse_event",
     "pass_fast",
+    "placed_at",
     "publish",
     "references",
     "set_up",

@@ -1,4 +1,4 @@
-"""How subscriptions are told of delegations: by the hand-offs that are operations, and by the runs of sub-agents."""
+"""How subscriptions receive delegations: from hand-offs, which are operations, and from the runs of sub-agents."""
 
 from collections.abc import Iterable
 from dataclasses import replace
@@ -12,10 +12,10 @@ from spanhook.semconv import Phase
 
 
 def delegations(kind: str, listening: Iterable[Bound]) -> dict[Phase, list[Heard]]:
-    """Who listens to operations of this kind because of delegations, by phase, beside those that ask for the kind.
+    """Who else listens to operations of this kind, because of delegations, by phase.
 
     Args:
-        kind: Of the operations.
+        kind: The kind of operation.
         listening: All subscriptions.
     """
     if kind not in (AGENT, DELEGATION):
@@ -25,7 +25,7 @@ def delegations(kind: str, listening: Iterable[Bound]) -> dict[Phase, list[Heard
         hook = bound.hook
         if not isinstance(hook, Subscription) or not ("*" in bound.kinds or DELEGATION in bound.kinds):
             continue
-        every = replace(bound, selective=False)  # filters are for the delegation
+        every = replace(bound, selective=False)  # its filters apply to the delegation
         if kind == DELEGATION:
             return {"post": [(every, _note)]}
         for phase in hook.phases:
@@ -38,7 +38,7 @@ def _note(delivery: Delivery) -> None:
 
 
 class _Runs:
-    """Tells a subscription of the runs of sub-agents, as delegations."""
+    """Passes the runs of sub-agents to a subscription, as delegations."""
 
     __slots__ = ("_bound", "_hook")
 

@@ -1,7 +1,7 @@
-"""What a subscription may ask for: events by either of their names, kinds, and ``"*"`` at a level."""
+"""What a subscription can ask for: events by dotted or short name, kinds, and ``"*"`` at a level."""
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 
 from spanhook import semconv
 from spanhook.errors import ConfigurationError
@@ -9,18 +9,19 @@ from spanhook.gating._checking import hint
 from spanhook.model import ALIASES, LEVELS, SUMMARY_KINDS, Alias, Level, events, kinds
 from spanhook.semconv import Phase, Status
 
+_PHASES: dict[str, tuple[Phase, ...]] = {phase: (phase,) for phase in semconv.PHASES}
 _PHASES_ALSO_CALLED = {"before": "pre", "after": "post", "on_error": "error"}
 
 
 @dataclass(frozen=True, slots=True)
 class Topic:
-    """What a subscription is told of.
+    """The events that a subscription receives.
 
     Attributes:
-        kinds: Of the operations.
-        phases: What of them.
-        wide: It named no kind, so some of these may never occur.
-        alias: The short name that it asked for, if it did.
+        kinds: The kinds of operation.
+        phases: Their phases.
+        wide: It is a subscription to ``"*"``: nobody asked for these kinds by name, and some may never occur.
+        alias: The short name that it asked for, if it asked for one.
     """
 
     kinds: tuple[str, ...]
@@ -28,13 +29,13 @@ class Topic:
     wide: bool = False
     alias: Alias | None = None
 
-    def includes(self, phase: Phase, status: Status | str) -> bool:
-        """Whether an event of its kinds and phases is one that it asked for."""
+    def includes(self, phase: Phase, status: Status | Literal[""]) -> bool:
+        """Whether the subscription receives an event of these kinds and phases that ended like this."""
         return self.alias is None or self.alias.includes(phase, status)
 
 
 def parse_event(event: Any, level: Level) -> Topic:
-    """What an event by either name, a kind, or ``"*"`` at a level stands for.
+    """The events that a dotted or short name, a kind, or ``"*"`` at a level stands for.
 
     Raises:
         ConfigurationError: There is no such event.
@@ -47,7 +48,8 @@ def parse_event(event: Any, level: Level) -> Topic:
         if alias is not None:
             return Topic((alias.kind,), alias.phases, alias=alias)
         start, _, last = event.rpartition(".")
-        kind, phases = (start, (phase,)) if (phase := _PHASES.get(last)) else (event, semconv.PHASES)
+        phases = _PHASES.get(last, semconv.PHASES)
+        kind = start if last in _PHASES else event
         if kind == "*":
             return Topic(("*",) if level == "trace" else SUMMARY_KINDS, phases, wide=True)
         if kind in kinds():
@@ -61,11 +63,8 @@ def parse_event(event: Any, level: Level) -> Topic:
     )
 
 
-_PHASES: dict[str, Phase] = {phase: phase for phase in semconv.PHASES}
-
-
 def parse_level(given: Any) -> Level:
-    """How much ``"*"`` is to tell.
+    """Check a level.
 
     Raises:
         ConfigurationError: There is no such level.

@@ -25,8 +25,7 @@ from spanhook.gating.registering import Hooks, hooks_of
 class Folders:
     """Finds modules beside the hooks' files, after every other finder: ``sys.path`` stays the application's own.
 
-    The files themselves it finds under names of our own, so that the import system sees to threads that load one at
-    the same time.
+    It also finds the files themselves, under names of our own: the import system then handles concurrent imports.
     """
 
     def __init__(self) -> None:
@@ -84,7 +83,7 @@ def load_hooks(spec: str) -> Hooks | Hook:
 
 
 def load_object(spec: str) -> Any:
-    """Whatever ``spec`` names, as ``load_hooks`` finds it.
+    """The object that ``spec`` names, of any type; found as ``load_hooks`` finds hooks.
 
     Raises:
         ConfigurationError: There is no such file, module or name, or it cannot be imported. One line.
@@ -97,7 +96,7 @@ def load_object(spec: str) -> Any:
 
 
 def _loaded(spec: str) -> tuple[str, ModuleType, str]:
-    """The file or module that ``spec`` names, as it says it; the module itself; and the name that is meant in it."""
+    """The target of a spec as written, its imported module, and the name in that module."""
     target, _, name = spec.rpartition(":")
     if not target or not name:
         raise ConfigurationError(
@@ -105,7 +104,7 @@ def _loaded(spec: str) -> tuple[str, ModuleType, str]:
         )
     with _one_line(spec, target):
         module = _from_file(spec, target) if is_path(target) else _from_module(spec, target)
-        getattr(module, name, None)  # which a module may work out, and fail
+        getattr(module, name, None)  # a module's __getattr__ may raise
     return target, module, name
 
 

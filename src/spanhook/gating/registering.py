@@ -62,7 +62,7 @@ class Hooks:
 
     def __init__(self, *hooks: Hook, level: Level = "summary") -> None:
         with Placed():
-            self._level = parse_level(level)
+            self._level: Level = parse_level(level)
         self._bound: list[Bound] = []
         self._watchers: weakref.WeakSet[Watcher] = weakref.WeakSet()
         for hook in hooks:

@@ -63,14 +63,46 @@ class Registry:
         Raises:
             ConfigurationError: Together with the others, an event would have too many hooks; nothing changes then.
         """
-        with registering.lock:
-            sources = [source for source in self._sources if source is not out]
-            if hooks is not None and not any(source is hooks for source in sources):
-                sources.append(hooks)
-                self.limits.check(one for source in sources for one in source.bound)
-                hooks.watch(self)
-            self._sources = sources
+        self.exchange([one for one in (out,) if one is not None], [one for one in (hooks,) if one is not None])
         self.rebuild()
+
+    def exchange(self, out: Iterable[Hooks], into: Iterable[Hooks], limits: Limits | None = None) -> Callable[[], None]:
+        """Replace some registries with others; this takes effect with the next ``rebuild``.
+
+        Args:
+            out: The registries to remove; those that are not active are ignored.
+            into: The registries to add, in place of the first of those. One that is active already stays where it is.
+            limits: The limits to check them with; the present ones unless given.
+
+        Returns:
+            A function that restores the earlier state.
+
+        Raises:
+            ConfigurationError: Together with the others, an event would have too many hooks; nothing changes then.
+        """
+        gone = list(out)
+        with registering.lock:
+            before = self._sources
+            places = [index for index, source in enumerate(before) if any(source is one for one in gone)]
+            at = places[0] if places else len(before)
+            kept = [(index, source) for index, source in enumerate(before) if index not in places]
+            added = [one for one in into if not any(one is source for _, source in kept)]
+            sources = [
+                *(source for index, source in kept if index < at),
+                *added,
+                *(source for index, source in kept if index > at),
+            ]
+            (limits or self.limits).check(one for source in sources for one in source.bound)
+            self._sources = sources
+            for hooks in added:
+                hooks.watch(self)
+
+        def back() -> None:
+            with registering.lock:
+                self._sources = before
+                self.rebuild()
+
+        return back
 
     def has(self, hooks: Hooks) -> bool:
         """Whether ``hooks`` are active."""

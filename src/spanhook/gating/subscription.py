@@ -37,7 +37,7 @@ class Subscription(FunctionHook):
 
 
 def _tell_some(delivery: Delivery) -> None:
-    """Call the handler of a subscription that is for some ways to end alone."""
+    """Call the handler if it asked for operations that ended like this one."""
     hook, event = delivery.bound.hook, delivery.event
     if isinstance(hook, Subscription) and hook.topic.includes(event.phase, event.status):
         _tell(delivery)

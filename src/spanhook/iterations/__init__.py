@@ -1,6 +1,6 @@
-"""The turns of an agent's loop, with a memory: each starts with what is worth knowing, and what came of it is kept.
+"""Turns of an agent's loop, with a memory: a turn starts with frames from earlier turns, and its result is stored.
 
-An iteration is an operation of the kind ``iteration``, which hooks gate like any other. It knows no library.
+An iteration is an operation of the kind ``iteration``, which hooks gate like any other. This package knows no library.
 """
 
 from spanhook.iterations._block import Iteration

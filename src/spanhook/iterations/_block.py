@@ -1,4 +1,4 @@
-"""One turn of an agent's loop as a ``with`` block, which is an operation."""
+"""One turn of an agent's loop: a ``with`` block that is an operation."""
 
 from contextlib import AbstractContextManager, ExitStack, nullcontext
 from itertools import count
@@ -16,19 +16,19 @@ from spanhook.semconv import ITERATION_INDEX
 from spanhook.store import Frame
 
 WRITING_S = 10.0
-"""So long writing may take after a cancellation, where awaiting anything would be cancelled again."""
+"""How long writing may take after a cancellation under Trio and AnyIO, which cancel every further await."""
 
 
 class Iteration:
-    """One turn of an agent's loop, while its block lasts; what ``IterationHooks.iteration`` makes.
+    """One turn of an agent's loop, as created by ``IterationHooks.iteration``.
 
     Attributes:
         session_id: The session.
         iteration: The number of the iteration, counted from 0.
-        frames: What was worth knowing as it started, oldest first.
-        output: What came of it, for you to set: its first 1,000 characters are kept, and ``after`` hooks see it.
-        success: Whether it did what it was to do, for you to set; an iteration that raises has failed in any case.
-        error_context: What it was doing, for you to set; kept if it raises.
+        frames: The frames that were loaded at its start, oldest first.
+        output: The result, for you to set. Its first 1,000 characters are stored, and ``after`` hooks see it.
+        success: Whether it succeeded, for you to set; an iteration that raises has always failed.
+        error_context: What the iteration was doing, for you to set; stored if it raises.
     """
 
     def __init__(self, remembering: Remembering, session_id: str, iteration: int, name: str) -> None:
@@ -51,7 +51,7 @@ class Iteration:
 
     @property
     def operation(self) -> Operation:
-        """The operation, to be read; such as its ``usage`` so far.
+        """The operation, read-only: for example its ``usage`` so far.
 
         Raises:
             OperationError: The block has not been entered.
@@ -86,7 +86,7 @@ class Iteration:
         await self._leave(ASIDE, error)
 
     def _check_lasting(self) -> None:
-        """Take the one right to end; whoever comes first has it."""
+        """Make sure that a turn ends only once, and only after it has been entered."""
         try:
             self._lasting.pop()
         except IndexError:
@@ -128,10 +128,10 @@ class Iteration:
             try:
                 raise refused
             finally:
-                del refused  # which would keep this frame, which keeps it
+                del refused  # breaks a reference cycle with this frame
 
     async def _decided(self, way: Way) -> BaseException | None:
-        """Have hooks see what came of it; what they raise, if they refuse it."""
+        """Run ``after`` hooks on the output, and return the exception if one refuses it."""
         assert self._op is not None
         try:
             if way.is_async:
@@ -145,7 +145,7 @@ class Iteration:
     async def _remember(self, way: Way, error: BaseException | None) -> None:
         status = None if error is None else control(error)
         if status == "interrupted":
-            return  # it has not ended: it waits for a person, and comes again
+            return  # it waits for a person and will be resumed
         failed = error is not None and status is None
         here = way, self.session_id, self.iteration
         if failed and isinstance(error, Exception | RunStopped):

@@ -1,4 +1,4 @@
-"""What iteration hooks do, and how much they keep."""
+"""Settings of iteration hooks."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
@@ -10,19 +10,19 @@ from spanhook.store import MOST_FRAMES
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HookConfig:
-    """What iteration hooks do. A hook that is off writes nothing, loads nothing and calls no handler.
+    """Settings of iteration hooks. A disabled hook reads and writes nothing and calls no handlers.
 
     Attributes:
-        enabled: All of them.
-        on_iteration_start, on_iteration_end, on_error, on_completion: Each of them.
-        context_frames: How many frames of the session the start of an iteration loads, at most 1,000. As many errors
-            and as many decisions come with them, if those are asked for.
-        include_errors_in_context: Load errors too, of all the tenant's sessions.
-        include_decisions_in_context: Load decisions too, of all the tenant's sessions.
-        max_error_context: How many characters of an error's context are kept.
+        enabled: Whether any hook is enabled.
+        on_iteration_start, on_iteration_end, on_error, on_completion: Whether each hook is enabled.
+        context_frames: How many frames of the session are loaded when an iteration starts, at most 1,000. The
+            same limit applies to errors and to decisions.
+        include_errors_in_context: Also load errors from all of the tenant's sessions.
+        include_decisions_in_context: Also load decisions from all of the tenant's sessions.
+        max_error_context: How many characters of an error's context are stored.
 
     Raises:
-        ConfigurationError: One of them is of the wrong type, or out of bounds.
+        ConfigurationError: A setting has the wrong type or is out of bounds.
     """
 
     enabled: bool = True
@@ -48,10 +48,10 @@ class HookConfig:
 
     @classmethod
     def of(cls, settings: Mapping[str, Any]) -> Self:
-        """The configuration that a mapping says, such as one read from YAML.
+        """The configuration in a mapping, for example from a YAML file.
 
         Raises:
-            ConfigurationError: It has a key that is none of these, or one of the values is wrong.
+            ConfigurationError: A key is unknown, or a value is wrong.
         """
         known = [one.name for one in fields(cls)]
         for name in settings:
@@ -63,4 +63,4 @@ class HookConfig:
 
 
 _MOST = {"context_frames": MOST_FRAMES, "max_error_context": 1_000_000}
-"""Settings that are numbers, and how much they may be."""
+"""Numeric settings and their maximum."""

@@ -1,4 +1,4 @@
-"""What iteration hooks give back, and what custom handlers are told."""
+"""Results of iteration hooks, and the context that handlers receive."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -10,7 +10,7 @@ from spanhook.store import Frame
 
 
 class HookEvent(StrEnum):
-    """When a hook runs."""
+    """The events of a loop, at which hooks and handlers run."""
 
     ITERATION_START = "iteration_start"
     ITERATION_END = "iteration_end"
@@ -20,14 +20,14 @@ class HookEvent(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HookContext:
-    """What a handler is told.
+    """The argument of a handler.
 
     Attributes:
         session_id: The session.
         iteration: The number of the iteration, counted from 0.
-        timestamp: When, in UTC.
-        event: What has happened.
-        data: What the hook was called with; at the start of an iteration, the ``frames`` that were loaded. Read-only.
+        timestamp: The time, in UTC.
+        event: The event.
+        data: What the hook was called with; when an iteration starts, the loaded ``frames``. Read-only.
     """
 
     session_id: str
@@ -38,18 +38,18 @@ class HookContext:
 
 
 Handler = Callable[[HookContext], Any]
-"""A function that is told of an event, sync or async; what it returns is ignored."""
+"""A function that is called on an event, sync or async. Its return value is ignored."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HookResult:
-    """What a hook has done.
+    """The result of a hook.
 
     Attributes:
-        success: Whether it did what it is for; also if it is off.
-        frame_id: The frame that was written, if one was.
+        success: Whether the hook succeeded; a disabled hook succeeds.
+        frame_id: The id of the frame that was written, if any.
         context_loaded: How many frames were loaded.
-        error: What kept it from doing so, as text.
+        error: Why the hook failed, as text.
         frames: The frames that were loaded, oldest first.
     """
 

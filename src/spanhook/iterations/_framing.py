@@ -1,4 +1,4 @@
-"""Which frames are written, and which are loaded: pure functions, and the little that they ask of a memory."""
+"""The content of frames, and which frames are loaded."""
 
 import uuid
 from collections.abc import Iterable
@@ -10,16 +10,16 @@ from spanhook.model import ambient, clock, current_record, encodable, words
 from spanhook.store import Frame, FrameMemory, FrameType
 
 OUTPUT_CHARS = 1000
-"""So much of an iteration's output, a summary or an error's message is kept."""
+"""How much of an output, a summary or an error message is stored."""
 RECENT_FRAMES = 5
-"""So many frames tell what went on before an error."""
+"""How many of the session's newest frames are stored with an error."""
 RECENT_CHARS = 200
 
 IMPORTANCE_OF_SUCCESS, IMPORTANCE_OF_FAILURE, IMPORTANCE_OF_COMPLETION, IMPORTANCE_OF_ERROR = 5, 7, 8, 10
 
 
 class Place(NamedTuple):
-    """Where frames belong."""
+    """The session and iteration that a frame belongs to."""
 
     session_id: str
     iteration: int
@@ -33,7 +33,7 @@ class Place(NamedTuple):
 
 
 def loaded(store: FrameMemory, place: Place, config: HookConfig) -> tuple[Frame, ...]:
-    """What is worth knowing as an iteration starts, oldest first."""
+    """The frames to load when an iteration starts, oldest first."""
     limit, tenant_id = config.context_frames, place.tenant_id
     found = store.recent(limit, tenant_id=tenant_id, session_id=place.session_id)
     if config.include_errors_in_context:
@@ -44,13 +44,13 @@ def loaded(store: FrameMemory, place: Place, config: HookConfig) -> tuple[Frame,
 
 
 def merged(frames: Iterable[Frame]) -> tuple[Frame, ...]:
-    """Frames without doubles, oldest first."""
+    """Frames without duplicates, oldest first."""
     once = {frame.id: frame for frame in frames}
     return tuple(sorted(once.values(), key=lambda frame: frame.time_ns))
 
 
 def iteration_frame(place: Place, output: Any, *, success: bool) -> Frame:
-    """What came of an iteration."""
+    """The result of an iteration."""
     text = text_of(output)
     ended = f"Iteration {place.iteration + 1} {'succeeded' if success else 'failed'}"
     return _frame(
@@ -65,7 +65,7 @@ def iteration_frame(place: Place, output: Any, *, success: bool) -> Frame:
 
 
 def error_frame(place: Place, error: BaseException | str, context: Any, before: list[Frame], most: int) -> Frame:
-    """What failed, in what, and what went on before."""
+    """An error, its context and the frames before it."""
     kind = type(error).__name__ if isinstance(error, BaseException) else "Error"
     message = cut(words(error) if isinstance(error, BaseException) else error, OUTPUT_CHARS)
     told = cut(text_of(context), most)
@@ -88,7 +88,7 @@ def error_frame(place: Place, error: BaseException | str, context: Any, before: 
 
 
 def noted_frame(place: Place, type: FrameType, content: Any, *, importance: int, tags: Iterable[str]) -> Frame:
-    """What the application wants to be remembered."""
+    """A decision or note of the application."""
     return Frame(
         id=uuid.uuid4().hex,
         session_id=place.session_id,
@@ -103,9 +103,10 @@ def noted_frame(place: Place, type: FrameType, content: Any, *, importance: int,
 
 
 def completion_frame(place: Place, summary: Any, *, success: bool, iterations: int, errors: int) -> Frame:
-    """What a session came to."""
+    """The summary of a session."""
     text = cut(text_of(summary), OUTPUT_CHARS)
-    ended = f"Session {'completed' if success else 'failed'}: {iterations} iterations, {errors} errors"
+    counted = f"{_several(iterations, 'iteration')}, {_several(errors, 'error')}"
+    ended = f"Session {'completed' if success else 'failed'}: {counted}"
     return _frame(
         place,
         "completion",
@@ -115,6 +116,10 @@ def completion_frame(place: Place, summary: Any, *, success: bool, iterations: i
         success=success,
         details={"total_iterations": iterations, "error_count": errors, "summary": text},
     )
+
+
+def _several(number: int, what: str) -> str:
+    return f"{number} {what}" if number == 1 else f"{number} {what}s"
 
 
 def _frame(
@@ -144,14 +149,14 @@ def _frame(
 
 
 def text_of(value: Any) -> str:
-    """A value as it is remembered."""
+    """A value as text."""
     if value is None:
         return ""
     return encodable(value if isinstance(value, str) else str(value))
 
 
 def cut(text: str, most: int) -> str:
-    """The beginning of a text, with an ellipsis if that is not all of it."""
+    """A text truncated to ``most`` characters, with an ellipsis if it was longer."""
     if len(text) <= most:
         return text
     return text[: most - 1] + "…" if most else ""

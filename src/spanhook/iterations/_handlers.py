@@ -1,4 +1,4 @@
-"""Custom handlers: told of events in the order they were registered, each isolated from the others' faults."""
+"""Custom handlers: called in the order in which they were registered, isolated from each other."""
 
 from collections.abc import Awaitable
 from typing import Any, cast
@@ -12,7 +12,7 @@ _repeats = Repeats()
 
 
 class Handlers:
-    """Who is told of which event. It may change at any time; what is under way goes on as it began."""
+    """The handlers of each event. They can change at any time; a change applies from the next event on."""
 
     def __init__(self) -> None:
         self._handlers: dict[HookEvent, list[Handler]] = {event: [] for event in HookEvent}
@@ -40,7 +40,7 @@ class Handlers:
         return found
 
     async def tell(self, way: Way, context: HookContext) -> None:
-        """Call every handler of an event; what one raises is logged."""
+        """Call every handler of an event. Exceptions are logged."""
         for handler in tuple(self._handlers[context.event]):
             try:
                 came: Any = handler(context)

@@ -1,4 +1,4 @@
-"""What users call: the hooks, each in sync and in async code."""
+"""The public class: each hook for sync and for async code."""
 
 from collections.abc import Iterable
 from typing import Any, Literal
@@ -15,19 +15,20 @@ from spanhook.store import FrameMemory, MemoryFrames, SessionStatistics
 
 
 class IterationHooks:
-    """Remembers what the iterations of an agent's loop came to, and says at the start of each what is worth knowing.
+    """Stores the results of an agent's iterations, and loads what is relevant when the next one starts.
 
-    ``iteration`` does all of it for one turn. The methods do it by hand: each only reads and writes frames and calls
-    handlers. They never raise because the memory or a handler fails: the result says so, and it is logged.
+    ``iteration`` does all of this for one turn. The other methods do the steps by hand: each only reads or writes
+    frames and calls handlers. If the memory or a handler fails, they do not raise: the failure is logged and reported
+    in the result.
 
-    Each has a twin for async code, with an ``a`` before its name, which keeps no event loop waiting.
+    Each method has an async version, with an ``a`` before its name, that does not block the event loop.
 
     Args:
-        store: Where frames are kept; in memory unless given.
-        config: What is done; everything unless given.
+        store: Where frames are stored; by default in memory.
+        config: The settings; by default everything is enabled.
 
     Raises:
-        ConfigurationError: ``config`` is no ``HookConfig``, or ``store`` no memory for frames.
+        ConfigurationError: ``config`` is not a ``HookConfig``, or ``store`` is not a ``FrameMemory``.
     """
 
     def __init__(self, store: FrameMemory | None = None, config: HookConfig | None = None) -> None:
@@ -46,43 +47,43 @@ class IterationHooks:
     # ----------------------------------------------------------------- handlers
 
     def register_handler(self, event: HookEvent, handler: Handler) -> None:
-        """Have ``handler`` called on an event, after those registered before it; once, however often it is registered.
+        """Call ``handler`` on an event, after the handlers registered before it. Registering it twice has no effect.
 
         Args:
-            event: When.
-            handler: Takes a ``HookContext``. What it raises is logged, and keeps nothing else from being done.
+            event: The event.
+            handler: Takes a ``HookContext``. Its exceptions are logged and have no other effect.
 
         Raises:
-            ConfigurationError: There is no such event, or the handler cannot be called.
+            ConfigurationError: The event is unknown, or the handler is not callable.
         """
         self._does.handlers.add(event, handler)
 
     def unregister_handler(self, event: HookEvent, handler: Handler) -> bool:
-        """Call ``handler`` no more.
+        """Stop calling ``handler`` on an event.
 
         Returns:
             Whether it was registered.
 
         Raises:
-            ConfigurationError: There is no such event.
+            ConfigurationError: The event is unknown.
         """
         return self._does.handlers.remove(event, handler)
 
     # ----------------------------------------------------------------- one turn
 
     def iteration(self, session_id: str, iteration: int, *, name: str = "") -> Iteration:
-        """Make one turn of an agent's loop, for ``with`` and ``async with``: an operation of the kind ``iteration``.
+        """Create one turn of an agent's loop, for ``with`` or ``async with``: an operation of the kind ``iteration``.
 
-        On entering, hooks may refuse it, then ``on_iteration_start`` loads its ``frames``. On leaving,
-        ``on_iteration_end`` writes its ``output``, after ``on_error`` if it failed.
+        On entry, hooks can refuse it, and ``on_iteration_start`` loads its ``frames``. On exit, ``on_error`` is called
+        if it failed, and ``on_iteration_end`` stores its ``output``.
 
         Args:
-            session_id: The session; the identity of all operations inside has it, too.
+            session_id: The session, also in the identity of all operations inside.
             iteration: The number of the iteration, counted from 0.
-            name: What the loop is called, which hooks' ``names=`` are compared with.
+            name: The name of the loop, which ``names=`` of hooks filters by.
 
         Raises:
-            ConfigurationError: The session or the number cannot be one.
+            ConfigurationError: The session or the number is invalid.
         """
         check_place(session_id, iteration)
         if not isinstance(name, str):  # pyright: ignore[reportUnnecessaryIsInstance]
@@ -92,47 +93,47 @@ class IterationHooks:
     # ----------------------------------------------------------------- in sync code
 
     def on_iteration_start(self, session_id: str, iteration: int) -> HookResult:
-        """Load what is worth knowing: the session's newest frames, and errors and decisions of other sessions too.
+        """Load the session's newest frames, and the newest errors and decisions of all sessions.
 
         Returns:
-            The frames, oldest first and none twice, and how many they are.
+            The frames, oldest first and without duplicates, and their number.
 
         Raises:
-            ConfigurationError: The session or the number cannot be one.
+            ConfigurationError: The session or the number is invalid.
         """
         return drive(self._does.start(IN_PLACE, session_id, iteration))
 
     def on_iteration_end(self, session_id: str, iteration: int, success: bool, output: Any = "") -> HookResult:
-        """Write what came of an iteration, with up to 1,000 characters of its output.
+        """Store the result of an iteration, with up to 1,000 characters of its output.
 
         Raises:
-            ConfigurationError: The session or the number cannot be one.
+            ConfigurationError: The session or the number is invalid.
         """
         return drive(self._does.end(IN_PLACE, session_id, iteration, output, success=success))
 
     def on_error(
         self, session_id: str, iteration: int, error: BaseException | str, error_context: Any = ""
     ) -> HookResult:
-        """Write an error, of importance 10, with its context and what went on before.
+        """Store an error with importance 10, its context and the session's newest frames.
 
         Raises:
-            ConfigurationError: The session or the number cannot be one.
+            ConfigurationError: The session or the number is invalid.
         """
         return drive(self._does.fail(IN_PLACE, session_id, iteration, error, error_context))
 
     def on_completion(
         self, session_id: str, *, success: bool = True, summary: Any = "", total_iterations: int | None = None
     ) -> HookResult:
-        """Write what a session came to, of importance 8, with how many iterations and errors there were.
+        """Store the summary of a session with importance 8 and its numbers of iterations and errors.
 
         Args:
             session_id: The session.
-            success: Whether it did what it was to do.
-            summary: In words, up to 1,000 characters of them.
-            total_iterations: How many iterations there were, if that is not what was remembered.
+            success: Whether the session succeeded.
+            summary: A summary, stored up to 1,000 characters.
+            total_iterations: The number of iterations; by default the number stored.
 
         Raises:
-            ConfigurationError: The session cannot be one.
+            ConfigurationError: The session or the number is invalid.
         """
         return drive(self._does.complete(IN_PLACE, session_id, summary, total_iterations, success=success))
 
@@ -146,30 +147,32 @@ class IterationHooks:
         importance: int = 7,
         tags: Iterable[str] = (),
     ) -> HookResult:
-        """Write something of your own, such as a decision that later iterations, of other sessions too, should know.
+        """Store something of your own, such as a decision that later iterations and other sessions should know.
 
         Args:
-            session_id, iteration: Where it belongs.
-            content: What is to be known, all of it.
-            type: A decision is loaded at the start of every session's iterations, a note of this session's alone.
+            session_id, iteration: The session and iteration that it belongs to.
+            content: The text, stored in full.
+            type: A decision is loaded by all sessions, a note only by this one.
             importance: From 1 to 10.
-            tags: Further words to find it by.
+            tags: Additional tags.
 
         Raises:
-            ConfigurationError: The session or the number cannot be one, or there is no such type or importance.
+            ConfigurationError: The session, number, type, importance or tags are invalid.
         """
-        self._check_note(type, importance)
+        self._check_note(type, importance, tags)
         return drive(self._does.note(IN_PLACE, session_id, iteration, type, content, importance=importance, tags=tags))
 
     @staticmethod
-    def _check_note(type: Any, importance: Any) -> None:
+    def _check_note(type: Any, importance: Any, tags: Any) -> None:
         if type not in ("decision", "note"):
             raise ConfigurationError(f"remember(type={type!r}): expected 'decision' or 'note'")
         if importance not in range(1, 11):
             raise ConfigurationError(f"remember(importance={importance!r}): expected a number from 1 to 10")
+        if isinstance(tags, str):
+            raise ConfigurationError(f"remember(tags={tags!r}): expected several texts, such as [{tags!r}]")
 
     def statistics(self, session_id: str) -> SessionStatistics:
-        """What a session has come to so far. What the memory raises is raised."""
+        """Statistics of a session. Exceptions of the memory propagate."""
         check_place(session_id, 0)
         place = Place.of(session_id, 0)
         return self.store.statistics(place.session_id, tenant_id=place.tenant_id)
@@ -207,7 +210,7 @@ class IterationHooks:
         tags: Iterable[str] = (),
     ) -> HookResult:
         """``remember`` for async code."""
-        self._check_note(type, importance)
+        self._check_note(type, importance, tags)
         return await self._does.note(ASIDE, session_id, iteration, type, content, importance=importance, tags=tags)
 
     async def astatistics(self, session_id: str) -> SessionStatistics:

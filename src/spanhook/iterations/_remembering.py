@@ -1,6 +1,6 @@
-"""The hooks themselves, each written once as a coroutine: sync code and async code differ in how they wait.
+"""The hooks, each written once as a coroutine for sync and async code.
 
-Neither a memory nor a handler that fails ever fails the agent.
+A failing memory or handler never makes the agent fail.
 """
 
 from collections.abc import Callable
@@ -31,7 +31,7 @@ _repeats = Repeats()
 
 
 class Remembering:
-    """What is done at each event: frames are loaded or written, then handlers are told."""
+    """What happens at each event: frames are loaded or written, then handlers are called."""
 
     def __init__(self, store: FrameMemory, config: HookConfig) -> None:
         self.store, self.config = store, config
@@ -132,10 +132,10 @@ class Remembering:
 
 
 def check_place(session_id: Any, iteration: Any) -> None:
-    """Find out whether this names an iteration.
+    """Validate a session id and an iteration number.
 
     Raises:
-        ConfigurationError: It does not.
+        ConfigurationError: One of them is invalid.
     """
     if not isinstance(session_id, str) or not session_id:
         raise ConfigurationError(f"session_id={session_id!r}: expected the session's id, such as 'sess-123'")

@@ -1,4 +1,4 @@
-"""How hooks wait for a memory and for handlers: not at all in sync code, aside in async code."""
+"""How hooks call the memory and handlers: directly in sync code, without blocking the event loop in async code."""
 
 from collections.abc import Awaitable, Callable
 from contextvars import copy_context
@@ -9,31 +9,31 @@ from spanhook.concurrency import AsyncioBell, Bell, TrioBell, Workers, block_on,
 T = TypeVar("T")
 
 LOOK_S = 60.0
-"""A bell is listened to for so long at a time."""
+"""The longest single wait for a bell, after which the next one begins."""
 
 _workers = Workers("spanhook-frames", limit=4)
 
 
 class Way(Protocol):
-    """How what takes time is waited for.
+    """How slow calls are made.
 
     Attributes:
-        is_async: Whether it is awaited.
+        is_async: Whether calls are awaited.
     """
 
     is_async: bool
 
     async def made(self, call: Callable[[], T], blocking: bool, /) -> T:
-        """What ``call`` returns, which may wait for a disk if it is ``blocking``."""
+        """The result of ``call``, which may wait for a disk if it is ``blocking``."""
         ...
 
     async def told(self, came: Awaitable[Any]) -> None:
-        """Wait for what an async handler has given."""
+        """Wait for an async handler."""
         ...
 
 
 class InPlace:
-    """In sync code: the caller waits. Nothing is ever awaited."""
+    """For sync code: the caller waits, and nothing is awaited."""
 
     is_async = False
 
@@ -45,7 +45,7 @@ class InPlace:
 
 
 class Aside:
-    """In async code: the caller's event loop goes on, asyncio's or Trio's."""
+    """For async code: the event loop is not blocked. Works under asyncio and Trio."""
 
     is_async = True
 

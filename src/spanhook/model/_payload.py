@@ -1,64 +1,21 @@
-"""What an event says as plain names and values, read when somebody asks for it."""
+"""The parts of an event that have to be worked out from its operation, when somebody asks for them."""
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from spanhook.diagnostics import internal
-from spanhook.model.failures import words
+from spanhook.model._view import View
 from spanhook.model.record import Record
 from spanhook.model.request import Message, Response
 
-if TYPE_CHECKING:
-    from spanhook.model.event import Event
-
 MOST_TOOLS = 100
-"""So many names of tools an event tells at most."""
+"""The most names of tools in one event."""
 _RUNS_AN_AGENT = ("job", "cron.execute")
-_CALLS = ("llm.call", "tool.execute", "embeddings.create", "retrieval.query", "memory.store")
-_OF_KIND: dict[str, tuple[str, ...]] = {
-    "llm.call": ("model",),
-    "tool.execute": ("tool_name", "tool_call_id"),
-    "agent.delegate": ("parent_agent", "child_agent"),
-    "cron.execute": ("cron_id", "execution_id"),
-}
 _PLAIN = frozenset((dict, list, tuple, str, bytes, bool, int, float, type(None)))
 
 
-def payload(event: "Event") -> dict[str, Any]:
-    """What is to be said of an event, by name."""
-    told: dict[str, Any] = {
-        "type": event.type,
-        "alias": event.alias,
-        "timestamp": event.timestamp.isoformat(timespec="milliseconds").replace("+00:00", "Z"),
-        "agent_name": event.agent_name,
-        "conversation_id": event.conversation_id,
-        "tenant_id": event.tenant_id,
-        "run_id": event.run_id,
-        "job_id": event.job_id,
-        **{name: getattr(event, name) for name in _OF_KIND.get(event.kind, ())},
-        "input": _read(lambda: event.input),
-    }
-    if event.phase == "pre":
-        return told
-    used = event.usage
-    told |= {
-        "status": event.status,
-        "output": _read(lambda: event.output),
-        "usage": used.as_metadata(),
-        "duration_ms": event.duration_ms,
-    }
-    if event.kind not in _CALLS:
-        told["tools_used"] = event.tools_used
-    if event.kind == "llm.call":
-        told |= {"prompt_tokens": event.prompt_tokens, "completion_tokens": event.completion_tokens}
-    error = event.error
-    if event.phase == "error" and error is not None:
-        told |= {"error": words(error) or type(error).__name__, "error_type": type(error).__name__}
-    return told
-
-
-def _read(read: Callable[[], Any]) -> Any:
-    """What the application gave or got; ``None`` where an adapter can make nothing of it."""
+def readable(read: Callable[[], Any]) -> Any:
+    """What ``read`` returns; ``None`` if it fails on what the application gave or got."""
     try:
         return read()
     except Exception as error:
@@ -70,20 +27,20 @@ def _read(read: Callable[[], Any]) -> Any:
 
 
 def argument(record: Record, name: str) -> str:
-    """An id among the arguments of a job or a schedule; empty where there is none."""
-    found = _read(lambda: record.request().arguments.get(name))
+    """An id given as an argument of a job or a schedule; empty if there is none."""
+    found = readable(lambda: record.request().arguments.get(name))
     return "" if found is None else str(found)
 
 
-def agent_name(event: "Event") -> str:
-    """The agent that a job runs is the one it says, else the one it is named for."""
-    if event.kind in _RUNS_AN_AGENT:
-        return argument(event._record, "agent_name") or event.agent or event.name
-    return event.agent
+def agent_name(op: View) -> str:
+    """The nearest agent; for a job or a schedule, its argument ``agent_name``, else its own name outside of agents."""
+    if op.kind in _RUNS_AN_AGENT:
+        return argument(op._record, "agent_name") or op.agent or op.name
+    return op.agent
 
 
 def job_id(record: Record) -> str:
-    """The id of the job itself, or of the nearest one around."""
+    """The id of the job itself, or of the nearest enclosing one; empty outside of jobs."""
     op: Record | None = record
     while op is not None and op.kind != "job":
         op = op.parent
@@ -93,28 +50,28 @@ def job_id(record: Record) -> str:
 # ----------------------------------------------------------------------------------------------- input and output
 
 
-def given(event: "Event") -> Any:
+def given(op: View) -> Any:
     """What the operation was asked for."""
-    request = event.request
-    if event.kind == "llm.call":
+    request = op.request
+    if op.kind == "llm.call":
         return request.messages
-    if event.kind == "tool.execute":
+    if op.kind == "tool.execute":
         return request.arguments
     asked = _last_words(request.messages, "user")
     if asked:
         return asked
-    return request.arguments if request.inputs is None else request.inputs
+    return request.arguments or None if request.inputs is None else request.inputs
 
 
-def returned(event: "Event") -> Any:
-    """What it came to."""
-    response: Response = event.response
-    if event.kind == "llm.call":
+def returned(op: View) -> Any:
+    """What the operation resulted in."""
+    response: Response = op.response
+    if op.kind == "llm.call":
         return list(response.messages)
-    if event.kind == "tool.execute":
+    if op.kind == "tool.execute":
         value = response.value
-        return value if type(value) in _PLAIN else response.text  # which is what a model is told
-    return response.text or event.result
+        return value if type(value) in _PLAIN else response.text  # which is what the model sees
+    return response.text or op.result
 
 
 def _last_words(messages: list[Message], role: str) -> str:

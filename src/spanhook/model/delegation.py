@@ -1,7 +1,7 @@
-"""Delegation: an agent that is run by another one is told of twice, as its own run and as what the other one delegated.
+"""Delegations: the run of an agent inside another agent, seen as something that the outer agent delegated.
 
-There is no second span, and no hook for it: the agent's own run is gated. A hand-off is an operation of its own,
-``agent.delegate``; the run of the agent that it was made to is not told of as another delegation.
+A delegation is only reported as events: it has no span and no hooks, since the inner agent's run has both. A hand-off
+is an operation of its own, ``agent.delegate``; the run that follows it is not reported as another delegation.
 """
 
 from dataclasses import replace
@@ -15,10 +15,10 @@ AGENT, DELEGATION = "agent.invoke", "agent.delegate"
 
 
 def delegation_of(op: Record) -> Record | None:
-    """What the run of an agent is to the agent around it, as far as both have come.
+    """The run of an agent as a delegation, in its current state.
 
     Returns:
-        The same each time; ``None`` where no agent is around it, or it runs because of a hand-off.
+        The same record each time; ``None`` if no agent encloses it, or if it runs because of a hand-off.
     """
     found = op.delegation
     if found is None:
@@ -37,7 +37,7 @@ def delegation_of(op: Record) -> Record | None:
 
 
 def note_handoff(op: Record) -> None:
-    """A hand-off was made: the agents that it was made to run next, within the agent that both belong to."""
+    """Remember a hand-off: the agents that it goes to run next, inside the agent that encloses all of them."""
     giver = _agent(op.parent)
     team = _agent(giver.parent) if giver is not None else None
     if team is not None:

@@ -10,12 +10,27 @@ from spanhook.model.adapter import Args, Kwargs
 from spanhook.model.copying import held
 from spanhook.model.delegation import DELEGATION
 from spanhook.model.event_names import alias_of
+from spanhook.model.failures import words
 from spanhook.model.operation import WATCHING, Operation
 from spanhook.model.record import Record
 from spanhook.model.usage import Usage
 from spanhook.semconv import Phase, Status
 
 _NOTHING_YET = None, None
+_OF_KIND: dict[str, tuple[str, ...]] = {
+    "llm.call": ("model",),
+    "tool.execute": ("tool_name", "tool_call_id"),
+    "agent.delegate": ("parent_agent", "child_agent"),
+    "cron.execute": ("cron_id", "execution_id"),
+}
+_AT_THE_END: dict[str, tuple[str, ...]] = {
+    "llm.call": ("prompt_tokens", "completion_tokens"),
+    "tool.execute": (),
+    "embeddings.create": (),
+    "retrieval.query": (),
+    "memory.store": (),
+}
+"""The keys that only payloads of some kinds have."""
 
 
 class Event(Operation):
@@ -30,7 +45,7 @@ class Event(Operation):
     _ended: tuple[Any, BaseException | None]
 
     def __init__(self, record: Record, phase: Phase) -> None:
-        # As its base does, without the call: calls wait for this.
+        # Does what its base class does, without calling it: the operation waits for this.
         self._record = record
         self._locked = WATCHING
         self._changed = self._answered = False
@@ -180,7 +195,31 @@ class Event(Operation):
             A dict that the caller may change. Ids, names, numbers and texts are plain. ``input`` and ``output`` are
             complete, in the application's own types; ``None`` if they cannot be read.
         """
-        return _payload.payload(self)
+        told: dict[str, Any] = {
+            "type": self.type,
+            "alias": self.alias,
+            "timestamp": self.timestamp.isoformat(timespec="milliseconds").replace("+00:00", "Z"),
+            "agent_name": self.agent_name,
+            "conversation_id": self.conversation_id,
+            "tenant_id": self.tenant_id,
+            "run_id": self.run_id,
+            "job_id": self.job_id,
+            **{name: getattr(self, name) for name in _OF_KIND.get(self.kind, ())},
+            "input": _payload.readable(lambda: self.input),
+        }
+        if self._phase == "pre":
+            return told
+        told |= {
+            "status": self.status,
+            "output": _payload.readable(lambda: self.output),
+            "usage": self.usage.as_metadata(),
+            "duration_ms": self.duration_ms,
+            **{name: getattr(self, name) for name in _AT_THE_END.get(self.kind, ("tools_used",))},
+        }
+        error = self.error
+        if self._phase == "error" and error is not None:
+            told |= {"error": words(error) or type(error).__name__, "error_type": type(error).__name__}
+        return told
 
     # ----------------------------------------------------------------- where it is read from
 
@@ -192,5 +231,5 @@ class Event(Operation):
 
 
 def _hold(args: Args, kwargs: Kwargs) -> tuple[Args, Kwargs, Args, Kwargs]:
-    """A call and how it is now, which all events of an operation share: readers get copies."""
+    """A call and a copy of its arguments, shared by all events of an operation: readers get copies of that."""
     return args, kwargs, held(args), held(kwargs, 2) if kwargs else kwargs

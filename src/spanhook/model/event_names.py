@@ -1,4 +1,4 @@
-"""Names of events: the short ones that stand for kind and phase, and what ``"*"`` stands for. It knows no handler."""
+"""Names of events: the short names for kinds and phases, and the kinds that ``"*"`` stands for."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -10,17 +10,17 @@ Level = Literal["summary", "trace"]
 LEVELS: Final = ("summary", "trace")
 
 SUMMARY_KINDS: Final[tuple[Kind, ...]] = ("agent.invoke", "job", "cron.execute")
-"""Kinds of which ``"*"`` tells at the level ``summary``: a few events for each run."""
+"""What ``"*"`` stands for at the level ``summary``: a few events per run."""
 
 
 @dataclass(frozen=True, slots=True)
 class Alias:
-    """What a short name stands for.
+    """The events that a short name stands for.
 
     Attributes:
-        kind: Of the operations.
-        phases: What of them.
-        cancelled: Only those that were cancelled, or only those that were not; ``None`` for both.
+        kind: The kind of operation.
+        phases: Its phases.
+        cancelled: Only cancelled operations, or only those that were not cancelled; ``None`` for both.
     """
 
     kind: Kind
@@ -29,11 +29,11 @@ class Alias:
 
     @property
     def level(self) -> Level:
-        """The lowest level at which ``"*"`` tells of them."""
+        """The lowest level at which ``"*"`` includes them."""
         return "summary" if self.kind in SUMMARY_KINDS else "trace"
 
     def includes(self, phase: Phase, status: Status | Literal[""]) -> bool:
-        """Whether an event of its kind is one of them."""
+        """Whether an event of this kind is one of them."""
         return phase in self.phases and self.cancelled in (None, status == "cancelled")
 
 
@@ -50,11 +50,11 @@ ALIASES: Final[Mapping[str, Alias]] = {
     "delegate:end": Alias("agent.delegate", ("post", "error")),
     "model:call": Alias("llm.call", ("post", "error")),
 }
-"""Short names. Where there is none for a failure, the end of an operation that failed goes by that of its end."""
+"""Every short name. If there is none for a failure, the name for the end covers failures too."""
 
 
 def alias_of(kind: str, phase: Phase, status: Status | Literal[""]) -> str:
-    """The short name of an event; empty where it has none."""
+    """The short name of an event; empty if it has none."""
     for name, alias in ALIASES.items():
         if alias.kind == kind and alias.includes(phase, status):
             return name

@@ -1,4 +1,4 @@
-"""What is kept beyond one operation, in memory and on disk. It knows no hooks, no spans and no metrics."""
+"""Storage beyond one operation, in memory and on disk. This package knows no hooks, spans or metrics."""
 
 from spanhook.store.frames import MOST_FRAMES, Frame, FrameMemory, FrameType, SessionStatistics
 from spanhook.store.memory_frames import MemoryFrames

@@ -1,4 +1,4 @@
-"""Stores that start afresh in a forked child: their locks and connections are the parent's."""
+"""Renewing stores in a forked child, which must not use its parent's locks and connections."""
 
 import weakref
 from typing import Protocol
@@ -7,7 +7,7 @@ from spanhook.fork import after_fork
 
 
 class Renewable(Protocol):
-    """A store that starts afresh."""
+    """A store that is renewed in a forked child."""
 
     def renew(self) -> None: ...
 

@@ -1,4 +1,4 @@
-"""Frames, which an agent's memory of its sessions is made of, and what keeps them."""
+"""Frames, of which an agent's memory consists, and the protocol of what stores them."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -7,7 +7,7 @@ from typing import Any, Literal, Protocol
 FrameType = Literal["iteration", "error", "decision", "completion", "note"]
 TYPES = ("iteration", "error", "decision", "completion", "note")
 MOST_FRAMES = 1_000
-"""So many frames one query gives at most."""
+"""The most frames that one query returns."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -15,17 +15,17 @@ class Frame:
     """One thing that an agent remembers.
 
     Attributes:
-        id: Unique; a frame with an id that is there already is not added again.
-        session_id: The session it was made in.
-        tenant_id: The tenant whose session that is; tenants never see each other's frames.
-        type: What sort of thing.
+        id: A unique id; a second frame with the same id is ignored.
+        session_id: The session that the frame belongs to.
+        tenant_id: The session's tenant; tenants never see each other's frames.
+        type: The type of the frame.
         iteration: The number of the iteration, counted from 0.
         content: The text to remember.
-        importance: From 1, trivial, to 10, critical.
-        tags: Words to find it by.
-        success: Whether the iteration or session succeeded; ``None`` for frames that do not say.
-        time_ns: When, in nanoseconds since the epoch.
-        details: Further facts, of plain data that JSON has.
+        importance: From 1 (trivial) to 10 (critical).
+        tags: Tags.
+        success: Whether the iteration or session succeeded; ``None`` for other frames.
+        time_ns: The time, in nanoseconds since the epoch.
+        details: Further data, which must be JSON-serializable.
     """
 
     id: str
@@ -43,18 +43,18 @@ class Frame:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SessionStatistics:
-    """What a session has come to so far.
+    """Statistics of a session.
 
     Attributes:
-        frames: All of its frames.
-        iterations: Iterations that have ended.
-        succeeded: Those that succeeded.
-        failed: Those that failed.
-        errors: Errors.
-        decisions: Decisions.
-        completed: Whether a completion has been written.
-        last_iteration: The highest number of an iteration in any frame, counted from 0; -1 without frames.
-        first_ns, last_ns: When its first and last frame were made, in nanoseconds since the epoch; 0 without frames.
+        frames: The number of frames.
+        iterations: The number of finished iterations.
+        succeeded: How many of them succeeded.
+        failed: How many of them failed.
+        errors: The number of errors.
+        decisions: The number of decisions.
+        completed: Whether a summary of the session has been stored.
+        last_iteration: The highest iteration number, counted from 0; -1 without frames.
+        first_ns, last_ns: The times of the first and last frame, in nanoseconds since the epoch; 0 without frames.
     """
 
     frames: int = 0
@@ -70,29 +70,29 @@ class SessionStatistics:
 
 
 class FrameMemory(Protocol):
-    """What keeps frames. Any thread may call it at any time.
+    """Stores frames. Its methods must be thread-safe.
 
     Attributes:
-        blocking: Whether it waits for a disk or another machine, so that async code has it called in a thread.
+        blocking: Whether its methods wait for a disk or a network. If so, async code calls them in a thread.
     """
 
     @property
     def blocking(self) -> bool: ...
 
     def add(self, frame: Frame) -> None:
-        """Keep a frame; nothing if one of its id is there."""
+        """Store a frame; do nothing if its id is already stored."""
         ...
 
     def recent(
         self, limit: int, *, tenant_id: str = "", session_id: str | None = None, type: FrameType | None = None
     ) -> list[Frame]:
-        """The newest frames of a tenant.
+        """Return the newest frames of a tenant.
 
         Args:
-            limit: How many at most; never more than 1,000.
-            tenant_id: Whose.
-            session_id: Of this session alone; of all the tenant's sessions unless given.
-            type: Of this type alone.
+            limit: The maximum number of frames, never more than 1,000.
+            tenant_id: The tenant.
+            session_id: Only frames of this session; by default of all the tenant's sessions.
+            type: Only frames of this type.
 
         Returns:
             The frames, oldest first.
@@ -100,5 +100,5 @@ class FrameMemory(Protocol):
         ...
 
     def statistics(self, session_id: str, *, tenant_id: str = "") -> SessionStatistics:
-        """What a session has come to so far."""
+        """Return statistics of a session."""
         ...

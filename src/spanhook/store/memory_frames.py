@@ -1,4 +1,4 @@
-"""Frames in memory, gone with the process."""
+"""Frames in memory, lost when the process ends."""
 
 import threading
 from collections import defaultdict, deque
@@ -10,17 +10,17 @@ from spanhook.store._renewal import renewed
 from spanhook.store.frames import MOST_FRAMES, Frame, FrameType, SessionStatistics
 
 Key = tuple[str, str | None, FrameType | None]
-"""What is asked for: a tenant's frames, and of these a session's or those of a type."""
+"""An index key: a tenant, and possibly a session or a type."""
 
 
 class MemoryFrames:
-    """Keeps the newest frames in memory. A forked child begins with a copy.
+    """Stores the newest frames in memory. A forked child starts with a copy.
 
     Args:
-        limit: How many frames are kept; the oldest make room for new ones, and are in no statistics any more.
+        limit: The maximum number of frames. The oldest ones are dropped, also from statistics.
 
     Raises:
-        ConfigurationError: ``limit`` is no positive number.
+        ConfigurationError: ``limit`` is not a positive number.
     """
 
     blocking = False
@@ -36,7 +36,7 @@ class MemoryFrames:
         renewed.add(self)
 
     def renew(self) -> None:
-        """Forget a lock that another thread may have held, and make whole what it was about to change."""
+        """Replace the lock, and rebuild the index if another thread was changing it."""
         if self._lock.locked():
             self._ids = {frame.id for frame in self._frames}
             self._found.clear()
@@ -59,7 +59,7 @@ class MemoryFrames:
             self._found[key].append(frame)
 
     def _drop(self) -> None:
-        """Let go of the oldest frame, which is the oldest everywhere."""
+        """Drop the oldest frame, which is the first in every index."""
         oldest = self._frames.popleft()
         self._ids.discard(oldest.id)
         for key in _keys(oldest):

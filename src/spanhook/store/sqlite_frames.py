@@ -1,4 +1,4 @@
-"""Frames in a file of SQLite's, there for the next process too."""
+"""Frames in an SQLite file, which outlives the process."""
 
 import json
 import os
@@ -14,7 +14,7 @@ from spanhook.store.frames import MOST_FRAMES, Frame, FrameType, SessionStatisti
 
 SCHEMA_VERSION = 1
 BUSY_S = 5.0
-"""So long a write waits for one of another process."""
+"""How long a write waits for another process."""
 
 _VERSIONS = "CREATE TABLE IF NOT EXISTS spanhook_schema (name TEXT PRIMARY KEY, version INTEGER NOT NULL)"
 _SCHEMA = (
@@ -35,13 +35,13 @@ _STATISTICS = """SELECT COUNT(*), SUM(type = 'iteration'), SUM(type = 'iteration
 
 
 class SQLiteFrames:
-    """Keeps frames in a file. Several threads and processes may use it; a forked child opens it anew.
+    """Stores frames in an SQLite file. Threads and processes can share it; a forked child reopens it.
 
     Args:
-        path: The file, made if it is not there; its folder must be. Other tables in it are left alone.
+        path: The file. It is created if necessary, in an existing folder. Other tables in it are not touched.
 
     Raises:
-        ConfigurationError: It cannot be opened, is no database, or has been made by a newer spanhook.
+        ConfigurationError: It cannot be opened, is not a database, or was written by a newer spanhook.
     """
 
     blocking = True
@@ -62,19 +62,19 @@ class SQLiteFrames:
                 pass
         except (sqlite3.Error, OSError, ValueError) as error:
             raise ConfigurationError(
-                f"SQLiteFrames({path!r}) cannot be opened: {error}; expected a database of SQLite's, or a new file in "
+                f"SQLiteFrames({path!r}) cannot be opened: {error}; expected an SQLite database, or a new file in "
                 "a folder that is there"
             ) from error
         renewed.add(self)
 
     def renew(self) -> None:
-        """Leave the parent's connection alone: closing it here could undo what it is writing."""
+        """Keep the parent's connection without using it: closing it here could disturb the parent."""
         self._lock = threading.RLock()
         self._inherited.append(self._connection)
         self._connection = None
 
     def close(self) -> None:
-        """Close the file. What is asked of it later is an error; closing it again is not."""
+        """Close the file. Using it afterwards is an error; closing it again is not."""
         with self._lock:
             self._closed = True
             if self._connection is not None:
@@ -160,7 +160,7 @@ class SQLiteFrames:
 
 
 def _prepare(connection: sqlite3.Connection) -> None:
-    """Make the tables, once whichever process comes first."""
+    """Create the tables, unless another process already has."""
     connection.execute("BEGIN IMMEDIATE")
     try:
         connection.execute(_VERSIONS)

@@ -52,8 +52,8 @@ def recorded() -> Generator[Recording, None, None]:
     Raises:
         ConfigurationError: A variable has an invalid value.
     """
-    wanted = read_environment(os.environ)
-    settings = Settings(error_messages=wanted.error_messages, input_output_values=wanted.input_output_values)
+    over = read_environment(os.environ).over
+    settings = Settings(**{name: over[name] for name in ("error_messages", "input_output_values") if name in over})
     seen = Recording()
     listener = Trees(seen.take)
     export.setup(SERVICE, console=sys.stderr)

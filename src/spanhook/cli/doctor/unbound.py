@@ -2,10 +2,10 @@
 
 from collections.abc import Iterator
 
-from spanhook.bootstrap import Wanted
 from spanhook.cli.doctor.report import Finding, NotBound, SelfTracing
 from spanhook.errors import ConfigurationError
 from spanhook.instrument import Unbound, imported, is_bound, libraries, named, version
+from spanhook.settings import Settings
 
 
 def everything() -> list[str]:
@@ -13,20 +13,20 @@ def everything() -> list[str]:
     return [known.library for known in libraries()]
 
 
-def unbound(wanted: Wanted) -> tuple[list[NotBound], list[Finding]]:
-    """Unbound libraries, those in use first, and findings about them under the ``wanted`` settings."""
+def unbound(settings: Settings) -> tuple[list[NotBound], list[Finding]]:
+    """Unbound libraries, those in use first, and findings about them under these ``settings``."""
     findings = list[Finding]()
     allowed = frozenset[str]()
     try:
-        allowed = named(wanted.allow)
+        allowed = named(settings.allow)
     except ConfigurationError as error:
         findings.append(Finding("configuration", "allow", str(error)))
     here = [Unbound(known, version(known)) for known in libraries() if not is_bound(known)]
     used = [one for one in here if imported(one.known)]
     unused = [one for one in here if one.version and one not in used]
-    findings += _findings([one for one in used if one.known.library not in allowed], strict=wanted.strict)
+    findings += _findings([one for one in used if one.known.library not in allowed], strict=settings.strict)
     refused = [one.known.library for one in unused if one.known.library not in allowed]
-    if wanted.strict and refused:
+    if settings.strict and refused:
         findings.append(
             Finding("note", "strict", f"refuses these when they are imported or used: {', '.join(refused)}")
         )
