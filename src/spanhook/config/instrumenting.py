@@ -14,7 +14,7 @@ from spanhook.concurrency import ready_for_exit
 from spanhook.diagnostics import log
 from spanhook.engine import attach, bound_libraries, detach, listening, registry, swallowing
 from spanhook.errors import ConfigurationError, RequirementError
-from spanhook.gating import Hook, Hooks, Limits, Offers, Placed, hooks_of, load_hooks
+from spanhook.gating import Hook, Hooks, Limits, Offers, Placed, execution_log, hooks_of, load_hooks
 from spanhook.instrument import (
     BOUND,
     Instrumentor,
@@ -228,6 +228,8 @@ def _apply(use: Use) -> None:
     registry.mode = settings.mode if settings.hooks_enabled else "off"
     registry.limits = _limits(settings)
     registry.tenant_metrics = telemetry.settings.tenant_metrics
+    execution_log.configure(settings.execution_log_size, settings.execution_log_retention_hours * 3600)
+    registry.listeners = (execution_log.note,) if settings.execution_log_enabled else ()
     frames.stay = telemetry.settings.full_tracebacks
     registry.rebuild()
 
@@ -246,6 +248,7 @@ def _stop() -> None:
     threads.restore()
     telemetry.stop()
     registry.mode, registry.limits = "enforce", Limits()
+    registry.listeners = ()
     registry.tenant_metrics = frames.stay = False
 
 
