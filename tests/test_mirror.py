@@ -82,6 +82,7 @@ THROUGH = {
     "engine/calls": "conformance/test_contract",
     "engine/handover": "conformance/test_streams",
     "engine/own_code": "engine/test_own_functions",
+    "gating/_condition_facts": "gating/test_conditions",
     "gating/_condition_text": "gating/test_conditions",
     "gating/_condition_values": "gating/test_conditions",
     "gating/_pieces": "gating/test_hosts",
