@@ -172,23 +172,23 @@ def _given(hooks: Any) -> list[Hooks | Hook]:
 
 
 def in_force(hooks: Hooks) -> bool:
-    """Whether a registry is in force."""
+    """Whether a registry is active."""
     return registry.has(hooks)
 
 
 def exchange(out: Sequence[Hooks], into: Sequence[Hooks], settings: Settings | None) -> None:
-    """Put registries in force in the place of others. If it raises, everything is as it was before.
+    """Replace some registries with others. If it raises, nothing has changed.
 
-    Operations under way end with the hooks that they began with.
+    Operations in progress keep the hooks that they started with.
 
     Args:
-        out: What is taken out.
-        into: What is put in.
-        settings: How to behave from now on; as before if ``None``.
+        out: The registries to remove.
+        into: The registries to activate.
+        settings: New settings; ``None`` to keep the present ones.
 
     Raises:
-        ConfigurationError: Something cannot be used.
-        RequirementError: ``settings`` are strict, and an agent library is imported that is not bound.
+        ConfigurationError: An event would have too many hooks, or a setting cannot be used.
+        RequirementError: ``settings`` are strict, and an unbound agent library is imported.
     """
     allowed = None if settings is None else named(settings.allow)
     with ExitStack() as undo:

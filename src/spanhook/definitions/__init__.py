@@ -8,7 +8,7 @@ from importlib.util import find_spec
 if find_spec("pydantic") is None or find_spec("yaml") is None:
     raise ImportError('spanhook.definitions needs pydantic and PyYAML: pip install "spanhook[policies]"')
 
-from spanhook.definitions._context import HookContext
+from spanhook.definitions.context import HookContext
 from spanhook.definitions.contexts import (
     AgentHookContext,
     LLMHookContext,
