@@ -110,6 +110,8 @@ def instrument(
                 registry.include(one)
             else:
                 registry.join(one)
+        if settings is not None and settings.definitions_dir is not None:
+            _define(settings.definitions_dir)
         undo.callback(listening())
         attach(use.tracer_provider)
         added = [library for library in wanted if library not in _active]
@@ -132,6 +134,15 @@ def instrument(
             )
     watch.tell()
     registry.rebuild()
+
+
+def _define(directory: str) -> None:
+    """Put the definitions of a directory in force."""
+    from spanhook.definitions import get_registry
+
+    definitions = get_registry()
+    definitions.load(directory)
+    registry.include(definitions.hooks)
 
 
 def _given(hooks: Any) -> list[Hooks | Hook]:
