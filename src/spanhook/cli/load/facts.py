@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass, field
 
+from spanhook.model import HookMode
 from spanhook.semconv import Coverage, Decision, Kind, Status
 
 REJECT = "spanhook.Reject"
@@ -43,12 +44,13 @@ class Tokens:
 
 @dataclass(frozen=True, slots=True)
 class Decided:
-    """One decision of a hook; ``event`` is the kind and phase."""
+    """One decision of a hook; ``event`` is the kind and phase, and in ``shadow`` nothing comes of it."""
 
     hook: str
     event: str
     decision: Decision
     coverage: Coverage = "enforced"
+    mode: HookMode = "enforce"
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +63,7 @@ class Fact:
         error_type: What it fails with; empty where it does not.
         agent: The nearest agent around it.
         called: Whether the call was made, rather than refused or answered by a hook.
-        decisions: What hooks decided, every ``allow`` included.
+        decisions: What hooks decided, or would have decided in shadow, every ``allow`` included.
         provider, answered: Of a model call: its provider, and the model that answered, if one did.
         operation: Its ``gen_ai.operation.name``.
         tokens: What a model call reported; ``None`` if it reported nothing.

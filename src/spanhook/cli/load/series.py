@@ -72,8 +72,9 @@ def _cost(tables: Tables) -> list[Series]:
 
 def _decisions(tables: Tables) -> list[Series]:
     return [
-        Series(attributes={**_named(row), semconv.MODE: "enforce"}, value=count)
-        for row, count in tables.rows("decisions")
+        Series(attributes={**_named(row), semconv.MODE: mode}, value=count)
+        for mode, table in (("enforce", "decisions"), ("shadow", "shadow_decisions"))
+        for row, count in tables.rows(table)
     ]
 
 
