@@ -71,8 +71,8 @@ class Record(End):
         unawaited: The rest of it runs in code that cannot await, although it began in a coroutine.
         raw: What a tool returned before the framework made a message of it.
         odd: Its end attributes include values that the SDK does not accept as they are.
-        shadow: It is a copy that a hook in shadow mode decides about.
-        shadow_decisions: What hooks in shadow mode would have done.
+        shadow: The operation that it is a copy of, for a hook in shadow mode to decide about.
+        shadow_decisions: What hooks in shadow mode would have done; each hook adds to it on its own thread.
         trials: How far each hook in shadow mode has come with it, by the id of its ``Shadow``.
     """
 
@@ -149,8 +149,8 @@ class Record(End):
     leaves: Leaves | None = None
     run_decisions: list[semconv.Decision] | None = None
     raw: Any = None
-    shadow = False
-    shadow_decisions: tuple[DecisionRecord, ...] = ()
+    shadow: "Record | None" = None
+    shadow_decisions: list[DecisionRecord] | tuple[()] = ()
     trials: dict[int, Any] | None = None
 
     def __init__(

@@ -17,7 +17,6 @@ from spanhook.engine import listeners, registry
 from spanhook.model import Record
 from spanhook.telemetry import BUCKETS, COST, UNPRICED, Key, Label, Snapshot, Vector
 
-
 PATIENCE_S = 60.0
 """How long hooks in shadow mode and subscriptions may lag behind at the end of the load."""
 
