@@ -36,9 +36,12 @@ class Kept:
         return self.tempo.query(f'{{ resource.service.name = "{self.service}" }} | select(span."{semconv.KIND}")')
 
     def counted(self, metric: str, *by: str) -> Counter[tuple[str, ...]]:
-        """What the load counted of a metric, by attributes."""
-        field = "value" if metric == semconv.METRIC_DECISIONS else "count"
-        return Counter({key: int(count) for key, count in self.told.counted(metric, *by, field=field).items()})
+        """What the load counted of a metric, by attributes; of decisions, those that were enforced."""
+        field, wanted = "count", {}
+        if metric == semconv.METRIC_DECISIONS:
+            field, wanted = "value", {"mode": ("enforce",)}
+        found = self.told.counted(metric, *by, field=field, **wanted)
+        return Counter({key: int(count) for key, count in found.items()})
 
 
 @pytest.fixture(scope="module")
