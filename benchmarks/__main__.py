@@ -1,4 +1,4 @@
-"""``python -m benchmarks``: measure, and print tables or JSON. Progress is told on standard error."""
+"""``python -m benchmarks``: measure, and print tables or JSON. Progress goes to standard error."""
 
 import argparse
 import json
@@ -39,7 +39,7 @@ def _last_core() -> int:
 
 
 def _variants(wanted: list[str] | None, *, steps: bool) -> list[Variant]:
-    """The control, the base, and what else is wanted; hooks for steps only where there are any."""
+    """The control, the base, and the other requested variants; hooks for steps only if the case has steps."""
     chosen = [named(name) for name in wanted] if wanted else VARIANTS
     several = [one for one in chosen if one not in (CONTROL, BASE) and (steps or "*" not in one.kinds)]
     return [CONTROL, BASE, *several]

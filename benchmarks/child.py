@@ -1,4 +1,4 @@
-"""One variant of one case in a process of its own: JSON lines in, JSON lines out.
+"""One variant of one case in a separate process: JSON lines in, JSON lines out.
 
 Commands: ``record`` (the spans of one operation), ``expect`` (spans to replay), ``time``, ``replay``, ``slope``.
 """
@@ -37,7 +37,7 @@ class Child:
         self.loop = asyncio.new_event_loop()
 
     def record(self) -> Answer:
-        """The spans of one operation; the first operation of a process is not like the others."""
+        """The spans of one operation, after a first one, which is not typical."""
         self.time(1)
         kept: list[Any] = []
         self.providers.exporter.kept = kept
@@ -84,7 +84,7 @@ class Child:
 
 def main(name: str, variant: Variant, core: int) -> None:
     answers = os.fdopen(os.dup(1), "w")
-    os.dup2(2, 1)  # what a library prints must not get among the answers
+    os.dup2(2, 1)  # output of libraries must not mix with the answers
     child = Child(name, variant)
     commands: dict[str, Callable[..., Answer]] = {
         command.__name__: command for command in (child.record, child.expect, child.time, child.replay, child.slope)

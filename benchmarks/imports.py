@@ -1,6 +1,6 @@
-"""How long ``import spanhook`` takes beyond what OpenTelemetry's own imports take.
+"""How much time ``import spanhook`` adds to OpenTelemetry's own imports.
 
-Each import is done in a fresh interpreter with everything compiled, several times; the least is what it takes.
+Each import is repeated in fresh interpreters with everything compiled; the minimum counts.
 """
 
 import json

@@ -1,7 +1,7 @@
 """Whether memory grows with the number of calls: resident size and tracked objects, against an uninstrumented control.
 
-Before each look everything is exported, garbage is collected and free memory given back, so that what remains is held
-by somebody.
+Before each measurement everything is exported, garbage is collected and free memory returned, so that what remains is
+in use.
 """
 
 import ctypes
@@ -23,7 +23,7 @@ Look = tuple[int, int, int]
 
 
 def observe(operation: Callable[[], Any], count: int, flush: Callable[[], None]) -> list[Look]:
-    """Look at memory after a warm-up and at even distances over ``count`` calls. Runs in the child."""
+    """Measure memory after a warm-up and at regular intervals over ``count`` calls. Runs in the child."""
     trim: Callable[[int], int] = getattr(ctypes.CDLL(None), "malloc_trim", lambda _keep: 0)
 
     def look(calls: int) -> Look:
@@ -59,7 +59,7 @@ def measure(case: Case, count: int, core: int) -> dict[str, Any]:
 
 
 def _slope(points: list[tuple[int, int]]) -> float:
-    """Of the straight line that fits best."""
+    """The slope of the best-fitting straight line."""
     mean_x, mean_y = (sum(values) / len(points) for values in zip(*points, strict=True))
     spread = sum((x - mean_x) ** 2 for x, _ in points)
     return sum((x - mean_x) * (y - mean_y) for x, y in points) / spread if spread else 0.0

@@ -1,4 +1,4 @@
-"""Runs of an agent as telemetry: the attributes of one span, and whole requests as exporters send them."""
+"""Agent runs as telemetry: the attributes of one span, and complete export requests."""
 
 import json
 import random
@@ -13,7 +13,7 @@ from opentelemetry.proto.trace.v1.trace_pb2 import Span
 
 SPANS_PER_RUN = 6
 BATCH = 512 // SPANS_PER_RUN * SPANS_PER_RUN
-"""Whole runs, about as many spans as an SDK sends at once."""
+"""Complete runs, with about as many spans as an SDK sends at once."""
 
 STARTED: dict[str, Any] = {
     "gen_ai.operation.name": "chat",
@@ -35,12 +35,12 @@ ENDED: dict[str, Any] = {
     "gen_ai.usage.cache_read.input_tokens": 1536,
     "spanhook.cost.usd": 0.0006723,
 }
-"""What a model call has from its start, and what is known when it has ended."""
+"""A model call's attributes at its start, and at its end."""
 BODY: dict[str, Any] = {
     "spanhook.usage.by_model": {"gpt-4o-mini": {"input_tokens": 2894, "output_tokens": 589}},
     "spanhook.decisions": {},
 }
-"""Of the log event that a run ends with."""
+"""The attributes of a run's log event."""
 
 
 def _attribute(key: str, value: str | float) -> KeyValue:
@@ -57,7 +57,7 @@ _ATTRIBUTES = [_attribute(key, value) for key, value in {**STARTED, **ENDED}.ite
 
 
 def traces(rng: random.Random, *, rooted: bool = True) -> bytes:
-    """A batch of spans; without the roots they wait in the collector."""
+    """A batch of spans; without their roots, they wait in the collector."""
     request = ExportTraceServiceRequest()
     resource = request.resource_spans.add()
     resource.resource.attributes.append(_attribute("service.name", "benchmark"))

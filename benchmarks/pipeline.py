@@ -1,7 +1,7 @@
-"""What telemetry costs on its way: SDK, exporter and collector, as items per second of CPU and as a ratio to a control.
+"""What the telemetry pipeline costs: SDK, exporter and collector, in items per CPU second and relative to a control.
 
 Run it as ``python -m benchmarks.pipeline``. Exporter and collector need what ``.ci/tools otelcol`` builds. CPU seconds
-are those of the process in question, so that a busy machine changes little; progress is told on standard error.
+are those of the measured process, so that a busy machine changes little; progress goes to standard error.
 """
 
 import argparse
@@ -24,7 +24,7 @@ from benchmarks.terminal import machine, some
 PARTS = ("sdk", "exporter", "collector")
 LIBRARIES = ("opentelemetry-sdk", "opentelemetry-exporter-otlp-proto-http", "protobuf", "grpcio")
 EVENTS_PER_RUN = 1.3
-"""One that the run has ended, and some decisions."""
+"""One for the end of the run, and some for decisions."""
 DAY_NS = 86_400e9
 
 _ROUNDS, _QUICK_ROUNDS = 200, 20
@@ -56,7 +56,7 @@ def main(given: Sequence[str] | None = None) -> int:
 
 
 def _measured(wanted: list[str], *, quick: bool) -> dict[str, Any]:
-    """The control, which everything is compared with, and the parts that are wanted."""
+    """The control, with which everything is compared, and the requested parts."""
     costs = _own(_QUICK_ROUNDS if quick else _ROUNDS, exporting="exporter" in wanted)
     control = next(one for one in costs if (one.part, one.item) == CONTROL)
     kept = [one for one in costs if one is control or one.part in wanted]
@@ -92,7 +92,7 @@ def _own(rounds: int, *, exporting: bool) -> list[Cost]:
 
 
 def _runs(costs: list[Cost], part: str) -> int:
-    """How many runs a day keep one core busy with this part of the way alone."""
+    """How many runs a day keep one core busy with this part of the pipeline alone."""
     spent = {one.item: one.nanoseconds for one in costs if one.part == part}
     return round(DAY_NS / (payloads.SPANS_PER_RUN * spent["span"] + EVENTS_PER_RUN * spent["log event"]))
 

@@ -18,7 +18,7 @@ def tables(document: dict[str, Any]) -> str:
 
 
 def machine(told: dict[str, Any]) -> str:
-    """What it was measured on."""
+    """The machine and versions used."""
     versions = ", ".join(f"{name} {version}" for name, version in told["versions"].items())
     return f"{told['python']} on {told['processor']}; {versions}"
 
@@ -76,7 +76,7 @@ def _import(told: dict[str, Any]) -> str:
 
 
 def table(heads: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
-    """Rows as a Markdown table, whose first and last columns are words."""
+    """Rows as a Markdown table, whose first and last columns are text."""
     lines = [heads, *rows]
     widths = [max(3, *(len(line[column]) for line in lines)) for column in range(len(heads))]
     last = len(heads) - 1

@@ -30,7 +30,7 @@ class Process:
 
     Args:
         case: The name of a case.
-        variant: How to set the process up.
+        variant: How to set up the process.
         core: The core to pin it to; below zero for none.
     """
 
@@ -48,10 +48,10 @@ class Process:
         )
 
     def ask(self, command: str, *arguments: Any) -> Any:
-        """What the child answers to a command.
+        """Send a command to the child and return its answer.
 
         Raises:
-            ChildError: It died.
+            ChildError: The child died.
         """
         assert self._child.stdin is not None
         if self._waiting:

@@ -54,7 +54,7 @@ class Providers:
             self.loggers.add_log_record_processor(BatchLogRecordProcessor(Logs()))
 
     def flush(self) -> None:
-        """Export everything, as time goes by in an application."""
+        """Export everything, as happens over time in an application."""
         for provider in (self.tracers, self.bare, self.loggers):
             if provider is not None:
                 provider.force_flush()

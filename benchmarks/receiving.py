@@ -1,4 +1,4 @@
-"""What a collector costs: CPU of its own process for what it is sent, memory for the traces it holds."""
+"""What a collector costs: CPU of its process for received telemetry, memory for held traces."""
 
 import os
 import random
@@ -18,14 +18,14 @@ from benchmarks.terminal import tell
 TICKS = os.sysconf("SC_CLK_TCK")
 SETTINGS = {"SPANHOOK_SAMPLING_PERCENT": "10", "SPANHOOK_COLLECTOR_OWN_MS": "60000"}
 RESTS = 0.06
-"""CPU seconds in two seconds, below which a collector that is sent nothing rests."""
+"""CPU seconds in two seconds, below which a collector without input counts as idle."""
 
 
 def costs(seconds: float) -> Iterator[tuple[Cost, int]]:
-    """What items cost, and the bytes that each takes as OTLP.
+    """The cost of items, and their size in OTLP bytes.
 
     Args:
-        seconds: How long each sort is sent.
+        seconds: How long each type is sent.
     """
     rng, sender = random.Random(1), Sender()
     sorts: tuple[tuple[str, str, Callable[[], bytes]], ...] = (
@@ -40,10 +40,10 @@ def costs(seconds: float) -> Iterator[tuple[Cost, int]]:
 
 
 def held(traces: int) -> int:
-    """The bytes that a trace takes of a collector's memory while it waits for its decision.
+    """The bytes of a collector's memory that a trace takes while it waits for its decision.
 
     Args:
-        traces: How many it is given to hold.
+        traces: How many traces it must hold.
     """
     rng, waiting = random.Random(1), {**SETTINGS, "SPANHOOK_SAMPLING_WAIT": "1h"}
     tell("collector: traces held")
@@ -62,7 +62,7 @@ def held(traces: int) -> int:
 def _spent(
     one: Pipe, path: str, make: Callable[[], bytes], seconds: float, control: Callable[[], None]
 ) -> tuple[float, float]:
-    """CPU nanoseconds of the collector for each item, and of the control in the same time."""
+    """CPU nanoseconds of the collector per item, and of the control in the same time."""
     pid, url = one.collector.pid, one.endpoint + path
     _post(url, make())
     control()
@@ -92,7 +92,7 @@ def _resident(pid: int) -> int:
 
 
 def _settled(pid: int) -> float:
-    """CPU seconds once the process rests."""
+    """CPU seconds once the process is idle."""
 
     def rests() -> float | None:
         before = _cpu(pid)

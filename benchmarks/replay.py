@@ -1,6 +1,6 @@
-"""The floor: the very spans that an operation made, made again by bare calls of the SDK.
+"""The lower bound: the same spans that an operation created, created again by bare SDK calls.
 
-Names, kinds, parents, attributes and events are the same; nothing is looked up, decided, counted or made current.
+Names, kinds, parents, attributes and events are the same; nothing is looked up, decided, counted or set as current.
 """
 
 from collections.abc import Callable, Sequence
@@ -11,11 +11,11 @@ from opentelemetry.sdk.trace import ReadableSpan
 from opentelemetry.trace import SpanKind, Tracer, set_span_in_context
 
 Told = dict[str, Any]
-"""One span as JSON; its parent is an index into the list that it is in."""
+"""One span as JSON; its parent is an index into its list."""
 
 
 def tell(spans: Sequence[ReadableSpan]) -> list[Told]:
-    """The spans of one operation, in the order they were started."""
+    """The spans of one operation, in order of starting."""
     ordered = sorted(spans, key=lambda span: span.start_time or 0)
     index = {span.context.span_id: number for number, span in enumerate(ordered) if span.context is not None}
     return [
@@ -31,7 +31,7 @@ def tell(spans: Sequence[ReadableSpan]) -> list[Told]:
 
 
 def replay(told: Sequence[Told], tracer: Tracer, around: Context) -> Callable[[], None]:
-    """A function that makes the spans again; the outermost ones inside of ``around``."""
+    """A function that creates the spans again, the outermost ones inside ``around``."""
     spans = [
         (
             one["name"],

@@ -1,8 +1,8 @@
-"""Measuring all variants of one case side by side: many short rounds, in an order that rotates.
+"""Measures all variants of one case side by side: many short rounds, in rotating order.
 
-Other work on the machine costs cycles even where it gets a core of its own, because caches are shared. So of each
-variant's rounds the lower quartile counts, which three disturbed rounds in four leave alone. How a process happens to
-lie in memory makes a difference too, so all of it is done over with new processes.
+Other work on the machine costs cycles even on another core, because caches are shared. So the lower quartile of each
+variant's rounds counts, which up to three disturbed rounds in four do not affect. The memory layout of a process also
+matters, so everything is repeated with new processes.
 """
 
 from collections.abc import Callable, Sequence
@@ -32,15 +32,15 @@ def measure(
     core: int,
     tell: Callable[[str], None],
 ) -> dict[str, Any]:
-    """Overhead of each variant over the control, and what bare SDK spans cost in its place.
+    """The overhead of each variant over the control, and the cost of bare SDK spans instead.
 
     Args:
-        variants: Must have the control, and the base where some variant is not sampled.
+        variants: Must include the control, and the base if any variant is not sampled.
         repeats: How often to start over with new processes.
-        rounds: How many in each of them.
+        rounds: How many rounds in each process.
         count: Operations per round.
         core: The core to pin processes to; below zero for none.
-        tell: Told of the progress.
+        tell: Called with progress messages.
     """
     estimates: dict[str, list[Estimate]] = {variant.name: [] for variant in variants}
     for repeat in range(repeats):

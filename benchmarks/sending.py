@@ -1,6 +1,6 @@
-"""What telemetry costs the process that makes it: making spans and log events, then encoding and sending them.
+"""What telemetry costs the process that creates it: creating spans and log events, then encoding and sending them.
 
-Every round does all of it once, and a control: spans of the bare SDK. CPU time is that of all threads of this process.
+Every round does all of it once, plus a control: spans of the bare SDK. CPU time is that of all threads of this process.
 """
 
 import time
@@ -32,7 +32,7 @@ from spanhook.telemetry.spans import Opener
 RESOURCE = Resource({"service.name": "benchmark"})
 CONTROL = "sdk", "span of the bare SDK"
 NEVER = 3_600_000
-"""Milliseconds after which processors export by themselves; here they are told to, batch by batch."""
+"""Milliseconds after which processors export by themselves; here they are flushed after each batch."""
 WARM = 3
 """Rounds that do not count."""
 
@@ -42,10 +42,10 @@ class Cost:
     """What one item costs.
 
     Attributes:
-        part: Whose cost it is.
-        item: Of what.
-        nanoseconds: Of CPU.
-        ratio: The same as so many spans of the bare SDK; the median over rounds.
+        part: The part of the pipeline.
+        item: The kind of item.
+        nanoseconds: CPU time.
+        ratio: The cost as a multiple of a bare SDK span; the median over rounds.
     """
 
     part: str
@@ -55,7 +55,7 @@ class Cost:
 
 
 class LastSpans(SpanExporter):
-    """Drops spans; the last batch can be had once more."""
+    """Drops spans, but keeps the last batch."""
 
     def __init__(self) -> None:
         self.batch: Sequence[ReadableSpan] = ()
@@ -66,7 +66,7 @@ class LastSpans(SpanExporter):
 
 
 class LastLogs(LogRecordExporter):
-    """The same for log records."""
+    """Drops log records, but keeps the last batch."""
 
     def __init__(self) -> None:
         self.batch: Sequence[Any] = ()
@@ -82,7 +82,7 @@ class LastLogs(LogRecordExporter):
 
 
 class Sender:
-    """An application's providers, and what is done with them; each piece of work is about ``BATCH`` items."""
+    """An application's providers, and the work done with them; each piece of work is ``BATCH`` items."""
 
     def __init__(self) -> None:
         self._spans, self._bare_spans, self._logs = LastSpans(), LastSpans(), LastLogs()
@@ -95,7 +95,7 @@ class Sender:
         self._context = set_span_in_context(self._tracer.start_span("a run"), Context())
 
     def bare(self) -> None:
-        """Spans as an application makes them with the SDK alone."""
+        """Spans as an application creates them with only the SDK."""
         tracer = self._tracer
         for _ in range(BATCH // SPANS_PER_RUN):
             root = tracer.start_span("invoke_agent planner", Context(), SpanKind.INTERNAL, dict(STARTED))
@@ -110,7 +110,7 @@ class Sender:
         assert len(self._bare_spans.batch) == BATCH
 
     def spans(self) -> None:
-        """The same spans as spanhook makes them."""
+        """The same spans as spanhook creates them."""
         opener = self._opener
         for _ in range(BATCH // SPANS_PER_RUN):
             root = opener.open("invoke_agent planner", Context(), SpanKind.INTERNAL, dict(STARTED))
@@ -127,14 +127,14 @@ class Sender:
     def logs(self) -> None:
         """Log events as spanhook emits them when a run has ended."""
         for _ in range(BATCH):
-            run = Record.__new__(Record)  # of which nothing has been told yet
+            run = Record.__new__(Record)  # nothing about it has been reported yet
             attributes = {**STARTED, **ENDED}
             _events.emit(run, 0, self._logger, self._context, semconv.EVENT_RUN, attributes, dict(BODY))
         self._loggers.force_flush()
         assert len(self._logs.batch) == BATCH
 
     def sends_spans(self, exporter: SpanExporter) -> Callable[[], None]:
-        """What sends the last batch of spans again."""
+        """A function that sends the last batch of spans again."""
 
         def send() -> None:
             assert exporter.export(self._spans.batch) is SpanExportResult.SUCCESS
@@ -142,7 +142,7 @@ class Sender:
         return send
 
     def sends_logs(self, exporter: LogRecordExporter) -> Callable[[], None]:
-        """What sends the last batch of log records again."""
+        """A function that sends the last batch of log records again."""
 
         def send() -> None:
             assert exporter.export(self._logs.batch) is LogRecordExportResult.SUCCESS
@@ -157,11 +157,11 @@ def _tracers(exporter: SpanExporter) -> TracerProvider:
 
 
 def costs(rounds: int, endpoints: tuple[str, str] | None) -> Iterator[Cost]:
-    """What making costs, and sending where there is somebody to send to.
+    """The cost of creating items, and of sending them if there are endpoints.
 
     Args:
         rounds: How often everything is done.
-        endpoints: Of a collector, for OTLP over HTTP and over gRPC.
+        endpoints: A collector's endpoints for OTLP over HTTP and over gRPC.
     """
     sender = Sender()
     works: dict[tuple[str, str], Callable[[], None]] = {

@@ -1,4 +1,4 @@
-"""Putting spanhook in force as a variant says; it is imported only where that is done."""
+"""Activates spanhook as a variant asks; it is imported only then."""
 
 from collections.abc import Iterable, Iterator
 from typing import Any
@@ -22,6 +22,8 @@ def instrument(variant: Variant, providers: Providers, more: Iterable[Any]) -> N
         hooks.before(*variant.kinds)(_nothing)
         hooks.after(*variant.kinds)(_nothing)
         hooks.around(*variant.kinds)(_around)
+    if variant.policy:
+        hooks.add(_policy())
     if variant.subscribed:
         for kind in variant.kinds:
             hooks.on(kind, _nothing)
@@ -32,6 +34,12 @@ def instrument(variant: Variant, providers: Providers, more: Iterable[Any]) -> N
         logger_provider=providers.loggers,
         settings=spanhook.Settings(content="SPAN_ONLY" if variant.content else "NO_CONTENT"),
     )
+
+
+def _policy() -> Any:
+    from spanhook.hooks.tool_policy import ToolPolicy
+
+    return ToolPolicy([{"deny": ["*"], "when": f"arguments.query == 'forbidden {n}'"} for n in range(10)])
 
 
 def _nothing(_op: Any) -> None:

@@ -1,4 +1,4 @@
-"""What commands that measure have in common: their choices, what they tell while they run, what machine it was."""
+"""What the benchmark commands share: choices, progress messages, and the machine's description."""
 
 import argparse
 import platform
@@ -13,7 +13,7 @@ _LIBRARIES = ("opentelemetry-sdk", "wrapt", *(one.distribution for one in INSTRU
 
 
 def some(choices: Sequence[str]) -> Callable[[str], list[str]]:
-    """What makes a list of an argument with commas, of which every part must be one of ``choices``."""
+    """An argument type: a comma-separated list of items from ``choices``."""
 
     def parse(text: str) -> list[str]:
         chosen = text.split(",")
@@ -26,7 +26,7 @@ def some(choices: Sequence[str]) -> Callable[[str], list[str]]:
 
 
 def tell(text: str) -> None:
-    """Say what goes on, on standard error."""
+    """Print progress on standard error."""
     print(text, file=sys.stderr, flush=True)
 
 

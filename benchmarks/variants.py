@@ -1,10 +1,10 @@
-"""What is varied: a base variant, one change at a time from it, and the variant that the targets are for."""
+"""The variants: a base, single changes from it, and the variant for which there are targets."""
 
 from dataclasses import asdict, dataclass
 from typing import Any, Literal
 
 OPERATIONS = ("agent.invoke", "llm.call", "tool.execute")
-"""What hooks of most variants are for; hooks for ``*`` make an operation of every step of a graph too."""
+"""The kinds that most variants' hooks are for; hooks for ``*`` also make every graph step an operation."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -16,9 +16,10 @@ class Variant:
         hooks: How many no-op ``before`` hooks there are.
         asynchronous: Whether they are ``async def``.
         mixed: Whether there is one of each form: ``before``, ``after`` and a generator ``around``.
+        policy: Whether there is a tool policy of ten rules for every tool, each with a condition on an argument.
         subscribed: Whether a subscription listens to everything.
-        kinds: Kinds of operation they are for.
-        sampling: ``off`` is a sampler that keeps nothing; ``parent_off`` a trace that was not sampled upstream.
+        kinds: The kinds of operation that the hooks are for.
+        sampling: ``off`` is a sampler that keeps nothing; ``parent_off`` is a trace that was not sampled upstream.
         content: Whether messages are recorded on spans.
         metrics, logs: Whether there is a meter provider, a logger provider.
     """
@@ -29,6 +30,7 @@ class Variant:
     hooks: int = 0
     asynchronous: bool = False
     mixed: bool = False
+    policy: bool = False
     subscribed: bool = False
     kinds: tuple[str, ...] = OPERATIONS
     sampling: Literal["on", "off", "parent_off"] = "on"
@@ -57,6 +59,7 @@ VARIANTS = (
     Variant(name="3 async hooks", about="async def hooks, whatever the call is", hooks=3, asynchronous=True),
     Variant(name="10 async hooks", about="", hooks=10, asynchronous=True),
     Variant(name="mixed hooks", about="one before, one after, one generator around", mixed=True),
+    Variant(name="tool policy", about="ten rules for every tool, each with a condition on an argument", policy=True),
     Variant(name="subscribed", about="a subscription to every event", subscribed=True),
     Variant(name="3 hooks on *", about="every step of a graph is an operation too", hooks=3, kinds=("*",)),
     Variant(name="sampler off", about="ALWAYS_OFF", sampling="off"),

@@ -1,4 +1,4 @@
-"""Anthropic's SDK with gates: no card number leaves the house, large models are for some, and no answer says too much.
+"""Gates for Anthropic's SDK: block card numbers, limit large models to some users, and filter answers.
 
 pip install "spanhook[examples]"; export ANTHROPIC_API_KEY=...
 python anthropic_gate.py
@@ -30,7 +30,7 @@ def small_will_do(op: Operation) -> None:
         op.replace(model="claude-haiku-4-5")
 
 
-@hooks.after("llm.call", priority=50)  # a gate: streams wait for it
+@hooks.after("llm.call", priority=50)  # a gate, so streams wait for it
 def no_inside_names(op: Operation) -> None:
     if "Project Falcon" in op.response.text:
         op.respond("I cannot talk about that.")

@@ -1,4 +1,4 @@
-"""The OpenAI SDK with spanhook called in code: addresses are taken out of prompts, and a budget of tokens holds.
+"""The OpenAI SDK with spanhook set up in code: remove addresses from prompts, and enforce a token budget.
 
 pip install "spanhook[examples]"; export OPENAI_API_KEY=...
 python openai_in_code.py

@@ -1,4 +1,4 @@
-"""An agent loop written by hand over the OpenAI SDK: its tools and its runs are gated, traced and counted.
+"""A hand-written agent loop over the OpenAI SDK: its tools and runs are gated, traced and counted.
 
 pip install "spanhook[examples]"; export OPENAI_API_KEY=...
 python own_agent_loop.py "Refund order 1001, and close the account"
@@ -68,7 +68,7 @@ OFFERED: list[Any] = [
 
 
 def use(call: Any) -> str:
-    """What a tool returns; a refusal is an exception like any, and is told to the model."""
+    """The tool's result; a refusal is an ordinary exception, whose message goes to the model."""
     try:
         return TOOLS[call.function.name](**json.loads(call.function.arguments))
     except Reject as refusal:

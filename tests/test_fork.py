@@ -14,7 +14,8 @@ SOURCE = Path(spanhook.__file__).parent
 
 
 def test_everything_stated_is_renewed_and_nothing_else() -> None:
-    for name in ("spanhook.export.console", "spanhook.runs"):  # which are imported when they are asked for
+    # These are imported when they are asked for.
+    for name in ("spanhook.export.console", "spanhook.runs", "spanhook.store"):
         importlib.import_module(name)
     assert set(fork._renewals) == set(fork.ORDER)
 

@@ -30,6 +30,7 @@ from typing_extensions import TypedDict
 import spanhook
 from spanhook import Reject, Settings, semconv
 from spanhook.bootstrap import environment
+from spanhook.cards import agent_scope, load_card
 from spanhook.cli.conformance.langchain import ASK, Calls, Turns, agent
 from spanhook.cli.demo import run_demo
 from spanhook.cli.main import cli
@@ -238,6 +239,28 @@ def test_forms(example: Callable[[str], ModuleType], caplog: pytest.LogCaptureFi
     ]
 
 
+def test_events(written: Importer, caplog: pytest.LogCaptureFixture) -> None:
+    load = written("docs/events.md")
+    events, jobs = load("events"), load("jobs")
+    with recorder([events.hooks, events.debug]), caplog.at_level(logging.DEBUG, "events"):
+        agent(Calls()).invoke(ASK)
+        jobs.nightly("cron_1", "exec_1")
+        assert events.hooks.flush()
+        assert events.debug.flush()
+    said = [record.getMessage() for record in caplog.records if record.levelno == logging.INFO]
+    assert [one.partition(":")[0] for one in said] == ["helper", "email-checker"]
+    assert said[0].endswith(" ms, 102 tokens")
+    assert events.seen[-6:] == [
+        "cron.execute.pre",
+        "job.pre",
+        "agent.invoke.pre",
+        "agent.invoke.post",
+        "job.post",
+        "cron.execute.post",
+    ]
+    assert "'job_id': 'exec_1'" in caplog.text
+
+
 def test_shadow(example: Callable[[str], ModuleType]) -> None:
     @tool
     def refund(amount: int) -> str:
@@ -394,6 +417,31 @@ def test_own_code(written: Importer) -> None:
     assert {op.status for op in seen.operations} == {"success"}
 
 
+def test_agent_cards(written: Importer, tmp_path: Path) -> None:
+    load = written("docs/agent-cards.md")
+    (card,) = blocks("docs/agent-cards.md", "markdown")
+    (tmp_path / "desk.md").write_text(card)
+    desk, clones, found = load("desk"), load("clones"), load_card(tmp_path / "desk.md")
+
+    async def ask() -> list[str]:
+        async with agent_scope(found, agent=load("hooks").Desk()) as scope:
+            return await clones.ask_both(scope)
+
+    assert asyncio.run(desk.serve(found)) == ["orders of acme"]
+    assert asyncio.run(ask()) == ["desk[tool]: one", "desk[tool]: two"]
+
+
+def test_iterations(written: Importer, tmp_path: Path) -> None:
+    load = written("docs/iterations.md")
+    loop, handlers = load("loop"), load("handlers")
+    with recorder(loop.hooks) as seen:
+        assert loop.work("s", "book a flight") == "DONE: book a flight"
+    assert [op.kind for op in seen.operations] == ["iteration", "iteration"]
+    assert [load("by_hand").one_turn(str(tmp_path / "frames.db")) for _ in range(2)] == [0, 3]
+    handlers.hooks.on_iteration_end("s", 0, True)
+    assert handlers.seen == ["s: iteration_end"]
+
+
 def test_hooks_of_runs(written: Importer, caplog: pytest.LogCaptureFixture) -> None:
     load = written("docs/run-hooks.md")
     hooks, serve = load("run_hooks").hooks, load("serve").serve
@@ -427,6 +475,8 @@ NAMES = {value for name, value in vars(semconv).items() if name.isupper() and is
 
 def exists(name: str) -> bool:
     """Whether a name in the documents is one that is written, the start of such, or one of ours in Python."""
+    if name.endswith((".yaml", ".yml", ".json")):
+        return True
     if name.endswith(".*"):
         return any(known.startswith(name[:-1]) for known in NAMES)
     if name in NAMES:

@@ -84,7 +84,6 @@ BOUNDED = {
     "gen_ai.tool.name",
     "gen_ai.tool.type",
     "openai.response.service_tier",
-    "openai.response.system_fingerprint",
     "process.runtime.version",
     "server.address",
     "server.port",

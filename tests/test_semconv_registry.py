@@ -8,7 +8,7 @@ import yaml
 from docs.semconv import PAGE, page
 
 from spanhook import semconv
-from spanhook.semconv import Coverage, Decision, Kind, Status
+from spanhook.semconv import Coverage, Decision, Kind, LifecyclePhase, Status
 from spanhook.telemetry import BUCKETS
 
 REGISTRY = Path(__file__).parent.parent / "docs" / "semconv"
@@ -97,6 +97,7 @@ def test_an_attribute_says_what_it_is(key: str) -> None:
         (semconv.STATUS, get_args(Status)),
         (semconv.COVERAGE, get_args(Coverage)),
         (semconv.DECISION, get_args(Decision)),
+        (semconv.LIFECYCLE_PHASE, get_args(LifecyclePhase)),
         (semconv.TOKEN_BUCKET, BUCKETS),
     ],
 )

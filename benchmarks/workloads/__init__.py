@@ -1,6 +1,6 @@
-"""What is measured: local, deterministic work with a model that answers at once.
+"""The measured work: local and deterministic, with a model that answers at once.
 
-A workload is made after the process was set up, so its libraries are imported by then as an application would.
+A workload is created after the process was set up, so its libraries are imported as in an application.
 """
 
 import importlib
@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Any
 
 Operation = Callable[[], Any]
-"""One unit of work; a coroutine function where the case is async."""
+"""One unit of work; a coroutine function if the case is async."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -18,11 +18,11 @@ class Case:
     """One piece of work to be measured.
 
     Attributes:
-        make: What makes the operation, as ``module:function`` in this package.
-        needs: The library it needs, by the name of its import.
+        make: Creates the operation, as ``module:function`` in this package.
+        needs: The import name of the library it needs.
         count: How many operations make one round.
         steps: Whether graphs with steps take part.
-        hooks: What makes further hooks where the process is instrumented, as ``module:function``.
+        hooks: Creates further hooks if the process is instrumented, as ``module:function``.
     """
 
     name: str
@@ -36,7 +36,7 @@ class Case:
 
     @property
     def missing(self) -> str:
-        """Why the case cannot be run here; empty where it can."""
+        """Why the case cannot be run here; empty if it can."""
         return "" if importlib.util.find_spec(self.needs) is not None else f"{self.needs} is not installed"
 
     def operation(self) -> Operation:

@@ -1,4 +1,4 @@
-"""An agent of LangChain's on LangGraph: three model calls and two tool calls per run."""
+"""A LangChain agent on LangGraph: three model calls and two tool calls per run."""
 
 from collections.abc import Callable
 from typing import Any, cast
@@ -9,7 +9,7 @@ from benchmarks.workloads import Operation
 from benchmarks.workloads.models import TOOLS, Scripted
 
 create = cast("Callable[..., Any]", create_agent)
-"""Its own type is not wholly known."""
+"""Its own type is only partly known."""
 
 INPUT: Any = {"messages": [{"role": "user", "content": "What is 6*7?"}]}
 MESSAGES = 6

@@ -1,4 +1,4 @@
-"""Work that is done many times over, to see whether anything is left of it in memory."""
+"""Work that is repeated many times, to see whether it leaves anything in memory."""
 
 from contextlib import suppress
 from itertools import count
@@ -39,7 +39,7 @@ def streams() -> Operation:
 
 
 def failures() -> Operation:
-    """A model call that fails, a stream that is cut, and a tool call that a hook rejects where there is one."""
+    """A model call that fails, a stream that is cut off, and a tool call that a hook rejects if there is one."""
     broken = Scripted(fails=True)
 
     def operation() -> None:
@@ -55,7 +55,7 @@ def failures() -> Operation:
 
 
 def rejecting() -> Any:
-    """Hooks that refuse one of the tools, with the whole run around it every other time."""
+    """Hooks that refuse one of the tools, and every other time the whole run as well."""
     from spanhook import Hooks, Operation, Reject
 
     hooks, numbers = Hooks(), count()

@@ -19,7 +19,7 @@ _TOOLS = ("search", "calc")
 
 
 class Scripted(BaseChatModel):
-    """Answers by the messages alone: asks for each tool it was given once, then for none."""
+    """Answers from the messages alone: calls each of its tools once, then none."""
 
     model_name: str = MODEL
     temperature: float = 0.2

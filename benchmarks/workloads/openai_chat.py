@@ -1,4 +1,4 @@
-"""OpenAI's SDK over a transport that answers in the process: JSON, or server-sent events."""
+"""OpenAI's SDK over a transport that answers in-process: JSON, or server-sent events."""
 
 import importlib
 import json

@@ -1,4 +1,4 @@
-"""The application's own code: a tool and a model call, as operations where the process is instrumented."""
+"""The application's own code: a tool and a model call, which are operations if the process is instrumented."""
 
 import sys
 

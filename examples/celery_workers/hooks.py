@@ -1,4 +1,4 @@
-"""Who may ask, and a line in the worker's log about each model call."""
+"""Restrict who may call models, and log each model call in the worker."""
 
 import logging
 import os

@@ -1,4 +1,4 @@
-"""Agents in Celery's workers: each child of the worker is gated; a rejection reaches whoever waits for the result.
+"""Agents in Celery workers: each worker child is gated, and a rejection reaches the caller that waits for the result.
 
 pip install "spanhook[examples]"; export OPENAI_API_KEY=...
 spanhook run --hooks ./hooks.py:hooks -- celery -A tasks worker --concurrency 2
@@ -14,7 +14,7 @@ from openai import OpenAI
 
 import spanhook
 
-# A broker made of files, so that nothing else has to run; yours is Redis or RabbitMQ.
+# A broker made of files, so that nothing else has to run; in production use Redis or RabbitMQ.
 QUEUE = Path(os.environ.get("QUEUE_FOLDER", "queue")).absolute()
 for folder in (QUEUE / "tasks", QUEUE / "results"):
     folder.mkdir(parents=True, exist_ok=True)

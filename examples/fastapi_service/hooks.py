@@ -1,4 +1,4 @@
-"""Who may ask: customers alone, each so many at a time. One file for every worker; each has its own counts."""
+"""Only customers may ask, each a limited number of questions at a time. Each worker process counts separately."""
 
 from collections import Counter
 from collections.abc import Awaitable, Callable
@@ -14,7 +14,7 @@ running: Counter[str] = Counter()
 
 @hooks.before("llm.call", priority=60)
 async def customers_only(op: Operation) -> None:
-    if op.identity.user_id not in CUSTOMERS:  # here you would ask your database: it is awaited, and times out
+    if op.identity.user_id not in CUSTOMERS:  # in practice, query your database here: it is awaited, and times out
         raise Reject("Who are you?", status_code=401)
 
 

@@ -1,4 +1,4 @@
-"""A service with several workers: who asks comes from a header, and a rejection is the answer's HTTP status.
+"""A service with several workers: the user comes from a header, and a rejection becomes the HTTP status.
 
 pip install "spanhook[examples]"; export OPENAI_API_KEY=...
 spanhook run --strict --require openai --hooks ./hooks.py:hooks -- uvicorn --workers 2 web:app

@@ -1,4 +1,4 @@
-"""What the agent may do: refunds for paying customers alone, at most 50 dollars, and a line about each run."""
+"""Limit the agent: refunds only for paying customers, at most 50 dollars, and print a line about each run."""
 
 from spanhook import Hooks, Operation, Reject
 

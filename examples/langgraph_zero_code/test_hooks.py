@@ -1,4 +1,4 @@
-"""Hooks under test, with no model and no network: spanhook.testing records what was decided.
+"""Test hooks without a model or a network: spanhook.testing records what they decide.
 
 pip install "spanhook[examples]"
 pytest
@@ -8,14 +8,14 @@ from typing import Any
 
 import pytest
 from app import refund
-from hooks import hooks
 
 import spanhook
+from hooks import hooks
 from spanhook.testing import is_gated, recorder
 
 
 def asked(amount: float) -> dict[str, Any]:
-    """The call as a model makes it: a rejection is then the tool's answer, for the model to read."""
+    """A tool call as a model makes it: a rejection then becomes the tool's answer, which the model reads."""
     return {"type": "tool_call", "id": "1", "name": "refund", "args": {"order": 1001, "amount": amount}}
 
 

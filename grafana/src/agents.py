@@ -1,4 +1,4 @@
-"""Agents: what runs there are, what broke, which run and why, what became slow. Where everybody starts."""
+"""Agents: which runs there were, what broke and why, and what became slow. The starting point."""
 
 from grafana_foundation_sdk.models.dashboard import Dashboard
 

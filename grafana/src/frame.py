@@ -44,7 +44,7 @@ def _variables() -> list[dashboard.QueryVariable]:
     usage = f"{metric(semconv.METRIC_TOKENS)}{{{SERVICE}}}"
     runs = f"{metric(semconv.METRIC_RUN_LLM_CALLS, '_count')}{{{SERVICE}}}"
     return [
-        # `.+`, since Loki does not take a selector that an empty value would match
+        # `.+`, because Loki refuses a selector that an empty value would match
         _chosen("service", "Service", "service.name", metric(semconv.METRIC_INFO), "service.name", ".+"),
         _chosen("agent", "Agent", "gen_ai.agent.name of the run", runs, semconv.GEN_AI_AGENT_NAME, ".*"),
         _chosen("model", "Model", "gen_ai.response.model", usage, semconv.GEN_AI_RESPONSE_MODEL, ".*"),
@@ -80,7 +80,7 @@ def build(
         title: What it is called.
         about: Which questions it answers.
         rows: What is on it.
-        extra: Variables that it has beside those of all.
+        extra: Variables that it has besides the common ones.
     """
     builder = (
         dashboard.Dashboard(title)

@@ -42,7 +42,7 @@ def libraries(
         title: What it is.
         about: What it tells, before the states are explained.
         matchers: Which of them.
-        empty: What is said when there is none.
+        empty: The text shown when there is none.
         width: Of 24.
         height: In units of the grid.
         sort: Heading of the column that sorts.

@@ -1,4 +1,4 @@
-"""Hooks and policy: what is bound and what is not, what hooks decide, whom they block, whether they fail."""
+"""Hooks and policy: what is bound and what is not, what hooks decide, who is blocked, whether hooks fail."""
 
 from grafana_foundation_sdk.models.dashboard import Dashboard
 

@@ -29,8 +29,8 @@ def prometheus_name(metric: str, unit: str, sort: Sort) -> str:
 
     Args:
         metric: Its OpenTelemetry name.
-        unit: Its unit in UCUM. What stands in braces is an annotation and leaves no trace.
-        sort: What it is; the unit ``1`` is told of gauges alone.
+        unit: Its unit in UCUM. Text in braces is an annotation and is dropped.
+        sort: Its type; the unit ``1`` appears only in the names of gauges.
 
     Raises:
         ValueError: The unit is compound, which no instrument here has.
@@ -93,7 +93,7 @@ def metric(name: str, part: Part = "") -> str:
 
     Raises:
         KeyError: There is no such instrument.
-        ValueError: A part was asked of what is no histogram, or none of a histogram.
+        ValueError: A part was given for another type than a histogram, or none for a histogram.
     """
     unit, sort = INSTRUMENTS[name]
     if (sort == "histogram") != bool(part):

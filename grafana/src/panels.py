@@ -44,14 +44,14 @@ STATUS_COLOURS = {
 
 Panel = Builder[model.Panel]
 Links = Mapping[str, str]
-"""Addresses by what they are called."""
+"""Addresses by their names."""
 Steps = Sequence[tuple[float | None, str]]
 """From which value on which colour; the first has no value."""
 
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """One query of a graph: its expression and what its series are called."""
+    """One query of a graph: its expression and the name of its series."""
 
     expr: str
     legend: str
@@ -112,7 +112,7 @@ def figure(
         about: What it tells and how to read it.
         expr: PromQL that gives one value.
         unit: Grafana's id of the unit.
-        empty: What is said when there is none.
+        empty: The text shown when there is none.
         width: Of 24.
         steps: From which value on which colour; the first has no value.
         links: Where a click leads.
@@ -188,7 +188,7 @@ def graph(
         .legend(
             common.VizLegendOptions()
             .display_mode(drawing.LegendDisplayMode.TABLE)
-            # beside a narrow graph a legend would leave room for neither lines nor names
+            # beside a narrow graph, a legend would leave too little room for lines and names
             .placement(drawing.LegendPlacement.RIGHT if width >= WIDE else drawing.LegendPlacement.BOTTOM)
             .show_legend(True)
             .calcs(["mean", "max"])

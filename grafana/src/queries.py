@@ -60,7 +60,7 @@ def per_minute(selector: str, *by: str) -> str:
 def growth(selector: str) -> str:
     """What each counter has grown by over the time shown, to the unit.
 
-    ``increase`` extrapolates to the edges of the range: 300 that a process counted in eight seconds are told as 450. So
+    ``increase`` extrapolates to the edges of the range: a count of 300 within eight seconds is reported as 450. So
     it is the largest value less the one at the start, which is zero for a series that was not there: one begins with
     what it first counts, maybe hours after its process. Where a counter was reset in between, ``increase`` has to do.
     """
@@ -72,7 +72,7 @@ def growth(selector: str) -> str:
 def risen(selector: str) -> str:
     """About what each counter has grown by over the time shown; of those that were not there before, all of it.
 
-    ``increase`` alone does not see a series' first step, and of what is rare there is no second.
+    ``increase`` alone misses a series' first step, and rare events may have no second.
     """
     return f"last_over_time({selector}[$__range]) unless {_before(selector)} > 0 or increase({selector}[$__range])"
 
@@ -88,18 +88,18 @@ def total(selector: str, *by: str) -> str:
 
 
 def counts(selector: str, *by: str) -> str:
-    """What was counted over the time shown, where there was any: for tables."""
+    """Counts over the time shown, without zeros: for tables."""
     return f"{total(selector, *by)} > 0"
 
 
 def share(part: str, whole: str, *by: str) -> str:
-    """How much of a whole is a part, per second each; 0 where there is a whole and no part of it."""
+    """The share of a part in a whole, as rates; 0 if there is a whole but no part."""
     below = summed(rate(whole), *by)
     return f"({summed(rate(part), *by)} or 0 * {below}) / ({below} > 0)"
 
 
 def share_of_total(part: str, whole: str) -> str:
-    """How much of a whole is a part, over the time shown; 0 where there is a whole and no part of it."""
+    """The share of a part in a whole, over the time shown; 0 if there is a whole but no part."""
     return f"{or_zero(total(part))} / ({total(whole)} > 0)"
 
 
@@ -126,7 +126,7 @@ def mean(name: str, *by: str, matchers: Sequence[str] = ()) -> str:
 
 
 def or_zero(expression: str) -> str:
-    """0 where there is nothing: for figures of which none is good news."""
+    """0 if there is no data: for figures where none is good news."""
     return f"({expression} or vector(0))"
 
 
@@ -189,7 +189,7 @@ def spans(*conditions: str, show: Sequence[str] = ()) -> str:
 
     Args:
         conditions: What must hold of them.
-        show: Attributes that become columns, beside the span's name.
+        show: Attributes that become columns, besides the span's name.
     """
     found = f"{{ {' && '.join([TRACE_SERVICE, *conditions])} }}"
     return f"{found} | select({', '.join(['name', *(attribute(one) for one in show)])})"
@@ -198,7 +198,7 @@ def spans(*conditions: str, show: Sequence[str] = ()) -> str:
 # --------------------------------------------------------------------------- addresses
 
 CLICKED = "${__value.raw:percentencode}"
-"""The value clicked, as a parameter: left alone, Grafana lets ``&`` and ``#`` of a name pass."""
+"""The clicked value as a URL parameter, encoded: Grafana does not escape ``&`` and ``#`` in names."""
 
 _TRACE = {
     "datasource": "tempo",

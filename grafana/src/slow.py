@@ -1,4 +1,4 @@
-"""What became slow: models, tools and hooks beside each other, now and before."""
+"""What became slow: models, tools and hooks side by side, now and before."""
 
 from grafana.src import frame, gates
 from grafana.src.names import label

@@ -82,7 +82,7 @@ def _table(
         .override_by_regexp(".*", [model.DynamicConfigValue("noValue", NO_CELL)])
         .show_header(True)
         .cell_height(drawing.TableCellHeight.SM)
-        .min_width(70)  # half of Grafana's: columns share the width there is, none is scrolled out of sight
+        .min_width(70)  # half of Grafana's default, so that columns share the width and none is scrolled out of sight
         .filterable(width > WIDE)  # where the icons of filters leave room for headings
     )
     return panel.sort_by([common.TableSortByFieldState().display_name(one).desc(True) for one in sort if one])
@@ -217,7 +217,7 @@ def traces(
         title: What it is.
         about: What it tells and how to read it.
         conditions: TraceQL that must hold of a span.
-        columns: By attribute of the span, in this order, beside those that every such table has.
+        columns: Columns by span attribute, in this order, besides those that every such table has.
         empty: What is said when there is nothing.
         width: Of 24.
     """

@@ -14,7 +14,17 @@ from spanhook.errors import (
     UnboundError,
 )
 from spanhook.gating import Hook, Hooks
-from spanhook.model import DecisionRecord, Identity, Operation, Request, Response, Usage, context, current_operation
+from spanhook.model import (
+    DecisionRecord,
+    Event,
+    Identity,
+    Operation,
+    Request,
+    Response,
+    Usage,
+    context,
+    current_operation,
+)
 from spanhook.settings import Settings
 from spanhook.telemetry import guardrail
 from spanhook.version import __version__
@@ -22,6 +32,7 @@ from spanhook.version import __version__
 __all__ = [
     "ConfigurationError",
     "DecisionRecord",
+    "Event",
     "Hook",
     "HookError",
     "Hooks",

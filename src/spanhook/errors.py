@@ -1,5 +1,7 @@
 """The exception tree: what spanhook raises, what hooks raise to refuse a call, and what stops a run or a hook."""
 
+from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any, Literal, cast
 
 
@@ -19,6 +21,45 @@ class ConfigurationError(SpanhookError, ValueError):
         self.place = place
 
 
+@dataclass(frozen=True, slots=True)
+class Mistake:
+    """One thing that is wrong in a configuration file.
+
+    Attributes:
+        file: The file.
+        line: Its line, from 1; 0 where that is not known.
+        key: The key, such as ``policies[0].with.rules[1].when``; empty for the whole file.
+        message: What was given, what was expected, and the fix.
+    """
+
+    file: str
+    line: int
+    key: str
+    message: str
+
+    def __str__(self) -> str:
+        place = f"{self.file}:{self.line}" if self.line else self.file
+        return f"{place}: {self.key}: {self.message}" if self.key else f"{place}: {self.message}"
+
+
+class ConfigurationFileError(ConfigurationError):
+    """A configuration file cannot be used. The message is its first mistake, and how many more there are.
+
+    Attributes:
+        mistakes: All of them, in the order of the file.
+    """
+
+    def __init__(self, mistakes: Sequence[Mistake]) -> None:
+        self.mistakes = tuple(mistakes)
+        first, more = self.mistakes[0], len(self.mistakes) - 1
+        rest = f" (and {more} more: spanhook config check {first.file})" if more else ""
+        super().__init__(f"{first}{rest}")
+
+
+class AgentConfigError(ConfigurationError):
+    """An agent card is invalid, or its agent failed to start."""
+
+
 class RequirementError(SpanhookError):
     """A library named in ``require`` is not bound, or not at a supported version. Commands exit with 3."""
 
@@ -29,6 +70,19 @@ class UnboundError(RequirementError, ImportError):
 
 class HookError(SpanhookError):
     """A hook did what its form does not allow, such as a second ``yield``."""
+
+
+class ConditionError(HookError):
+    """A condition could not be evaluated for an operation. What was in the operation's data is not in the message.
+
+    Args:
+        why: Such as "reads 'amount', which is not there".
+        condition: Its text.
+    """
+
+    def __init__(self, why: str, condition: str = "") -> None:
+        super().__init__(f"condition {condition!r} {why}" if condition else why)
+        self.why, self.condition = why, condition
 
 
 class SealedError(HookError):

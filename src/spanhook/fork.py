@@ -19,11 +19,13 @@ Renewed = Literal[
     "hooks",
     "runs",
     "listeners",
+    "stores",
     "processors",
     "wrapped functions",
     "wrapped families",
     "trees",
     "console",
+    "configuration",  # last, as it may put hooks in force
 ]
 """What is renewed, in this order: dependencies come first."""
 

@@ -33,6 +33,7 @@ Decision = Literal[
 ]
 Status = Literal["success", "error", "rejected", "interrupted", "cancelled", "abandoned"]
 Coverage = Literal["enforced", "best_effort", "observed"]
+LifecyclePhase = Literal["start", "shutdown"]
 
 KINDS: Final[tuple[Kind, ...]] = get_args(Kind)
 PHASES: Final[tuple[Phase, ...]] = get_args(Phase)
@@ -166,6 +167,8 @@ OPERATION_NAME: Final = "spanhook.operation.name"
 STEP_NAME: Final = "spanhook.step.name"
 RETRIEVER_NAME: Final = "spanhook.retriever.name"
 MEMORY_NAMESPACE: Final = "spanhook.memory.namespace"
+LIFECYCLE_PHASE: Final = "spanhook.agent.lifecycle.phase"
+ITERATION_INDEX: Final = "spanhook.iteration.index"
 DELEGATING_AGENT: Final = "spanhook.delegating_agent.name"
 DECISION: Final = "spanhook.decision"
 DECISION_HOOK: Final = "spanhook.decision.hook"
@@ -255,6 +258,9 @@ METRIC_INFO: Final = "spanhook.info"
 METRIC_POINTS: Final = "spanhook.points"
 METRIC_INTERNAL_ERRORS: Final = "spanhook.internal.errors"
 METRIC_DROPPED: Final = "spanhook.telemetry.dropped"
+METRIC_ATTRIBUTED_OPERATIONS: Final = "spanhook.attributed.operations"
+METRIC_ATTRIBUTED_TOKENS: Final = "spanhook.attributed.tokens"
+METRIC_ATTRIBUTED_COST: Final = "spanhook.attributed.cost"
 
 # Bucket boundaries from the GenAI metrics conventions: seconds doubling, tokens times four.
 DURATION_BUCKETS: Final = tuple(0.01 * 2**n for n in range(14))

@@ -54,7 +54,12 @@ NOT_STARTED = {
     "not Python": (["--", "ls"], {}, 2, "'ls' is not a Python program"),
     "option": (["--hoks", "x", "app.py"], {}, 2, "no such option '--hoks'"),
     "mode": (["--mode", "enforced", "app.py"], {}, 2, "'enforced' is not one of"),
-    "mode variable": (["app.py"], {"SPANHOOK_MODE": "on"}, 2, "mode 'on' is unknown; expected one of enforce, off"),
+    "mode variable": (
+        ["app.py"],
+        {"SPANHOOK_MODE": "on"},
+        2,
+        "mode 'on' is unknown; expected one of enforce, shadow, off",
+    ),
     "switch": (["app.py"], {"SPANHOOK_CONSOLE": "maybe"}, 2, "SPANHOOK_CONSOLE='maybe', expected 1 or 0"),
     "content": (
         ["app.py"],

@@ -53,9 +53,9 @@ def test_what_is_gated_is_ok() -> None:
 def test_what_goes_around_the_gate_fails_every_check() -> None:
     assert failures(using(lambda tool: tool.func("x"))) == {
         "denied": "a hook refused it, and the call was made",
-        "once": "0 operations, 0 passes of before hooks, 0 passes of after hooks, where there was 1 call",
-        "held": "a hook replaced what was said, and the caller got 'found'",
-        "rewritten": "a hook rewrote the request, and what arrived was the one before",
+        "once": "0 operations, 0 runs of before hooks, 0 runs of after hooks, where there was 1 call",
+        "held": "a hook replaced the output, and the caller got 'found'",
+        "rewritten": "a hook rewrote the request, and the original one arrived",
     }
 
 
@@ -71,7 +71,7 @@ def test_a_refusal_that_is_swallowed_fails() -> None:
 
 def test_a_call_that_is_two_fails() -> None:
     twice = using(lambda tool: [tool.invoke({"query": "x"}), tool.invoke({"query": "x"})])
-    told = "2 operations, 2 passes of before hooks, 2 passes of after hooks, where there was 1 call"
+    told = "2 operations, 2 runs of before hooks, 2 runs of after hooks, where there was 1 call"
     assert failures(twice) == {"once": told}
 
 
@@ -81,7 +81,7 @@ def test_tokens_counted_otherwise_than_used_fail() -> None:
         return TOOL.make(body)
 
     cells = using(lambda tool: tool.invoke({"query": "x"}), replace(TOOL, make=make))
-    assert failures(cells) == {"once": "0 tokens counted, where 1 were used"}
+    assert failures(cells) == {"once": "0 tokens were counted, but 1 were used"}
 
 
 def test_what_raises_fails_with_what_it_said() -> None:
@@ -119,7 +119,7 @@ def folder(tmp_path: Path) -> Folder:
 def test_a_library_that_is_not_known_or_not_there(folder: Folder, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(LIBRARIES, "absent", Library("absent", "spanhook-absent", "openai"))
     for name, told in (
-        ("nonsense", f"unknown; there are ways of calling of {', '.join(LIBRARIES)}"),
+        ("nonsense", f"unknown; expected one of {', '.join(LIBRARIES)}"),
         ("absent", 'not installed; pip install "spanhook[openai]"'),
     ):
         ran = folder.here("conformance", "--library", name)
@@ -254,7 +254,7 @@ def test_what_ends_its_process_or_never_returns_loses_no_other(folder: Folder, m
     failed = {line.name: line.cells["once"].why for line in lines if line.cells["once"].state == FAILED}
     assert failed.keys() == {"embeddings, adocuments", "embeddings, aquery"}
     assert failed["embeddings, adocuments"] == "it ended its process with exit code 7\nthat was it"
-    assert failed["embeddings, aquery"].startswith("it did not come back\n")
+    assert failed["embeddings, aquery"].startswith("it did not return\n")
     assert "in select" in failed["embeddings, aquery"]
 
 

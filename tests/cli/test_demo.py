@@ -314,7 +314,7 @@ def test_a_missing_library_is_named_with_its_remedy(
     assert run_demo(live=False, as_json=False) == 2
     captured = capsys.readouterr()
     assert captured.out == ""
-    assert captured.err == snapshot('spanhook demo needs langgraph: pip install "spanhook[demo]"\n')
+    assert captured.err == snapshot('spanhook demo needs langgraph; run pip install "spanhook[demo]"\n')
 
 
 def test_live_needs_a_key(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
@@ -322,7 +322,7 @@ def test_live_needs_a_key(monkeypatch: pytest.MonkeyPatch, capsys: pytest.Captur
     assert run_demo(live=True, as_json=True) == 2
     captured = capsys.readouterr()
     assert captured.out == ""
-    assert captured.err == snapshot("spanhook demo --live asks OpenAI's models, which needs a key in OPENAI_API_KEY\n")
+    assert captured.err == snapshot("spanhook demo --live calls OpenAI's models and needs a key; set OPENAI_API_KEY\n")
 
 
 def test_an_unknown_exporter_is_a_mistake_in_the_configuration(

@@ -259,7 +259,7 @@ def test_what_is_not_bound_for_people(folder: Folder) -> None:
     assert "Not bound (these bypass spanhook)" in lines
     assert "xai_sdk 1.2.3 imported model calls made with it directly" in lines
     assert "openai_agents 1.2.3 importable, allowed its agents and tools" in lines
-    assert "SDKs that trace themselves (their spans come beside ours)" in lines
+    assert "SDKs that trace themselves (their spans appear beside ours)" in lines
     assert "xai_sdk 1.2.3 xai_sdk.sync.chat, xai_sdk.aio.chat unless XAI_SDK_DISABLE_TRACING=1" in lines
     said = "is imported but not bound, which strict mode does not allow: model calls made with it directly would bypass"
     assert any(line.startswith(f"requirement xai_sdk 1.2.3 {said}") for line in lines)
@@ -274,7 +274,7 @@ def test_what_is_not_bound_for_people(folder: Folder) -> None:
             0,
             "note",
             "strict",
-            "refuses these once they are imported or used: ",
+            "refuses these when they are imported or used: ",
         ),
         (
             {"SPANHOOK_ALLOW": "coheer"},
@@ -331,16 +331,16 @@ def test_nobody_else() -> None:
 @pytest.mark.parametrize(
     ("variables", "level", "text"),
     [
-        ({"SPANHOOK_HOOK": "x"}, "warning", "nobody reads it; did you mean SPANHOOK_HOOKS?"),
-        ({"SPANHOOK_COLOUR": "x"}, "warning", "nobody reads it"),
-        ({"OTEL_SDK_DISABLED": "true"}, "note", "no spans, metrics or log events; hooks gate all the same"),
+        ({"SPANHOOK_HOOK": "x"}, "warning", "is unknown; did you mean SPANHOOK_HOOKS?"),
+        ({"SPANHOOK_COLOUR": "x"}, "warning", "is unknown"),
+        ({"OTEL_SDK_DISABLED": "true"}, "note", "no spans, metrics or log events; hooks still gate"),
         ({"OTEL_SDK_DISABLED": "1"}, "warning", "'1' counts as false; only true disables the SDK"),
-        ({"OTEL_TRACES_SAMPLER": "parentbased_always_off"}, "note", "no spans; hooks gate"),
+        ({"OTEL_TRACES_SAMPLER": "parentbased_always_off"}, "note", "no spans; hooks still gate"),
         ({"OTEL_TRACES_SAMPLER": "sometimes"}, "warning", "'sometimes' is unknown to the SDK"),
         ({"OTEL_PYTHON_DISABLED_INSTRUMENTATIONS": "*"}, "note", "does not turn spanhook off"),
         ({"OTEL_PYTHON_ID_GENERATOR": "xray"}, "warning", "only opentelemetry-instrument reads it"),
         ({"OTEL_EXPORTER_OTLP_ENDPOINT": "localhost:4318"}, "warning", "no scheme; write http://localhost:4318"),
-        ({"OTEL_EXPORTER_OTLP_LOGS_ENDPOINT": "http://x:4317/"}, "warning", "4317 is the port of gRPC"),
+        ({"OTEL_EXPORTER_OTLP_LOGS_ENDPOINT": "http://x:4317/"}, "warning", "4317 is the gRPC port"),
     ],
 )
 def test_what_is_odd(variables: dict[str, str], level: str, text: str) -> None:
@@ -382,9 +382,9 @@ def test_a_loader_that_would_go_on_ungated(installed: Any) -> None:
     texts = [finding.text for finding in loader({"OTEL_TRACES_EXPORTER": "pigeon", "OTEL_PYTHON_CONFIGURATOR": "gone"})]
 
     assert any(text.startswith("may call hasty before spanhook") for text in texts)
-    assert "is not set, and any of distro, rival may be taken" in texts
-    assert "'gone' is not installed, and the loader goes on without" in texts
-    assert any(text.startswith("fails for want of the pigeon exporter, and then goes on UNGATED") for text in texts)
+    assert "is not set, so any of distro, rival may be used" in texts
+    assert "'gone' is not installed, and the loader continues without it" in texts
+    assert any(text.startswith("fails for lack of the pigeon exporter, and then continues UNGATED") for text in texts)
 
 
 def test_a_loader_that_is_fine() -> None:

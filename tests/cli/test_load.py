@@ -375,7 +375,7 @@ def test_every_series_and_every_event_is_exported_so_at_every_sampling_ratio(sam
 def test_as_text(capsys: pytest.CaptureFixture[str]) -> None:
     assert run_load(runs=3, seed=1, concurrency=1, as_json=False) == 0
     captured = capsys.readouterr()
-    assert captured.err == "spanhook load: nothing was sent: OTEL_EXPORTER_OTLP_ENDPOINT says where to\n"
+    assert captured.err == "spanhook load: nothing was sent; set OTEL_EXPORTER_OTLP_ENDPOINT\n"
     first, *rest = captured.out.splitlines()
     assert first.startswith("3 runs in ")
     assert rest == snapshot(
@@ -524,7 +524,7 @@ def test_bad_numbers_are_named(runs: int, concurrency: int, capsys: pytest.Captu
     assert run_load(runs=runs, seed=1, concurrency=concurrency, as_json=True) == 2
     captured = capsys.readouterr()
     assert captured.out == ""
-    assert captured.err.endswith("0: expected a whole number from 1 on\n")
+    assert captured.err.endswith("0: expected a whole number of at least 1\n")
 
 
 def test_a_missing_library_is_named_with_its_remedy(
@@ -533,7 +533,7 @@ def test_a_missing_library_is_named_with_its_remedy(
     monkeypatch.setattr("spanhook.cli.load.find_spec", lambda _name: None)
     assert run_load(runs=1, seed=1, concurrency=1, as_json=True) == 2
     assert capsys.readouterr().err == snapshot(
-        'spanhook load: needs langchain_core, langgraph: pip install "spanhook[demo]"\n'
+        'spanhook load: needs langchain_core, langgraph; run pip install "spanhook[demo]"\n'
     )
 
 

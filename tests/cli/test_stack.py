@@ -212,7 +212,7 @@ def test_what_the_engine_says_is_shown_and_its_failure_told(place: Place) -> Non
     ran = place.run("up")
     assert ran.returncode == 1
     assert ran.stdout == "the engine speaks\n"
-    assert ran.stderr == "spanhook: docker compose up ended with 1\n"
+    assert ran.stderr == "spanhook: docker compose up failed with exit code 1\n"
 
 
 # --------------------------------------------------------------------------- which engine
@@ -224,7 +224,7 @@ def test_without_an_engine(place: Place) -> None:
         ran = place.run(command)
         assert (ran.returncode, ran.stdout) == (2, "")
         looked = "looked for docker compose, podman compose, docker-compose"
-        assert ran.stderr == f"spanhook: no container engine here ({looked}){advice}\n"
+        assert ran.stderr == f"spanhook: no container engine found ({looked}){advice}\n"
 
 
 def test_a_command_without_an_engine_behind_it_is_no_engine(place: Place) -> None:
@@ -330,7 +330,7 @@ def test_what_is_no_http_is_not_ready() -> None:
     ("arguments", "message"),
     [
         (["up", "--file", "nowhere.yml"], "spanhook: no compose file 'nowhere.yml'"),
-        (["up", "--profile", "huge"], "spanhook: no profile 'huge'; there are demo, scale, state"),
+        (["up", "--profile", "huge"], "spanhook: no profile 'huge'; expected one of demo, scale, state"),
         (["status", "--address", "mimir=http://x"], "spanhook: --address 'mimir=http://x': expected NAME=http://"),
         (["up", "--address", "loki=127.0.0.1"], "spanhook: --address 'loki=127.0.0.1': expected NAME=http://"),
     ],

@@ -27,6 +27,7 @@ from spanhook.cli.conformance.langchain_core import CHAT_WAYS, SAID, SUBJECTS, S
 from spanhook.cli.conformance.loops import run
 from spanhook.cli.conformance.subject import Body, Subject, settle
 from spanhook.diagnostics import internal
+from spanhook.gating import Registry
 from spanhook.instrument.langchain_core import callbacks
 from spanhook.testing import recorder
 from tests.conformance.test_contract import plain, watching
@@ -453,7 +454,7 @@ def test_hooks_go_while_other_threads_begin_calls_of_which_callbacks_are_kept() 
     class Keeper:
         waiting = False
 
-    done = False
+    done, none = False, Registry()
 
     def begin() -> None:
         while not done:
@@ -468,7 +469,7 @@ def test_hooks_go_while_other_threads_begin_calls_of_which_callbacks_are_kept() 
         with ThreadPoolExecutor(2) as pool:
             begun = [pool.submit(begin) for _ in range(2)]
             try:
-                assert not any(wanted.ends({}) for _ in range(300))
+                assert not any(wanted.ends(none) for _ in range(300))
             finally:
                 done = True
         assert [one.result() for one in begun] == [None, None]

@@ -91,7 +91,7 @@ def vandals() -> Hooks:
     hooks.before("*", fail_mode="open", blocking=True, timeout=60.0, name="blocking")(damage)
     hooks.after("*", priority=200)(damage)  # from 100 on, so that no stream is held back for it
     hooks.on_error("*", priority=10)(damage)
-    hooks.on("*", damage)
+    hooks.on("*", damage, level="trace")
     return hooks
 
 

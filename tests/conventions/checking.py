@@ -102,6 +102,11 @@ class Checker:
         )
         return "" if any(_CHECKS[one](value) for one in sorts) else f"is {value!r}, no {' or '.join(sorted(sorts))}"
 
+    def schema(self, scope: Any, where: str) -> Iterator[str]:
+        """What is wrong with the schema of an instrumentation scope: no published one has the newest names."""
+        if (scope.schema_url or None) != (None if "newest" in self._sets else semconv.SCHEMA_URL):
+            yield f"{where}: schema {scope.schema_url!r}"
+
     # ------------------------------------------------------------------------------------------- spans
 
     def span(self, span: Any, at_start: Mapping[str, Any] | None = None) -> Iterator[str]:
@@ -123,9 +128,7 @@ class Checker:
             yield from self._conventional(span, attributes, told, where, at_start)
         for event in span.events:
             yield from self._span_event(event, where)
-        schema = None if "newest" in self._sets else semconv.SCHEMA_URL
-        if (span.instrumentation_scope.schema_url or None) != schema:
-            yield f"{where}: schema {span.instrumentation_scope.schema_url!r}"
+        yield from self.schema(span.instrumentation_scope, where)
 
     def _levels(self, attributes: Mapping[str, Any], told: Any, where: str) -> Iterator[str]:
         """What is missing, and what this sort of span has no place for."""
@@ -139,19 +142,14 @@ class Checker:
                 yield f"{where}: {name} has no place on it"
             if not older and name in told.get("not_in_newest", ()):
                 yield f"{where}: {name} has no place on it in the newest"
-        for name, other in FACTS["conditions"]["if_and_only_if"].items():
-            if (name in attributes) != (other in attributes):
-                yield f"{where}: has only one of {name} and {other}"
-        for name, value in FACTS["conditions"]["never"].items():
-            if attributes.get(name) == value:
-                yield f"{where}: {name} is {value!r}, which goes without saying"
+        yield from _conditions(attributes, FACTS["conditions"], where)
 
     def _conventional(
         self, span: Any, attributes: dict[str, Any], told: Any, where: str, at_start: Mapping[str, Any] | None
     ) -> Iterator[str]:
         if span.kind.name.lower() != told["kind"]:
             yield f"{where}: is {span.kind.name}, not {told['kind']}"
-        if span.name not in _names(told["name"], attributes if at_start is None else {**attributes, **at_start}):
+        if span.name not in _names(told["name"], attributes):
             yield f"{where}: is not named {told['name']}"
         rewritten = attributes.get(semconv.MODIFIED, ())
         for name in told["at_start"] if at_start is not None else ():
@@ -190,6 +188,9 @@ class Checker:
             yield from self._levels(attributes, FACTS["spans"][told["span"]], where)
             if sort_of(attributes) != told["span"]:
                 yield f"{where}: is about {sort_of(attributes)}, not {told['span']}"
+            for one in FACTS["spans"][told["span"]]["opt_in"]:
+                if isinstance(attributes.get(one), str):
+                    yield f"{where}: {one} is text, and must be structured"
         severities = told.get("severity", {})
         wanted = {severities.get(one, "INFO") for one in self._sets if told.get("set") in (None, one)}
         if record.severity_number.name not in wanted:
@@ -241,6 +242,21 @@ class Checker:
             yield f"{where}: {value!r} is no {told['type']}"
         if "buckets" in told and list(getattr(point, "explicit_bounds", ())) != FACTS["buckets"][told["buckets"]]:
             yield f"{where}: has not the buckets that are advised"
+
+
+def _conditions(attributes: Mapping[str, Any], told: Mapping[str, Mapping[str, Any]], where: str) -> Iterator[str]:
+    for name, other in told["if_and_only_if"].items():
+        if (name in attributes) != (other in attributes):
+            yield f"{where}: has only one of {name} and {other}"
+    for name, other in told["only_with"].items():
+        if name in attributes and other not in attributes:
+            yield f"{where}: has {name} without {other}"
+    for name, value in told["never"].items():
+        if attributes.get(name) == value:
+            yield f"{where}: {name} is {value!r}, which goes without saying"
+    for name, whole in told["part_of"].items():
+        if attributes.get(name, 0) > attributes.get(whole, 0):
+            yield f"{where}: {name} is no part of {whole}"
 
 
 def _names(pattern: str, attributes: Mapping[str, Any]) -> set[str]:

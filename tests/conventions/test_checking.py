@@ -12,7 +12,7 @@ from opentelemetry.sdk.trace import TracerProvider
 from opentelemetry.trace import SpanKind, StatusCode
 
 from spanhook import semconv
-from tests.conventions.checking import Checker
+from tests.conventions.checking import FACTS, LEVELS, Checker
 
 CHAT: dict[str, Any] = {
     semconv.KIND: "llm.call",
@@ -56,6 +56,8 @@ def test_a_span_as_it_should_be() -> None:
         ({semconv.GEN_AI_REQUEST_CHOICE_COUNT: 1}, "gen_ai.request.choice.count is 1, which goes without saying"),
         ({semconv.GEN_AI_REQUEST_TOP_K: 1}, "gen_ai.request.top_k is 1, no double"),
         ({semconv.GEN_AI_TOOL_NAME: "search"}, "gen_ai.tool.name has no place on it"),
+        ({semconv.GEN_AI_RESPONSE_TIME_TO_FIRST_CHUNK: 1.0}, "without gen_ai.request.stream"),
+        ({semconv.GEN_AI_USAGE_CACHE_READ_INPUT_TOKENS: 1}, "is no part of gen_ai.usage.input_tokens"),
         ({semconv.ERROR_TYPE: "KeyError"}, "has one without having failed"),
         ({semconv.STATUS: "fine"}, "spanhook.status is 'fine', which the registry has not"),
     ],
@@ -83,7 +85,7 @@ def test_a_name_of_the_other_set() -> None:
     assert "content, for which nobody" in "; ".join(
         Checker("v1.41", content=False).span(span({semconv.GEN_AI_INPUT_MESSAGES: "[]"}))
     )
-    older = span({semconv.GEN_AI_USAGE_CACHE_CREATION_INPUT_TOKENS: 1}, schema="")
+    older = span({semconv.GEN_AI_USAGE_CACHE_CREATION_INPUT_TOKENS: 1, semconv.GEN_AI_USAGE_INPUT_TOKENS: 1}, schema="")
     older.add_event("exception")
     assert "cache_creation.input_tokens is of v1.41 alone" in problems(older, "newest")
     assert "event 'exception' is of v1.41 alone" in problems(older, "newest")
@@ -98,6 +100,7 @@ def test_a_name_of_the_other_set() -> None:
         (semconv.EVENT_CLIENT_EXCEPTION, {}, "is of newest alone"),
         (semconv.EVENT_CLIENT_EXCEPTION, {}, "has none of exception.type, exception.message"),
         (semconv.EVENT_INFERENCE_DETAILS, {}, "has no gen_ai.provider.name"),
+        (semconv.EVENT_INFERENCE_DETAILS, {semconv.GEN_AI_INPUT_MESSAGES: "[]"}, "must be structured"),
         (semconv.EVENT_INFERENCE_DETAILS, {semconv.GEN_AI_OPERATION_NAME: "embeddings"}, "is about embeddings"),
         (semconv.EVENT_DECISION, {}, "belongs to no span"),
     ],
@@ -142,3 +145,29 @@ def test_a_wrong_metric(make: Callable[[Any], None], said: str) -> None:
     assert data is not None
     (metric,) = data.resource_metrics[0].scope_metrics[0].metrics
     assert said in "; ".join(Checker("v1.41").metric(metric))
+
+
+# ----------------------------------------------------------------- the facts themselves
+
+
+def test_every_attribute_has_a_requirement_level() -> None:
+    spans = [names for span in FACTS["spans"].values() for level in LEVELS for names in span[level]]
+    metrics = [
+        name
+        for told in (*FACTS["metrics"].values(), *FACTS["metric_groups"].values())
+        for level in (*LEVELS, "and")
+        for name in told.get(level, ())
+    ]
+    events = [
+        name for told in FACTS["events"].values() for key in ("any_of", "recommended") for name in told.get(key, ())
+    ]
+    guardrails = {name for name in FACTS["attributes"] if name.startswith("gen_ai.guardrail.")}  # of a draft
+    assert set(FACTS["attributes"]) - {*spans, *metrics, *events, *FACTS["anywhere"]} - guardrails == set()
+    assert {*spans, *metrics, *events} - set(FACTS["attributes"]) == set()
+
+
+def test_the_sets_are_those_that_names_are_written_by() -> None:
+    told = {name: one["set"] for name, one in (FACTS["metrics"] | FACTS["events"]).items() if "set" in one}
+    told |= {semconv.EVENT_EXCEPTION: "v1.41", **FACTS["only"]}
+    part_of_another = {semconv.GEN_AI_TOKEN_TYPE, semconv.GEN_AI_TOKEN_MODALITY, semconv.EVENT_INTERNAL_EXCEPTION}
+    assert {name: one for name, one in told.items() if name not in part_of_another} == semconv.SETS

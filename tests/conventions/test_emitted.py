@@ -8,7 +8,8 @@ import pytest
 from opentelemetry.context import Context
 from opentelemetry.sdk.trace import ReadableSpan, Span, SpanProcessor
 
-from spanhook import Hooks, Operation, Reject, Settings, semconv
+import spanhook
+from spanhook import Hooks, Operation, Reject, Settings, operation, semconv
 from spanhook.cli.conformance.subject import Body, Subject, settle
 from spanhook.cli.demo import model
 from spanhook.cli.demo.agent import make
@@ -16,6 +17,7 @@ from spanhook.cli.demo.hooks import hooks as demo_hooks
 from spanhook.cli.demo.scenes import SCENES
 from spanhook.cli.load import measure
 from spanhook.cli.load.hooks import hooks as load_hooks
+from spanhook.semconv import KINDS
 from spanhook.testing import Recorder, recorder
 from tests.conformance.everything import SUBJECTS
 from tests.conventions.checking import Checker
@@ -63,9 +65,11 @@ def _found(checker: Checker, seen: Recorder, started: Started) -> Iterator[str]:
         yield from checker.span(span, started.of(span))
     for one in seen._logs.get_finished_logs():
         yield from checker.event(one.log_record)
+        yield from checker.schema(one.instrumentation_scope, "events")
     data = seen._reader.get_metrics_data()
     for resource in data.resource_metrics if data else ():
         for scope in resource.scope_metrics:
+            yield from checker.schema(scope.scope, "metrics")
             for metric in scope.metrics:
                 yield from checker.metric(metric)
 
@@ -133,3 +137,46 @@ def test_either_set_of_names(subject: Subject, opt_in: str, monkeypatch: pytest.
     if subject.kind == "llm.call" and subject.name in NEAR:
         few = {"chunk", "cache", "reasoning", "exception"}  # not every call has these
         assert {one for one in wanted if not any(word in one for word in few)} <= written
+
+
+def _every_kind() -> None:
+    """Own code of every kind, some of it failing, in a run of somebody's."""
+    with spanhook.context(user_id="ann", tenant_id="acme", session_id="s"), operation("run", "flow"):
+        for kind in KINDS:
+            with operation(kind, "x", request={"messages": ["hi"], "system": "be kind"}) as op:
+                op.result_of({"role": "assistant", "content": "yes", "finish_reason": "stop"})
+                if kind in ("llm.call", "embeddings.create"):
+                    op.record_usage(input_tokens=10, output_tokens=3, cache_write_tokens=2, reasoning_tokens=1)
+            with suppress(KeyError), operation(kind, "x"):
+                raise KeyError("x")
+            with operation(kind, "x") as op:
+                assert list(op.stream(iter("ab"))) == ["a", "b"]
+
+
+@pytest.mark.parametrize("opt_in", SETS)
+@pytest.mark.parametrize("content", ["NO_CONTENT", "SPAN_AND_EVENT"])
+def test_own_code_of_every_kind(content: Any, opt_in: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(semconv.OPT_IN, opt_in)
+    with recorded(Hooks(), Settings(content=content)) as (seen, started):
+        _every_kind()
+        assert found(Checker(*SETS[opt_in], content=content != "NO_CONTENT"), seen, started) == []
+        assert {(span.attributes or {})[semconv.KIND] for span in seen.spans} == set(KINDS)
+
+
+@pytest.mark.parametrize("opt_in", SETS)
+def test_calls_of_guardrails(opt_in: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(semconv.OPT_IN, opt_in)
+    hooks = Hooks()
+
+    @hooks.before("llm.call")
+    def moderated(op: Operation) -> None:
+        with spanhook.guardrail("moderation", policy_id="pii", server_address="a.test", server_port=443) as asked:
+            asked.result("flagged", type="categorical", category="pii", score=1)
+        with suppress(TimeoutError), spanhook.guardrail("moderation"):
+            raise TimeoutError
+
+    with recorded(hooks) as (seen, started):
+        with operation("llm.call", "m"):
+            pass
+        assert found(Checker(*SETS[opt_in]), seen, started) == []
+        assert [span.name for span in seen.spans].count("apply_guardrail moderation") == 2

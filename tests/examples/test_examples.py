@@ -2,19 +2,24 @@
 
 import ast
 import http.client
+import importlib
 import json
 import os
 import shlex
 import shutil
 import sys
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 
 from spanhook.cli.conformance.anthropic_server import AnthropicServer
 from spanhook.cli.conformance.openai_server import Call, OpenAIServer, Reply
+from spanhook.gating import find, make
+from spanhook.hooks.tool_policy import ToolPolicy
 from tests.commands import Folder, free_port
 
 ROOT = Path(__file__).parent.parent.parent
@@ -105,6 +110,27 @@ def test_anthropic_with_gates(anthropic: AnthropicServer, folder: Folder) -> Non
 
 
 @pytest.mark.slow
+def test_events(openai: OpenAIServer, folder: Folder) -> None:
+    asked = "When does the library open?"
+    openai.script(Reply(calls=(Call("research", {"question": asked}),)), "At nine.", "It opens at nine.", "Bye.")
+    done = folder.run(*command(folder.path / "events.py", "python"), **reaching(openai))
+    assert done.returncode == 0, done.stderr
+    told = done.stdout.splitlines()
+    assert [line for line in told if line.startswith(" ")] == [
+        "  [desk] LLM call: gpt-4o-mini, 20+8 tokens",
+        f"  [desk] delegates to researcher: {asked}",
+        "  [researcher] LLM call: gpt-4o-mini, 20+8 tokens",
+        f'  [desk] research({{"question": "{asked}"}}) -> At nine.',
+        "  [desk] LLM call: gpt-4o-mini, 20+8 tokens",
+    ]
+    assert [line for line in told if not line.startswith(" ")] == [
+        "researcher: 28 tokens, tools: []",
+        "desk: 84 tokens, tools: ['research']",
+        "desk: 28 tokens, tools: []",
+    ]
+
+
+@pytest.mark.slow
 def test_an_agent_loop_of_ones_own(openai: OpenAIServer, folder: Folder) -> None:
     calls = (Call("refund", {"order": 1001, "amount": 80}, "call_1"), Call("close_account", {}, "call_2"))
     openai.script(Reply(calls=calls), "Here are 50 dollars. A colleague will call you.")
@@ -116,6 +142,34 @@ def test_an_agent_loop_of_ones_own(openai: OpenAIServer, folder: Folder) -> None
     ]
     told = [message["content"] for message in openai.requests[1].body["messages"][-2:]]
     assert told == ["50 dollars paid back for order 1001", "Refused: Only a person closes accounts"]
+
+
+@pytest.mark.slow
+def test_a_tool_policy(openai: OpenAIServer, folder: Folder) -> None:
+    calls = (
+        Call("refund", {"order": 1001, "amount": 80}, "call_1"),
+        Call("refund", {"order": 1002, "amount": 30}, "call_2"),
+        Call("close_account", {}, "call_3"),
+    )
+    openai.script(Reply(calls=calls), "Here are 30 dollars. A colleague will call you.")
+    done = folder.run(*command(folder.path / "tool_policy.py", "python"), **reaching(openai))
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.splitlines() == [
+        "refund: Tool call rejected: Refunds over 50 need a person",
+        "refund: 30 dollars paid back for order 1002",
+        "close_account: Tool call rejected: The tool 'close_account' is not allowed here",
+        "Here are 30 dollars. A colleague will call you.",
+    ]
+
+
+def test_a_tool_policy_as_a_file(monkeypatch: pytest.MonkeyPatch) -> None:
+    (policy,) = yaml.safe_load((EXAMPLES / "spanhook.yaml").read_text())["policies"]
+    monkeypatch.syspath_prepend(EXAMPLES)
+    in_code = importlib.import_module("tool_policy").POLICY
+    in_file = make(find(policy["use"]), policy["with"], name=policy["id"])
+    assert isinstance(in_file, ToolPolicy)
+    assert (in_file.default, in_file.rules) == (in_code.default, in_code.rules)
+    sys.modules.pop("tool_policy")
 
 
 @pytest.mark.slow
@@ -148,6 +202,38 @@ def test_an_agent_loop_that_does_not_end_is_ended(openai: OpenAIServer, folder: 
     assert done.returncode == 1
     assert "Reject: More than 5 turns" in done.stderr
     assert len(openai.requests) == 5
+
+
+@pytest.mark.slow
+def test_an_agent_with_a_card(openai: OpenAIServer, folder: Folder) -> None:
+    here = Folder(folder.path / "agent_card")
+    done = here.run(*command(here.path / "app.py", "python"), **reaching(openai))
+    assert done.returncode == 0, done.stderr
+    lines = done.stdout.splitlines()
+    assert lines[0] == "desk starts on gpt-4o-mini"
+    assert Counter(lines[1:5]) == {"desk[question] starts on gpt-4o-mini": 2, "desk[question] shuts down": 2}
+    assert lines[5:] == ["hello there friend"] * 2 + ["desk shuts down"]
+    assert {request.body["messages"][0]["content"] for request in openai.requests} == {
+        "You answer customers. Be brief."
+    }
+
+
+@pytest.mark.slow
+def test_a_loop_that_remembers(openai: OpenAIServer, folder: Folder) -> None:
+    start = command(folder.path / "iteration_loop.py", "python")
+    openai.script("Found a flight.", "DONE: all booked.")
+    first = folder.run(*start, **reaching(openai))
+    assert first.returncode == 0, first.stderr
+    assert first.stdout.splitlines() == [
+        "turn 1: Found a flight.",
+        "turn 2: DONE: all booked.",
+        "2 turns, 0 failed, 0 errors",
+    ]
+    assert openai.requests[1].body["instructions"] == "You know:\nIteration 1 succeeded: Found a flight."
+    again = folder.run(*("session-2" if word == "session-1" else word for word in start), **reaching(openai))
+    assert again.returncode == 1
+    assert "Reject: More than 4 turns" in again.stderr
+    assert again.stdout.splitlines()[-1] == "4 turns, 0 failed, 0 errors"
 
 
 def ask(port: int, user: str, text: str) -> tuple[int, Any]:

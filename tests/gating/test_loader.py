@@ -9,13 +9,14 @@ import pytest
 
 from spanhook.config import check_installed, load_hooks
 from spanhook.errors import ConfigurationError
-from spanhook.gating import Hook, Hooks
+from spanhook.gating import Hook, Hooks, loader
 from tests.commands import HOOKS, Folder
 
 
 @pytest.fixture
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Generator[Folder]:
     monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(loader._folders, "folders", [])  # later tests have modules of the same names
     before, finders = set(sys.modules), list(sys.meta_path)
     yield Folder(tmp_path)
     for name in set(sys.modules) - before:
@@ -81,10 +82,11 @@ def test_the_folder_of_a_file_is_importable_also_later(folder: Folder) -> None:
     )
     path = list(sys.path)
 
+    before = set(sys.modules)
     load_hooks("a/hooks.py:hooks")
 
-    module = next(module for name, module in sys.modules.items() if name.startswith("spanhook_hooks_"))
-    assert module.late() == 1
+    [name] = [name for name in set(sys.modules) - before if name.startswith("spanhook_hooks_")]
+    assert sys.modules[name].late() == 1
     assert sys.path == path
 
 

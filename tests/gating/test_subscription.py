@@ -25,7 +25,7 @@ def test_each_handler_is_told_in_order(mode: str) -> None:
     hooks = Hooks()
     heard: list[tuple[str, Any]] = []
     later: list[tuple[str, Any]] = []
-    hooks.on("*", lambda op: heard.append((op.event, op.request.inputs)))
+    hooks.on("*", lambda op: heard.append((op.event, op.request.inputs)), level="trace")
 
     async def asynchronous(op: Operation) -> None:
         await asyncio.sleep(0)
@@ -98,7 +98,7 @@ def test_gates_come_first_and_a_refused_call_has_no_pre_event(mode: str) -> None
         if op.request.inputs == "answer":
             op.respond("answered")
 
-    hooks.on("*", lambda op: heard.append(f"{op.event} {op.status}"))
+    hooks.on("*", lambda op: heard.append(f"{op.event} {op.status}"), level="trace")
     with stubbed(hooks) as (library, _):
         with pytest.raises(Reject):
             use(library, mode, "refuse")

@@ -55,6 +55,20 @@ def test_kinds_that_nothing_makes_are_told_of_once(caplog: pytest.LogCaptureFixt
     assert "is for run, which nothing makes but spans of other instrumentations" in run
 
 
+def test_subscriptions_to_everything_and_to_delegations_always_have_something_to_wait_for(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    hooks = Hooks()
+    for event in ("*", "*.post", "delegate:start", "agent.delegate"):
+        hooks.on(event, noop, name=event)
+    hooks.on("*", noop, level="trace")
+    hooks.on("job:end", noop, name="jobs")
+    with caplog.at_level(logging.WARNING, "spanhook"):
+        spanhook.instrument(hooks, only=("openai",))
+    (message,) = told(caplog)
+    assert "hook 'jobs' is for job, which no library makes" in message
+
+
 def test_libraries_that_are_left_out_are_named(caplog: pytest.LogCaptureFixture) -> None:
     class Gate(Hook):
         kinds = ("tool.execute", "embeddings.create")

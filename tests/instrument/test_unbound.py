@@ -22,9 +22,9 @@ from spanhook.instrument import INSTRUMENTORS, KNOWN, Declaration, Instrumentor,
 from spanhook.instrument.known import BEDROCK
 from spanhook.instrument.unbound import spec_of
 from spanhook.model import Point
+from tests.config.test_instrumenting import in_force
 from tests.standin import BY_NAME, distribution, library, package
 from tests.telemetry.test_metrics import reader
-from tests.test_config import in_force
 
 MODULES = {module: known for known in KNOWN for module in known.modules or ()}
 STRICT = Settings(strict=True)

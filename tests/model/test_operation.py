@@ -181,5 +181,9 @@ def test_its_public_names_are_those_that_are_documented() -> None:
         library.work("x")
     [op] = seen.operations
     assert {name for name in dir(op) if not name.startswith("_")} == {*to_read, "replace", "respond"}
-    event = Event(op._record, "pre")
-    assert {name for name in dir(event) if not name.startswith("_")} == {*to_read, "replace", "respond"}
+    text = (Path(__file__).parents[2] / "docs" / "events.md").read_text()
+    table = text.partition("## What an event says")[2].partition("\n\n**Payloads")[0]
+    keys = re.findall(r"`(\w+)`", " ".join(row.split("|")[1] for row in table.splitlines() if row.startswith("| `")))
+    assert len(keys) == len(set(keys))
+    more = {name for name in dir(Event(op._record, "pre")) if not name.startswith("_")} - set(dir(op))
+    assert more == {*keys, "payload"} - set(to_read)

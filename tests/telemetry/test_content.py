@@ -98,7 +98,7 @@ def _watches(text: str) -> Hooks:
     def fail(op: Operation) -> None:
         raise deep(text)
 
-    hooks.on("*", fail)
+    hooks.on("*", fail, level="trace")
     return hooks
 
 

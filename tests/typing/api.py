@@ -4,6 +4,7 @@
 
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Generator, Iterator, Mapping, Sequence
+from datetime import datetime
 from typing import Any, Literal, assert_type
 
 import httpx
@@ -17,6 +18,7 @@ import spanhook
 from spanhook import (
     ConfigurationError,
     DecisionRecord,
+    Event,
     Hook,
     HookError,
     Hooks,
@@ -97,6 +99,19 @@ unsubscribe = hooks.on("agent.invoke.post", lambda op: print(op.kind, op.status)
 assert_type(unsubscribe, Callable[[], None])
 unsubscribe()
 hooks.on("*", look, priority=600, names=["refund"])
+hooks.on("*", look, level="trace")
+Hooks(level="trace")
+
+
+@hooks.on("agent:end", level="summary")
+def ended(event: Event) -> None:
+    assert_type(event.alias, str)
+    assert_type(event.tools_used, list[str])
+    assert_type(event.timestamp, datetime)
+    assert_type(event.payload(), dict[str, Any])
+
+
+hooks.on("agent.invoke.post", ended)
 
 
 @hooks.on("tool.execute.error", names=iter(["refund"]))
@@ -265,7 +280,7 @@ spanhook.instrument(
 )
 spanhook.instrument(settings=Settings(strict=True, allow={"cohere", "mcp"}))
 spanhook.uninstrument()
-assert_type(Settings().mode, Literal["enforce", "off"])
+assert_type(Settings().mode, Literal["enforce", "shadow", "off"])
 assert_type(spanhook.__version__, str)
 
 # ----------------------------------------------------------------------------------------------- context
@@ -313,7 +328,7 @@ with fixed_clock(step_ns=10):
 Settings(strict=1)  # pyright: ignore[reportArgumentType]
 Reject("no", scope="everything")  # pyright: ignore[reportArgumentType]
 Settings(content="ALL")  # pyright: ignore[reportArgumentType]
-Settings(mode="shadow")  # pyright: ignore[reportArgumentType]
+Settings(mode="dry-run")  # pyright: ignore[reportArgumentType]
 hooks.before("tool.execute", prio=1)  # pyright: ignore[reportCallIssue]
 hooks.before("tool.execute", fail_mode="maybe")  # pyright: ignore[reportArgumentType]
 spanhook.instrument("hooks.py:hooks")  # pyright: ignore[reportArgumentType]

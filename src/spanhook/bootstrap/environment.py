@@ -3,35 +3,24 @@
 import difflib
 import os
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
-from typing import get_args
+from dataclasses import Field, dataclass, field, fields, replace
+from typing import Any, cast, get_args
 
+from spanhook.config import locate
 from spanhook.errors import ConfigurationError
 from spanhook.gating import is_path
-from spanhook.settings import Mode, Settings
+from spanhook.settings import Settings
 
 HOOKS = "SPANHOOK_HOOKS"
 REQUIRE = "SPANHOOK_REQUIRE"
-MODE = "SPANHOOK_MODE"
 CONSOLE = "SPANHOOK_CONSOLE"
-STEPS = "SPANHOOK_STEPS"
-STREAM_USAGE = "SPANHOOK_STREAM_USAGE"
-STRICT = "SPANHOOK_STRICT"
-ALLOW = "SPANHOOK_ALLOW"
-ERROR_MESSAGES = "SPANHOOK_ERROR_MESSAGES"
-INPUT_OUTPUT_VALUES = "SPANHOOK_INPUT_OUTPUT_VALUES"
-SETTINGS = (
-    HOOKS,
-    REQUIRE,
-    MODE,
-    CONSOLE,
-    STEPS,
-    STREAM_USAGE,
-    STRICT,
-    ALLOW,
-    ERROR_MESSAGES,
-    INPUT_OUTPUT_VALUES,
-)
+CONFIG = "SPANHOOK_CONFIG"
+OF_SETTINGS: dict[str, Field[Any]] = {
+    f"SPANHOOK_{one.name.upper()}": one for one in fields(Settings) if one.name != "content"
+}
+"""A variable for each setting but ``content``, for which the conventions have one of their own."""
+
+SETTINGS = (HOOKS, REQUIRE, CONSOLE, CONFIG, *OF_SETTINGS)
 """Variables that users set."""
 
 STARTED = "SPANHOOK_STARTED"
@@ -41,61 +30,56 @@ INTERNAL = (STARTED, PATH, PROBE)
 """Variables between spanhook's own processes: that ``spanhook run`` started this one, where the application's modules
 were found, and that the start-up code should only answer a check."""
 
-_YES, _NO = ("1", "true", "yes", "on"), ("0", "false", "no", "off", "")
+_YES, _NO = ("1", "true", "yes", "on"), ("0", "false", "no", "off")
 
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
-    """How to start an application.
+    """How to start an application, from options and variables.
 
     Attributes:
-        hooks: Specs such as ``./hooks.py:hooks``; see ``spanhook.config.load_hooks``.
+        hooks: Specs such as ``./hooks.py:hooks``, which replace those of the configuration file; see
+            ``spanhook.config.load_hooks``.
         require: Libraries that must be bound for it to start.
-        mode, steps, stream_usage, strict, allow, error_messages, input_output_values: See ``spanhook.Settings``.
         console: Print each finished run on standard error.
+        config: The configuration file; empty for none, ``None`` for the one in the working directory.
+        over: Settings by name, which override those of the file; see ``spanhook.Settings``.
+        origins: The option or variable that each of these settings comes from.
     """
 
     hooks: tuple[str, ...] = ()
     require: tuple[str, ...] = ()
-    mode: Mode = "enforce"
     console: bool = False
-    steps: bool = False
-    stream_usage: bool = False
-    strict: bool = False
-    allow: tuple[str, ...] = ()
-    error_messages: bool = False
-    input_output_values: bool = False
+    config: str | None = None
+    over: Mapping[str, Any] = field(default_factory=dict[str, Any])
+    origins: Mapping[str, str] = field(default_factory=dict[str, str], compare=False)
 
     @property
     def settings(self) -> Settings:
-        return Settings(
-            mode=self.mode,
-            steps=self.steps,
-            stream_usage=self.stream_usage,
-            strict=self.strict,
-            allow=self.allow,
-            error_messages=self.error_messages,
-            input_output_values=self.input_output_values,
-        )
+        """The settings if there is no configuration file."""
+        return Settings(**self.over)
 
     def anchored(self) -> "Wanted":
-        """The same with absolute paths, which also work for children with another working directory."""
-        return replace(self, hooks=tuple(_absolute(spec) for spec in self.hooks))
+        """The same with absolute paths, which also work for children with another working directory.
+
+        Raises:
+            ConfigurationError: The working directory has several configuration files, or one that cannot be read.
+        """
+        if self.config is None:
+            config = locate(os.getcwd())
+        else:
+            config = os.path.abspath(os.path.expanduser(self.config)) if self.config else ""
+        return replace(self, hooks=tuple(_absolute(spec) for spec in self.hooks), config=config)
 
     def variables(self) -> dict[str, str]:
-        """The same settings as environment variables."""
-        return {
-            HOOKS: _joined(self.hooks),
-            REQUIRE: ",".join(self.require),
-            MODE: self.mode,
-            CONSOLE: str(int(self.console)),
-            STEPS: str(int(self.steps)),
-            STREAM_USAGE: str(int(self.stream_usage)),
-            STRICT: str(int(self.strict)),
-            ALLOW: ",".join(self.allow),
-            ERROR_MESSAGES: str(int(self.error_messages)),
-            INPUT_OUTPUT_VALUES: str(int(self.input_output_values)),
-        }
+        """The same settings as environment variables; settings that are not given have none."""
+        said = {HOOKS: _joined(self.hooks), REQUIRE: ",".join(self.require), CONSOLE: str(int(self.console))}
+        if self.config is not None:
+            said[CONFIG] = self.config
+        for variable, setting in OF_SETTINGS.items():
+            if setting.name in self.over:
+                said[variable] = _said(self.over[setting.name])
+        return said
 
 
 def read(
@@ -103,16 +87,17 @@ def read(
     *,
     hooks: Iterable[str] = (),
     require: Iterable[str] = (),
-    mode: str | None = None,
     console: bool = False,
-    steps: bool = False,
-    stream_usage: bool = False,
-    strict: bool = False,
+    config: str | None = None,
     allow: Iterable[str] = (),
-    error_messages: bool = False,
-    input_output_values: bool = False,
+    **options: Any,
 ) -> Wanted:
     """The settings from the arguments, and from the environment where an argument is not given.
+
+    Args:
+        environ: The environment.
+        hooks, require, console, config, allow: The options with these names.
+        **options: Options for other settings; false or ``None`` if not given.
 
     Raises:
         ConfigurationError: A variable or an argument has an invalid value, or a variable is misspelt.
@@ -127,17 +112,22 @@ def read(
         meant = misspelt(name)
         if meant:
             raise ConfigurationError(f"{name} is unknown; did you mean {meant}?")
+    over, origins = dict[str, Any](), dict[str, str]()
+    for variable, setting in OF_SETTINGS.items():
+        text = environ.get(variable, "").strip()
+        option = allow and tuple(split_names(allow)) if setting.name == "allow" else options.pop(setting.name, None)
+        if option:
+            over[setting.name], origins[setting.name] = option, f"--{setting.name.replace('_', '-')}"
+        elif text:
+            over[setting.name], origins[setting.name] = _value(variable, setting, text), variable
+    assert not options, options
     return Wanted(
         hooks=hooks or tuple(split_specs(environ.get(HOOKS, ""))),
-        require=_names(require, environ, REQUIRE),
-        mode=_mode(mode or environ.get(MODE, "")),
-        console=console or _switch(environ, CONSOLE),
-        steps=steps or _switch(environ, STEPS),
-        stream_usage=stream_usage or _switch(environ, STREAM_USAGE),
-        strict=strict or _switch(environ, STRICT),
-        allow=_names(allow, environ, ALLOW),
-        error_messages=error_messages or _switch(environ, ERROR_MESSAGES),
-        input_output_values=input_output_values or _switch(environ, INPUT_OUTPUT_VALUES),
+        require=tuple(split_names(require)) or tuple(split_names([environ.get(REQUIRE, "")])),
+        console=console or _switch(CONSOLE, environ.get(CONSOLE, "").strip() or "0"),
+        config=environ.get(CONFIG) if config is None else config,
+        over=over,
+        origins=origins,
     )
 
 
@@ -167,10 +157,6 @@ def split_names(values: Iterable[str]) -> list[str]:
     return [name.strip() for value in values for name in value.split(",") if name.strip()]
 
 
-def _names(given: Iterable[str], environ: Mapping[str, str], variable: str) -> tuple[str, ...]:
-    return tuple(split_names(given)) or tuple(split_names([environ.get(variable, "")]))
-
-
 def _joined(specs: tuple[str, ...]) -> str:
     joined = ",".join(specs)
     return joined if split_specs(joined) == list(specs) else "\n".join((*specs, ""))
@@ -183,17 +169,43 @@ def _absolute(spec: str) -> str:
     return f"{os.path.abspath(os.path.expanduser(target))}:{name}"
 
 
-def _mode(value: str) -> Mode:
-    for known in get_args(Mode):
-        if value.strip().lower() == known:
-            return known
-    if not value.strip():
-        return "enforce"
-    raise ConfigurationError(f"mode {value!r} is unknown; expected one of {', '.join(get_args(Mode))}")
+def _said(value: Any) -> str:
+    """The text of a variable for a setting."""
+    if isinstance(value, bool):
+        return str(int(value))
+    if isinstance(value, Iterable) and not isinstance(value, str):
+        return ",".join(cast("Iterable[str]", value))
+    return str(value)
 
 
-def _switch(environ: Mapping[str, str], variable: str) -> bool:
-    value = environ.get(variable, "").strip().lower()
-    if value not in _YES + _NO:
-        raise ConfigurationError(f"{variable}={value!r}, expected 1 or 0")
-    return value in _YES
+def _value(variable: str, setting: Field[Any], text: str) -> Any:
+    """The value of a setting from the text of its variable."""
+    if setting.name == "mode":
+        return _mode(setting, text)
+    if setting.name == "allow":
+        return tuple(split_names([text]))
+    kinds = (setting.type, *get_args(setting.type))
+    if bool in kinds:
+        return _switch(variable, text)
+    for number in (int, float):
+        if number in kinds:
+            try:
+                return number(text)
+            except ValueError:
+                raise ConfigurationError(
+                    f"{variable}={text!r}, expected {'a whole number' if number is int else 'a number'}"
+                ) from None
+    return text
+
+
+def _mode(setting: Field[Any], text: str) -> str:
+    modes = get_args(setting.type)
+    if text.lower() not in modes:
+        raise ConfigurationError(f"mode {text!r} is unknown; expected one of {', '.join(modes)}")
+    return text.lower()
+
+
+def _switch(variable: str, text: str) -> bool:
+    if text.lower() not in _YES + _NO:
+        raise ConfigurationError(f"{variable}={text!r}, expected 1 or 0")
+    return text.lower() in _YES

@@ -15,7 +15,7 @@ from spanhook.bootstrap import environment
 from spanhook.bootstrap.environment import Wanted
 from spanhook.bootstrap.startup import put_first
 from spanhook.bootstrap.target import Target
-from spanhook.config import check_installed
+from spanhook.config import check_installed, read_file
 from spanhook.errors import ConfigurationError
 from spanhook.gating import check_file
 from spanhook.instrument import named, names
@@ -31,8 +31,9 @@ def run(target: Target, wanted: Wanted) -> NoReturn:
         ConfigurationError: It cannot be started gated, or a setting cannot be applied.
         RequirementError: A required library is not installed, or not supported.
     """
+    wanted = wanted.anchored()
     _check(target, wanted)
-    environ = environment_for(wanted.anchored(), os.environ)
+    environ = environment_for(wanted, os.environ)
     if target.python:
         _ask(target.python, environ)
     if not target.direct:
@@ -57,8 +58,13 @@ def environment_for(wanted: Wanted, environ: Mapping[str, str]) -> dict[str, str
 def _check(target: Target, wanted: Wanted) -> None:
     """Check what can be checked before anything is started."""
     names(wanted.require)
-    named(wanted.allow)
-    for spec in wanted.hooks:
+    named(wanted.over.get("allow", ()))
+    hooks = wanted.hooks
+    if wanted.config and target.python == (sys.executable,):
+        file = read_file(wanted.config)
+        file.settings(wanted.over)
+        hooks = hooks or file.hooks
+    for spec in hooks:
         check_file(spec)
         if target.argv[1:3] == ("-m", spec.rpartition(":")[0]):
             raise ConfigurationError(

@@ -5,7 +5,7 @@ Any failure here ends the process: an application that should be gated must not 
 
 import os
 import sys
-from collections.abc import Generator
+from collections.abc import Generator, Sequence
 from contextlib import contextmanager
 from typing import Any, NoReturn
 
@@ -13,7 +13,17 @@ import wrapt
 
 from spanhook import export
 from spanhook.bootstrap import environment
-from spanhook.config import check_installed, instrument, load_hooks
+from spanhook.config import (
+    ConfigurationFile,
+    OwnHooks,
+    check_installed,
+    follow,
+    instrument,
+    load_file,
+    load_hooks,
+    load_own,
+    read_file,
+)
 from spanhook.errors import ConfigurationError, Reject, RequirementError, SpanhookError
 from spanhook.gating import Hook, Hooks, is_path
 from spanhook.model import Operation
@@ -75,14 +85,21 @@ def install() -> None:
     wanted = environment.read(os.environ).anchored()
     check_installed(wanted.require)
     refusing = Hooks()
-    if wanted.hooks:
-        refusing.before("*", name="spanhook.loading", priority=0)(_refuse)
-        instrument(refusing, settings=wanted.settings)
+    refusing.before("*", name="spanhook.loading", priority=0)(_refuse)
     with _application_path():
-        found = [_load(spec) for spec in wanted.hooks]
-        instrument(found, require=wanted.require, settings=wanted.settings)
+        if wanted.hooks or wanted.config:
+            early = read_file(wanted.config).settings(wanted.over) if wanted.config else wanted.settings
+            instrument(refusing, settings=early)
+        file = load_file(wanted.config) if wanted.config else None
+        named, own = _loaded(wanted.hooks, file)
+        policies = Hooks() if file is None else file.registry()
+        settings = wanted.settings if file is None else file.settings(wanted.over)
+        instrument([*named, *own.registries, policies], require=wanted.require, settings=settings)
     for hook in refusing:
         refusing.remove(hook)
+    if file is not None:
+        own.apply()
+        follow(file, None if wanted.hooks else own, policies, wanted.over)
     if wanted.console:
         from spanhook.export import console
 
@@ -102,7 +119,16 @@ def _refuse(op: Operation) -> None:
     raise Reject(f"{op.kind} {op.name!r} was called while hooks were being loaded; move the call out of import time")
 
 
-def _load(spec: str) -> Hooks | Hook:
+def _loaded(specs: Sequence[str], file: ConfigurationFile | None) -> tuple[list[Hooks | Hook], OwnHooks]:
+    """The hooks that options or variables name, or otherwise those of the configuration file."""
+    for spec in specs or (() if file is None else file.hooks):
+        _check_script(spec)
+    if specs or file is None:
+        return [load_hooks(spec) for spec in specs], OwnHooks()
+    return [], load_own(file)
+
+
+def _check_script(spec: str) -> None:
     target = spec.rpartition(":")[0]
     script = sys.argv[0] if sys.argv else ""
     if is_path(target) and script.endswith(".py") and os.path.realpath(target) == os.path.realpath(script):
@@ -110,7 +136,6 @@ def _load(spec: str) -> Hooks | Hook:
             f"hooks {spec!r} are in the application's own script, which would run before they are active; "
             "move them to a separate file"
         )
-    return load_hooks(spec)
 
 
 @contextmanager

@@ -2,14 +2,23 @@
 
 import sys
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import Any, NoReturn, get_args
 
 import click
 
 from spanhook.errors import RequirementError, SpanhookError
+from spanhook.settings import Mode
 from spanhook.version import __version__
 
 _HOOKS = click.option("--hooks", multiple=True, metavar="SPEC", help="./hooks.py:hooks or package.module:hooks.")
+_CONFIG = click.option(
+    "--config", metavar="FILE", help="spanhook.yaml; default: the one in the working directory, '' for none."
+)
+_MODE = click.option(
+    "--mode",
+    type=click.Choice(get_args(Mode)),
+    help="shadow: hooks run and are recorded, nothing is enforced. off: no hook runs.",
+)
 _REQUIRE = click.option("--require", multiple=True, metavar="A,B", help="Libraries that must be bound.")
 _STRICT = click.option("--strict", is_flag=True, help="Refuse agent libraries that are not bound.")
 _ALLOW = click.option("--allow", multiple=True, metavar="A,B", help="Unbound libraries to accept.")
@@ -42,7 +51,8 @@ def cli(ctx: click.Context) -> None:
 )
 @_HOOKS
 @_REQUIRE
-@click.option("--mode", type=click.Choice(["enforce", "off"]), help="off: traces and usage only, no hook runs.")
+@_CONFIG
+@_MODE
 @click.option("--console", is_flag=True, help="Print each finished run on standard error.")
 @click.option("--steps", is_flag=True, help="Make a span for every graph node.")
 @click.option("--stream-usage", is_flag=True, help="Ask OpenAI for the usage of streams.")
@@ -69,6 +79,7 @@ def run(target: tuple[str, ...], command: bool, **given: Any) -> None:
 
 @cli.command()
 @_HOOKS
+@_CONFIG
 @_REQUIRE
 @_STRICT
 @_ALLOW
@@ -165,6 +176,47 @@ def status(addresses: tuple[str, ...], as_json: bool) -> int:
     from spanhook.cli.stack import run_status
 
     return run_status(addresses, as_json)
+
+
+@cli.group(invoke_without_command=True)
+@click.pass_context
+def config(ctx: click.Context) -> None:
+    """Check configuration files, print their schema, and show what would be active."""
+    if ctx.invoked_subcommand is None:
+        click.echo(ctx.get_help())
+
+
+@config.command()
+def schema() -> int:
+    """Print the JSON Schema of configuration files."""
+    from spanhook.cli.configuration import print_schema
+
+    return print_schema()
+
+
+@config.command()
+@click.argument("file", required=False)
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")
+def check(file: str | None, as_json: bool) -> int:
+    """Print every mistake in FILE with its line and key; default: the file in the working directory.
+
+    The exit code is 2 if there is a mistake. Hooks in Python are not loaded.
+    """
+    from spanhook.cli import configuration
+
+    return configuration.check(file, as_json)
+
+
+@config.command()
+@_HOOKS
+@_CONFIG
+@_MODE
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")
+def show(as_json: bool, **given: Any) -> int:
+    """Show the settings, hooks and policies that `spanhook run` would use here, and where each comes from."""
+    from spanhook.cli import configuration
+
+    return configuration.show(as_json, **given)
 
 
 def main() -> NoReturn:

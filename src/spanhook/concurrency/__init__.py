@@ -2,11 +2,11 @@
 
 from spanhook.concurrency.async_library import is_being_cancelled, is_cancellation, running, running_loop, under_trio
 from spanhook.concurrency.coroutines import astep, drive, park, rest, step
-from spanhook.concurrency.loops import private_loops, ready_for_exit
+from spanhook.concurrency.loops import OwnLoop, block_on, private_loops, ready_for_exit
 from spanhook.concurrency.remote import NEXT, SLICE_S, Remote
 from spanhook.concurrency.resources import cross_loop_hint, per_loop
 from spanhook.concurrency.threads import Dropped, OwnThread, Workers, reaper
-from spanhook.concurrency.waiting import AsyncioBell, Bell, TrioBell, shielded
+from spanhook.concurrency.waiting import AsyncioBell, Bell, TrioBell, shielded, shielded_for
 
 __all__ = [
     "NEXT",
@@ -14,11 +14,13 @@ __all__ = [
     "AsyncioBell",
     "Bell",
     "Dropped",
+    "OwnLoop",
     "OwnThread",
     "Remote",
     "TrioBell",
     "Workers",
     "astep",
+    "block_on",
     "cross_loop_hint",
     "drive",
     "is_being_cancelled",
@@ -32,6 +34,7 @@ __all__ = [
     "running",
     "running_loop",
     "shielded",
+    "shielded_for",
     "step",
     "under_trio",
 ]

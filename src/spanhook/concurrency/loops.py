@@ -6,13 +6,14 @@ One loop serves all hooks until one of them blocks, stops or closes it; the next
 import asyncio
 import contextvars
 import threading
-from collections.abc import Callable, Coroutine, Generator
+from collections.abc import Awaitable, Callable, Coroutine, Generator
 from contextlib import suppress
 from time import monotonic
 from typing import Any, NamedTuple, Protocol
 
 from spanhook.concurrency.threads import NONE_AT_EXIT, DaemonExecutor, OwnThread, reaper
 from spanhook.diagnostics import Repeats, internal, log
+from spanhook.errors import HookError
 from spanhook.fork import after_fork
 
 MAX_LOOPS = 8
@@ -221,6 +222,38 @@ class PrivateLoops:
 
 
 private_loops = PrivateLoops()
+
+
+def block_on(awaitable: Awaitable[Any], home: OwnLoop | None = None) -> OwnLoop:
+    """Run an awaitable from sync code on one of our loops, and wait for it.
+
+    Args:
+        awaitable: What to run, in a copy of the caller's context.
+        home: The loop to run it on, if it is still alive.
+
+    Returns:
+        The loop it ran on.
+
+    Raises:
+        HookError: Called on such a loop's own thread, where waiting would be a deadlock.
+        BaseException: Whatever ``awaitable`` raises.
+    """
+    if private_loops.here():
+        getattr(awaitable, "close", int)()
+        raise HookError("async code cannot be waited for by sync code in an async hook; await it there")
+    if home is None or not home.alive:
+        home = private_loops.get()
+    running = contextvars.copy_context().run(asyncio.run_coroutine_threadsafe, _awaited(awaitable), home.loop)
+    try:
+        running.result()
+    except BaseException:
+        running.cancel()
+        raise
+    return home
+
+
+async def _awaited(awaitable: Awaitable[Any]) -> None:
+    await awaitable
 
 
 def ready_for_exit() -> None:

@@ -3,8 +3,10 @@
 import asyncio
 import sys
 import threading
-from contextlib import AbstractContextManager, suppress
+from contextlib import AbstractContextManager, nullcontext, suppress
 from typing import Any
+
+from spanhook.concurrency.async_library import under_trio
 
 
 class Bell:
@@ -67,6 +69,16 @@ class AsyncioBell(Bell):
         rung = self._event.is_set()
         self._event.clear()
         return rung
+
+
+def shielded_for(seconds: float) -> AbstractContextManager[Any]:
+    """A scope in which a cancelled task can still await something, for at most ``seconds``.
+
+    Trio and AnyIO cancel every further ``await`` of such a task. asyncio cancels only one, so there it does nothing.
+    """
+    library = sys.modules.get("trio") if under_trio() else sys.modules.get("anyio")
+    scope: Any = getattr(library, "move_on_after", None)
+    return nullcontext() if scope is None else scope(seconds, shield=True)
 
 
 def shielded() -> AbstractContextManager[Any]:

@@ -26,7 +26,7 @@ _PROVIDED = (*MODELS, "agent.invoke", "agent.lifecycle")
 """Kinds for which the conventions ask for a provider."""
 FIELDS = ("messages", "system", "arguments", "inputs")
 """The fields of a request."""
-_NONE: Mapping[str, Any] = {}
+NOTHING: Mapping[str, Any] = {}
 
 
 class Own:
@@ -40,10 +40,12 @@ class Own:
         facts: For a block: further information for hooks, from the code that made the block; any object.
         takes_answer: For a block: whether a hook's replacement for its result can be used. Unknown until the block has
             run.
+        verb: For a block: what its span's name begins with; empty for its kind's own word.
     """
 
     __slots__ = (
         "_provider", "attributes", "facts", "ids", "kind", "model", "name", "names", "parameters", "takes_answer",
+        "verb",
     )  # fmt: skip
 
     def __init__(self, kind: Kind, name: str, provider: str = "", model: str = "", about: str = "") -> None:
@@ -63,9 +65,10 @@ class Own:
         self.attributes = attributes
         self.names = frozenset(one for one in (name, model) if one)
         self.parameters: Parameters | None = None
-        self.ids: Mapping[str, str] = _NONE
+        self.ids: Mapping[str, str] = NOTHING
         self.facts: Any = None
         self.takes_answer = True
+        self.verb = ""
 
     def of(self, parameters: Parameters, name: str, about: str) -> "Own":
         """A copy for a function of that name."""
@@ -92,7 +95,7 @@ def _ids(own: Own, _args: Args, _kwargs: Kwargs) -> Mapping[str, str]:
 
 def _model_response(result: Any) -> tuple[Attributes, Usage | None]:
     """Why a model stopped, where its message says so."""
-    said = cast("Mapping[str, Any]", result) if isinstance(result, Mapping) else _NONE
+    said = cast("Mapping[str, Any]", result) if isinstance(result, Mapping) else NOTHING
     reason = said.get("finish_reason")
     if not reason or not isinstance(reason, str):
         return {}, None
@@ -149,7 +152,7 @@ def _block_request(own: Own, _args: Args, given: Kwargs) -> Request:
     return Request(
         messages=to_messages(given.get("messages")),
         system=given.get("system") or "",
-        arguments=dict(given.get("arguments") or _NONE),
+        arguments=dict(given.get("arguments") or NOTHING),
         inputs=given.get("inputs"),
         model=own_model(own, given),
     )
@@ -178,8 +181,8 @@ def _block_answer(own: Own, _args: Args, _given: Kwargs, value: Any) -> Any:
 
 
 @cache
-def block_adapter(kind: Kind, fields: frozenset[str], *, identified: bool = False) -> Adapter:
-    """The adapter of a ``with`` block that was given these fields of a request, and perhaps ids."""
+def block_adapter(kind: Kind, fields: frozenset[str], verb: str = "", *, identified: bool = False) -> Adapter:
+    """The adapter of a ``with`` block that was given these fields of a request, and perhaps a ``verb`` and ids."""
     is_model = kind in MODELS
     return Adapter(
         kind=kind,
@@ -187,7 +190,7 @@ def block_adapter(kind: Kind, fields: frozenset[str], *, identified: bool = Fals
         span_kind=SpanKind.CLIENT if kind in _CLIENTS else SpanKind.INTERNAL,
         start=_start,
         identity=_ids if identified else None,
-        response=_model_response if is_model else nothing,
+        response=_model_response if kind == "llm.call" else nothing,
         names=_names,
         request=_block_request,
         message=to_message,
@@ -200,6 +203,7 @@ def block_adapter(kind: Kind, fields: frozenset[str], *, identified: bool = Fals
         model_layer=True,
         carries=_block_carries,
         block=True,
+        verb=verb,
     )
 
 
@@ -273,8 +277,8 @@ def function_adapter(kind: Kind, parameters: Parameters, *, is_stream: bool) -> 
         kind=kind,
         layer=LAYER,
         span_kind=SpanKind.CLIENT if kind in _CLIENTS else SpanKind.INTERNAL,
-        start=_stream_start if is_stream and is_model else _start,
-        response=_model_response if is_model else nothing,
+        start=_stream_start if is_stream and kind == "llm.call" else _start,
+        response=_model_response if kind == "llm.call" else nothing,
         names=_names if is_model else None,
         request=_tool_request if is_tool else _request,
         message=to_message,

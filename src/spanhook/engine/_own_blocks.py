@@ -51,7 +51,9 @@ class OperationBlock:
             raise OperationError("this operation was already entered; call spanhook.operation() for each block")
         self._entered = True
         given = self._request or {}
-        op = begin(block_adapter(self._kind, frozenset(given), identified=bool(self._own.ids)), self._own, (), given)
+        own = self._own
+        adapter = block_adapter(self._kind, frozenset(given), own.verb, identified=bool(own.ids))
+        op = begin(adapter, own, (), given)
         assert type(op) is Record  # nothing absorbs a block
         return op
 

@@ -39,8 +39,8 @@ def add_usage(
     with op.__dict__.setdefault("adding", Lock()):  # setdefault is atomic: several threads may work on one operation
         if model or finish_reason:
             told: Attributes = {semconv.GEN_AI_RESPONSE_MODEL: model} if model else {}
-            if finish_reason:
-                told[semconv.GEN_AI_RESPONSE_FINISH_REASONS] = (finish_reason,)
+            if finish_reason and op.kind == "llm.call":
+                told[semconv.GEN_AI_RESPONSE_FINISH_REASONS] = (str(finish_reason),)
             if not make_encodable(told):
                 op.odd = True
             op.end_attributes = {**(op.end_attributes or {}), **told}

@@ -16,7 +16,6 @@ from spanhook.errors import Reject, RunStopped
 from spanhook.gating import Registry, again, count_decision, publish
 from spanhook.model import (
     NOBODY,
-    OPERATION_NAMES,
     Adapter,
     Args,
     InHook,
@@ -90,7 +89,7 @@ def begin(adapter: Adapter, instance: Any, args: Args, kwargs: Kwargs) -> Record
     op = Record(adapter, attributes, instance, args, kwargs, parent, ambient.get(), before, clock.now(), held)
     operation = attributes.get(semconv.GEN_AI_OPERATION_NAME)
     if operation is None:
-        operation = OPERATION_NAMES.get(kind, kind)
+        operation = adapter.verb
         if operation in semconv.OPERATIONS:
             attributes[semconv.GEN_AI_OPERATION_NAME] = operation
     named = attributes.get(adapter.naming_key)
@@ -99,7 +98,7 @@ def begin(adapter: Adapter, instance: Any, args: Args, kwargs: Kwargs) -> Record
     if plan is not None:
         op.plan = plan
         op.coverage = "enforced" if plan.hooked else "observed"
-        if adapter.model_layer:
+        if adapter.model_layer and plan.hooked:
             note_gated(op)
     elif in_hook:
         op.in_hook = True

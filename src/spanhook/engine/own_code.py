@@ -6,7 +6,7 @@ This is the public interface; ``_own_blocks`` and ``_own_functions`` drive block
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeVar, cast, overload
 
-from spanhook.engine._own_adapters import FIELDS, LAYER, Own
+from spanhook.engine._own_adapters import FIELDS, LAYER, NOTHING, Own
 from spanhook.engine._own_blocks import OperationBlock
 from spanhook.engine._own_usage import add_usage
 from spanhook.engine.lifecycle import registry
@@ -65,16 +65,30 @@ def operation(
 
 
 def operation_for(
-    kind: str, name: str, *, request: Mapping[str, Any] | None, ids: Mapping[str, str], facts: Any
+    kind: str,
+    name: str,
+    *,
+    request: Mapping[str, Any] | None,
+    ids: Mapping[str, str] = NOTHING,
+    facts: Any = None,
+    verb: str = "",
+    attributes: Mapping[str, Any] = NOTHING,
 ) -> OperationBlock:
     """``operation`` for code that makes blocks for others.
 
     Args:
+        kind: The kind of operation.
+        name: What it works on.
+        request: What the block is asked for.
         ids: Known ids of the operation: keys of ``Identity``.
         facts: Further information for hooks: ``facts`` of the operation's ``instance``.
+        verb: What its span's name begins with; empty for the kind's own word.
+        attributes: Further attributes that the span has from its start.
     """
     block = operation(kind, name, request=request)
-    block._own.ids, block._own.facts = ids, facts
+    own = block._own
+    own.ids, own.facts, own.verb = ids, facts, verb
+    own.attributes.update(attributes)
     return block
 
 

@@ -2,15 +2,18 @@
 
 from spanhook.gating._checking import check_signature, time_limit
 from spanhook.gating._decisions import unanswered
+from spanhook.gating._topics import parse_event
 from spanhook.gating.binding import AFTER, BEFORE, ERROR, WATCH, Bound
 from spanhook.gating.chain import Chain
 from spanhook.gating.conclusion import conclude
+from spanhook.gating.conditions import Condition, Facts, compile_condition, references, united
 from spanhook.gating.control_flow import Control, control, controls
 from spanhook.gating.fast_path import pass_fast
+from spanhook.gating.handlers import Marked, find, handler, handler_of, make, named, set_up, validated
 from spanhook.gating.hook import UNSET, FunctionHook, Hook, again, bridge
 from spanhook.gating.limits import Limits
-from spanhook.gating.loader import check_file, is_path, load_hooks, module_at
-from spanhook.gating.places import Placed, where
+from spanhook.gating.loader import check_file, is_path, load_hooks, load_object, module_at
+from spanhook.gating.places import Placed, placed_at, where
 from spanhook.gating.plan import Plan
 from spanhook.gating.registering import Hooks, Offers, hooks_of
 from spanhook.gating.registry import Registry
@@ -25,11 +28,14 @@ __all__ = [
     "WATCH",
     "Bound",
     "Chain",
+    "Condition",
     "Control",
+    "Facts",
     "FunctionHook",
     "Hook",
     "Hooks",
     "Limits",
+    "Marked",
     "Offers",
     "Placed",
     "Plan",
@@ -39,17 +45,30 @@ __all__ = [
     "bridge",
     "check_file",
     "check_signature",
+    "compile_condition",
     "conclude",
     "control",
     "controls",
     "count_decision",
+    "find",
+    "handler",
+    "handler_of",
     "hooks_of",
     "is_path",
     "load_hooks",
+    "load_object",
+    "make",
     "module_at",
+    "named",
+    "parse_event",
     "pass_fast",
+    "placed_at",
     "publish",
+    "references",
+    "set_up",
     "time_limit",
     "unanswered",
+    "united",
+    "validated",
     "where",
 ]

@@ -14,8 +14,7 @@ from typing import Any, cast
 from spanhook import semconv
 from spanhook.errors import ConfigurationError
 from spanhook.gating.hook import UNSET, FunctionHook, Hook, HookSettings, once
-from spanhook.model import HookMode, Operation, encodable, events, kinds
-from spanhook.semconv import Phase
+from spanhook.model import ALIASES, HookMode, Operation, encodable, kinds
 
 TIMEOUT, RUN_TIMEOUT = 0.2, 10.0
 LONGEST = 365 * 24 * 3600
@@ -24,7 +23,6 @@ LONGEST = 365 * 24 * 3600
 _METHODS = ("before", "around", "after", "on_error", "when")
 _ONES_OWN = ("model", "agent", "kind")
 _KINDS_GO_FIRST = frozenset(("kind", "kinds", "event", "events"))
-_PHASES_ALSO_CALLED = {"before": "pre", "after": "post", "on_error": "error"}
 _ALSO_CALLED = {"tool": "names", "tools": "names", "tenant": "tenant_id", "condition": "when", "filter": "when"}
 
 
@@ -106,28 +104,9 @@ def kept(settings: Mapping[str, Any]) -> HookSettings:
                 "@hooks.before('tool.execute', ...) or @hooks.on('agent.invoke.post', ...)"
             )
         raise ConfigurationError(
-            f"unknown hook setting {setting}={value!r}{_meant(setting, _settings())}; expected one of {known}"
+            f"unknown hook setting {setting}={value!r}{hint(setting, _settings())}; expected one of {known}"
         )
     return cast("HookSettings", {setting: once(value) for setting, value in settings.items()})
-
-
-def parse_event(event: Any) -> tuple[str, tuple[Phase, ...]]:
-    """The kind and the phases that an event, a kind or ``"*"`` stands for."""
-    given = event
-    if callable(event):
-        raise ConfigurationError(f"{event!r}: write the event in parentheses, such as @hooks.on('agent.invoke.post')")
-    if isinstance(event, str):
-        kind, _, phase = event.rpartition(".")
-        if phase in semconv.PHASES and (kind in kinds() or kind == "*"):
-            return kind, (phase,)
-        if event in kinds() or event == "*":
-            return event, semconv.PHASES
-        if phase in _PHASES_ALSO_CALLED:
-            event = f"{kind}.{_PHASES_ALSO_CALLED[phase]}"
-    known = {*kinds(), *events()}
-    raise ConfigurationError(
-        f"unknown event {given!r}{_meant(event, known)}; expected '*', a kind, or a kind with .pre, .post or .error"
-    )
 
 
 def check_signature(name: str, function: Callable[..., Any], expected: tuple[str, ...], *, setting: str = "") -> None:
@@ -164,7 +143,7 @@ def _settings() -> set[str]:
     return {"kinds", *HookSettings.__annotations__}
 
 
-def _meant(given: Any, known: Iterable[str]) -> str:
+def hint(given: Any, known: Iterable[str]) -> str:
     """`` (did you mean ...?)`` where something known looks like what was given."""
     if not isinstance(given, str):
         return ""
@@ -194,10 +173,12 @@ def _kinds(name: str, given: Any) -> frozenset[str]:
             )
         if kind != "*" and kind not in kinds():
             start, _, phase = kind.rpartition(".")
-            is_event = phase in semconv.PHASES and start in kinds()
-            meant = f" (an event; write {start!r})" if is_event else _meant(kind, kinds())
+            if kind in ALIASES:
+                start = ALIASES[kind].kind
+            is_event = kind in ALIASES or (phase in semconv.PHASES and start in kinds())
+            instead = f" (an event; write {start!r})" if is_event else hint(kind, kinds())
             raise ConfigurationError(
-                f"hook {name!r}: unknown kind {kind!r}{meant}; expected '*' or one of {', '.join(kinds())}; "
+                f"hook {name!r}: unknown kind {kind!r}{instead}; expected '*' or one of {', '.join(kinds())}; "
                 "a kind of your own is registered before, with spanhook.register_kind()"
             )
     if not found:

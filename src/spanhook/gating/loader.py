@@ -14,6 +14,7 @@ from collections.abc import Generator, Sequence
 from contextlib import contextmanager
 from importlib.machinery import ModuleSpec, PathFinder, SourceFileLoader
 from types import ModuleType
+from typing import Any
 
 from spanhook.errors import ConfigurationError, RequirementError
 from spanhook.gating.hook import Hook
@@ -22,10 +23,14 @@ from spanhook.gating.registering import Hooks, hooks_of
 
 
 class Folders:
-    """Finds modules beside the hooks' files, after every other finder: ``sys.path`` stays the application's own."""
+    """Finds modules beside the hooks' files, after every other finder: ``sys.path`` stays the application's own.
+
+    It also finds the files themselves, under names of our own: the import system then handles concurrent imports.
+    """
 
     def __init__(self) -> None:
         self.folders: list[str] = []
+        self.files: dict[str, str] = {}
 
     def add(self, folder: str) -> None:
         if folder not in self.folders:
@@ -36,6 +41,10 @@ class Folders:
     def find_spec(
         self, name: str, path: Sequence[str] | None = None, _target: ModuleType | None = None
     ) -> ModuleSpec | None:
+        file = self.files.get(name)
+        if file is not None:
+            loader = SourceFileLoader(name, file)
+            return importlib.util.spec_from_file_location(name, file, loader=loader)
         return PathFinder.find_spec(name, self.folders) if path is None else None
 
     def invalidate_caches(self) -> None:
@@ -58,14 +67,8 @@ def load_hooks(spec: str) -> Hooks | Hook:
         ConfigurationError: There is no such file, module or name, it cannot be imported, or what it names is neither
             a ``Hooks`` nor a ``Hook``. One line.
     """
-    target, _, name = spec.rpartition(":")
-    if not target or not name:
-        raise ConfigurationError(
-            f"hooks {spec!r} do not say which name is meant; write path/to/hooks.py:hooks or package.module:hooks"
-        )
-    with _one_line(spec, target):
-        module = _from_file(spec, target) if is_path(target) else _from_module(spec, target)
-        found: object = getattr(module, name, None)
+    target, module, name = _loaded(spec)
+    found: object = getattr(module, name, None)
     offered = hooks_of(found)
     if offered is not None:
         return offered
@@ -77,6 +80,32 @@ def load_hooks(spec: str) -> Hooks | Hook:
     raise ConfigurationError(
         f"hooks {spec!r}: {name} is {said}, neither a spanhook.Hooks nor a spanhook.Hook; {_registries(module)}"
     )
+
+
+def load_object(spec: str) -> Any:
+    """The object that ``spec`` names, of any type; found as ``load_hooks`` finds hooks.
+
+    Raises:
+        ConfigurationError: There is no such file, module or name, or it cannot be imported. One line.
+    """
+    target, module, name = _loaded(spec)
+    try:
+        return getattr(module, name)
+    except AttributeError:
+        raise ConfigurationError(f"hooks {spec!r}: {target} has no {name!r}; correct the name") from None
+
+
+def _loaded(spec: str) -> tuple[str, ModuleType, str]:
+    """The target of a spec as written, its imported module, and the name in that module."""
+    target, _, name = spec.rpartition(":")
+    if not target or not name:
+        raise ConfigurationError(
+            f"hooks {spec!r} do not say which name is meant; write path/to/hooks.py:hooks or package.module:hooks"
+        )
+    with _one_line(spec, target):
+        module = _from_file(spec, target) if is_path(target) else _from_module(spec, target)
+        getattr(module, name, None)  # a module's __getattr__ may raise
+    return target, module, name
 
 
 def is_path(target: str) -> bool:
@@ -119,20 +148,8 @@ def module_at(file: str) -> ModuleType:
         return importlib.import_module(stem)
     _folders.add(os.path.dirname(path))
     name = f"spanhook_hooks_{_word(real)}_{hashlib.sha256(real.encode()).hexdigest()[:8]}"
-    loaded = sys.modules.get(name)
-    if loaded is not None:
-        return loaded
-    loader = SourceFileLoader(name, path)
-    found = importlib.util.spec_from_file_location(name, path, loader=loader)
-    assert found is not None
-    module = importlib.util.module_from_spec(found)
-    sys.modules[name] = module
-    try:
-        loader.exec_module(module)
-    except BaseException:
-        del sys.modules[name]
-        raise
-    return module
+    _folders.files[name] = path
+    return importlib.import_module(name)
 
 
 def _word(path: str) -> str:

@@ -3,6 +3,9 @@
 import inspect
 import os
 import sys
+from collections.abc import Generator
+from contextlib import contextmanager
+from contextvars import ContextVar
 from types import TracebackType
 from typing import Any
 
@@ -14,8 +17,24 @@ OURS = os.path.dirname(os.path.abspath(errors.__file__)) + os.sep
 """The folder of the package."""
 
 
+_given: ContextVar[str] = ContextVar("spanhook_place", default="")
+
+
+@contextmanager
+def placed_at(given: str) -> Generator[None]:
+    """Have hooks that are registered in this block be registered at a place that is no line of Python."""
+    token = _given.set(given)
+    try:
+        yield
+    finally:
+        _given.reset(token)
+
+
 def place() -> str:
     """Where spanhook was called from; empty if it cannot be known."""
+    given = _given.get()
+    if given:
+        return given
     frame = sys._getframe(1)
     while frame is not None and frame.f_code.co_filename.startswith(OURS):
         frame = frame.f_back

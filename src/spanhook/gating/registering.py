@@ -9,12 +9,13 @@ from typing import Any, Protocol, TypeVar, Unpack, overload
 
 from spanhook.errors import ConfigurationError
 from spanhook.fork import after_fork
-from spanhook.gating._checking import kept, parse_event, wait_limit
+from spanhook.gating._checking import kept, wait_limit
+from spanhook.gating._topics import parse_event, parse_level
 from spanhook.gating.binding import AFTER, AROUND, BEFORE, ERROR, Bound, bindings
 from spanhook.gating.hook import UNSET, FunctionHook, Hook, HookSettings
 from spanhook.gating.places import Placed, place
 from spanhook.gating.subscription import Subscription
-from spanhook.model import Operation
+from spanhook.model import Event, Level
 
 F = TypeVar("F", bound=Callable[..., Any])
 H = TypeVar("H", bound=Hook)
@@ -50,9 +51,18 @@ class Hooks:
     """A registry of hooks. Give it to ``spanhook.instrument`` or name it in ``spanhook run --hooks file.py:hooks``.
 
     Hooks may be added and removed at any time; a change takes effect with the next operation.
+
+    Args:
+        hooks: To begin with.
+        level: How much a subscription to ``"*"`` is told, unless it says so itself; see ``on``.
+
+    Raises:
+        ConfigurationError: One of the hooks cannot be used, or there is no such level.
     """
 
-    def __init__(self, *hooks: Hook) -> None:
+    def __init__(self, *hooks: Hook, level: Level = "summary") -> None:
+        with Placed():
+            self._level: Level = parse_level(level)
         self._bound: list[Bound] = []
         self._watchers: weakref.WeakSet[Watcher] = weakref.WeakSet()
         for hook in hooks:
@@ -76,35 +86,49 @@ class Hooks:
 
     @overload
     def on(
-        self, event: str, function: Callable[[Operation], Any], **settings: Unpack[HookSettings]
+        self,
+        event: str,
+        function: Callable[[Event], Any],
+        *,
+        level: Level | None = None,
+        **settings: Unpack[HookSettings],
     ) -> Callable[[], None]: ...
 
     @overload
-    def on(self, event: str, **settings: Unpack[HookSettings]) -> Callable[[F], F]: ...
+    def on(self, event: str, *, level: Level | None = None, **settings: Unpack[HookSettings]) -> Callable[[F], F]: ...
 
-    def on(self, event: str, function: Any = UNSET, **settings: Unpack[HookSettings]) -> Any:
-        """Subscribe to an event such as ``agent.invoke.post``, all events of a kind, or ``"*"``.
+    def on(
+        self, event: str, function: Any = UNSET, *, level: Level | None = None, **settings: Unpack[HookSettings]
+    ) -> Any:
+        """Subscribe to an event such as ``agent.invoke.post`` or ``agent:end``, all events of a kind, or ``"*"``.
 
         A handler only watches. It is told on a thread of its own, in the order of events, so no call waits for it;
         what it raises is logged and counted, and so are events that come faster than it takes them.
+
+        Args:
+            event: What to be told of.
+            function: Called with each ``Event``; may be async.
+            level: What ``"*"`` stands for: agents, jobs and schedules at ``"summary"``, everything at ``"trace"``; what
+                this registry was made with unless given. Events asked for by name are told at either.
+            settings: Those of ``Hook``.
 
         Returns:
             A function that ends the subscription. Without ``function``, a decorator; ``remove`` ends it then.
 
         Raises:
-            ConfigurationError: There is no such event, or the handler or one of its settings is unusable.
+            ConfigurationError: There is no such event or level, or the handler or one of its settings is unusable.
         """
         with Placed():
-            kind, phases = parse_event(event)
+            topic = parse_event(event, self._level if level is None else parse_level(level))
             given = kept(settings)
 
         def subscribe(function: F) -> F:
-            self._register(Subscription(function, (kind,), phases, given))
+            self._register(Subscription(function, topic, given))
             return function
 
         if function is UNSET:
             return subscribe
-        added = Subscription(function, (kind,), phases, given)
+        added = Subscription(function, topic, given)
         self._register(added)
         return lambda: self._remove(added)
 

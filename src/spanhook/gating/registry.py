@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Iterator
 from spanhook import semconv
 from spanhook.gating import registering
 from spanhook.gating._checking import wait_limit
+from spanhook.gating._delegations import delegations
 from spanhook.gating.binding import AFTER, ERROR, WATCH, Bound
 from spanhook.gating.hook import Hook
 from spanhook.gating.limits import Limits
@@ -59,14 +60,46 @@ class Registry:
         Raises:
             ConfigurationError: Together with the others, an event would have too many hooks; nothing changes then.
         """
-        with registering.lock:
-            sources = [source for source in self._sources if source is not out]
-            if hooks is not None and not any(source is hooks for source in sources):
-                sources.append(hooks)
-                self.limits.check(one for source in sources for one in source.bound)
-                hooks.watch(self)
-            self._sources = sources
+        self.exchange([one for one in (out,) if one is not None], [one for one in (hooks,) if one is not None])
         self.rebuild()
+
+    def exchange(self, out: Iterable[Hooks], into: Iterable[Hooks], limits: Limits | None = None) -> Callable[[], None]:
+        """Replace some registries with others; this takes effect with the next ``rebuild``.
+
+        Args:
+            out: The registries to remove; those that are not active are ignored.
+            into: The registries to add, in place of the first of those. One that is active already stays where it is.
+            limits: The limits to check them with; the present ones unless given.
+
+        Returns:
+            A function that restores the earlier state.
+
+        Raises:
+            ConfigurationError: Together with the others, an event would have too many hooks; nothing changes then.
+        """
+        gone = list(out)
+        with registering.lock:
+            before = self._sources
+            places = [index for index, source in enumerate(before) if any(source is one for one in gone)]
+            at = places[0] if places else len(before)
+            kept = [(index, source) for index, source in enumerate(before) if index not in places]
+            added = [one for one in into if not any(one is source for _, source in kept)]
+            sources = [
+                *(source for index, source in kept if index < at),
+                *added,
+                *(source for index, source in kept if index > at),
+            ]
+            (limits or self.limits).check(one for source in sources for one in source.bound)
+            self._sources = sources
+            for hooks in added:
+                hooks.watch(self)
+
+        def back() -> None:
+            with registering.lock:
+                self._sources = before
+                self.rebuild()
+
+        return back
 
     def has(self, hooks: Hooks) -> bool:
         """Whether ``hooks`` are active."""
@@ -143,13 +176,15 @@ class Registry:
         return bound.form != WATCH and (self.mode == "shadow" or bound.mode == "shadow")
 
     def _plans(self, ordered: list[Bound]) -> Iterator[tuple[str, Plan]]:
+        listening = [one for one in ordered if isinstance(one.hook, Subscription)]
         for kind in kinds() if ordered else ():
             mine = [one for one in ordered if "*" in one.kinds or kind in one.kinds]
-            plan = self._plan_of(kind, mine) if mine else None
+            delegated = delegations(kind, listening)
+            plan = self._plan_of(kind, mine, delegated) if mine or delegated else None
             if plan:
                 yield kind, plan
 
-    def _plan_of(self, kind: str, mine: list[Bound]) -> Plan:
+    def _plan_of(self, kind: str, mine: list[Bound], delegated: dict[Phase, list[Heard]]) -> Plan:
         heard: dict[Phase, list[Heard]] = {}
         shadowed: dict[int, list[Bound]] = {}
         for one in mine:
@@ -163,6 +198,9 @@ class Registry:
             shadow.plans[kind] = plan_of(kind, functions, {}, labelled=False)
             for phase in _phases(functions):
                 heard.setdefault(phase, []).append((functions[0], shadow.put))
+        for phase, those in delegated.items():
+            own = heard.get(phase, [])
+            heard[phase] = [*those, *own] if phase == "pre" else [*own, *those]
         enforced = [one for one in mine if one.form != WATCH and id(one.hook) not in shadowed]
         told: dict[Phase, tuple[Heard, ...]] = {phase: tuple(those) for phase, those in heard.items()}
         return plan_of(kind, enforced, told, labelled=not self.tenant_metrics)

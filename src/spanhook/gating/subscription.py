@@ -8,6 +8,7 @@ from spanhook.concurrency import drive
 from spanhook.diagnostics import internal, log
 from spanhook.errors import Reject, TimedOut
 from spanhook.gating._hosts import SYNC
+from spanhook.gating._topics import Topic
 from spanhook.gating.binding import WATCH, Bound
 from spanhook.gating.hook import FunctionHook, HookSettings, own
 from spanhook.gating.listener import Delivery, Listener, Tally
@@ -20,21 +21,26 @@ class Subscription(FunctionHook):
 
     Args:
         function: Called with each ``Event``; may be async.
-        kinds: Of the operations it is told of.
-        phases: What of them it is told.
+        topic: What it is told of.
         settings: Filters, a name, a timeout for an async one.
     """
 
-    def __init__(
-        self, function: Callable[..., Any], kinds: tuple[str, ...], phases: tuple[Phase, ...], settings: HookSettings
-    ) -> None:
-        super().__init__(WATCH, function, kinds, settings)
-        self.phases = phases
-        self.listener = Listener(self.name, _tell)
+    def __init__(self, function: Callable[..., Any], topic: Topic, settings: HookSettings) -> None:
+        super().__init__(WATCH, function, topic.kinds, settings)
+        self.topic, self.phases = topic, topic.phases
+        some = topic.alias is not None and topic.alias.cancelled is not None
+        self.listener = Listener(self.name, _tell_some if some else _tell)
 
     def flush(self, seconds: float) -> bool:
         """Wait until every event so far has been told; whether that was so in time."""
         return self.listener.flush(seconds)
+
+
+def _tell_some(delivery: Delivery) -> None:
+    """Call the handler if it asked for operations that ended like this one."""
+    hook, event = delivery.bound.hook, delivery.event
+    if isinstance(hook, Subscription) and hook.topic.includes(event.phase, event.status):
+        _tell(delivery)
 
 
 def _tell(delivery: Delivery) -> None:

@@ -6,12 +6,12 @@ from typing import Any, cast
 
 from spanhook.diagnostics import internal
 from spanhook.engine import registry
-from spanhook.gating import Plan
+from spanhook.gating import Registry
 from spanhook.instrument._points import Make
 from spanhook.instrument._wrapping import Binding, Wrapper
 from spanhook.model import Record, current, current_record, shed
 
-Wanted = Callable[[dict[str, Plan]], bool]
+Wanted = Callable[[Registry], bool]
 Around = Callable[[Callable[..., Any], tuple[Any, ...], dict[str, Any]], Any]
 Hold = Callable[[Callable[..., Any], tuple[Any, ...], dict[str, Any]], bool]
 
@@ -30,7 +30,7 @@ class OnDemand:
 
     def adapt(self) -> None:
         """Add or remove the wrapper, as the active hooks require."""
-        wanted = self._wanted(registry.outer)
+        wanted = self._wanted(registry)
         if self._binding is None:
             self._binding = self._standing()  # an interrupt may have come before this was recorded
         if wanted and self._binding is None:
@@ -73,7 +73,7 @@ class Telling:
 
     def adapt(self) -> None:
         """Hold output back or let it pass, as the active hooks require."""
-        self._holding = self._wanted(registry.outer)
+        self._holding = self._wanted(registry)
 
     def restore(self) -> None:
         """Restore the original."""

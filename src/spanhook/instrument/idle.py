@@ -4,11 +4,11 @@ from collections.abc import Callable, Collection, Iterable
 
 from spanhook.diagnostics import log
 from spanhook.engine import FOREIGN_KINDS
-from spanhook.gating import Bound, where
+from spanhook.gating import Bound, Subscription, where
 from spanhook.instrument.declarations import INSTRUMENTORS
 from spanhook.instrument.instrumentor import Instrumentor
 from spanhook.instrument.instrumentors import instrumentor_of
-from spanhook.model import made
+from spanhook.model import DELEGATION, made
 
 _said: set[tuple[str, str, str]] = set()
 
@@ -19,7 +19,12 @@ def telling(active: Collection[Instrumentor]) -> Callable[[Iterable[Bound]], Non
     def tell(bound: Iterable[Bound]) -> None:
         made_here = made.union(*(library.kinds for library in active))
         for one in bound:
-            for kind in sorted(one.kinds - made_here - {"*"}):
+            exempt = {"*"}
+            if isinstance(one.hook, Subscription):
+                if one.hook.topic.wide:
+                    continue  # it asked for whatever there is
+                exempt.add(DELEGATION)  # sub-agents of the application's own code are delegations too
+            for kind in sorted(one.kinds - made_here - exempt):
                 known = one.name, one.place, kind
                 if known not in _said and (why := _why(kind, active)):
                     _said.add(known)

@@ -3,6 +3,7 @@
 from spanhook.model._clock import clock
 from spanhook.model._current import InHook, Within, current, current_operation, current_record
 from spanhook.model._kinds import REPLACEABLE, REWRITABLE, add_kind, events, kinds, made
+from spanhook.model._payload import MOST_TOOLS
 from spanhook.model.adapter import (
     OPERATION_NAMES,
     TARGET_KEYS,
@@ -22,8 +23,10 @@ from spanhook.model.carried import Carried, carried_by, gated_by, in_pieces, not
 from spanhook.model.copying import alike, class_of, copied, copied_dataclass, copied_error, copied_model, copies
 from spanhook.model.decision import DecisionRecord, HookMode
 from spanhook.model.definitions import tool_definitions
+from spanhook.model.delegation import AGENT, DELEGATION, delegation_of, note_handoff
 from spanhook.model.encoding import encodable, make_encodable
 from spanhook.model.event import Event
+from spanhook.model.event_names import ALIASES, LEVELS, SUMMARY_KINDS, Alias, Level, alias_of
 from spanhook.model.failures import (
     Said,
     added,
@@ -55,19 +58,26 @@ from spanhook.model.tracebacks import asheds, frames, shed, sheds
 from spanhook.model.usage import MOST_TOKENS, NANO, Leaves, Usage
 
 __all__ = [
+    "AGENT",
+    "ALIASES",
     "CALLING",
+    "DELEGATION",
     "FILTERING",
+    "LEVELS",
     "MEDIA",
     "MOST_TOKENS",
+    "MOST_TOOLS",
     "NANO",
     "NOBODY",
     "OPERATION_NAMES",
     "REPLACEABLE",
     "RETURNED",
     "REWRITABLE",
+    "SUMMARY_KINDS",
     "TARGET_KEYS",
     "TIMED_OUT",
     "Adapter",
+    "Alias",
     "Args",
     "Attributes",
     "Body",
@@ -83,6 +93,7 @@ __all__ = [
     "InHook",
     "Kwargs",
     "Leaves",
+    "Level",
     "Message",
     "Operation",
     "Outlet",
@@ -97,6 +108,7 @@ __all__ = [
     "Within",
     "add_kind",
     "added",
+    "alias_of",
     "alike",
     "ambient",
     "asheds",
@@ -114,6 +126,7 @@ __all__ = [
     "current",
     "current_operation",
     "current_record",
+    "delegation_of",
     "described",
     "disclosed",
     "encodable",
@@ -133,6 +146,7 @@ __all__ = [
     "media_part",
     "media_wire",
     "note_gated",
+    "note_handoff",
     "nothing",
     "raised_in",
     "shed",

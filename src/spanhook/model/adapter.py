@@ -150,7 +150,7 @@ class Adapter:
         layer: Which library's view of the operation this is, e.g. ``langchain``; see ``transport_of``.
         start: Attributes known before the call; ``None`` means "this is no operation, pass through".
         response: End attributes and usage of a result.
-        mark: An id of what a result is made of, which shows whether another call already made it.
+        mark: Returns an id of a result's content, which shows whether another call already produced it.
         names: All names that one call works on, if there may be several; ``None`` if they cannot be known.
         request: The normalized request; only called when a hook or content capture needs it.
         message: Reads a message that a hook gave in the library's own form.
@@ -184,6 +184,8 @@ class Adapter:
         block: This is a block of the application's code, which cannot be skipped: even if a hook answered, the block
             runs and the chain continues after it.
         system_in_messages: The request's ``system`` is also in its messages.
+        verb: What span names begin with, and the ``gen_ai.operation.name`` if the conventions have it; if empty, the
+            kind's word in ``OPERATION_NAMES``.
         named_by: The start attribute that names the span, if it differs from the one for its kind.
         on_demand: An operation only if a hook applies to its kind, or the settings ask for every step.
     """
@@ -223,6 +225,7 @@ class Adapter:
     defaults: Callable[[Any], Mapping[str, Any]] | None = None
     block: bool = False
     system_in_messages: bool = False
+    verb: str = ""
     named_by: str = ""
     on_demand: bool = False
     target_key: str = field(init=False)
@@ -231,6 +234,7 @@ class Adapter:
     def __post_init__(self) -> None:
         target = TARGET_KEYS.get(self.kind, semconv.OPERATION_NAME)
         object.__setattr__(self, "target_key", target)
+        object.__setattr__(self, "verb", self.verb or OPERATION_NAMES.get(self.kind, self.kind))
         object.__setattr__(self, "naming_key", self.named_by or NAMING_KEYS.get(self.kind, target))
 
 

@@ -87,12 +87,12 @@ def alike(copy: Any, original: Any) -> bool:
         return False  # its class cannot be compared
 
 
-def held(value: T) -> T:
-    """The same value with its lists and dicts copied three levels deep, and everything else shared.
+def held(value: T, depth: int = 3) -> T:
+    """The same value with its lists and dicts copied so many levels deep, and everything else shared.
 
     For values that are read later, when their owner may have added or removed items.
     """
-    return _held(value, 3) if type(value) in _CONTAINERS else value
+    return _held(value, depth) if type(value) in _CONTAINERS else value
 
 
 def _held(value: Any, depth: int) -> Any:

@@ -1,6 +1,6 @@
 """What a hook sees: one unit of agent work, from its request to its outcome.
 
-Each run of a hook gets a view of its own. What it reads is copied, and its changes stay in the view until the engine
+Each run of a hook gets its own view. What it reads is copied, and its changes stay in the view until the engine
 applies them, so a hook that has failed, timed out or returned changes nothing.
 """
 
@@ -18,7 +18,7 @@ from spanhook.model.record import Record
 from spanhook.model.request import Change, Message
 
 RETURNED = "the hook has returned; a hook changes its operation only while it runs"
-TIMED_OUT = "the hook has timed out; the operation goes on without it"
+TIMED_OUT = "the hook has timed out; the operation continues without it"
 CALLING = "the call is being made; change it before, or its result afterwards"
 READING = "this view is read-only; a hook may change only its own operation"
 FILTERING = "a filter only reads; use @hooks.before or @hooks.after"

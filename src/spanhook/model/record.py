@@ -58,7 +58,7 @@ class Record(End):
         below: The transport's description of the call: server and parameters.
         spans: How many spans of other instrumentations are still expected for the same call, by scope.
         span_usage: The usage that those spans reported, by scope.
-        mark: The id of what its stream was made of, which shows whether a result belongs to another call.
+        mark: The id of its stream's content, which shows whether a result belongs to another call.
         later_chunks_ns: When each chunk of its stream after the first arrived, if that is recorded.
         streamed, buffered: Its result is a stream; the stream is held back until hooks have seen it.
         withheld: Output through other channels, such as callbacks, held until hooks have decided.
@@ -71,6 +71,10 @@ class Record(End):
         unawaited: The rest of it runs in code that cannot await, although it began in a coroutine.
         raw: What a tool returned before the framework made a message of it.
         odd: Its end attributes include values that the SDK does not accept as they are.
+        delegation: The run of an agent inside another agent, as a delegation; false if it is not one.
+        epoch_ns: What its times are counted from, in nanoseconds since the epoch, once somebody has asked.
+        held_call: Its arguments and their copies for events, once there has been an event.
+        handed_to: Agents that this agent's members have handed off to and that have not begun yet.
         shadow: The operation that it is a copy of, for a hook in shadow mode to decide about.
         shadow_decisions: What hooks in shadow mode would have done; each hook adds to it on its own thread.
         trials: How far each hook in shadow mode has come with it, by the id of its ``Shadow``.
@@ -149,6 +153,10 @@ class Record(End):
     leaves: Leaves | None = None
     run_decisions: list[semconv.Decision] | None = None
     raw: Any = None
+    delegation: "Record | bool | None" = None
+    epoch_ns: int | None = None
+    handed_to: set[str] | None = None
+    held_call: tuple[Args, Kwargs, Args, Kwargs] | None = None
     shadow: "Record | None" = None
     shadow_decisions: list[DecisionRecord] | tuple[()] = ()
     trials: dict[int, Any] | None = None
@@ -306,7 +314,10 @@ class Record(End):
         self.modified = tuple(dict.fromkeys((*self.modified, *rewritten.fields)))
         if rewritten.model != self.model:
             self.attributes[semconv.GEN_AI_REQUEST_MODEL] = rewritten.model
-            self.span.set_attribute(semconv.GEN_AI_REQUEST_MODEL, encodable(rewritten.model))
+            model = encodable(rewritten.model)
+            self.span.set_attribute(semconv.GEN_AI_REQUEST_MODEL, model)
+            if self.adapter.naming_key == semconv.GEN_AI_REQUEST_MODEL and not self.foreign:
+                self.span.update_name(f"{self.attributes[semconv.GEN_AI_OPERATION_NAME]} {model}")
 
     def __repr__(self) -> str:
         return f"<Operation {self.kind} {self.name!r} {self.status or self.phase}>"

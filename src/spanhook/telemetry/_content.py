@@ -10,6 +10,9 @@ from spanhook import semconv
 from spanhook.diagnostics import internal
 from spanhook.model import Record, Response, encodable, tool_definitions
 
+_WITHOUT = frozenset(("embeddings.create", "memory.store", "agent.lifecycle"))
+"""Kinds whose content the conventions have no attributes for."""
+
 
 def captured(op: Record) -> dict[str, Any]:
     """The content of an operation by attribute name, structured. Unreadable content is left out and counted."""
@@ -24,8 +27,8 @@ def captured(op: Record) -> dict[str, Any]:
         elif op.kind == "retrieval.query":
             if request.inputs is not None:
                 found[semconv.GEN_AI_RETRIEVAL_QUERY_TEXT] = str(request.inputs)
-        else:
-            if request.system and not op.adapter.system_in_messages:
+        elif op.kind not in _WITHOUT:
+            if request.system and not op.adapter.system_in_messages and op.kind != "run":
                 found[semconv.GEN_AI_SYSTEM_INSTRUCTIONS] = [{"type": "text", "content": request.system}]
             if request.messages:
                 found[semconv.GEN_AI_INPUT_MESSAGES] = request.messages

@@ -27,8 +27,10 @@ def used_itself(attributes: dict[str, Any], used: Usage, naming: Naming, *, gene
         generates: Whether this sort of call generates tokens.
     """
     attributes[semconv.GEN_AI_USAGE_INPUT_TOKENS] = used.input_tokens
-    if generates:
-        attributes[semconv.GEN_AI_USAGE_OUTPUT_TOKENS] = used.output_tokens
+    if not generates:
+        _exact(attributes, used)
+        return
+    attributes[semconv.GEN_AI_USAGE_OUTPUT_TOKENS] = used.output_tokens
     if used.cache_read_tokens:
         attributes[semconv.GEN_AI_USAGE_CACHE_READ_INPUT_TOKENS] = used.cache_read_tokens
     if used.cache_write_tokens:
@@ -71,7 +73,7 @@ def _exact(attributes: dict[str, Any], used: Usage) -> None:
 
 
 def waited_s(op: Record) -> float | None:
-    """Seconds from the call of a streaming model to its first chunk; ``None`` where there was none, or no stream."""
+    """Seconds from a streaming model call to its first chunk; ``None`` if there was no chunk or no stream."""
     if not op.first_chunk_ns or not op.attributes.get(semconv.GEN_AI_REQUEST_STREAM):
         return None
     return (op.first_chunk_ns - (op.asked_ns or op.start_ns)) / 1e9

@@ -20,12 +20,9 @@ _CLIENT_ATTRIBUTES = (
     semconv.SERVER_ADDRESS,
     semconv.SERVER_PORT,
 )
-_ANSWERED = (
-    semconv.GEN_AI_RESPONSE_MODEL,
-    semconv.OPENAI_RESPONSE_SERVICE_TIER,
-    semconv.OPENAI_RESPONSE_SYSTEM_FINGERPRINT,
-)
-"""What of an answer does, where it is told."""
+_ANSWERED = (semconv.GEN_AI_RESPONSE_MODEL, semconv.OPENAI_RESPONSE_SERVICE_TIER)
+"""What identifies the answer on metrics, if it is reported. A fingerprint changes with each deployment, so only spans
+have it."""
 
 
 def measure(op: Record, histograms: Histograms, naming: Naming, context: Context, error_type: str | None) -> None:
@@ -100,7 +97,7 @@ def _call(op: Record, histograms: Histograms, naming: Naming, context: Context, 
         _chunks(op, histograms, naming.older, naming.newest and is_inference, whose, context)
     used = op.own_usage
     if used is None or used.incomplete or used.estimated:
-        return  # the conventions take no estimates that nobody has asked for
+        return  # the conventions exclude estimates that were not requested
     if naming.older:
         histograms.tokens.record(used.input_tokens, {**whose, semconv.GEN_AI_TOKEN_TYPE: "input"}, context)
         if op.kind == "llm.call":
@@ -108,7 +105,7 @@ def _call(op: Record, histograms: Histograms, naming: Naming, context: Context, 
     if naming.newest and is_inference:
         histograms.input_tokens.record(used.input_tokens, whose, context)
         histograms.output_tokens.record(used.output_tokens, whose, context)
-        sorted_by = {**whose, semconv.GEN_AI_TOKEN_MODALITY: "unknown"}  # required, and not told of all tokens
+        sorted_by = {**whose, semconv.GEN_AI_TOKEN_MODALITY: "unknown"}  # required, but not reported for all tokens
         for amount, add in (
             (used.input_tokens, histograms.add_input),
             (used.output_tokens, histograms.add_output),

@@ -134,7 +134,7 @@ def _end_attributes(op: Record, telemetry: Telemetry) -> dict[str, Any]:
 
 
 def _broke_off(op: Record) -> bool:
-    """Whether a model was asked and has not come to its end, whoever or whatever stopped it."""
+    """Whether a model was called and its answer is incomplete, whatever stopped it."""
     is_inference = op.attributes.get(semconv.GEN_AI_OPERATION_NAME) in semconv.INFERENCE
     return is_inference and op.called and op.status in ("error", "cancelled", "abandoned")
 

@@ -178,6 +178,7 @@ def test_system_model_and_inputs(server: OpenAIServer) -> None:
     assert bodies[2]["instructions"] == "Be long."
     assert {body["model"] for body in bodies} == {"gpt-4o"}
     assert list(seen.operations[0].usage_by_model) == ["gpt-4o-2024-07-18"]
+    assert {span.name for span in seen.spans} == {"chat gpt-4o"}
 
     hooks = before(lambda op: op.replace(inputs=[{"role": "user", "content": "other"}]))
     with recorder(hooks), sync_client(server.url) as client:

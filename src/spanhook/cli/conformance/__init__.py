@@ -1,7 +1,7 @@
-"""``spanhook conformance``: the gate matrix, against the libraries that are installed here.
+"""``spanhook conformance``: the gate matrix, checked against the installed libraries.
 
-Every way of calling stands once, in the module of its library; ``tests/conformance`` runs the same. No library is
-imported here.
+Every way of calling is listed once, in the module of its library; ``tests/conformance`` runs the same ones. No library
+is imported here.
 """
 
 import json
@@ -23,14 +23,14 @@ def run_conformance(libraries: Sequence[str] = (), as_json: bool = False) -> int
     """Check and print.
 
     Args:
-        libraries: Which to check, by the names they are imported by; all that are installed unless given.
-        as_json: Print one JSON document alone.
+        libraries: The libraries to check, by import name; all installed ones unless given.
+        as_json: Print only one JSON document.
 
     Returns:
-        The exit code: 1 if a promise of the documentation is not kept.
+        The exit code: 1 if a promise of the documentation is broken.
 
     Raises:
-        ConfigurationError: A library is not known or not installed, or none is installed.
+        ConfigurationError: A library is unknown or not installed, or none is installed.
     """
     from spanhook.cli.conformance.printing import print_report
 
@@ -48,7 +48,7 @@ def _wanted(given: Sequence[str]) -> "list[Library]":
     names = [name.strip().replace("-", "_") for some in given for name in some.split(",") if name.strip()]
     for name in names:
         if name not in LIBRARIES:
-            raise ConfigurationError(f"--library {name}: unknown; there are ways of calling of {', '.join(LIBRARIES)}")
+            raise ConfigurationError(f"--library {name}: unknown; expected one of {', '.join(LIBRARIES)}")
         if not LIBRARIES[name].version:
             raise ConfigurationError(f"--library {name}: not installed; {_fix(LIBRARIES[name])}")
     found = [one for one in LIBRARIES.values() if one.version and (not names or one.name in names)]
@@ -62,7 +62,7 @@ def _fix(library: "Library") -> str:
 
 
 def examine(libraries: Sequence[str] = ()) -> "Report":
-    """Check, in child processes; args and errors are those of ``run_conformance``."""
+    """Check in child processes; arguments and errors are those of ``run_conformance``."""
     from spanhook.cli.conformance.children import fill
     from spanhook.cli.conformance.matrix import LIBRARIES
     from spanhook.cli.conformance.printing import Progress

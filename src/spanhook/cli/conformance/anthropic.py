@@ -13,9 +13,7 @@ from spanhook.cli.conformance.openai_server import Seen
 from spanhook.cli.conformance.stainless_ways import Way
 from spanhook.cli.conformance.subject import Body, Subject, Ungated, Use
 
-_ONCE = type(DEFAULT_CONNECTION_LIMITS)(
-    max_keepalive_connections=0
-)  # a connection is not used again on another event loop
+_ONCE = type(DEFAULT_CONNECTION_LIMITS)(max_keepalive_connections=0)  # a connection is not reused on another event loop
 
 
 class Heard(list[Seen]):
@@ -37,7 +35,7 @@ def _server() -> AnthropicServer:
 
 
 def counting_into(body: Body) -> AnthropicServer:
-    """The one server there is; from now on its requests are runs of ``body``."""
+    """The single server; from now on its requests count as runs of ``body``."""
     server = _server()
     server.requests = Heard(body)
     return server
@@ -45,7 +43,7 @@ def counting_into(body: Body) -> AnthropicServer:
 
 @dataclass
 class Clients:
-    """One of each, made before anything is instrumented."""
+    """One client of each kind, created before anything is instrumented."""
 
     sync: Anthropic
     later: AsyncAnthropic
@@ -120,7 +118,7 @@ UNGATED = (
         Clients.of,
         lambda clients: clients.sync.messages.count_tokens(model=MODEL, messages=MESSAGES["messages"]),
     ),
-    Ungated("reading what there is, such as batches", Clients.of, lambda clients: clients.sync.messages.batches.list()),
+    Ungated("reading what exists, such as batches", Clients.of, lambda clients: clients.sync.messages.batches.list()),
     Ungated("files and models", Clients.of, lambda clients: clients.sync.models.list()),
     Ungated(
         "its HTTP client, used directly",

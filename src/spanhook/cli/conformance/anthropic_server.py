@@ -1,4 +1,6 @@
-"""A small Anthropic on loopback: real HTTP and the provider's wire format, in a thread of the test's own process."""
+"""A small Anthropic server on loopback: real HTTP and the provider's wire format, in a thread of the test's own
+process.
+"""
 
 import json
 from collections.abc import Iterator
@@ -30,7 +32,7 @@ class _Answering(Handler):
             self.json(200, {"input_tokens": reply.tokens.input}, reply.headers, reply)
         elif path.endswith("/messages"):
             self.answer(body, reply, message(body, reply), _events(body, reply))
-        elif path.endswith(("/invoke", ":rawpredict")):  # of Bedrock, and of Vertex
+        elif path.endswith(("/invoke", ":rawpredict")):  # from Bedrock and Vertex
             self.json(200, message(body, reply), reply.headers, reply)
         elif path.endswith(":streamrawpredict"):
             self.answer({**body, "stream": True}, reply, {}, _events(body, reply))
@@ -39,18 +41,18 @@ class _Answering(Handler):
 
 
 class AnthropicServer(OpenAIServer):
-    """The server: told what to say as OpenAI's is."""
+    """The server: scripted like OpenAI's."""
 
     handler = _Answering
 
     @property
     def url(self) -> str:
-        """For Anthropic's clients: their base URL."""
+        """The base URL for Anthropic's clients."""
         return self.origin
 
 
 def usage(tokens: Tokens) -> Json:
-    """As Anthropic reports it: what was read from the cache and written to it is not in the input."""
+    """Usage in Anthropic's form: tokens read from and written to the cache are not in the input."""
     cached = sum(one for one in (tokens.cached, tokens.written) if type(one) is int)
     told: Json = {
         "input_tokens": tokens.input - cached if type(tokens.input) is int else tokens.input,
@@ -64,7 +66,7 @@ def usage(tokens: Tokens) -> Json:
 
 
 def message(body: Json, reply: Reply) -> Json:
-    """A whole message."""
+    """A complete message."""
     content: list[Json] = [{"type": "text", "text": reply.text}]
     if reply.calls:
         content = [
@@ -83,7 +85,7 @@ def message(body: Json, reply: Reply) -> Json:
 
 
 def _events(body: Json, reply: Reply) -> Iterator[tuple[str, Json | str]]:
-    """The same as a stream of events."""
+    """The message as a stream of events."""
     if reply.events:
         yield from ((one["type"], one) for one in reply.events)
         return

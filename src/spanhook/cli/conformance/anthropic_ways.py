@@ -1,4 +1,4 @@
-"""Every way of asking Anthropic for something through its SDK."""
+"""Every way of calling Anthropic through its SDK."""
 
 from collections.abc import AsyncIterator, Callable
 from typing import Any
@@ -29,7 +29,7 @@ def sync_client(url: str, **options: Any) -> Anthropic:
 
 
 def async_client(url: str, **options: Any) -> AsyncAnthropic:
-    """The same for ``await``."""
+    """The async version of ``sync_client``."""
     given: dict[str, Any] = {"http_client": DefaultAsyncHttpxClient(verify=False), "max_retries": 0, **options}
     return AsyncAnthropic(base_url=url, api_key="test", **given)
 
@@ -39,7 +39,7 @@ def look_up(city: str) -> str:
     """Look up the weather.
 
     Args:
-        city: Where.
+        city: The city.
     """
     return f"{city}: sunny"
 
@@ -49,18 +49,18 @@ async def alook_up(city: str) -> str:
     """Look up the weather.
 
     Args:
-        city: Where.
+        city: The city.
     """
     return f"{city}: sunny"
 
 
 def run_tools(client: Any) -> Any:
-    """The last message of the SDK's own loop, which calls tools until the model asks for none."""
+    """The last message of the SDK's own loop, which calls tools until the model requests none."""
     return facts(client.beta.messages.tool_runner(**MESSAGES, tools=[look_up]).until_done())
 
 
 async def arun_tools(client: Any) -> Any:
-    """The same, awaited."""
+    """The async version of ``run_tools``."""
     return facts(await client.beta.messages.tool_runner(**MESSAGES, tools=[alook_up]).until_done())
 
 

@@ -1,4 +1,4 @@
-"""What is checked of a way of calling: a column of the matrix each."""
+"""The checks of a way of calling: each is a column of the matrix."""
 
 from collections.abc import Callable
 from contextlib import suppress
@@ -19,14 +19,14 @@ NOT_GATED: State = "not gated"
 NOT_APPLICABLE: State = "n/a"
 
 PATIENCE = 60.0
-"""Seconds that a hook may take: a slow machine is no failure."""
+"""Seconds that a hook may take: generous, because a slow machine is not a failure."""
 ANSWER = "withheld"
 PLANTED = "planted"
 
 
 @dataclass(frozen=True)
 class Cell:
-    """What came of one check, and why it failed."""
+    """The result of one check, and why it failed."""
 
     state: State
     why: str = ""
@@ -40,11 +40,11 @@ class Way:
     """One way of calling a subject.
 
     Attributes:
-        name: What it is called.
+        name: Its name.
         subject: What is called.
-        take: Takes a reference to it, which is then called once hooks are in force.
-        calls: How many operations it is.
-        lacking: Whether the installed version has it not.
+        take: Takes a reference to it, which is called after hooks become active.
+        calls: The number of operations it creates.
+        lacking: Whether it is missing from the installed version.
     """
 
     name: str
@@ -55,7 +55,7 @@ class Way:
 
 
 def ways_of(subject: Subject) -> list[Way]:
-    """Every way of calling ``subject``: on the spot, and by a reference kept from before hooks were in force."""
+    """Every way of calling ``subject``: directly, and by a reference taken before hooks were active."""
     found = [Way(name, subject, _on_the_spot(use), subject.calls(name)) for name, use in subject.ways.items()]
     found += [Way(name, subject, _on_the_spot(settle), lacking=True) for name in subject.lacking]
     return found + [Way(f"{name} (kept)", subject, take) for name, take in subject.bind.items()]
@@ -66,7 +66,7 @@ def _on_the_spot(use: Callable[[Any], Any]) -> Callable[[Any], Callable[[], Any]
 
 
 class Wrong(Exception):
-    """A promise that is not kept; says which."""
+    """A broken promise; the message says which."""
 
 
 def _refuse(_op: Operation) -> None:
@@ -78,7 +78,7 @@ async def _arefuse(op: Operation) -> None:
 
 
 def denied(way: Way) -> Cell:
-    """Refused by a hook, sync or async, the body does not run."""
+    """If a hook, sync or async, refuses the call, the body does not run."""
     for refuse in (_refuse, _arefuse):
         hooks, body = Hooks(), Body()
         hooks.before(way.subject.kind, timeout=PATIENCE, name="refuse")(refuse)
@@ -101,7 +101,7 @@ def denied(way: Way) -> Cell:
 
 
 def once(way: Way) -> Cell:
-    """As many operations, passes of hooks and tokens as there are calls."""
+    """Operations, hook runs and tokens match the number of calls."""
     hooks, body = Hooks(), Body()
     passes = {"before": 0, "after": 0}
 
@@ -118,19 +118,19 @@ def once(way: Way) -> Cell:
         settle(call())
         tokens = sum(value for _, value in seen.metrics().get("spanhook.usage.tokens", ()))
     mine = _mine(way, seen)
-    found = {"operations": len(mine), **{f"passes of {phase} hooks": count for phase, count in passes.items()}}
+    found = {"operations": len(mine), **{f"runs of {phase} hooks": count for phase, count in passes.items()}}
     wrong = [f"{count} {what}" for what, count in found.items() if count != way.calls]
     if wrong:
         raise Wrong(f"{', '.join(wrong)}, where there {'was 1 call' if way.calls == 1 else f'were {way.calls} calls'}")
     if odd := {op.status for op in mine} - {"success"}:
         raise Wrong(f"the call succeeded, and its status is {', '.join(sorted(odd))}")
     if body.tokens and not any(op.usage.estimated for op in mine) and tokens != body.tokens:
-        raise Wrong(f"{tokens} tokens counted, where {body.tokens} were used")
+        raise Wrong(f"{tokens} tokens were counted, but {body.tokens} were used")
     return Cell(OK)
 
 
 def held(way: Way) -> Cell:
-    """What the body says is held back until a hook has decided; what it decides is all that gets out."""
+    """The body's output is held back until a hook has decided; only what the hook decides gets out."""
     subject = way.subject
     if not subject.said:
         return Cell(NOT_GATED) if subject.kind == "agent.invoke" and way.name in STREAMED else NONE
@@ -140,12 +140,12 @@ def held(way: Way) -> Cell:
     with recorder(hooks) as seen:
         result = repr(settle(call()))
     if leaked := [word for word in subject.said.split() if word in result]:
-        raise Wrong(f"a hook replaced what was said, and the caller got {' '.join(leaked)!r}")
+        raise Wrong(f"a hook replaced the output, and the caller got {' '.join(leaked)!r}")
     if ANSWER not in result:
-        raise Wrong("a hook replaced what was said, and the caller did not get it")
+        raise Wrong("a hook replaced the output, and the caller did not get the replacement")
     told = {decision.decision for op in _mine(way, seen) for decision in op.decisions}
     if told != {"replace"}:
-        raise Wrong(f"a hook replaced what was said, and this was recorded as {', '.join(sorted(told)) or 'nothing'}")
+        raise Wrong(f"a hook replaced the output, and this was recorded as {', '.join(sorted(told)) or 'nothing'}")
     return Cell(OK)
 
 
@@ -157,7 +157,7 @@ _DID = {_replace: "replaced", _refuse: "refused"}
 
 
 def callbacks(way: Way) -> Cell:
-    """Whatever callbacks are told is what a hook decided, too."""
+    """Callbacks, too, only get what a hook decided."""
     subject = way.subject
     if not subject.said or subject.listeners is None:
         return NONE
@@ -170,14 +170,14 @@ def callbacks(way: Way) -> Cell:
                 settle(call())
             told = repr(heard.results)
             if leaked := [word for word in subject.said.split() if word in told]:
-                raise Wrong(f"a hook {_DID[decide]} what was said, and callbacks were told {' '.join(leaked)!r}")
+                raise Wrong(f"a hook {_DID[decide]} the output, and callbacks got {' '.join(leaked)!r}")
             if decide is _replace and heard.ends and ANSWER not in told:
-                raise Wrong("a hook replaced what was said, and callbacks were not told what by")
+                raise Wrong("a hook replaced the output, and callbacks did not get the replacement")
     return Cell(OK)
 
 
 def rewritten(way: Way) -> Cell:
-    """What a hook makes of the request is what the body gets."""
+    """The body gets the request as a hook rewrote it."""
     rewrite = _REWRITES.get(way.subject.kind)
     if rewrite is None:
         return NONE
@@ -187,7 +187,7 @@ def rewritten(way: Way) -> Cell:
     with recorder(hooks):
         settle(call())
     if not body.seen or not all(PLANTED in repr(given) for given in body.seen):
-        raise Wrong("a hook rewrote the request, and what arrived was the one before")
+        raise Wrong("a hook rewrote the request, and the original one arrived")
     return Cell(OK)
 
 
@@ -202,7 +202,7 @@ def _planted_message(message: Any) -> Any:
 
 
 def _planted(value: Any) -> Any:
-    """``value`` with something else in place of its texts."""
+    """``value`` with its texts replaced."""
     if isinstance(value, str):
         return PLANTED
     if isinstance(value, dict):
@@ -228,11 +228,11 @@ CHECKS: dict[str, Callable[[Way], Cell]] = {
     "callbacks": callbacks,
     "rewritten": rewritten,
 }
-"""What is checked, by the name of its column."""
+"""The checks, by column name."""
 
 
 Checks = dict[str, Callable[[], Cell]]
-"""What fills in the cells of a row, by column."""
+"""The functions that fill in a row, by column."""
 
 
 def checks_of(way: Way) -> Checks:
@@ -252,7 +252,7 @@ def _one(check: Callable[[Way], Cell], way: Way) -> Cell:
 
 
 def checks_of_ungated(one: Ungated) -> Checks:
-    """Whether what is documented as not gated is so; that fails nothing."""
+    """Whether what is documented as not gated is in fact not gated; it never fails."""
     return {**dict.fromkeys(CHECKS, _none), "denied": partial(_ungated, one)}
 
 
@@ -267,7 +267,7 @@ def _ungated(one: Ungated) -> Cell:
             settle(one.use(thing))
         except Reject:
             return Cell(NOT_GATED if body.runs else OK)
-        except Exception:  # what a loopback server does not know; it was asked all the same
+        except Exception:  # unknown to the loopback server, but it was called
             return Cell(NOT_GATED)
     return Cell(NOT_GATED)
 

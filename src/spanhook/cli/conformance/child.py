@@ -1,6 +1,6 @@
-"""Doing the checks of one library in a process of its own, and telling the one that started it how far it is.
+"""Runs the checks of one library in a separate process, and reports progress to the parent.
 
-What it tells is one JSON document a line, on a pipe of its own: what libraries print does not get in between.
+Reports are JSON documents, one per line, on a separate pipe, so that output of libraries does not interfere.
 """
 
 import faulthandler
@@ -15,24 +15,24 @@ from typing import Any
 from spanhook.cli.conformance.matrix import rows
 
 STARTING = 3.0
-"""How much longer importing the library may take than a check."""
+"""How many times longer than a check the library's import may take."""
 _LOOPBACK = ("127.0.0.1", "::1", "localhost")
 
 
 def main(library: str, first: str, patience: str, channel: str) -> None:
-    """Do the checks of ``library`` and end the process.
+    """Run the checks of ``library`` and end the process.
 
     Args:
         library: A key of ``spanhook.cli.conformance.matrix.LIBRARIES``.
-        first: The first check to do; those before it were done by another process.
-        patience: Seconds that a check may take; then the process ends, and its threads are on standard error.
-        channel: The file descriptor to tell the results on.
+        first: The first check to run; another process did those before it.
+        patience: Seconds that a check may take; after that the process prints its threads on standard error and ends.
+        channel: The file descriptor for results.
     """
     sys.addaudithook(_only_loopback)
     metadata.version = functools.cache(
         metadata.version
-    )  # every check asks for each library's, which takes a third of it
-    logging.getLogger("asyncio").setLevel(logging.CRITICAL)  # it tells of refused tasks that LangChain leaves
+    )  # every check looks up each library's version, which would take a third of its time
+    logging.getLogger("asyncio").setLevel(logging.CRITICAL)  # it reports refused tasks that LangChain leaves behind
     with os.fdopen(int(channel), "w") as told:
 
         def tell(**what: Any) -> None:
@@ -50,11 +50,11 @@ def main(library: str, first: str, patience: str, channel: str) -> None:
             faulthandler.cancel_dump_traceback_later()
             tell(state=cell.state, why=cell.why)
         tell(end=True)
-    os._exit(0)  # whatever a library would still wait for
+    os._exit(0)  # whatever libraries still wait for
 
 
 def _only_loopback(event: str, arguments: tuple[Any, ...]) -> None:
-    """Refuse what would leave this machine."""
+    """Refuse connections that would leave this machine."""
     if event in ("socket.connect", "socket.sendto"):
         address: Any = arguments[1]
         host = "" if isinstance(address, str | bytes) else address[0]
@@ -63,4 +63,4 @@ def _only_loopback(event: str, arguments: tuple[Any, ...]) -> None:
     else:
         return
     if host and (host.decode() if isinstance(host, bytes) else host) not in _LOOPBACK:
-        raise PermissionError(f"spanhook conformance has no network but loopback; something asked for {host!r}")
+        raise PermissionError(f"spanhook conformance allows only loopback connections; a library tried {host!r}")

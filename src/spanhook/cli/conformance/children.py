@@ -1,4 +1,4 @@
-"""Having the checks done in child processes, a library each: whatever ends one of them costs one way of calling.
+"""Runs the checks in child processes, one for each library: a crash costs only one way of calling.
 
 Children see the libraries that are installed here, and nothing else of the user's: no hooks, no ``spanhook.yaml``, no
 exporters, no keys, no proxies.
@@ -27,11 +27,11 @@ from spanhook.instrument import INSTRUMENTORS
 PATIENCE = 20.0
 """Seconds that one check may take."""
 GRACE = 30.0
-"""Seconds after which a child that should have ended itself is ended."""
+"""Seconds after which a child that should have ended itself is killed."""
 LOSSES = 3
-"""How many children one library may cost before the rest of its ways of calling is given up."""
+"""How many children one library may lose before the rest of its checks are given up."""
 WORDS = 12
-"""How many lines are kept of what a child said last."""
+"""How many of a child's last output lines are kept."""
 
 _CODE = "import sys; sys.path.append(sys.argv[1]); from spanhook.cli.conformance.child import main; main(*sys.argv[2:])"
 _ROOT = str(Path(SITE).parents[2])
@@ -46,7 +46,7 @@ Told = Callable[[Line], None]
 
 
 def environment(environ: Mapping[str, str]) -> dict[str, str]:
-    """``environ`` without what would have a child export, trace, call or load anything for the user."""
+    """``environ`` without anything that would make a child export, trace, call or load something of the user's."""
     found = {
         name: value
         for name, value in environ.items()
@@ -58,11 +58,11 @@ def environment(environ: Mapping[str, str]) -> dict[str, str]:
 
 
 class Child:
-    """A process that does the checks of one library, and what is known of it so far.
+    """A process that runs the checks of one library, and what it has reported so far.
 
     Attributes:
         lines: The rows of the matrix that it fills in.
-        told: Called with a row once it is filled in.
+        told: Called with each finished row.
     """
 
     def __init__(self, library: Library, folder: str, told: Told, patience: float) -> None:
@@ -95,7 +95,7 @@ class Child:
         self.deadline = time.monotonic() + STARTING * self._patience + GRACE
 
     def hear(self) -> bool:
-        """Take in what was told; whether there is more to come."""
+        """Read the reports that have arrived; returns whether more will come."""
         heard = os.read(self.channel, 65536)
         if heard:
             *whole, self._rest = (self._rest + heard).split(b"\n")
@@ -120,7 +120,7 @@ class Child:
                 self.lines.append(line)
                 self._places += [(line, column) for column in columns]
         elif "at" in told:
-            self._said = told["said"]  # what comes from here on is of this check
+            self._said = told["said"]  # output from here on belongs to this check
         elif "state" in told:
             self._fill(Cell(told["state"], told["why"]))
         elif "end" in told:
@@ -134,14 +134,14 @@ class Child:
             self._told(line)
 
     def _fill_row(self, why: str) -> None:
-        """The check that it is at has failed, those of the same row that would come next are not tried."""
+        """The current check has failed; the remaining checks of the row are not tried."""
         line, _ = self._places[self._done]
         self._fill(Cell(FAILED, why))
         while self._done < len(self._places) and self._places[self._done][0] is line:
             self._fill(NONE)
 
     def _lose(self, why: str) -> None:
-        """The process has ended before it was to: that is the fault of the check it was at."""
+        """The process ended early: blame the current check."""
         self._lost += 1
         if not self.lines:
             line = Line(self.library.name, self.library.version, "start of its checks", "")
@@ -153,7 +153,7 @@ class Child:
         if self._done < len(self._places):
             self._fill_row(why)
         while self._lost == LOSSES and self._done < len(self._places):
-            self._fill_row(f"not tried: {LOSSES} ways of calling before it have ended their process")
+            self._fill_row(f"not tried: {LOSSES} earlier ways of calling ended their process")
         self._ended = self._done == len(self._places)
 
     def _close(self) -> None:
@@ -161,24 +161,24 @@ class Child:
         self._process.wait()
 
     def kill(self) -> None:
-        """End the process and what it has started; what it was at has failed."""
+        """Kill the process and its children; the current check has failed."""
         with suppress(ProcessLookupError):
             os.killpg(self._process.pid, signal.SIGKILL)
 
     def abandon(self) -> None:
-        """End the process, and be done."""
+        """Kill the process."""
         self.kill()
         self._close()
         self._errors.close()
 
 
 def fill(libraries: Iterable[Library], told: Told, at_a_time: int = 0, patience: float = PATIENCE) -> list[Line]:
-    """Do every check of ``libraries``.
+    """Run every check of ``libraries``.
 
     Args:
-        libraries: Those to check; they are installed.
-        told: Called with each row of the matrix once it is filled in.
-        at_a_time: How many processes; one for each core, but two at least and four at most, unless given.
+        libraries: The libraries to check; all are installed.
+        told: Called with each finished row of the matrix.
+        at_a_time: How many processes; by default one per core, but at least two and at most four.
         patience: Seconds that one check may take.
     """
     waiting = list(libraries)
@@ -206,14 +206,14 @@ def fill(libraries: Iterable[Library], told: Told, at_a_time: int = 0, patience:
 
 
 def _flags() -> list[str]:
-    """What has the children find the libraries that are found here."""
+    """Interpreter flags with which children find the same libraries."""
     found = {"-E": sys.flags.ignore_environment, "-s": sys.flags.no_user_site}
     return [flag for flag, given in found.items() if given]
 
 
 def _last_words(code: int, text: str) -> str:
-    if "Timeout (" in text:  # what faulthandler writes of all threads, the main one last
-        head = "it did not come back"
+    if "Timeout (" in text:  # faulthandler's dump of all threads, the main one last
+        head = "it did not return"
         lines = text.rpartition("Timeout (")[2].strip().split("\n\n")[-1].splitlines()[:WORDS]
     else:
         head = f"it ended its process with {_ending(code)}"

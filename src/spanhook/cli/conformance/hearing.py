@@ -1,4 +1,4 @@
-"""Handlers that keep what they are told: what LangChain tells beside what it returns."""
+"""Callback handlers that record what LangChain sends them besides return values."""
 
 import asyncio
 from collections.abc import Callable, Generator, Iterator
@@ -20,26 +20,26 @@ ERRORS = ("on_llm_error", "on_tool_error", "on_retriever_error")
 
 @dataclass
 class Heard:
-    """What one handler was told.
+    """What one handler received.
 
     Attributes:
-        told: Event, run, what it was told with first, and the rest; in that order.
+        told: Event, run, first argument and the rest, in that order.
     """
 
     told: list[tuple[str, Any, Any, dict[str, Any]]] = field(default_factory=list[tuple[str, Any, Any, dict[str, Any]]])
 
     @property
     def results(self) -> list[Any]:
-        """All that was told but starts."""
+        """Everything received except start events."""
         return [one for one in self.told if one[0] not in STARTS]
 
     @property
     def ends(self) -> list[Any]:
-        """The results that were told."""
+        """The results received."""
         return self.of(*ENDS)
 
     def of(self, *events: str) -> list[Any]:
-        """What was told in these events."""
+        """What was received in these events."""
         return [given for event, _, given, _ in self.told if event in events]
 
     @property
@@ -54,7 +54,7 @@ class Heard:
 
     @property
     def sequence(self) -> list[tuple[str, Any, Any]]:
-        """Events with what they told."""
+        """Events with their arguments."""
         return [(event, given, more.get("response")) for event, _, given, more in self.told]
 
 
@@ -71,14 +71,14 @@ def _telling(event: str) -> Any:
 
 
 class Handler(BaseCallbackHandler):
-    """One that is called, on another thread where LangChain awaits."""
+    """A sync handler, called on another thread where LangChain awaits."""
 
     def __init__(self) -> None:
         self.heard = Heard()
 
 
 class AsyncHandler(AsyncCallbackHandler):
-    """One that is awaited."""
+    """An async handler."""
 
     def __init__(self) -> None:
         self.heard = Heard()
@@ -101,12 +101,12 @@ HANDLERS: dict[str, Callable[[], Any]] = {"plain": Handler, "async": AsyncHandle
 
 try:
     from langchain_core.tracers._streaming import _StreamingCallbackHandler
-except ImportError:  # private, and may go
+except ImportError:  # private, and may be removed
     pass
 else:
 
     class TokenHandler(_Untapped, Handler, _StreamingCallbackHandler[Any]):
-        """One for which models stream when they are invoked; it is called in place, as LangGraph's for messages is."""
+        """A handler that makes models stream when invoked; it is called in place, like LangGraph's message handler."""
 
         run_inline = True
 
@@ -119,7 +119,7 @@ except ImportError:  # not in LangChain 1.0
 else:
 
     class EventHandler(Handler, _V2StreamingCallbackHandler):
-        """One for which models tell events of the third version when they are invoked."""
+        """A handler that makes models send version 3 events when invoked."""
 
     HANDLERS["events"] = EventHandler
 
@@ -129,7 +129,7 @@ register_configure_hook(_listening, inheritable=True)
 
 @contextmanager
 def listening(sort: str) -> Generator[Heard, None, None]:
-    """Have a handler told of everything that is called in the block."""
+    """Attach a handler to everything that is called in the block."""
     handler = HANDLERS[sort]()
     token = _listening.set(handler)
     try:
@@ -143,18 +143,18 @@ _MAIN = ("invoke", "ainvoke", "stream", "astream", "batch", "events", "v3", "av3
 
 
 def sorts(subject: str, kind: str, way: str) -> list[str]:
-    """The handlers that make a difference when something is called so."""
+    """The kinds of handler that matter for a way of calling."""
     return [
         sort
         for sort in HANDLERS
         if (sort == "plain" or way in _MAIN)
         and (sort != "async" or way in _ASYNC)
         and (sort not in ("tokens", "events") or kind == "llm.call")
-        # for text models, LangChain does not tell its own handler of the start where another is called in place
+        # for text models, LangChain does not send its own handler the start event if another is called in place
         and (subject, way, sort) != ("text", "events", "tokens")
     ]
 
 
 def listeners(subject: Subject, way: str) -> Iterator[AbstractContextManager[Heard]]:
-    """A handler of each of these sorts."""
+    """A handler of each relevant kind."""
     return map(listening, sorts(subject.name, subject.kind, way))

@@ -1,4 +1,4 @@
-"""Real agents of LangChain over a scripted model: every way of running them, and what is gated inside of them."""
+"""Real LangChain agents over a scripted model: every way of running them, and what is gated inside them."""
 
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, cast
@@ -16,13 +16,13 @@ from spanhook.cli.conformance.runnables import V3, collect, lacks_v3
 from spanhook.cli.conformance.subject import Body, Subject, Use
 
 create = cast("Callable[..., Any]", create_agent)
-"""Its own type is not wholly known."""
+"""Its own type is only partly known."""
 
 USED = {"input_tokens": 23, "output_tokens": 11, "total_tokens": 34}
 
 
 class Turns(BaseChatModel):
-    """A chat model that follows a script: turn n is what it says after n tool results.
+    """A chat model that follows a script: turn n is its answer after n tool results.
 
     A turn is text, or the tool calls to make as ``(name, arguments)``.
     """
@@ -110,7 +110,7 @@ ASK: Any = {"messages": [{"role": "user", "content": "refund me"}]}
 
 
 def consume(graph: Any, way: str, given: Any = None, config: Any = None) -> Any:
-    """Run a graph in one of the ways there are; async ways give an awaitable."""
+    """Run a graph in one of the ways; async ways return an awaitable."""
     given = ASK if given is None else given
 
     async def events() -> list[Any]:
@@ -152,7 +152,7 @@ WAYS = [
 
 
 class CountingTurns(Turns):
-    """The same, counting how often it is asked."""
+    """``Turns`` that counts its calls."""
 
     body: Any
 

@@ -1,4 +1,4 @@
-"""What of LangChain is gated over Anthropic's client, against a server on loopback."""
+"""LangChain over Anthropic's client, against a server on loopback."""
 
 from typing import Any
 
@@ -18,7 +18,7 @@ def _chat(body: Body) -> Any:
     kind: Any = ChatAnthropic
     clients = Clients.of(body)
     made = kind(model=MODEL, max_tokens=64, base_url=str(clients.sync.base_url), api_key="test", max_retries=0)
-    # In place of its own, which all models share, so that connections go from one event loop to another.
+    # Replaces LangChain's own client, which all models share, so that connections would move between event loops.
     made.__dict__.update(_client=clients.sync, _async_client=clients.later)
     return made
 
@@ -31,7 +31,7 @@ _ASKED: list[BaseMessage] = [
 ]
 _WAYS: dict[str, Use] = {
     **CHAT_WAYS,
-    # LangChain makes one message of each of these ends, which goes out in pieces.
+    # LangChain merges the end of each of these into one message, which is sent in pieces.
     "after tools": lambda model: model.invoke(_ASKED),
     "after tools, streamed": lambda model: list(model.stream(_ASKED)),
     "after tools and a word": lambda model: model.invoke([*_ASKED, HumanMessage("And now?")]),

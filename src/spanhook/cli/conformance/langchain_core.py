@@ -1,4 +1,4 @@
-"""What of LangChain is gated, and every way there is of calling it. Each subject counts how often its body ran."""
+"""What is gated in LangChain, and every way of calling it. Each subject counts the runs of its body."""
 
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -31,7 +31,7 @@ SAID = "hello there friend"
 
 
 class ScriptedChat(BaseChatModel):
-    """A chat model that always says the same, streamed or not, and reports what it used."""
+    """A chat model that always gives the same answer, streamed or not, and reports usage."""
 
     body: Any
     model_name: str = "gpt-4o-mini"
@@ -105,7 +105,7 @@ CHAT_BIND: dict[str, Callable[[Any], Callable[[], Any]]] = {
 
 
 class ScriptedText(BaseLLM):
-    """A text model that always says the same."""
+    """A text model that always gives the same answer."""
 
     body: Any
     model_name: str = "gpt-3.5-turbo-instruct"
@@ -194,7 +194,7 @@ TOOL_BIND: dict[str, Callable[[Any], Callable[[], Any]]] = {
 
 
 class ScriptedRetriever(BaseRetriever):
-    """A retriever that always finds the same."""
+    """A retriever that always finds the same documents."""
 
     body: Any
 
@@ -204,7 +204,7 @@ class ScriptedRetriever(BaseRetriever):
 
 
 class ScriptedEmbeddings(Embeddings):
-    """Embeddings of which `embed_query` ends in `embed_documents`, as many do."""
+    """Embeddings whose `embed_query` calls `embed_documents`, as many do."""
 
     def __init__(self, body: Body) -> None:
         self.body = body

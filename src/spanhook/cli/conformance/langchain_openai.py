@@ -1,4 +1,4 @@
-"""What of LangChain is gated over OpenAI's client, against a server on loopback."""
+"""LangChain over OpenAI's client, against a server on loopback."""
 
 from typing import Any
 
@@ -43,7 +43,7 @@ SUBJECTS: tuple[Subject, ...] = (
         "ChatOpenAI responses",
         "llm.call",
         _responses,
-        # The Responses API knows no `stop`, and LangChain 1.0 hands it on all the same.
+        # The Responses API has no `stop`, but LangChain 1.0 passes it on anyway.
         {**CHAT_WAYS, "bound": lambda model: model.bind(temperature=0.5).invoke("hi")},
         CHAT_BIND,
         said=Reply.text,

@@ -1,4 +1,4 @@
-"""What of LangGraph is gated, and every way there is of calling it. Each subject counts how often its body ran."""
+"""What is gated in LangGraph, and every way of calling it. Each subject counts the runs of its body."""
 
 from collections.abc import Callable, Iterable
 from typing import Any, TypedDict
@@ -18,7 +18,7 @@ class State(TypedDict, total=False):
 
 
 def make_graph(body: Body) -> Any:
-    """A graph of one node."""
+    """A graph with one node."""
 
     def work(state: State) -> State:
         body.run(state)
@@ -32,7 +32,7 @@ def make_graph(body: Body) -> Any:
 
 
 def make_handoff(body: Body) -> Any:
-    """A graph that hands off, in a graph whose other node it hands off to."""
+    """A graph with a subgraph that hands off to the other node."""
 
     def hand_off(_state: State) -> Command[str]:
         return Command(graph=Command.PARENT, goto="other", update={"value": "handed over"})
@@ -52,7 +52,7 @@ def make_handoff(body: Body) -> Any:
 
 
 class CountingStore(InMemoryStore):
-    """A store behind another, which counts what is written."""
+    """An inner store, which counts writes."""
 
     def __init__(self, body: Body) -> None:
         super().__init__()
@@ -68,7 +68,7 @@ class CountingStore(InMemoryStore):
 
 
 class OuterStore(BaseStore):
-    """A store that hands on to another."""
+    """A store that delegates to another."""
 
     def __init__(self, inner: BaseStore) -> None:
         self.inner = inner

@@ -1,4 +1,4 @@
-"""The HTTP server that all servers of the tests are."""
+"""The base of all HTTP servers in the tests."""
 
 import socket
 import threading
@@ -8,7 +8,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 
 class Server(ThreadingHTTPServer):
-    """Ends as soon as it is told to: ``serve_forever`` only looks now and then whether it should."""
+    """Stops at once when told: ``serve_forever`` only checks periodically."""
 
     daemon_threads = True
     request_queue_size = 128
@@ -23,13 +23,13 @@ class Server(ThreadingHTTPServer):
             self.process_request(connection, address)
 
     def stop(self) -> None:
-        """Take no more connections; ``serve``, which waits for one, returns."""
+        """Accept no more connections; ``serve``, which waits for one, returns."""
         self.socket.shutdown(socket.SHUT_RDWR)
 
 
 @contextmanager
 def serving(handler: type[BaseHTTPRequestHandler]) -> Generator[str, None, None]:
-    """The address of a server that answers by ``handler``, while it is open."""
+    """The address of a server that answers with ``handler``, while the block runs."""
     server = Server(("127.0.0.1", 0), handler)
     thread = threading.Thread(target=server.serve, daemon=True)
     thread.start()

@@ -1,4 +1,4 @@
-"""Running coroutines to their end, many of them."""
+"""Runs many coroutines, each to its end."""
 
 import asyncio
 from collections.abc import Coroutine
@@ -10,8 +10,8 @@ T = TypeVar("T")
 def run(main: Coroutine[Any, Any, T]) -> T:
     """Do what ``asyncio.run`` does, but leave Ctrl-C alone.
 
-    That would make the ``repr`` of the whole task twice, with every message in it, because
-    ``signal.signal`` looks whether its handler is one of an enumeration.
+    Handling it would build the ``repr`` of the whole task twice, with every message in it, because ``signal.signal``
+    checks whether its handler is a member of an enumeration.
     """
     with asyncio.Runner() as runner:
         return runner.get_loop().run_until_complete(main)

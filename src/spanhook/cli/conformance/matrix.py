@@ -1,4 +1,4 @@
-"""Which libraries have ways of calling here, and the rows that each gives the matrix.
+"""The libraries with ways of calling, and the rows that each adds to the matrix.
 
 Imports a library only when its rows are asked for.
 """
@@ -13,12 +13,12 @@ from spanhook.instrument import INSTRUMENTORS
 
 @dataclass(frozen=True)
 class Library:
-    """A library of which ways of calling are known, in the module of this package that is called like it.
+    """A library with known ways of calling, in the module of this package with the same name.
 
     Attributes:
-        name: The name it is imported by; ``own_code`` for what an application writes itself.
-        distribution: The name it is installed by.
-        extra: What of spanhook installs it.
+        name: Its import name; ``own_code`` for the application's own code.
+        distribution: The name under which it is installed.
+        extra: The extra of spanhook that installs it.
     """
 
     name: str
@@ -38,7 +38,7 @@ LIBRARIES = {
     one.name: one
     for one in (
         *(Library(one.library, one.distribution, one.extra) for one in INSTRUMENTORS.values()),
-        # Not bound themselves: what they call is.
+        # These are not bound themselves, but what they call is.
         Library("langchain", "langchain", "langchain"),
         Library("langchain_openai", "langchain-openai", "demo"),
         Library("own_code", "spanhook", "test"),
@@ -53,9 +53,9 @@ class Row:
 
     Attributes:
         subject: What is called.
-        way: How.
-        checks: What fills it in, by column.
-        note: That this version lacks it, or that it is documented as not gated.
+        way: How it is called.
+        checks: The functions that fill it in, by column.
+        note: Whether this version lacks it, or it is documented as not gated.
     """
 
     subject: str
@@ -65,10 +65,10 @@ class Row:
 
 
 def rows(library: str) -> list[Row]:
-    """The rows of one library, in the same order each time. Imports it.
+    """The rows of one library, always in the same order. Imports the library.
 
     Raises:
-        ImportError: It, or what its ways of calling need, cannot be imported.
+        ImportError: The library, or something its ways of calling need, cannot be imported.
     """
     module = importlib.import_module(f"{__package__}.{library}")
     found = [

@@ -12,9 +12,7 @@ from spanhook.cli.conformance.openai_server import OpenAIServer, Reply, Seen, To
 from spanhook.cli.conformance.openai_ways import CHAT, EMBEDDINGS, RESPONSES, WAYS, Way
 from spanhook.cli.conformance.subject import Body, Subject, Ungated, Use
 
-_ONCE = type(DEFAULT_CONNECTION_LIMITS)(
-    max_keepalive_connections=0
-)  # a connection is not used again on another event loop
+_ONCE = type(DEFAULT_CONNECTION_LIMITS)(max_keepalive_connections=0)  # a connection is not reused on another event loop
 
 
 class Heard(list[Seen]):
@@ -31,11 +29,11 @@ class Heard(list[Seen]):
 
 _OTHERS = ("/images/", "/audio/", "/moderations", "/videos")
 _REPORTING = ("gpt-image-1", "gpt-4o-transcribe")
-"""Models of those that report tokens."""
+"""Models for the APIs that report tokens."""
 
 
 def _tokens(seen: Seen) -> int:
-    """What the server says that a request used."""
+    """The usage that the server reports for a request."""
     if seen.path.endswith("/embeddings"):
         return Tokens().input
     if seen.path.startswith(_OTHERS):
@@ -52,7 +50,7 @@ def _server() -> OpenAIServer:
 
 
 def counting_into(body: Body) -> OpenAIServer:
-    """The one server there is; from now on its requests are runs of ``body``."""
+    """The single server; from now on its requests count as runs of ``body``."""
     server = _server()
     server.requests = Heard(body)
     return server
@@ -67,7 +65,7 @@ def connections() -> dict[str, Any]:
 
 @dataclass
 class Clients:
-    """One of each, made before anything is instrumented."""
+    """One client of each kind, created before anything is instrumented."""
 
     sync: OpenAI
     later: AsyncOpenAI
@@ -96,11 +94,11 @@ def _ways(api: str) -> dict[str, Use]:
 
 
 _ALIKE = ("transcription as text", "translation", "texts", "parts", "remix")
-"""Ways that differ from others in what is sent alone."""
+"""Ways that differ from others only in what is sent."""
 
 
 def _both(ways: dict[str, Ask]) -> dict[str, Use]:
-    """Each way, of a client and of an async one."""
+    """Each way, with a sync and an async client."""
     ways = {name: ask for name, ask in ways.items() if name not in _ALIKE}
     sync = {name: _by_client(ask) for name, ask in ways.items()}
     return sync | {f"async {name}": _by_async_client(ask) for name, ask in ways.items()}
@@ -115,7 +113,7 @@ def _by_async_client(ask: Ask) -> Use:
 
 
 def _under_trio(api: str) -> dict[str, Use]:
-    """Ways of the async client where Trio runs it, if that is installed."""
+    """Ways of the async client under Trio, if that is installed."""
     if find_spec("trio") is None:
         return {}
     names = {f"async {api} {how}": f"trio {how}" for how in ("create", "stream")}
@@ -203,11 +201,11 @@ MORE = (
         else (Subject("openai videos", "llm.call", Clients.of, {}, {}, lacking=("create", "async create")),)
     ),
 )
-"""What the client's own tests call in every way; only the command does so here."""
+"""What the client's own tests call in every way; here, only the command does."""
 
 UNGATED = (
     Ungated("files", Clients.of, lambda clients: clients.sync.files.list()),
-    Ungated("reading what there is, such as batches", Clients.of, lambda clients: clients.sync.batches.list()),
+    Ungated("reading what exists, such as batches", Clients.of, lambda clients: clients.sync.batches.list()),
     Ungated("vector stores", Clients.of, lambda clients: clients.sync.vector_stores.create(name="x")),
     Ungated("conversations", Clients.of, lambda clients: clients.sync.conversations.create()),
     Ungated(

@@ -1,4 +1,4 @@
-"""What the loopback server sends: OpenAI's wire format, whole and as events of a stream, of what it is told to say."""
+"""What the loopback server sends: its scripted replies in OpenAI's wire format, complete or as stream events."""
 
 import base64
 import json
@@ -10,7 +10,7 @@ from spanhook.cli.conformance.openai_replies import CREATED, Call, Json, Reply
 
 
 def _model(body: Json, fallback: str = "gpt-4o-mini") -> str:
-    """The snapshot that answers for the model asked for, as OpenAI names it."""
+    """The model snapshot that answers for the requested model, as OpenAI names it."""
     return f"{body.get('model') or fallback}-2024-07-18"
 
 

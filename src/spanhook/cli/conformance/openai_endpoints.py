@@ -1,4 +1,4 @@
-"""Ways of asking OpenAI for images, sound, videos and moderation; each is called with a client, sync or async."""
+"""Ways of calling OpenAI for images, sound, videos and moderation; each takes a client, sync or async."""
 
 import warnings
 from collections.abc import Callable
@@ -11,11 +11,11 @@ PICTURE = ("a.png", b"picture")
 ASKED = "a red circle"
 
 Ask = Callable[[Any], Any]
-"""Asks with a client; async clients give something to wait for."""
+"""Makes a call with a client; async clients return an awaitable."""
 
 
 def _drained(made: Any) -> Any:
-    """What a call gives, read to its end."""
+    """The result of a call, read to its end."""
     if hasattr(made, "__await__"):
 
         async def wait() -> Any:
@@ -27,7 +27,7 @@ def _drained(made: Any) -> Any:
 
 
 def _then(made: Any, read: Callable[[Any], Any]) -> Any:
-    """What ``read`` finds in what a call gives."""
+    """What ``read`` returns for the result of a call."""
     if hasattr(made, "__await__"):
 
         async def wait() -> Any:
@@ -38,7 +38,7 @@ def _then(made: Any, read: Callable[[Any], Any]) -> Any:
 
 
 def _streaming(manager: Any) -> Any:
-    """The body of a raw response, read piece by piece."""
+    """The body of a raw response, read in pieces."""
     if hasattr(manager, "__aenter__"):
 
         async def wait() -> bytes:
@@ -51,7 +51,7 @@ def _streaming(manager: Any) -> Any:
 
 
 def _quietly(ask: Ask) -> Ask:
-    """Asks where the SDK warns that it is to go."""
+    """Suppresses the SDK's deprecation warning."""
 
     def quiet(client: Any) -> Any:
         with warnings.catch_warnings():
@@ -103,4 +103,4 @@ _VIDEOS: dict[str, Ask] = {
     "create": _quietly(lambda client: client.videos.create(model="sora-2", prompt=ASKED)),
     "remix": _quietly(lambda client: client.videos.remix("video_1", prompt=ASKED)),
 }
-VIDEOS = _VIDEOS if hasattr(OpenAI, "videos") else {}  # version 1 has none
+VIDEOS = _VIDEOS if hasattr(OpenAI, "videos") else {}  # not in version 1

@@ -1,4 +1,4 @@
-"""What the loopback server is told to say: text, tool calls, tokens used, errors, and how it is sent."""
+"""Replies of the loopback server: text, tool calls, usage, errors, and how they are sent."""
 
 import threading
 from dataclasses import dataclass, field
@@ -20,9 +20,9 @@ class Call:
 
 @dataclass(frozen=True)
 class Tokens:
-    """What the model is said to have used. Cached ones are part of the input, reasoning is part of the output.
+    """The reported usage. Cached tokens are part of the input, reasoning tokens part of the output.
 
-    Compatible servers say odd things, hence any value.
+    Any value is allowed, because compatible servers report odd ones.
     """
 
     input: Any = 20
@@ -37,7 +37,7 @@ class Tokens:
         return sum(one for one in (self.input, self.output) if type(one) is int)
 
     def chat(self) -> Json:
-        """As chat completions and completions report it."""
+        """The form of chat completions and completions."""
         told: Json = {
             "prompt_tokens": self.input,
             "completion_tokens": self.output,
@@ -50,7 +50,7 @@ class Tokens:
         return told if self.cost is None else {**told, "cost": self.cost}
 
     def responses(self) -> Json:
-        """As the Responses API reports it."""
+        """The form of the Responses API."""
         return {
             "input_tokens": self.input,
             "input_tokens_details": {"cached_tokens": self.cached, "cache_write_tokens": self.written},
@@ -62,23 +62,23 @@ class Tokens:
 
 @dataclass(frozen=True, eq=False)
 class Reply:
-    """What a request gets.
+    """The reply to a request.
 
     Attributes:
-        text: What the model says; a stream says it word by word.
-        calls: Tool calls it makes.
+        text: The model's text; a stream sends it word by word.
+        calls: Its tool calls.
         finish: Its finish reason; ``stop`` or ``tool_calls`` unless given.
-        tokens: What it reports to have used.
-        status: 200, or an error's.
-        code, message: Of an error's body, in OpenAI's form.
-        cut: Close the connection after so many events of a stream, or in the middle of a JSON body.
-        gate: Wait for it before each event of a stream but the first.
+        tokens: The reported usage.
+        status: 200, or an error status.
+        code, message: The error's, in OpenAI's form.
+        cut: Close the connection after this many stream events, or in the middle of a JSON body.
+        gate: Wait for it before each stream event except the first.
         hold: Wait for it before answering at all.
-        usage: Whether a stream reports usage: when it is asked to, always, or never.
-        body: Sent as it is instead of all this.
-        events: The same of a stream of Anthropic's.
+        usage: Whether a stream reports usage: on request, always, or never.
+        body: Sent unchanged instead of all this.
+        events: Sent unchanged as an Anthropic stream.
         encoding: ``gzip`` or ``deflate`` the body.
-        headers: More of them.
+        headers: Additional headers.
     """
 
     text: str = "hello there friend"
@@ -116,7 +116,7 @@ _ERRORS = {
 
 
 def error(status: int, **more: Any) -> Reply:
-    """A reply with an error as OpenAI words it."""
+    """An error reply in OpenAI's form."""
     return Reply(status=status, **more)
 
 

@@ -1,12 +1,12 @@
-"""A small OpenAI on loopback: real HTTP and the provider's wire format, in a thread of the test's own process.
+"""A small OpenAI server on loopback: real HTTP and the provider's wire format, in a thread of the test's own process.
 
     with OpenAIServer() as server:
         client = OpenAI(base_url=server.url, api_key="test")
         client.chat.completions.create(model="gpt-4o-mini", messages=[...])
         assert server.requests[0].body["model"] == "gpt-4o-mini"
 
-It answers every request alike until it is told otherwise: ``script`` says what the next requests get, ``reply`` what
-all of them get. Nothing here waits, unless ``Reply.gate`` or ``Reply.hold`` is given to wait for.
+It gives every request the same answer by default: ``script`` sets the replies to the next requests, ``reply`` the reply
+to all others. Nothing waits, unless ``Reply.gate`` or ``Reply.hold`` is set.
 """
 
 import email
@@ -32,7 +32,7 @@ __all__ = ["Call", "OpenAIServer", "Reply", "Seen", "Tokens", "error"]
 
 @dataclass(frozen=True)
 class Seen:
-    """A request that came in: its path without what the base URL adds, its JSON, its headers in lower case."""
+    """A received request: its path without the base URL's part, its JSON, its headers in lower case."""
 
     method: str
     path: str
@@ -46,7 +46,7 @@ class Handler(BaseHTTPRequestHandler):
     disable_nagle_algorithm = True
 
     def log_message(self, format: str, *args: Any) -> None:
-        """Nothing: the requests are kept."""
+        """Log nothing: the requests are recorded."""
 
     def do_GET(self) -> None:
         self._take({})
@@ -75,7 +75,7 @@ class Handler(BaseHTTPRequestHandler):
         return error_body(status, code, message)
 
     def say(self, path: str, body: Json, reply: Reply) -> None:
-        """Answer what is asked at this path, in lower case."""
+        """Answer the request at this lower-case path."""
         if (other := other_endpoints.answer(path, body, reply.text, reply.tokens.responses())) is not None:
             self._other(body, reply, other)
         elif path.endswith("/embeddings"):
@@ -92,7 +92,7 @@ class Handler(BaseHTTPRequestHandler):
             self.unknown()
 
     def unknown(self) -> None:
-        """Answer that there is nothing at the path."""
+        """Answer that the path does not exist."""
         self.json(404, self.error_body(404, "", ""), {})
 
     def _take(self, body: Json) -> str:
@@ -146,7 +146,7 @@ class Handler(BaseHTTPRequestHandler):
             if pack is not None:
                 self._chunk(pack.flush())
             self._chunk(b"")
-        except (BrokenPipeError, ConnectionResetError):  # the client has seen enough
+        except (BrokenPipeError, ConnectionResetError):  # the client closed the connection
             self.close_connection = True
 
     def _chunk(self, content: bytes) -> None:
@@ -168,18 +168,18 @@ class Handler(BaseHTTPRequestHandler):
 
 class _Server(Server):
     def handle_error(self, request: Any, client_address: Any) -> None:
-        """A client that goes away is none; everything else is printed."""
+        """Ignore clients that disconnect; print everything else."""
         if not isinstance(sys.exception(), ConnectionError):
             super().handle_error(request, client_address)
 
 
 class OpenAIServer:
-    """The server. Requests are counted and kept in ``requests``.
+    """The server. Requests are recorded in ``requests``.
 
     Attributes:
-        handler: What answers.
-        requests: Every request that came in, in order.
-        reply: What a request gets that ``script`` says nothing about.
+        handler: The request handler class.
+        requests: Every received request, in order.
+        reply: The reply to requests without a scripted one.
     """
 
     handler: type[Handler] = Handler
@@ -206,20 +206,20 @@ class OpenAIServer:
 
     @property
     def origin(self) -> str:
-        """For Azure clients: their endpoint."""
+        """The endpoint for Azure clients."""
         return f"http://127.0.0.1:{self.port}"
 
     @property
     def url(self) -> str:
-        """For OpenAI clients: their base URL."""
+        """The base URL for OpenAI clients."""
         return f"{self.origin}/v1"
 
     def script(self, *replies: Reply | str) -> None:
-        """Say what the next requests get, one each; a text is a reply that says it."""
+        """Set the replies to the next requests, one each; a string is a reply with that text."""
         self._script.extend(Reply(text=one) if isinstance(one, str) else one for one in replies)
 
     def next(self) -> Reply:
-        """What the next request gets."""
+        """The reply to the next request."""
         return self._script.popleft() if self._script else self.reply
 
     def _handler(self) -> type[BaseHTTPRequestHandler]:
@@ -227,7 +227,7 @@ class OpenAIServer:
 
 
 def _form(content: bytes, kind: str) -> Json:
-    """The fields of a form; of files, how many bytes they have."""
+    """The fields of a form; for files, their size in bytes."""
     parsed = email.message_from_bytes(b"content-type: " + kind.encode() + b"\r\n\r\n" + content)
     fields: Json = {}
     for part in parsed.get_payload():

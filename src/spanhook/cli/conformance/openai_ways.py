@@ -1,4 +1,4 @@
-"""Every way of asking OpenAI for something through its SDK."""
+"""Every way of calling OpenAI through its SDK."""
 
 from typing import Any
 
@@ -27,7 +27,7 @@ def sync_client(url: str, **options: Any) -> OpenAI:
 
 
 def async_client(url: str, **options: Any) -> AsyncOpenAI:
-    """The same for ``await``."""
+    """The async version of ``sync_client``."""
     given: dict[str, Any] = {"http_client": DefaultAsyncHttpxClient(verify=False), "max_retries": 0, **options}
     return AsyncOpenAI(base_url=url, api_key="test", **given)
 
@@ -60,5 +60,5 @@ WAYS = [
         kind="embeddings.create",
         streams=False,
     ),
-    *(_DECISIONS if hasattr(OpenAI, "decisions") else ()),  # version 1 has none
+    *(_DECISIONS if hasattr(OpenAI, "decisions") else ()),  # not in version 1
 ]

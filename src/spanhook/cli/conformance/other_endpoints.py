@@ -1,4 +1,4 @@
-"""What the loopback server answers at OpenAI's endpoints for images, sound, videos, moderation and what runs later."""
+"""The loopback server's answers at OpenAI's endpoints for images, sound, videos, moderation and later jobs."""
 
 import re
 from collections.abc import Callable, Iterator
@@ -14,10 +14,10 @@ def answer(path: str, body: Json, text: str, used: Json) -> Any:
     """The answer: JSON, text or sound; ``None`` for a path that is none of these.
 
     Args:
-        path: Where, in lower case.
+        path: The path in lower case.
         body: What was sent.
-        text: What the model says.
-        used: What it reports to have used.
+        text: The model's text.
+        used: The reported usage.
     """
     found = next((made for pattern, made in _ANSWERS.items() if re.search(pattern, path)), None)
     return None if found is None else found(body, text, used)

@@ -1,4 +1,4 @@
-"""The application's own code: every way of making an operation of it."""
+"""The application's own code: every way of making it an operation."""
 
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
@@ -13,7 +13,7 @@ _TOKENS = 28
 
 
 class Model:
-    """A hand-written client of a model, and what an application writes around it.
+    """A hand-written model client, and the code around it in an application.
 
     ``body`` counts the calls that were made.
     """
@@ -104,7 +104,7 @@ class Model:
 
 
 class Bare(Model):
-    """The same with blocks that keep what came of them for themselves."""
+    """The same with blocks that do not pass on their result."""
 
     def bare(self) -> str:
         with self._block() as op:
@@ -189,7 +189,7 @@ TOOL_WAYS: dict[str, Callable[[Any], Any | Awaitable[Any]]] = {
 
 
 class Agents:
-    """Agents that are loops of an application's own."""
+    """Agents written as the application's own loops."""
 
     def __init__(self, body: Body) -> None:
         @spanhook.agent("helper")

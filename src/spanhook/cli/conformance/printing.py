@@ -1,4 +1,4 @@
-"""The report for people: a line for each way of calling, in colour only where that is wanted."""
+"""The report for people: a line for each way of calling, in colour only if wanted."""
 
 import sys
 from collections.abc import Iterator, Sequence
@@ -14,11 +14,11 @@ _COLOURS = {OK: "green", FAILED: "red", NOT_GATED: "yellow", _NOT_HELD: "yellow"
 COLUMNS = {
     "denied": "a call that a hook refuses is not made",
     "once": "each call is one operation: hooks asked once, tokens counted once",
-    "held": "what a hook puts in place of an answer is all that gets out, of streams too",
-    "callbacks": "the same for what LangChain's callbacks are told",
-    "rewritten": "what a hook makes of a request is what arrives",
+    "held": "if a hook replaces an answer, only the replacement gets out, from streams too",
+    "callbacks": "the same for LangChain's callbacks",
+    "rewritten": "if a hook rewrites a request, the rewritten one arrives",
 }
-KEPT = "by a reference taken before hooks were in force"
+KEPT = "by a reference taken before hooks were active"
 GAP = "  "
 
 
@@ -57,7 +57,9 @@ def _row(line: Line) -> tuple[str, ...]:
 
 
 def _said(column: str, cell: Cell) -> str:
-    """What is gated is not held back all the same, such as a graph's stream: nobody is to read that it is not gated."""
+    """The text of a cell. Some gated calls are not held back, such as a graph's stream: that must not read as not
+    gated.
+    """
     return _NOT_HELD if cell.state == NOT_GATED and column in ("held", "callbacks") else cell.state
 
 
@@ -89,7 +91,7 @@ def _aligned(rows: Sequence[Sequence[str]], style: Style) -> Iterator[str]:
 
 
 class Progress:
-    """How far the checks are: one line on standard error, if that is a terminal."""
+    """The progress of the checks: one line on standard error, if that is a terminal."""
 
     def __init__(self) -> None:
         self._done = self._failed = 0
@@ -109,7 +111,7 @@ class Progress:
             sys.stderr.flush()
 
     def end(self) -> None:
-        """Leave no trace."""
+        """Clear the line."""
         if self._on and self._done:
             sys.stderr.write("\r\x1b[K")
             sys.stderr.flush()

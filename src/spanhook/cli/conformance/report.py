@@ -1,4 +1,4 @@
-"""What came of it, as data."""
+"""The results, as data."""
 
 from collections import Counter
 from collections.abc import Sequence
@@ -13,10 +13,10 @@ class Line:
     """One way of calling.
 
     Attributes:
-        library, version: What was called, as it is imported, and its version.
-        subject, way: What of it, and how.
-        note: That this version lacks it, or that it is documented as not gated.
-        cells: What came of each check, by column.
+        library, version: The library's import name and version.
+        subject, way: What was called, and how.
+        note: Whether this version lacks it, or it is documented as not gated.
+        cells: The result of each check, by column.
     """
 
     library: str
@@ -33,7 +33,7 @@ class Line:
 
     @property
     def state(self) -> str:
-        """The worst that a check found: ``FAILED``, ``not gated``, ``ok``, or ``n/a`` where there was none."""
+        """The worst result: ``FAILED``, ``not gated``, ``ok``, or ``n/a`` if there was no check."""
         found = {cell.state for cell in self.cells.values()}
         denied = self.cells["denied"].state if "denied" in self.cells else ""
         return FAILED if FAILED in found else NOT_GATED if denied == NOT_GATED else OK if OK in found else "n/a"
@@ -41,7 +41,7 @@ class Line:
 
 @dataclass(frozen=True)
 class Absent:
-    """A library that is not installed, and how it is."""
+    """A library that is not installed, and how to install it."""
 
     library: str
     fix: str
@@ -49,13 +49,13 @@ class Absent:
 
 @dataclass(frozen=True)
 class Report:
-    """Everything that was found.
+    """All results.
 
     Attributes:
-        spanhook, python, executable: Where it was done.
+        spanhook, python, executable: The versions and the interpreter used.
         lines: Every way of calling.
-        absent: What is not installed.
-        unsupported: Versions that are not among those tested, a sentence each.
+        absent: Libraries that are not installed.
+        unsupported: Untested versions, a sentence each.
         seconds: How long it took.
     """
 
@@ -69,12 +69,12 @@ class Report:
 
     @property
     def counts(self) -> Counter[str]:
-        """How many ways of calling ended how."""
+        """How many ways of calling had each result."""
         return Counter(line.state for line in self.lines)
 
     @property
     def exit_code(self) -> int:
-        """1 if a promise is not kept."""
+        """1 if a promise is broken."""
         return 1 if self.counts[FAILED] else 0
 
     def as_json(self) -> dict[str, Any]:

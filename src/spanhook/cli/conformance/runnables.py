@@ -11,7 +11,7 @@ async def collect(stream: AsyncIterator[Any]) -> list[Any]:
 
 
 def _completed(thing: Any, given: list[Any]) -> list[Any]:
-    """Results as they come, in the order of what was given."""
+    """Results of a call that yields them as completed, in input order."""
     return [result for _, result in sorted(thing.batch_as_completed(given), key=lambda pair: pair[0])]
 
 
@@ -25,7 +25,7 @@ async def _one_by_one(given: Any) -> AsyncIterator[Any]:
 
 
 def more_ways(given: Any, other: Any) -> dict[str, Use]:
-    """Ways that every Runnable has beside those one thinks of."""
+    """Less obvious ways that every Runnable has."""
     return {
         "transform": lambda thing: list(thing.transform(iter([given]))),
         "atransform": lambda thing: collect(thing.atransform(_one_by_one(given))),
@@ -42,12 +42,12 @@ V3 = ("v3", "av3")
 
 
 def lacks_v3(kind: type) -> bool:
-    """Whether this version of LangChain or LangGraph has no third version of events."""
+    """Whether this version of LangChain or LangGraph has no version 3 events."""
     return not hasattr(kind, "stream_events")
 
 
 def v3_ways(kind: type, given: Any) -> dict[str, Use]:
-    """The third version of events, where LangChain and LangGraph have it."""
+    """Version 3 events, if LangChain and LangGraph have them."""
     if lacks_v3(kind):
         return {}
     return {

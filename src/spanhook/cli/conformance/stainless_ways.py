@@ -1,4 +1,4 @@
-"""Every way of asking for something through a generated client, each reduced to facts that can be compared.
+"""Every way of calling a generated client, each reduced to comparable facts.
 
 Knows no such client.
 """
@@ -31,7 +31,7 @@ def facts(value: Any) -> Any:
 
 
 def raw_facts(raw: Any) -> Any:
-    """A raw response without what differs from call to call."""
+    """A raw response without what varies between calls."""
     return type(raw).__qualname__, raw.status_code, raw.headers["content-type"], raw.http_request.method
 
 
@@ -41,16 +41,16 @@ async def collected(stream: AsyncIterator[Any]) -> list[Any]:
 
 @dataclass(frozen=True)
 class Way:
-    """One way of asking.
+    """One way of calling.
 
     Attributes:
-        name: Which API, then how.
-        kind: The kind of operation it makes.
-        ask: Asks with a client and returns facts; async ways return a coroutine.
-        clients: Make a client of the server at a URL, and an async one.
-        streamed: Whether what comes back is a stream of events.
+        name: The API, then the way.
+        kind: The kind of operation it creates.
+        ask: Makes the call with a client and returns facts; async ways return a coroutine.
+        clients: Create a sync and an async client for the server at a URL.
+        streamed: Whether the result is a stream of events.
         raw: Whether the caller gets the HTTP response.
-        text: What the model must say for it to succeed.
+        text: The text that the model must return for it to succeed.
     """
 
     name: str
@@ -66,7 +66,7 @@ class Way:
         return self.name.startswith("async ")
 
     def __call__(self, url: str, **options: Any) -> Any:
-        """Ask once, with a client of its own."""
+        """Make the call once, with a new client."""
         if not self.is_async:
             with self.clients[0](url, **options) as client:
                 return self.ask(client)
@@ -87,7 +87,7 @@ def _raw_stream(raw: Any) -> Any:
 
 
 async def _parsed(raw: Any) -> Any:
-    """What a raw response parses into; those of older generators do so at once."""
+    """The parsed content of a raw response; sync with older generators."""
     parsed = raw.parse()
     return await parsed if hasattr(parsed, "__await__") else parsed
 
@@ -129,17 +129,17 @@ def ways_of(
     final: str = "",
     shape: str = "",
 ) -> list[Way]:
-    """Every way of asking one API.
+    """Every way of calling one API.
 
     Args:
-        name: What the ways are called after.
-        api: Where a client has it.
-        given: What is asked.
-        clients: Make a client of the server at a URL, and an async one.
-        kind: The kind of operation it makes.
+        name: The prefix of the ways' names.
+        api: Gets the API from a client.
+        given: The arguments.
+        clients: Create a sync and an async client for the server at a URL.
+        kind: The kind of operation it creates.
         streams: Whether it streams.
-        final: What gives the whole of a managed stream; empty where there are none.
-        shape: The argument that says what is to be parsed into.
+        final: The method that returns the complete result of a managed stream; empty if there are none.
+        shape: The argument that gives the class to parse into.
     """
     found: list[Way] = []
 

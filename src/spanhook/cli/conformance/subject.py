@@ -1,4 +1,4 @@
-"""What a way of calling is: a thing that is gated, every way of calling it, and how often its body ran.
+"""Subjects of the matrix: something gated, every way of calling it, and how often its body ran.
 
 Knows no library.
 """
@@ -18,8 +18,8 @@ class Body:
 
     Attributes:
         runs: How often it ran.
-        seen: What it was given each time.
-        tokens: What it said that it used, in all.
+        seen: Its input at each run.
+        tokens: The total usage that it reported.
     """
 
     runs: int = 0
@@ -41,26 +41,26 @@ STREAMED = frozenset(
         *("events", "v3", "av3"),
     )
 )
-"""Ways of which the result comes in pieces, by the names that LangChain's and LangGraph's have."""
+"""Ways whose result comes in pieces, by their names in LangChain and LangGraph."""
 _BATCHES = frozenset(("batch", "abatch", "batch as completed", "abatch as completed"))
 
 
 @dataclass(frozen=True)
 class Subject:
-    """A thing that is gated.
+    """Something that is gated.
 
     Attributes:
-        name: What tests and the command call it.
-        kind: The kind of operation it makes.
-        make: A new one, counting into the body it is given.
+        name: Its name in tests and in the command.
+        kind: The kind of operation it creates.
+        make: Creates one that counts into the given body.
         ways: Every way of calling it, by name.
         bind: Ways to take a reference first and call it later, by name.
-        said: What its body says, if hooks may say something else instead.
-        whole_batches: Whether a batch is one call with all that it is given.
-        raises: Whether a refusal is raised; else it is told to the model, whose agent goes on.
-        lacking: Ways that the installed version has not.
-        listeners: What is told of a call beside what it returns, by the way of calling: blocks that give the
-            ``results`` told in them, and among these the ``ends``.
+        said: Its body's output, if hooks may replace it.
+        whole_batches: Whether a batch is a single call.
+        raises: Whether a refusal is raised; otherwise the model is told, and its agent continues.
+        lacking: Ways missing from the installed version.
+        listeners: Context managers that record a call's callback ``results``, and among these the ``ends``, by way of
+            calling.
     """
 
     name: str
@@ -79,7 +79,7 @@ class Subject:
         return way in ("generate", "agenerate") or (self.whole_batches and way in ("batch", "abatch"))
 
     def calls(self, way: str) -> int:
-        """How many operations of its kind ``way`` is."""
+        """How many operations of its kind ``way`` creates."""
         return 2 if way in _BATCHES and not self.takes_whole(way) else 1
 
 
@@ -88,9 +88,9 @@ class Ungated:
     """A way of calling that is documented as not gated.
 
     Attributes:
-        name: What it is.
-        make: What is called, counting into the body it is given.
-        use: Calls it; ``None`` where that takes what a loopback server does not give.
+        name: Its name.
+        make: Creates what is called, counting into the given body.
+        use: Calls it; ``None`` if the loopback server cannot support it.
     """
 
     name: str

@@ -1,6 +1,6 @@
 """``spanhook demo``: a real LangGraph agent under hooks, on a machine with nothing else.
 
-Nothing is imported here that may be missing before it is known to be there.
+Nothing that may be missing is imported before it is known to be installed.
 """
 
 import json
@@ -21,13 +21,13 @@ if TYPE_CHECKING:
 NEEDED = ("langchain", "langgraph", "genai_prices")
 KEY = "OPENAI_API_KEY"
 NEXT = (
-    "next: `spanhook run --console app.py` shows the runs of your own agent like this, without a change to it",
-    f"docs: {HOME or 'README.md and docs/'} on how to write hooks, and on what is guaranteed",
+    "next: `spanhook run --console app.py` shows the runs of your own agent like this, without changing it",
+    f"docs: {HOME or 'README.md and docs/'} explain how to write hooks and what is guaranteed",
 )
 
 
 def run_demo(live: bool, as_json: bool) -> int:
-    """Play the scenes and print what came of them on standard output.
+    """Play the scenes and print the results on standard output.
 
     Args:
         live: Use OpenAI's models instead of scripted ones; needs a key in ``OPENAI_API_KEY``.
@@ -55,7 +55,7 @@ def run_demo(live: bool, as_json: bool) -> int:
                     _print(_scene(f"{number}/{len(SCENES)}", scene, speaker, said, seen.trees[-1], style))
     except ConfigurationError as error:
         return _failed(f"spanhook demo: {error}", 2)
-    except BrokenPipeError:  # whoever read has read enough
+    except BrokenPipeError:  # the reader closed the pipe
         raise
     except Exception as error:  # a provider that refuses the key, or a broken installation
         return _failed(f"spanhook demo: {type(error).__name__}: {error}", 1)
@@ -70,9 +70,9 @@ def run_demo(live: bool, as_json: bool) -> int:
 def _check(*, live: bool) -> None:
     missing = [name for name in (*NEEDED, *(("langchain_openai",) if live else ())) if find_spec(name) is None]
     if missing:
-        raise ConfigurationError(f'spanhook demo needs {", ".join(missing)}: pip install "spanhook[demo]"')
+        raise ConfigurationError(f'spanhook demo needs {", ".join(missing)}; run pip install "spanhook[demo]"')
     if live and not os.environ.get(KEY):
-        raise ConfigurationError(f"spanhook demo --live asks OpenAI's models, which needs a key in {KEY}")
+        raise ConfigurationError(f"spanhook demo --live calls OpenAI's models and needs a key; set {KEY}")
 
 
 def _failed(message: str, code: int) -> int:

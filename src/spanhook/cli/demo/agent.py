@@ -14,7 +14,7 @@ from langgraph.types import interrupt
 from spanhook.cli.demo.model import ScriptedModel
 
 _create = cast("Callable[..., Any]", create_agent)
-"""Its own type is not wholly known."""
+"""Its own type is only partly known."""
 
 NAME = "support-desk"
 MODEL, SMALL_MODEL = "gpt-4o-mini", "gpt-4.1-nano"
@@ -36,7 +36,7 @@ RULES = (
 
 
 def make(*, live: bool) -> Any:
-    """The agent, on scripted models or on those of OpenAI."""
+    """Create the agent, with scripted models or OpenAI's."""
     reader = _live(SMALL_MODEL) if live else ScriptedModel(model_name=SMALL_MODEL, script=_summary)
     writer = _live(MODEL) if live else ScriptedModel(model_name=MODEL, script=_reply)
     return _create(writer, tools(reader), system_prompt=INSTRUCTIONS, checkpointer=InMemorySaver(), name=NAME)
@@ -52,7 +52,7 @@ def _live(model: str) -> BaseChatModel:
 
 
 def tools(reader: BaseChatModel) -> list[BaseTool]:
-    """What the agent can do; one of its tools asks a model itself."""
+    """The agent's tools; one of them calls a model itself."""
 
     @tool
     def search_orders(query: str) -> str:
@@ -85,7 +85,7 @@ def tools(reader: BaseChatModel) -> list[BaseTool]:
 
 @dataclass(frozen=True, slots=True)
 class Talk:
-    """How the scripted model deals with one question: the tools it calls, one after the other, and what it says."""
+    """How the scripted model handles one question: the tools it calls in turn, and its answer."""
 
     steps: Sequence[tuple[str, Mapping[str, Any]]]
     answer: str

@@ -1,4 +1,4 @@
-"""What was played as one JSON document: each run with its usage, its decisions and its spans."""
+"""The scenes as one JSON document: each run with its usage, decisions and spans."""
 
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, TypedDict, cast
@@ -11,7 +11,7 @@ from spanhook.model import Usage
 
 
 class ModelUsage(TypedDict):
-    """Tokens and cost of one model in one run; cached tokens are among the input, reasoning among the output."""
+    """Tokens and cost of one model in one run; input includes cached tokens, output includes reasoning."""
 
     input_tokens: int
     output_tokens: int
@@ -22,7 +22,7 @@ class ModelUsage(TypedDict):
 
 
 class Decision(TypedDict):
-    """What a hook decided, beyond letting pass."""
+    """A hook's decision, other than ``allow``."""
 
     hook: str
     event: str
@@ -42,9 +42,9 @@ class Span(TypedDict):
 
 
 class Run(TypedDict):
-    """One outermost operation; ``usage`` is by model, spans and decisions are in the order they started.
+    """One outermost operation; ``usage`` is by model; spans and decisions are in order of starting.
 
-    ``cost_usd`` is ``None`` where no model has a known price; a run without model calls cost nothing.
+    ``cost_usd`` is ``None`` if no model has a known price; a run without model calls costs nothing.
     """
 
     name: str
@@ -57,13 +57,13 @@ class Run(TypedDict):
 
 
 class Document(TypedDict):
-    """Everything."""
+    """The whole document."""
 
     runs: list[Run]
 
 
 def run_document(name: str, tree: Node, spans: Iterable[ReadableSpan]) -> Run:
-    """One run, with those of ``spans`` that are in its trace."""
+    """One run, with the ``spans`` of its trace."""
     return Run(
         name=name,
         status=tree.status,

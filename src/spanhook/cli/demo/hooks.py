@@ -1,4 +1,4 @@
-"""The demo's hooks, written as anybody would write their own: ``spanhook run --hooks hooks.py:hooks app.py``."""
+"""The demo's hooks, written like your own would be: ``spanhook run --hooks hooks.py:hooks app.py``."""
 
 from collections import defaultdict
 from collections.abc import Generator

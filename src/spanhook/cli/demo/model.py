@@ -15,7 +15,7 @@ from langchain_core.utils.function_calling import convert_to_openai_tool
 from typing_extensions import override
 
 Script = Callable[[Sequence[BaseMessage]], AIMessage]
-"""What to say next, by the messages so far."""
+"""Chooses the next answer from the messages so far."""
 
 SECONDS_PER_CALL = 0.04
 SECONDS_PER_CHUNK = 0.003
@@ -24,11 +24,11 @@ CACHED_TOKENS = 1024
 
 
 class ScriptedModel(BaseChatModel):
-    """Answers by a script, after a short while.
+    """Answers from a script, after a short delay.
 
     Attributes:
         model_name: A model with a known price.
-        script: What it says.
+        script: Chooses its answers.
     """
 
     model_name: str
@@ -100,7 +100,9 @@ def _told(message: AIMessageChunk, run_manager: CallbackManagerForLLMRun | None)
 
 
 def usage(messages: Sequence[BaseMessage], said: AIMessage) -> UsageMetadata:
-    """Four characters a token; from the second call of a conversation on, the instructions come from the cache."""
+    """Usage at four characters per token; from a conversation's second call on, the instructions are read from the
+    cache.
+    """
     asked = TOKENS_OF_INSTRUCTIONS + sum(len(str(message.content)) for message in messages) // 4
     answered = 12 + len(str(said.content)) // 4 + 20 * len(said.tool_calls)
     went_on = any(isinstance(message, AIMessage | ToolMessage) for message in messages)

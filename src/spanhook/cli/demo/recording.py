@@ -1,4 +1,4 @@
-"""The demo's own view of what happens: the tree of each run, and its spans as a provider exports them."""
+"""What the demo records: the tree of each run, and its spans as a provider exports them."""
 
 import os
 import sys
@@ -26,8 +26,8 @@ class Recording(SpanProcessor):
     """What has ended so far.
 
     Attributes:
-        trees: Each run, in the order they ended.
-        spans: Each span.
+        trees: The runs, in order of ending.
+        spans: The spans.
     """
 
     def __init__(self) -> None:
@@ -38,22 +38,22 @@ class Recording(SpanProcessor):
         self.spans.append(span)
 
     def take(self, tree: Node) -> None:
-        """Keep a run; what ended after its run is none of its own."""
+        """Keep a run; an operation that ended after its run is not kept."""
         if not tree.within:
             self.trees.append(tree)
 
 
 @contextmanager
 def recorded() -> Generator[Recording, None, None]:
-    """Instrument for the length of the block, and export as the ``OTEL_*`` variables ask.
+    """Instrument while the block runs, and export as the ``OTEL_*`` variables ask.
 
-    Of spanhook's own variables it follows those that say what is recorded; the hooks and their mode are the demo's.
+    Of spanhook's variables, only those that control what is recorded apply; the hooks and their mode are the demo's.
 
     Raises:
-        ConfigurationError: A variable holds a value that cannot be used.
+        ConfigurationError: A variable has an invalid value.
     """
-    wanted = read_environment(os.environ)
-    settings = Settings(error_messages=wanted.error_messages, input_output_values=wanted.input_output_values)
+    over = read_environment(os.environ).over
+    settings = Settings(**{name: over[name] for name in ("error_messages", "input_output_values") if name in over})
     seen = Recording()
     listener = Trees(seen.take)
     export.setup(SERVICE, console=sys.stderr)
@@ -68,6 +68,6 @@ def recorded() -> Generator[Recording, None, None]:
         with tracing_context(enabled=False):  # a key for LangSmith must not send the demo's runs there
             yield seen
     finally:
-        export.flush(FLUSH_SECONDS)  # before the counters are taken off their provider
+        export.flush(FLUSH_SECONDS)  # before the counters are removed from their provider
         uninstrument()
         listeners.remove(listener)

@@ -1,4 +1,4 @@
-"""What is played: a few requests of customers, each with a sentence on what to look at."""
+"""The scenes: a few customer requests, each with a sentence on what to look at."""
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -15,11 +15,11 @@ class Scene:
     """One run of the agent.
 
     Attributes:
-        name: What the run is called in the JSON document.
-        title, look_at: What it is, and a sentence on what to look at.
-        tenant_id, user_id, thread: Whose request it is, and in which of their conversations.
-        request: What the customer says, or what a person answers to the agent's question.
-        play: Runs the agent; yields what it says, piece by piece.
+        name: The run's name in the JSON document.
+        title, look_at: Its title, and a sentence on what to look at.
+        tenant_id, user_id, thread: Who makes the request, and in which conversation.
+        request: What the customer says, or a person's answer to the agent's question.
+        play: Runs the agent; yields its answer in pieces.
     """
 
     name: str
@@ -40,7 +40,7 @@ class Scene:
         return {"messages": [{"role": "user", "content": self.request}]}
 
     def run(self, agent: Any) -> tuple[str, str]:
-        """Who had the last word, and what it was."""
+        """Who spoke last, and what they said."""
         with spanhook.context(tenant_id=self.tenant_id, user_id=self.user_id):
             try:
                 return "agent", "".join(self.play(agent, self)).strip()
@@ -93,7 +93,7 @@ SCENES = (
     Scene(
         name="over_budget",
         title="A run rejected for its budget",
-        look_at="It was rejected before any model call, so there is none below it and it cost nothing.",
+        look_at="It was rejected before its first model call, so there is none below it and it cost nothing.",
         tenant_id="globex",
         user_id="eve",
         thread="order",
@@ -103,7 +103,7 @@ SCENES = (
     Scene(
         name="interrupted",
         title="An interrupted run",
-        look_at="The tool asks a person; that is no error, and the run ends as interrupted.",
+        look_at="The tool asks a person; that is not an error, and the run ends as interrupted.",
         tenant_id="acme",
         user_id="ann",
         thread="account",
@@ -113,7 +113,7 @@ SCENES = (
     Scene(
         name="resumed",
         title="Its resume",
-        look_at="The person's answer goes to the same thread: a run of its own, in the same session.",
+        look_at="The person's answer goes to the same thread: a separate run in the same session.",
         tenant_id="acme",
         user_id="ann",
         thread="account",
@@ -123,7 +123,7 @@ SCENES = (
     Scene(
         name="streamed",
         title="A streamed run",
-        look_at="It ends when its stream does; and its tool asks a second, smaller model.",
+        look_at="The run ends with its stream, and its tool calls a second, smaller model.",
         tenant_id="acme",
         user_id="carol",
         thread="policy",

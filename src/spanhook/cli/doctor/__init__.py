@@ -1,4 +1,4 @@
-"""``spanhook doctor``: what is installed, bound, hooked and exported here, and what is wrong or odd."""
+"""``spanhook doctor``: what is installed, bound, hooked and exported here, and what is wrong or unusual."""
 
 import json
 import os
@@ -14,13 +14,13 @@ def run_doctor(as_json: bool, **given: Any) -> int:
     """Examine and print.
 
     Args:
-        as_json: Print one JSON document alone.
-        given: Options as given to ``spanhook run``; the environment's where empty.
+        as_json: Print only one JSON document.
+        given: Options as for ``spanhook run``; empty ones are taken from the environment.
 
     Returns:
-        The exit code ``spanhook run`` would end with: 0 if it would start, 2 or 3 if not.
+        The exit code with which ``spanhook run`` would end: 0 if it would start, 2 or 3 if not.
     """
-    with redirect_stdout(sys.stderr):  # what hooks print while they are loaded is no part of the report
+    with redirect_stdout(sys.stderr):  # what hooks print while being loaded is not part of the report
         report = examination(os.environ, **given)
     if as_json:
         print(json.dumps(report.as_json(), indent=2))  # noqa: T201

@@ -1,25 +1,27 @@
-"""Looking at everything: imports the libraries, loads the hooks, and leaves nothing installed."""
+"""Examines everything: imports the libraries, loads the hooks, and leaves nothing installed."""
 
 import importlib.util
 import os
 import platform
 import sys
 from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import replace
 from importlib import metadata
 from typing import Any
 
 from spanhook.bootstrap import Wanted, read_environment
+from spanhook.cli.doctor.configured import configured
 from spanhook.cli.doctor.loader import loader
 from spanhook.cli.doctor.others import others
 from spanhook.cli.doctor.report import Finding, HookFound, Library, Report, SignalFound, Telemetry
 from spanhook.cli.doctor.unbound import everything, self_tracing, unbound
 from spanhook.cli.doctor.variables import examine, usable
-from spanhook.config import instrument, load_hooks, require_bound, uninstrument
+from spanhook.config import ConfigurationFile, instrument, load_hooks, load_own, require_bound, uninstrument
 from spanhook.errors import ConfigurationError, RequirementError
 from spanhook.export import SIGNALS, asked, disabled, endpoint, existing
 from spanhook.gating import AFTER, ERROR, Bound, Hook, Hooks, Subscription
 from spanhook.instrument import INSTRUMENTORS, instrumentor_of, meant
-from spanhook.settings import CONTENT_VARIABLE, Settings
+from spanhook.settings import CONTENT_VARIABLE
 from spanhook.version import __version__
 
 
@@ -29,13 +31,15 @@ def examination(environ: Mapping[str, str], **given: Any) -> Report:
     wanted = read_environment(kept, **given)
     if os.getcwd() not in sys.path:
         sys.path.insert(0, os.getcwd())
-    registries, wrong = _loaded(wanted)
+    file, settings, wrong = configured(wanted)
+    findings += wrong
+    registries, wrong = _loaded(wanted, file)
     findings += wrong
     try:
-        instrument(registries, settings=Settings(mode=wanted.mode, content="NO_CONTENT", allow=everything()))
+        instrument(registries, settings=replace(settings, strict=False, content="NO_CONTENT", allow=everything()))
         libraries = tuple(_library(name) for name in INSTRUMENTORS)
         findings += _unmet(wanted.require)
-        not_bound, wrong = unbound(wanted)
+        not_bound, wrong = unbound(settings)
         findings += wrong
     finally:
         uninstrument()
@@ -47,7 +51,7 @@ def examination(environ: Mapping[str, str], **given: Any) -> Report:
         spanhook=__version__,
         python=platform.python_version(),
         executable=sys.executable,
-        mode=wanted.mode,
+        mode=settings.mode,
         libraries=libraries,
         unbound=tuple(not_bound),
         hooks=tuple(_hooks(registries)),
@@ -58,7 +62,7 @@ def examination(environ: Mapping[str, str], **given: Any) -> Report:
     )
 
 
-def _loaded(wanted: Wanted) -> tuple[list[Hooks], list[Finding]]:
+def _loaded(wanted: Wanted, file: ConfigurationFile | None) -> tuple[list[Hooks], list[Finding]]:
     found, wrong = list[Hooks](), list[Finding]()
     for spec in dict.fromkeys(wanted.hooks):
         try:
@@ -66,6 +70,12 @@ def _loaded(wanted: Wanted) -> tuple[list[Hooks], list[Finding]]:
             found.append(Hooks(loaded) if isinstance(loaded, Hook) else loaded)
         except ConfigurationError as error:
             wrong.append(Finding("configuration", "hooks", str(error).removeprefix("hooks ")))
+    if file is not None:
+        try:
+            found += () if wanted.hooks else load_own(file).registries
+            found.append(file.registry())
+        except ConfigurationError as error:
+            wrong.append(Finding("configuration", "config", str(error)))
     return found, wrong
 
 
@@ -100,12 +110,12 @@ def _gaps(libraries: Iterable[Library], required: Iterable[str]) -> Iterator[Fin
         if not library.version or library.name in checked:
             continue
         if not library.supported:
-            text = f"version {library.version} is not supported ({library.requirement}); it is bound all the same"
+            text = f"version {library.version} is not supported ({library.requirement}); it is bound anyway"
             yield Finding("warning", library.name, text)
         if library.missing:
             yield Finding("warning", library.name, f"calls by {', '.join(library.missing)} are not gated")
         if library.ungated:
-            text = f"{', '.join(library.ungated)} cannot be bound: their classes refuse it. Calls of them are not gated"
+            text = f"{', '.join(library.ungated)} cannot be bound, so calls to them are not gated"
             yield Finding("warning", library.name, text)
 
 

@@ -1,4 +1,4 @@
-"""Who else records the same calls, by what is installed: their spans come beside ours, never instead."""
+"""Which other installed packages record the same calls: their spans appear beside ours, never instead."""
 
 from collections.abc import Iterable, Iterator, Mapping
 from importlib import metadata
@@ -18,7 +18,7 @@ _PREFIXES = (
 )
 _LOADED = "under opentelemetry-instrument, or where the application instruments with it"
 
-#: Distributions that record LLM calls once the application has them do so.
+#: Distributions that record LLM calls if the application activates them.
 _ON_CALL = {
     "traceloop-sdk": "if the application calls Traceloop.init()",
     "arize-phoenix-otel": "if the application calls phoenix.otel.register(auto_instrument=True)",
@@ -38,7 +38,7 @@ _LANGSMITH_OTEL = "LANGSMITH_OTEL_ENABLED"
 
 
 def others(libraries: Iterable[str], environ: Mapping[str, str]) -> list[Other]:
-    """Who else records calls of ``libraries``."""
+    """What else records calls of ``libraries``."""
     ours = set(libraries)
     told = (*_entry_points(ours), *_distributions(ours), *_langsmith(ours, environ), *_anthropic(ours, environ))
     found = {other.name: other for other in told}
@@ -72,7 +72,7 @@ def _langsmith(ours: set[str], environ: Mapping[str, str]) -> Iterator[Other]:
 
 
 def _anthropic(ours: set[str], environ: Mapping[str, str]) -> Iterator[Other]:
-    """Its SDK traces itself from the version on that needs OpenTelemetry."""
+    """Anthropic's SDK traces itself, from the version on that requires OpenTelemetry."""
     if "anthropic" not in ours or environ.get("ANTHROPIC_OPEN_TELEMETRY", "").strip().lower() == "false":
         return
     try:

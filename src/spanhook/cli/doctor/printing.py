@@ -23,7 +23,7 @@ def print_report(report: Report) -> None:
     others = [(one.name, one.version, ", ".join(one.libraries), one.when) for one in report.others]
     _section("Others that record the same calls (each call is then two spans)", others)
     own = [(one.name, one.version, ", ".join(one.scopes) or "-", one.when) for one in report.self_tracing]
-    _section("SDKs that trace themselves (their spans come beside ours)", own)
+    _section("SDKs that trace themselves (their spans appear beside ours)", own)
     findings = [
         (click.style(finding.level, fg=_COLOURS[finding.level]), finding.about, finding.text)
         for finding in report.findings

@@ -1,4 +1,4 @@
-"""What the doctor found, as plain data: the same for the screen and for JSON."""
+"""What the doctor found, as plain data, for both text and JSON."""
 
 from dataclasses import asdict, dataclass
 from typing import Any, Literal
@@ -6,12 +6,12 @@ from typing import Any, Literal
 from spanhook.instrument import BOUND
 
 Level = Literal["configuration", "requirement", "warning", "note"]
-"""The first two keep ``spanhook run`` from starting, with exit codes 2 and 3."""
+"""The first two prevent ``spanhook run`` from starting, with exit codes 2 and 3."""
 
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """Something worth knowing: what it is about, and what it means or how to mend it."""
+    """Something worth knowing: its subject, and what it means or how to fix it."""
 
     level: Level
     about: str
@@ -23,10 +23,10 @@ class Library:
     """A library that spanhook binds.
 
     Attributes:
-        version: The installed one; empty if it is not installed.
+        version: The installed version; empty if it is not installed.
         points: State of each point by its name.
-        optional: Points that not every supported version has.
-        ungated: Methods of classes below the points that cannot be bound, as ``module.Class.method``.
+        optional: Points missing in some supported versions.
+        ungated: Methods of subclasses that cannot be bound, as ``module.Class.method``.
     """
 
     name: str
@@ -48,7 +48,7 @@ class Library:
 
 @dataclass(frozen=True, slots=True)
 class NotBound:
-    """An agent library that is here and that spanhook does not bind.
+    """An agent library that is installed but not bound.
 
     Attributes:
         state: ``imported`` (by the hooks, or what they import) or ``importable``.
@@ -65,7 +65,7 @@ class NotBound:
 
 @dataclass(frozen=True, slots=True)
 class SelfTracing:
-    """An SDK that makes spans of its calls itself. ``scopes`` are their instrumentation scopes."""
+    """An SDK that creates spans for its calls itself. ``scopes`` are their instrumentation scopes."""
 
     name: str
     version: str
@@ -78,7 +78,7 @@ class HookFound:
     """One function of a hook.
 
     Attributes:
-        timeout_s: In seconds, ``None`` for no limit.
+        timeout_s: The limit in seconds, ``None`` for no limit.
         holds_back: Whether streams wait for it.
     """
 
@@ -94,7 +94,7 @@ class HookFound:
 
 @dataclass(frozen=True, slots=True)
 class SignalFound:
-    """Whose provider there is for a signal, and the exporters that ``OTEL_*`` asks for, with where they send."""
+    """A signal's provider, and the exporters that ``OTEL_*`` asks for with their destinations."""
 
     signal: str
     provider: str
@@ -112,7 +112,9 @@ class Telemetry:
 
 @dataclass(frozen=True, slots=True)
 class Other:
-    """Somebody else who records the same calls: their spans stand beside ours. ``libraries`` are those in common."""
+    """Another package that records the same calls: its spans appear beside ours. ``libraries`` are those that both
+    record.
+    """
 
     name: str
     version: str

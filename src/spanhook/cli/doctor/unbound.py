@@ -1,34 +1,34 @@
-"""Agent libraries that are here and not bound, and those that trace themselves."""
+"""Agent libraries that are installed but not bound, and SDKs that trace themselves."""
 
 from collections.abc import Iterator
 
-from spanhook.bootstrap import Wanted
 from spanhook.cli.doctor.report import Finding, NotBound, SelfTracing
 from spanhook.errors import ConfigurationError
 from spanhook.instrument import Unbound, imported, is_bound, libraries, named, version
+from spanhook.settings import Settings
 
 
 def everything() -> list[str]:
-    """What the doctor lets be while it looks: it reports, and nothing is to be logged as well."""
+    """What to allow while the doctor examines: it reports these libraries itself, so nothing is logged."""
     return [known.library for known in libraries()]
 
 
-def unbound(wanted: Wanted) -> tuple[list[NotBound], list[Finding]]:
-    """What is not bound, those in use first, and what ``wanted`` makes of it."""
+def unbound(settings: Settings) -> tuple[list[NotBound], list[Finding]]:
+    """Unbound libraries, those in use first, and findings about them under these ``settings``."""
     findings = list[Finding]()
     allowed = frozenset[str]()
     try:
-        allowed = named(wanted.allow)
+        allowed = named(settings.allow)
     except ConfigurationError as error:
         findings.append(Finding("configuration", "allow", str(error)))
     here = [Unbound(known, version(known)) for known in libraries() if not is_bound(known)]
     used = [one for one in here if imported(one.known)]
     unused = [one for one in here if one.version and one not in used]
-    findings += _findings([one for one in used if one.known.library not in allowed], strict=wanted.strict)
+    findings += _findings([one for one in used if one.known.library not in allowed], strict=settings.strict)
     refused = [one.known.library for one in unused if one.known.library not in allowed]
-    if wanted.strict and refused:
+    if settings.strict and refused:
         findings.append(
-            Finding("note", "strict", f"refuses these once they are imported or used: {', '.join(refused)}")
+            Finding("note", "strict", f"refuses these when they are imported or used: {', '.join(refused)}")
         )
     rows = [_row(one, allowed, is_used=True) for one in used] + [_row(one, allowed, is_used=False) for one in unused]
     return rows, findings
@@ -50,7 +50,7 @@ def _row(one: Unbound, allowed: frozenset[str], *, is_used: bool) -> NotBound:
 
 
 def self_tracing() -> Iterator[SelfTracing]:
-    """SDKs that are installed and make spans of their calls."""
+    """Installed SDKs that create spans for their own calls."""
     for known in libraries():
         found = version(known) if known.tracing is not None else ""
         if known.tracing is not None and found:

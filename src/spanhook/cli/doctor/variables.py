@@ -1,4 +1,4 @@
-"""What of the environment is wrong, ignored, or means something else than it seems to."""
+"""Environment variables that are wrong, ignored, or mean something else than they seem to."""
 
 import difflib
 from collections.abc import Iterator, Mapping
@@ -20,7 +20,7 @@ _GRPC_PORT = ":4317"
 
 
 def usable(environ: Mapping[str, str]) -> tuple[dict[str, str], list[Finding]]:
-    """The environment without those ``SPANHOOK_*`` variables that cannot be used, and what is wrong with them."""
+    """The environment without invalid ``SPANHOOK_*`` variables, and what is wrong with them."""
     kept, wrong = dict(environ), list[Finding]()
     for name in SETTINGS:
         try:
@@ -54,23 +54,23 @@ def _unread(environ: Mapping[str, str]) -> Iterator[Finding]:
     for name in sorted(environ):
         if name.startswith("SPANHOOK") and name not in known:
             close = difflib.get_close_matches(name, SETTINGS, 1, 0.7)
-            yield Finding("warning", name, "nobody reads it" + "".join(f"; did you mean {one}?" for one in close))
+            yield Finding("warning", name, "is unknown" + "".join(f"; did you mean {one}?" for one in close))
 
 
 def _telemetry_off(environ: Mapping[str, str]) -> Iterator[Finding]:
     disabled = environ.get("OTEL_SDK_DISABLED", "").strip().lower()
     if disabled == "true":
-        yield Finding("note", "OTEL_SDK_DISABLED", "no spans, metrics or log events; hooks gate all the same")
+        yield Finding("note", "OTEL_SDK_DISABLED", "no spans, metrics or log events; hooks still gate")
     elif disabled not in ("", "false"):
         yield Finding("warning", "OTEL_SDK_DISABLED", f"{disabled!r} counts as false; only true disables the SDK")
     sampler = environ.get(_SAMPLER, "").strip()
     plain = sampler.lower().removeprefix("parentbased_")
     if sampler and plain not in _SAMPLERS:
         yield Finding(
-            "warning", _SAMPLER, f"{sampler!r} is unknown to the SDK, which takes parentbased_always_on instead"
+            "warning", _SAMPLER, f"{sampler!r} is unknown to the SDK, which uses parentbased_always_on instead"
         )
     elif plain == "always_off":
-        yield Finding("note", _SAMPLER, "no spans; hooks gate, and usage and decisions are counted all the same")
+        yield Finding("note", _SAMPLER, "no spans; hooks still gate, and usage and decisions are still counted")
 
 
 def _content() -> Iterator[Finding]:
@@ -92,6 +92,4 @@ def _endpoints(environ: Mapping[str, str]) -> Iterator[Finding]:
         if "://" not in value:
             yield Finding("warning", name, f"{value!r} has no scheme; write http://{value}")
         elif value.endswith(_GRPC_PORT):
-            yield Finding(
-                "warning", name, "4317 is the port of gRPC; use 4318, or set OTEL_EXPORTER_OTLP_PROTOCOL=grpc"
-            )
+            yield Finding("warning", name, "4317 is the gRPC port; use 4318, or set OTEL_EXPORTER_OTLP_PROTOCOL=grpc")

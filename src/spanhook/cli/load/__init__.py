@@ -1,7 +1,7 @@
-"""``spanhook load``: scripted agent runs that produce all there is to produce, and exact totals of them.
+"""``spanhook load``: scripted agent runs that produce every kind of telemetry, and their exact totals.
 
-The totals are worked out from the script, not read from what spanhook counts; that is compared with them. Nothing is
-imported here that may be missing before it is known to be there.
+The totals are computed from the script, not read from spanhook's counts, which are compared with them. Nothing that may
+be missing is imported before it is known to be installed.
 """
 
 import json
@@ -28,16 +28,16 @@ FLUSH_SECONDS = 30.0
 
 
 def run_load(runs: int, seed: int, concurrency: int, as_json: bool) -> int:
-    """Make the runs, print their totals on standard output, and what was counted otherwise on standard error.
+    """Make the runs, print their totals on standard output, and any differences in spanhook's counts on standard error.
 
     Args:
-        runs: How many runs; of 40 on, they produce all there is.
-        seed: Which runs; the same seed gives the same totals everywhere.
-        concurrency: How many at a time; it does not change the totals.
+        runs: How many runs; from 40 on, they cover every scenario.
+        seed: Selects the runs; the same seed gives the same totals everywhere.
+        concurrency: How many at a time; does not change the totals.
         as_json: Print one JSON document instead of text; ``spanhook.cli.load.document`` describes it.
 
     Returns:
-        The exit code: 1 if spanhook counted otherwise, 2 if something is missing.
+        The exit code: 1 if spanhook's counts differ, 2 if something is missing.
     """
     try:
         _check(runs, concurrency)
@@ -49,17 +49,17 @@ def run_load(runs: int, seed: int, concurrency: int, as_json: bool) -> int:
 
     with _instrumented():
         document = measure(runs, seed, concurrency)
-        export.flush(FLUSH_SECONDS)  # before the counters are taken off their provider
+        export.flush(FLUSH_SECONDS)  # before the counters are removed from their provider
     print(json.dumps(document, indent=2) if as_json else "\n".join(as_text(document)), flush=True)  # noqa: T201
     wrong = list(complaints(document["differences"], document["internal_errors"]))
     print(*wrong, sep="\n", end="\n" if wrong else "", file=sys.stderr)  # noqa: T201
     if not as_json and not any(map(export.existing, SIGNALS)):
-        print("spanhook load: nothing was sent: OTEL_EXPORTER_OTLP_ENDPOINT says where to", file=sys.stderr)  # noqa: T201
+        print("spanhook load: nothing was sent; set OTEL_EXPORTER_OTLP_ENDPOINT", file=sys.stderr)  # noqa: T201
     return 1 if wrong else 0
 
 
 def measure(runs: int, seed: int, concurrency: int) -> "Document":
-    """Make the runs with ``spanhook.cli.load.hooks`` in force, and compare what was counted with the script."""
+    """Make the runs with ``spanhook.cli.load.hooks`` active, and compare the counts with the script."""
     from langsmith import tracing_context  # pyright: ignore[reportUnknownVariableType]
 
     from spanhook.cli.load import document, series
@@ -99,15 +99,15 @@ def measure(runs: int, seed: int, concurrency: int) -> "Document":
 def _check(runs: int, concurrency: int) -> None:
     missing = [name for name in NEEDED if find_spec(name) is None]
     if missing:
-        raise ConfigurationError(f'needs {", ".join(missing)}: pip install "spanhook[demo]"')
+        raise ConfigurationError(f'needs {", ".join(missing)}; run pip install "spanhook[demo]"')
     for name, value in (("--runs", runs), ("--concurrency", concurrency)):
         if value < 1:
-            raise ConfigurationError(f"{name} {value}: expected a whole number from 1 on")
+            raise ConfigurationError(f"{name} {value}: expected a whole number of at least 1")
 
 
 @contextmanager
 def _instrumented() -> Generator[None, None, None]:
-    """With the load's hooks in force; what they do on purpose is no news for the log."""
+    """Instrument with the load's hooks; their intended failures are not logged."""
     from spanhook.cli.load.hooks import hooks
 
     level = log.level

@@ -1,6 +1,6 @@
-"""What spanhook counted: its counters of tokens, money and decisions, and every operation that has ended.
+"""What spanhook counted: its counters of tokens, cost and decisions, and every operation that has ended.
 
-``Counted`` listens for the length of the load; nothing in it knows the script.
+``Counted`` listens during the load; it knows nothing of the script.
 """
 
 import threading
@@ -22,7 +22,7 @@ PATIENCE_S = 60.0
 
 
 class Counted:
-    """What has been counted since it was made.
+    """What has been counted since it was created.
 
     Attributes:
         tables: The sums, complete once the load is over.
@@ -92,7 +92,7 @@ class Counted:
             add("spent_cost", *whose, op.name, model, amount=one.cost_nano or 0)
 
     def finish(self) -> None:
-        """Take in what the counters say."""
+        """Read the counters."""
         reaper.drain()
         registry.flush(PATIENCE_S)
         now, before = Snapshot(taken=True), self._before
@@ -130,7 +130,7 @@ def _since(sums: Vector, before: Vector | None) -> Vector:
 
 @contextmanager
 def counting() -> Generator[Counted, None, None]:
-    """Count for the length of the block."""
+    """Count while the block runs."""
     counted = Counted()
     listeners.append(counted)
     try:

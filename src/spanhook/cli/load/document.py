@@ -1,9 +1,9 @@
-"""The totals of a load as a document: what dashboards, collectors and backends are held against.
+"""The totals of a load as a document, against which dashboards, collectors and backends are checked.
 
-``totals`` says it by dimension, for people; ``metrics`` says the same as every series that spanhook's instruments must
-export, with the attributes they have there, so that any query over them can be worked out from it. Both come from the
-script alone and depend on its seed, its number of runs, the price list and whether foreign spans can be made; not on
-concurrency, sampling or providers. Durations are not in it: they depend on the machine.
+``totals`` has the sums by dimension, for people; ``metrics`` has the same as every series that spanhook's instruments
+must export, with its attributes, so that the result of any query can be computed from it. Both come only from the
+script and depend on its seed, its number of runs, the price list and whether foreign spans can be created; not on
+concurrency, sampling or providers. Durations are left out: they depend on the machine.
 """
 
 from collections.abc import Iterator, Mapping
@@ -15,7 +15,7 @@ from spanhook.model import NANO
 from spanhook.telemetry import BUCKETS
 
 MOST_EXPENSIVE = 10
-"""How many of the most expensive runs are told."""
+"""How many of the most expensive runs are listed."""
 
 # ----------------------------------------------------------------------------------------------- types
 
@@ -28,7 +28,7 @@ class Money(TypedDict):
 
 
 class Spent(TypedDict):
-    """What a group of runs used, nested agents and models asked by hooks included.
+    """The usage of a group of runs, including nested agents and models called by hooks.
 
     ``tokens`` is by bucket; the buckets are disjoint and add up to ``total_tokens``. ``cost`` leaves out models
     without a known price.
@@ -43,7 +43,7 @@ class Spent(TypedDict):
 
 
 class Expensive(TypedDict):
-    """One of the runs that cost most."""
+    """One of the most expensive runs."""
 
     agent: str
     status: str
@@ -53,29 +53,29 @@ class Expensive(TypedDict):
 
 
 class Totals(TypedDict):
-    """Everything by dimension.
+    """All totals, by dimension.
 
     Attributes:
         runs: Outermost operations: one ``spanhook.run`` event each.
         runs_by_status: By ``spanhook.status``.
         runs_by_agent: By agent, then by status.
-        llm_calls, tool_calls: Calls that were made, rather than refused or answered by a hook.
-        tokens: By model that answered, then by bucket.
-        cost, total_cost: By model that answered, and of all. Models without a price are not in it.
+        llm_calls, tool_calls: Calls that were made, not refused or answered by a hook.
+        tokens: By answering model, then by bucket.
+        cost, total_cost: By answering model, and in total, without models that have no price.
         unpriced_tokens: Tokens of models without a known price, by model.
-        by_agent, by_tenant, by_user: What runs used; those of an agent are the runs it was outermost in.
-        most_expensive: The runs that cost most, the most expensive first.
+        by_agent, by_tenant, by_user: Usage of runs; an agent's runs are those in which it was outermost.
+        most_expensive: The most expensive runs, in descending order.
         agents: Agent operations, nested ones included, by name, then by status.
         tools: Tool operations by name, then by status.
         model_calls_by_provider: Model operations, without foreign ones, whether or not they were made.
-        model_calls: Model operations, without foreign ones, by model asked for, then by ``error.type``; that is empty
-            for those that did not fail.
-        decisions: By hook, event and decision, ``allow`` included; without those of hooks in shadow mode.
-        shadow_decisions: What hooks in shadow mode would have decided, likewise. No other total has it, but ``events``.
+        model_calls: Model operations, without foreign ones, by requested model, then by ``error.type``, which is empty
+            if they did not fail.
+        decisions: By hook, event and decision, ``allow`` included; without hooks in shadow mode.
+        shadow_decisions: The same for hooks in shadow mode: what they would have done. Only ``events`` also counts them.
         coverage: Decisions by coverage.
         errors: Operations that failed, were refused or cancelled: by ``error.type``, then by kind.
         streams: Streamed model calls by status.
-        first_chunks: Streamed model calls whose first chunk came.
+        first_chunks: Streamed model calls whose first chunk arrived.
         spans: Spans that spanhook opens, by kind.
         foreign_spans: Operations whose span another instrumentation opened, by kind; these spans are not exported.
         events: Log events by name; one for each decision other than ``allow``, in shadow mode too.
@@ -110,7 +110,7 @@ class Totals(TypedDict):
 
 
 class Difference(TypedDict):
-    """One sum that spanhook counted otherwise than the script says."""
+    """A sum in which spanhook's count differs from the script."""
 
     table: str
     row: dict[str, str]
@@ -122,12 +122,12 @@ class Document(TypedDict):
     """What ``spanhook load --json`` prints.
 
     Attributes:
-        runs, seed, concurrency: As asked for.
-        price_list: The price list that costs come from; ``None`` if there is none, and every model is unpriced.
+        runs, seed, concurrency: As requested.
+        price_list: The price list used for costs; ``None`` if there is none, so that every model is unpriced.
         foreign_spans: Whether other instrumentations could open spans; not with ``OTEL_SDK_DISABLED``.
         seconds: How long the runs took.
-        totals, metrics: What the script says.
-        differences: Where spanhook counted otherwise; empty if all is well.
+        totals, metrics: The sums from the script.
+        differences: Where spanhook's counts differ; empty if all is well.
         internal_errors: Errors in spanhook's own code, by component; empty if all is well.
     """
 
@@ -147,7 +147,7 @@ class Document(TypedDict):
 
 
 def totals(tables: Tables) -> Totals:
-    """Sum the tables up by dimension."""
+    """Sum up the tables by dimension."""
     return Totals(
         runs=tables.total("runs"),
         runs_by_status=tables.by("runs", "status"),
@@ -179,7 +179,7 @@ def totals(tables: Tables) -> Totals:
 
 
 def money(nano: int) -> Money:
-    """Nano-dollars in dollars."""
+    """Convert nano-dollars to dollars."""
     return Money(usd=f"{nano // NANO}.{nano % NANO:09}", usd_float=nano / NANO)
 
 
@@ -230,7 +230,7 @@ def _most_expensive(tables: Tables) -> list[Expensive]:
 
 
 def differences(wanted: Tables, counted: Tables) -> Iterator[Difference]:
-    """Every sum that is not the same in both; durations of hooks are only seen by a meter provider."""
+    """Every sum that differs; hook durations are only recorded with a meter provider."""
     for table, row in sorted({*wanted.sums, *counted.sums}):
         expected, found = wanted.sums[table, row], counted.sums[table, row]
         if expected != found and table != "hook_durations":

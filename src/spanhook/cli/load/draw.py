@@ -1,4 +1,4 @@
-"""Choices that depend on a seed and on nothing else: not on the machine, nor on the order in which runs are made."""
+"""Choices that depend only on a seed, not on the machine or the order in which runs are made."""
 
 import random
 from collections.abc import Mapping, Sequence
@@ -8,10 +8,10 @@ T = TypeVar("T")
 
 
 class Draw:
-    """A source of choices of its own for one place in the script.
+    """An independent source of choices for one place in the script.
 
-    Only ``Random.random()`` is used: of the methods of ``random``, it alone is promised to give the same numbers in
-    every version of Python.
+    Only ``Random.random()`` is used: it is the only method of ``random`` guaranteed to give the same numbers in every
+    Python version.
 
     Attributes:
         place: What it depends on, as text.
@@ -33,7 +33,7 @@ class Draw:
         return choices[self.below(len(choices))]
 
     def weighted(self, weights: Mapping[T, float]) -> T:
-        """One of the keys, as often as its value says in proportion to the others."""
+        """One of the keys, chosen in proportion to its value."""
         left = self._random.random() * sum(weights.values())
         *others, last = weights
         for choice in others:

@@ -1,4 +1,4 @@
-"""Another instrumentation: plain OpenTelemetry, knowing nothing of spanhook, that opens a span for a model call."""
+"""Another instrumentation: plain OpenTelemetry without spanhook, which opens a span for a model call."""
 
 from functools import cache
 
@@ -12,7 +12,7 @@ from spanhook.cli.load.steps import Foreign
 
 @cache
 def provider() -> TracerProvider:
-    """A provider of its own, which samples everything: what hooks hear of must not depend on what is exported."""
+    """A separate provider that samples everything: what hooks observe must not depend on what is exported."""
     return TracerProvider(ALWAYS_ON, shutdown_on_exit=False)
 
 
@@ -21,7 +21,7 @@ def tracer() -> Tracer:
 
 
 def is_recording() -> bool:
-    """Whether spans are made at all: ``OTEL_SDK_DISABLED`` says they are not."""
+    """Whether spans are created at all: not with ``OTEL_SDK_DISABLED``."""
     span = tracer().start_span("probe")
     recording = span.is_recording()
     span.end()
@@ -29,7 +29,7 @@ def is_recording() -> bool:
 
 
 def call_elsewhere(step: Foreign) -> None:
-    """Call a model, and tell of it in a span."""
+    """Call a model, and describe the call in a span."""
     asked = {
         semconv.GEN_AI_OPERATION_NAME: "chat",
         semconv.GEN_AI_PROVIDER_NAME: "foreign",

@@ -1,4 +1,4 @@
-"""What must come of one operation: the unit in which a script says what it produces, and in which it is checked."""
+"""What one operation must produce: the unit in which a script states its results, and in which they are checked."""
 
 from dataclasses import dataclass, field
 
@@ -6,7 +6,7 @@ from spanhook.model import HookMode
 from spanhook.semconv import Coverage, Decision, Kind, Status
 
 REJECT = "spanhook.Reject"
-"""The ``error.type`` of whatever a hook refused."""
+"""The ``error.type`` of everything that a hook refused."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +35,7 @@ class Tokens:
 
     @property
     def unanswered(self) -> "Tokens":
-        """What a stream has reported that ended before its last chunk: the prompt alone."""
+        """What a stream that ended before its last chunk reported: only the prompt."""
         return Tokens(self.input, self.cache_read, self.cache_write)
 
     def buckets(self) -> dict[str, int]:
@@ -58,16 +58,16 @@ class Fact:
     """One operation.
 
     Attributes:
-        kind, name: Which sort, and the tool, agent or model it works on.
+        kind, name: Its kind, and the tool, agent or model.
         status: How it ends.
-        error_type: What it fails with; empty where it does not.
-        agent: The nearest agent around it.
-        called: Whether the call was made, rather than refused or answered by a hook.
-        decisions: What hooks decided, or would have decided in shadow, every ``allow`` included.
-        provider, answered: Of a model call: its provider, and the model that answered, if one did.
+        error_type: The error it fails with; empty if it does not.
+        agent: The nearest enclosing agent.
+        called: Whether the call was made, not refused or answered by a hook.
+        decisions: Hooks' decisions, every ``allow`` included, and those of hooks in shadow mode.
+        provider, answered: A model call's provider, and the answering model, if any.
         operation: Its ``gen_ai.operation.name``.
         tokens: What a model call reported; ``None`` if it reported nothing.
-        streamed: Whether it is a model call whose answer was streamed; a first chunk came then.
+        streamed: Whether it is a model call whose answer was streamed, so that a first chunk arrived.
         foreign: Whether another instrumentation opened its span.
     """
 

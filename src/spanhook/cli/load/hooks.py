@@ -1,11 +1,11 @@
-"""The hooks under which the scripted runs are made: between them they decide everything that a hook can decide.
+"""The hooks for the scripted runs: together they make every decision that a hook can make.
 
-Those in shadow mode would stop, change or delay calls that succeed: whatever counted one of their decisions as enforced
-would tell another figure than the script.
+Hooks that do not test timeouts have no limit, or one that no machine is slow enough to reach: a stall must not turn an
+``allow`` into a ``timeout``. Hooks whose chain has observers have no limit, so that a stall cannot use up the chain's
+budget either.
 
-Those that decide nothing about time have no limit, or one that no machine is slow enough to reach: a stall must not
-turn an ``allow`` into a ``timeout``. Those whose chain has observers have none, so that a stall cannot use up the
-budget of the chain either.
+The hooks in shadow mode would stop, change or fail calls that succeed, so a figure that counts one of their decisions
+as enforced differs from the script.
 """
 
 import asyncio
@@ -240,6 +240,6 @@ CLOSED = {
     "no_house_models",
     "known_models_only",
 }
-"""Hooks whose failure rejects; of all others, it lets pass."""
+"""Hooks whose failure rejects the call; a failure of all others lets it pass."""
 TIMED = {"traced", "scanned", "directory", "fraud_check", "deep_scan"}
 """Async and blocking hooks, whose durations are recorded."""

@@ -16,15 +16,15 @@ from spanhook.cli.load.steps import JUDGE, MODELS, Ask
 
 
 class RateLimitError(Exception):
-    """What a provider answers when it is asked too much."""
+    """A provider's answer to too many requests."""
 
 
 to_cancel: ContextVar["asyncio.Task[Any] | None"] = ContextVar("spanhook.cli.load.to_cancel", default=None)
-"""The task of a run that is to be cancelled while a model is asked."""
+"""The task of a run that will be cancelled during a model call."""
 
 
 class Scripted(BaseChatModel):
-    """Answers as the step says that is given to it as ``reply``."""
+    """Answers as the step given as ``reply`` says."""
 
     model_name: str
 
@@ -70,15 +70,15 @@ class Scripted(BaseChatModel):
 
 
 class ScriptedOpenAI(Scripted):
-    """A class of its own for each provider, as in life."""
+    """Each provider has its own class, as in real applications."""
 
 
 class ScriptedAnthropic(Scripted):
-    """A class of its own for each provider, as in life."""
+    """Each provider has its own class, as in real applications."""
 
 
 class ScriptedHouse(Scripted):
-    """A class of its own for each provider, as in life."""
+    """Each provider has its own class, as in real applications."""
 
 
 _CLASSES = {"openai": ScriptedOpenAI, "anthropic": ScriptedAnthropic, "house": ScriptedHouse}
@@ -107,5 +107,5 @@ def _chunk(text: str, tokens: Tokens, about: dict[str, Any], *, last: bool = Fal
 
 
 def judge() -> None:
-    """Ask the model that a hook asks."""
+    """Call the model that a hook uses."""
     OBJECTS[JUDGE.model].invoke("may this be published?", reply=JUDGE)

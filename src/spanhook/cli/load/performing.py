@@ -1,4 +1,4 @@
-"""Carrying the script out: real graphs over real models and tools, many at once."""
+"""Runs the script: real graphs over real models and tools, many at once."""
 
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator
@@ -23,15 +23,15 @@ from spanhook.cli.load.tools import CUSTOMERS, POLICIES, TOOLS, Delegate, delega
 from spanhook.cli.load.tricks import TRICKS
 
 Call = tuple[Callable[[], Any], Callable[[], Awaitable[Any]]]
-"""The same call from sync and from async code."""
+"""One call, from sync and from async code."""
 
 acting: ContextVar[tuple[Step, ...]] = ContextVar("spanhook.cli.load.acting")
-"""The steps of the agent around."""
+"""The steps of the enclosing agent."""
 SAVER = InMemorySaver()
 
 
 class State(TypedDict):
-    """What the graphs keep: nothing to speak of."""
+    """The graphs' state, which is trivial."""
 
     done: bool
 
@@ -41,7 +41,7 @@ class State(TypedDict):
 
 @cache
 def graph(name: str, *, remembers: bool) -> Any:
-    """An agent that takes the steps it finds in ``acting``, and then one more that does nothing."""
+    """An agent that takes the steps in ``acting``, and then one more that does nothing."""
     made: Any = StateGraph(State)
     made.add_node("act", RunnableLambda(_act, _aact))
     made.add_node("finish", RunnableLambda(_finish))
@@ -87,7 +87,7 @@ def _calls(step: Step) -> Iterator[Call]:
 def _asking(step: Ask) -> Call:
     asked, model = "what is to be done?", OBJECTS[step.model]
     if step.how in ("stream", "stop", "break"):
-        # Straight from the model: what `bind` wraps around a stream leaves closing it to the garbage collector.
+        # Directly from the model: the wrapper that `bind` adds leaves closing a stream to the garbage collector.
         chunks = 1 if step.how == "stop" else None
         return (
             lambda: _read(model.stream(asked, reply=step), chunks),
@@ -167,7 +167,7 @@ async def _aperform(run: Run) -> None:
 
 
 def _in_context(run: Run) -> Callable[[], None]:
-    """To be called in a thread, which would keep a context of its own from one run to the next."""
+    """To be called in a thread, which would otherwise keep its context from one run to the next."""
     context = copy_context()
     return lambda: context.run(_perform, run)
 
@@ -186,11 +186,11 @@ async def _work(jobs: Iterator[Job], threads: ThreadPoolExecutor, done: Callable
 
 
 def perform(jobs: Iterable[Job], concurrency: int, done: Callable[[], None]) -> None:
-    """Make every run of the script, so many at a time: async ones on one event loop, sync ones in threads.
+    """Make every run of the script, ``concurrency`` at a time: async ones on one event loop, sync ones in threads.
 
     Args:
         jobs: The script.
-        concurrency: How many runs are under way at any time.
+        concurrency: How many runs are active at any time.
         done: Called after each run.
     """
 

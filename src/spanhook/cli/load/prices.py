@@ -1,4 +1,4 @@
-"""What the scripted model calls must cost: asked of the installed price list directly, call by call and exactly."""
+"""What the scripted model calls must cost: looked up exactly in the installed price list, call by call."""
 
 from decimal import ROUND_HALF_UP, Decimal
 from functools import cache

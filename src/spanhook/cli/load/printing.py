@@ -12,9 +12,9 @@ Cells = Sequence[str]
 
 
 def as_text(document: Document) -> Iterator[str]:
-    """Every total, in lines."""
+    """All totals, line by line."""
     totals = document["totals"]
-    yield f"{totals['runs']:,} runs in {document['seconds']:.1f} s, seed {document['seed']}; what a backend must show:"
+    yield f"{totals['runs']:,} runs in {document['seconds']:.1f} s, seed {document['seed']}; a backend must show:"
     statuses = list(totals["runs_by_status"])
     yield from _section(
         "runs by agent and status",
@@ -55,7 +55,7 @@ def as_text(document: Document) -> Iterator[str]:
 
 
 def complaints(differences: Sequence[Difference], errors: Mapping[str, int]) -> Iterator[str]:
-    """What spanhook counted otherwise, a line each."""
+    """The differences in spanhook's counts, one per line."""
     for one in differences:
         where = " ".join(f"{column}={value!r}" for column, value in one["row"].items() if value)
         yield f"spanhook load: {one['table']}: {where}: expected {one['expected']:,}, counted {one['counted']:,}"
@@ -92,7 +92,7 @@ def _number(number: int) -> str:
 
 
 def _section(title: str, head: Cells, rows: Sequence[Cells]) -> Iterator[str]:
-    """A table, its numbers to the right."""
+    """A table with right-aligned numbers."""
     if not rows:
         return
     lines = [head, *rows] if head else rows
@@ -108,10 +108,10 @@ def _section(title: str, head: Cells, rows: Sequence[Cells]) -> Iterator[str]:
 
 
 class Progress:
-    """How far the runs are, on a terminal, once they have taken a while.
+    """The progress of the runs, on a terminal, if they take a while.
 
     Args:
-        runs: How many there will be.
+        runs: The total number of runs.
     """
 
     def __init__(self, runs: int) -> None:
@@ -130,7 +130,7 @@ class Progress:
             sys.stderr.flush()
 
     def end(self) -> None:
-        """Leave no trace."""
+        """Clear the line."""
         if self._shown:
             sys.stderr.write("\r\x1b[2K")
             sys.stderr.flush()

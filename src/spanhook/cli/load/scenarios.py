@@ -1,4 +1,4 @@
-"""The scripted runs: what an agent is made to do, one function per scenario, and how often each comes."""
+"""The scripted runs: what an agent does, one function per scenario, and how often each occurs."""
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
@@ -26,13 +26,13 @@ class Run:
     """One run of an agent.
 
     Attributes:
-        agent, tenant, user: Which agent, for whom.
+        agent, tenant, user: The agent, and on whose behalf it runs.
         steps: What it does, as far as it gets.
         ending: Its status and ``error.type``.
         is_async: Whether it is awaited.
         closed: Whether its stream is closed after the first chunk.
-        thread: The conversation it is part of, if it must be remembered.
-        resumed: Whether it goes on from where that conversation was interrupted.
+        thread: Its conversation, if that must be remembered.
+        resumed: Whether it resumes that interrupted conversation.
         refused: Whether a hook refuses the agent itself.
     """
 
@@ -49,18 +49,18 @@ class Run:
 
     @property
     def fact(self) -> Fact:
-        """The operations that must come of it."""
+        """The operations that it must produce."""
         inside = tuple(fact for step in self.steps for fact in step.facts(self.agent, self.tenant))
         return agent_fact(self.agent, self.tenant, self.ending, inside, refused=self.refused)
 
 
 Job = tuple[Run, ...]
-"""Runs that have to be made one after the other."""
+"""Runs that must be made one after the other."""
 Scenario = Callable[[Draw], Job]
 
 
 def tokens(draw: Draw, model: str = "") -> Tokens:
-    """Tokens as such a model would report them."""
+    """Tokens as the model would report them."""
     return Tokens(
         input=draw.between(200, 4000),
         cache_read=draw.between(0, 3) * 512 if model != "house-model-1" else 0,
@@ -71,7 +71,7 @@ def tokens(draw: Draw, model: str = "") -> Tokens:
 
 
 def ask(draw: Draw, how: How = "answer", model: str = "") -> Ask:
-    """A call of one of the models that answer in every way."""
+    """A call to one of the models that can answer in every way."""
     model = model or draw.one_of(("gpt-4o-mini", "gpt-4o-mini", "claude-sonnet-4-5"))
     return Ask(model, tokens(draw, model), how)
 
@@ -85,12 +85,12 @@ def run(draw: Draw, *steps: Step, is_async: bool | None = None) -> Run:
 
 
 def _used(trick: str) -> Scenario:
-    """A run that uses a tool and goes on, whatever came of it."""
+    """A run that uses a tool and continues, whatever the result."""
     return lambda draw: (run(draw, ask(draw), Use(trick), ask(draw)),)
 
 
 def answered(draw: Draw) -> Job:
-    """Some model calls with a tool call in between."""
+    """Model calls with a tool call in between."""
     return (run(draw, ask(draw), Use("search"), *(ask(draw) for _ in range(draw.between(1, 3)))),)
 
 
@@ -107,7 +107,7 @@ def streamed(draw: Draw) -> Job:
 
 
 def stopped_reading(draw: Draw) -> Job:
-    """A model's stream is closed early; the run itself goes on."""
+    """A model's stream is closed early; the run itself continues."""
     return (run(draw, ask(draw, "stop"), ask(draw)),)
 
 
@@ -117,7 +117,7 @@ def abandoned(draw: Draw) -> Job:
 
 
 def fell_back(draw: Draw) -> Job:
-    """One model fails, another is asked."""
+    """One model fails, and another is called."""
     other = ask(draw, model="claude-sonnet-4-5")
     return (run(draw, replace(ask(draw, "fail", "gpt-4o-mini"), otherwise=other)),)
 
@@ -147,7 +147,7 @@ def over_budget(draw: Draw) -> Job:
 
 
 def stopped(draw: Draw) -> Job:
-    """A tool call is refused, and with it the whole run."""
+    """A tool call is refused, and the whole run with it."""
     return (run(draw, ask(draw), Use("wire")),)
 
 
@@ -156,7 +156,7 @@ def cancelled(draw: Draw) -> Job:
 
 
 def approved(draw: Draw) -> Job:
-    """A hook waits for a person: one run that is interrupted, and one that goes on with the answer."""
+    """A hook waits for a person: one run is interrupted, and another resumes with the answer."""
     first = run(draw, Use("close"))
     first = replace(first, thread=f"approval-{draw.place}")
     again = replace(first, steps=(Use("close, agreed"), ask(draw)), ending=("success", ""), resumed=True)
@@ -187,7 +187,7 @@ def foreign_refused(draw: Draw) -> Job:
 
 
 def signed(draw: Draw) -> Job:
-    """A hook uses up the time of all; it does so for real, and hence seldom."""
+    """A hook uses up the budget of the whole chain in real time, so this scenario is rare."""
     return (run(draw, ask(draw), Use("sign"), is_async=False),)
 
 
@@ -230,11 +230,11 @@ WEIGHTS: Mapping[Scenario, float] = {
     },
 }
 FOREIGN = (foreign, foreign_refused)
-"""Scenarios that need an SDK in which other instrumentations can open spans."""
+"""Scenarios that need an SDK with which other instrumentations can open spans."""
 
 
 def script(runs: int, seed: int, *, with_foreign: bool = True) -> Iterator[Job]:
-    """Jobs of exactly so many runs. Each scenario comes once before any comes again, if there are runs enough."""
+    """Jobs with exactly ``runs`` runs. If there are enough, every scenario occurs once before any is repeated."""
     known = {scenario: weight for scenario, weight in WEIGHTS.items() if with_foreign or scenario not in FOREIGN}
     first = Draw(seed, "order").shuffled(list(known))
     made = number = 0

@@ -1,4 +1,4 @@
-"""The totals as spanhook's instruments must export them: every series, with the attributes it has there."""
+"""The totals as spanhook's instruments must export them: every series, with its attributes."""
 
 from collections.abc import Mapping
 from typing import NotRequired, TypedDict

@@ -1,7 +1,7 @@
-"""The steps that a scripted run is made of: what each does, and the operations that must come of it.
+"""The steps of a scripted run: what each does, and the operations that it must produce.
 
-Data alone: ``performing`` carries it out. What must come of a step is written down by hand, here and in ``tricks``, and
-taken from nothing that is counted.
+Only data: ``performing`` runs the steps. What a step must produce is written by hand, here and in ``tricks``, not taken
+from any counts.
 """
 
 from collections.abc import Mapping
@@ -18,7 +18,7 @@ RATE_LIMITED = "spanhook.cli.load.models.RateLimitError"
 
 @dataclass(frozen=True, slots=True)
 class Model:
-    """A scripted model: its provider, and the name it answers under."""
+    """A scripted model: its provider, and the model name in its answers."""
 
     provider: str
     answers_as: str
@@ -31,7 +31,7 @@ MODELS: Mapping[str, Model] = {
     "house-model-1": Model("house", "house-model-1"),
     "forbidden-1": Model("house", "forbidden-1"),
 }
-#: Decisions about every call of a model.
+#: Decisions about every model call.
 MODEL_DECISIONS: Mapping[str, tuple[Decided, ...]] = {
     "o4-mini": (Decided("traced", "llm.call.post", "allow"),),
     "house-model-1": (
@@ -41,9 +41,9 @@ MODEL_DECISIONS: Mapping[str, tuple[Decided, ...]] = {
     "forbidden-1": (Decided("not_allowed", "llm.call.pre", "reject"),),
 }
 MASKED = Decided("masked_answer", "llm.call.post", "replace")
-"""About every answer of ``claude-sonnet-4-5``."""
+"""Decisions about every answer of ``claude-sonnet-4-5``."""
 MASKED_TOO_LATE = Decided("masked_answer", "llm.call.post", "too_late")
-"""About every one that is streamed, since the hook does not hold it back."""
+"""Decisions about every streamed answer, because the hook does not hold it back."""
 
 
 class Step(Protocol):
@@ -51,28 +51,28 @@ class Step(Protocol):
 
     @property
     def ending(self) -> Ending | None:
-        """How it ends the run; ``None`` if the run goes on."""
+        """How it ends the run; ``None`` if the run continues."""
         ...
 
     def facts(self, agent: str, tenant: str) -> tuple[Fact, ...]:
-        """The operations that come of it."""
+        """The operations that it produces."""
         ...
 
 
 How = Literal["answer", "stream", "stop", "fail", "break", "hang"]
-"""A whole answer; a stream read to its end; one that is closed after its first chunk; an error instead of an answer;
-one in the middle of a stream; a call that is cancelled."""
+"""A complete answer; a stream read to its end; a stream closed after its first chunk; an error instead of an answer; an
+error in the middle of a stream; a cancelled call."""
 
 
 @dataclass(frozen=True, slots=True)
 class Ask:
-    """Ask a model.
+    """Call a model.
 
     Attributes:
         model: One of ``MODELS``.
-        tokens: What it reports.
+        tokens: The reported usage.
         how: How it answers.
-        otherwise: What is asked if it fails.
+        otherwise: What is called if it fails.
     """
 
     model: str
@@ -130,7 +130,7 @@ class Ask:
 
 
 JUDGE = Ask("gpt-4o-mini", Tokens(input=40, output=2))
-"""What the hook ``judged`` asks before anything is published."""
+"""What the hook ``judged`` calls before anything is published."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,8 +138,8 @@ class Use:
     """Use a tool, as one of ``TRICKS``.
 
     Attributes:
-        trick: Which.
-        inside: What the agent is to ask that the tool delegates to.
+        trick: The trick.
+        inside: The model call of the agent to which the tool delegates.
     """
 
     trick: str
@@ -189,7 +189,7 @@ class Recall:
 
 @dataclass(frozen=True, slots=True)
 class Foreign:
-    """A model call of which spanhook knows only by the span that another instrumentation opens for it."""
+    """A model call that spanhook sees only through another instrumentation's span."""
 
     tokens: Tokens
     refused: bool = False
@@ -231,13 +231,13 @@ class Foreign:
 
 
 RESEARCHER = "researcher"
-"""The agent that others delegate to."""
+"""The agent to which others delegate."""
 CAREFUL = "initech"
 """The tenant that has a budget."""
 
 
 def agent_fact(name: str, tenant: str, ending: Ending, inside: tuple[Fact, ...], *, refused: bool = False) -> Fact:
-    """The operation of an agent, with what hooks decide about agents."""
+    """The operation of an agent, with hooks' decisions about agents."""
     status, error_type = ending
     before = ()
     if tenant == CAREFUL:

@@ -1,7 +1,6 @@
-"""Exact sums over operations, by everything that downstream is asked for; all are whole numbers.
+"""Exact sums over operations, by every dimension that is queried downstream; all are whole numbers.
 
-One ``Tables`` is filled from what a script says must come of it, another from what spanhook counted; they are equal, or
-something is wrong.
+One ``Tables`` is filled from the script, another from spanhook's counts; if they differ, something is wrong.
 """
 
 from collections import Counter
@@ -43,8 +42,8 @@ COLUMNS: Mapping[str, Row] = {
 }
 """The columns of each table.
 
-Costs are in nano-dollars; ``calls`` are those inside of an outermost operation. What hooks in shadow mode would have
-decided is in ``shadow_decisions``, ``hook_durations`` and ``events``, and in no other table.
+Costs are in nano-dollars; ``calls`` are those inside an outermost operation. Decisions of hooks in shadow mode are only
+in ``shadow_decisions``, ``hook_durations`` and ``events``.
 """
 
 
@@ -60,7 +59,7 @@ class Tables:
             self.sums[table, row] += amount
 
     def rows(self, table: str) -> Iterator[tuple[dict[str, str], int]]:
-        """Every row of a table with its sum, in a fixed order."""
+        """Every row of a table and its sum, in a fixed order."""
         for (name, row), amount in sorted(self.sums.items()):
             if name == table:
                 yield dict(zip(COLUMNS[table], row, strict=True)), amount
@@ -81,7 +80,7 @@ class Tables:
 
 
 def expected(runs: Iterable[tuple[str, str, Fact]]) -> Tables:
-    """What must be counted of runs, given with their tenants and users."""
+    """The expected counts of runs, given with their tenants and users."""
     tables = Tables()
     for tenant, user, fact in runs:
         tables.add("runs", fact.name, fact.status, fact.error_type, tenant, user)
@@ -99,7 +98,7 @@ def expected(runs: Iterable[tuple[str, str, Fact]]) -> Tables:
 
 
 def amount_of(nano: int) -> str:
-    """Nano-dollars as a column, whose order is that of the amounts."""
+    """Nano-dollars as text that sorts by amount."""
     return f"{nano:018}"
 
 

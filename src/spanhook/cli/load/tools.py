@@ -1,4 +1,4 @@
-"""What scripted agents use beside models: tools, policies to search, and a memory of customers."""
+"""What scripted agents use besides models: tools, policies to search, and a memory of customers."""
 
 from collections.abc import Awaitable, Callable
 from contextvars import ContextVar
@@ -60,7 +60,7 @@ EMBEDDINGS = ScriptedEmbeddings()
 
 
 class Policies(BaseRetriever):
-    """Finds the one document there is."""
+    """Finds the only document."""
 
     @override
     def _get_relevant_documents(self, query: str, *, run_manager: Any) -> list[Document]:

@@ -1,6 +1,6 @@
-"""Tools that make hooks do something, and what that must be.
+"""Tools that trigger hooks, and what the hooks must do.
 
-Written down by hand, from what the hooks in ``hooks`` are documented to do.
+Written by hand, from the documented behaviour of the hooks in ``hooks``.
 """
 
 from collections.abc import Iterator, Mapping
@@ -13,7 +13,7 @@ from spanhook.semconv import Decision, Phase, Status
 Ending = tuple[Status, str]
 """The status and the ``error.type`` with which a step ends the run."""
 Told = tuple[str, Phase, Decision]
-"""A hook, where in the operation's life it decided, and what."""
+"""A hook, the phase in which it decided, and its decision."""
 AUDIT: Told = ("audit", "pre", "allow")
 ON_TRIAL = "globex"
 """The tenant whose searches a hook in shadow mode would refuse."""
@@ -21,12 +21,12 @@ ON_TRIAL = "globex"
 
 @dataclass(frozen=True, slots=True)
 class Trick:
-    """A tool that makes hooks do something, and what that must be.
+    """A tool that triggers hooks, and what the hooks must do.
 
     Attributes:
         tool, about: The tool and its argument.
-        decisions: Beside that of ``audit``, which lets every tool call pass.
-        shadowed: What hooks in shadow mode would have decided, whoever the tenant is.
+        decisions: Besides that of ``audit``, which allows every tool call.
+        shadowed: What hooks in shadow mode would have decided, for every tenant.
         ending: How it ends the run, if it does.
     """
 

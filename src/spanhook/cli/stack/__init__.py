@@ -1,4 +1,4 @@
-"""``spanhook up``, ``down`` and ``status``: the stack that shows what agents do, on this machine's container engine."""
+"""``spanhook up``, ``down`` and ``status``: the observability stack, on this machine's container engine."""
 
 import json
 from collections.abc import Sequence
@@ -14,19 +14,19 @@ _WITHOUT = "spanhook run --console shows runs without one"
 
 
 def run_up(file: Path | None, profiles: Sequence[str], addresses: Sequence[str], timeout: float) -> int:
-    """Start the stack, wait until all of it answers, print where it is.
+    """Start the stack, wait until all services answer, and print their addresses.
 
     Args:
         file: The compose file; looked for if ``None``.
         profiles: Profiles of the compose file, such as ``demo``.
-        addresses: ``name=url`` for services that are elsewhere than the compose file says.
-        timeout: Seconds to wait until everything answers.
+        addresses: ``name=url`` for services at other addresses than in the compose file.
+        timeout: Seconds to wait for all services.
 
     Returns:
-        The exit code: 0 if all answers, 1 if the engine failed or something does not answer in time.
+        The exit code: 0 if all services answer, 1 if the engine failed or a service does not answer in time.
 
     Raises:
-        ConfigurationError: There is no container engine, no compose file, or an address cannot be read.
+        ConfigurationError: There is no container engine, no compose file, or an address is not valid.
     """
     wanted = placed(addresses)
     stack = compose_file(file, profiles)
@@ -45,7 +45,7 @@ def run_down(file: Path | None, *, volumes: bool) -> int:
 
     Args:
         file: The compose file; looked for if ``None``.
-        volumes: Delete what was stored, too.
+        volumes: Also delete the stored data.
 
     Returns:
         The exit code: 0 if it stopped, 1 if the engine failed.
@@ -60,17 +60,17 @@ def run_down(file: Path | None, *, volumes: bool) -> int:
 
 
 def run_status(addresses: Sequence[str], as_json: bool) -> int:
-    """Tell which services answer; asks nobody but them, so it needs no container engine.
+    """Print which services answer; contacts only them, so it needs no container engine.
 
     Args:
-        addresses: ``name=url`` for services that are elsewhere than the compose file says.
-        as_json: Print one JSON document alone.
+        addresses: ``name=url`` for services at other addresses than in the compose file.
+        as_json: Print only one JSON document.
 
     Returns:
         The exit code: 0 if all answer, 1 if not.
 
     Raises:
-        ConfigurationError: An address cannot be read.
+        ConfigurationError: An address is not valid.
     """
     answers = asked(placed(addresses))
     if as_json:

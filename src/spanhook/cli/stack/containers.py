@@ -1,4 +1,4 @@
-"""Finding the container engine, and telling it what to do with a compose file."""
+"""Finds the container engine, and runs compose commands with it."""
 
 import os
 import shutil
@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from spanhook.cli.stack.files import Stack
 from spanhook.errors import ConfigurationError
 
-#: Commands that understand a compose file, the best first, and what tells whether an engine is behind each.
+#: Commands that understand compose files, in order of preference, and how to check that each has an engine.
 _KNOWN: tuple[tuple[tuple[str, ...], tuple[tuple[str, ...], ...]], ...] = (
     (("docker", "compose"), (("docker", "compose", "version"), ("docker", "info"))),
     (("podman", "compose"), (("podman", "compose", "version"), ("podman", "info"))),
@@ -20,15 +20,15 @@ _PROBE_SECONDS = 20
 
 @dataclass(frozen=True, slots=True)
 class Engine:
-    """A command that understands a compose file, with an engine behind it."""
+    """A command that understands compose files, with a working engine."""
 
     command: tuple[str, ...]
 
     def compose(self, stack: Stack, profiles: Sequence[str], *arguments: str) -> int:
-        """Run a compose command; what it prints goes where ours does.
+        """Run a compose command; it shares our standard output and error.
 
         Args:
-            stack: Which file.
+            stack: The compose file.
             profiles: Profiles to enable.
             arguments: The command and its options.
 
@@ -42,18 +42,18 @@ class Engine:
 
 
 def _environ(command: str) -> dict[str, str]:
-    """The environment; to stop, passwords are as needed by the compose file as to start, and not used."""
+    """The environment; the compose file needs passwords even to stop, where they are not used."""
     return {"GRAFANA_ADMIN_PASSWORD": "-", **os.environ} if command == "down" else dict(os.environ)
 
 
 def found_engine(instead: str = "") -> Engine:
-    """The first command that is there and has an engine behind it.
+    """The first installed command with a working engine.
 
     Args:
-        instead: What to do without one, for the message.
+        instead: The alternative without an engine, for the message.
 
     Raises:
-        ConfigurationError: There is none; the message says what was found instead.
+        ConfigurationError: There is none; the message says what was found.
     """
     silent: list[str] = []
     for command, probes in _KNOWN:
@@ -67,11 +67,11 @@ def found_engine(instead: str = "") -> Engine:
     if silent:
         raise ConfigurationError(f"no container engine answers ({'; '.join(silent)}){advice}")
     names = ", ".join(" ".join(command) for command, _ in _KNOWN)
-    raise ConfigurationError(f"no container engine here (looked for {names}){advice}")
+    raise ConfigurationError(f"no container engine found (looked for {names}){advice}")
 
 
 def _failure(command: Sequence[str]) -> str | None:
-    """That a command failed, with the first line of what it said; ``None`` if it did not."""
+    """A description of a command's failure, with the first line of its output; ``None`` if it succeeded."""
     what = f"{' '.join(command)} failed"
     try:
         ran = subprocess.run(  # noqa: S603

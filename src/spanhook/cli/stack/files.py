@@ -1,4 +1,4 @@
-"""Which compose file: the one given, else one of the working directory or above it, else the one that came along."""
+"""Finds the compose file: the given one, else one in the working directory or above it, else the packaged one."""
 
 import re
 from collections.abc import Sequence
@@ -13,12 +13,12 @@ PROFILES = ("demo", "scale", "state")
 
 _OURS = re.compile(r"^name: spanhook$", re.MULTILINE)
 _SHIPPED = Path(__file__).with_name("files")
-"""In an installed package; in a checkout, what it would hold stands at the checkout's top."""
+"""The folder in an installed package; in a checkout, the same files are at its top."""
 
 
 @dataclass(frozen=True, slots=True)
 class Stack:
-    """A compose file, and files with variables for it beside those it finds itself."""
+    """A compose file, and additional files with variables for it."""
 
     path: Path
     env_files: tuple[Path, ...] = ()
@@ -28,21 +28,21 @@ def compose_file(given: Path | None, profiles: Sequence[str], start: Path | None
     """The compose file to use.
 
     Args:
-        given: The one that was asked for.
-        profiles: Profiles to be started; ``demo`` installs spanhook from the folder of the compose file.
-        start: Where to look from; the working directory if ``None``.
+        given: The requested file.
+        profiles: Profiles to start; ``demo`` installs spanhook from the folder of the compose file.
+        start: Where to start looking; the working directory if ``None``.
 
     Raises:
         ConfigurationError: There is none, or it cannot serve a profile.
     """
     unknown = [profile for profile in profiles if profile not in PROFILES]
     if unknown:
-        raise ConfigurationError(f"no profile {unknown[0]!r}; there are {', '.join(PROFILES)}")
+        raise ConfigurationError(f"no profile {unknown[0]!r}; expected one of {', '.join(PROFILES)}")
     here = start or Path.cwd()
     stack = _given(given) if given else _above(here) or _along(here)
     if "demo" in profiles and not (stack.path.parent / "pyproject.toml").exists():
         raise ConfigurationError(
-            f"profile 'demo' needs a checkout of spanhook, and {str(stack.path)!r} is in none; start without it, then "
+            f"profile 'demo' needs a checkout of spanhook, and {str(stack.path)!r} is not in one; start without it and "
             "run OTEL_EXPORTER_OTLP_ENDPOINT=http://127.0.0.1:4318 spanhook load"
         )
     return stack
@@ -55,7 +55,7 @@ def _given(path: Path) -> Stack:
 
 
 def _above(start: Path) -> Stack | None:
-    """A file of somebody else's is passed over: it says another name."""
+    """Compose files of other projects are skipped: they have another name."""
     for folder in (start, *start.parents):
         path = folder / NAME
         if path.is_file() and _OURS.search(path.read_text(encoding="utf-8", errors="replace")):
@@ -66,6 +66,6 @@ def _above(start: Path) -> Stack | None:
 def _along(start: Path) -> Stack:
     for folder in (_SHIPPED, Path(errors.__file__).resolve().parents[2]):
         if (folder / NAME).is_file():
-            own = start / ".env"  # compose looks beside its file, where nobody puts one
+            own = start / ".env"  # compose looks beside its file, which is inside the package
             return Stack(folder / NAME, (own,) if own.is_file() else ())
-    raise ConfigurationError(f"no {NAME} of spanhook's here, above or in the package; name one with --file")
+    raise ConfigurationError(f"no {NAME} of spanhook found here, above or in the package; name one with --file")

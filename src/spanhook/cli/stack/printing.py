@@ -12,10 +12,10 @@ from spanhook.cli.stack.services import DASHBOARDS, OTLP_GRPC, OTLP_HTTP, Answer
 
 
 class Progress:
-    """Tells who has become ready: one line that changes on a terminal, a line for each elsewhere.
+    """Shows which services are ready: one changing line on a terminal, otherwise one line each.
 
     Args:
-        count: How many are waited for.
+        count: The number of services.
     """
 
     def __init__(self, count: int) -> None:
@@ -50,7 +50,7 @@ class Progress:
 
 
 def print_answers(answers: Sequence[Answer]) -> None:
-    """A line for each service: where it is and what it says."""
+    """Print a line for each service: its address and its answer."""
     names = max(len(one.service.name) for one in answers)
     urls = max(len(one.service.url) for one in answers)
     for one in answers:
@@ -59,7 +59,7 @@ def print_answers(answers: Sequence[Answer]) -> None:
 
 
 def print_addresses(answers: Sequence[Answer]) -> None:
-    """Where everything is, and what an application is to be given."""
+    """Print all addresses, and the settings for applications."""
     print_answers(answers)
     grafana = next(one.service.url for one in answers if one.service.name == "grafana")
     click.echo("\nDashboards, for the user admin with GRAFANA_ADMIN_PASSWORD")
@@ -70,9 +70,9 @@ def print_addresses(answers: Sequence[Answer]) -> None:
     click.echo("  export OTEL_PYTHON_SDK_INTERNAL_METRICS_ENABLED=true  # for the dashboard Pipeline")
     silent = [one.service.name for one in answers if not one.ready]
     if silent:
-        click.secho(f"\nNot ready: {', '.join(silent)}. Their logs say why", fg="red")
+        click.secho(f"\nNot ready: {', '.join(silent)}. See their logs for the reason", fg="red")
 
 
 def print_failure(command: Sequence[str], code: int) -> None:
-    """That the engine failed; what it said itself stands above."""
-    click.echo(f"spanhook: {' '.join(command)} ended with {code}", err=True)
+    """Print that the engine failed; its own output appears above."""
+    click.echo(f"spanhook: {' '.join(command)} failed with exit code {code}", err=True)

@@ -1,4 +1,4 @@
-"""The services of the stack, where they are, and asking each whether it is ready."""
+"""The services of the stack, their addresses, and readiness checks."""
 
 import http.client
 import urllib.error
@@ -14,7 +14,7 @@ _ASK_SECONDS = 2.0
 
 @dataclass(frozen=True, slots=True)
 class Service:
-    """A service: its name, its address, the path that answers with success once it is ready, and what it is for."""
+    """A service: its name, address, readiness path and purpose."""
 
     name: str
     url: str
@@ -24,7 +24,7 @@ class Service:
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """What a service said: ready, or why not."""
+    """A service's answer: ready, or why not."""
 
     service: Service
     ready: bool
@@ -55,13 +55,13 @@ DASHBOARDS = {
 
 
 def placed(addresses: Sequence[str]) -> tuple[Service, ...]:
-    """The services, some of them elsewhere.
+    """The services, some at other addresses.
 
     Args:
-        addresses: ``name=url`` each.
+        addresses: Items of the form ``name=url``.
 
     Raises:
-        ConfigurationError: One is not of that form, or names no service.
+        ConfigurationError: An item does not have that form, or names no service.
     """
     elsewhere: dict[str, str] = {}
     names = [service.name for service in SERVICES]
@@ -74,13 +74,13 @@ def placed(addresses: Sequence[str]) -> tuple[Service, ...]:
 
 
 def asked(wanted: Sequence[Service]) -> list[Answer]:
-    """What each says, all asked at once."""
+    """The answers of all services, queried in parallel."""
     with ThreadPoolExecutor(len(wanted) or 1) as pool:
         return list(pool.map(_ask, wanted))
 
 
 def _ask(service: Service) -> Answer:
-    # these are on this machine or named by the user: no proxy stands between
+    # these are local or named by the user, so no proxy is used
     opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
     try:
         with opener.open(f"{service.url}{service.path}", timeout=_ASK_SECONDS):

@@ -1,4 +1,4 @@
-"""Waiting until services answer."""
+"""Waits until services answer."""
 
 import time
 from collections.abc import Callable, Sequence
@@ -9,15 +9,15 @@ _PAUSE_SECONDS = 0.5
 
 
 def wait(wanted: Sequence[Service], timeout: float, told: Callable[[Answer], None]) -> list[Answer]:
-    """Ask until all are ready, or the time is up.
+    """Query until all are ready, or the time is up.
 
     Args:
-        wanted: Whom.
+        wanted: The services.
         timeout: Seconds.
-        told: Is given each answer of those that are not known to be ready.
+        told: Called with each answer of services not yet known to be ready.
 
     Returns:
-        The last answer of each, in their order.
+        The last answer of each, in the given order.
     """
     deadline = time.monotonic() + timeout
     answers: dict[str, Answer] = {}

@@ -100,6 +100,8 @@ def note_server(attributes: Attributes, instance: Any) -> None:
             return
     for name in _CLIENTS:
         client = fields.get(name)
+        if client is None:
+            continue
         url = getattr(client, "_base_url", None) or getattr(getattr(client, "_client", None), "_base_url", None)
         host = getattr(url, "host", None)
         if url is not None and host and isinstance(host, str):

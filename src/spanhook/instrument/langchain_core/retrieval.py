@@ -39,7 +39,7 @@ def retrieval_start(instance: Any, _args: Args, _kwargs: Kwargs) -> Attributes:
 
 
 def _most(fields: Mapping[str, Any]) -> int | None:
-    """How many documents are to be found, if a retriever says."""
+    """How many documents a retriever should return, if it says so."""
     search = fields.get("search_kwargs")
     places = (search.get("k") if isinstance(search, Mapping) else None, *(fields.get(name) for name in _MOST))
     return next((one for one in places if type(one) is int), None)

@@ -6,7 +6,7 @@ from typing import Protocol
 from weakref import WeakValueDictionary
 
 from spanhook.engine import registry
-from spanhook.gating import Plan
+from spanhook.gating import Plan, Registry
 
 _KINDS = ("llm.call", "tool.execute", "retrieval.query")
 
@@ -31,9 +31,9 @@ def keep(keeper: Keeper) -> None:
         registry.tell()
 
 
-def ends(plans: dict[str, Plan]) -> bool:
+def ends(hooks: Registry) -> bool:
     """Whether hooks see results that are also sent to callbacks, or still have to decide about some."""
-    return _by_plans(plans) or _waiting()
+    return _by_plans(hooks.outer) or _waiting()
 
 
 def _by_plans(plans: dict[str, Plan]) -> bool:
@@ -51,7 +51,7 @@ def _waiting() -> bool:
     return False
 
 
-def parts(plans: dict[str, Plan]) -> bool:
+def parts(hooks: Registry) -> bool:
     """Whether hooks hold back the output of tools."""
-    plan = plans.get("tool.execute")
+    plan = hooks.outer.get("tool.execute")
     return (plan is not None and bool(plan.buffers)) or _waiting()

@@ -16,7 +16,7 @@ import spanhook
 from spanhook import ConfigurationError, Hook, Hooks, Operation, Reject, RequirementError
 from spanhook.cli.conformance.langchain_core import ScriptedChat, ScriptedEmbeddings
 from spanhook.cli.conformance.subject import Body
-from spanhook.config import _active
+from spanhook.config.instrumenting import _active
 from spanhook.engine import bound_libraries, registry
 from spanhook.engine.processor import _attached
 from spanhook.instrument import INSTRUMENTORS, Declaration, Instrumentor, providers, watch

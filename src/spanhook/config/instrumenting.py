@@ -1,7 +1,7 @@
-"""Loading, validating and wiring: the only place that knows everything."""
+"""Putting in force what the application asks for in code: the only place that knows every package below."""
 
 import platform
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import ExitStack
 from typing import Any, NamedTuple, cast
 
@@ -34,7 +34,7 @@ from spanhook.settings import Settings
 from spanhook.telemetry import prices, telemetry
 from spanhook.version import __version__
 
-__all__ = ["instrument", "load_hooks", "uninstrument"]
+__all__ = ["check_installed", "instrument", "load_hooks", "require_bound", "uninstrument"]
 
 Given = Hooks | Hook | Offers
 """The forms in which hooks can be given."""
@@ -160,6 +160,40 @@ def _given(hooks: Any) -> list[Hooks | Hook]:
     return found
 
 
+def in_force(hooks: Hooks) -> bool:
+    """Whether a registry is in force."""
+    return registry.has(hooks)
+
+
+def exchange(out: Sequence[Hooks], into: Sequence[Hooks], settings: Settings | None) -> None:
+    """Put registries in force in the place of others. If it raises, everything is as it was before.
+
+    Operations under way end with the hooks that they began with.
+
+    Args:
+        out: What is taken out.
+        into: What is put in.
+        settings: How to behave from now on; as before if ``None``.
+
+    Raises:
+        ConfigurationError: Something cannot be used.
+        RequirementError: ``settings`` are strict, and an agent library is imported that is not bound.
+    """
+    allowed = None if settings is None else named(settings.allow)
+    with ExitStack() as undo:
+        undo.callback(registry.exchange(out, into, registry.limits if settings is None else _limits(settings)))
+        if settings is not None and _use is not None:
+            before, since = _use, telemetry._since
+            undo.callback(_apply, before)
+            _apply(before._replace(settings=settings))
+            telemetry._since = since
+            _watch(settings, allowed, undo, everything=False)
+            watch.check()
+        registry.rebuild()
+        undo.pop_all()
+    watch.tell()
+
+
 def _report(asked: Use, undo: ExitStack) -> Use:
     """Report as asked, and hear of providers that are made later."""
     before, since = _use, telemetry._since
@@ -192,13 +226,17 @@ def _apply(use: Use) -> None:
     _use = use
     settings = telemetry.settings
     registry.mode = settings.mode if settings.hooks_enabled else "off"
-    timeout = settings.default_timeout_ms
-    registry.limits = Limits(
-        None if timeout is None else max(1, int(timeout * 1e6)), settings.fail_open_default, settings.max_per_event
-    )
+    registry.limits = _limits(settings)
     registry.tenant_metrics = telemetry.settings.tenant_metrics
     frames.stay = telemetry.settings.full_tracebacks
     registry.rebuild()
+
+
+def _limits(settings: Settings) -> Limits:
+    timeout = settings.default_timeout_ms
+    return Limits(
+        None if timeout is None else max(1, int(timeout * 1e6)), settings.fail_open_default, settings.max_per_event
+    )
 
 
 def _stop() -> None:

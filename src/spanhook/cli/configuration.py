@@ -1,0 +1,134 @@
+"""``spanhook config``: the schema of configuration files, what is wrong in one, and what would be in force."""
+
+import json
+import os
+from collections.abc import Iterator, Mapping
+from dataclasses import asdict, fields
+from typing import Any, NamedTuple
+
+from spanhook.bootstrap import Wanted, read_environment
+from spanhook.config import ConfigurationFile, load_file, locate, schema
+from spanhook.errors import ConfigurationError, ConfigurationFileError, Mistake
+from spanhook.settings import CONTENT_VARIABLE, Settings
+
+_DEFAULT = "default"
+
+
+class Row(NamedTuple):
+    """One thing that would be in force, and where it comes from."""
+
+    name: str
+    value: Any
+    origin: str
+
+
+def print_schema() -> int:
+    """Print the JSON Schema of configuration files.
+
+    Returns:
+        The exit code, 0.
+
+    Raises:
+        ConfigurationError: A package is missing that configuration files need.
+    """
+    print(json.dumps(schema(), indent=2))  # noqa: T201
+    return 0
+
+
+def check(path: str | None, as_json: bool) -> int:
+    """Print every mistake of a configuration file.
+
+    Args:
+        path: The file; that of the working directory if ``None``.
+        as_json: Print one JSON document alone.
+
+    Returns:
+        The exit code: 0 if it can be used, 2 if not.
+    """
+    mistakes: tuple[Mistake, ...] = ()
+    try:
+        path = path or locate(os.getcwd())
+        if not path:
+            raise ConfigurationError("there is no spanhook.yaml in the working directory; name a file")
+        load_file(path)
+    except ConfigurationFileError as error:
+        mistakes = error.mistakes
+    except ConfigurationError as error:
+        mistakes = (Mistake(path or "", 0, "", str(error)),)
+    if as_json:
+        print(json.dumps({"file": path, "mistakes": [asdict(one) for one in mistakes]}, indent=2))  # noqa: T201
+    else:
+        for one in mistakes:
+            print(one if one.line else one.message)  # noqa: T201
+        if not mistakes:
+            print(f"{path}: no mistakes")  # noqa: T201
+    return 2 if mistakes else 0
+
+
+def show(as_json: bool, **given: Any) -> int:
+    """Print what ``spanhook run`` would put in force here, and where each part of it comes from.
+
+    Args:
+        as_json: Print one JSON document alone.
+        given: Options as given to ``spanhook run``; the environment's where empty.
+
+    Returns:
+        The exit code, 0.
+
+    Raises:
+        ConfigurationError: It would not start.
+    """
+    asked = read_environment(os.environ, **given)
+    wanted = asked.anchored()
+    file = load_file(wanted.config) if wanted.config else None
+    sections = {
+        "file": list(_file(file, asked, given)),
+        "settings": list(_settings(file, wanted)),
+        "hooks": list(_hooks(file, wanted, given)),
+        "policies": list(_policies(file)),
+    }
+    if as_json:
+        print(json.dumps({name: [row._asdict() for row in rows] for name, rows in sections.items()}, indent=2))  # noqa: T201
+        return 0
+    for name, rows in sections.items():
+        print(name if rows else f"{name}  none")  # noqa: T201
+        widths = [max((len(_text(row[at])) for row in rows), default=0) for at in (0, 1)]
+        for row in rows:
+            print(f"  {row.name:{widths[0]}}  {_text(row.value):{widths[1]}}  {row.origin}".rstrip())  # noqa: T201
+    return 0
+
+
+def _file(file: ConfigurationFile | None, asked: Wanted, given: Mapping[str, Any]) -> Iterator[Row]:
+    if file is not None:
+        named = "--config" if given.get("config") else "SPANHOOK_CONFIG" if asked.config else "working directory"
+        yield Row(file.shown, "", named)
+
+
+def _settings(file: ConfigurationFile | None, wanted: Wanted) -> Iterator[Row]:
+    settings = wanted.settings if file is None else file.settings(wanted.over)
+    from_file = {} if file is None else file.given()
+    for field in fields(Settings):
+        name, value = field.name, getattr(settings, field.name)
+        origin = wanted.origins.get(name) or (file.origin(name) if file is not None and name in from_file else _DEFAULT)
+        if name == "content":
+            value = settings.captured()
+            origin = CONTENT_VARIABLE if os.environ.get(CONTENT_VARIABLE, "").strip() else origin
+        yield Row(name, sorted(settings.allow) if name == "allow" else value, origin)
+
+
+def _hooks(file: ConfigurationFile | None, wanted: Wanted, given: Mapping[str, Any]) -> Iterator[Row]:
+    for spec in wanted.hooks:
+        yield Row(spec, "", "--hooks" if given.get("hooks") else "SPANHOOK_HOOKS")
+    if file is not None and not wanted.hooks:
+        for spec in file.hooks:
+            yield Row(spec, "", file.origin("hooks"))
+
+
+def _policies(file: ConfigurationFile | None) -> Iterator[Row]:
+    for index, built in enumerate(() if file is None else file.policies):
+        assert file is not None
+        yield Row(built.policy.id, built.policy.use, file.at(("policies", index)))
+
+
+def _text(value: Any) -> str:
+    return value if isinstance(value, str) else json.dumps(value)

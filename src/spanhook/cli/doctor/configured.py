@@ -1,0 +1,19 @@
+"""The configuration file as ``spanhook run`` would find it, and what is wrong with it."""
+
+from spanhook.bootstrap import Wanted
+from spanhook.cli.doctor.report import Finding
+from spanhook.config import ConfigurationFile, load_file
+from spanhook.errors import ConfigurationError, ConfigurationFileError
+from spanhook.settings import Settings
+
+
+def configured(wanted: Wanted) -> tuple[ConfigurationFile | None, Settings, list[Finding]]:
+    """The file, the settings that would be in force, and every mistake in the file."""
+    try:
+        path = wanted.anchored().config
+        file = load_file(path) if path else None
+        return file, wanted.settings if file is None else file.settings(wanted.over), []
+    except ConfigurationFileError as error:
+        return None, wanted.settings, [Finding("configuration", "config", str(one)) for one in error.mistakes]
+    except ConfigurationError as error:
+        return None, wanted.settings, [Finding("configuration", "config", str(error))]

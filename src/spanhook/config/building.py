@@ -1,0 +1,165 @@
+"""From the policies of a configuration file to hooks. Every mistake in them is found, not only the first."""
+
+import functools
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from pydantic import ValidationError
+
+from spanhook.config.complaints import complaints
+from spanhook.config.models import Policy
+from spanhook.config.reading import Document, Keys
+from spanhook.errors import ConfigurationError, Mistake
+from spanhook.gating import Hook, Hooks, compile_condition, find, handler_of, make, parse_event, set_up
+from spanhook.semconv import PHASES
+
+_TOOLS = "tool.execute"
+_PATTERN = re.compile(r"[*?\[]")
+_PHASES = {"before": ("pre",), "after": ("post",), "on_error": ("error",), "around": ("pre", "post", "error")}
+
+
+@dataclass(frozen=True, slots=True)
+class Built:
+    """A policy and the hook that was made of it."""
+
+    policy: Policy
+    hook: Hook
+
+
+class Builder:
+    """Makes hooks of policies.
+
+    Args:
+        document: The file that they stand in.
+        before: What was made of them the last time. A policy that is as it was keeps its hook, and so what that hook
+            has counted.
+
+    Attributes:
+        mistakes: What is wrong with them.
+    """
+
+    def __init__(self, document: Document, before: Sequence[Built] = ()) -> None:
+        self._document = document
+        self._before = {built.policy.id: built for built in before}
+        self._ids: dict[str, Keys] = {}
+        self._find = functools.cache(find)  # which asks every installed distribution
+        self.mistakes: list[Mistake] = []
+
+    def build(self, policy: Policy, keys: Keys) -> Built | None:
+        """The hook of a policy; ``None`` if something is wrong with it."""
+        other = self._ids.setdefault(policy.id, keys)
+        if other != keys:
+            line = self._document.line((*other, "id"))
+            self._complain((*keys, "id"), f"the policy in line {line} is {policy.id!r} too; ids must be unique")
+            return None
+        known = self._before.get(policy.id)
+        if known is not None and known.policy == policy:
+            return known
+        count = len(self.mistakes)
+        try:
+            cls = self._find(policy.use)
+        except ConfigurationError as error:
+            self._complain((*keys, "use"), _said(error))
+            return None
+        hook = self._made(policy, keys, cls)
+        settings = self._settings(policy, keys, cls if hook is None else hook)
+        if hook is None or len(self.mistakes) > count:
+            return None
+        try:
+            Hooks(set_up(hook, **settings))
+        except ConfigurationError as error:
+            self._complain(keys, _said(error))
+            return None
+        return Built(policy, hook)
+
+    def _made(self, policy: Policy, keys: Keys, cls: type[Any]) -> Hook | None:
+        try:
+            return make(cls, policy.with_)
+        except ConfigurationError as error:
+            marked = handler_of(cls)
+            cause = error.__cause__
+            if isinstance(cause, ValidationError) and marked is not None and marked.config is not None:
+                self.mistakes += complaints(self._document, cause, marked.config, (*keys, "with"))
+            else:
+                self._complain((*keys, "with"), _said(error))
+            return None
+
+    def _settings(self, policy: Policy, keys: Keys, hook: Hook | type[Any]) -> dict[str, Any]:
+        """The settings that every hook has, as far as they are given."""
+        given: dict[str, Any] = {"name": policy.id}
+        for name in ("mode", "priority", "fail_mode", "timeout", "tenant_id"):
+            value = getattr(policy, name)
+            if value is not None:
+                given[name] = value
+        for name, setting in (("tools", "names"), ("models", "models"), ("agents", "agents")):
+            names = getattr(policy, name)
+            if names is not None:
+                given[setting] = frozenset(names)
+                self._check_names(names, (*keys, name))
+        kinds = self._kinds(policy, keys, hook)
+        if kinds is not None:
+            given["kinds"] = kinds
+        if policy.when is not None:
+            try:
+                given["when"] = compile_condition(policy.when)
+            except ConfigurationError as error:
+                self._complain((*keys, "when"), _said(error))
+        return given
+
+    def _check_names(self, names: Sequence[str], keys: Keys) -> None:
+        for index, name in enumerate(names):
+            if _PATTERN.search(name):
+                message = f"{name!r} looks like a pattern, but names must match exactly; list them, or use when"
+                self._complain((*keys, index), message)
+
+    def _kinds(self, policy: Policy, keys: Keys, hook: Hook | type[Any]) -> frozenset[str] | None:
+        """The kinds that ``events`` and ``tools`` leave of the hook's own; ``None`` if neither is given."""
+        kinds_of_hook: Any = getattr(hook, "kinds", "*")
+        own = frozenset[str]([kinds_of_hook] if isinstance(kinds_of_hook, str) else kinds_of_hook)
+        if policy.events is None:
+            if policy.tools is None:
+                return None
+            if not own & {"*", _TOOLS}:
+                self._complain((*keys, "tools"), f"{policy.use} is not for tools; remove it")
+            return frozenset((_TOOLS,))
+        kinds = set[str]()
+        for index, event in enumerate(policy.events):
+            try:
+                topic = parse_event(event, "trace")
+            except ConfigurationError as error:
+                self._complain((*keys, "events", index), _said(error))
+                continue
+            kinds.update(topic.kinds)
+            for kind in topic.kinds:
+                for message in _unfit(policy, hook, own, kind, frozenset(topic.phases)):
+                    self._complain((*keys, "events", index), message)
+        if policy.tools is not None and kinds != {_TOOLS}:
+            self._complain((*keys, "tools"), f"tools needs events of {_TOOLS} only")
+        return frozenset(kinds)
+
+    def _complain(self, keys: Keys, message: str) -> None:
+        self.mistakes.append(self._document.mistake(keys, message))
+
+
+def _unfit(
+    policy: Policy, hook: Hook | type[Any], own: frozenset[str], kind: str, phases: frozenset[str]
+) -> Iterator[str]:
+    """Why an event cannot be one of this hook's."""
+    if "*" not in own and kind not in own:
+        yield f"{policy.use} is for {', '.join(sorted(own))} alone, not for {kind}; remove it"
+    cls = hook if isinstance(hook, type) else type(hook)
+    methods = [name for name in _PHASES if getattr(cls, name, None) is not getattr(Hook, name)]
+    runs = frozenset(phase for name in methods for phase in _PHASES[name])
+    if phases != frozenset(PHASES) and phases != runs:
+        yield f"{policy.use} runs at {_at(runs)} and cannot be limited to {_at(phases)}; write {kind!r}"
+
+
+def _at(phases: frozenset[str]) -> str:
+    return " and ".join(f".{phase}" for phase in PHASES if phase in phases)
+
+
+def _said(error: ConfigurationError) -> str:
+    """What it says, without the line of Python that it came by."""
+    return str(error).removesuffix(f" ({error.place})")

@@ -1,0 +1,114 @@
+"""What pydantic finds wrong, as mistakes of a file: the line, the key, what was given, what was expected."""
+
+import re
+from collections.abc import Iterator, Mapping
+from difflib import get_close_matches
+from typing import Any, get_args
+
+from pydantic import AliasChoices, BaseModel, ValidationError
+from pydantic.fields import FieldInfo
+
+from spanhook.config.models import UNAVAILABLE
+from spanhook.config.reading import Document, Keys
+from spanhook.errors import Mistake
+
+_LONGEST_VALUE = 80
+_EXPECTED = {
+    "bool_type": "true or false",
+    "int_type": "a whole number",
+    "int_from_float": "a whole number",
+    "float_type": "a number",
+    "finite_number": "a number",
+    "string_type": "text",
+    "list_type": "a list, such as [a, b]",
+    "dict_type": "keys and values",
+    "model_type": "keys and values",
+}
+"""What pydantic says by its own names of types."""
+
+_SHOULD = re.compile(r"^(?:Input|String|List|Value|Dictionary|Number) should (be|have|match) ")
+_WORDS = {"be": "expected ", "have": "expected ", "match": "expected to match "}
+
+
+def complaints(
+    document: Document, error: ValidationError, model: type[BaseModel], within: Keys = ()
+) -> Iterator[Mistake]:
+    """What is wrong in a part of a file.
+
+    Args:
+        document: The file.
+        error: What pydantic said.
+        model: What it validated with.
+        within: The keys of the part.
+    """
+    hidden = bool(model.model_config.get("hide_input_in_errors", False))
+    for one in error.errors(include_url=False, include_context=False, include_input=not hidden):
+        keys = (*within, *one["loc"])
+        yield document.mistake(keys, _message(dict(one), model, within))
+
+
+def _message(one: Mapping[str, Any], model: type[BaseModel], within: Keys) -> str:
+    loc: Keys = one["loc"]
+    kind, said = one["type"], str(one["msg"])
+    if kind == "extra_forbidden":
+        if not within and loc[0] in UNAVAILABLE:
+            return f"not available: {UNAVAILABLE[str(loc[0])]}; remove it"
+        return f"unknown key{_instead(str(loc[-1]), _model_at(model, loc[:-1]))}"
+    if kind == "missing":
+        return f"missing; add {loc[-1]}: ..."
+    value = f"{short(one['input'])}: " if "input" in one else ""
+    if kind in _EXPECTED:
+        return f"{value}expected {_EXPECTED[kind]}"
+    said = said.removeprefix("Value error, ").removeprefix("Assertion failed, ")
+    said = _SHOULD.sub(lambda found: _WORDS[found[1]], said)
+    return f"{value}{said}"
+
+
+def _instead(key: str, model: type[BaseModel] | None) -> str:
+    if model is None:
+        return "; remove it"
+    known = [written for name, field in model.model_fields.items() for written in _written(name, field)]
+    close = get_close_matches(key, known, 1, 0.6)
+    if close:
+        return f"; did you mean {close[0]!r}?"
+    plain = [next(_written(name, field)) for name, field in model.model_fields.items()]
+    return f"; remove it, or use one of {', '.join(plain)}"
+
+
+def _written(name: str, field: FieldInfo) -> Iterator[str]:
+    """How a field may be written in a file, the canonical name first."""
+    choices = field.validation_alias
+    if isinstance(choices, AliasChoices):
+        yield from (str(choice) for choice in choices.choices)
+    else:
+        yield field.alias or name
+
+
+def _model_at(model: Any, loc: Keys) -> type[BaseModel] | None:
+    """The model at a place of another; ``None`` where it is not one model for certain."""
+    for key in loc:
+        if isinstance(key, int):
+            continue
+        if model is None:
+            return None
+        fields = {written: field for name, field in model.model_fields.items() for written in _written(name, field)}
+        model = _only_model(fields[key].annotation) if key in fields else None
+    return model
+
+
+def _only_model(annotation: Any) -> type[BaseModel] | None:
+    found = list(_models(annotation))
+    return found[0] if len(found) == 1 else None
+
+
+def _models(annotation: Any) -> Iterator[type[BaseModel]]:
+    if isinstance(annotation, type) and issubclass(annotation, BaseModel):
+        yield annotation
+    for inner in get_args(annotation):
+        yield from _models(inner)
+
+
+def short(value: object) -> str:
+    """A value as a message shows it."""
+    said = " ".join(repr(value).split())
+    return said if len(said) <= _LONGEST_VALUE else f"{said[: _LONGEST_VALUE - 3]}..."

@@ -1,0 +1,131 @@
+"""What may stand in a configuration file. Imported only where one is used: pydantic is optional.
+
+The JSON Schema in ``docs/spanhook.schema.json`` is made of these models.
+"""
+
+import re
+from typing import Annotated, Any, Literal
+
+from pydantic import AliasChoices, BaseModel, BeforeValidator, ConfigDict, Field, StringConstraints
+
+from spanhook.settings import Content, Mode
+
+MAX_MS = 365 * 24 * 3600 * 1000
+
+Text = Annotated[str, StringConstraints(min_length=1)]
+_ID = re.compile(r"^[A-Za-z0-9_][A-Za-z0-9_.:/-]{0,99}$")
+
+
+def _checked_id(given: Any) -> Any:
+    if isinstance(given, str) and not _ID.fullmatch(given):
+        raise ValueError("expected up to 100 letters, digits and any of _ . : / -, and no other character")
+    return given
+
+
+Id = Annotated[str, BeforeValidator(_checked_id), Field(json_schema_extra={"pattern": _ID.pattern})]
+Names = Annotated[list[Text], Field(min_length=1)]
+Milliseconds = Annotated[float, Field(gt=0, le=MAX_MS)]
+
+UNAVAILABLE = {
+    "stores": "stores are given in code in this version of spanhook, such as IterationHooks(store=...)",
+    "control_plane": "this version of spanhook has no control plane",
+}
+"""Keys of other versions, which are refused: what a file asks for and does not get must not go unnoticed."""
+
+
+def seed_name(name: str) -> Any:
+    """A field that may also be written with ``hooks_`` before it."""
+    return AliasChoices(name, f"hooks_{name}")
+
+
+class Strict(BaseModel):
+    """Refuses keys that it does not know, and values of another type."""
+
+    model_config = ConfigDict(extra="forbid", strict=True, frozen=True)
+
+
+class HooksEntry(Strict):
+    """Hooks of your own, in Python."""
+
+    path: Text = Field(
+        description="./hooks.py:hooks or package.module:hooks. Paths are relative to the folder of this file."
+    )
+    timeout: float | None = Field(
+        default=None, gt=0, le=MAX_MS / 1000, description="Seconds for each hook; for run hooks (RunHooks) alone."
+    )
+
+
+class SettingsEntry(Strict):
+    """How spanhook behaves in the process; a key that is left out has its default."""
+
+    steps: bool | None = Field(default=None, description="Make an operation of every graph node.")
+    stream_usage: bool | None = Field(default=None, description="Ask for the usage of streams.")
+    chunk_times: bool | None = Field(default=None, description="Record the time between two chunks of a stream.")
+    trust_baggage: bool | None = Field(default=None, description="Take tenant, user and session from W3C baggage.")
+    tenant_metrics: bool | None = Field(default=None, description="Put the tenant on metrics.")
+    strict: bool | None = Field(default=None, description="Refuse agent libraries that are not bound.")
+    allow: list[Text] | None = Field(default=None, description="Accept these unbound libraries.")
+    content: Content | None = Field(
+        default=None, description="What content is recorded; OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT wins."
+    )
+    error_messages: bool | None = Field(default=None, description="Record what exceptions say.")
+    input_output_values: bool | None = Field(default=None, description="Record input.value and output.value.")
+    hooks_enabled: bool | None = Field(default=None, description="false: no hook runs.")
+    default_timeout_ms: Milliseconds | None = Field(
+        default=None,
+        validation_alias=seed_name("default_timeout_ms"),
+        description="Milliseconds per call for hooks that set no timeout.",
+    )
+    chain_timeout_ms: Milliseconds | None = Field(
+        default=None,
+        validation_alias=seed_name("chain_timeout_ms"),
+        description="Milliseconds that the hooks of one operation may use before observers are skipped.",
+    )
+    max_per_event: int | None = Field(
+        default=None,
+        ge=1,
+        validation_alias=seed_name("max_per_event"),
+        description="How many hooks one event and tenant may have.",
+    )
+    fail_open_default: bool | None = Field(
+        default=None,
+        validation_alias=seed_name("fail_open_default"),
+        description="Whether hooks from priority 100 up fail open where they set no fail_mode.",
+    )
+    full_tracebacks: bool | None = Field(default=None, description="Keep spanhook's own frames in tracebacks.")
+
+
+class Policy(Strict):
+    """A ready-made hook with its settings."""
+
+    use: Text = Field(description="The short name of a ready-made hook, such as tool_policy.")
+    id: Id = Field(description="What decisions, metrics and dashboards call it. Each id stands once.")
+    mode: Literal["enforce", "shadow"] | None = Field(
+        default=None, description="shadow: it runs and is recorded, and nothing is enforced."
+    )
+    priority: int | None = Field(default=None, ge=0, le=1000, description="Low runs first.")
+    fail_mode: Literal["open", "closed"] | None = Field(
+        default=None, description="What its failure means: closed refuses, open goes on."
+    )
+    timeout: float | None = Field(default=None, gt=0, le=MAX_MS / 1000, description="Seconds of its own time per call.")
+    events: Names | None = Field(
+        default=None, description="Kinds or events, such as tool.execute or tool.execute.pre; the hook's own if absent."
+    )
+    tools: Names | None = Field(default=None, description="Only these tools, by exact name.")
+    models: Names | None = Field(default=None, description="Only these models, by exact name.")
+    agents: Names | None = Field(default=None, description="Only operations of these agents, by exact name.")
+    tenant_id: Text | None = Field(default=None, description="Only operations of this tenant.")
+    when: Text | None = Field(default=None, description="Only operations for which this CEL condition is true.")
+    with_: dict[str, Any] = Field(default_factory=dict[str, Any], alias="with", description="The hook's own settings.")
+
+
+class Configuration(Strict):
+    """A configuration file of spanhook: spanhook.yaml, or the table tool.spanhook of pyproject.toml."""
+
+    version: Literal[1] = Field(default=1, description="The version of this format.")
+    mode: Mode | None = Field(
+        default=None, description="For all hooks. off: traces and usage only, no hook runs. Default: enforce."
+    )
+    hooks: HooksEntry | None = None
+    settings: SettingsEntry = Field(default_factory=SettingsEntry)
+    policies: list[Policy] = Field(default_factory=list[Policy], description="Ready-made hooks, in this order.")

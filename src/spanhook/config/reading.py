@@ -1,0 +1,181 @@
+"""Reading a configuration file into plain data, with the line of every key. Knows nothing of what the keys mean."""
+
+import json
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass
+from importlib.util import find_spec
+from typing import Any, cast
+
+from spanhook.errors import ConfigurationError, ConfigurationFileError, Mistake
+from spanhook.gating import is_path
+
+EXTRA = 'pip install "spanhook[policies]"'
+LARGEST = 1_000_000
+"""Bytes of a configuration file."""
+
+FOREIGN = "aegra.json"
+"""A server's own file, of which only ``hooks`` is read."""
+
+Keys = tuple[str | int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Document:
+    """What a configuration file says.
+
+    Attributes:
+        path: The file, absolute.
+        data: Its keys and values, as plain data.
+        lines: The line of each key, from 1.
+        content: The bytes it was read from.
+    """
+
+    path: str
+    data: Mapping[str, Any]
+    lines: Mapping[Keys, int]
+    content: bytes
+
+    @property
+    def folder(self) -> str:
+        """What relative paths in it start from."""
+        return os.path.dirname(self.path)
+
+    def line(self, keys: Keys) -> int:
+        """The line of a key or, where the key is not there, of the nearest one around it; 0 if there is none."""
+        while keys and keys not in self.lines:
+            keys = keys[:-1]
+        return self.lines.get(keys, 0)
+
+    def spec(self, spec: str) -> str:
+        """What names hooks, with an absolute path."""
+        target, separator, name = spec.rpartition(":")
+        if not separator or not is_path(target):
+            return spec
+        return f"{os.path.normpath(os.path.join(self.folder, os.path.expanduser(target)))}:{name}"
+
+    def mistake(self, keys: Keys, message: str) -> Mistake:
+        """Something that is wrong at a key."""
+        return Mistake(shown(self.path), self.line(keys), written(keys), message)
+
+
+def shown(path: str) -> str:
+    """A path as messages say it: from the working directory, if it is below."""
+    try:
+        relative = os.path.relpath(path)
+    except (OSError, ValueError):
+        return path
+    return path if relative.startswith(os.pardir) else relative
+
+
+def written(keys: Keys) -> str:
+    """Keys as a reader would write them: ``policies[0].with``."""
+    text = "".join(f"[{key}]" if isinstance(key, int) else f".{key}" for key in keys)
+    return text.removeprefix(".")
+
+
+def check_extra() -> None:
+    """Find out whether the packages are installed that configuration files need.
+
+    Raises:
+        ConfigurationError: One is not.
+    """
+    for module in ("pydantic", "yaml"):
+        if find_spec(module) is None:
+            raise ConfigurationError(f"configuration files need {module}, which is not installed; {EXTRA}")
+
+
+def content_of(path: str) -> bytes:
+    """The bytes of a file.
+
+    Raises:
+        ConfigurationError: It is not there, cannot be read, or is too large.
+    """
+    if os.path.isdir(path):
+        raise ConfigurationError(f"configuration {path!r} is a folder; name a file in it, such as {path}/spanhook.yaml")
+    try:
+        with open(path, "rb") as opened:
+            content = opened.read(LARGEST + 1)
+    except FileNotFoundError:
+        raise ConfigurationError(f"there is no configuration file {shown(path)!r}; correct the path") from None
+    except (OSError, ValueError) as error:
+        raise ConfigurationError(f"the configuration file {shown(path)!r} cannot be read: {error}") from None
+    if len(content) > LARGEST:
+        raise ConfigurationError(
+            f"the configuration file {shown(path)!r} has more than {LARGEST} bytes; make it smaller"
+        )
+    return content
+
+
+def read(path: str) -> Document:
+    """Read a file: TOML or JSON by its suffix, YAML otherwise. Of a ``pyproject.toml``, the table ``tool.spanhook``.
+
+    Raises:
+        ConfigurationError: There is no such file, it cannot be read, or a package is missing.
+        ConfigurationFileError: It is not written as it should be; the mistake has the line.
+    """
+    check_extra()
+    path = os.path.abspath(os.path.expanduser(path))
+    content = content_of(path)
+    try:
+        text = content.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        line = content[: error.start].count(b"\n") + 1
+        raise ConfigurationFileError([Mistake(shown(path), line, "", "is not UTF-8; save the file as UTF-8")]) from None
+    name = os.path.basename(path)
+    if name.endswith(".toml"):
+        data, lines = _toml(path, text)
+    elif name.endswith(".json"):
+        data, lines = _json(path, text)
+    else:
+        from spanhook.config import yaml_nodes
+
+        data, lines = yaml_nodes.parse(shown(path), text)
+    if not data or not isinstance(data, dict):
+        said = "is empty" if data is None or data == {} else f"is a {type(cast('object', data)).__name__}"
+        message = f"{said}; expected keys such as version: 1 and policies"
+        raise ConfigurationFileError([Mistake(shown(path), 1, "", message)])
+    return Document(path, cast("dict[str, Any]", data), lines, content)
+
+
+def _toml(path: str, text: str) -> tuple[Any, Mapping[Keys, int]]:
+    from spanhook.config import toml_tables
+
+    if os.path.basename(path) != "pyproject.toml":
+        return toml_tables.parse(shown(path), text)
+    data, lines = toml_tables.parse(shown(path), text, toml_tables.TABLE)
+    if data is None:
+        raise ConfigurationError(f"{shown(path)} has no table [tool.spanhook]; add it, or name another file")
+    return data, lines
+
+
+def _json(path: str, text: str) -> tuple[Any, Mapping[Keys, int]]:
+    from spanhook.config import yaml_nodes
+
+    try:
+        data: Any = json.loads(text, object_pairs_hook=_unique, parse_constant=_refuse)
+    except json.JSONDecodeError as error:
+        raise ConfigurationFileError(
+            [Mistake(shown(path), error.lineno, "", f"is not valid JSON: {error.msg}")]
+        ) from None
+    except (ValueError, RecursionError) as error:
+        raise ConfigurationFileError([Mistake(shown(path), 0, "", f"is not valid JSON: {error}")]) from None
+    if os.path.basename(path) == FOREIGN:
+        given = cast("dict[str, Any]", data) if isinstance(data, dict) else {}
+        data = {key: value for key, value in given.items() if key == "hooks"}
+        if not data:
+            raise ConfigurationError(f'{shown(path)} has no "hooks"; add "hooks": {{"path": "./hooks.py:hooks"}}')
+    return data, yaml_nodes.lines_of_json(text)
+
+
+def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    found: dict[str, Any] = {}
+    for key, value in pairs:
+        if key in found:
+            raise ValueError(f"the key {key!r} appears twice")
+        found[key] = value
+    return found
+
+
+def _refuse(constant: str) -> Any:
+    raise ValueError(f"{constant} is not a number")

@@ -1,0 +1,269 @@
+"""Conditions in CEL, the Common Expression Language: questions to an operation that a configuration file may ask.
+
+    arguments.amount > 50 && identity.tenant_id != 'internal'
+
+It reads ``arguments``, ``identity``, ``agent``, ``model``, ``name`` and ``usage`` (what the run has used so far). What
+it may do is bounded, so that neither its author nor the data can make it take long. The language: https://cel.dev
+"""
+
+from collections.abc import Iterable, Mapping
+from difflib import get_close_matches
+from typing import Any
+
+from spanhook.errors import ConditionError, ConfigurationError
+from spanhook.gating._condition_text import FUNCTIONS, MOST_LEVELS, TYPES, Reading, read
+from spanhook.gating._condition_values import FIELDS, MOST_ITEMS, MOST_TEXT, ROOTS, Plain, values, whole
+from spanhook.model import Operation
+
+LONGEST = 2_000
+"""Characters of a condition; what needs more is for a policy engine."""
+
+MOST_STEPS = 1_000_000
+"""What a list's items may come to, each level of macros multiplying them."""
+
+Keys = Mapping[str, frozenset[str] | None]
+"""Roots with the keys that are read of each; ``None`` where it may be any."""
+
+
+class Condition:
+    """A condition, compiled once; call it with an operation. Made by ``compile_condition``.
+
+    Attributes:
+        text: As it was written.
+        keys: The roots that it reads, with the keys that it reads of each.
+    """
+
+    __slots__ = ("_most_items", "_most_text", "_program", "_roots", "keys", "text")
+
+    def __init__(self, text: str, program: Any, reading: Reading) -> None:
+        self.text, self._program = text, program
+        self.keys: Keys = {
+            root: None if keys is None else frozenset(keys) for root, keys in sorted(reading.keys.items())
+        }
+        self._roots = frozenset(self.keys)
+        repeated = 1 + reading.additions
+        self._most_items = min(MOST_ITEMS, round(MOST_STEPS ** (1 / (1 + reading.levels)))) // repeated
+        self._most_text = MOST_TEXT // 10**reading.levels // repeated
+
+    def __call__(self, op: Operation) -> bool:
+        """Whether it holds for the operation.
+
+        Raises:
+            ConditionError: It cannot be evaluated, or is not true or false.
+        """
+        return self.holds(Facts(op, self.keys))
+
+    def holds(self, facts: "Facts") -> bool:
+        """``__call__`` for one of several conditions that are asked about the same operation.
+
+        Raises:
+            ConditionError: As above.
+        """
+        try:
+            if not (self._roots <= facts.whole and facts.longest <= self._most_items and facts.text <= self._most_text):
+                self._check(*facts.size(self.keys))
+            found = self._program.execute(facts.bound)
+        except ConditionError as error:
+            raise ConditionError(error.why, self.text) from None
+        except BaseException as error:
+            if not isinstance(error, Exception) and type(error).__name__ != "PanicException":
+                raise
+            # Not the error's own words, nor the error as the cause: both may hold what was in the arguments.
+            raise ConditionError(_said(error, self.text), self.text) from None
+        if found is not True and found is not False:
+            raise ConditionError(f"gives a value of type {type(found).__name__}, expected true or false", self.text)
+        return found
+
+    def _check(self, longest: int, text: int) -> None:
+        if longest > self._most_items:
+            raise ConditionError(f"reads a list of {longest:,} items, which may have {self._most_items:,} here")
+        if text > self._most_text:
+            raise ConditionError(f"reads {text:,} characters, of which there may be {self._most_text:,} here")
+
+    def __repr__(self) -> str:
+        return f"Condition({self.text!r})"
+
+
+class Facts:
+    """What conditions read of one operation, each root made plain data once, when it is first read.
+
+    Args:
+        op: The operation, as it is now: after a rewrite there must be another.
+        keys: What all of the conditions read; see ``united``.
+
+    Attributes:
+        bound: What CEL takes.
+        whole: Roots that are bound with all that is read of them.
+        longest: The items of the longest list in all that is bound.
+        text: The characters of all texts in it together.
+    """
+
+    __slots__ = ("_keys", "_op", "_sizes", "bound", "longest", "text", "whole")
+
+    def __init__(self, op: Operation, keys: Keys) -> None:
+        self._op, self._keys = op, keys
+        self._sizes: dict[str, dict[str, Plain | ConditionError]] = {}
+        self.bound = _cel().Context()
+        self.longest = self.text = 0
+        self.whole: set[str] = set()
+
+    def size(self, keys: Keys) -> tuple[int, int]:
+        """Have these keys bound; the items of the longest list in them, and the characters of all texts together.
+
+        Raises:
+            ConditionError: One of them is too much to be read.
+        """
+        longest = text = 0
+        for root, wanted in keys.items():
+            sizes = self._sizes.get(root)
+            if sizes is None:
+                sizes = self._sizes[root] = self._bind(root)
+            for key, size in sizes.items():
+                if wanted is not None and key and key not in wanted:
+                    continue
+                if isinstance(size, ConditionError):
+                    raise size
+                longest, text = max(longest, size.longest), text + size.text
+        return longest, text
+
+    def _bind(self, root: str) -> dict[str, "Plain | ConditionError"]:
+        """Bind a root; the sizes of its keys, or of the whole under an empty one."""
+        keyed = values(self._op, root, self._keys[root])
+        read = {"": whole(self._op, root)} if keyed is None else keyed
+        sizes: dict[str, Plain | ConditionError] = {}
+        data: dict[str, Any] = {}
+        for key, value in read.items():
+            try:
+                plain = sizes[key] = Plain(value)
+            except ConditionError as error:
+                sizes[key] = error
+                continue
+            data[key] = plain.data
+            self.longest = max(self.longest, plain.longest)
+            self.text += plain.text
+        if keyed is not None or data:
+            self.bound.add_variable(root, data if keyed is not None else data[""])
+        if len(data) == len(read):
+            self.whole.add(root)
+        return sizes
+
+
+def compile_condition(text: str) -> Condition:
+    """A condition, ready to be called with an operation.
+
+    Args:
+        text: CEL, such as ``arguments.amount > 50``; at most ``LONGEST`` characters.
+
+    Raises:
+        ConfigurationError: It is no CEL, reads or calls something that is not there, or could be too much work; or
+            CEL is not installed. One line.
+    """
+    if not isinstance(text, str):  # pyright: ignore[reportUnnecessaryIsInstance]
+        raise ConfigurationError(f"condition {text!r}: expected a CEL text such as 'arguments.amount > 50'")
+    if len(text) > LONGEST:
+        raise ConfigurationError(
+            f"condition {text[:40]!r}... has {len(text):,} characters, at most {LONGEST:,} are allowed; split the rule"
+        )
+    cel = _cel()
+    try:
+        program = cel.compile(text)
+    except BaseException as error:
+        if not isinstance(error, Exception) and type(error).__name__ != "PanicException":
+            raise
+        raise ConfigurationError(f"condition {text!r} is no CEL: {_parse_error(error)}") from None
+    reading = read(text, ROOTS)
+    mistakes = [*reading.mistakes, *_bad_patterns(reading)] or [*_mistakes(program.references(), reading)]
+    if mistakes:
+        raise ConfigurationError(f"condition {text!r}: {'; '.join(mistakes)}")
+    return Condition(text, program, reading)
+
+
+def references(text: str) -> Keys:
+    """The roots that a condition reads, with the keys that it reads of each; ``None`` where it may be any.
+
+    Raises:
+        ConfigurationError: As ``compile_condition``.
+    """
+    return compile_condition(text).keys
+
+
+def united(several: Iterable[Condition]) -> Keys:
+    """What these conditions read together."""
+    found: dict[str, frozenset[str] | None] = {}
+    for condition in several:
+        for root, keys in condition.keys.items():
+            known = found.get(root, frozenset())
+            found[root] = None if keys is None or known is None else known | keys
+    return found
+
+
+# ------------------------------------------------------------------------------------------------- mistakes
+
+
+def _mistakes(names: Mapping[str, list[str]], reading: Reading) -> Iterable[str]:
+    """What a program refers to that is not there, and what would be too much work."""
+    if reading.levels > MOST_LEVELS:
+        yield f"{reading.levels} macros stand inside of each other, at most {MOST_LEVELS} are allowed"
+    for name in names["variables"]:
+        if name not in ROOTS and name not in reading.items and name not in TYPES:
+            yield f"unknown name {name!r}{_meant(name, ROOTS)}; expected one of {', '.join(FIELDS)}"
+    for name in names["functions"]:
+        if name[:1].isalpha() and name not in FUNCTIONS:
+            yield f"unknown function {name!r}{_meant(name, FUNCTIONS)}; expected one of {', '.join(sorted(FUNCTIONS))}"
+    for root, keys in reading.keys.items():
+        known = FIELDS[root]
+        for key in sorted(keys or ()):
+            if known == ():
+                yield f"{root}.{key}: {root} is a text and has no {key!r}"
+            elif known is not None and key not in known:
+                yield f"{root} has no {key!r}{_meant(key, known)}; expected one of {', '.join(known)}"
+
+
+def _bad_patterns(reading: Reading) -> Iterable[str]:
+    for pattern in reading.patterns:
+        try:
+            _cel().compile(f"''.matches({pattern})").execute()
+        except Exception:
+            yield f"{pattern} is no regular expression, or one that takes too much memory"
+
+
+def _meant(name: str, known: Iterable[str]) -> str:
+    close = get_close_matches(name, sorted(known), 1, 0.6)
+    return f" (did you mean {close[0]!r}?)" if close else ""
+
+
+def _parse_error(error: BaseException) -> str:
+    """What the parser says, in one line: its messages, of which each begins with line and column."""
+    lines = [line for line in str(error).splitlines() if "ERROR: <input>:" in line]
+    if not lines:
+        return "it cannot be parsed"
+    place, _, said = lines[0].partition("ERROR: <input>:")[2].partition(": ")
+    line, _, column = place.partition(":")
+    return f"line {line}, column {column}: {said.partition(' expecting ')[0]}"
+
+
+def _said(error: BaseException, text: str) -> str:
+    """Why it could not be evaluated, without a word of what was in the data."""
+    if isinstance(error, KeyError):
+        key = str(error.args[0]) if error.args else ""
+        return f"reads {key!r}, which is not there" if key and key in text else "reads a key that is not there"
+    if isinstance(error, IndexError):
+        return "reads an item that is not there"
+    if isinstance(error, ArithmeticError):
+        return "calculates beyond what numbers can be"
+    if isinstance(error, TypeError):
+        return "compares or combines values of types that do not go together"
+    if isinstance(error, RecursionError):
+        return "reads data that is nested too deeply"
+    return "cannot be evaluated"
+
+
+# ------------------------------------------------------------------------------------------------- the package
+
+
+def _cel() -> Any:
+    try:
+        import cel
+    except ImportError:
+        raise ConfigurationError('conditions need CEL; pip install "spanhook[policies]"') from None
+    return cel

@@ -1,0 +1,269 @@
+"""Ready-made hooks: classes that definitions and configuration files may name, and hooks made of their settings.
+
+A class is such a hook if it is marked with ``handler``. It is named by its reference (``package.module:Class``) or by
+the short name that its distribution gave it in the entry-point group ``spanhook_hook``. Knows nothing of files, and
+imports pydantic nowhere: a ``Config`` brings it.
+"""
+
+import inspect
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from difflib import get_close_matches
+from functools import lru_cache, partial
+from importlib import metadata
+from typing import Any, Protocol, TypeVar, overload
+
+from spanhook.errors import ConfigurationError
+from spanhook.gating._checking import kept
+from spanhook.gating.hook import Hook, once
+
+T = TypeVar("T")
+
+GROUP = "spanhook_hook"
+"""The entry-point group in which distributions name their hooks."""
+
+_MARK = "__spanhook_handler__"
+_LONGEST_VALUE = 80
+
+
+@dataclass(frozen=True)
+class Marked:
+    """What ``handler`` has noted of a class.
+
+    Attributes:
+        cls: The class.
+        config: The pydantic model of its settings; ``None`` if it takes none.
+    """
+
+    cls: type[Any]
+    config: type[Any] | None
+
+    def build(self, config: Mapping[str, Any]) -> Any:
+        """An object of the class, made with validated settings as keyword arguments.
+
+        Raises:
+            ConfigurationError: A setting is unknown, missing or wrong, or the class refuses it. Its ``__cause__`` is
+                pydantic's ``ValidationError`` if there is one, with the place of each mistake.
+        """
+        name = self.cls.__name__
+        values = self._values(config)
+        try:
+            return self.cls(**values)
+        except Exception as error:
+            raise ConfigurationError(f"hook {name!r} cannot be made: {_line(error)}") from error
+
+    def _values(self, config: Any) -> dict[str, Any]:
+        name = self.cls.__name__
+        if not isinstance(config, Mapping):
+            raise ConfigurationError(f"hook {name!r}: its settings are {_short(config)}, expected a mapping")
+        given: dict[str, Any] = dict(config)  # pyright: ignore[reportUnknownArgumentType]
+        if self.config is None:
+            if given:
+                raise ConfigurationError(
+                    f"hook {name!r} takes no settings, but was given {', '.join(map(repr, given))}"
+                )
+            return {}
+        valid = validated(self.config, given, name)
+        values = {field: getattr(valid, field) for field in self.config.model_fields}
+        return {**values, **(valid.model_extra or {})}
+
+
+def validated(model: Any, given: Mapping[str, Any], name: str) -> Any:
+    """An object of a pydantic model, made of the settings of the hook ``name``; unknown keys are refused.
+
+    Raises:
+        ConfigurationError: A setting is unknown, missing or wrong. One line.
+    """
+    try:
+        return _strict(model).model_validate(dict(given))
+    except Exception as error:
+        raise ConfigurationError(f"hook {name!r}: {_mistakes(error, model)}") from error
+
+
+@lru_cache(maxsize=256)
+def _strict(model: Any) -> Any:
+    """The model itself if it says what becomes of unknown keys, else one of it that refuses them."""
+    if model.model_config.get("extra") in ("allow", "forbid"):
+        return model
+    body = {"model_config": {"extra": "forbid"}, "__module__": model.__module__, "__doc__": model.__doc__}
+    return type(model)(model.__name__, (model,), body)
+
+
+class Model(Protocol):
+    """A pydantic model, of which no more is known here."""
+
+    @classmethod
+    def model_validate(cls, obj: Any, /) -> Any: ...
+
+
+@overload
+def handler(given: type[Model], /) -> Callable[[type[T]], type[T]]: ...  # pyright: ignore[reportOverlappingOverload]
+
+
+@overload
+def handler(given: type[T], /) -> type[T]: ...
+
+
+def handler(given: Any, /) -> Any:
+    """Mark a class as a hook that definitions and configuration files may name.
+
+    ``@handler`` takes the pydantic model of its settings from a nested class ``Config``; without one the hook takes no
+    settings. ``@handler(Config)`` names the model. Subclasses are not marked along with a class.
+
+    Raises:
+        ConfigurationError: It is no class, ``Config`` is no pydantic model, or has a field that the class does not
+            take as a keyword argument.
+    """
+    if _is_model(given) and not issubclass(given, Hook):
+        return partial(_mark, config=given)
+    return _mark(given, getattr(given, "Config", None))
+
+
+def handler_of(cls: object) -> Marked | None:
+    """What ``handler`` has noted of this very class; ``None`` if it is not marked."""
+    return vars(cls).get(_MARK) if isinstance(cls, type) else None
+
+
+def make(cls: Any, config: Mapping[str, Any] | None = None, /, **settings: Any) -> Hook:
+    """A hook made of a marked class.
+
+    Args:
+        cls: The class.
+        config: What its ``Config`` validates; the fields are given to the class as keyword arguments.
+        **settings: Settings that every hook has, such as ``priority`` and ``names``, and ``kinds``; see ``Hook``. Those
+            that are not given stay as the class has them.
+
+    Raises:
+        ConfigurationError: The class is not marked, makes no ``Hook``, or something it was given cannot be used.
+    """
+    marked = handler_of(cls)
+    if marked is None:
+        raise ConfigurationError(f"{cls!r} is not marked as a hook that may be named; decorate the class with @handler")
+    hook = marked.build({} if config is None else config)
+    if not isinstance(hook, Hook):
+        raise ConfigurationError(f"{cls!r} makes no spanhook.Hook; subclass Hook")
+    return set_up(hook, **settings)
+
+
+def set_up(hook: Hook, /, **settings: Any) -> Hook:
+    """Give a hook settings that every hook has; see ``make``. Their values are checked when the hook is registered.
+
+    Raises:
+        ConfigurationError: There is no such setting.
+    """
+    kinds = settings.pop("kinds", None)
+    for name, value in kept(settings).items():
+        setattr(hook, name, value)
+    if kinds is not None:
+        hook.kinds = once(kinds)
+    return hook
+
+
+def named() -> dict[str, str]:
+    """The references of the hooks that installed distributions bring, such as ``a.module:Class``, by short name.
+
+    Raises:
+        ConfigurationError: Two distributions give different hooks the same name.
+    """
+    found: dict[str, str] = {}
+    for entry in metadata.entry_points(group=GROUP):
+        other = found.setdefault(entry.name, entry.value)
+        if other != entry.value:
+            raise ConfigurationError(
+                f"two installed distributions bring a hook {entry.name!r}: {other} and {entry.value}; uninstall one"
+            )
+    return found
+
+
+def find(name: str) -> type[Any]:
+    """The marked class that an installed distribution brings under this short name.
+
+    Raises:
+        ConfigurationError: There is none, it cannot be imported, or it is not marked.
+    """
+    known = named()
+    if name not in known:
+        close = get_close_matches(str(name), known, 1, 0.6)
+        meant = f" (did you mean {close[0]!r}?)" if close else ""
+        raise ConfigurationError(
+            f"there is no hook {name!r}{meant}; expected one of {', '.join(sorted(known)) or 'none: none is installed'}"
+        )
+    entry = metadata.EntryPoint(name, known[name], GROUP)
+    try:
+        cls = entry.load()
+    except Exception as error:
+        raise ConfigurationError(f"hook {name!r} ({entry.value}) cannot be imported: {_line(error)}") from error
+    if handler_of(cls) is None:
+        raise ConfigurationError(f"hook {name!r} ({entry.value}) is not marked; decorate the class with @handler")
+    return cls
+
+
+# --------------------------------------------------------------------------------------------------- marking
+
+
+def _mark(cls: Any, config: Any) -> Any:
+    if not isinstance(cls, type):
+        raise ConfigurationError(f"@handler marks classes, and {cls!r} is none")
+    if config is not None:
+        if not _is_model(config):
+            raise ConfigurationError(f"hook {cls.__name__!r}: Config is {config!r}, expected a pydantic model")
+        _check_taken(cls, config)
+    setattr(cls, _MARK, Marked(cls, config))
+    return cls
+
+
+def _is_model(given: Any) -> bool:
+    return isinstance(given, type) and hasattr(given, "model_fields") and hasattr(given, "model_validate")
+
+
+def _check_taken(cls: type[Any], config: Any) -> None:
+    """Refuse a class that its own ``Config`` cannot make."""
+    try:
+        signature = inspect.signature(cls)
+    except (TypeError, ValueError):
+        return
+    try:
+        signature.bind(**dict.fromkeys(config.model_fields))
+    except TypeError as error:
+        raise ConfigurationError(
+            f"hook {cls.__name__!r} takes {signature}, which does not fit the fields of its Config: {error}"
+        ) from None
+
+
+# -------------------------------------------------------------------------------------------------- mistakes
+
+
+def _mistakes(error: Exception, config: Any) -> str:
+    """What pydantic found, each with its key, in one line."""
+    find_errors = getattr(error, "errors", None)
+    if not callable(find_errors):
+        return _line(error)
+    hidden = config.model_config.get("hide_input_in_errors", False)
+    found: Any = find_errors(include_url=False, include_context=False, include_input=not hidden)
+    return "; ".join(_mistake(one, config) for one in found)
+
+
+def _mistake(one: dict[str, Any], config: Any) -> str:
+    fields: list[str] = list(config.model_fields)
+    key = ".".join(map(str, one["loc"]))
+    value = f"={_short(one['input'])}" if "input" in one else ""
+    said = str(one["msg"]).removeprefix("Value error, ")
+    if one["type"] == "missing":
+        return f"{key} is missing"
+    if one["type"] == "extra_forbidden":
+        expected = ""
+        if len(one["loc"]) == 1:
+            close = get_close_matches(key, fields, 1, 0.7)
+            meant = f" (did you mean {close[0]!r}?)" if close else ""
+            expected = f"{meant}; expected one of {', '.join(fields)}"
+        return f"unknown setting {key}{value}{expected}"
+    return f"{key}{value}: {said}" if key else said
+
+
+def _short(value: object) -> str:
+    said = _line(repr(value))
+    return said if len(said) <= _LONGEST_VALUE else f"{said[: _LONGEST_VALUE - 3]}..."
+
+
+def _line(value: object) -> str:
+    return " ".join(str(value).split())

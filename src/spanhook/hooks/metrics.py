@@ -1,0 +1,103 @@
+"""Counters by attributes of the application's own, such as a customer's plan.
+
+spanhook's own metrics have agents, tools, models and, if asked for, tenants; what is given to ``spanhook.context`` is
+on spans alone. This hook counts by those attributes that it is told, each with a bounded number of values.
+"""
+
+from typing import Annotated, Any
+
+from opentelemetry import metrics
+from opentelemetry.metrics import MeterProvider
+from pydantic import BaseModel, ConfigDict, Field, StringConstraints
+
+from spanhook import semconv
+from spanhook.gating import Hook, handler, validated
+from spanhook.model import Operation, encodable
+from spanhook.version import __version__
+
+_LONGEST = 100
+
+
+@handler
+class Metrics(Hook):
+    """Counts operations, and the tokens and cost of runs, by attributes given to ``spanhook.context``.
+
+    Operations are counted by kind and status. Tokens and cost are those of a whole run, counted once, when it has
+    ended, under the attributes of its outermost operation; usage without a known price is in no cost.
+
+    Args:
+        attributes: Names of attributes given to ``spanhook.context``; an operation without one is counted without it.
+        most_values: Values of each attribute that are told apart; further ones are counted as ``_other``.
+        meter_provider: Where the counters are created; OpenTelemetry's global provider unless given.
+
+    Raises:
+        ConfigurationError: One of them cannot be used.
+    """
+
+    kinds = tuple(kind for kind in semconv.KINDS if kind != "workflow.step")
+    name = "metrics"
+
+    class Config(BaseModel):
+        """Settings of ``metrics``."""
+
+        model_config = ConfigDict(extra="forbid")
+
+        attributes: list[Annotated[str, StringConstraints(pattern=r"^[A-Za-z_][A-Za-z0-9_.]*$", max_length=100)]] = (
+            Field(min_length=1, max_length=5, description="Names of attributes given to spanhook.context.")
+        )
+        most_values: int = Field(default=50, ge=1, le=1000, description="Values of each that are told apart.")
+
+    def __init__(
+        self, attributes: list[str], most_values: int = 50, *, meter_provider: MeterProvider | None = None
+    ) -> None:
+        config = validated(self.Config, {"attributes": attributes, "most_values": most_values}, "metrics")
+        self._values = {name: _Values(config.most_values) for name in config.attributes}
+        meter = (meter_provider or metrics.get_meter_provider()).get_meter("spanhook.hooks.metrics", __version__)
+        self._operations = meter.create_counter(
+            semconv.METRIC_ATTRIBUTED_OPERATIONS, "{operation}", "Operations that have ended"
+        )
+        self._tokens = meter.create_counter(semconv.METRIC_ATTRIBUTED_TOKENS, "{token}", "Tokens that runs have used")
+        self._cost = meter.create_counter(semconv.METRIC_ATTRIBUTED_COST, "USD", "Cost of runs, as far as it is known")
+
+    def after(self, op: Operation) -> None:
+        """Count an operation that has succeeded."""
+        self._count(op)
+
+    def on_error(self, op: Operation) -> None:
+        """Count an operation that has not."""
+        self._count(op)
+
+    def _count(self, op: Operation) -> None:
+        given = op.identity.attributes
+        told: dict[str, Any] = {
+            name: values.bounded(given[name]) for name, values in self._values.items() if name in given
+        }
+        self._operations.add(1, {semconv.KIND: op.kind, semconv.STATUS: op.status, **told})
+        if op.parent is not None:
+            return
+        used = op.usage
+        if used.total_tokens:
+            self._tokens.add(used.total_tokens, told)
+        if used.cost_usd:
+            self._cost.add(used.cost_usd, told)
+
+
+class _Values:
+    """The values of one attribute that are told apart.
+
+    Args:
+        most: How many.
+    """
+
+    def __init__(self, most: int) -> None:
+        self._most, self._known = most, set[str]()
+
+    def bounded(self, value: object) -> str:
+        """The value as text, or ``_other`` once there are as many as may be, or if it is too long."""
+        said = encodable(str(value))
+        if said in self._known:
+            return said
+        if len(said) > _LONGEST or len(self._known) >= self._most:
+            return semconv.OTHER
+        self._known.add(said)
+        return said

@@ -1,0 +1,173 @@
+"""Which tools may be called, by whom and how: rules in order, of which the first that matches decides."""
+
+import re
+from collections.abc import Iterable, Mapping
+from fnmatch import translate
+from functools import lru_cache
+from typing import Annotated, Any, Literal, Self
+
+from pydantic import BaseModel, ConfigDict, Field, StringConstraints, field_validator, model_validator
+
+from spanhook.errors import ConditionError, Reject
+from spanhook.gating import Facts, Hook, compile_condition, handler, united, validated
+from spanhook.model import Operation
+
+Name = Annotated[str, StringConstraints(min_length=1, max_length=200)]
+Id = Annotated[str, StringConstraints(max_length=200)]
+
+_TOOLS = "Names of tools; `*`, `?` and `[...]` are wildcards. Upper and lower case differ."
+
+
+class Rule(BaseModel):
+    """Allows or denies tools. It matches a call if all of what it says is true of it."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    allow: list[Name] | None = Field(default=None, min_length=1, description=f"Allow these tools. {_TOOLS}")
+    deny: list[Name] | None = Field(default=None, min_length=1, description=f"Deny these tools. {_TOOLS}")
+    tenants: list[Id] | None = Field(
+        default=None, min_length=1, description="Only for these tenants; `''` if not known."
+    )
+    users: list[Id] | None = Field(default=None, min_length=1, description="Only for these users; '' if not known.")
+    agents: list[Id] | None = Field(default=None, min_length=1, description="Only inside these agents; '' for none.")
+    when: str | None = Field(default=None, description="Only if this CEL condition holds.")
+    reason: str = Field(default="", max_length=1000, description="What the model is told if the rule denies.")
+    status_code: int = Field(default=403, ge=400, le=599, description="The HTTP status of a denial.")
+
+    @field_validator("when")
+    @classmethod
+    def _compiles(cls, when: str | None) -> str | None:
+        if when is not None:
+            compile_condition(when)
+        return when
+
+    @model_validator(mode="after")
+    def _decides(self) -> Self:
+        if (self.allow is None) == (self.deny is None):
+            raise ValueError("a rule has either 'allow' or 'deny'")
+        if self.allow is not None and {"reason", "status_code"} & self.model_fields_set:
+            raise ValueError("'reason' and 'status_code' are for rules that deny")
+        return self
+
+
+@handler
+class ToolPolicy(Hook):
+    """Allows or denies calls of tools by name, tenant, user, agent and arguments.
+
+    The first rule that matches decides; ``default`` does where none matches. A condition that cannot be evaluated
+    counts against the call: its rule matches if it denies, and does not if it allows. So does a name that is not known.
+
+    Args:
+        rules: ``Rule`` objects or mappings of their fields, such as
+            ``{"deny": ["refund"], "when": "arguments.amount > 50", "reason": "Refunds over 50 need a person"}``.
+        default: What becomes of calls that no rule matches.
+
+    Attributes:
+        rules, default: As they were given; they are not to be changed.
+
+    Raises:
+        ConfigurationError: A rule cannot be used, or the policy could never deny anything.
+    """
+
+    kinds = ("tool.execute",)
+    name = "tool_policy"
+    priority = 50
+
+    class Config(BaseModel):
+        """Settings of ``tool_policy``."""
+
+        model_config = ConfigDict(extra="forbid")
+
+        default: Literal["allow", "deny"] = Field(
+            default="allow", description="What becomes of calls that no rule matches."
+        )
+        rules: list[Rule] = Field(default=[], max_length=1000, description="In order; the first that matches decides.")
+
+        @model_validator(mode="after")
+        def _denies(self) -> Self:
+            if self.default == "allow" and not any(rule.deny for rule in self.rules):
+                raise ValueError("it would allow everything; write default: deny, or a rule that denies")
+            return self
+
+    def __init__(
+        self, rules: Iterable[Rule | Mapping[str, Any]] = (), default: Literal["allow", "deny"] = "allow"
+    ) -> None:
+        given = {"rules": list(rules), "default": default}
+        config = validated(self.Config, given, "tool_policy")
+        self.default: Literal["allow", "deny"] = config.default
+        self.rules: tuple[Rule, ...] = tuple(config.rules)
+        self._rules = [_Compiled(number, rule) for number, rule in enumerate(self.rules, 1)]
+        self._keys = united(rule.condition for rule in self._rules if rule.condition is not None)
+        self._rules_for = lru_cache(maxsize=512)(self._find_rules)
+
+    def before(self, op: Operation) -> None:
+        """Refuse the call unless a rule, or the default, allows it.
+
+        Raises:
+            Reject: It is denied; the reason is for the model to read.
+        """
+        facts = None
+        left_out = ""
+        for rule in self._rules_for(op.name):
+            if rule.selective and not rule.concerns(op):
+                continue
+            if rule.condition is not None:
+                facts = facts or Facts(op, self._keys)
+                try:
+                    if not rule.condition.holds(facts):
+                        continue
+                except ConditionError as error:
+                    failed = f" (rule {rule.number} cannot be checked: it {error.why})"
+                    if not rule.denies:
+                        left_out = left_out or failed
+                        continue
+                    raise Reject(rule.reason_for(op) + failed, status_code=rule.status_code) from None
+            if rule.denies:
+                raise Reject(rule.reason_for(op), status_code=rule.status_code)
+            return
+        if self.default == "deny":
+            raise Reject(_not_allowed(op) + left_out)
+
+    def _find_rules(self, name: str) -> "tuple[_Compiled, ...]":
+        """The rules that may match a tool of this name."""
+        return tuple(rule for rule in self._rules if rule.is_for(name))
+
+
+class _Compiled:
+    """A rule as it is applied."""
+
+    def __init__(self, number: int, rule: Rule) -> None:
+        self.number = number
+        self.denies = rule.deny is not None
+        self.status_code = rule.status_code
+        self.condition = compile_condition(rule.when) if rule.when is not None else None
+        self._reason = rule.reason
+        self._names = _matcher(rule.deny or rule.allow or [])
+        self._tenants, self._users, self._agents = (
+            None if globs is None else _matcher(globs) for globs in (rule.tenants, rule.users, rule.agents)
+        )
+        self.selective = any(one is not None for one in (rule.tenants, rule.users, rule.agents))
+
+    def is_for(self, name: str) -> bool:
+        """Whether it is for a tool of this name; what has none is denied by every rule that denies."""
+        return bool(self._names.match(name)) or (self.denies and not name)
+
+    def concerns(self, op: Operation) -> bool:
+        """Whether it is for this tenant, user and agent."""
+        identity = op.identity
+        return (
+            (self._tenants is None or bool(self._tenants.match(identity.tenant_id)))
+            and (self._users is None or bool(self._users.match(identity.user_id)))
+            and (self._agents is None or bool(self._agents.match(op.agent)))
+        )
+
+    def reason_for(self, op: Operation) -> str:
+        return self._reason or _not_allowed(op)
+
+
+def _matcher(globs: Iterable[str]) -> re.Pattern[str]:
+    return re.compile("|".join(translate(glob) for glob in globs))
+
+
+def _not_allowed(op: Operation) -> str:
+    return f"The tool {op.name!r} is not allowed here"

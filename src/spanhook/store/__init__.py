@@ -1,0 +1,7 @@
+"""Storage beyond one operation, in memory and on disk. This package knows no hooks, spans or metrics."""
+
+from spanhook.store.frames import MOST_FRAMES, Frame, FrameMemory, FrameType, SessionStatistics
+from spanhook.store.memory_frames import MemoryFrames
+from spanhook.store.sqlite_frames import SQLiteFrames
+
+__all__ = ["MOST_FRAMES", "Frame", "FrameMemory", "FrameType", "MemoryFrames", "SQLiteFrames", "SessionStatistics"]

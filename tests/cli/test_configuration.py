@@ -1,0 +1,185 @@
+"""``spanhook config``: what is wrong in a file, what would be in force and from where, and the schema."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from spanhook.config import schema
+from tests.commands import HOOKS, Folder
+from tests.rules import install
+
+FILE = """
+version: 1
+mode: shadow
+hooks: {path: ./hooks.py:hooks}
+settings:
+  steps: true
+  chain_timeout_ms: 250
+policies:
+  - use: deny
+    id: payments
+    with: {rules: [{tools: [refund]}]}
+"""
+
+WRONG = """
+version: 1
+mode: of
+policies:
+  - use: dney
+    id: payments
+"""
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Folder:
+    monkeypatch.syspath_prepend(install(tmp_path / "installed"))
+    folder = Folder(tmp_path).write(hooks=HOOKS)
+    folder.file("spanhook.yaml", FILE)
+    return folder
+
+
+def test_check_prints_every_mistake_with_its_line(folder: Folder) -> None:
+    folder.file("wrong.yaml", WRONG)
+
+    ran = folder.here("config", "check", "wrong.yaml")
+
+    assert ran.returncode == 2
+    first, second = ran.stdout.splitlines()
+    assert first == "wrong.yaml:2: mode: 'of': expected 'enforce', 'shadow' or 'off'"
+    assert second.startswith("wrong.yaml:4: policies[0].use: there is no hook 'dney' (did you mean 'deny'?); expected")
+    assert ran.stderr == ""
+
+
+def test_check_takes_the_file_of_the_folder(folder: Folder) -> None:
+    ran = folder.here("config", "check")
+
+    assert (ran.returncode, ran.stdout) == (0, f"{folder.path}/spanhook.yaml: no mistakes\n")
+
+
+def test_check_as_json(folder: Folder) -> None:
+    folder.file("wrong.yaml", WRONG)
+
+    ran = folder.here("config", "check", "--json", "wrong.yaml")
+
+    assert ran.returncode == 2
+    told = json.loads(ran.stdout)
+    assert told["mistakes"][0] == {
+        "file": "wrong.yaml",
+        "line": 2,
+        "key": "mode",
+        "message": "'of': expected 'enforce', 'shadow' or 'off'",
+    }
+    assert json.loads(folder.here("config", "check", "--json", "spanhook.yaml").stdout) == {
+        "file": "spanhook.yaml",
+        "mistakes": [],
+    }
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        (None, "there is no configuration file 'nope.yaml'; correct the path\n"),
+        ("a: [", "nope.yaml:1: is not valid YAML: "),
+        ("version: 1\nhooks:\n  path: gone.py:hooks\n", "nope.yaml:3: hooks.path: '"),
+    ],
+)
+def test_check_of_a_file_that_cannot_be_read(folder: Folder, text: str | None, told: str) -> None:
+    if text is not None:
+        folder.file("nope.yaml", text)
+
+    ran = folder.here("config", "check", "nope.yaml")
+
+    assert (ran.returncode, ran.stderr) == (2, "")
+    assert ran.stdout.startswith(told)
+
+
+def test_check_without_a_file(tmp_path: Path) -> None:
+    ran = Folder(tmp_path).here("config", "check")
+
+    assert (ran.returncode, ran.stdout) == (2, "there is no spanhook.yaml in the working directory; name a file\n")
+
+
+def test_check_does_not_load_hooks(folder: Folder) -> None:
+    folder.write(hooks="raise SystemExit(7)")
+
+    assert folder.here("config", "check").returncode == 0
+
+
+def test_schema(folder: Folder) -> None:
+    ran = folder.here("config", "schema")
+
+    assert ran.returncode == 0
+    assert json.loads(ran.stdout) == schema()
+
+
+def test_show_says_where_each_part_comes_from(folder: Folder) -> None:
+    ran = folder.here("config", "show", "--mode", "enforce", SPANHOOK_CHAIN_TIMEOUT_MS="100")
+
+    assert ran.returncode == 0, ran.stderr
+    lines = [line.split() for line in ran.stdout.splitlines()]
+    assert lines[:2] == [["file"], ["spanhook.yaml", "working", "directory"]]
+    for line in (
+        ["mode", "enforce", "--mode"],
+        ["steps", "true", "spanhook.yaml:5"],
+        ["chain_timeout_ms", "100.0", "SPANHOOK_CHAIN_TIMEOUT_MS"],
+        ["strict", "false", "default"],
+        ["content", "NO_CONTENT", "default"],
+        [f"{folder.path}/hooks.py:hooks", "spanhook.yaml:3"],
+        ["payments", "deny", "spanhook.yaml:8"],
+    ):
+        assert line in lines
+
+
+def test_show_as_json(folder: Folder) -> None:
+    ran = folder.here(
+        "config", "show", "--json", "--config", "spanhook.yaml", "--hooks", "other.py:hooks", SPANHOOK_MODE="off"
+    )
+
+    told = json.loads(ran.stdout)
+    assert told["file"] == [{"name": "spanhook.yaml", "value": "", "origin": "--config"}]
+    assert {"name": "mode", "value": "off", "origin": "SPANHOOK_MODE"} in told["settings"]
+    assert told["hooks"] == [{"name": f"{folder.path}/other.py:hooks", "value": "", "origin": "--hooks"}]
+    assert told["policies"] == [{"name": "payments", "value": "deny", "origin": "spanhook.yaml:8"}]
+
+
+def test_show_without_a_file(tmp_path: Path) -> None:
+    ran = Folder(tmp_path).here("config", "show", OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT="span_only")
+
+    assert ran.returncode == 0
+    lines = [line.split() for line in ran.stdout.splitlines()]
+    assert lines[0] == ["file", "none"]
+    assert ["content", "SPAN_ONLY", "OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT"] in lines
+    assert lines[-2:] == [["hooks", "none"], ["policies", "none"]]
+
+
+def test_show_ends_with_2_where_run_would(folder: Folder) -> None:
+    folder.file("spanhook.yaml", WRONG)
+
+    ran = folder.here("config", "show")
+
+    assert (ran.returncode, ran.stdout) == (2, "")
+    assert ran.stderr.startswith("spanhook: spanhook.yaml:2: mode: 'of'")
+
+
+def test_an_empty_name_means_no_file(folder: Folder) -> None:
+    ran = folder.here("config", "show", "--json", SPANHOOK_CONFIG="")
+    assert json.loads(ran.stdout)["file"] == []
+    ran = folder.here("config", "show", "--json", "--config", "", SPANHOOK_CONFIG="nope.yaml")
+    assert json.loads(ran.stdout)["file"] == []
+
+
+def test_the_doctor_reports_every_mistake_and_what_the_file_puts_in_force(folder: Folder) -> None:
+    ran = folder.here("doctor", "--json")
+    told = json.loads(ran.stdout)
+    assert told["mode"] == "shadow"
+    assert {hook["name"] for hook in told["hooks"]} >= {"payments", "no_refunds"}
+
+    folder.file("spanhook.yaml", WRONG)
+    ran = folder.here("doctor", "--json")
+    assert ran.returncode == 2
+    texts = [finding["text"] for finding in json.loads(ran.stdout)["findings"] if finding["level"] == "configuration"]
+    assert [text.split(": ")[:2] for text in texts] == [
+        ["spanhook.yaml:2", "mode"],
+        ["spanhook.yaml:4", "policies[0].use"],
+    ]

@@ -1,0 +1,81 @@
+"""The published schema says what the models take, and stands in docs/ as it is."""
+
+import json
+from dataclasses import fields
+from pathlib import Path
+from typing import Any
+
+import pytest
+from jsonschema import Draft202012Validator
+
+from spanhook import ConfigurationError, Settings
+from spanhook.config import read_file, schema
+from spanhook.config.models import Configuration, SettingsEntry
+from spanhook.config.reading import read
+from tests.config.conftest import Write
+
+PUBLISHED = Path(__file__).parents[2] / "docs" / "spanhook.schema.json"
+
+
+def test_what_is_published_is_what_the_command_prints() -> None:
+    told = "write it anew: spanhook config schema > docs/spanhook.schema.json"
+    assert PUBLISHED.read_text() == json.dumps(schema(), indent=2) + "\n", told
+
+
+def test_every_setting_may_be_given() -> None:
+    assert set(SettingsEntry.model_fields) == {setting.name for setting in fields(Settings)} - {"mode"}
+
+
+def test_every_key_is_described() -> None:
+    found = schema()
+    for model in (found, *found["$defs"].values()):
+        assert [name for name, key in model.get("properties", {}).items() if not _described(key)] == []
+
+
+def _described(key: dict[str, Any]) -> bool:
+    return "description" in key or "$ref" in key or any("$ref" in one for one in key.get("anyOf", ()))
+
+
+TAKEN = [
+    "version: 1",
+    "mode: off",
+    "hooks: {path: ./hooks.py:hooks, timeout: 10}",
+    "settings: {steps: true, chain_timeout_ms: 1.5, hooks_max_per_event: 3, allow: [a], content: NO_CONTENT}",
+    "policies: [{use: x, id: a.b/c, with: {any: [thing]}, events: [tool.execute], tools: [a], mode: shadow}]",
+    "policies: []",
+]
+
+REFUSED = [
+    "version: 2",
+    "mode: on",
+    "hooks: ./hooks.py:hooks",
+    "hooks: {timeout: 10}",
+    "hooks: {path: a:b, timeout: 0}",
+    "settings: {stepz: true}",
+    "settings: {steps: 1}",
+    "settings: {max_per_event: 0}",
+    "settings: {allow: a}",
+    "stores: {default: x}",
+    "control_plane: {}",
+    "policies: {use: x, id: a}",
+    "policies: [{use: x}]",
+    "policies: [{use: x, id: 'a b'}]",
+    "policies: [{use: x, id: a, priority: 1001}]",
+    "policies: [{use: x, id: a, tools: []}]",
+    "policies: [{use: x, id: a, mode: off}]",
+    "policies: [{use: x, id: a, wiht: {}}]",
+]
+
+
+@pytest.mark.parametrize("text", [*TAKEN, *REFUSED])
+def test_the_schema_and_the_models_agree(write: Write, text: str) -> None:
+    write("", "hooks.py")
+    path = write(text)
+    valid = Draft202012Validator(schema()).is_valid(read(path).data)
+
+    assert valid == (text in TAKEN)
+    if valid:
+        assert read_file(path).configuration == Configuration.model_validate(read(path).data)
+    else:
+        with pytest.raises(ConfigurationError):
+            read_file(path)
