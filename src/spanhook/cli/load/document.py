@@ -71,7 +71,7 @@ class Totals(TypedDict):
         model_calls: Model operations, without foreign ones, by requested model, then by ``error.type``, which is empty
             if they did not fail.
         decisions: By hook, event and decision, ``allow`` included; without hooks in shadow mode.
-        shadow_decisions: The same for hooks in shadow mode: what they would have done. Only ``events`` also counts them.
+        shadow_decisions: The same for hooks in shadow mode: what they would have done. ``events`` counts both.
         coverage: Decisions by coverage.
         errors: Operations that failed, were refused or cancelled: by ``error.type``, then by kind.
         streams: Streamed model calls by status.

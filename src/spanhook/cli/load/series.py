@@ -36,6 +36,7 @@ _NAMES: Mapping[str, str] = {
     "decision": semconv.DECISION,
     "coverage": semconv.COVERAGE,
     "fail_mode": semconv.FAIL_MODE,
+    "mode": semconv.MODE,
 }
 
 

@@ -35,7 +35,7 @@ COLUMNS: Mapping[str, Row] = {
     "run_costs": ("nano", "agent", "status", "tenant", "user"),
     "decisions": ("hook", "event", "decision", "coverage", "fail_mode"),
     "shadow_decisions": ("hook", "event", "decision", "coverage", "fail_mode"),
-    "hook_durations": ("hook", "event"),
+    "hook_durations": ("hook", "event", "mode"),
     "coverage": ("coverage",),
     "errors": ("kind", "error_type"),
     "events": ("event",),
@@ -164,6 +164,6 @@ def _add_decision(tables: Tables, decided: Decided) -> None:
         tables.add("decisions", *row)
         tables.add("coverage", decided.coverage)
     if decided.hook in TIMED:
-        tables.add("hook_durations", decided.hook, decided.event)
+        tables.add("hook_durations", decided.hook, decided.event, decided.mode)
     if decided.decision != "allow":
         tables.add("events", "spanhook.decision")
