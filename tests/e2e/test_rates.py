@@ -7,6 +7,7 @@ all else of a query is as it is committed.
 import re
 from collections import defaultdict
 from collections.abc import Callable
+from typing import Any
 
 import pytest
 
@@ -33,7 +34,7 @@ def grown(told: Told, query: Query, *names: str) -> Answer:
     return {tuple(one.labels.get(label, "") for label in labels): one.value for one in samples if one.value}
 
 
-def _decided(told: Told, *by: str, mode: str = "enforce", **wanted: tuple[str, ...]) -> Answer:
+def _decided(told: Told, *by: str, mode: str = "enforce", **wanted: Any) -> Answer:
     """Decisions per minute, by attributes."""
     return told.counted(semconv.METRIC_DECISIONS, *by, times=MINUTE, mode=(mode,), **wanted)
 

@@ -3,6 +3,7 @@
 import re
 from collections import Counter, defaultdict
 from pathlib import Path
+from typing import Any
 
 import pytest
 import yaml
@@ -92,7 +93,7 @@ RECORDED: dict[str, tuple[str, str, tuple[str, ...]]] = {
 @pytest.mark.parametrize("rule", RECORDED)
 def test_what_is_recorded_is_of_what_was_counted(told: Told, rule: str) -> None:
     metric, field, by = RECORDED[rule]
-    enforced = {"mode": ("enforce",)} if metric == semconv.METRIC_DECISIONS else {}
+    enforced: dict[str, Any] = {"mode": ("enforce",)} if metric == semconv.METRIC_DECISIONS else {}
     wanted = set(told.counted(metric, *by, field=field, **enforced))
     assert {key for key, value in answer(told, rule, *by).items() if value > 0} == wanted
 

@@ -37,10 +37,10 @@ class Kept:
 
     def counted(self, metric: str, *by: str) -> Counter[tuple[str, ...]]:
         """What the load counted of a metric, by attributes; of decisions, those that were enforced."""
-        field, wanted = "count", {}
         if metric == semconv.METRIC_DECISIONS:
-            field, wanted = "value", {"mode": ("enforce",)}
-        found = self.told.counted(metric, *by, field=field, **wanted)
+            found = self.told.counted(metric, *by, mode=("enforce",))
+        else:
+            found = self.told.counted(metric, *by, field="count")
         return Counter({key: int(count) for key, count in found.items()})
 
 

@@ -16,8 +16,6 @@ from spanhook.semconv import Decision
 from spanhook.testing import recorder
 from tests.export.test_console import Screen, agent, model, tool
 
-SHADOW = {"mode": "shadow", "timeout": None}
-
 
 @pytest.fixture(autouse=True)
 def patient(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -44,20 +42,20 @@ def printed(hooks: Hooks, body: Callable[[], Any]) -> None:
 def test_what_would_have_been_done_is_a_note(screen: Screen) -> None:
     hooks = Hooks()
 
-    @hooks.before("tool.execute", names={"refund"}, **SHADOW)
+    @hooks.before("tool.execute", names={"refund"}, mode="shadow", timeout=None)
     def small_refunds_only(op: Operation) -> None:
         raise Reject("Refunds over 50 need a person", status_code=402)
 
-    @hooks.around("tool.execute", names={"search"}, **SHADOW)
+    @hooks.around("tool.execute", names={"search"}, mode="shadow", timeout=None)
     def cached(op: Operation) -> Any:
         return "a cached result"
         yield
 
-    @hooks.after("tool.execute", names={"search"}, priority=60, **SHADOW)
+    @hooks.after("tool.execute", names={"search"}, priority=60, mode="shadow", timeout=None)
     def shortened(op: Operation) -> None:
         op.respond("short")
 
-    @hooks.after("agent.invoke", **SHADOW)
+    @hooks.after("agent.invoke", mode="shadow", timeout=None)
     async def archived(op: Operation) -> None:
         raise KeyError("no archive")
 
@@ -92,7 +90,7 @@ def test_the_same_decisions_are_folded_and_others_are_not() -> None:
     hooks = Hooks()
     count = iter(range(9))
 
-    @hooks.before("tool.execute", names={"refund"}, **SHADOW)
+    @hooks.before("tool.execute", names={"refund"}, mode="shadow", timeout=None)
     def every_third(op: Operation) -> None:
         if next(count) % 3 == 2:
             raise Reject("the third")
@@ -118,7 +116,7 @@ def test_a_run_waits_for_a_slow_hook_a_moment_only(screen: Screen, monkeypatch: 
     monkeypatch.setattr(tree, "WAIT_S", 0.01)
     hooks, released = Hooks(), threading.Event()
 
-    @hooks.before("tool.execute", **SHADOW)
+    @hooks.before("tool.execute", mode="shadow", timeout=None)
     def slow(op: Operation) -> None:
         released.wait(30)
         raise Reject("too late for the console")
@@ -142,7 +140,7 @@ def test_nothing_waits_where_no_hook_in_shadow_mode_saw_anything() -> None:
         raise AssertionError(seconds)
 
     hooks, seen = Hooks(), list[Node]()
-    hooks.before("tool.execute", names={"refund"}, **SHADOW)(lambda op: None)
+    hooks.before("tool.execute", names={"refund"}, mode="shadow", timeout=None)(lambda op: None)
     trees = Trees(seen.append, settle)
     listeners.append(trees)
     printed(hooks, lambda: tool("search"))
@@ -161,7 +159,7 @@ def test_a_model_that_such_a_hook_asks_is_part_of_the_run(screen: Screen, is_asy
         await asyncio.sleep(0)
         model("gpt-4o-mini", Usage(40, 1))
 
-    hooks.before("tool.execute", **SHADOW)(judged_later if is_async else judged)
+    hooks.before("tool.execute", mode="shadow", timeout=None)(judged_later if is_async else judged)
     printed(hooks, lambda: tool("publish"))
     assert len(screen.writes) == 1
     assert "llm.call gpt-4o-mini" in screen.getvalue()
@@ -172,7 +170,7 @@ def test_a_model_that_such_a_hook_asks_is_part_of_the_run(screen: Screen, is_asy
 def test_runs_in_threads_have_their_own_decisions(screen: Screen) -> None:
     hooks = Hooks()
 
-    @hooks.before("tool.execute", **SHADOW)
+    @hooks.before("tool.execute", mode="shadow", timeout=None)
     def named(op: Operation) -> None:
         raise Reject(f"no {op.name}")
 

@@ -16,7 +16,9 @@ Told = tuple[str, Phase, Decision]
 """A hook, the phase in which it decided, and its decision."""
 AUDIT: Told = ("audit", "pre", "allow")
 ON_TRIAL = "globex"
-"""The tenant whose searches a hook in shadow mode would refuse."""
+"""The tenant whose searches a hook in shadow mode would reject."""
+MEMBERS_ONLY: Told = ("members_only", "pre", "reject")
+"""What that hook would decide about them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,10 +43,11 @@ class Trick:
 
     def decided(self, tenant: str) -> tuple[Decided, ...]:
         """Every decision about it, for a tenant."""
-        shadowed = self.shadowed
-        if self.tool == "search" and tenant == ON_TRIAL:
-            shadowed = (*shadowed, ("members_only", "pre", "reject"))
-        return (*_about_tools("enforce", AUDIT, *self.decisions), *_about_tools("shadow", *shadowed))
+        on_trial = (MEMBERS_ONLY,) if self.tool == "search" and tenant == ON_TRIAL else ()
+        return (
+            *_about_tools("enforce", AUDIT, *self.decisions),
+            *_about_tools("shadow", *self.shadowed, *on_trial),
+        )
 
 
 def _about_tools(mode: HookMode, *told: Told) -> Iterator[Decided]:
