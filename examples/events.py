@@ -36,13 +36,12 @@ debug = Hooks(level="trace")
 
 
 def trace(e: Event) -> None:
-    match e.alias:
-        case "tool:execute":
-            print(f"  [{e.agent_name}] {e.tool_name}({json.dumps(e.input)}) -> {e.output}")
-        case "model:call":
-            print(f"  [{e.agent_name}] LLM call: {e.model}, {e.prompt_tokens}+{e.completion_tokens} tokens")
-        case "delegate:start":
-            print(f"  [{e.parent_agent}] delegates to {e.child_agent}: {e.input}")
+    if e.alias == "tool:execute":
+        print(f"  [{e.agent_name}] {e.tool_name}({json.dumps(e.input)}) -> {e.output}")
+    elif e.alias == "model:call":
+        print(f"  [{e.agent_name}] LLM call: {e.model}, {e.prompt_tokens}+{e.completion_tokens} tokens")
+    elif e.alias == "delegate:start":
+        print(f"  [{e.parent_agent}] delegates to {e.child_agent}: {e.input}")
 
 
 unsubscribe = debug.on("*", trace)
@@ -56,7 +55,7 @@ researcher = create_agent(MODEL, name="researcher")
 @tool
 def research(question: str) -> str:
     """Ask the researcher."""
-    answer: str = researcher.invoke({"messages": [("user", question)]})["messages"][-1].text
+    answer: str = researcher.invoke({"messages": [{"role": "user", "content": question}]})["messages"][-1].text
     return answer
 
 
@@ -65,11 +64,11 @@ desk = create_agent(MODEL, tools=[research], name="desk")
 
 def main() -> None:
     spanhook.instrument([hooks, debug])
-    desk.invoke({"messages": [("user", "When does the library open?")]})
+    desk.invoke({"messages": [{"role": "user", "content": "When does the library open?"}]})
 
     debug.flush()  # until then, the trace of this run may still be printed
     unsubscribe()
-    desk.invoke({"messages": [("user", "Thank you")]})
+    desk.invoke({"messages": [{"role": "user", "content": "Thank you"}]})
 
 
 if __name__ == "__main__":

@@ -40,7 +40,7 @@ def main(question: str) -> None:
     spanhook.instrument(Hooks(POLICY))
     agent = create_agent("openai:gpt-4o-mini", tools=[refund, close_account], name="desk")
     with spanhook.context(tenant_id="acme", user_id="ann"):
-        state = agent.invoke({"messages": [("user", question)]})
+        state = agent.invoke({"messages": [{"role": "user", "content": question}]})
     for message in state["messages"]:
         if isinstance(message, ToolMessage):
             print(f"{message.name}: {message.content}")

@@ -8,7 +8,12 @@ from pydantic import BaseModel, Field
 from spanhook import Hook, Operation, Reject
 from spanhook.gating import handler
 
-ENTRIES = {"deny": "tests.rules:Deny", "watch": "tests.rules:Watch", "broken": "tests.rules:Broken"}
+ENTRIES = {
+    "deny": "tests.rules:Deny",
+    "watch": "tests.rules:Watch",
+    "broken": "tests.rules:Broken",
+    "exits": "tests.rules:Exits",
+}
 
 
 class Rule(BaseModel):
@@ -52,6 +57,16 @@ class Broken(Hook):
 
     def __init__(self) -> None:
         raise OSError("no such socket")
+
+    def before(self, op: Operation) -> Any: ...
+
+
+@handler
+class Exits(Hook):
+    """Ends whatever makes it."""
+
+    def __init__(self) -> None:
+        raise SystemExit(0)
 
     def before(self, op: Operation) -> Any: ...
 

@@ -125,7 +125,7 @@ PARTS: dict[str, Any] = {
     "answer": answer,
 }
 WHOLE = Adapter(**PARTS)
-STREAM = Adapter(**{**PARTS, "start": stream_start}, chunks=Letters, answer_chunks=answer_chunks)
+STREAM = replace(WHOLE, start=stream_start, chunks=Letters, answer_chunks=answer_chunks)
 READ_ONLY = replace(WHOLE, kind="agent.invoke")
 
 TABLE = (

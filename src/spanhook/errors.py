@@ -23,13 +23,13 @@ class ConfigurationError(SpanhookError, ValueError):
 
 @dataclass(frozen=True, slots=True)
 class Mistake:
-    """One thing that is wrong in a configuration file.
+    """One mistake in a configuration file.
 
     Attributes:
         file: The file.
-        line: Its line, from 1; 0 where that is not known.
-        key: The key, such as ``policies[0].with.rules[1].when``; empty for the whole file.
-        message: What was given, what was expected, and the fix.
+        line: Its line number; 0 if unknown.
+        key: The key, such as ``policies[0].with.rules[1].when``; empty for the file as a whole.
+        message: What was given, what was expected, and how to fix it.
     """
 
     file: str
@@ -43,10 +43,10 @@ class Mistake:
 
 
 class ConfigurationFileError(ConfigurationError):
-    """A configuration file cannot be used. The message is its first mistake, and how many more there are.
+    """A configuration file cannot be used. The message has its first mistake and the number of others.
 
     Attributes:
-        mistakes: All of them, in the order of the file.
+        mistakes: All mistakes, in the order of the file.
     """
 
     def __init__(self, mistakes: Sequence[Mistake]) -> None:
@@ -54,6 +54,9 @@ class ConfigurationFileError(ConfigurationError):
         first, more = self.mistakes[0], len(self.mistakes) - 1
         rest = f" (and {more} more: spanhook config check {first.file})" if more else ""
         super().__init__(f"{first}{rest}")
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(self), (self.mistakes,)
 
 
 class AgentConfigError(ConfigurationError):
@@ -159,6 +162,10 @@ class RunStopped(BaseException):
     def __init__(self, reject: Reject) -> None:
         super().__init__(reject.reason)
         self.reject = reject
+
+
+class TooLate(Exception):
+    """A hook refuses what has happened and cannot be taken back: its result stands, and later hooks are left out."""
 
 
 class TimedOut(Exception):

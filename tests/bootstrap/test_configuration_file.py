@@ -116,7 +116,7 @@ def test_hooks_of_options_stand_in_the_place_of_those_of_the_file(folder: Folder
     [
         ("mode: of", "spanhook: spanhook.yaml:1: mode: 'of': expected 'enforce', 'shadow' or 'off'\n"),
         ("policies: [{use: dney, id: a}]", "spanhook: spanhook.yaml:1: policies[0].use: there is no hook 'dney'"),
-        ("hooks: {path: ./app.py:hooks}", "stand in the application's own script"),
+        ("hooks: {path: ./app.py:hooks}", "in the application's own script"),
         ("hooks: {path: gone.py:hooks}", "spanhook: spanhook.yaml:1: hooks.path: '"),
     ],
 )

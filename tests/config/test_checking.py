@@ -1,5 +1,6 @@
 """What a configuration file asks for: hooks of its policies, its settings, and every mistake with its line and key."""
 
+import pickle
 import re
 import textwrap
 from pathlib import Path
@@ -10,6 +11,8 @@ import spanhook
 from spanhook import ConfigurationError, Hooks, Reject, Settings
 from spanhook.config import load_file, load_own, read_file
 from spanhook.errors import ConfigurationFileError
+from spanhook.gating import named
+from spanhook.model import ALIASES
 from spanhook.settings import CONTENT_VARIABLE
 from tests.config.conftest import Write
 from tests.rules import Deny, Watch
@@ -198,15 +201,15 @@ TOLD = """
     spanhook.yaml:10: settings.allow: 'groq': expected a list, such as [a, b]
     spanhook.yaml:11: stores: not available: stores are given in code in this version of spanhook, such as IterationHooks(store=...); remove it
     spanhook.yaml:12: control_plane: not available: this version of spanhook has no control plane; remove it
-    spanhook.yaml:14: policies[0].use: there is no hook 'dney' (did you mean 'deny'?); expected one of broken, deny, metrics, tool_policy, watch
+    spanhook.yaml:14: policies[0].use: there is no hook 'dney' (did you mean 'deny'?); expected one of {hooks}
     spanhook.yaml:20: policies[1].with.rules[0].tools: []: expected at least 1 item after validation, not 0
     spanhook.yaml:23: policies[1].with.wrong: unknown key; remove it, or use one of rules
     spanhook.yaml:25: policies[2].id: the policy in line 17 is 'b' too; ids must be unique
     spanhook.yaml:29: policies[3].evnts: unknown key; did you mean 'events'?
     spanhook.yaml:32: policies[4].events[0]: watch runs at .pre and .post and cannot be limited to .pre; write 'tool.execute'
-    spanhook.yaml:32: policies[4].events[1]: unknown event 'tool.exec' (did you mean 'tool.execute'?); expected '*', a kind, a kind with .pre, .post or .error, or one of agent:start, agent:end, agent:error, job:start, job:end, job:cancelled, cron:executed, tool:execute, delegate:start, delegate:end, model:call
+    spanhook.yaml:32: policies[4].events[1]: unknown event 'tool.exec' (did you mean 'tool.execute'?); expected '*', a kind, a kind with .pre, .post or .error, or one of {aliases}
     spanhook.yaml:33: policies[5].with.rules: missing; add rules: ...
-    spanhook.yaml:35: policies[5].events[0]: deny is for tool.execute alone, not for llm.call; remove it
+    spanhook.yaml:35: policies[5].events[0]: deny runs on tool.execute only, not on llm.call; remove it
     spanhook.yaml:36: policies[5].tools[0]: 'search*' looks like a pattern, but names must match exactly; list them, or use when
     spanhook.yaml:36: policies[5].tools: tools needs events of tool.execute only
     spanhook.yaml:37: policies[5].priority: 2000: expected less than or equal to 1000
@@ -216,7 +219,7 @@ TOLD = """
     spanhook.yaml:43: policies[8]: 'watch': expected keys and values
     spanhook.yaml:46: policies[9].with: hook 'Watch' takes no settings, but was given 'x'
     spanhook.yaml:47: policies[10].use: missing; add use: ...
-    spanhook.yaml:50: policies[11].events[0]: deny is for tool.execute alone, not for llm.call; remove it
+    spanhook.yaml:50: policies[11].events[0]: deny runs on tool.execute only, not on llm.call; remove it
     spanhook.yaml:50: policies[11].events[1]: deny runs at .pre and cannot be limited to .post; write 'tool.execute'
     spanhook.yaml:51: policies[11].tools[0]: 'search*' looks like a pattern, but names must match exactly; list them, or use when
     spanhook.yaml:51: policies[11].tools: tools needs events of tool.execute only
@@ -224,7 +227,8 @@ TOLD = """
 
 
 def test_every_mistake_is_named_with_its_line_and_key(write: Write) -> None:
-    assert mistakes(write(WRONG)) == textwrap.dedent(TOLD).strip().splitlines()
+    told = textwrap.dedent(TOLD).strip().format(hooks=", ".join(sorted(named())), aliases=", ".join(ALIASES))
+    assert mistakes(write(WRONG)) == told.splitlines()
 
 
 @pytest.mark.parametrize(
@@ -274,6 +278,29 @@ def test_settings_may_have_the_prefix_hooks(write: Write, name: str) -> None:
     assert getattr(file.settings({}), name) == value
 
 
+def test_short_names_of_events_are_for_subscriptions(write: Write) -> None:
+    (line,) = mistakes(write("policies: [{use: watch, id: a, events: ['job:cancelled']}]"))
+
+    assert line == (
+        "spanhook.yaml:1: policies[0].events[0]: 'job:cancelled' is a short name, which only subscriptions take; "
+        "write 'job'"
+    )
+
+
+def test_a_hook_that_exits_is_a_mistake_too(write: Write) -> None:
+    (line,) = mistakes(write("policies: [{use: exits, id: a}]"))
+
+    assert line == "spanhook.yaml:1: policies[0].with: it exits when it is imported or created: SystemExit(0)"
+
+
+def test_mistakes_go_through_pickling(write: Write) -> None:
+    with pytest.raises(ConfigurationFileError) as caught:
+        load_file(write("mode: of"))
+
+    twin = pickle.loads(pickle.dumps(caught.value))
+    assert (str(twin), twin.mistakes) == (str(caught.value), caught.value.mistakes)
+
+
 def test_nothing_is_written_twice_under_two_names(write: Write) -> None:
     assert mistakes(write("settings: {max_per_event: 7, hooks_max_per_event: 8}"))
 
@@ -285,6 +312,15 @@ def test_a_policy_that_is_as_it_was_keeps_its_hook(write: Write) -> None:
 
     assert after.policies[1].hook is before.policies[0].hook
     assert after.policies[0].hook is not before.policies[1].hook
+
+
+@pytest.mark.parametrize(("now", "same"), [("{b: 1, a: [x]}", True), ("{a: [x], b: true}", False)])
+def test_what_counts_as_a_change(write: Write, now: str, same: bool) -> None:
+    text = "policies: [{{use: deny, id: a, with: {{rules: [{{tools: [x], reason: r, extra: {}}}]}}}}]"
+    before = load_file(write(text.format("{a: [x], b: 1}")))
+    after = load_file(write(text.format(now)), before.policies)
+
+    assert (after.policies[0].hook is before.policies[0].hook) == same
 
 
 def test_pydantic_and_yaml_are_not_imported_without_a_file() -> None:
@@ -313,3 +349,20 @@ def test_what_the_document_shows_can_be_used(write: Write, form: str, text: str)
     file = read_file(write(text, {"yaml": "spanhook.yaml", "toml": "pyproject.toml"}[form]))
 
     assert [policy.id for policy in file.configuration.policies] == ["payments"]
+
+
+def test_the_policy_that_the_document_shows_decides(write: Write) -> None:
+    write(HOOKS, "hooks.py")
+    (text,) = (text for form, text in WRITTEN if form == "yaml")
+    spanhook.instrument(load_file(write(text)).registry(), only=())
+
+    @spanhook.tool
+    def refund(amount: int) -> str:
+        return f"paid {amount}"
+
+    assert refund(50) == "paid 50"
+    with pytest.raises(Reject, match="Refunds over 50 need a person") as caught:
+        refund(51)
+    assert caught.value.status_code == 402
+    with spanhook.context(tenant_id="internal"):
+        assert refund(51) == "paid 51"

@@ -9,7 +9,7 @@ import pytest
 from jsonschema import Draft202012Validator
 
 from spanhook import ConfigurationError, Settings
-from spanhook.config import read_file, schema
+from spanhook.config import load_file, read_file, schema
 from spanhook.config.models import Configuration, SettingsEntry
 from spanhook.config.reading import read
 from tests.config.conftest import Write
@@ -19,7 +19,7 @@ PUBLISHED = Path(__file__).parents[2] / "docs" / "spanhook.schema.json"
 
 def test_what_is_published_is_what_the_command_prints() -> None:
     told = "write it anew: spanhook config schema > docs/spanhook.schema.json"
-    assert PUBLISHED.read_text() == json.dumps(schema(), indent=2) + "\n", told
+    assert json.loads(PUBLISHED.read_text()) == schema(), told
 
 
 def test_every_setting_may_be_given() -> None:
@@ -43,6 +43,7 @@ TAKEN = [
     "settings: {steps: true, chain_timeout_ms: 1.5, hooks_max_per_event: 3, allow: [a], content: NO_CONTENT}",
     "policies: [{use: x, id: a.b/c, with: {any: [thing]}, events: [tool.execute], tools: [a], mode: shadow}]",
     "policies: []",
+    "policies: [{use: tool_policy, id: a, with: {rules: [{deny: [x], status_code: 402}]}}]",
 ]
 
 REFUSED = [
@@ -66,6 +67,12 @@ REFUSED = [
     "policies: [{use: x, id: a, wiht: {}}]",
 ]
 
+REFUSED_BY_HOOKS = [
+    "policies: [{use: tool_policy, id: a, with: {rules: [{deny: [x], status: 402}]}}]",
+    "policies: [{use: tool_policy, id: a, with: {default: perhaps}}]",
+    "policies: [{use: metrics, id: a, with: {atributes: [x]}}]",
+]
+
 
 @pytest.mark.parametrize("text", [*TAKEN, *REFUSED])
 def test_the_schema_and_the_models_agree(write: Write, text: str) -> None:
@@ -79,3 +86,19 @@ def test_the_schema_and_the_models_agree(write: Write, text: str) -> None:
     else:
         with pytest.raises(ConfigurationError):
             read_file(path)
+
+
+@pytest.mark.parametrize("text", REFUSED_BY_HOOKS)
+def test_the_schema_knows_the_settings_of_ready_made_hooks(write: Write, text: str) -> None:
+    path = write(text)
+
+    assert not Draft202012Validator(schema()).is_valid(read(path).data)
+    with pytest.raises(ConfigurationError):
+        load_file(path)
+
+
+def test_the_example_is_valid() -> None:
+    path = PUBLISHED.parents[1] / "examples" / "spanhook.yaml"
+
+    assert Draft202012Validator(schema()).is_valid(read(str(path)).data)
+    assert load_file(str(path)).policies

@@ -1,5 +1,6 @@
 """Reading configuration files: what words mean, the line of each key, and what is refused."""
 
+import os
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -144,7 +145,7 @@ WRONG = {
     "a tag": ("spanhook.yaml", "a: 1\nb: !!python/object:os.system x", "spanhook.yaml:2: the tag"),
     "inside itself": ("spanhook.yaml", "a: &a [*a]", "spanhook.yaml:1: has more than 50000 values or 50 levels"),
     "a bomb": ("spanhook.yaml", BOMB, "has more than 50000 values or 50 levels; make it smaller"),
-    "deep": ("spanhook.yaml", "[" * 5000, "spanhook.yaml: is nested too deeply; flatten it"),
+    "deep": ("spanhook.yaml", "[" * 2000, "spanhook.yaml: is nested too deeply; flatten it"),
     "a control character": ("spanhook.yaml", "a: \x00", "spanhook.yaml: is not valid YAML"),
     "no such alias": ("spanhook.yaml", "a: *x", "spanhook.yaml:1: is not valid YAML: found undefined alias 'x'"),
     "another version of YAML": ("spanhook.yaml", "%YAML 9.9\n---\na: 1", "spanhook.yaml:1: is not valid YAML"),
@@ -177,6 +178,9 @@ def test_files_that_are_not_there_or_are_none(write: Write, tmp_path: Path) -> N
         read("nope.yaml")
     with pytest.raises(ConfigurationError, match=r"is a folder; name a file in it, such as .*/spanhook.yaml"):
         read(str(tmp_path))
+    os.mkfifo(tmp_path / "pipe.yaml")
+    with pytest.raises(ConfigurationError, match="is not a regular file, which can be read again; name one"):
+        read("pipe.yaml")
     with pytest.raises(ConfigurationError, match="cannot be read: embedded null byte"):
         read("a\0b")
     (tmp_path / "large.yaml").write_bytes(b"#" * (LARGEST + 1))

@@ -1,8 +1,10 @@
 """Following a configuration file: what changes is taken over whole or not at all, and what stays keeps its state."""
 
+import importlib
 import logging
 import os
 import signal
+import sys
 import threading
 from collections.abc import Iterator
 from pathlib import Path
@@ -18,6 +20,7 @@ from spanhook.engine import registry
 from spanhook.telemetry import telemetry
 from tests.config.conftest import Write
 from tests.rules import Deny
+from tests.standin import BY_NAME, library
 
 ONE = """
 version: 1
@@ -230,6 +233,25 @@ def test_settings_change_too_under_those_that_were_given(write: Write) -> None:
     assert refused() == {"refund"}
 
 
+def test_settings_that_cannot_hold_change_nothing(
+    write: Write, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, said: list[str]
+) -> None:
+    library(tmp_path / "installed", BY_NAME["cohere"])
+    monkeypatch.delitem(sys.modules, "cohere", raising=False)
+    follower = following(write(ONE))
+    spanhook.instrument(settings=telemetry.settings)  # every library that is installed
+    importlib.import_module("cohere")
+
+    write(OTHER + "settings: {strict: true, steps: true}\n")
+    assert not follower.reload()
+    monkeypatch.delitem(sys.modules, "cohere")
+
+    assert refused() == {"refund"}
+    assert not telemetry.settings.strict
+    assert not telemetry.settings.steps
+    assert "cohere 1.2.3" in said[-1]
+
+
 def test_more_hooks_are_allowed_by_the_file_that_brings_them(write: Write) -> None:
     follower = following(write(ONE))
     many = "".join(f"  - {{use: watch, id: w{n}}}\n" for n in range(25))
@@ -368,7 +390,7 @@ def test_reloading_while_operations_run_leaves_no_gap(write: Write) -> None:
     threads = [threading.Thread(target=call) for _ in range(2)]
     for thread in threads:
         thread.start()
-    for turn in range(20):
+    for turn in range(10):
         write(ONE.replace("id: a", f"id: a{turn % 3}") + f"# {turn}\n")
         assert follower.reload()
     done.set()
@@ -407,6 +429,29 @@ def test_sighup_reads_the_file_at_once_where_nobody_handles_it(write: Write) -> 
         signal.raise_signal(signal.SIGHUP)
         assert taken.wait(30)
         assert refused() == {"search"}
+    finally:
+        registry.changed.remove(taken.set)
+        follower.stop()
+        signal.signal(signal.SIGHUP, before)
+
+
+def test_a_file_that_is_followed_later_hears_of_sighup_too(write: Write) -> None:
+    before = signal.getsignal(signal.SIGHUP)
+    signal.signal(signal.SIGHUP, signal.SIG_DFL)
+    taken = threading.Event()
+    file = load_file(write(ONE))
+    policies = file.registry()
+    spanhook.instrument(policies, settings=file.settings({}), only=())
+    follow(file, None, policies, {})
+    follower = follow(file, None, policies, {})
+    registry.changed.append(taken.set)
+    try:
+        write(OTHER)
+        signal.raise_signal(signal.SIGHUP)
+        assert taken.wait(30)
+        assert follower.takes_signals
+        follower.stop()
+        assert not follower.takes_signals
     finally:
         registry.changed.remove(taken.set)
         follower.stop()

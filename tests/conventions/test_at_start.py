@@ -123,7 +123,8 @@ def test_what_a_response_goes_on_from(server: OpenAIServer) -> None:
 @pytest.mark.filterwarnings("ignore:The Assistants API:DeprecationWarning")
 def test_a_run_of_a_thread_is_an_agents(server: OpenAIServer) -> None:
     with starts() as seen, sync_client(server.url) as client:
-        client.beta.threads.runs.create("thread_1", assistant_id="asst_1", model="gpt-4o")
+        runs: Any = client.beta.threads.runs
+        runs.create("thread_1", assistant_id="asst_1", model="gpt-4o")
     [(name, told)] = seen
     assert name == "invoke_agent"  # what a model is called is no name of an agent
     assert told[semconv.GEN_AI_AGENT_ID] == "asst_1"

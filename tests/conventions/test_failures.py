@@ -3,9 +3,13 @@
 from typing import Any
 
 import pytest
+from openai._models import FinalRequestOptions
 from opentelemetry._logs import SeverityNumber
 
 from spanhook import Hooks, Operation, Reject, operation, semconv
+from spanhook.cli.conformance.openai_server import OpenAIServer, Reply
+from spanhook.cli.conformance.openai_ways import sync_client
+from spanhook.instrument.openai.chat_chunks import ChatChunks
 from spanhook.testing import recorder
 
 
@@ -58,3 +62,44 @@ def test_a_generation_that_breaks_off_has_error_for_a_finish_reason(
             pass
         found = [(span.attributes or {}).get(semconv.GEN_AI_RESPONSE_FINISH_REASONS) for span in seen.spans]
     assert found == [told, None, None]
+
+
+def test_a_choice_that_never_came_to_an_end_keeps_its_place() -> None:
+    def choice(index: int, reason: str | None) -> dict[str, Any]:
+        return {"index": index, "message": {"role": "assistant", "content": "x"}, "finish_reason": reason}
+
+    choices = [choice(0, None), choice(1, "stop"), choice(2, None)]
+    with OpenAIServer() as server, recorder() as seen, sync_client(server.url) as client:
+        server.script(Reply(body={"id": "1", "model": "m", "choices": choices}))
+        client.chat.completions.create(model="m", messages=[], n=3)
+        [span] = seen.spans
+    assert (span.attributes or {})[semconv.GEN_AI_RESPONSE_FINISH_REASONS] == ("error", "stop", "error")
+
+
+@pytest.mark.parametrize(
+    ("count", "index", "told"),
+    [
+        (3, 1, ("error", "stop", "error")),
+        (None, 0, ("stop",)),
+        (None, 10**12, ("error", "stop")),
+        (10**12, 0, ("stop",)),
+        ("2", 0, ("stop",)),
+    ],
+)
+def test_nor_does_one_of_a_stream_lose_it(count: Any, index: int, told: tuple[str, ...]) -> None:
+    asked = FinalRequestOptions(method="post", url="/chat/completions", json_data={"model": "m", "n": count})
+    chunks = ChatChunks(None, (object, asked), {"stream": True})
+    chunks.add({"id": "1", "choices": [{"index": index, "delta": {"content": "x"}, "finish_reason": "stop"}]})
+    attributes, _ = chunks.response()
+    assert attributes[semconv.GEN_AI_RESPONSE_FINISH_REASONS] == told
+
+
+@pytest.mark.parametrize(("count", "told"), [(3, 3), (10**12, 1), (0, 1)])
+def test_as_many_as_were_asked_for_break_off(count: int, told: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(semconv.OPT_IN, semconv.OPT_IN_NEWEST)
+    with OpenAIServer() as server, recorder() as seen, sync_client(server.url) as client:
+        server.script(Reply(status=400))
+        with pytest.raises(Exception, match="400"):
+            client.chat.completions.create(model="m", messages=[], n=count)
+        [span] = seen.spans
+    assert (span.attributes or {})[semconv.GEN_AI_RESPONSE_FINISH_REASONS] == ("error",) * told

@@ -169,6 +169,13 @@ def test_a_condition_that_errors_makes_allow_not_apply(name: str) -> None:
     assert denied(policy, arguments={"amount": 50}) is None
 
 
+def test_an_allowing_rule_that_was_left_out_is_named_by_whatever_denies_then() -> None:
+    policy = ToolPolicy([{"allow": ["refund"], "when": "arguments.amount <= 50"}, {"deny": ["refund"], "reason": "No"}])
+    reject = denied(policy)
+    assert reject is not None
+    assert reject.reason == "No (rule 1 cannot be checked: it reads 'amount', which is not there)"
+
+
 def test_a_condition_that_is_not_boolean() -> None:
     reject = denied(ToolPolicy([{"deny": ["refund"], "when": "arguments.amount"}]), arguments={"amount": 0})
     assert reject is not None
@@ -337,8 +344,11 @@ BAD: dict[str, tuple[dict[str, Any], str]] = {
     "empty name": ({"rules": [{"deny": [""]}]}, "rules.0.deny.0='': String should have at least 1 character"),
     "no names": ({"rules": [{"deny": []}]}, "rules.0.deny=[]: List should have at least 1 item"),
     "unknown": ({"rules": [{"deny": ["a"], "tenant": ["b"]}]}, "unknown setting rules.0.tenant=['b']"),
-    "condition": ({"rules": [{"deny": ["a"], "when": "1 +"}]}, "rules.0.when='1 +': condition '1 +' is no CEL: line 1"),
-    "root": ({"rules": [{"deny": ["a"], "when": "args.x"}]}, "unknown name 'args' (did you mean 'arguments'?)"),
+    "condition": ({"rules": [{"deny": ["a"], "when": "1 +"}]}, "rules.0.when='1 +': is no CEL: line 1, column 4"),
+    "root": (
+        {"rules": [{"deny": ["a"], "when": "args.x"}]},
+        "rules.0.when='args.x': unknown name 'args' (did you mean 'arguments'?)",
+    ),
     "status": ({"rules": [{"deny": ["a"], "status_code": 200}]}, "rules.0.status_code=200: Input should be greater"),
     "reason": ({"default": "deny", "rules": [{"allow": ["a"], "reason": "x"}]}, "are for rules that deny"),
 }

@@ -1,4 +1,4 @@
-"""Loading, validating and wiring: what the application asks for, in code or in a file, is put in force here."""
+"""Configuration: activates what the application asks for, in code or in a file."""
 
 from spanhook.config.file import ConfigurationFile, load_file, read_file, schema
 from spanhook.config.instrumenting import Given, check_installed, instrument, load_hooks, require_bound, uninstrument

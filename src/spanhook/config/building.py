@@ -1,8 +1,9 @@
-"""From the policies of a configuration file to hooks. Every mistake in them is found, not only the first."""
+"""Hooks from the policies of a configuration file. All mistakes are found, not only the first."""
 
 import functools
+import json
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -16,51 +17,51 @@ from spanhook.gating import Hook, Hooks, compile_condition, find, handler_of, ma
 from spanhook.semconv import PHASES
 
 _TOOLS = "tool.execute"
-_PATTERN = re.compile(r"[*?\[]")
+_PATTERN = re.compile(r"[*?]")
 _PHASES = {"before": ("pre",), "after": ("post",), "on_error": ("error",), "around": ("pre", "post", "error")}
 
 
 @dataclass(frozen=True, slots=True)
 class Built:
-    """A policy and the hook that was made of it."""
+    """A policy and its hook."""
 
     policy: Policy
     hook: Hook
 
 
 class Builder:
-    """Makes hooks of policies.
+    """Creates the hooks of policies.
 
     Args:
-        document: The file that they stand in.
-        before: What was made of them the last time. A policy that is as it was keeps its hook, and so what that hook
-            has counted.
+        document: The file.
+        before: The policies that are active. A policy that did not change keeps its hook, and so what the hook has
+            counted.
 
     Attributes:
-        mistakes: What is wrong with them.
+        mistakes: The mistakes in the policies.
     """
 
     def __init__(self, document: Document, before: Sequence[Built] = ()) -> None:
         self._document = document
         self._before = {built.policy.id: built for built in before}
         self._ids: dict[str, Keys] = {}
-        self._find = functools.cache(find)  # which asks every installed distribution
+        self._find = functools.cache(find)  # it asks every installed distribution
         self.mistakes: list[Mistake] = []
 
     def build(self, policy: Policy, keys: Keys) -> Built | None:
-        """The hook of a policy; ``None`` if something is wrong with it."""
+        """The hook of a policy; ``None`` if it has a mistake."""
         other = self._ids.setdefault(policy.id, keys)
         if other != keys:
             line = self._document.line((*other, "id"))
             self._complain((*keys, "id"), f"the policy in line {line} is {policy.id!r} too; ids must be unique")
             return None
         known = self._before.get(policy.id)
-        if known is not None and known.policy == policy:
+        if known is not None and _definition(known.policy) == _definition(policy):
             return known
         count = len(self.mistakes)
         try:
             cls = self._find(policy.use)
-        except ConfigurationError as error:
+        except (ConfigurationError, SystemExit) as error:
             self._complain((*keys, "use"), _said(error))
             return None
         hook = self._made(policy, keys, cls)
@@ -77,7 +78,7 @@ class Builder:
     def _made(self, policy: Policy, keys: Keys, cls: type[Any]) -> Hook | None:
         try:
             return make(cls, policy.with_)
-        except ConfigurationError as error:
+        except (ConfigurationError, SystemExit) as error:
             marked = handler_of(cls)
             cause = error.__cause__
             if isinstance(cause, ValidationError) and marked is not None and marked.config is not None:
@@ -87,7 +88,7 @@ class Builder:
             return None
 
     def _settings(self, policy: Policy, keys: Keys, hook: Hook | type[Any]) -> dict[str, Any]:
-        """The settings that every hook has, as far as they are given."""
+        """Those of the settings that every hook has which are given."""
         given: dict[str, Any] = {"name": policy.id}
         for name in ("mode", "priority", "fail_mode", "timeout", "tenant_id"):
             value = getattr(policy, name)
@@ -115,26 +116,21 @@ class Builder:
                 self._complain((*keys, index), message)
 
     def _kinds(self, policy: Policy, keys: Keys, hook: Hook | type[Any]) -> frozenset[str] | None:
-        """The kinds that ``events`` and ``tools`` leave of the hook's own; ``None`` if neither is given."""
+        """The kinds that ``events`` and ``tools`` limit the hook to; ``None`` if neither is given."""
         kinds_of_hook: Any = getattr(hook, "kinds", "*")
         own = frozenset[str]([kinds_of_hook] if isinstance(kinds_of_hook, str) else kinds_of_hook)
         if policy.events is None:
             if policy.tools is None:
                 return None
             if not own & {"*", _TOOLS}:
-                self._complain((*keys, "tools"), f"{policy.use} is not for tools; remove it")
+                self._complain((*keys, "tools"), f"{policy.use} does not run on tools; remove it")
             return frozenset((_TOOLS,))
         kinds = set[str]()
         for index, event in enumerate(policy.events):
-            try:
-                topic = parse_event(event, "trace")
-            except ConfigurationError as error:
-                self._complain((*keys, "events", index), _said(error))
-                continue
-            kinds.update(topic.kinds)
-            for kind in topic.kinds:
-                for message in _unfit(policy, hook, own, kind, frozenset(topic.phases)):
-                    self._complain((*keys, "events", index), message)
+            found, messages = _fit(policy, hook, own, event)
+            kinds.update(found)
+            for message in messages:
+                self._complain((*keys, "events", index), message)
         if policy.tools is not None and kinds != {_TOOLS}:
             self._complain((*keys, "tools"), f"tools needs events of {_TOOLS} only")
         return frozenset(kinds)
@@ -143,23 +139,36 @@ class Builder:
         self.mistakes.append(self._document.mistake(keys, message))
 
 
-def _unfit(
-    policy: Policy, hook: Hook | type[Any], own: frozenset[str], kind: str, phases: frozenset[str]
-) -> Iterator[str]:
-    """Why an event cannot be one of this hook's."""
-    if "*" not in own and kind not in own:
-        yield f"{policy.use} is for {', '.join(sorted(own))} alone, not for {kind}; remove it"
+def _fit(policy: Policy, hook: Hook | type[Any], own: frozenset[str], event: str) -> tuple[tuple[str, ...], list[str]]:
+    """The kinds that an event stands for, and why the hook cannot be limited to it."""
+    try:
+        topic = parse_event(event, "trace")
+    except ConfigurationError as error:
+        return (), [_said(error)]
+    kinds, phases = topic.kinds, frozenset[str](topic.phases)
+    if topic.alias is not None:
+        return kinds, [f"{event!r} is a short name, which only subscriptions take; write {kinds[0]!r}"]
+    if "*" not in own and not own.issuperset(kinds):
+        return kinds, [f"{policy.use} runs on {', '.join(sorted(own))} only, not on {kinds[0]}; remove it"]
     cls = hook if isinstance(hook, type) else type(hook)
     methods = [name for name in _PHASES if getattr(cls, name, None) is not getattr(Hook, name)]
-    runs = frozenset(phase for name in methods for phase in _PHASES[name])
-    if phases != frozenset(PHASES) and phases != runs:
-        yield f"{policy.use} runs at {_at(runs)} and cannot be limited to {_at(phases)}; write {kind!r}"
+    runs = frozenset[str](phase for name in methods for phase in _PHASES[name])
+    if phases not in (frozenset(PHASES), runs):
+        return kinds, [f"{policy.use} runs at {_at(runs)} and cannot be limited to {_at(phases)}; write {kinds[0]!r}"]
+    return kinds, []
 
 
 def _at(phases: frozenset[str]) -> str:
     return " and ".join(f".{phase}" for phase in PHASES if phase in phases)
 
 
-def _said(error: ConfigurationError) -> str:
-    """What it says, without the line of Python that it came by."""
+def _definition(policy: Policy) -> str:
+    """Everything that a policy says, as text: ``1``, ``1.0`` and ``true`` are equal otherwise."""
+    return json.dumps(policy.model_dump(mode="json"), sort_keys=True)
+
+
+def _said(error: ConfigurationError | SystemExit) -> str:
+    """The message, without a line of Python in it."""
+    if isinstance(error, SystemExit):
+        return f"it exits when it is imported or created: {error!r}"
     return str(error).removesuffix(f" ({error.place})")

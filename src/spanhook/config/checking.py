@@ -1,4 +1,4 @@
-"""What a configuration file asks for, checked as a whole: all its mistakes at once, or none and what was made of it."""
+"""A configuration file with its hooks, or all its mistakes at once."""
 
 from collections.abc import Iterator, Sequence
 from typing import Any, cast
@@ -13,14 +13,14 @@ from spanhook.errors import ConfigurationFileError, Mistake
 
 
 def built(document: Document, before: Sequence[Built] = ()) -> tuple[Configuration, tuple[Built, ...]]:
-    """What a file says, and a hook for each of its policies.
+    """The configuration in a file, and a hook for each of its policies.
 
     Args:
         document: The file.
-        before: What was made of its policies the last time; those that are as they were keep their hooks.
+        before: The policies that are active; those that did not change keep their hooks.
 
     Raises:
-        ConfigurationFileError: Something in it cannot be used. It has all mistakes.
+        ConfigurationFileError: The file has mistakes; the error has all of them.
     """
     mistakes = list[Mistake]()
     configuration = None
@@ -37,20 +37,22 @@ def built(document: Document, before: Sequence[Built] = ()) -> tuple[Configurati
 
 
 def _policies(document: Document) -> Iterator[tuple[Policy, Keys]]:
-    """The policies as far as they can be read, whatever else is wrong."""
+    """The policies that can be read, whatever other mistakes there are."""
     given: Any = document.data.get("policies")
     for index, one in enumerate(cast("list[Any]", given) if isinstance(given, list) else ()):
-        policy = _readable(one)
+        policy = _readable(one, index)
         if policy is not None:
             yield policy, ("policies", index)
 
 
-def _readable(given: Any) -> Policy | None:
-    """A policy without those of its keys that are wrong; ``None`` if it is none without them."""
+def _readable(given: Any, index: int) -> Policy | None:
+    """A policy without its invalid keys; ``None`` if the others are not enough."""
     try:
         return Policy.model_validate(given)
     except ValidationError as error:
-        wrong = {one["loc"][0] for one in error.errors() if one["loc"]}
-        if not isinstance(given, dict) or not wrong & cast("dict[Any, Any]", given).keys():
+        if not isinstance(given, dict):
             return None
-        return _readable({key: value for key, value in cast("dict[Any, Any]", given).items() if key not in wrong})
+        wrong = {one["loc"][0] for one in error.errors() if one["loc"]}
+        kept = {key: value for key, value in cast("dict[Any, Any]", given).items() if key not in wrong}
+        kept.setdefault("id", f"policies.{index}")  # so that its other keys can be checked
+        return None if kept == given else _readable(kept, index)

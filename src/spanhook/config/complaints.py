@@ -1,4 +1,4 @@
-"""What pydantic finds wrong, as mistakes of a file: the line, the key, what was given, what was expected."""
+"""Pydantic's errors as mistakes in a file: with the line, the key, the value, and what was expected."""
 
 import re
 from collections.abc import Iterator, Mapping
@@ -24,7 +24,7 @@ _EXPECTED = {
     "dict_type": "keys and values",
     "model_type": "keys and values",
 }
-"""What pydantic says by its own names of types."""
+"""Plain words for pydantic's types of errors."""
 
 _SHOULD = re.compile(r"^(?:Input|String|List|Value|Dictionary|Number) should (be|have|match) ")
 _WORDS = {"be": "expected ", "have": "expected ", "match": "expected to match "}
@@ -33,12 +33,12 @@ _WORDS = {"be": "expected ", "have": "expected ", "match": "expected to match "}
 def complaints(
     document: Document, error: ValidationError, model: type[BaseModel], within: Keys = ()
 ) -> Iterator[Mistake]:
-    """What is wrong in a part of a file.
+    """The mistakes in a part of a file.
 
     Args:
         document: The file.
-        error: What pydantic said.
-        model: What it validated with.
+        error: Pydantic's error.
+        model: The model that the part was validated with.
         within: The keys of the part.
     """
     hidden = bool(model.model_config.get("hide_input_in_errors", False))
@@ -56,7 +56,7 @@ def _message(one: Mapping[str, Any], model: type[BaseModel], within: Keys) -> st
         return f"unknown key{_instead(str(loc[-1]), _model_at(model, loc[:-1]))}"
     if kind == "missing":
         return f"missing; add {loc[-1]}: ..."
-    value = f"{short(one['input'])}: " if "input" in one else ""
+    value = f"{_short(one['input'])}: " if "input" in one else ""
     if kind in _EXPECTED:
         return f"{value}expected {_EXPECTED[kind]}"
     said = said.removeprefix("Value error, ").removeprefix("Assertion failed, ")
@@ -76,7 +76,7 @@ def _instead(key: str, model: type[BaseModel] | None) -> str:
 
 
 def _written(name: str, field: FieldInfo) -> Iterator[str]:
-    """How a field may be written in a file, the canonical name first."""
+    """The names of a field in a file, the canonical one first."""
     choices = field.validation_alias
     if isinstance(choices, AliasChoices):
         yield from (str(choice) for choice in choices.choices)
@@ -85,7 +85,7 @@ def _written(name: str, field: FieldInfo) -> Iterator[str]:
 
 
 def _model_at(model: Any, loc: Keys) -> type[BaseModel] | None:
-    """The model at a place of another; ``None`` where it is not one model for certain."""
+    """The model of a nested value; ``None`` unless there is exactly one."""
     for key in loc:
         if isinstance(key, int):
             continue
@@ -108,7 +108,7 @@ def _models(annotation: Any) -> Iterator[type[BaseModel]]:
         yield from _models(inner)
 
 
-def short(value: object) -> str:
-    """A value as a message shows it."""
+def _short(value: object) -> str:
+    """A value for messages, shortened."""
     said = " ".join(repr(value).split())
     return said if len(said) <= _LONGEST_VALUE else f"{said[: _LONGEST_VALUE - 3]}..."

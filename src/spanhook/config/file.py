@@ -1,4 +1,4 @@
-"""A configuration file and what it asks for. Imports what is optional only when there is one."""
+"""A configuration file. Optional packages are imported only when there is one."""
 
 import os
 from collections.abc import Mapping, Sequence
@@ -19,9 +19,9 @@ class ConfigurationFile:
     """A configuration file, with a hook for each of its policies.
 
     Attributes:
-        document: What it says.
-        configuration: The same, as its models have it.
-        policies: The hooks that were made of its policies, in their order.
+        document: Its content.
+        configuration: The same, validated.
+        policies: Its policies with their hooks, in the order of the file.
     """
 
     document: Document
@@ -30,31 +30,31 @@ class ConfigurationFile:
 
     @property
     def path(self) -> str:
-        """Where it stands, absolute."""
+        """Its absolute path."""
         return self.document.path
 
     @property
     def shown(self) -> str:
-        """Where it stands, as messages say it."""
+        """Its path for messages."""
         return shown(self.path)
 
     def at(self, keys: Keys) -> str:
-        """Where a key stands, as messages say it."""
+        """The file and line of a key, for messages."""
         return f"{self.shown}:{self.document.line(keys)}"
 
     def origin(self, name: str) -> str:
-        """Where one of its settings stands, or a key of its own."""
+        """The file and line of a setting, or of a key at the top level."""
         keys: Keys = (name,) if name in self.document.data else ("settings", name)
         return self.at(keys)
 
     @property
     def hooks(self) -> tuple[str, ...]:
-        """The hooks in Python that it names, with absolute paths."""
+        """The specs of the hooks that it names, with absolute paths."""
         entry = self.configuration.hooks
         return () if entry is None else (self.document.spec(entry.path),)
 
     def given(self) -> dict[str, Any]:
-        """The settings that it gives, by name."""
+        """The settings in the file, by name."""
         values: dict[str, Any] = self.configuration.settings.model_dump(exclude_none=True)
         if self.configuration.mode is not None:
             values["mode"] = self.configuration.mode
@@ -63,15 +63,18 @@ class ConfigurationFile:
         return values
 
     def settings(self, over: Mapping[str, Any]) -> Settings:
-        """Its settings, under those that options and variables give.
+        """The settings of the file.
+
+        Args:
+            over: Settings from options and variables, which override them.
 
         Raises:
-            ConfigurationError: One of them cannot be used.
+            ConfigurationError: A setting cannot be used.
         """
         return Settings(**{**self.given(), **over})
 
     def registry(self) -> Hooks:
-        """The hooks of its policies, to be put in force together."""
+        """A new registry with the hooks of its policies."""
         hooks = Hooks()
         for index, built in enumerate(self.policies):
             with placed_at(self.at(("policies", index))):
@@ -80,11 +83,11 @@ class ConfigurationFile:
 
 
 def read_file(path: str) -> ConfigurationFile:
-    """What a file says; no hook is made and nothing imported for it.
+    """Read a file without its policies: no hook is created, and no hook's code is imported.
 
     Raises:
-        ConfigurationError: There is no such file, or a package is missing that configuration files need.
-        ConfigurationFileError: Something in it cannot be used.
+        ConfigurationError: The file is missing or cannot be read, or a package is not installed.
+        ConfigurationFileError: The file has mistakes.
     """
     document = read(path)
     from spanhook.config import validating
@@ -93,15 +96,15 @@ def read_file(path: str) -> ConfigurationFile:
 
 
 def load_file(path: str, before: "Sequence[Built]" = ()) -> ConfigurationFile:
-    """What a file says, with a hook for each of its policies.
+    """Read a file, and create a hook for each of its policies.
 
     Args:
         path: The file.
-        before: The policies that are in force; those that are as they were keep their hooks.
+        before: The policies that are active; those that did not change keep their hooks.
 
     Raises:
-        ConfigurationError: There is no such file, or a package is missing that configuration files need.
-        ConfigurationFileError: Something in it cannot be used. It has all mistakes.
+        ConfigurationError: The file is missing or cannot be read, or a package is not installed.
+        ConfigurationFileError: The file has mistakes; the error has all of them.
     """
     document = read(path)
     from spanhook.config import checking
@@ -113,7 +116,7 @@ def schema() -> dict[str, Any]:
     """The JSON Schema of configuration files.
 
     Raises:
-        ConfigurationError: A package is missing that configuration files need.
+        ConfigurationError: A package is not installed.
     """
     check_extra()
     from spanhook.config import json_schema

@@ -14,7 +14,7 @@ from spanhook.concurrency import ready_for_exit
 from spanhook.diagnostics import log
 from spanhook.engine import attach, bound_libraries, detach, listening, registry, swallowing
 from spanhook.errors import ConfigurationError, RequirementError
-from spanhook.gating import Hook, Hooks, Limits, Offers, Placed, hooks_of, load_hooks
+from spanhook.gating import Hook, Hooks, Limits, Offers, Placed, execution_log, hooks_of, load_hooks
 from spanhook.instrument import (
     BOUND,
     Instrumentor,
@@ -161,23 +161,23 @@ def _given(hooks: Any) -> list[Hooks | Hook]:
 
 
 def in_force(hooks: Hooks) -> bool:
-    """Whether a registry is in force."""
+    """Whether a registry is active."""
     return registry.has(hooks)
 
 
 def exchange(out: Sequence[Hooks], into: Sequence[Hooks], settings: Settings | None) -> None:
-    """Put registries in force in the place of others. If it raises, everything is as it was before.
+    """Replace some registries with others. If it raises, nothing has changed.
 
-    Operations under way end with the hooks that they began with.
+    Operations in progress keep the hooks that they started with.
 
     Args:
-        out: What is taken out.
-        into: What is put in.
-        settings: How to behave from now on; as before if ``None``.
+        out: The registries to remove.
+        into: The registries to activate.
+        settings: New settings; ``None`` to keep the present ones.
 
     Raises:
-        ConfigurationError: Something cannot be used.
-        RequirementError: ``settings`` are strict, and an agent library is imported that is not bound.
+        ConfigurationError: An event would have too many hooks, or a setting cannot be used.
+        RequirementError: ``settings`` are strict, and an unbound agent library is imported.
     """
     allowed = None if settings is None else named(settings.allow)
     with ExitStack() as undo:
@@ -228,6 +228,8 @@ def _apply(use: Use) -> None:
     registry.mode = settings.mode if settings.hooks_enabled else "off"
     registry.limits = _limits(settings)
     registry.tenant_metrics = telemetry.settings.tenant_metrics
+    execution_log.configure(settings.execution_log_size, settings.execution_log_retention_hours * 3600)
+    registry.listeners = (execution_log.note,) if settings.execution_log_enabled else ()
     frames.stay = telemetry.settings.full_tracebacks
     registry.rebuild()
 
@@ -246,6 +248,7 @@ def _stop() -> None:
     threads.restore()
     telemetry.stop()
     registry.mode, registry.limits = "enforce", Limits()
+    registry.listeners = ()
     registry.tenant_metrics = frames.stay = False
 
 

@@ -1,4 +1,4 @@
-"""Which configuration file is meant where none is named. Knows nothing of what stands in it."""
+"""Finds the configuration file if none is named. It does not know what is in the file."""
 
 import json
 import os
@@ -12,13 +12,13 @@ PROJECT = "pyproject.toml"
 
 
 def locate(folder: str) -> str:
-    """The configuration file of a folder, absolute; empty if it has none.
+    """The absolute path of the configuration file in a folder; empty if there is none.
 
-    That is ``spanhook.yaml``, or ``pyproject.toml`` with a table ``[tool.spanhook]``; failing these, an ``aegra.json``
-    with ``hooks``.
+    This is ``spanhook.yaml``, ``spanhook.yml``, or ``pyproject.toml`` with a table ``[tool.spanhook]``; otherwise an
+    ``aegra.json`` with ``hooks``.
 
     Raises:
-        ConfigurationError: There are two, or one cannot be read.
+        ConfigurationError: There are several, or one cannot be read.
     """
     found = [path for name in NAMES if os.path.exists(path := os.path.join(folder, name))]
     project = os.path.join(folder, PROJECT)

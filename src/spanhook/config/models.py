@@ -1,6 +1,6 @@
-"""What may stand in a configuration file. Imported only where one is used: pydantic is optional.
+"""The keys of a configuration file. Imported only when one is used: pydantic is optional.
 
-The JSON Schema in ``docs/spanhook.schema.json`` is made of these models.
+The JSON Schema in ``docs/spanhook.schema.json`` is generated from these models.
 """
 
 import re
@@ -30,22 +30,22 @@ UNAVAILABLE = {
     "stores": "stores are given in code in this version of spanhook, such as IterationHooks(store=...)",
     "control_plane": "this version of spanhook has no control plane",
 }
-"""Keys of other versions, which are refused: what a file asks for and does not get must not go unnoticed."""
+"""Reserved keys. They are refused, as ignoring them would go unnoticed."""
 
 
 def seed_name(name: str) -> Any:
-    """A field that may also be written with ``hooks_`` before it."""
+    """The name of a field, which may also have the prefix ``hooks_``."""
     return AliasChoices(name, f"hooks_{name}")
 
 
 class Strict(BaseModel):
-    """Refuses keys that it does not know, and values of another type."""
+    """Refuses unknown keys and values of another type."""
 
     model_config = ConfigDict(extra="forbid", strict=True, frozen=True)
 
 
 class HooksEntry(Strict):
-    """Hooks of your own, in Python."""
+    """Your own hooks, in Python."""
 
     path: Text = Field(
         description="./hooks.py:hooks or package.module:hooks. Paths are relative to the folder of this file."
@@ -56,7 +56,7 @@ class HooksEntry(Strict):
 
 
 class SettingsEntry(Strict):
-    """How spanhook behaves in the process; a key that is left out has its default."""
+    """Settings of the process; missing keys have their defaults."""
 
     steps: bool | None = Field(default=None, description="Make an operation of every graph node.")
     stream_usage: bool | None = Field(default=None, description="Ask for the usage of streams.")
@@ -99,24 +99,29 @@ class Policy(Strict):
     """A ready-made hook with its settings."""
 
     use: Text = Field(description="The short name of a ready-made hook, such as tool_policy.")
-    id: Id = Field(description="What decisions, metrics and dashboards call it. Each id stands once.")
+    id: Id = Field(description="Its name in decisions, metrics and dashboards; unique in the file.")
     mode: Literal["enforce", "shadow"] | None = Field(
         default=None, description="shadow: it runs and is recorded, and nothing is enforced."
     )
     priority: int | None = Field(default=None, ge=0, le=1000, description="Low runs first.")
     fail_mode: Literal["open", "closed"] | None = Field(
-        default=None, description="What its failure means: closed refuses, open goes on."
+        default=None, description="What its failure means: closed refuses the operation, open continues."
     )
     timeout: float | None = Field(default=None, gt=0, le=MAX_MS / 1000, description="Seconds of its own time per call.")
     events: Names | None = Field(
-        default=None, description="Kinds or events, such as tool.execute or tool.execute.pre; the hook's own if absent."
+        default=None, description="Kinds or events, such as tool.execute or tool.execute.pre; default: the hook's own."
     )
     tools: Names | None = Field(default=None, description="Only these tools, by exact name.")
     models: Names | None = Field(default=None, description="Only these models, by exact name.")
     agents: Names | None = Field(default=None, description="Only operations of these agents, by exact name.")
     tenant_id: Text | None = Field(default=None, description="Only operations of this tenant.")
     when: Text | None = Field(default=None, description="Only operations for which this CEL condition is true.")
-    with_: dict[str, Any] = Field(default_factory=dict[str, Any], alias="with", description="The hook's own settings.")
+    with_: dict[str, Any] = Field(
+        default_factory=dict[str, Any],
+        alias="with",
+        description="The hook's own settings.",
+        json_schema_extra={"additionalProperties": True},
+    )
 
 
 class Configuration(Strict):

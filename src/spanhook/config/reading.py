@@ -1,4 +1,4 @@
-"""Reading a configuration file into plain data, with the line of every key. Knows nothing of what the keys mean."""
+"""Reading a configuration file into plain data, with the line of every key. It does not know what the keys mean."""
 
 import json
 import os
@@ -15,20 +15,20 @@ LARGEST = 1_000_000
 """Bytes of a configuration file."""
 
 FOREIGN = "aegra.json"
-"""A server's own file, of which only ``hooks`` is read."""
+"""The file of another server, of which only ``hooks`` is read."""
 
 Keys = tuple[str | int, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class Document:
-    """What a configuration file says.
+    """The content of a configuration file.
 
     Attributes:
-        path: The file, absolute.
-        data: Its keys and values, as plain data.
-        lines: The line of each key, from 1.
-        content: The bytes it was read from.
+        path: The absolute path of the file.
+        data: Its keys and values.
+        lines: The line number of each key.
+        content: The bytes of the file.
     """
 
     path: str
@@ -38,29 +38,29 @@ class Document:
 
     @property
     def folder(self) -> str:
-        """What relative paths in it start from."""
+        """The folder of the file, at which relative paths in it start."""
         return os.path.dirname(self.path)
 
     def line(self, keys: Keys) -> int:
-        """The line of a key or, where the key is not there, of the nearest one around it; 0 if there is none."""
+        """The line number of a key, or of the nearest key around it if it is missing; 0 if there is none."""
         while keys and keys not in self.lines:
             keys = keys[:-1]
         return self.lines.get(keys, 0)
 
     def spec(self, spec: str) -> str:
-        """What names hooks, with an absolute path."""
+        """A spec of hooks, with an absolute path."""
         target, separator, name = spec.rpartition(":")
         if not separator or not is_path(target):
             return spec
         return f"{os.path.normpath(os.path.join(self.folder, os.path.expanduser(target)))}:{name}"
 
     def mistake(self, keys: Keys, message: str) -> Mistake:
-        """Something that is wrong at a key."""
+        """A mistake at a key."""
         return Mistake(shown(self.path), self.line(keys), written(keys), message)
 
 
 def shown(path: str) -> str:
-    """A path as messages say it: from the working directory, if it is below."""
+    """A path for messages: relative if it is below the working directory."""
     try:
         relative = os.path.relpath(path)
     except (OSError, ValueError):
@@ -69,13 +69,13 @@ def shown(path: str) -> str:
 
 
 def written(keys: Keys) -> str:
-    """Keys as a reader would write them: ``policies[0].with``."""
+    """Keys in the usual notation, such as ``policies[0].with``."""
     text = "".join(f"[{key}]" if isinstance(key, int) else f".{key}" for key in keys)
     return text.removeprefix(".")
 
 
 def check_extra() -> None:
-    """Find out whether the packages are installed that configuration files need.
+    """Check that the packages for configuration files are installed.
 
     Raises:
         ConfigurationError: One is not.
@@ -89,10 +89,12 @@ def content_of(path: str) -> bytes:
     """The bytes of a file.
 
     Raises:
-        ConfigurationError: It is not there, cannot be read, or is too large.
+        ConfigurationError: The file is missing, cannot be read, or is too large.
     """
     if os.path.isdir(path):
         raise ConfigurationError(f"configuration {path!r} is a folder; name a file in it, such as {path}/spanhook.yaml")
+    if os.path.exists(path) and not os.path.isfile(path):
+        raise ConfigurationError(f"configuration {path!r} is not a regular file, which can be read again; name one")
     try:
         with open(path, "rb") as opened:
             content = opened.read(LARGEST + 1)
@@ -108,11 +110,11 @@ def content_of(path: str) -> bytes:
 
 
 def read(path: str) -> Document:
-    """Read a file: TOML or JSON by its suffix, YAML otherwise. Of a ``pyproject.toml``, the table ``tool.spanhook``.
+    """Read a file: TOML or JSON by its suffix, otherwise YAML. Of ``pyproject.toml``, only the table ``tool.spanhook``.
 
     Raises:
-        ConfigurationError: There is no such file, it cannot be read, or a package is missing.
-        ConfigurationFileError: It is not written as it should be; the mistake has the line.
+        ConfigurationError: The file is missing or cannot be read, or a package is not installed.
+        ConfigurationFileError: The file is not valid TOML, JSON or YAML.
     """
     check_extra()
     path = os.path.abspath(os.path.expanduser(path))

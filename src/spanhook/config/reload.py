@@ -1,7 +1,7 @@
-"""Following a configuration file while the application runs: what changes in it is taken over, whole or not at all.
+"""Following a configuration file while the application runs: a change applies as a whole or not at all.
 
-The file is looked at once a second by a thread of ours, and at once on SIGHUP where nothing else handles that. A file
-that is missing or wrong changes nothing, and is said once.
+A thread checks the file once a second, and at once on SIGHUP unless the application handles that signal. A missing or
+invalid file changes nothing and is logged once.
 """
 
 import os
@@ -29,19 +29,19 @@ _UNKNOWN: Signature = ()
 
 
 class Follower:
-    """Takes over what changes in a configuration file.
+    """Applies changes of a configuration file.
 
     Args:
-        file: What is in force of it.
+        file: The file as it is active.
         own: The hooks that it names; ``None`` if an option or a variable names others instead.
         policies: The hooks of its policies.
-        over: Settings given by options and variables, which stand over those of the file.
+        over: Settings from options and variables, which override those of the file.
     """
 
     def __init__(self, file: ConfigurationFile, own: OwnHooks | None, policies: Hooks, over: Mapping[str, Any]) -> None:
         self._file, self._own, self._policies, self._over = file, own, policies, over
         self._trying: tuple[Hooks, ...] = ()
-        """What is being put in force right now, which a fork may find half done."""
+        """What is being activated right now; a fork may find it half done."""
         self._known = self._seen = _UNKNOWN
         self._told = ""
         self._asked: queue.SimpleQueue[bool] = queue.SimpleQueue()
@@ -51,23 +51,20 @@ class Follower:
     # ------------------------------------------------------------------------------------------ when
 
     def start(self) -> None:
-        """Look at the file from now on."""
+        """Start to follow the file."""
         OwnThread(self._watch, "spanhook-configuration").start()
-        is_main = threading.current_thread() is threading.main_thread()
-        if is_main and signal.getsignal(signal.SIGHUP) is signal.SIG_DFL:
-            signal.signal(signal.SIGHUP, self._on_signal)
 
     def ask(self) -> None:
-        """Have the thread read the file now; it may be called in a signal's handler."""
+        """Have the thread read the file now. This is safe in a signal handler."""
         self._asked.put(True)
 
     def stop(self) -> None:
-        """Look at it no more."""
+        """Stop following the file."""
         self._stopped = True
         self._asked.put(False)
 
     def renew(self) -> None:
-        """Start afresh in a forked child, which has no thread."""
+        """Start again in a forked child, where the thread does not run."""
         if not self._stopped:
             self._asked = queue.SimpleQueue()
             self._known = self._seen = _UNKNOWN
@@ -81,24 +78,21 @@ class Follower:
             except queue.Empty:
                 now = False
             if not in_force(self._policies):
-                self._stopped = True  # the application has taken everything out
+                self._stopped = True  # the application has removed all hooks
             elif now:
                 self.reload()
             else:
                 self.look()
 
-    def _on_signal(self, number: int, _frame: FrameType | None) -> None:
-        """Have the thread read the file, unless the signal means that the terminal is gone."""
-        if self._stopped or (self._terminal and not _has_terminal()):
-            signal.signal(number, signal.SIG_DFL)
-            os.kill(os.getpid(), number)
-        else:
-            self.ask()
+    @property
+    def takes_signals(self) -> bool:
+        """Whether SIGHUP is for the file: it is followed, and no terminal of the process has been closed."""
+        return not self._stopped and (not self._terminal or _has_terminal())
 
     def look(self) -> None:
-        """Take the file over if it has changed, and has not changed further since the last look.
+        """Apply the file if it has changed, and has stayed the same since the last look.
 
-        A file that is just being written may be valid, and lack the policies that are not written yet.
+        A file that is being written may be valid but still lack some policies.
         """
         found = _signature(self._file.path)
         settled = found == self._seen
@@ -109,10 +103,10 @@ class Follower:
     # ------------------------------------------------------------------------------------------ what
 
     def reload(self) -> bool:
-        """Read the file now and take it over.
+        """Read the file now and apply it.
 
         Returns:
-            Whether something else is in force than before.
+            Whether anything changed.
         """
         self._known = _signature(self._file.path)
         try:
@@ -120,8 +114,8 @@ class Follower:
                 self._told = ""
                 return False
             file = load_file(self._file.path, self._file.policies)
-            self._take(file)
-        except Exception as error:
+            self._apply(file)
+        except BaseException as error:  # code that is imported may even exit
             said = str(error) if isinstance(error, SpanhookError) else f"{type(error).__name__}: {error}"
             self._tell(" ".join(said.split()))
             return False
@@ -129,7 +123,7 @@ class Follower:
         log.info("spanhook: %s has changed and is active now", shown(file.path))
         return True
 
-    def _take(self, file: ConfigurationFile) -> None:
+    def _apply(self, file: ConfigurationFile) -> None:
         settings = file.settings(self._over)
         before, policies = self._own, file.registry()
         own = before
@@ -147,7 +141,7 @@ class Follower:
             own.apply()
 
     def _tell(self, why: str) -> None:
-        """Say once what is wrong."""
+        """Log once what is wrong."""
         if why != self._told:
             self._told = why
             log.warning("spanhook: %s; the previous configuration stays active", why)
@@ -157,13 +151,26 @@ _following: list[Follower] = []
 
 
 def follow(file: ConfigurationFile, own: OwnHooks | None, policies: Hooks, over: Mapping[str, Any]) -> Follower:
-    """Follow a file from now on, in this process and in those that it forks; see ``Follower``."""
+    """Follow a file, in this process and in those that it forks; see ``Follower``."""
     for before in _following:
         before.stop()
     follower = Follower(file, own, policies, over)
     _following[:] = [follower]
     follower.start()
+    is_main = threading.current_thread() is threading.main_thread()
+    if is_main and signal.getsignal(signal.SIGHUP) is signal.SIG_DFL:
+        signal.signal(signal.SIGHUP, _on_signal)
     return follower
+
+
+def _on_signal(number: int, _frame: FrameType | None) -> None:
+    """Have the file read. If the signal is for something else, it ends the process, as it would without a handler."""
+    if any(follower.takes_signals for follower in _following):
+        for follower in _following:
+            follower.ask()
+    else:
+        signal.signal(number, signal.SIG_DFL)
+        os.kill(os.getpid(), number)
 
 
 def _registries(own: OwnHooks | None) -> tuple[Hooks, ...]:
@@ -179,7 +186,7 @@ after_fork("configuration", _renew)
 
 
 def _signature(path: str) -> Signature:
-    """What tells one state of a file from another; ``(0,)`` where there is none."""
+    """Identifies a state of a file; ``(0,)`` if there is none."""
     try:
         found = os.stat(path)
     except OSError:
@@ -188,7 +195,7 @@ def _signature(path: str) -> Signature:
 
 
 def _has_terminal() -> bool:
-    """Whether the process has a terminal that could hang up."""
+    """Whether the process has a terminal, which may be closed."""
     try:
         os.close(os.open("/dev/tty", os.O_RDONLY | os.O_NOCTTY | os.O_NONBLOCK))
     except OSError:

@@ -1,7 +1,7 @@
-"""TOML as plain data, with the line of every key. Imported only where a file is read: few have any.
+"""TOML as plain data, with the line of every key. Imported only when a file is read.
 
-The parser of the standard library tells no lines. Those found here are good for messages alone: what stands in several
-lines, or inside of inline tables, has the line of what is around it.
+The standard library's parser gives no line numbers. Those found here are for messages only: keys inside inline tables
+and multi-line values have the line of the key around them.
 """
 
 import re
@@ -12,7 +12,7 @@ from typing import Any, cast
 from spanhook.errors import ConfigurationFileError, Mistake
 
 TABLE = ("tool", "spanhook")
-"""Where configuration stands in a ``pyproject.toml``."""
+"""The table for spanhook in ``pyproject.toml``."""
 
 _HEADER = re.compile(r"\s*(\[\[?)\s*(.+?)\s*\]\]?\s*(?:#.*)?")
 _KEY = re.compile(r"""\s*((?:[\w-]+|"[^"]*"|'[^']*')(?:\s*\.\s*(?:[\w-]+|"[^"]*"|'[^']*'))*)\s*=""")
@@ -24,9 +24,9 @@ def parse(file: str, text: str, table: tuple[str, ...] = ()) -> tuple[Any, dict[
     """The data of a table and the line of each of its keys; ``None`` if there is no such table.
 
     Args:
-        file: What mistakes call it.
-        text: The document.
-        table: The keys of the table; the whole document unless given.
+        file: Its name in messages.
+        text: Its text.
+        table: The keys of the table; by default the whole document.
 
     Raises:
         ConfigurationFileError: It is not valid TOML.
@@ -67,7 +67,7 @@ def lines(text: str) -> dict[tuple[str | int, ...], int]:
 
 
 def _within(name: str, counts: dict[tuple[str | int, ...], int]) -> tuple[str | int, ...]:
-    """The keys of a table, through the last one of every array of tables that it stands in."""
+    """The keys of a table; inside an array of tables, those of its last table."""
     keys: tuple[str | int, ...] = ()
     parts = list(_parts(name))
     for position, part in enumerate(parts):

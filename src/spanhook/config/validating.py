@@ -1,4 +1,4 @@
-"""Whether a configuration file can be used, as far as that is known without making a hook or importing one."""
+"""Checks a configuration file without creating or importing any hook."""
 
 from collections.abc import Iterator
 
@@ -13,10 +13,10 @@ from spanhook.settings import Settings
 
 
 def configuration_of(document: Document) -> Configuration:
-    """What a file says, as its models have it.
+    """The configuration in a file.
 
     Raises:
-        ConfigurationFileError: Something in it cannot be used.
+        ConfigurationFileError: The file has mistakes.
     """
     try:
         configuration = Configuration.model_validate(document.data)
@@ -29,7 +29,7 @@ def configuration_of(document: Document) -> Configuration:
 
 
 def _missing(document: Document, configuration: Configuration) -> Iterator[Mistake]:
-    """Files that are named and not there."""
+    """Files that are named but missing."""
     if configuration.hooks is None:
         return
     try:
@@ -39,7 +39,7 @@ def _missing(document: Document, configuration: Configuration) -> Iterator[Mista
 
 
 def _unusable(document: Document, configuration: Configuration) -> Iterator[Mistake]:
-    """Settings that are of the right type and cannot be used all the same."""
+    """Settings of the right type that still cannot be used."""
     try:
         Settings(**configuration.settings.model_dump(exclude_none=True))
     except ConfigurationError as error:

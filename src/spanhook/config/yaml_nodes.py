@@ -1,6 +1,6 @@
-"""YAML as plain data, with the line of every key. Imported only where a file is read: PyYAML is optional.
+"""YAML as plain data, with the line of every key. Imported only when a file is read: PyYAML is optional.
 
-Scalars mean what YAML 1.2 says: ``off`` and ``no`` are words, ``010`` is ten, and dates stay text.
+Scalars follow YAML 1.2: ``off`` and ``no`` are text, ``010`` is ten, and dates are text.
 """
 
 import re
@@ -18,7 +18,7 @@ MOST_NODES, DEEPEST = 50_000, 50
 Keys = tuple[str | int, ...]
 
 _PLAIN, _TEXT = "plain", "tag:yaml.org,2002:str"
-"""Tags of scalars: without quotes, and of text."""
+"""Tags of scalars without quotes, and of text."""
 
 _SCALARS: tuple[tuple[re.Pattern[str], Callable[[str], Any]], ...] = (
     (re.compile(r"true|True|TRUE|false|False|FALSE"), lambda text: text.lower() == "true"),
@@ -31,7 +31,7 @@ _SCALARS: tuple[tuple[re.Pattern[str], Callable[[str], Any]], ...] = (
 
 
 class Reader:
-    """Turns the nodes of one document into data, and remembers lines."""
+    """Turns the nodes of a document into data, and records line numbers."""
 
     def __init__(self, file: str) -> None:
         self._file = file
@@ -39,10 +39,10 @@ class Reader:
         self._seen = 0
 
     def value(self, node: Node, keys: Keys) -> Any:
-        """What a node says.
+        """The value of a node.
 
         Raises:
-            ConfigurationFileError: It is too large, too deep, has a key twice, or a tag.
+            ConfigurationFileError: It is too large or too deep, or has a duplicate key or a tag.
         """
         self._seen += 1
         line = node.start_mark.line + 1
@@ -79,7 +79,7 @@ class Reader:
             if form.fullmatch(text):
                 try:
                     return read(text)
-                except ValueError:  # more digits than Python reads
+                except ValueError:  # more digits than Python accepts
                     return text
         return text
 
@@ -91,11 +91,11 @@ def parse(file: str, text: str) -> tuple[Any, Mapping[Keys, int]]:
     """The data of one YAML document and the line of each of its keys.
 
     Args:
-        file: What mistakes call it.
-        text: The document.
+        file: Its name in messages.
+        text: Its text.
 
     Raises:
-        ConfigurationFileError: It is not valid YAML, or no data that configuration may be.
+        ConfigurationFileError: It is not valid YAML, or is refused by ``Reader``.
     """
     reader = Reader(file)
     try:
@@ -113,17 +113,17 @@ def parse(file: str, text: str) -> tuple[Any, Mapping[Keys, int]]:
 
 
 class Plain(yaml.SafeLoader):
-    """Leaves it to ``Reader`` what a word without quotes means."""
+    """A loader that leaves scalars without quotes to ``Reader``."""
 
     def resolve(self, kind: Any, value: Any, implicit: Any) -> Any:
-        """The tag of a node that has none of its own."""
+        """The tag of a node without an explicit one."""
         if kind is ScalarNode:
             return _PLAIN if implicit[0] else _TEXT
         return cast("Any", super()).resolve(kind, value, implicit)
 
 
 def lines_of_json(text: str) -> Mapping[Keys, int]:
-    """The line of each key of a JSON document, which is YAML but for tabs; none where YAML fails on it."""
+    """The line of each key of a JSON document, which is YAML except for tabs; empty if it cannot be parsed."""
     try:
         return parse("", text.replace("\t", " "))[1]
     except ConfigurationFileError:

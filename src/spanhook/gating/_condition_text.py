@@ -24,9 +24,6 @@ FUNCTIONS = frozenset(
 TYPES = frozenset(("bool", "bytes", "double", "int", "list", "map", "null_type", "string", "type", "uint"))
 """Names of types, for ``type(arguments.x) == string``."""
 
-MOST_LEVELS = 2
-"""Macros inside of each other."""
-
 _WORD = re.compile(
     r"""(?P<comment>//[^\n]*)
     |(?P<string>(?:[rR][bB]?|[bB][rR])(?:\"\"\".*?\"\"\"|'''.*?'''|"[^"\n]*"|'[^'\n]*')
@@ -44,7 +41,8 @@ class Reading:
 
     Attributes:
         keys: By root, the keys that it reads of it; ``None`` where it may be any.
-        levels: How many macros stand inside of each other.
+        macros: How many macros there are.
+        levels: How many of them stand inside of each other.
         additions: How often it adds, which is how often data may be repeated.
         items: Names that its macros give to items.
         patterns: The literals that it gives to ``matches``, as they are written.
@@ -52,6 +50,7 @@ class Reading:
     """
 
     keys: dict[str, set[str] | None] = field(default_factory=dict[str, set[str] | None])
+    macros: int = 0
     levels: int = 0
     additions: int = 0
     items: set[str] = field(default_factory=set[str])
@@ -70,12 +69,17 @@ def read(text: str, roots: frozenset[str]) -> Reading:
             following = [one for _, one in words[index + 1 : index + 4]]
             if following[:1] == ["("]:
                 _call(word, words[index + 2 : index + 4], found, roots, selected=selected)
+                if word == "matches" and any(open_macros):
+                    found.mistakes.append(
+                        "'matches' cannot be inside of a macro; use contains, startsWith or endsWith there"
+                    )
             elif word in roots and not selected:
                 _root(word, words[index + 1 : index + 4], found)
         elif sort == "sign":
             if word == "(":
                 macro = index > 1 and words[index - 1][1] in MACROS and words[index - 2][1] == "."
                 open_macros.append(macro)
+                found.macros += macro
                 found.levels = max(found.levels, sum(open_macros))
             elif word == ")" and open_macros:
                 open_macros.pop()

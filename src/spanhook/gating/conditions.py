@@ -11,18 +11,19 @@ from difflib import get_close_matches
 from typing import Any
 
 from spanhook.errors import ConditionError, ConfigurationError
-from spanhook.gating._condition_text import FUNCTIONS, MOST_LEVELS, TYPES, Reading, read
-from spanhook.gating._condition_values import FIELDS, MOST_ITEMS, MOST_TEXT, ROOTS, Plain, values, whole
+from spanhook.gating._condition_facts import Facts, Keys, cel
+from spanhook.gating._condition_text import FUNCTIONS, TYPES, Reading, read
+from spanhook.gating._condition_values import FIELDS, MOST_ITEMS, MOST_TEXT, ROOTS
 from spanhook.model import Operation
 
 LONGEST = 2_000
 """Characters of a condition; what needs more is for a policy engine."""
 
-MOST_STEPS = 1_000_000
-"""What a list's items may come to, each level of macros multiplying them."""
+MOST = ((MOST_ITEMS, MOST_TEXT), (500, 100_000), (50, 10_000))
+"""Items of a list and characters of all texts that are read: without macros, with one, and with one inside another."""
 
-Keys = Mapping[str, frozenset[str] | None]
-"""Roots with the keys that are read of each; ``None`` where it may be any."""
+MOST_CALLS = 5
+"""So many macros a condition may have, and so many patterns, which are compiled for each call."""
 
 
 class Condition:
@@ -41,9 +42,9 @@ class Condition:
             root: None if keys is None else frozenset(keys) for root, keys in sorted(reading.keys.items())
         }
         self._roots = frozenset(self.keys)
-        repeated = 1 + reading.additions
-        self._most_items = min(MOST_ITEMS, round(MOST_STEPS ** (1 / (1 + reading.levels)))) // repeated
-        self._most_text = MOST_TEXT // 10**reading.levels // repeated
+        items, characters = MOST[reading.levels]
+        self._most_items = items // (1 + reading.additions)
+        self._most_text = characters // (1 + reading.additions)
 
     def __call__(self, op: Operation) -> bool:
         """Whether it holds for the operation.
@@ -53,7 +54,7 @@ class Condition:
         """
         return self.holds(Facts(op, self.keys))
 
-    def holds(self, facts: "Facts") -> bool:
+    def holds(self, facts: Facts) -> bool:
         """``__call__`` for one of several conditions that are asked about the same operation.
 
         Raises:
@@ -84,70 +85,6 @@ class Condition:
         return f"Condition({self.text!r})"
 
 
-class Facts:
-    """What conditions read of one operation, each root made plain data once, when it is first read.
-
-    Args:
-        op: The operation, as it is now: after a rewrite there must be another.
-        keys: What all of the conditions read; see ``united``.
-
-    Attributes:
-        bound: What CEL takes.
-        whole: Roots that are bound with all that is read of them.
-        longest: The items of the longest list in all that is bound.
-        text: The characters of all texts in it together.
-    """
-
-    __slots__ = ("_keys", "_op", "_sizes", "bound", "longest", "text", "whole")
-
-    def __init__(self, op: Operation, keys: Keys) -> None:
-        self._op, self._keys = op, keys
-        self._sizes: dict[str, dict[str, Plain | ConditionError]] = {}
-        self.bound = _cel().Context()
-        self.longest = self.text = 0
-        self.whole: set[str] = set()
-
-    def size(self, keys: Keys) -> tuple[int, int]:
-        """Have these keys bound; the items of the longest list in them, and the characters of all texts together.
-
-        Raises:
-            ConditionError: One of them is too much to be read.
-        """
-        longest = text = 0
-        for root, wanted in keys.items():
-            sizes = self._sizes.get(root)
-            if sizes is None:
-                sizes = self._sizes[root] = self._bind(root)
-            for key, size in sizes.items():
-                if wanted is not None and key and key not in wanted:
-                    continue
-                if isinstance(size, ConditionError):
-                    raise size
-                longest, text = max(longest, size.longest), text + size.text
-        return longest, text
-
-    def _bind(self, root: str) -> dict[str, "Plain | ConditionError"]:
-        """Bind a root; the sizes of its keys, or of the whole under an empty one."""
-        keyed = values(self._op, root, self._keys[root])
-        read = {"": whole(self._op, root)} if keyed is None else keyed
-        sizes: dict[str, Plain | ConditionError] = {}
-        data: dict[str, Any] = {}
-        for key, value in read.items():
-            try:
-                plain = sizes[key] = Plain(value)
-            except ConditionError as error:
-                sizes[key] = error
-                continue
-            data[key] = plain.data
-            self.longest = max(self.longest, plain.longest)
-            self.text += plain.text
-        if keyed is not None or data:
-            self.bound.add_variable(root, data if keyed is not None else data[""])
-        if len(data) == len(read):
-            self.whole.add(root)
-        return sizes
-
-
 def compile_condition(text: str) -> Condition:
     """A condition, ready to be called with an operation.
 
@@ -164,9 +101,9 @@ def compile_condition(text: str) -> Condition:
         raise ConfigurationError(
             f"condition {text[:40]!r}... has {len(text):,} characters, at most {LONGEST:,} are allowed; split the rule"
         )
-    cel = _cel()
+    package = cel()
     try:
-        program = cel.compile(text)
+        program = package.compile(text)
     except BaseException as error:
         if not isinstance(error, Exception) and type(error).__name__ != "PanicException":
             raise
@@ -202,8 +139,12 @@ def united(several: Iterable[Condition]) -> Keys:
 
 def _mistakes(names: Mapping[str, list[str]], reading: Reading) -> Iterable[str]:
     """What a program refers to that is not there, and what would be too much work."""
-    if reading.levels > MOST_LEVELS:
-        yield f"{reading.levels} macros stand inside of each other, at most {MOST_LEVELS} are allowed"
+    if reading.levels >= len(MOST):
+        yield f"{reading.levels} macros stand inside of each other, at most {len(MOST) - 1} are allowed"
+    if reading.macros > MOST_CALLS:
+        yield f"it has {reading.macros} macros, at most {MOST_CALLS} are allowed"
+    if len(reading.patterns) > MOST_CALLS:
+        yield f"it has {len(reading.patterns)} patterns, at most {MOST_CALLS} are allowed; put them together with |"
     for name in names["variables"]:
         if name not in ROOTS and name not in reading.items and name not in TYPES:
             yield f"unknown name {name!r}{_meant(name, ROOTS)}; expected one of {', '.join(FIELDS)}"
@@ -222,7 +163,7 @@ def _mistakes(names: Mapping[str, list[str]], reading: Reading) -> Iterable[str]
 def _bad_patterns(reading: Reading) -> Iterable[str]:
     for pattern in reading.patterns:
         try:
-            _cel().compile(f"''.matches({pattern})").execute()
+            cel().compile(f"''.matches({pattern})").execute()
         except Exception:
             yield f"{pattern} is no regular expression, or one that takes too much memory"
 
@@ -256,14 +197,3 @@ def _said(error: BaseException, text: str) -> str:
     if isinstance(error, RecursionError):
         return "reads data that is nested too deeply"
     return "cannot be evaluated"
-
-
-# ------------------------------------------------------------------------------------------------- the package
-
-
-def _cel() -> Any:
-    try:
-        import cel
-    except ImportError:
-        raise ConfigurationError('conditions need CEL; pip install "spanhook[policies]"') from None
-    return cel

@@ -8,7 +8,7 @@ from typing import Annotated, Any, Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints, field_validator, model_validator
 
-from spanhook.errors import ConditionError, Reject
+from spanhook.errors import ConditionError, ConfigurationError, Reject
 from spanhook.gating import Facts, Hook, compile_condition, handler, united, validated
 from spanhook.model import Operation
 
@@ -38,7 +38,10 @@ class Rule(BaseModel):
     @classmethod
     def _compiles(cls, when: str | None) -> str | None:
         if when is not None:
-            compile_condition(when)
+            try:
+                compile_condition(when)
+            except ConfigurationError as error:  # the text stands before what is said of a setting anyway
+                raise ValueError(str(error).removeprefix(f"condition {when!r}").lstrip(": ")) from None
         return when
 
     @model_validator(mode="after")
@@ -123,7 +126,7 @@ class ToolPolicy(Hook):
                         continue
                     raise Reject(rule.reason_for(op) + failed, status_code=rule.status_code) from None
             if rule.denies:
-                raise Reject(rule.reason_for(op), status_code=rule.status_code)
+                raise Reject(rule.reason_for(op) + left_out, status_code=rule.status_code)
             return
         if self.default == "deny":
             raise Reject(_not_allowed(op) + left_out)

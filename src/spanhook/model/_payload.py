@@ -71,7 +71,7 @@ def returned(op: View) -> Any:
     if op.kind == "tool.execute":
         value = response.value
         return value if type(value) in _PLAIN else response.text  # which is what the model sees
-    return response.text or op.result
+    return response.text if response.messages else op.result
 
 
 def _last_words(messages: list[Message], role: str) -> str:

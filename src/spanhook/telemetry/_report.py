@@ -121,7 +121,7 @@ def _end_attributes(op: Record, telemetry: Telemetry) -> dict[str, Any]:
         _fields.used_inside(attributes, op.usage, zeros=False)
     if telemetry.naming.newest and semconv.GEN_AI_RESPONSE_FINISH_REASONS not in attributes and _broke_off(op):
         choices = op.attributes.get(semconv.GEN_AI_REQUEST_CHOICE_COUNT, 1)
-        attributes[semconv.GEN_AI_RESPONSE_FINISH_REASONS] = ("error",) * choices
+        attributes[semconv.GEN_AI_RESPONSE_FINISH_REASONS] = ("error",) * (choices if 0 < choices <= 128 else 1)
     if op.in_hook:
         attributes[semconv.IN_HOOK] = True
     if op.modified:

@@ -81,7 +81,7 @@ def result_response(result: Any) -> tuple[Attributes, Usage | None]:
     if used is None and not cached:
         used = _legacy_usage(output.get("token_usage") or output.get("usage"))
     if any(reasons):
-        attributes[semconv.GEN_AI_RESPONSE_FINISH_REASONS] = tuple(reasons)
+        attributes[semconv.GEN_AI_RESPONSE_FINISH_REASONS] = tuple(reason or "error" for reason in reasons)
     return attributes, used
 
 

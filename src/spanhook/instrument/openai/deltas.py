@@ -9,6 +9,9 @@ from spanhook.instrument.openai.reading import CHAT_USAGE, note, usage_of
 from spanhook.instrument.stainless import Fields, body_of, estimate, fields_of
 from spanhook.model import Args, Attributes, Kwargs, Usage
 
+_MOST_CHOICES = 128
+"""As many as OpenAI gives at once; whoever asks for more is not told of each."""
+
 
 class Deltas(ABC):
     """Counts the characters of a stream, and keeps its usage and finish reasons; the text only if ``keep``."""
@@ -65,9 +68,15 @@ class Deltas(ABC):
         attributes: Attributes = {}
         note(attributes, self._head)
         if self.reasons:
-            reasons = tuple(reason for _, reason in sorted(self.reasons.items()))
-            attributes[semconv.GEN_AI_RESPONSE_FINISH_REASONS] = reasons
+            attributes[semconv.GEN_AI_RESPONSE_FINISH_REASONS] = tuple(self._reasons())
         return attributes, usage_of(self._usage, CHAT_USAGE) or estimate(self.body, self.characters)
+
+    def _reasons(self) -> list[str]:
+        """Why each choice has stopped; ``error`` for those asked for that have not come to their end."""
+        wanted: Any = self.wanted()
+        places = range(wanted) if type(wanted) is int and wanted <= _MOST_CHOICES else ()
+        more = [reason for index, reason in sorted(self.reasons.items()) if index not in places]
+        return [*(self.reasons.get(index, "error") for index in places), *more]
 
     def whole(self) -> dict[str, Any]:
         """What the chunks contained besides the choices."""

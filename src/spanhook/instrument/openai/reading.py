@@ -61,5 +61,5 @@ def completion_response(result: Any) -> tuple[Attributes, Usage | None]:
     note(attributes, told)
     reasons = tuple(text_of(fields_of(choice).get("finish_reason")) for choice in list_of(told.get("choices")))
     if any(reasons):
-        attributes[semconv.GEN_AI_RESPONSE_FINISH_REASONS] = reasons
+        attributes[semconv.GEN_AI_RESPONSE_FINISH_REASONS] = tuple(reason or "error" for reason in reasons)
     return attributes, usage_of(told.get("usage"), CHAT_USAGE)

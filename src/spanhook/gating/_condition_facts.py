@@ -1,0 +1,88 @@
+"""What conditions read of one operation, in the form that the package takes that runs CEL."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from spanhook.errors import ConditionError, ConfigurationError
+from spanhook.gating._condition_values import Plain, values, whole
+from spanhook.model import Operation
+
+Keys = Mapping[str, frozenset[str] | None]
+"""Roots with the keys that are read of each; ``None`` where it may be any."""
+
+
+def cel() -> Any:
+    """The package that runs CEL.
+
+    Raises:
+        ConfigurationError: It is not installed.
+    """
+    try:
+        import cel as package
+    except ImportError:
+        raise ConfigurationError('conditions need CEL; pip install "spanhook[policies]"') from None
+    return package
+
+
+class Facts:
+    """What conditions read of one operation, each root made plain data once, when it is first read.
+
+    Args:
+        op: The operation, as it is now: after a rewrite there must be another.
+        keys: What all of the conditions read; see ``united``.
+
+    Attributes:
+        bound: What CEL takes.
+        whole: Roots that are bound with all that is read of them.
+        longest: The items of the longest list in all that is bound.
+        text: The characters of all texts in it together.
+    """
+
+    __slots__ = ("_keys", "_op", "_sizes", "bound", "longest", "text", "whole")
+
+    def __init__(self, op: Operation, keys: Keys) -> None:
+        self._op, self._keys = op, keys
+        self._sizes: dict[str, dict[str, Plain | ConditionError]] = {}
+        self.bound = cel().Context()
+        self.longest = self.text = 0
+        self.whole: set[str] = set()
+
+    def size(self, keys: Keys) -> tuple[int, int]:
+        """Have these keys bound; the items of the longest list in them, and the characters of all texts together.
+
+        Raises:
+            ConditionError: One of them is too much to be read.
+        """
+        longest = text = 0
+        for root, wanted in keys.items():
+            sizes = self._sizes.get(root)
+            if sizes is None:
+                sizes = self._sizes[root] = self._bind(root)
+            for key, size in sizes.items():
+                if wanted is not None and key and key not in wanted:
+                    continue
+                if isinstance(size, ConditionError):
+                    raise size
+                longest, text = max(longest, size.longest), text + size.text
+        return longest, text
+
+    def _bind(self, root: str) -> dict[str, "Plain | ConditionError"]:
+        """Bind a root; the sizes of its keys, or of the whole under an empty one."""
+        keyed = values(self._op, root, self._keys[root])
+        read = {"": whole(self._op, root)} if keyed is None else keyed
+        sizes: dict[str, Plain | ConditionError] = {}
+        data: dict[str, Any] = {}
+        for key, value in read.items():
+            try:
+                plain = sizes[key] = Plain(value)
+            except ConditionError as error:
+                sizes[key] = error
+                continue
+            data[key] = plain.data
+            self.longest = max(self.longest, plain.longest)
+            self.text += plain.text
+        if keyed is not None or data:
+            self.bound.add_variable(root, data if keyed is not None else data[""])
+        if len(data) == len(read):
+            self.whole.add(root)
+        return sizes
