@@ -81,8 +81,6 @@ THROUGH = {
     "engine/handover": "conformance/test_streams",
     "engine/own_code": "engine/test_own_functions",
     "definitions/_building": "definitions/test_registry",
-    "definitions/_context": "definitions/test_contexts",
-    "definitions/building": "definitions/test_registry",
     "definitions/context": "definitions/test_contexts",
     "definitions/entries": "definitions/test_registry",
     "gating/_condition_facts": "gating/test_conditions",
