@@ -164,5 +164,9 @@ class RunStopped(BaseException):
         self.reject = reject
 
 
+class TooLate(Exception):
+    """A hook refuses what has happened and cannot be taken back: its result stands, and later hooks are left out."""
+
+
 class TimedOut(Exception):
     """A hook exceeded its own timeout and was stopped or abandoned."""

@@ -17,6 +17,7 @@ Renewed = Literal[
     "spans",
     "metrics",
     "hooks",
+    "definitions",
     "runs",
     "listeners",
     "stores",

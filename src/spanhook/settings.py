@@ -11,6 +11,7 @@ Mode = Literal["enforce", "shadow", "off"]
 Content = Literal["NO_CONTENT", "SPAN_ONLY", "EVENT_ONLY", "SPAN_AND_EVENT"]
 CONTENT_VARIABLE = "OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT"
 MAX_PER_EVENT = 20
+LONGEST_HOURS = 365 * 24
 _CONTENT = ("NO_CONTENT", "SPAN_ONLY", "EVENT_ONLY", "SPAN_AND_EVENT")
 
 
@@ -43,6 +44,10 @@ class Settings:
             unset. Gates always run.
         max_per_event: How many hooks one event and tenant may have.
         fail_open_default: Whether hooks from priority 100 up fail open if they set no ``fail_mode``.
+        execution_log_enabled: Keep what each hook did in the execution log, in memory; see ``spanhook.definitions``.
+        execution_log_retention_hours: How long it keeps that.
+        execution_log_size: How many runs of an event's hooks it keeps at most.
+        definitions_dir: A directory of hook definitions in YAML, which are put in force; see ``spanhook.definitions``.
         error_messages: Record exception messages even when content is not recorded; they may quote content.
     """
 
@@ -63,6 +68,10 @@ class Settings:
     chain_timeout_ms: float | None = None
     max_per_event: int = MAX_PER_EVENT
     fail_open_default: bool = True
+    execution_log_enabled: bool = False
+    execution_log_retention_hours: float = 24
+    execution_log_size: int = 1000
+    definitions_dir: str | None = None
 
     def __post_init__(self) -> None:
         """Check what the types cannot, and take a snapshot of the names.
@@ -76,8 +85,15 @@ class Settings:
             given: Any = getattr(self, name)
             if given is not None and (isinstance(given, bool) or not isinstance(given, int | float) or not given > 0):
                 raise ConfigurationError(f"{name}={given!r}; expected milliseconds above 0, or None for the default")
-        if type(self.max_per_event) is not int or self.max_per_event < 1:
-            raise ConfigurationError(f"max_per_event={self.max_per_event!r}; expected a whole number above 0")
+        for name in ("max_per_event", "execution_log_size"):
+            given = getattr(self, name)
+            if type(given) is not int or given < 1:
+                raise ConfigurationError(f"{name}={given!r}; expected a whole number above 0")
+        hours: Any = self.execution_log_retention_hours
+        if isinstance(hours, bool) or not isinstance(hours, int | float) or not 0 < hours <= LONGEST_HOURS:
+            raise ConfigurationError(
+                f"execution_log_retention_hours={hours!r}; expected hours above 0, up to {LONGEST_HOURS} (a year)"
+            )
         object.__setattr__(self, "allow", frozenset([self.allow] if isinstance(self.allow, str) else self.allow))
 
     def captured(self) -> Content:

@@ -299,6 +299,22 @@ def _said(cell: Any) -> str:
     return "".join(output.get("text") or output["data"]["text/plain"] for output in cell.outputs)
 
 
+@pytest.mark.slow
+def test_hook_definitions(folder: Folder) -> None:
+    here = Folder(folder.path / "hook_definitions")
+    done = here.run(*command(here.path / "app.py", "python"), PATH=PROGRAMS)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.splitlines() == [
+        "Good morning. Which card? ann has the card ...1111",
+        "aborted: Prompt injection detected",
+        "And now? ann has the card ...1111",
+        "r-2: input_sanitization allow",
+        "r-1: input_sanitization reject (aborted)",
+        "r-1: greeting modify, input_sanitization allow, input_sanitization allow",
+        "4 hooks, 11 executions, 1 rejection",
+    ]
+
+
 def test_every_example_says_what_it_shows_and_is_listed() -> None:
     listed = (EXAMPLES / "README.md").read_text()
     for path in EXAMPLES.rglob("*"):

@@ -16,7 +16,7 @@ from spanhook.config.requirements import require_bound
 from spanhook.diagnostics import log
 from spanhook.engine import attach, bound_libraries, detach, listening, registry, swallowing
 from spanhook.errors import ConfigurationError
-from spanhook.gating import Hook, Hooks, Limits, Offers, Placed, hooks_of
+from spanhook.gating import Hook, Hooks, Limits, Offers, Placed, execution_log, hooks_of
 from spanhook.instrument import (
     Instrumentor,
     Rule,
@@ -110,6 +110,8 @@ def instrument(
                 registry.include(one)
             else:
                 registry.join(one)
+        if settings is not None and settings.definitions_dir is not None:
+            _define(settings.definitions_dir)
         undo.callback(listening())
         attach(use.tracer_provider)
         added = [library for library in wanted if library not in _active]
@@ -132,6 +134,15 @@ def instrument(
             )
     watch.tell()
     registry.rebuild()
+
+
+def _define(directory: str) -> None:
+    """Put the definitions of a directory in force."""
+    from spanhook.definitions import get_registry
+
+    definitions = get_registry()
+    definitions.load(directory)
+    registry.include(definitions.hooks)
 
 
 def _given(hooks: Any) -> list[Hooks | Hook]:
@@ -225,6 +236,8 @@ def _apply(use: Use) -> None:
     registry.mode = settings.mode if settings.hooks_enabled else "off"
     registry.limits = _limits(settings)
     registry.tenant_metrics = telemetry.settings.tenant_metrics
+    execution_log.configure(settings.execution_log_size, settings.execution_log_retention_hours * 3600)
+    registry.listeners = (execution_log.note,) if settings.execution_log_enabled else ()
     frames.stay = telemetry.settings.full_tracebacks
     registry.rebuild()
 
@@ -243,6 +256,7 @@ def _stop() -> None:
     threads.restore()
     telemetry.stop()
     registry.mode, registry.limits = "enforce", Limits()
+    registry.listeners = ()
     registry.tenant_metrics = frames.stay = False
 
 

@@ -3,16 +3,26 @@
 from spanhook.gating._checking import check_signature, time_limit
 from spanhook.gating._decisions import unanswered
 from spanhook.gating._topics import parse_event
-from spanhook.gating.binding import AFTER, BEFORE, ERROR, WATCH, Bound
+from spanhook.gating.binding import AFTER, AFTER_NEXT, AROUND, BEFORE, BEFORE_NEXT, ERROR, WATCH, WRAP, Bound
 from spanhook.gating.chain import Chain
 from spanhook.gating.conclusion import conclude
 from spanhook.gating.conditions import Condition, Facts, compile_condition, references, united
 from spanhook.gating.control_flow import Control, control, controls
 from spanhook.gating.fast_path import pass_fast
 from spanhook.gating.handlers import Marked, find, handler, handler_of, make, named, set_up, validated
-from spanhook.gating.hook import UNSET, FunctionHook, Hook, again, bridge
+from spanhook.gating.hook import UNSET, FunctionHook, Hook, HookSettings, again, bridge
 from spanhook.gating.limits import Limits
 from spanhook.gating.loader import check_file, is_path, load_hooks, load_object, module_at
+from spanhook.gating.log import (
+    ChainRun,
+    ExecutionLog,
+    HookChainResult,
+    HookExecutionLog,
+    HookResult,
+    ResultListener,
+    chain_of,
+    execution_log,
+)
 from spanhook.gating.places import Placed, placed_at, where
 from spanhook.gating.plan import Plan
 from spanhook.gating.registering import Hooks, Offers, hooks_of
@@ -22,17 +32,27 @@ from spanhook.gating.tally import count_decision
 
 __all__ = [
     "AFTER",
+    "AFTER_NEXT",
+    "AROUND",
     "BEFORE",
+    "BEFORE_NEXT",
     "ERROR",
     "UNSET",
     "WATCH",
+    "WRAP",
     "Bound",
     "Chain",
+    "ChainRun",
     "Condition",
     "Control",
+    "ExecutionLog",
     "Facts",
     "FunctionHook",
     "Hook",
+    "HookChainResult",
+    "HookExecutionLog",
+    "HookResult",
+    "HookSettings",
     "Hooks",
     "Limits",
     "Marked",
@@ -40,9 +60,11 @@ __all__ = [
     "Placed",
     "Plan",
     "Registry",
+    "ResultListener",
     "Subscription",
     "again",
     "bridge",
+    "chain_of",
     "check_file",
     "check_signature",
     "compile_condition",
@@ -50,6 +72,7 @@ __all__ = [
     "control",
     "controls",
     "count_decision",
+    "execution_log",
     "find",
     "handler",
     "handler_of",

@@ -7,7 +7,7 @@ from typing import Any
 
 from spanhook.concurrency import cross_loop_hint
 from spanhook.diagnostics import log
-from spanhook.errors import HookError, Reject, TimedOut
+from spanhook.errors import HookError, Reject, TimedOut, TooLate
 from spanhook.gating.binding import Bound
 from spanhook.gating.control_flow import control
 from spanhook.gating.hook import own
@@ -38,13 +38,15 @@ class Verdicts:
 
     Attributes:
         spent: Nanoseconds that hooks have used so far, against the budget of a chain.
+        stopped: A hook wants no more ``after`` hooks to run, although the result stands.
     """
 
-    __slots__ = ("_op", "_tally", "spent")
+    __slots__ = ("_op", "_tally", "spent", "stopped")
 
     def __init__(self, op: Record, tally: Tally) -> None:
         self._op, self._tally = op, tally
         self.spent = 0
+        self.stopped = False
 
     def allow(self, bound: Bound, spent: int) -> None:
         """The hook let it pass."""
@@ -162,6 +164,9 @@ class Verdicts:
             self._reject(bound, error, "reject", spent)
         elif not isinstance(error, Exception):
             op.error = error
+        elif isinstance(error, TooLate):
+            self.stopped = op.phase == "post"
+            self.record(bound, "too_late", f"{error.args[0]}: too late, the result of {op.kind} stands", spent)
         elif op.phase == "pre" and control(error) == "interrupted":
             op.error = error
             self.record(bound, "pause", "the hook asked to wait", spent)

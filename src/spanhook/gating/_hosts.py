@@ -250,7 +250,9 @@ async def _within(timer: asyncio.Timeout, awaitable: Awaitable[Any]) -> Any:
 
 
 SYNC = Host()
-_BY_LIBRARY: dict[str, Host] = {"asyncio": AsyncHost(), "trio": TrioHost(), "": SYNC}
+asynchronous = AsyncHost()
+"""For what asyncio runs, on whichever loop."""
+_BY_LIBRARY: dict[str, Host] = {"asyncio": asynchronous, "trio": TrioHost(), "": SYNC}
 
 
 def host_for(*, is_async: bool) -> Host:

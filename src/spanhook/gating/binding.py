@@ -18,7 +18,10 @@ from spanhook.model import FILTERING, HookMode, Operation, Record
 GATE_PRIORITY, OBSERVER_PRIORITY, OPEN_FROM = 75, 500, 100
 
 BEFORE, AROUND, WRAP, AFTER, ERROR, WATCH = "before", "around", "wrap", "after", "error", "watch"
-"""Forms: ``around`` is a generator, ``wrap`` is async with ``call_next``, ``watch`` is a subscription."""
+BEFORE_NEXT, AFTER_NEXT = "before_next", "after_next"
+"""Forms: ``around`` is a generator, ``wrap`` is async with ``call_next``, ``watch`` is a subscription. The last two are
+async with ``call_next`` too, which runs what follows in the same phase, but not the call.
+"""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -66,12 +69,17 @@ class Bound:
     @property
     def gate(self) -> bool:
         """Whether it stands before the call, or decides about what came of it; observers may be skipped."""
-        return self.closed or self.form in (BEFORE, AROUND, WRAP)
+        return self.closed or self.form in (BEFORE, AROUND, WRAP, BEFORE_NEXT)
+
+    @property
+    def asked_again(self) -> bool:
+        """Whether it sees what later hooks make of a request, so runs again. Open hooks that go on to others do not."""
+        return self.form == BEFORE or (self.form == BEFORE_NEXT and self.closed)
 
     @property
     def buffers(self) -> bool:
         """Whether streams are held back for it: if it asks, or decides about results and must not come too late."""
-        return self.buffer or (self.form == AFTER and self.closed)
+        return self.buffer or (self.form in (AFTER, AFTER_NEXT) and self.closed)
 
     def matches(self, op: Record) -> bool:
         """Whether its filters let ``op`` through. What ``when`` raises is the caller's to handle."""
@@ -145,8 +153,9 @@ def bind(hook: Hook, form: str, function: Callable[..., Any], place: str, given:
             )
     elif inspect.isgeneratorfunction(target):
         raise ConfigurationError(f"hook {name!r} yields, but is not an around hook; use @hooks.around")
-    check_signature(name, function, ("op", "call_next") if form == WRAP else ("op",))
-    observes = form in (AFTER, ERROR, WATCH)
+    goes_on = form in (WRAP, BEFORE_NEXT, AFTER_NEXT)
+    check_signature(name, function, ("op", "call_next") if goes_on else ("op",))
+    observes = form in (AFTER, AFTER_NEXT, ERROR, WATCH)
     priority = hook.priority if hook.priority is not None else OBSERVER_PRIORITY if observes else GATE_PRIORITY
     if type(priority) is not int or not 0 <= priority <= 1000:
         raise ConfigurationError(f"hook {name!r}: priority={hook.priority!r}, expected a whole number from 0 to 1000")

@@ -11,8 +11,11 @@ from typing import Any
 from spanhook.concurrency import is_cancellation, park
 from spanhook.errors import HookError, Reject, TimedOut
 from spanhook.gating._decisions import Verdicts
+from spanhook.gating._filtering import wanted
+from spanhook.gating._nesting import nest
+from spanhook.gating._observing import Observers
 from spanhook.gating._pieces import Pieces, as_is, meant
-from spanhook.gating.binding import AROUND, BEFORE, WRAP, Bound
+from spanhook.gating.binding import AROUND, BEFORE_NEXT, WRAP, Bound
 from spanhook.gating.conclusion import conclude
 from spanhook.gating.fast_path import Passed
 from spanhook.gating.listener import Tally
@@ -60,34 +63,47 @@ class Chain:
         conclude(op)
         if op.status == "cancelled" and any(bound.slow for bound in self._plan.error):
             await park()  # async drivers let the rest run in a task of its own
-        await self._observe()
+        await Observers(self._plan, self._pieces, self._verdicts).run()
 
     # ------------------------------------------------------------------------------------ before the call
 
-    async def _enter(self, index: int, *, foreign: bool = False) -> None:
-        """Run the hooks from ``index`` on, then the call."""
+    async def _enter(self, index: int, *, foreign: bool = False, asking: bool = False) -> int:
+        """Run the hooks from ``index`` on, then the call.
+
+        Args:
+            index: Where to begin.
+            foreign: Whether this is driven by somebody else, so that it cannot park.
+            asking: Only run gates, up to one that stands around the call.
+
+        Returns:
+            Where it has come to.
+        """
         op, gates = self._op, self._plan.pre
         while index < len(gates):
             bound = gates[index]
-            index += 1
-            if bound.selective and not self._wanted(bound):
+            if bound.selective and not self._wants(bound):
                 if op.error is not None:
-                    return
+                    return index
+                index += 1
                 continue
-            if bound.form == AROUND:
-                await self._around(bound, index, foreign)
-                return
-            if bound.form == WRAP:
-                await self._wrap(bound, index, foreign)
-                return
-            await self._before(bound)
+            if bound.form in (AROUND, WRAP):
+                if not asking:
+                    await (self._around if bound.form == AROUND else self._wrap)(bound, index + 1, foreign)
+                return index
+            if bound.form == BEFORE_NEXT:
+                index = await self._before_next(bound, index)
+            else:
+                await self._before(bound)
+                index += 1
             if op.error is not None:
-                return
+                return index
             self._ran.append(bound)
+        if asking:
+            return index
         if self._plan.heard:
             publish(op, "pre", self._tally)
         if op.short_circuited and not op.adapter.block:
-            return
+            return index
         if not foreign:
             await park()
         elif self._direct is not None:
@@ -95,9 +111,28 @@ class Chain:
         else:
             raise HookError("on a stream or a `with` block, call_next() must be awaited in the hook's own task")
         conclude(op)
+        return index
+
+    async def _before_next(self, bound: Bound, index: int, *, again: bool = False) -> int:
+        """Run a gate around those that follow it; returns which is to run next then."""
+        index += 1
+
+        async def apply(spent: int, view: Operation) -> None:
+            await self._judge(bound, spent, view, again=again)
+
+        async def go_on() -> None:
+            nonlocal index
+            if not again:
+                index = await self._enter(index, asking=True)
+
+        await nest(self._op, bound, self._pieces, self._verdicts, apply, go_on)
+        return index
 
     async def _before(self, bound: Bound, *, again: bool = False) -> None:
         """Run a gate of any sort."""
+        if bound.form == BEFORE_NEXT:
+            await self._before_next(bound, 0, again=again)
+            return
         view = Operation(self._op)
         if bound.slow:
             outcome = await self._pieces.waited(bound, view, bound.function, view)
@@ -147,7 +182,7 @@ class Chain:
         for bound in self._plan.pre:
             if bound is rewriter:
                 return
-            if bound.form == BEFORE and (any(bound is one for one in self._ran) or self._wanted(bound)):
+            if bound.asked_again and (any(bound is one for one in self._ran) or self._wants(bound)):
                 await self._before(bound, again=True)
             if self._op.error is not None:
                 return
@@ -251,48 +286,8 @@ class Chain:
             await self._enter(index, foreign=foreign)
         conclude(self._op)
 
-    # ------------------------------------------------------------------------------------ after the call
-
-    async def _observe(self) -> None:
-        """Run ``after`` hooks, or ``on_error`` hooks if it failed; a late rejection goes over to the latter."""
-        op = self._op
-        for bound in self._plan.error if op.phase == "error" else self._plan.post:
-            before = op.error
-            if not bound.selective or self._wanted(bound):
-                await self._after(bound)
-            if op.phase == "post" and op.error is not before:
-                conclude(op)
-                await self._observe()
-                return
-
-    async def _after(self, bound: Bound) -> None:
-        if not bound.gate and bound.budgeted and self._verdicts.over_budget(bound):
-            return
-        view = Operation(self._op)
-        if bound.slow:
-            _, error, spent = await self._pieces.waited(bound, view, bound.function, view)
-        else:
-            value, error, spent = self._pieces.now(view, bound.function, view)
-            if value is not None and hasattr(value, "__await__"):
-                _, error, spent = await self._pieces.waited(bound, view, as_is, value)
-        if error is not None:
-            self._verdicts.failed(bound, error, spent)
-        elif view._answered:
-            self._verdicts.replace(bound, view._take()[2], spent)
-        else:
-            self._verdicts.allow(bound, spent)
-
-    def _wanted(self, bound: Bound) -> bool:
-        """Whether the hook's filters let the operation through; ``when`` is the hook's own code."""
-        held = current.get()
-        current.set(self._pieces)
-        try:
-            return bound.matches(self._op)
-        except Exception as error:
-            self._verdicts.failed(bound, error, 0)
-            return False
-        finally:
-            current.set(held)
+    def _wants(self, bound: Bound) -> bool:
+        return wanted(bound, self._pieces, self._verdicts)
 
 
 _RETURNED = "it returned a {}, which says nothing; raise Reject(...) to refuse, op.respond(...) to answer"

@@ -69,6 +69,6 @@ def pass_fast(op: Record, plan: Plan) -> Passed | None:
             spent += taken
     finally:
         current.set(op)
-    if told is None and index == len(gates) and not plan.post and not plan.error:
+    if told is None and index == len(gates) and not (plan.post or plan.together or plan.error):
         return None
     return Passed(index, [one for one in gates[:index] if one not in skipped], spent, told)

@@ -5,7 +5,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
 from spanhook.errors import ConfigurationError
-from spanhook.gating.binding import AFTER, ERROR, OPEN_FROM, WATCH, Bound
+from spanhook.gating.binding import AFTER, AFTER_NEXT, ERROR, OPEN_FROM, WATCH, Bound
 from spanhook.gating.places import where
 from spanhook.model import kinds
 from spanhook.settings import MAX_PER_EVENT
@@ -41,7 +41,7 @@ class Limits:
         """
         counts: Counter[tuple[str, str, str]] = Counter()
         for one in bound:
-            phase = {AFTER: "post", ERROR: "error", WATCH: "watch"}.get(one.form, "pre")
+            phase = {AFTER: "post", AFTER_NEXT: "post", ERROR: "error", WATCH: "watch"}.get(one.form, "pre")
             for kind in kinds() if "*" in one.kinds else one.kinds:
                 counts[kind, phase, one.tenant_id] += 1
                 if counts[kind, phase, one.tenant_id] > self.max_per_event:

@@ -4,8 +4,9 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from spanhook.gating.binding import AFTER, AROUND, BEFORE, ERROR, WRAP, Bound
+from spanhook.gating.binding import AFTER, AFTER_NEXT, AROUND, BEFORE, BEFORE_NEXT, ERROR, WRAP, Bound
 from spanhook.gating.listener import Delivery
+from spanhook.gating.log import ResultListener
 from spanhook.semconv import Phase
 from spanhook.telemetry import Label
 
@@ -32,29 +33,45 @@ class Plan:
     """Whether one of ``pre`` is a coroutine that waits around the call."""
     hooked: bool = False
     """Whether there is anything to run, beside telling those that listen."""
+    together: tuple[Bound, ...] = ()
+    """``after`` hooks that run at the same time, once ``post`` has run."""
+    listeners: tuple[ResultListener, ...] = ()
+    """Told what each hook did."""
 
     def __bool__(self) -> bool:
         return self.hooked or bool(self.heard)
 
 
-def plan_of(kind: str, hooks: Iterable[Bound], heard: Mapping[Phase, tuple[Heard, ...]], *, labelled: bool) -> Plan:
+def plan_of(
+    kind: str,
+    hooks: Iterable[Bound],
+    heard: Mapping[Phase, tuple[Heard, ...]],
+    listeners: tuple[ResultListener, ...] = (),
+    *,
+    labelled: bool,
+) -> Plan:
     """The plan of one kind.
 
     Args:
         kind: Of the operations.
         hooks: Functions of hooks that are enforced, in order.
         heard: Who listens.
+        listeners: Who is told what each hook did, beside those that the hooks name themselves.
         labelled: Whether what lets pass is counted under one label whoever's operation it is.
     """
     mine = tuple(hooks)
-    pre = tuple(one for one in mine if one.form in (BEFORE, AROUND, WRAP))
-    post = tuple(one for one in mine if one.form == AFTER)
+    pre = tuple(one for one in mine if one.form in (BEFORE, BEFORE_NEXT, AROUND, WRAP))
+    after = tuple(one for one in mine if one.form in (AFTER, AFTER_NEXT))
+    post = tuple(one for one in after if not one.hook._together)
+    together = tuple(one for one in after if one.hook._together)
     error = tuple(one for one in mine if one.form == ERROR)
-    passes = tuple(_passes(kind, one) for one in pre) if labelled else ()
-    buffers = tuple(one for one in (*pre, *post) if one.buffers)
-    results = tuple(one for one in (*pre, *post) if one.form != BEFORE or one.buffers)
+    told = tuple(dict.fromkeys((*listeners, *(told for one in mine for told in one.hook._listeners))))
+    passes = tuple(_passes(kind, one) for one in pre) if labelled and not told else ()
+    buffers = tuple(one for one in (*pre, *after) if one.buffers)
+    results = tuple(one for one in (*pre, *after) if one.form not in (BEFORE, BEFORE_NEXT) or one.buffers)
     wraps = any(one.form == WRAP for one in pre)
-    return Plan(pre, post, error, buffers, results, passes, heard, wraps, bool(pre or post or error))
+    hooked = bool(pre or after or error)
+    return Plan(pre, post, error, buffers, results, passes, heard, wraps, hooked, together, told)
 
 
 def _passes(kind: str, bound: Bound) -> Label:

@@ -3,7 +3,7 @@
 import threading
 import time
 import weakref
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from types import MethodType
 from typing import Any, Protocol, TypeVar, Unpack, overload
 
@@ -163,6 +163,30 @@ class Hooks:
                 if not any(bound.hook is hook for bound in self._bound):
                     self._register(hook)
         return hook
+
+    def exchange(self, old: Iterable[Hook], new: Iterable[Hook]) -> None:
+        """Take hooks out and put others in, from one moment to the next.
+
+        An operation that begins meanwhile gets all of the old hooks or all of the new ones, and never some of both.
+
+        Args:
+            old: To take out.
+            new: To put in after those that stay, in this order. One that was here already stays as it was registered.
+
+        Raises:
+            ConfigurationError: One of them cannot be used, or an event would have too many. Nothing has changed then.
+        """
+        with Placed(), lock:
+            given = list(new)
+            out = {id(hook) for hook in (*old, *given)}
+            bound = [one for one in self._bound if id(one.hook) not in out]
+            for hook in given:
+                known = [one for one in self._bound if one.hook is hook]
+                bound += known or bindings(hook, place())
+            for registry in list(self._watchers):
+                registry.check(self, bound)
+            self._bound = bound
+        self._changed()
 
     def remove(self, hook: Hook | type[Hook] | Callable[..., Any]) -> bool:
         """Take a hook out, as often as it is here; one that is not here is fine.

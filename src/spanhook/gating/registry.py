@@ -8,9 +8,10 @@ from spanhook import semconv
 from spanhook.gating import registering
 from spanhook.gating._checking import wait_limit
 from spanhook.gating._delegations import delegations
-from spanhook.gating.binding import AFTER, ERROR, WATCH, Bound
+from spanhook.gating.binding import AFTER, AFTER_NEXT, ERROR, WATCH, Bound
 from spanhook.gating.hook import Hook
 from spanhook.gating.limits import Limits
+from spanhook.gating.log import ResultListener
 from spanhook.gating.plan import Heard, Plan, plan_of
 from spanhook.gating.registering import Hooks
 from spanhook.gating.shadow import Shadow
@@ -26,7 +27,7 @@ class Registry:
     def __init__(self) -> None:
         self._lone = Hooks()
         self._sources: list[Hooks] = []
-        self._planned: tuple[list[Bound], Mode, Limits, bool, tuple[str, ...]] | None = None
+        self._planned: tuple[list[Bound], Mode, Limits, bool, tuple[str, ...], tuple[ResultListener, ...]] | None = None
         """What the plans were worked out of, which need not be done again while it is the same."""
         self._ordered: list[Bound] = []
         self._shadows: dict[int, Shadow] = {}
@@ -40,6 +41,8 @@ class Registry:
         self.mode: Mode = "enforce"
         self.limits = Limits()
         self.tenant_metrics = False
+        self.listeners: tuple[ResultListener, ...] = ()
+        """Told what each hook does to operations of every kind."""
         self.examine: Callable[[list[Bound]], None] | None = None
         """Given all that is in force whenever that changes."""
         self.changed: list[Callable[[], None]] = []
@@ -147,7 +150,7 @@ class Registry:
         """Work out the plan of every kind anew. Operations under way keep the one they have."""
         with registering.lock:
             bound = [one for source in self._sources for one in source.bound]
-            planned = bound, self.mode, self.limits, self.tenant_metrics, kinds()
+            planned = bound, self.mode, self.limits, self.tenant_metrics, kinds(), self.listeners
             try:
                 if planned != self._planned:
                     self._planned = None  # should an interrupt come between, nothing is taken for planned
@@ -195,7 +198,7 @@ class Registry:
                 shadowed.setdefault(id(one.hook), []).append(one)
         for known, functions in shadowed.items():
             shadow = self._shadows[known]
-            shadow.plans[kind] = plan_of(kind, functions, {}, labelled=False)
+            shadow.plans[kind] = plan_of(kind, functions, {}, self.listeners, labelled=False)
             for phase in _phases(functions):
                 heard.setdefault(phase, []).append((functions[0], shadow.put))
         for phase, those in delegated.items():
@@ -203,7 +206,7 @@ class Registry:
             heard[phase] = [*those, *own] if phase == "pre" else [*own, *those]
         enforced = [one for one in mine if one.form != WATCH and id(one.hook) not in shadowed]
         told: dict[Phase, tuple[Heard, ...]] = {phase: tuple(those) for phase, those in heard.items()}
-        return plan_of(kind, enforced, told, labelled=not self.tenant_metrics)
+        return plan_of(kind, enforced, told, self.listeners, labelled=not self.tenant_metrics)
 
     def tell(self) -> None:
         """Call everybody who wants to know that plans have changed, one thread at a time."""
@@ -231,6 +234,6 @@ class Registry:
 
 def _phases(functions: Iterable[Bound]) -> tuple[Phase, ...]:
     """What a hook in shadow has to be told: of the beginning too, if it has anything to run there."""
-    after: dict[str, Phase] = {AFTER: "post", ERROR: "error"}
+    after: dict[str, Phase] = {AFTER: "post", AFTER_NEXT: "post", ERROR: "error"}
     phases: set[Phase] = {after.get(one.form, "pre") for one in functions}
     return semconv.PHASES if "pre" in phases else tuple(phases)

@@ -86,6 +86,7 @@ class Trial:
         self._told = 0
         self._real = event._record
         self._op = _copy(event)
+        self._op.plan = plan
         self._run = Chain(self._op, plan, False, count_decision).run()
 
     def enter(self) -> None:

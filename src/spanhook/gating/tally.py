@@ -2,7 +2,8 @@
 
 from spanhook import semconv
 from spanhook.diagnostics import internal
-from spanhook.gating.binding import Bound
+from spanhook.gating.binding import WATCH, Bound
+from spanhook.gating.log import tell
 from spanhook.model import Record, encodable
 from spanhook.semconv import Decision, Phase
 from spanhook.telemetry import counts, telemetry
@@ -26,6 +27,8 @@ def count_decision(op: Record, bound: Bound, decision: Decision, spent_ns: int, 
         )
         vector[0] += 1
         vector[1] += spent_ns
+        if op.plan is not None and op.plan.listeners and bound.form != WATCH:
+            tell(op, bound, decision, spent_ns, phase)
         if bound.slow:
             instruments = telemetry.live()
             if instruments is not None:

@@ -19,7 +19,7 @@ from spanhook.cli.doctor.variables import examine, usable
 from spanhook.config import ConfigurationFile, instrument, load_hooks, load_own, require_bound, uninstrument
 from spanhook.errors import ConfigurationError, RequirementError
 from spanhook.export import SIGNALS, asked, disabled, endpoint, existing
-from spanhook.gating import AFTER, ERROR, Bound, Hook, Hooks, Subscription
+from spanhook.gating import AFTER, AFTER_NEXT, ERROR, Bound, Hook, Hooks, Subscription
 from spanhook.instrument import INSTRUMENTORS, instrumentor_of, meant
 from spanhook.settings import CONTENT_VARIABLE
 from spanhook.version import __version__
@@ -131,7 +131,7 @@ def _hooks(registries: Iterable[Hooks]) -> Iterator[HookFound]:
 def _phases(bound: Bound) -> tuple[str, ...]:
     if isinstance(bound.hook, Subscription):
         return bound.hook.phases
-    return ("post",) if bound.form == AFTER else ("error",) if bound.form == ERROR else ("pre",)
+    return ("post",) if bound.form in (AFTER, AFTER_NEXT) else ("error",) if bound.form == ERROR else ("pre",)
 
 
 def _telemetry(environ: Mapping[str, str]) -> tuple[Telemetry, list[Finding]]:

@@ -1,5 +1,6 @@
 """Nodes of a graph: each is an operation, retries included, if a hook applies to it or the settings ask for steps."""
 
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -14,6 +15,15 @@ def step_start(_instance: Any, args: Args, kwargs: Kwargs) -> Attributes | None:
 
 def step_request(_instance: Any, args: Args, kwargs: Kwargs) -> Request:
     return Request(inputs=first(args, kwargs, "task").input)
+
+
+def step_metadata(_instance: Any, args: Args, kwargs: Kwargs) -> Mapping[str, Any]:
+    """What LangGraph says of the node, and under ``action`` the name of what it runs."""
+    task = first(args, kwargs, "task")
+    steps: Any = getattr(task.proc, "steps", None)
+    runs = steps[0] if steps else task.proc  # the node itself, and after it what writes to the state
+    told: Mapping[str, Any] = (task.config or {}).get("metadata") or {}
+    return {**told, "action": str(getattr(runs, "name", None) or type(runs).__name__)}
 
 
 def step_rewrite(_instance: Any, args: Args, kwargs: Kwargs, change: Change) -> tuple[Args, Kwargs]:
@@ -32,6 +42,7 @@ STEP = Adapter(
     layer="langgraph.step",
     start=step_start,
     request=step_request,
+    metadata=step_metadata,
     rewrite=step_rewrite,
     takes=frozenset(("inputs",)),
     answer=step_answer,

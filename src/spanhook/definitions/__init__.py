@@ -1,0 +1,56 @@
+"""Hooks as middleware and as data: typed contexts, definitions, a registry of them, a log and statistics.
+
+It needs ``pip install "spanhook[policies]"``. What it registers runs in the one chain of hooks, beside all others.
+"""
+
+from importlib.util import find_spec
+
+if find_spec("pydantic") is None or find_spec("yaml") is None:
+    raise ImportError('spanhook.definitions needs pydantic and PyYAML: pip install "spanhook[policies]"')
+
+from spanhook.definitions.context import HookContext
+from spanhook.definitions.contexts import (
+    AgentHookContext,
+    LLMHookContext,
+    MemoryHookContext,
+    OperationHookContext,
+    ToolContext,
+    ToolHookContext,
+    WorkflowHookContext,
+)
+from spanhook.definitions.definition import HookDefinition
+from spanhook.definitions.directory import load_definitions
+from spanhook.definitions.entries import RegisteredHook
+from spanhook.definitions.in_force import get_registry, set_registry
+from spanhook.definitions.middleware import CallNext, HookAbortError, Middleware
+from spanhook.definitions.registry import HookRegistry
+from spanhook.definitions.requests import RequestHookContext
+from spanhook.definitions.statistics import HookStatistics, RegistryStatistics
+from spanhook.gating import HookChainResult, HookExecutionLog, HookResult, handler
+
+__all__ = [
+    "AgentHookContext",
+    "CallNext",
+    "HookAbortError",
+    "HookChainResult",
+    "HookContext",
+    "HookDefinition",
+    "HookExecutionLog",
+    "HookRegistry",
+    "HookResult",
+    "HookStatistics",
+    "LLMHookContext",
+    "MemoryHookContext",
+    "Middleware",
+    "OperationHookContext",
+    "RegisteredHook",
+    "RegistryStatistics",
+    "RequestHookContext",
+    "ToolContext",
+    "ToolHookContext",
+    "WorkflowHookContext",
+    "get_registry",
+    "handler",
+    "load_definitions",
+    "set_registry",
+]

@@ -1,0 +1,115 @@
+"""From what is registered to the hooks that the chain runs."""
+
+from collections.abc import Callable, Collection, Iterator
+from typing import Any, cast
+
+from spanhook.definitions.contexts import AGENT_MODEL
+from spanhook.definitions.definition import split_event
+from spanhook.definitions.middleware import Middleware, carried, form_of
+from spanhook.errors import ConfigurationError
+from spanhook.gating import AFTER, AROUND, BEFORE, ERROR, FunctionHook, Hook, HookSettings, ResultListener
+from spanhook.model import Operation
+
+_METHODS = {"before": BEFORE, "around": AROUND, "after": AFTER, "on_error": ERROR}
+_OF_PHASE = {
+    "pre": ("before", "around"),
+    "post": ("after",),
+    "error": ("on_error",),
+    "": ("before", "around", "after", "on_error"),
+}
+
+
+class RegisteredFunction(FunctionHook):
+    """One function of what is registered, as the chain runs it.
+
+    Args:
+        hook_id: Of what it belongs to.
+        listeners: Told what each hook of its events did.
+        together: Whether it runs at the same time as others that say so.
+    """
+
+    def __init__(
+        self,
+        form: str,
+        function: Callable[..., Any],
+        kinds: Collection[str],
+        settings: HookSettings,
+        *,
+        hook_id: str,
+        listeners: tuple[ResultListener, ...],
+        together: bool = False,
+    ) -> None:
+        super().__init__(form, function, kinds, settings)
+        self.hook_id, self._listeners, self._together = hook_id, listeners, together
+
+
+def functions_of(
+    handler: Hook | Middleware,
+    hook_id: str,
+    event: str,
+    settings: HookSettings,
+    listeners: tuple[ResultListener, ...],
+    *,
+    concurrent: bool,
+) -> list[RegisteredFunction]:
+    """What the chain runs for a handler.
+
+    Args:
+        handler: A ``Hook``, or an object with ``execute``.
+        hook_id: Its id.
+        event: What it is for.
+        settings: Those that were given; a ``Hook`` keeps its own beside them.
+        listeners: Told what each hook of its events did.
+        concurrent: Whether it runs at the same time as other hooks of its event, after the call.
+
+    Raises:
+        ConfigurationError: It has nothing to do at this event, or a setting cannot be used.
+    """
+    kind, phase = split_event(event)
+    if isinstance(handler, Hook):
+        found = list(_methods(handler, event, phase))
+        own = {name: getattr(handler, name) for name in HookSettings.__annotations__}
+        settings = cast("HookSettings", {**own, **settings})
+    else:
+        form = form_of(phase, concurrent=concurrent)
+        found = [(form, carried(handler, event, form))]
+    return [
+        RegisteredFunction(
+            form,
+            function,
+            (kind,),
+            settings,
+            hook_id=hook_id,
+            listeners=listeners,
+            together=concurrent and form == AFTER,
+        )
+        for form, function in found
+    ]
+
+
+def _methods(hook: Hook, event: str, phase: str) -> Iterator[tuple[str, Callable[..., Any]]]:
+    found = [name for name in _OF_PHASE[phase] if getattr(type(hook), name) is not getattr(Hook, name)]
+    if not found:
+        raise ConfigurationError(
+            f"{type(hook).__name__} has none of {', '.join(_OF_PHASE[phase])}, so it would do nothing at {event!r}"
+        )
+    return ((_METHODS[name], getattr(hook, name)) for name in found)
+
+
+def agent_models() -> FunctionHook:
+    """Gives model calls the model that middleware has chosen for their agent."""
+
+    def agent_model(op: Operation) -> None:
+        around = op.parent
+        while around is not None:
+            chosen = around.state.get(AGENT_MODEL)
+            if chosen is not None:
+                if chosen != op.model:
+                    op.replace(model=chosen)
+                return
+            if around.kind == "agent.invoke":
+                return
+            around = around.parent
+
+    settings: HookSettings = {"name": "agent_model", "priority": 100, "fail_mode": "closed"}
+    return FunctionHook(BEFORE, agent_model, ("llm.call",), settings)

@@ -1,0 +1,91 @@
+"""From a reference in a definition to the class that it names. Nothing is imported that is not on the allow-list."""
+
+import importlib
+from collections.abc import Iterable
+from typing import Any
+
+from spanhook.definitions.definition import REFERENCE
+from spanhook.errors import ConfigurationError
+from spanhook.gating import Marked, handler_of, named
+
+READY_MADE = "spanhook.hooks"
+
+
+class AllowList:
+    """What definitions may name.
+
+    Args:
+        entries: Modules, with all modules inside of them, such as ``acme.hooks``, and references, such as
+            ``acme.policies:Refunds``. The ready-made hooks of ``spanhook.hooks`` and those that installed distributions
+            bring as entry points ``spanhook_hook`` unless given.
+
+    Raises:
+        ConfigurationError: An entry is neither a module nor a reference.
+    """
+
+    def __init__(self, entries: Iterable[str] | None = None) -> None:
+        if isinstance(entries, str):
+            raise ConfigurationError(f"allowed={entries!r}: expected a list, such as [{entries!r}]")
+        self._entries = None if entries is None else tuple(entries)
+        for entry in self._entries or ():
+            if not isinstance(entry, str) or not REFERENCE.fullmatch(  # pyright: ignore[reportUnnecessaryIsInstance]
+                entry if ":" in str(entry) else f"{entry}:x"
+            ):
+                raise ConfigurationError(
+                    f"allowed has {entry!r}; expected a module such as 'acme.hooks', or a class in it such as "
+                    "'acme.hooks:Refunds'"
+                )
+
+    @property
+    def entries(self) -> tuple[str, ...]:
+        """Modules and references."""
+        return (READY_MADE, *named().values()) if self._entries is None else self._entries
+
+    def allows(self, reference: str) -> bool:
+        """Whether a definition may name this class."""
+        module = reference.partition(":")[0]
+        return any(
+            reference == entry or (":" not in entry and f"{module}.".startswith(f"{entry}.")) for entry in self.entries
+        )
+
+    def load(self, reference: str) -> Marked:
+        """The class that ``reference`` names, with what marks it.
+
+        Raises:
+            ConfigurationError: It is not on the list, cannot be imported, is defined elsewhere, or is not marked with
+                ``@handler``.
+        """
+        if not isinstance(reference, str) or not REFERENCE.fullmatch(  # pyright: ignore[reportUnnecessaryIsInstance]
+            reference
+        ):
+            raise ConfigurationError(
+                f"handler_ref {reference!r}: expected a module and one name in it, such as "
+                "'spanhook.hooks.tool_policy:ToolPolicy'"
+            )
+        if not self.allows(reference):
+            raise ConfigurationError(
+                f"handler_ref {reference!r} is not allowed, and was not imported; allowed are "
+                f"{', '.join(self.entries) or 'none'}: add its module with HookRegistry(allowed=[...])"
+            )
+        module_name, _, name = reference.partition(":")
+        try:
+            module = importlib.import_module(module_name)
+        except Exception as error:
+            raise ConfigurationError(f"handler_ref {reference!r} cannot be imported: {_line(error)}") from error
+        cls: Any = vars(module).get(name)
+        if cls is None:
+            raise ConfigurationError(f"handler_ref {reference!r}: {module_name} has no {name!r}")
+        marked = handler_of(cls)
+        if marked is None:
+            raise ConfigurationError(
+                f"handler_ref {reference!r} is not marked as a hook; decorate the class with @handler"
+            )
+        if cls.__module__ != module_name:
+            raise ConfigurationError(
+                f"handler_ref {reference!r}: {name} is defined in {cls.__module__}; write '{cls.__module__}:{name}'"
+            )
+        return marked
+
+
+def _line(error: BaseException) -> str:
+    return " ".join(f"{type(error).__name__}: {error}".split())

@@ -1,0 +1,173 @@
+"""What a registry keeps of each hook, and making that of a definition or of an object."""
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, cast
+from uuid import uuid4
+
+from pydantic import ValidationError
+
+from spanhook.definitions._building import RegisteredFunction, functions_of
+from spanhook.definitions._handler_refs import AllowList
+from spanhook.definitions.definition import HookDefinition, split_event
+from spanhook.definitions.directory import mistakes
+from spanhook.definitions.middleware import Middleware, check
+from spanhook.definitions.statistics import Figures, RegistryStatistics
+from spanhook.errors import ConfigurationError
+from spanhook.gating import Hook, HookSettings, ResultListener, execution_log
+
+_ATTRIBUTES = ("hook_id", "name", "event_type", "priority", "enabled", "tenant_id", "timeout_ms", "fail_mode")
+_SETTINGS = (*_ATTRIBUTES, "mode", "log_executions")
+
+
+@dataclass(frozen=True, slots=True)
+class RegisteredHook:
+    """One hook of a registry.
+
+    Attributes:
+        hook_id, name, event_type, priority, tenant_id, enabled: As in ``HookDefinition``.
+        handler: What runs: an object with ``execute``, or a ``Hook``.
+        definition: What it was made of; ``None`` if the object itself was registered.
+    """
+
+    hook_id: str
+    name: str
+    event_type: str
+    priority: int
+    tenant_id: str
+    enabled: bool
+    handler: Hook | Middleware
+    definition: HookDefinition | None
+    functions: tuple[RegisteredFunction, ...]
+    figures: Figures
+    source: str = ""
+
+
+def check_number(entries: Iterable[RegisteredHook], most: int) -> None:
+    """Refuse more hooks for one event and tenant than there may be.
+
+    Raises:
+        ConfigurationError: There would be more.
+    """
+    counts: Counter[tuple[str, str]] = Counter()
+    for one in entries:
+        counts[one.event_type, one.tenant_id] += 1
+        if counts[one.event_type, one.tenant_id] > most:
+            whose = f"tenant {one.tenant_id!r}" if one.tenant_id else "all tenants"
+            raise ConfigurationError(
+                f"hook {one.name!r} would be number {most + 1} at {one.event_type} for {whose}; at most {most} are "
+                "allowed"
+            )
+
+
+def statistics_of(entries: Sequence[RegisteredHook]) -> RegistryStatistics:
+    """Figures of these hooks."""
+    figures = {one.hook_id: one.figures.statistics() for one in entries}
+    return RegistryStatistics(
+        len(entries),
+        sum(one.definition is not None for one in entries),
+        Counter(one.event_type for one in entries),
+        tuple(sorted({one.event_type for one in entries if one.enabled})),
+        sum(one.executions for one in figures.values()),
+        sum(one.failures for one in figures.values()),
+        sum(one.rejections for one in figures.values()),
+        figures,
+    )
+
+
+class Entering:
+    """Makes what a registry keeps.
+
+    Args:
+        allowed: What definitions may name.
+        concurrent: Events of which the hooks run at the same time.
+        note: Told what each hook did.
+    """
+
+    def __init__(self, allowed: AllowList, concurrent: Iterable[str], note: ResultListener) -> None:
+        self._allowed, self._note = allowed, note
+        self._concurrent = frozenset([concurrent] if isinstance(concurrent, str) else concurrent)
+        for event in self._concurrent:
+            if _split(event)[1] != "post":
+                raise ConfigurationError(f"concurrent has {event!r}; only hooks after a call can run at the same time")
+
+    def given(self, hook: Any, settings: dict[str, Any]) -> RegisteredHook:
+        if isinstance(hook, Mapping):
+            try:
+                hook = HookDefinition.model_validate({**cast("Mapping[str, Any]", hook), **settings})
+            except ValidationError as error:
+                raise ConfigurationError(f"hook definition: {mistakes(error)}") from error
+            settings = {}
+        if isinstance(hook, HookDefinition):
+            if settings:
+                raise ConfigurationError(f"{', '.join(settings)} cannot be given beside a definition; change that")
+            return self.defined(hook, Figures(), "")
+        return self._object(hook, settings)
+
+    def defined(self, definition: HookDefinition, figures: Figures, source: str) -> RegisteredHook:
+        marked = self._allowed.load(definition.handler_ref)
+        handler: Any = marked.build(definition.config)
+        return self._made(handler, definition, definition, figures, source)
+
+    def _object(self, hook: Any, settings: dict[str, Any]) -> RegisteredHook:
+        if isinstance(hook, type):
+            raise ConfigurationError(f"{hook!r} is a class; register an object of it, such as {hook.__name__}()")
+        if isinstance(hook, Hook):
+            raise ConfigurationError(f"{hook!r} is a spanhook.Hook; add it to Hooks, or to registry.hooks")
+        unknown = settings.keys() - _SETTINGS
+        if unknown:
+            raise ConfigurationError(f"unknown {', '.join(sorted(unknown))}; expected some of {', '.join(_SETTINGS)}")
+        given = {name: getattr(hook, name) for name in _ATTRIBUTES if hasattr(hook, name)}
+        fields = {"name": type(hook).__name__, **given, **settings}
+        fields.setdefault("hook_id", f"hook_{uuid4().hex[:12]}")
+        try:
+            checked = HookDefinition.model_validate({**fields, "handler_ref": "objects:Registered"})
+        except ValidationError as error:
+            raise ConfigurationError(f"hook {fields['name']!r}: {mistakes(error)}") from error
+        return self._made(hook, checked, None, Figures(), "")
+
+    def _made(
+        self, handler: Any, given: HookDefinition, definition: HookDefinition | None, figures: Figures, source: str
+    ) -> RegisteredHook:
+        if not isinstance(handler, Hook):
+            check(handler, given.name)
+        settings: HookSettings = {
+            "name": given.name,
+            "priority": given.priority,
+            "tenant_id": given.tenant_id,
+            "mode": given.mode,
+        }
+        if "timeout_ms" in given.model_fields_set:  # else what the settings say holds
+            settings["timeout"] = given.timeout_ms / 1000
+        if given.fail_mode is not None:
+            settings["fail_mode"] = given.fail_mode
+        listeners = (self._note, execution_log.note) if given.log_executions else (self._note,)
+        functions = functions_of(
+            handler,
+            given.hook_id,
+            given.event_type,
+            settings,
+            listeners,
+            concurrent=given.event_type in self._concurrent,
+        )
+        return RegisteredHook(
+            given.hook_id,
+            given.name,
+            given.event_type,
+            given.priority,
+            given.tenant_id,
+            given.enabled,
+            handler,
+            definition,
+            tuple(functions),
+            figures,
+            source,
+        )
+
+
+def _split(event: Any) -> tuple[str, str]:
+    try:
+        return split_event(str(event))
+    except ValueError as error:
+        raise ConfigurationError(str(error)) from None

@@ -1,0 +1,202 @@
+"""Middleware: objects with ``execute(context, call_next)``, and how the one chain of hooks carries them.
+
+``call_next`` runs the hooks that follow in the same phase; around a whole kind of operation it runs the call too. It
+never decides whether they run: that is what ``abort`` is for.
+"""
+
+import inspect
+from collections.abc import Awaitable, Callable, Generator
+from typing import Any, Protocol, runtime_checkable
+
+from spanhook.definitions.context import HookContext
+from spanhook.definitions.contexts import (
+    AgentHookContext,
+    LLMHookContext,
+    MemoryHookContext,
+    OperationHookContext,
+    ToolHookContext,
+    WorkflowHookContext,
+)
+from spanhook.definitions.requests import RequestHookContext
+from spanhook.errors import ConfigurationError, HookError, Reject, TooLate
+from spanhook.gating import AFTER, AFTER_NEXT, BEFORE_NEXT, ERROR, WRAP
+from spanhook.model import Operation
+
+CONTEXTS: dict[str, type[HookContext]] = {
+    "agent.invoke": AgentHookContext,
+    "tool.execute": ToolHookContext,
+    "workflow.step": WorkflowHookContext,
+    "request": RequestHookContext,
+    "llm.call": LLMHookContext,
+    "memory.store": MemoryHookContext,
+}
+"""The typed context of each kind; others have an ``OperationHookContext``."""
+
+CallNext = Callable[[HookContext], Awaitable[HookContext]]
+Rest = Callable[[], Awaitable[Any]]
+
+
+class HookAbortError(Reject):
+    """The operation was refused by middleware that set ``abort``; the reason is ``abort_reason``."""
+
+
+@runtime_checkable
+class Middleware(Protocol):
+    """What ``HookRegistry.register`` takes: ``execute`` and the settings that say what it is for.
+
+    Attributes that it may have: ``name``, ``event_type`` (such as ``tool.execute.pre``), ``priority`` (100),
+    ``enabled`` (true), ``tenant_id``, ``timeout_ms`` (200), ``fail_mode``, ``hook_id``.
+    """
+
+    def execute(self, context: Any, call_next: Callable[[Any], Awaitable[Any]], /) -> Any:
+        """Look at an event and change it; ``def`` or ``async def``.
+
+        Args:
+            context: The typed context of the kind, such as ``ToolHookContext``.
+            call_next: Runs what follows; ``return await call_next(context)``, in a plain ``def`` without ``await``.
+
+        Returns:
+            The context.
+
+        Raises:
+            Reject: To refuse the operation, as ``abort`` does. Anything else is a failure of the hook.
+        """
+
+
+def context_type(kind: str) -> type[HookContext]:
+    """The typed context of a kind."""
+    return CONTEXTS.get(kind, OperationHookContext)
+
+
+def check(middleware: object, name: str) -> None:
+    """Refuse what could never run as middleware.
+
+    Raises:
+        ConfigurationError: It has no ``execute`` that can be called as it will be.
+    """
+    execute: Any = getattr(middleware, "execute", None)
+    if not callable(execute):
+        raise ConfigurationError(
+            f"hook {name!r}: {type(middleware).__name__} has no execute(context, call_next), and is no spanhook.Hook"
+        )
+    if inspect.isgeneratorfunction(execute) or inspect.isasyncgenfunction(execute):
+        raise ConfigurationError(
+            f"hook {name!r}: execute is a generator; write `return await call_next(context)` in it"
+        )
+    try:
+        signature = inspect.signature(execute)
+    except (TypeError, ValueError):
+        return
+    try:
+        signature.bind("context", "call_next")
+    except TypeError:
+        raise ConfigurationError(
+            f"hook {name!r}: execute takes {signature}; it is called with (context, call_next)"
+        ) from None
+
+
+def form_of(phase: str, *, concurrent: bool) -> str:
+    """How the chain runs middleware of a phase; of a whole kind if the phase is empty."""
+    if phase == "post":
+        return AFTER if concurrent else AFTER_NEXT
+    return {"pre": BEFORE_NEXT, "error": ERROR, "": WRAP}[phase]
+
+
+def carried(middleware: Middleware, event: str, form: str) -> Callable[..., Any]:
+    """``middleware`` as a function that the chain runs in this form: a plain one, if ``execute`` is."""
+
+    def plain(op: Operation, rest: Rest | None = None) -> Any:
+        running = Execution(op, event, rest)
+        value = middleware.execute(running.context, running.call_next)
+        if isinstance(value, GoingOn):  # nothing is left to do after what follows, which can run by itself
+            value = value.given
+        return running.settled(value) if hasattr(value, "__await__") else running.finish(value)
+
+    async def waiting(op: Operation, rest: Rest | None = None) -> Any:
+        running = Execution(op, event, rest)
+        await running.settled(middleware.execute(running.context, running.call_next))
+        if form == WRAP and not running.called and op.phase == "pre":
+            return running.context.result
+        return None
+
+    return waiting if form == WRAP or inspect.iscoroutinefunction(middleware.execute) else plain
+
+
+class Execution:
+    """One run of middleware.
+
+    Args:
+        op: The operation, for this run.
+        event: What it is for.
+        rest: Runs what follows; ``None`` where nothing does.
+    """
+
+    def __init__(self, op: Operation, event: str, rest: Rest | None) -> None:
+        self._op, self._rest = op, rest
+        self.context = context_type(str(op.kind)).of(op, event)
+        self.called = False
+
+    def call_next(self, given: Any = None) -> Any:
+        """What middleware awaits, or returns, to go on."""
+        return GoingOn(self, given)
+
+    async def go_on(self, given: Any) -> HookContext:
+        """Do what the middleware has asked for so far, and run what follows."""
+        op, context = self._op, _checked(given, self.context, "call_next() was given")
+        if self.called:
+            raise HookError("call_next() was called twice; what follows a hook runs once")
+        self.context = context
+        if context.abort or self._rest is None:
+            return context
+        self.called = True
+        context._apply(op)
+        try:
+            await self._rest()
+        except Reject:
+            if not op._record.decided:
+                raise  # the call's own, such as one of an operation inside of it
+        context._refresh(op)
+        return context
+
+    async def settled(self, value: Any) -> None:
+        """``finish`` with what has to be awaited."""
+        while hasattr(value, "__await__"):
+            value = await value
+        self.finish(value)
+
+    def finish(self, value: Any) -> None:
+        """Do what the middleware has asked for since it went on."""
+        context = _checked(value, self.context, "it returned")
+        if context.abort and not context._refused:
+            raise _abort(context)
+        if self._op._record.error is None:
+            context._apply(self._op)
+
+
+class GoingOn:
+    """What ``call_next`` gives: awaited, it runs what follows."""
+
+    __slots__ = ("_execution", "given")
+
+    def __init__(self, execution: Execution, given: Any) -> None:
+        self._execution, self.given = execution, given
+
+    def __await__(self) -> Generator[Any, Any, HookContext]:
+        return self._execution.go_on(self.given).__await__()
+
+
+def _checked(given: Any, context: HookContext, what: str) -> HookContext:
+    if given is None or given is context:
+        return context
+    if not isinstance(given, HookContext):
+        raise HookError(f"{what} a {type(given).__name__}; expected the context that the hook was given")
+    if not given._given:  # made of it by `dataclasses.replace`
+        given._given = context._given
+    return given
+
+
+def _abort(context: HookContext) -> Exception:
+    reason = str(context.abort_reason) or "Aborted by a hook"
+    if not context.can_undo:
+        return TooLate(reason)
+    return HookAbortError(reason, status_code=context.status_of_abort)

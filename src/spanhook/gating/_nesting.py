@@ -1,0 +1,117 @@
+"""Running an async hook around the hooks that follow it in its phase, but not around the call.
+
+Before the call, ``call_next()`` runs the gates that follow, up to one that stands around the call; after it, the
+``after`` hooks that follow. What the hook does next still comes before the call, so it may still refuse.
+"""
+
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+from spanhook.errors import HookError, TimedOut
+from spanhook.gating._decisions import Verdicts
+from spanhook.gating._pieces import Pieces, meant
+from spanhook.gating.binding import Bound
+from spanhook.model import CALLING, RETURNED, TIMED_OUT, Operation, Record, clock, current
+
+Apply = Callable[[int, Operation], Awaitable[None]]
+"""Acts on what a hook has asked for so far, given its nanoseconds."""
+
+
+async def nest(
+    op: Record,
+    bound: Bound,
+    pieces: Pieces,
+    verdicts: Verdicts,
+    apply: Apply,
+    go_on: Callable[[], Awaitable[None]],
+) -> bool:
+    """Run a hook that awaits ``call_next`` for the hooks that follow it.
+
+    Args:
+        op: The operation.
+        bound: The hook.
+        pieces, verdicts: Of the operation's chain.
+        apply: Acts on what the hook has asked for.
+        go_on: Runs the hooks that follow.
+
+    Returns:
+        Whether those have run. If not, and nothing was refused, they are still to run: no hook keeps others from it.
+    """
+    view, before = Operation(op), op.error
+    function, later, begun = bound.function, Later(), 0
+    if not bound.slow:
+        value, error, begun = pieces.now(view, function, view, later)
+        if error is not None or not hasattr(value, "__await__"):
+            await _act(bound, view, verdicts, apply, error, begun, refused=False)
+            return False
+        view._locked, function = "", later.going_on(value)
+    host = pieces.host()
+    inside, called, finished = 0, False, False
+    held: Any = current.get()
+    current.set(pieces)
+    started = clock.now() - begun
+
+    async def proceed(_elsewhere: bool) -> None:
+        nonlocal inside, called, finished
+        called = True
+        entered = clock.now()
+        view._locked = CALLING
+        current.set(op)
+        if view._changed:
+            await apply(entered - started, view)
+        if op.error is None:
+            await go_on()
+        view._reread()
+        view._locked = ""
+        current.set(pieces)
+        inside, finished = clock.now() - entered, True
+
+    error: BaseException | None = None
+    try:
+        await host.wrap(view, bound.timeout_ns, function, proceed)
+    except BaseException as raised:
+        error = meant(raised)
+    view._locked = TIMED_OUT if isinstance(error, TimedOut) else RETURNED
+    current.set(held)
+    spent = clock.now() - started - inside
+    if error is None and called and not finished:
+        error = HookError("it returned while call_next() was still running; await it")
+    await _act(bound, view, verdicts, apply, error, spent, refused=op.error is not before)
+    return called
+
+
+async def _act(
+    bound: Bound,
+    view: Operation,
+    verdicts: Verdicts,
+    apply: Apply,
+    error: BaseException | None,
+    spent: int,
+    *,
+    refused: bool,
+) -> None:
+    """Act on what the hook did at last; ``refused`` says that a later one has refused meanwhile."""
+    if error is not None:
+        verdicts.failed(bound, error, spent, keep=refused)
+    elif view._changed and not refused:
+        await apply(spent, view)
+    else:
+        verdicts.allow(bound, spent)
+
+
+class Later:
+    """The ``call_next`` of a plain function, which may give what awaits it."""
+
+    _call_next: Callable[[], Awaitable[Any]]
+
+    def __call__(self) -> Awaitable[Any]:
+        return self._call_next()
+
+    def going_on(self, awaitable: Awaitable[Any]) -> Callable[..., Any]:
+        """What the function has returned, as a function that is given ``call_next``."""
+
+        async def run(_view: Operation, call_next: Callable[[], Awaitable[Any]]) -> Any:
+            self._call_next = call_next
+            return await awaitable
+
+        return run

@@ -1,0 +1,54 @@
+"""Running async ``after`` hooks of one operation at the same time, each with a view of its own.
+
+They are waited for together, on the call's own loop or, on sync calls, on one of spanhook's. What each of them decided
+is acted upon in their order, whichever was done first.
+"""
+
+import asyncio
+from collections.abc import Sequence
+
+from spanhook.errors import TimedOut
+from spanhook.gating._hosts import asynchronous
+from spanhook.gating._pieces import Outcome, Pieces, meant
+from spanhook.gating.binding import Bound
+from spanhook.model import RETURNED, TIMED_OUT, Operation, clock, current
+
+Done = tuple[Bound, Operation, Outcome]
+"""A hook, the view it was given, and what it did."""
+
+
+async def together(pieces: Pieces, wanted: Sequence[Bound]) -> list[Done]:
+    """Run these hooks at the same time; each has its own timeout. What they did comes in their own order."""
+    views = [Operation(pieces.op) for _ in wanted]
+
+    async def all_of_them() -> list[Outcome]:
+        return await asyncio.gather(*(_run(pieces, *one) for one in zip(wanted, views, strict=True)))
+
+    held = current.get()
+    current.set(pieces)
+    try:
+        outcomes: list[Outcome] = await pieces.host().settle(Operation(pieces.op), None, all_of_them())
+    finally:
+        current.set(held)
+    return list(zip(wanted, views, outcomes, strict=True))
+
+
+async def _run(pieces: Pieces, bound: Bound, view: Operation) -> Outcome:
+    current.set(pieces)
+    error: BaseException | None = None
+    started = clock.now()
+    try:
+        if bound.blocking:
+            _, error = await asynchronous.blocking(view, bound.timeout_ns, bound.function, (view,))
+        else:
+            value = bound.function(view)
+            if value is not None and hasattr(value, "__await__"):
+                await asynchronous.settle(view, bound.timeout_ns, value)
+    except Exception as raised:
+        error = raised
+    except asyncio.CancelledError as raised:
+        error = meant(raised)
+        if error is raised:
+            raise
+    view._locked = TIMED_OUT if isinstance(error, TimedOut) else RETURNED
+    return None, error, clock.now() - started

@@ -1,0 +1,230 @@
+"""What each hook did, in the order in which they ran: results of one chain, and a log of many.
+
+It is kept only for operations whose plan has listeners, so that nobody else pays for it. A chain is one phase of one
+operation: the hooks that ran before its call, or those that ran after it.
+"""
+
+import uuid
+from collections import deque
+from collections.abc import Callable, Iterator
+from dataclasses import asdict, dataclass, field
+from datetime import UTC, datetime
+from typing import Any
+
+from spanhook.errors import Reject
+from spanhook.gating.binding import Bound
+from spanhook.model import Record, clock
+from spanhook.semconv import Decision, Phase
+
+SIZE, RETENTION_S = 1000, 24 * 3600.0
+_ANSWERS = ("modify", "replace")
+_KEY = "hook_chains"
+
+
+@dataclass(frozen=True, slots=True)
+class HookResult:
+    """What one hook did to one operation.
+
+    Attributes:
+        hook_name: The hook's name.
+        success: Whether it did what it was written to do. A refusal is a success; an exception and a timeout are not.
+        data: Further facts: ``status_code`` of a refusal.
+        error: What went wrong, or why it refused; empty if neither.
+        duration_ms: The hook's own time in milliseconds, without what it called next.
+        decision: Its decision, such as ``allow`` or ``reject``.
+    """
+
+    hook_name: str
+    success: bool
+    data: dict[str, Any] = field(default_factory=dict[str, Any])
+    error: str = ""
+    duration_ms: float = 0.0
+    decision: str = "allow"
+
+
+@dataclass(frozen=True, slots=True)
+class HookChainResult:
+    """What the hooks of one event did to one operation.
+
+    Attributes:
+        event_type: The event, such as ``tool.execute.pre``.
+        hook_results: One per hook that ran, in order.
+        aborted: Whether the operation was refused there.
+        abort_reason: Why.
+        total_duration_ms: The hooks' own time in milliseconds.
+    """
+
+    event_type: str
+    hook_results: tuple[HookResult, ...]
+    aborted: bool = False
+    abort_reason: str = ""
+    total_duration_ms: float = 0.0
+
+    @property
+    def all_succeeded(self) -> bool:
+        """Whether no hook failed."""
+        return all(one.success for one in self.hook_results)
+
+    @property
+    def hook_count(self) -> int:
+        """How many hooks ran."""
+        return len(self.hook_results)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HookExecutionLog(HookChainResult):
+    """A ``HookChainResult`` as the execution log keeps it.
+
+    Attributes:
+        log_id: Its own id.
+        request_id: ``request_id`` given to ``spanhook.context``, else the id of the run.
+        tenant_id: Whose operation it was.
+        name: What the operation worked on: the tool, the agent, the model.
+        timestamp: When its first hook had run.
+    """
+
+    log_id: str
+    request_id: str
+    tenant_id: str
+    name: str
+    timestamp: datetime
+
+    def as_dict(self) -> dict[str, Any]:
+        """The same as plain data for JSON."""
+        return {**asdict(self), "timestamp": self.timestamp.isoformat()}
+
+
+class ChainRun:
+    """The hooks of one phase of one operation, as they run."""
+
+    __slots__ = ("_event", "_name", "_request_id", "_results", "_tenant", "_time_ns", "aborted", "log_id", "reason")
+
+    def __init__(self, op: Record, phase: Phase) -> None:
+        identity = op.identity
+        self._event, self._name, self._tenant = f"{op.kind}.{phase}", op.name, identity.tenant_id
+        self._request_id = str(identity.attributes.get("request_id") or identity.run_id)
+        self._time_ns = clock.wall()
+        self._results: list[tuple[Bound, HookResult]] = []
+        self.aborted, self.reason = False, ""
+        self.log_id = ""
+
+    @property
+    def time_ns(self) -> int:
+        """When its first hook had run, in nanoseconds since the epoch."""
+        return self._time_ns
+
+    @property
+    def results(self) -> list[HookResult]:
+        """One per hook so far."""
+        return [result for _, result in list(self._results)]
+
+    def add(self, bound: Bound, result: HookResult) -> tuple[HookResult, HookResult | None]:
+        """Keep what a hook did.
+
+        Returns:
+            The hook's result, and the one that it stands in place of: a hook that has rewritten or answered, and then
+            lets pass, has done one thing.
+        """
+        if result.decision == "allow":
+            for index in range(len(self._results) - 1, -1, -1):
+                ran, before = self._results[index]
+                if ran is bound and before.decision in _ANSWERS:
+                    spent = before.duration_ms + result.duration_ms
+                    merged = HookResult(before.hook_name, True, before.data, "", spent, before.decision)
+                    self._results[index] = bound, merged
+                    return merged, before
+        self._results.append((bound, result))
+        return result, None
+
+    def log(self) -> HookExecutionLog:
+        """All of it as it stands now, for the log."""
+        results = tuple(self.results)
+        return HookExecutionLog(
+            self._event,
+            results,
+            self.aborted,
+            self.reason,
+            sum(one.duration_ms for one in results),
+            log_id=self.log_id,
+            request_id=self._request_id,
+            tenant_id=self._tenant,
+            name=self._name,
+            timestamp=datetime.fromtimestamp(self._time_ns / 1e9, UTC),
+        )
+
+
+ResultListener = Callable[[ChainRun, Bound, HookResult, HookResult | None], None]
+"""Told what a hook did, and the result that this stands in place of, if any; by the thread of the operation."""
+
+
+def tell(op: Record, bound: Bound, decision: Decision, spent_ns: int, phase: Phase) -> None:
+    """Keep what a hook did with its operation, and tell the listeners of the operation's plan."""
+    chain = chain_of(op, phase)
+    if chain is None:
+        chains: dict[str, ChainRun] = op.__dict__.setdefault(_KEY, {})
+        chain = chains[phase] = ChainRun(op, phase)
+    result = _result(op, bound, decision, spent_ns)
+    if (isinstance(op.error, Reject) and op.decided) or decision == "too_late":
+        chain.aborted = True
+        chain.reason = chain.reason or result.error
+    told = chain.add(bound, result)
+    for listener in op.plan.listeners:
+        listener(chain, bound, *told)
+
+
+def chain_of(op: Record, phase: Phase) -> ChainRun | None:
+    """The hooks of this phase so far; ``None`` if none has run, or nobody listens."""
+    chains: dict[str, ChainRun] | None = op.__dict__.get(_KEY)
+    return None if chains is None else chains.get(phase)
+
+
+def _result(op: Record, bound: Bound, decision: Decision, spent_ns: int) -> HookResult:
+    spent = spent_ns / 1e6
+    if decision == "allow":
+        return HookResult(bound.name, True, duration_ms=spent)
+    last = op.decisions[-1]
+    said = "" if decision in _ANSWERS else str(last.reason)
+    data = {"status_code": last.status_code} if last.status_code else {}
+    return HookResult(bound.name, decision not in ("error", "timeout"), data, said, spent, decision)
+
+
+class ExecutionLog:
+    """The chains that ran last, bounded in number and age."""
+
+    def __init__(self, size: int = SIZE, retention_s: float = RETENTION_S) -> None:
+        self._kept: deque[ChainRun] = deque(maxlen=size)
+        self._retention_ns = int(retention_s * 1e9)
+
+    def configure(self, size: int, retention_s: float) -> None:
+        """Keep at most ``size`` chains, each for ``retention_s`` seconds; those that still fit stay."""
+        self._kept = deque(self._kept, maxlen=size)
+        self._retention_ns = int(retention_s * 1e9)
+
+    def note(self, chain: ChainRun, *_told: object) -> None:
+        """Keep a chain, once."""
+        if not chain.log_id:
+            chain.log_id = uuid.uuid4().hex
+            self._forget()
+            self._kept.append(chain)
+
+    def entries(self) -> Iterator[HookExecutionLog]:
+        """What is kept, newest first. A chain that is still running is there as far as it has come."""
+        self._forget()
+        return (chain.log() for chain in reversed(list(self._kept)))
+
+    def clear(self) -> None:
+        """Forget everything."""
+        self._kept.clear()
+
+    def _forget(self) -> None:
+        oldest = clock.wall() - self._retention_ns
+        kept = self._kept
+        while kept and kept[0].time_ns < oldest:
+            try:
+                kept.popleft()
+            except IndexError:  # another thread was quicker
+                return
+
+
+execution_log = ExecutionLog()
+"""The log of this process. Forked children go on from a copy of their parent's."""

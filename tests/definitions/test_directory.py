@@ -1,0 +1,107 @@
+"""Definitions from YAML files: all or none, and mistakes named with their file."""
+
+from pathlib import Path
+
+import pytest
+
+from spanhook import ConfigurationError, Settings
+from spanhook.definitions import HookRegistry, load_definitions
+from spanhook.testing import recorder
+from tests.definitions.parts import ACME, call, search
+
+ONE = f"""
+name: one
+event_type: tool.execute.pre
+handler_ref: {ACME}:Suffix
+config: {{text: "?"}}
+"""
+TWO = f"""
+- {{hook_id: a, name: a, event_type: tool.execute.pre, handler_ref: "{ACME}:Suffix"}}
+- {{hook_id: b, name: b, event: tool.execute.pre, handler_ref: "{ACME}:Never", enabled: false}}
+"""
+
+
+def test_one_definition_or_a_list_in_each_file(tmp_path: Path) -> None:
+    (tmp_path / "2.yml").write_text(TWO)
+    (tmp_path / "1.yaml").write_text(ONE)
+    (tmp_path / "3.yaml").write_text(f"{ONE}\n---{ONE}")
+    (tmp_path / "empty.yaml").write_text("# nothing yet\n")
+    (tmp_path / "notes.txt").write_text("not one of them")
+    found = load_definitions(tmp_path)
+    assert [one.name for one in found] == ["one", "a", "b", "one", "one"]
+    assert len({one.hook_id for one in found}) == 5
+    assert [one.hook_id for one in load_definitions(tmp_path)] == [one.hook_id for one in found]
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("name: [", "is no valid YAML"),
+        ("just text", "expected a definition"),
+        ("- 5", "expected a definition"),
+        ("!!python/object/apply:os.system [true]", "is no valid YAML"),
+        ("{1: 2, 3: 4}", "Field required"),
+        (ONE.replace("tool.execute.pre", "tool.explode.pre"), "event_type: there is no event 'tool.explode.pre'"),
+        (ONE + "priority: high\n", "priority: Input should be a valid integer"),
+        (ONE + "timeout: 5\n", "timeout: Extra inputs are not permitted"),
+        (TWO + TWO[1:], "hook_id 'a' is taken by"),
+        ("[" * 3000, "is no valid YAML"),
+        ("x" * 1_000_001, "larger than 1000000 bytes"),
+    ],
+)
+def test_a_mistake_names_its_file_and_nothing_is_changed(tmp_path: Path, text: str, said: str) -> None:
+    registry = HookRegistry(allowed=[ACME])
+    (tmp_path / "good.yaml").write_text(ONE)
+    registry.load(tmp_path)
+    before = registry.registered()
+    (tmp_path / "bad.yaml").write_text(text)
+    with pytest.raises(ConfigurationError, match=r"bad\.yaml") as raised:
+        registry.load(tmp_path)
+    assert said in str(raised.value)
+    assert len(str(raised.value)) < 1500
+    assert registry.registered() == before
+
+
+def test_bytes_that_are_no_text_and_a_directory_that_is_not_there(tmp_path: Path) -> None:
+    (tmp_path / "bad.yaml").write_bytes(b"\xff\xfe\x00\x00name")
+    with pytest.raises(ConfigurationError, match=r"bad\.yaml cannot be read"):
+        load_definitions(tmp_path)
+    with pytest.raises(ConfigurationError, match="there is no directory"):
+        load_definitions(tmp_path / "nowhere")
+
+
+def test_a_reference_that_is_not_allowed_in_a_file_changes_nothing(tmp_path: Path) -> None:
+    registry = HookRegistry(allowed=[f"{ACME}:Suffix"])
+    (tmp_path / "all.yaml").write_text(TWO)
+    with pytest.raises(ConfigurationError, match="Never' is not allowed"):
+        registry.load(tmp_path)
+    assert registry.count() == 0
+
+
+def test_loading_again_takes_over_what_has_changed(tmp_path: Path) -> None:
+    registry = HookRegistry(allowed=[ACME])
+    path = tmp_path / "all.yaml"
+    path.write_text(TWO)
+    registry.load(tmp_path)
+    with recorder(registry.hooks):
+        assert search([]).invoke(call()).content == "found x!"
+        kept = registry.get("a")
+        path.write_text(TWO.replace("enabled: false", "enabled: true"))
+        registry.load(tmp_path)
+        assert search([]).invoke(call()).status == "error"
+        assert registry.get("a") is kept
+        path.write_text(TWO.splitlines()[1])
+        registry.load(tmp_path)
+        assert [one.hook_id for one in registry.registered()] == ["a"]
+        assert search([]).invoke(call()).content == "found x!"
+    assert registry.statistics().hooks["a"].executions == 3
+
+
+def test_the_settings_may_name_the_directory(tmp_path: Path) -> None:
+    (tmp_path / "one.yaml").write_text(ONE)
+    registry = HookRegistry(allowed=[ACME])
+    with pytest.raises(ConfigurationError, match="names none"):
+        registry.load()
+    with recorder(registry, settings=Settings(execution_log_enabled=True)):
+        registry.load(tmp_path)
+        assert search([]).invoke(call()).content == "found x?"
