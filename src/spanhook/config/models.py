@@ -110,29 +110,9 @@ class SettingsEntry(Strict):
     definitions_dir: Text | None = Field(
         default=None,
         validation_alias=seed_name("definitions_dir"),
-        description="A directory of hook definitions in YAML, relative to the folder of this file.",
+        description="A directory of hook definitions in YAML, from the working directory.",
     )
     full_tracebacks: bool | None = Field(default=None, description="Keep spanhook's own frames in tracebacks.")
-    definitions_dir: Text | None = Field(
-        default=None,
-        validation_alias=seed_name("definitions_dir"),
-        description="A folder of hook definitions in YAML, relative to the folder of this file.",
-    )
-    execution_log_enabled: bool | None = Field(
-        default=None,
-        validation_alias=seed_name("execution_log_enabled"),
-        description="Keep what each hook did in the execution log.",
-    )
-    execution_log_retention_hours: float | None = Field(
-        default=None,
-        gt=0,
-        le=LONGEST_HOURS,
-        validation_alias=seed_name("execution_log_retention_hours"),
-        description="Hours for which the execution log keeps an entry.",
-    )
-    execution_log_size: int | None = Field(
-        default=None, ge=1, description="How many entries the execution log keeps at most."
-    )
 
 
 class Policy(Strict):
