@@ -70,5 +70,5 @@ FIRING = or_zero(f"count({series(outside.ALERTS, is_('alertstate', 'firing'))})"
 
 
 def hook_seconds(*by: str) -> str:
-    """Seconds that hooks take, per second."""
-    return summed(f"rate({ours(semconv.METRIC_HOOK_TIME)}[$__rate_interval])", *by)
+    """Seconds that hooks take of calls, per second: none of those in shadow mode, which run beside them."""
+    return summed(f"rate({ours(semconv.METRIC_HOOK_TIME, ENFORCED)}[$__rate_interval])", *by)

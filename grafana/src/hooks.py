@@ -231,7 +231,7 @@ def _failing() -> frame.Row:
         ),
         graph(
             "Time in hooks",
-            "Seconds per second that each hook takes.",
+            "Seconds per second that each hook takes, without hooks in shadow mode: no call waits for them.",
             Line(gates.hook_seconds(semconv.HOOK), HOOK),
             unit="s",
             empty=NO_HOOKS,
@@ -240,10 +240,10 @@ def _failing() -> frame.Row:
         ),
         graph(
             "Time of a pass",
-            "Mean over all passes of a hook.",
+            "Mean over all enforced passes of a hook.",
             Line(
                 f"{gates.hook_seconds(semconv.HOOK, semconv.EVENT)} / "
-                f"({summed(rate(ours(semconv.METRIC_DECISIONS)), semconv.HOOK, semconv.EVENT)} > 0)",
+                f"({summed(rate(ours(semconv.METRIC_DECISIONS, gates.ENFORCED)), semconv.HOOK, semconv.EVENT)} > 0)",
                 HOOK_EVENT,
             ),
             unit="s",
@@ -252,8 +252,10 @@ def _failing() -> frame.Row:
         ),
         graph(
             "Time of a pass, p95",
-            "Of async and blocking hooks: those that wait for something.",
-            Line(quantile(0.95, ours(semconv.METRIC_HOOK_DURATION, part="_bucket"), semconv.HOOK), HOOK),
+            "Of async and blocking hooks: those that wait for something. Without hooks in shadow mode.",
+            Line(
+                quantile(0.95, ours(semconv.METRIC_HOOK_DURATION, gates.ENFORCED, part="_bucket"), semconv.HOOK), HOOK
+            ),
             unit="s",
             empty="No async or blocking hook ran in this time",
             width=8,

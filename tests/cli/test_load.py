@@ -22,7 +22,7 @@ from spanhook.cli.load.counted import Counted
 from spanhook.cli.load.document import Difference, Document, totals
 from spanhook.cli.load.draw import Draw
 from spanhook.cli.load.hooks import hooks
-from spanhook.cli.load.printing import Progress, complaints
+from spanhook.cli.load.printing import Progress, as_text, complaints
 from spanhook.cli.load.scenarios import script
 from spanhook.cli.load.tables import expected
 from spanhook.diagnostics import log
@@ -90,6 +90,37 @@ def test_all_there_is_comes_of_it(document: Document) -> None:
 
 def series(document: Document, name: str) -> list[dict[str, str]]:
     return [one["attributes"] for one in document["metrics"][name]]
+
+
+def test_no_hook_in_shadow_mode_is_among_what_was_enforced(document: Document) -> None:
+    totals = document["totals"]
+    told = {one["spanhook.hook"]: one["spanhook.mode"] for one in series(document, semconv.METRIC_DECISIONS)}
+    assert {hook for hook, mode in told.items() if mode == "shadow"} == set(totals["shadow_decisions"])
+    assert {hook for hook, mode in told.items() if mode == "enforce"} == set(totals["decisions"])
+    assert not set(totals["shadow_decisions"]) & set(totals["decisions"])
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_whatever_alerts_and_panels_tell_is_in_shadow_too(seed: int) -> None:
+    """One that took a decision in shadow mode for an enforced one would be found out."""
+    runs = [(run.tenant, run.user, run.fact) for job in script(ENOUGH, seed) for run in job]
+    rows = [row for row, _ in expected(runs).rows("shadow_decisions")]
+    told = {(row["decision"], row["fail_mode"]) for row in rows if row["event"].endswith(".pre")}
+    assert told >= {("error", "open"), ("error", "closed"), ("timeout", "open"), ("reject", "closed")}
+    assert {row["decision"] for row in rows} >= {"allow", "modify", "replace", "attempted"}
+    assert {row["coverage"] for row in rows} == {"enforced", "best_effort"}
+
+
+def test_what_shadow_mode_would_refuse_is_made(document: Document) -> None:
+    """Every run succeeds that a hook in shadow mode would have stopped; that is what was counted."""
+    stopped = [
+        run.fact.status
+        for job in script(ENOUGH, 1)
+        for run in job
+        if any(one.hook in ("members_only", "no_house_models") for fact in run.fact.inside for one in fact.decisions)
+    ]
+    assert stopped == ["success"] * len(stopped) != []
+    assert document["differences"] == []
 
 
 @pytest.mark.parametrize("seed", range(20))
@@ -210,6 +241,17 @@ def test_the_totals_of_a_seed_are_always_the_same(document: Document) -> None:
                 "withheld": {"tool.execute.post": {"reject": 1}},
                 "within_budget": {"agent.invoke.pre": {"allow": 4, "reject": 2}},
             },
+            "shadow_decisions": {
+                "classified": {"tool.execute.pre": {"error": 1}},
+                "deep_scan": {"tool.execute.pre": {"timeout": 1}},
+                "house_style": {"tool.execute.pre": {"modify": 1}},
+                "known_models_only": {"llm.call.pre": {"attempted": 1}},
+                "members_only": {"tool.execute.pre": {"reject": 1}},
+                "no_house_models": {"llm.call.pre": {"reject": 2}},
+                "second_look": {"tool.execute.pre": {"allow": 1}},
+                "spam_filter": {"tool.execute.pre": {"error": 3}},
+                "summarized": {"tool.execute.post": {"replace": 1}},
+            },
             "coverage": {"best_effort": 2, "enforced": 131, "observed": 1},
             "errors": {
                 "ValueError": {"agent.invoke": 1, "tool.execute": 1},
@@ -228,7 +270,7 @@ def test_the_totals_of_a_seed_are_always_the_same(document: Document) -> None:
                 "tool.execute": 27,
             },
             "foreign_spans": {"llm.call": 2},
-            "events": {"spanhook.decision": 40, "spanhook.run": 45},
+            "events": {"spanhook.decision": 51, "spanhook.run": 45},
         }
     )
 
@@ -254,7 +296,12 @@ def test_dimensions_add_up_to_each_other(document: Document) -> None:
         for found in events.values():
             decided.update(found)
     assert sum(totals["coverage"].values()) == decided.total()
-    assert totals["events"]["spanhook.decision"] == decided.total() - decided["allow"]
+    shadowed = Counter[str]()
+    for events in totals["shadow_decisions"].values():
+        for found in events.values():
+            shadowed.update(found)
+    told = (decided + shadowed).total() - decided["allow"] - shadowed["allow"]
+    assert totals["events"]["spanhook.decision"] == told
 
 
 def test_it_is_json(document: Document) -> None:
@@ -392,6 +439,27 @@ def test_as_text(capsys: pytest.CaptureFixture[str]) -> None:
             "  spanhook.run       3",
         ]
     )
+
+
+def test_as_text_shadow_mode_stands_apart(document: Document) -> None:
+    lines = list(as_text(document))
+    begin = lines.index("what hooks in shadow mode would have decided")
+    assert lines[begin : lines.index("", begin)] == snapshot(
+        [
+            "what hooks in shadow mode would have decided",
+            "  hook               event              decision",
+            "  classified         tool.execute.pre   error      1",
+            "  deep_scan          tool.execute.pre   timeout    1",
+            "  house_style        tool.execute.pre   modify     1",
+            "  known_models_only  llm.call.pre       attempted  1",
+            "  members_only       tool.execute.pre   reject     1",
+            "  no_house_models    llm.call.pre       reject     2",
+            "  second_look        tool.execute.pre   allow      1",
+            "  spam_filter        tool.execute.pre   error      3",
+            "  summarized         tool.execute.post  replace    1",
+        ]
+    )
+    assert not [line for line in lines[:begin] if "members_only" in line]
 
 
 class Terminal(io.StringIO):

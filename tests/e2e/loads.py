@@ -106,6 +106,7 @@ def _which(sample: Sample) -> frozenset[tuple[str, str]]:
     return frozenset((key, value) for key, value in sample.labels.items() if not _WHOSE.fullmatch(key))
 
 
+DECIDED = ("spanhook_mode", "spanhook_hook", "spanhook_event", "spanhook_decision")
 Figures = dict[str, Counter[tuple[str, ...]]]
 
 
@@ -118,8 +119,9 @@ def foretold_events(document: Any) -> Figures:
         "cost": +Counter({(user,): _nano(one["cost"]["usd"]) for user, one in totals["by_user"].items()}),
         "decisions": Counter(
             {
-                (hook, event, decision): count
-                for hook, of_hook in totals["decisions"].items()
+                (mode, hook, event, decision): count
+                for mode, of in (("enforce", "decisions"), ("shadow", "shadow_decisions"))
+                for hook, of_hook in totals[of].items()
                 for event, of_event in of_hook.items()
                 for decision, count in of_event.items()
                 if decision != "allow"
@@ -133,7 +135,7 @@ def figures(events: Iterable[Mapping[str, str]]) -> Figures:
     found: Figures = {name: Counter() for name in ("runs", "tokens", "cost", "decisions")}
     for event in events:
         if event["event_name"] == semconv.EVENT_DECISION:
-            found["decisions"][event["spanhook_hook"], event["spanhook_event"], event["spanhook_decision"]] += 1
+            found["decisions"][tuple(event[name] for name in DECIDED)] += 1
         elif event["event_name"] == semconv.EVENT_RUN:
             user = (event.get("user_id", ""),)
             found["runs"][event["spanhook_status"],] += 1

@@ -18,7 +18,8 @@ def test_a_gate_that_fails_open_is_told_to_the_webhook(tmp_path: Path) -> None:
         wanted = {
             row["attributes"]["spanhook.hook"]
             for row in document["metrics"]["spanhook.hook.decisions"]
-            if row["attributes"]["spanhook.decision"] in ("error", "timeout")
+            if row["attributes"]["spanhook.mode"] == "enforce"
+            and row["attributes"]["spanhook.decision"] in ("error", "timeout")
             and row["attributes"]["spanhook.fail_mode"] == "open"
             and row["attributes"]["spanhook.event"].endswith(".pre")
         }

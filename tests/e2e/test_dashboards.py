@@ -183,10 +183,12 @@ def _one(value: float) -> Answer:
 
 
 def _decided(shown: Shown, *, phase: str = "", decisions: tuple[str, ...], fail_mode: str = "") -> float:
+    """What was decided, without what hooks in shadow mode would have."""
     return sum(
         row["value"]
         for row in shown.document["metrics"][semconv.METRIC_DECISIONS]
-        if row["attributes"][semconv.DECISION] in decisions
+        if row["attributes"][semconv.MODE] == "enforce"
+        and row["attributes"][semconv.DECISION] in decisions
         and row["attributes"][semconv.EVENT].endswith(phase)
         and (not fail_mode or row["attributes"][semconv.FAIL_MODE] == fail_mode)
     )
@@ -229,8 +231,8 @@ DECIDED = (
     semconv.DECISION,
     semconv.FAIL_MODE,
     semconv.COVERAGE,
-    semconv.MODE,
 )
+SHADOWED = (semconv.HOOK, semconv.EVENT, semconv.DECISION)
 COST_BY = (semconv.GEN_AI_AGENT_NAME, semconv.GEN_AI_RESPONSE_MODEL)
 UNPRICED_BY = (semconv.GEN_AI_PROVIDER_NAME, semconv.GEN_AI_RESPONSE_MODEL)
 
@@ -261,7 +263,14 @@ TOTALS: dict[str, tuple[tuple[str, ...], Callable[[Shown], Answer]]] = {
     "hooks/Hooks off/A": ((), lambda one: _one(0)),
     "hooks/Gates failed open/A": ((), lambda one: _one(_failed_open(one))),
     "hooks/Gates timed out/A": ((), lambda one: _one(_decided(one, decisions=("timeout",)))),
-    "hooks/Decisions by hook and event/A": (DECIDED, lambda one: one.metric(semconv.METRIC_DECISIONS, *DECIDED)),
+    "hooks/Decisions by hook and event/A": (
+        DECIDED,
+        lambda one: one.metric(semconv.METRIC_DECISIONS, *DECIDED, mode="enforce"),
+    ),
+    "hooks/Shadow decisions by hook and event/A": (
+        SHADOWED,
+        lambda one: one.metric(semconv.METRIC_DECISIONS, *SHADOWED, mode="shadow"),
+    ),
     "pipeline/Items lost/A": ((), lambda one: _one(0)),
     "pipeline/Errors in spanhook/A": ((), lambda one: _one(0)),
     "pipeline/Backends down/A": ((), lambda one: _one(0)),
@@ -350,15 +359,35 @@ def test_the_most_expensive_runs_are_those_that_the_load_has_printed(shown: Show
     assert all(len(labels["trace_id"]) == 32 for labels, _ in _answer(shown, name))
 
 
-def test_who_was_blocked_adds_up_to_what_hooks_rejected(shown: Shown) -> None:
+@pytest.mark.parametrize(
+    ("panel", "of", "decision"),
+    [
+        ("Who was blocked", "decisions", "reject"),
+        ("Refused, and perhaps made all the same", "decisions", "attempted"),
+        ("Who would have been blocked", "shadow_decisions", "reject"),
+    ],
+)
+def test_who_was_blocked_adds_up_to_what_hooks_decided(shown: Shown, panel: str, of: str, decision: str) -> None:
     found: Counter[str] = Counter()
-    for labels, count in _answer(shown, "hooks/Who was blocked/A"):
+    for labels, count in _answer(shown, f"hooks/{panel}/A"):
         found[labels["spanhook_hook"]] += int(count)
     wanted: Counter[str] = Counter()
+    for hook, events in shown.totals[of].items():
+        for decisions in events.values():
+            wanted[hook] += decisions.get(decision, 0)
+    assert found == +wanted != {}
+
+
+def test_the_latest_decisions_are_those_that_were_enforced(shown: Shown) -> None:
+    (query,) = [one for one in LOGQL if str(one) == "hooks/Latest decisions/A"]
+    now = time.time()
+    lines = shown.stack.needed_loki().query(shown.text(query), now - 3600, now + 60)
+    found = Counter((one["labels"]["spanhook_hook"], one["labels"]["spanhook_decision"]) for one in lines)
+    wanted: Counter[tuple[str, str]] = Counter()
     for hook, events in shown.totals["decisions"].items():
         for decisions in events.values():
-            wanted[hook] += decisions.get("reject", 0)
-    assert found == +wanted
+            wanted.update({(hook, decision): count for decision, count in decisions.items() if decision != "allow"})
+    assert found == wanted
 
 
 def test_every_total_is_checked_or_said_not_to_be() -> None:

@@ -7,6 +7,7 @@ all else of a query is as it is committed.
 import re
 from collections import defaultdict
 from collections.abc import Callable
+from typing import Any
 
 import pytest
 
@@ -33,11 +34,15 @@ def grown(told: Told, query: Query, *names: str) -> Answer:
     return {tuple(one.labels.get(label, "") for label in labels): one.value for one in samples if one.value}
 
 
+def _decided(told: Told, *by: str, mode: str = "enforce", **wanted: Any) -> Answer:
+    """Decisions per minute, by attributes."""
+    return told.counted(semconv.METRIC_DECISIONS, *by, times=MINUTE, mode=(mode,), **wanted)
+
+
 def _failed_gates(told: Told, mode: str) -> Answer:
     """Decisions before a call that were none, by hook and decision."""
-    by = (semconv.HOOK, semconv.DECISION, semconv.EVENT)
-    decided = told.counted(
-        semconv.METRIC_DECISIONS, *by, times=MINUTE, decision=("error", "timeout"), fail_mode=(mode,)
+    decided = _decided(
+        told, semconv.HOOK, semconv.DECISION, semconv.EVENT, decision=("error", "timeout"), fail_mode=(mode,)
     )
     found: defaultdict[tuple[str, ...], float] = defaultdict(float)
     for (hook, decision, event), count in decided.items():
@@ -69,7 +74,7 @@ def _tools(told: Told, *statuses: str) -> Answer:
     return told.counted(*every, field="count", status=statuses) if statuses else told.counted(*every, field="count")
 
 
-LLM, TOOL, DECISIONS = semconv.METRIC_RUN_LLM_CALLS, semconv.METRIC_RUN_TOOL_CALLS, semconv.METRIC_DECISIONS
+LLM, TOOL = semconv.METRIC_RUN_LLM_CALLS, semconv.METRIC_RUN_TOOL_CALLS
 UNANSWERED = ("interrupted", "abandoned", "cancelled")
 BUT_ALLOW = ("reject", "modify", "replace", "pause", "error", "timeout", "skipped", "attempted", "too_late")
 
@@ -87,21 +92,25 @@ KNOWN: dict[str, tuple[tuple[str, ...], Callable[[Told], Answer]]] = {
     "agents/Calls per run/B": ((), _per_run(TOOL)),
     "hooks/Decisions/A": (
         (semconv.DECISION,),
-        lambda told: told.counted(DECISIONS, semconv.DECISION, times=MINUTE, decision=BUT_ALLOW),
+        lambda told: _decided(told, semconv.DECISION, decision=BUT_ALLOW),
     ),
     "hooks/Rejections by hook/A": (
         (semconv.HOOK,),
-        lambda told: told.counted(DECISIONS, semconv.HOOK, times=MINUTE, decision=("reject",)),
+        lambda told: _decided(told, semconv.HOOK, decision=("reject",)),
+    ),
+    "hooks/Would have decided/A": (
+        (semconv.HOOK, semconv.DECISION),
+        lambda told: _decided(told, semconv.HOOK, semconv.DECISION, mode="shadow", decision=BUT_ALLOW),
     ),
     "hooks/Failed open/A": ((semconv.HOOK, semconv.DECISION), lambda told: _failed_gates(told, "open")),
     "hooks/Failed closed/A": ((semconv.HOOK, semconv.DECISION), lambda told: _failed_gates(told, "closed")),
     "hooks/Timeouts/A": (
         (semconv.HOOK, semconv.EVENT),
-        lambda told: told.counted(DECISIONS, semconv.HOOK, semconv.EVENT, times=MINUTE, decision=("timeout",)),
+        lambda told: _decided(told, semconv.HOOK, semconv.EVENT, decision=("timeout",)),
     ),
     "hooks/Coverage of decisions/A": (
         (semconv.COVERAGE,),
-        lambda told: told.counted(DECISIONS, semconv.COVERAGE, times=MINUTE),
+        lambda told: _decided(told, semconv.COVERAGE),
     ),
     "tools/Executions by tool/A": (
         (semconv.GEN_AI_TOOL_NAME,),

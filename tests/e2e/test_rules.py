@@ -3,6 +3,7 @@
 import re
 from collections import Counter, defaultdict
 from pathlib import Path
+from typing import Any
 
 import pytest
 import yaml
@@ -92,15 +93,16 @@ RECORDED: dict[str, tuple[str, str, tuple[str, ...]]] = {
 @pytest.mark.parametrize("rule", RECORDED)
 def test_what_is_recorded_is_of_what_was_counted(told: Told, rule: str) -> None:
     metric, field, by = RECORDED[rule]
-    wanted = set(told.counted(metric, *by, field=field))
+    enforced: dict[str, Any] = {"mode": ("enforce",)} if metric == semconv.METRIC_DECISIONS else {}
+    wanted = set(told.counted(metric, *by, field=field, **enforced))
     assert {key for key, value in answer(told, rule, *by).items() if value > 0} == wanted
 
 
 def _decided(told: Told) -> dict[tuple[str, str], Counter[str]]:
-    """Decisions by hook and event."""
+    """Decisions by hook and event, without what hooks in shadow mode would have decided."""
     found: defaultdict[tuple[str, str], Counter[str]] = defaultdict(Counter)
     by = (semconv.HOOK, semconv.EVENT, semconv.DECISION)
-    for (hook, event, decision), count in told.counted(semconv.METRIC_DECISIONS, *by).items():
+    for (hook, event, decision), count in told.counted(semconv.METRIC_DECISIONS, *by, mode=("enforce",)).items():
         found[hook, event][decision] += int(count)
     return found
 
@@ -109,7 +111,7 @@ def test_gates_that_failed_open(told: Told) -> None:
     by = (semconv.HOOK, semconv.EVENT, semconv.DECISION, semconv.FAIL_MODE)
     wanted = {
         (hook, event)
-        for hook, event, decision, mode in told.counted(semconv.METRIC_DECISIONS, *by)
+        for hook, event, decision, mode in told.counted(semconv.METRIC_DECISIONS, *by, mode=("enforce",))
         if event.endswith(".pre") and decision in ("error", "timeout") and mode == "open"
     }
     assert wanted
@@ -130,6 +132,21 @@ def test_a_surge_of_rejections(told: Told) -> None:
     found = {hook for (hook,) in answer(told, "SpanhookRejectionSurge", semconv.HOOK)}
     assert {hook for hook, count in rejected.items() if count >= 10} <= found
     assert found <= set(+rejected)
+
+
+@pytest.mark.parametrize(
+    ("rule", "decision", "count"),
+    [
+        ("SpanhookGateFailedOpen", "error", 1),
+        ("SpanhookGateTimeouts", "timeout", 1),
+        ("SpanhookRejectionSurge", "reject", 10),
+    ],
+)
+def test_no_alert_tells_of_a_hook_in_shadow_mode(told: Told, rule: str, decision: str, count: int) -> None:
+    """It would, had the hook been enforced."""
+    shadowed = told.counted(semconv.METRIC_DECISIONS, semconv.HOOK, mode=("shadow",), decision=(decision,))
+    assert max(shadowed.values()) >= count
+    assert not set(answer(told, rule, semconv.HOOK)) & set(shadowed)
 
 
 def test_agents_that_fail(told: Told) -> None:

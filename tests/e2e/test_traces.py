@@ -36,9 +36,12 @@ class Kept:
         return self.tempo.query(f'{{ resource.service.name = "{self.service}" }} | select(span."{semconv.KIND}")')
 
     def counted(self, metric: str, *by: str) -> Counter[tuple[str, ...]]:
-        """What the load counted of a metric, by attributes."""
-        field = "value" if metric == semconv.METRIC_DECISIONS else "count"
-        return Counter({key: int(count) for key, count in self.told.counted(metric, *by, field=field).items()})
+        """What the load counted of a metric, by attributes; of decisions, those that were enforced."""
+        if metric == semconv.METRIC_DECISIONS:
+            found = self.told.counted(metric, *by, mode=("enforce",))
+        else:
+            found = self.told.counted(metric, *by, field="count")
+        return Counter({key: int(count) for key, count in found.items()})
 
 
 @pytest.fixture(scope="module")

@@ -94,9 +94,9 @@ def test_every_instrument() -> None:
     assert {(a["spanhook.hook"], v) for a, v in found["spanhook.hook.decisions"]} == {("gate", 3), ("agate", 3)}
     assert all({key: a[key] for key in decision} == decision for a, _ in found["spanhook.hook.decisions"])
     assert {a["spanhook.hook"] for a, _ in found["spanhook.hook.time"]} == {"gate", "agate"}
-    assert all(set(a) == {"spanhook.hook", "spanhook.event"} for a, _ in found["spanhook.hook.time"])
+    assert all(set(a) == {"spanhook.hook", "spanhook.event", "spanhook.mode"} for a, _ in found["spanhook.hook.time"])
     assert [(a, v[1]) for a, v in found["spanhook.hook.duration"]] == [
-        ({"spanhook.hook": "agate", "spanhook.event": "llm.call.pre"}, 3)
+        ({"spanhook.hook": "agate", "spanhook.event": "llm.call.pre", "spanhook.mode": "enforce"}, 3)
     ]
     assert [v for _, v in found["spanhook.run.llm_calls"]] == [(2, 2), (1, 1)]
     assert found["spanhook.info"][0][0]["spanhook.mode"] == "enforce"

@@ -195,7 +195,7 @@ class Verdicts:
 
     def _reject(self, bound: Bound, reject: Reject, decision: Decision, spent: int) -> None:
         op = self._op
-        if reject.scope == "run" and not op.shadow:
+        if reject.scope == "run" and op.shadow is None:
             op.root.latch = reject
         late = op.phase == "post" and (op.out or op.spilt)
         if late:
@@ -229,7 +229,7 @@ class Verdicts:
 
     def _keep(self, bound: Bound, decision: Decision, reason: str, spent: int, status_code: int) -> None:
         op = self._op
-        mode: HookMode = "shadow" if op.shadow else "enforce"
+        mode: HookMode = "enforce" if op.shadow is None else "shadow"
         record = DecisionRecord(bound.name, op.event, decision, reason, spent, bound.fail_mode, status_code, mode)
         op.decisions = (*op.decisions, record)
 

@@ -46,7 +46,7 @@ class Shadow:
             self.listener.add(delivery)
             return
         if op.trials is None:
-            op.trials = {}
+            op.trials, op.shadow_decisions = {}, []
         op.trials[id(self)] = "waiting"
         if not self.listener.put(delivery):
             op.trials[id(self)] = "dropped"
@@ -117,9 +117,10 @@ class Trial:
         return step(self._run)
 
     def _tell(self) -> None:
-        decisions = self._op.decisions
+        decisions, kept = self._op.decisions, self._real.shadow_decisions
+        assert isinstance(kept, list)
         for decision in decisions[self._told :]:
-            self._real.shadow_decisions = (*self._real.shadow_decisions, decision)
+            kept.append(decision)
             report_decision(self._op, decision, telemetry)
         self._told = len(decisions)
 
@@ -131,7 +132,7 @@ def _copy(event: Event) -> Record:
     copy = Record(
         op.adapter, dict(op.attributes), op.instance, args, kwargs, op.parent, op.ambient, op.before, op.start_ns
     )
-    copy.shadow = True
+    copy.shadow = op
     copy.agent, copy.given, copy.foreign, copy.undescribed = op.agent, op.given, op.foreign, op.undescribed
     copy.coverage = "best_effort" if op.foreign else "enforced"
     copy.span = NonRecordingSpan(op.span.get_span_context())

@@ -13,13 +13,14 @@ def count_decision(op: Record, bound: Bound, decision: Decision, spent_ns: int, 
     """Count a decision of a hook about an operation in this phase, and its time."""
     try:
         settings = telemetry.settings
+        mode = "enforce" if op.shadow is None else "shadow"
         vector = counts.decisions.vector(
             (
                 bound.name,
                 op.kind,
                 phase,
                 decision,
-                "shadow" if op.shadow else "enforce",
+                mode,
                 op.coverage,
                 bound.closed,
                 encodable(op.identity.tenant_id) if settings.tenant_metrics else "",
@@ -33,7 +34,8 @@ def count_decision(op: Record, bound: Bound, decision: Decision, spent_ns: int, 
             instruments = telemetry.live()
             if instruments is not None:
                 instruments.histograms.hook.record(
-                    spent_ns / 1e9, {semconv.HOOK: bound.name, semconv.EVENT: f"{op.kind}.{phase}"}
+                    spent_ns / 1e9,
+                    {semconv.HOOK: bound.name, semconv.EVENT: f"{op.kind}.{phase}", semconv.MODE: mode},
                 )
     except Exception as error:
         internal.report("accounting", error, lost=1)

@@ -104,7 +104,7 @@ class View:
     @property
     def shadow_decisions(self) -> tuple[DecisionRecord, ...]:
         """What hooks in shadow would have done, as far as they have seen it; ``Hooks.flush`` waits for them."""
-        return self._record.shadow_decisions
+        return tuple(self._record.shadow_decisions)
 
     @property
     def request(self) -> Request:

@@ -75,8 +75,8 @@ class Record(End):
         epoch_ns: What its times are counted from, in nanoseconds since the epoch, once somebody has asked.
         held_call: Its arguments and their copies for events, once there has been an event.
         handed_to: Agents that this agent's members have handed off to and that have not begun yet.
-        shadow: It is a copy that a hook in shadow mode decides about.
-        shadow_decisions: What hooks in shadow mode would have done.
+        shadow: The operation that it is a copy of, for a hook in shadow mode to decide about.
+        shadow_decisions: What hooks in shadow mode would have done; each hook adds to it on its own thread.
         trials: How far each hook in shadow mode has come with it, by the id of its ``Shadow``.
     """
 
@@ -157,8 +157,8 @@ class Record(End):
     epoch_ns: int | None = None
     handed_to: set[str] | None = None
     held_call: tuple[Args, Kwargs, Args, Kwargs] | None = None
-    shadow = False
-    shadow_decisions: tuple[DecisionRecord, ...] = ()
+    shadow: "Record | None" = None
+    shadow_decisions: list[DecisionRecord] | tuple[()] = ()
     trials: dict[int, Any] | None = None
 
     def __init__(

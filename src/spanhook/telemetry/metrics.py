@@ -177,7 +177,7 @@ class Instruments:
         for key, (_, nanoseconds) in _since(self._now().decisions, self.since.decisions).items():
             if nanoseconds:
                 attributes = _decision(key)
-                kept = (semconv.HOOK, semconv.EVENT, semconv.METRIC_OVERFLOW)
+                kept = (semconv.HOOK, semconv.EVENT, semconv.MODE, semconv.METRIC_OVERFLOW)
                 yield Observation(nanoseconds / 1e9, {name: attributes[name] for name in kept if name in attributes})
 
     def _errors(self) -> Iterator[Observation]:

@@ -17,6 +17,9 @@ from spanhook.engine import listeners, registry
 from spanhook.model import Record
 from spanhook.telemetry import BUCKETS, COST, UNPRICED, Key, Label, Snapshot, Vector
 
+PATIENCE_S = 60.0
+"""How long hooks in shadow mode and subscriptions may lag behind at the end of the load."""
+
 
 class Counted:
     """What has been counted since it was created.
@@ -91,7 +94,7 @@ class Counted:
     def finish(self) -> None:
         """Read the counters."""
         reaper.drain()
-        registry.flush()
+        registry.flush(PATIENCE_S)
         now, before = Snapshot(taken=True), self._before
         self.errors = now.errors - before.errors
         for key, vector in now.usage.items():
@@ -109,12 +112,16 @@ class Counted:
 
     def _add_decision(self, key: Key, sums: Vector) -> None:
         found: tuple[Any, ...] = key.key if isinstance(key, Label) else key
-        hook, kind, phase, decision, _mode, coverage, closed, _tenant = found
-        count = sums[0]
-        self.tables.add(
-            "decisions", hook, f"{kind}.{phase}", decision, coverage, "closed" if closed else "open", amount=count
-        )
-        self.tables.add("coverage", coverage, amount=count)
+        hook, kind, phase, decision, mode, coverage, closed, _tenant = found
+        add, count = self.tables.add, sums[0]
+        row = (hook, f"{kind}.{phase}", decision, coverage, "closed" if closed else "open")
+        if mode == "shadow":
+            add("shadow_decisions", *row, amount=count)
+            if decision != "allow":  # an operation that has ended does not have them yet
+                add("events", semconv.EVENT_DECISION, amount=count)
+        else:
+            add("decisions", *row, amount=count)
+            add("coverage", coverage, amount=count)
 
 
 def _since(sums: Vector, before: Vector | None) -> Vector:

@@ -70,14 +70,15 @@ class Totals(TypedDict):
         model_calls_by_provider: Model operations, without foreign ones, whether or not they were made.
         model_calls: Model operations, without foreign ones, by requested model, then by ``error.type``, which is empty
             if they did not fail.
-        decisions: By hook, event and decision, ``allow`` included.
+        decisions: By hook, event and decision, ``allow`` included; without hooks in shadow mode.
+        shadow_decisions: The same for hooks in shadow mode: what they would have done. ``events`` counts both.
         coverage: Decisions by coverage.
         errors: Operations that failed, were refused or cancelled: by ``error.type``, then by kind.
         streams: Streamed model calls by status.
         first_chunks: Streamed model calls whose first chunk arrived.
         spans: Spans that spanhook opens, by kind.
         foreign_spans: Operations whose span another instrumentation opened, by kind; these spans are not exported.
-        events: Log events by name.
+        events: Log events by name; one for each decision other than ``allow``, in shadow mode too.
     """
 
     runs: int
@@ -98,6 +99,7 @@ class Totals(TypedDict):
     model_calls_by_provider: dict[str, int]
     model_calls: dict[str, dict[str, int]]
     decisions: dict[str, dict[str, dict[str, int]]]
+    shadow_decisions: dict[str, dict[str, dict[str, int]]]
     coverage: dict[str, int]
     errors: dict[str, dict[str, int]]
     streams: dict[str, int]
@@ -165,6 +167,7 @@ def totals(tables: Tables) -> Totals:
         model_calls_by_provider=tables.by("model_calls", "provider"),
         model_calls=_nested(tables.by_all("model_calls", "requested", "error_type")),
         decisions=_nested(tables.by_all("decisions", "hook", "event", "decision")),
+        shadow_decisions=_nested(tables.by_all("shadow_decisions", "hook", "event", "decision")),
         coverage=tables.by("coverage", "coverage"),
         errors=_nested(tables.by_all("errors", "error_type", "kind")),
         streams=tables.by("streams", "status"),

@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass, field
 
+from spanhook.model import HookMode
 from spanhook.semconv import Coverage, Decision, Kind, Status
 
 REJECT = "spanhook.Reject"
@@ -43,12 +44,13 @@ class Tokens:
 
 @dataclass(frozen=True, slots=True)
 class Decided:
-    """One decision of a hook; ``event`` is the kind and phase."""
+    """One decision of a hook; ``event`` is the kind and phase, and in ``shadow`` nothing comes of it."""
 
     hook: str
     event: str
     decision: Decision
     coverage: Coverage = "enforced"
+    mode: HookMode = "enforce"
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +63,7 @@ class Fact:
         error_type: The error it fails with; empty if it does not.
         agent: The nearest enclosing agent.
         called: Whether the call was made, not refused or answered by a hook.
-        decisions: Hooks' decisions, every ``allow`` included.
+        decisions: Hooks' decisions, every ``allow`` included, and those of hooks in shadow mode.
         provider, answered: A model call's provider, and the answering model, if any.
         operation: Its ``gen_ai.operation.name``.
         tokens: What a model call reported; ``None`` if it reported nothing.

@@ -3,6 +3,9 @@
 Hooks that do not test timeouts have no limit, or one that no machine is slow enough to reach: a stall must not turn an
 ``allow`` into a ``timeout``. Hooks whose chain has observers have no limit, so that a stall cannot use up the chain's
 budget either.
+
+The hooks in shadow mode would stop, change or fail calls that succeed, so a figure that counts one of their decisions
+as enforced differs from the script.
 """
 
 import asyncio
@@ -14,6 +17,7 @@ from spanhook import Hooks, Operation, Reject
 from spanhook.cli.load.models import judge
 from spanhook.cli.load.scenarios import BROKE
 from spanhook.cli.load.steps import CAREFUL
+from spanhook.cli.load.tricks import ON_TRIAL
 
 hooks = Hooks()
 
@@ -162,6 +166,54 @@ def noted(op: Operation) -> None:
 
 hooks.on("tool.execute.pre", noted, names={"sign"}, timeout=AMPLE)
 
+# ----------------------------------------------------------------------------------------------- in shadow mode
+
+
+@hooks.before("tool.execute", names={"search"}, tenant_id=ON_TRIAL, mode="shadow", timeout=AMPLE)
+def members_only(_op: Operation) -> None:
+    raise Reject("searches are for members", status_code=402, scope="run")
+
+
+@hooks.before("tool.execute", names={"refund"}, mode="shadow", timeout=AMPLE)
+def second_look(op: Operation) -> None:
+    pass
+
+
+@hooks.before("tool.execute", names={"publish"}, mode="shadow", timeout=AMPLE)
+def house_style(op: Operation) -> None:
+    op.replace(arguments={"about": "***"})
+
+
+@hooks.before("tool.execute", names={"fetch"}, fail_mode="open", mode="shadow", timeout=AT_ONCE)
+async def deep_scan(_op: Operation) -> None:
+    await asyncio.Event().wait()
+
+
+@hooks.before("tool.execute", names={"send_mail"}, fail_mode="open", mode="shadow", timeout=AMPLE)
+def spam_filter(_op: Operation) -> None:
+    raise RuntimeError("the filter is down")
+
+
+@hooks.before("tool.execute", names={"read_file"}, mode="shadow", timeout=AMPLE)
+def classified(_op: Operation) -> None:
+    raise RuntimeError("the register is closed")
+
+
+@hooks.after("tool.execute", names={"delegate"}, priority=60, mode="shadow", timeout=AMPLE)
+def summarized(op: Operation) -> None:
+    op.respond("***")
+
+
+@hooks.before("llm.call", models={"house-model-1"}, mode="shadow", timeout=None)
+def no_house_models(op: Operation) -> None:
+    raise Reject(f"{op.model} is being replaced")
+
+
+@hooks.before("llm.call", models={"foreign-model-1"}, mode="shadow", timeout=None)
+def known_models_only(op: Operation) -> None:
+    raise Reject(f"{op.model} is not known")
+
+
 CLOSED = {
     "within_budget",
     "not_allowed",
@@ -180,7 +232,14 @@ CLOSED = {
     "reviewed",
     "redacted",
     "withheld",
+    "members_only",
+    "second_look",
+    "house_style",
+    "classified",
+    "summarized",
+    "no_house_models",
+    "known_models_only",
 }
 """Hooks whose failure rejects the call; a failure of all others lets it pass."""
-TIMED = {"traced", "scanned", "directory", "fraud_check"}
+TIMED = {"traced", "scanned", "directory", "fraud_check", "deep_scan"}
 """Async and blocking hooks, whose durations are recorded."""

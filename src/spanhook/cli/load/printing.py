@@ -34,13 +34,11 @@ def as_text(document: Document) -> Iterator[str]:
     )
     for whose, spent in (("agent", totals["by_agent"]), ("tenant", totals["by_tenant"]), ("user", totals["by_user"])):
         yield from _spent(whose, spent)
-    decided = [
-        (hook, event, decision, _number(count))
-        for hook, events in totals["decisions"].items()
-        for event, decisions in events.items()
-        for decision, count in decisions.items()
-    ]
-    yield from _section("decisions", ("hook", "event", "decision", ""), decided)
+    for title, found in (
+        ("decisions", totals["decisions"]),
+        ("what hooks in shadow mode would have decided", totals["shadow_decisions"]),
+    ):
+        yield from _section(title, ("hook", "event", "decision", ""), list(_decided(found)))
     yield from _section(
         "errors",
         ("type", "kind", ""),
@@ -75,6 +73,13 @@ def _spent(whose: str, spent: Mapping[str, Spent]) -> Iterator[str]:
         for one, found in spent.items()
     ]
     yield from _section(f"by {whose}", (whose, "runs", "model calls", "tool calls", "tokens", "cost in USD"), rows)
+
+
+def _decided(found: Mapping[str, Mapping[str, Mapping[str, int]]]) -> Iterator[Cells]:
+    for hook, events in found.items():
+        for event, decisions in events.items():
+            for decision, count in decisions.items():
+                yield hook, event, decision, _number(count)
 
 
 def _counts(found: Mapping[str, int]) -> Iterator[Cells]:

@@ -36,6 +36,7 @@ _NAMES: Mapping[str, str] = {
     "decision": semconv.DECISION,
     "coverage": semconv.COVERAGE,
     "fail_mode": semconv.FAIL_MODE,
+    "mode": semconv.MODE,
 }
 
 
@@ -72,8 +73,9 @@ def _cost(tables: Tables) -> list[Series]:
 
 def _decisions(tables: Tables) -> list[Series]:
     return [
-        Series(attributes={**_named(row), semconv.MODE: "enforce"}, value=count)
-        for row, count in tables.rows("decisions")
+        Series(attributes={**_named(row), semconv.MODE: mode}, value=count)
+        for mode, table in (("enforce", "decisions"), ("shadow", "shadow_decisions"))
+        for row, count in tables.rows(table)
     ]
 
 

@@ -34,7 +34,10 @@ MODELS: Mapping[str, Model] = {
 #: Decisions about every model call.
 MODEL_DECISIONS: Mapping[str, tuple[Decided, ...]] = {
     "o4-mini": (Decided("traced", "llm.call.post", "allow"),),
-    "house-model-1": (Decided("scored", "llm.call.pre", "error"),),
+    "house-model-1": (
+        Decided("scored", "llm.call.pre", "error"),
+        Decided("no_house_models", "llm.call.pre", "reject", mode="shadow"),
+    ),
     "forbidden-1": (Decided("not_allowed", "llm.call.pre", "reject"),),
 }
 MASKED = Decided("masked_answer", "llm.call.post", "replace")
@@ -161,7 +164,7 @@ class Use:
                 error_type=trick.error_type,
                 agent=agent,
                 called=trick.called,
-                decisions=trick.decided,
+                decisions=trick.decided(tenant),
                 operation="execute_tool",
                 inside=inside,
             ),
@@ -204,6 +207,7 @@ class Foreign:
             (Decided("not_allowed", "llm.call.pre", "attempted", "best_effort"),)
             if self.refused
             else (
+                Decided("known_models_only", "llm.call.pre", "attempted", "best_effort", mode="shadow"),
                 Decided("screened", "llm.call.pre", "allow", "best_effort"),
                 Decided("noticed", "llm.call.post", "allow", "observed"),
             )

@@ -34,12 +34,17 @@ COLUMNS: Mapping[str, Row] = {
     "spent_cost": ("tenant", "user", "agent", "model"),
     "run_costs": ("nano", "agent", "status", "tenant", "user"),
     "decisions": ("hook", "event", "decision", "coverage", "fail_mode"),
-    "hook_durations": ("hook", "event"),
+    "shadow_decisions": ("hook", "event", "decision", "coverage", "fail_mode"),
+    "hook_durations": ("hook", "event", "mode"),
     "coverage": ("coverage",),
     "errors": ("kind", "error_type"),
     "events": ("event",),
 }
-"""The columns of each table. Costs are in nano-dollars; ``calls`` are those inside an outermost operation."""
+"""The columns of each table.
+
+Costs are in nano-dollars; ``calls`` are those inside an outermost operation. Decisions of hooks in shadow mode are only
+in ``shadow_decisions``, ``hook_durations`` and ``events``.
+"""
 
 
 class Tables:
@@ -152,9 +157,13 @@ def _cost(fact: Fact) -> int | None:
 
 def _add_decision(tables: Tables, decided: Decided) -> None:
     fail_mode = "closed" if decided.hook in CLOSED else "open"
-    tables.add("decisions", decided.hook, decided.event, decided.decision, decided.coverage, fail_mode)
-    tables.add("coverage", decided.coverage)
+    row = (decided.hook, decided.event, decided.decision, decided.coverage, fail_mode)
+    if decided.mode == "shadow":
+        tables.add("shadow_decisions", *row)
+    else:
+        tables.add("decisions", *row)
+        tables.add("coverage", decided.coverage)
     if decided.hook in TIMED:
-        tables.add("hook_durations", decided.hook, decided.event)
+        tables.add("hook_durations", decided.hook, decided.event, decided.mode)
     if decided.decision != "allow":
         tables.add("events", "spanhook.decision")

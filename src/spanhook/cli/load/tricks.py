@@ -3,10 +3,11 @@
 Written by hand, from the documented behaviour of the hooks in ``hooks``.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from spanhook.cli.load.facts import REJECT, Decided
+from spanhook.model import HookMode
 from spanhook.semconv import Decision, Phase, Status
 
 Ending = tuple[Status, str]
@@ -14,6 +15,10 @@ Ending = tuple[Status, str]
 Told = tuple[str, Phase, Decision]
 """A hook, the phase in which it decided, and its decision."""
 AUDIT: Told = ("audit", "pre", "allow")
+ON_TRIAL = "globex"
+"""The tenant whose searches a hook in shadow mode would reject."""
+MEMBERS_ONLY: Told = ("members_only", "pre", "reject")
+"""What that hook would decide about them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,6 +28,7 @@ class Trick:
     Attributes:
         tool, about: The tool and its argument.
         decisions: Besides that of ``audit``, which allows every tool call.
+        shadowed: What hooks in shadow mode would have decided, for every tenant.
         ending: How it ends the run, if it does.
     """
 
@@ -33,30 +39,46 @@ class Trick:
     error_type: str = ""
     called: bool = True
     ending: Ending | None = None
+    shadowed: tuple[Told, ...] = ()
 
-    @property
-    def decided(self) -> tuple[Decided, ...]:
-        told = (AUDIT, *self.decisions)
-        return tuple(Decided(hook, f"tool.execute.{phase}", decision) for hook, phase, decision in told)
+    def decided(self, tenant: str) -> tuple[Decided, ...]:
+        """Every decision about it, for a tenant."""
+        on_trial = (MEMBERS_ONLY,) if self.tool == "search" and tenant == ON_TRIAL else ()
+        return (
+            *_about_tools("enforce", AUDIT, *self.decisions),
+            *_about_tools("shadow", *self.shadowed, *on_trial),
+        )
 
 
-def _refused(tool: str, *decisions: Told, called: bool = False) -> Trick:
-    return Trick(tool, decisions, status="rejected", error_type=REJECT, called=called)
+def _about_tools(mode: HookMode, *told: Told) -> Iterator[Decided]:
+    for hook, phase, decision in told:
+        yield Decided(hook, f"tool.execute.{phase}", decision, mode=mode)
+
+
+def _refused(tool: str, *decisions: Told, called: bool = False, shadowed: tuple[Told, ...] = ()) -> Trick:
+    return Trick(tool, decisions, status="rejected", error_type=REJECT, called=called, shadowed=shadowed)
 
 
 TRICKS: Mapping[str, Trick] = {
     "search": Trick("search", (("cached", "post", "allow"),)),
     "search again": Trick("search", (("cached", "pre", "replace"),), about="known", called=False),
-    "fetch": Trick("fetch", (("scanned", "pre", "allow"),)),
-    "mail": Trick("send_mail", (("masked", "pre", "modify"), AUDIT), about="ann@example.com"),
-    "read": Trick("read_file", (("redacted", "post", "replace"),)),
-    "publish": Trick("publish", (("judged", "pre", "allow"),)),
+    "fetch": Trick("fetch", (("scanned", "pre", "allow"),), shadowed=(("deep_scan", "pre", "timeout"),)),
+    "mail": Trick(
+        "send_mail",
+        (("masked", "pre", "modify"), AUDIT),
+        about="ann@example.com",
+        shadowed=(("spam_filter", "pre", "error"),),
+    ),
+    "read": Trick("read_file", (("redacted", "post", "replace"),), shadowed=(("classified", "pre", "error"),)),
+    "publish": Trick("publish", (("judged", "pre", "allow"),), shadowed=(("house_style", "pre", "modify"),)),
     "look up": Trick("look_up", (("directory", "pre", "timeout"),)),
     "sign": Trick(
         "sign",
         (("reviewed", "pre", "allow"), ("noted", "pre", "allow"), ("archived", "post", "skipped")),
     ),
-    "refund": _refused("refund", ("paying_customers_only", "pre", "reject")),
+    "refund": _refused(
+        "refund", ("paying_customers_only", "pre", "reject"), shadowed=(("second_look", "pre", "allow"),)
+    ),
     "charge": _refused("charge", ("fraud_check", "pre", "timeout")),
     "rotate": _refused("rotate_key", ("vault", "pre", "error")),
     "export": _refused("export", ("withheld", "post", "reject"), called=True),
@@ -77,5 +99,5 @@ TRICKS: Mapping[str, Trick] = {
     ),
     "close, agreed": Trick("close_account", (("ask_a_person", "pre", "allow"),)),
     "break": Trick("break_down", status="error", error_type="ValueError", ending=("error", "ValueError")),
-    "delegate": Trick("delegate"),
+    "delegate": Trick("delegate", shadowed=(("summarized", "post", "replace"),)),
 }

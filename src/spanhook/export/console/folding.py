@@ -40,7 +40,9 @@ def _groups(nodes: Sequence[Node], *, adjacent: bool) -> list[list[Node]]:
 
 def _outcome(node: Node) -> Hashable:
     """What must be equal: messages may differ, but not which hook decided what."""
-    decided = tuple((one.event, one.hook, one.decision, one.status_code) for one in node.decisions)
+    decided = tuple(
+        (one.event, one.hook, one.decision, one.status_code, one.mode) for one in (*node.decisions, *node.in_shadow)
+    )
     return node.kind, node.name, node.status, node.in_hook, decided, node.error.partition(":")[0]
 
 
@@ -63,4 +65,4 @@ def _one(group: Sequence[Node]) -> Node:
 
 
 def _words(node: Node) -> tuple[str, ...]:
-    return node.error, *(one.reason for one in node.decisions)
+    return node.error, *(one.reason for one in (*node.decisions, *node.in_shadow))

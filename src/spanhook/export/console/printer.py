@@ -10,7 +10,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from typing import TextIO
 
-from spanhook.engine import listeners
+from spanhook.engine import listeners, registry
 from spanhook.export.console.rendering import render
 from spanhook.export.console.terminal import encodable, style_of
 from spanhook.export.console.tree import Node, Trees
@@ -58,13 +58,15 @@ after_fork("console", _renew)
 def install(stream: TextIO | None = None) -> Callable[[], None]:
     """Print every run that ends from now on.
 
+    If hooks in shadow mode saw any of a run, its end waits for them for at most 0.2 seconds.
+
     Args:
         stream: The stream; standard error unless given.
 
     Returns:
         A function that stops the printing.
     """
-    listener = Trees(Console(stream).show)
+    listener = Trees(Console(stream).show, registry.flush_shadows)
     listeners.append(listener)
 
     def uninstall() -> None:

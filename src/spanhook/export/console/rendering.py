@@ -30,6 +30,14 @@ _DECISION_COLOURS = {
     "pause": "yellow",
     "skipped": "dim",
 }
+_IN_SHADOW = {
+    "reject": "would reject",
+    "attempted": "would reject",
+    "modify": "would modify",
+    "replace": "would replace",
+    "pause": "would pause",
+    "too_late": "would be too late",
+}
 
 
 class Row(NamedTuple):
@@ -151,6 +159,10 @@ def _notes(row: Row, style: Style) -> Iterator[str]:
     node = row.node
     for decision in node.decisions:
         yield from _note(_told(decision, style), row, _DECISION_COLOURS.get(decision.decision, "cyan"), style)
+    for decision in node.in_shadow:
+        yield from _note(_told_in_shadow(decision), row, "cyan", style)
+    if node.undecided:
+        yield from _note("shadow: some hooks have not decided yet", row, "dim", style)
     if node.error and not any(child.error == node.error for child in node.children):
         yield from _note(harmless(node.error), row, "red", style)
     if node.differing:
@@ -162,10 +174,20 @@ def _notes(row: Row, style: Style) -> Iterator[str]:
 
 
 def _told(decision: DecisionRecord, style: Style) -> str:
-    phase = decision.event.rpartition(".")[2]
-    hook = harmless(decision.hook) if phase == "pre" else f"{harmless(decision.hook)} ({phase})"
     code = f" {decision.status_code}" if decision.status_code else ""
-    return style.separator.join(filter(None, (decision.decision + code, hook, harmless(decision.reason))))
+    return style.separator.join(filter(None, (decision.decision + code, _hook(decision), harmless(decision.reason))))
+
+
+def _told_in_shadow(decision: DecisionRecord) -> str:
+    """What a hook in shadow mode would have done. One that failed says so in its reason, and might have rejected."""
+    would = _IN_SHADOW.get(decision.decision, "would reject" if decision.status_code else "")
+    said = ": ".join(filter(None, (would, harmless(decision.reason)))) or decision.decision
+    return f"shadow: {_hook(decision)} {said}"
+
+
+def _hook(decision: DecisionRecord) -> str:
+    phase = decision.event.rpartition(".")[2]
+    return harmless(decision.hook) if phase == "pre" else f"{harmless(decision.hook)} ({phase})"
 
 
 def _note(text: str, row: Row, colour: str, style: Style) -> Iterator[str]:

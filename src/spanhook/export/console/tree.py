@@ -5,7 +5,7 @@ Keeps only plain data: it keeps no operation, argument or result alive.
 
 import threading
 import weakref
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from spanhook.fork import after_fork
@@ -15,6 +15,8 @@ MAX_NODES = 2000
 """Operations kept per run; further ones are only counted."""
 MAX_WORDS = 500
 """Characters kept of an exception's message."""
+WAIT_S = 0.2
+"""How long a run that has ended waits for hooks in shadow mode, if they saw anything of it."""
 
 
 @dataclass(slots=True)
@@ -27,6 +29,8 @@ class Node:
         usage: Its own usage, or the sum of what is inside.
         by_model: Usage by model, for models that used tokens.
         decisions: Every decision about it except ``allow``.
+        shadow_decisions: The same of hooks in shadow mode: what they would have done.
+        undecided: Hooks in shadow mode may have more to say; only at the top of a tree.
         error: Its error in one line; empty unless the status is ``error``.
         facts: Identity and trace of the run, as labels and values; only on the outermost operation.
         trace_id: 32 hex digits; zeros without an SDK.
@@ -45,6 +49,8 @@ class Node:
     usage: Usage = field(default_factory=Usage)
     by_model: Mapping[str, Usage] = field(default_factory=dict[str, Usage])
     decisions: tuple[DecisionRecord, ...] = ()
+    shadow_decisions: Sequence[DecisionRecord] = ()
+    undecided: bool = False
     error: str = ""
     in_hook: bool = False
     facts: Mapping[str, str] = field(default_factory=dict[str, str])
@@ -54,6 +60,11 @@ class Node:
     left_out: int = 0
     count: int = 1
     differing: int = 0
+
+    @property
+    def in_shadow(self) -> list[DecisionRecord]:
+        """The decisions of hooks in shadow mode, by hook: each is made on a thread of its own, at any time."""
+        return sorted(self.shadow_decisions, key=lambda one: one.hook)
 
     @property
     def size(self) -> int:
@@ -66,12 +77,12 @@ class Branch:
     all.
     """
 
-    __slots__ = ("children", "done", "kept", "left_out")
+    __slots__ = ("children", "done", "kept", "left_out", "shadowed")
 
     def __init__(self) -> None:
         self.children: list[Node] = []
         self.left_out = self.kept = 0
-        self.done = False
+        self.done = self.shadowed = False
 
 
 class Trees:
@@ -82,10 +93,12 @@ class Trees:
 
     Args:
         done: Called with each tree, in the thread in which it was completed.
+        settle: Waits until hooks in shadow mode have seen everything so far, for at most the given number of seconds;
+            returns whether they have. Called for runs that they saw something of. Their decisions are then in the tree.
     """
 
-    def __init__(self, done: Callable[[Node], None]) -> None:
-        self._done = done
+    def __init__(self, done: Callable[[Node], None], settle: Callable[[float], bool] = lambda _seconds: True) -> None:
+        self._done, self._settle = done, settle
         self.renew()
         _all.add(self)
 
@@ -95,12 +108,17 @@ class Trees:
         self._branches: weakref.WeakKeyDictionary[Record, Branch] = weakref.WeakKeyDictionary()
 
     def __call__(self, op: Record) -> None:
+        root = op.root
+        with self._lock:
+            run = self._branch(root)
+            run.shadowed |= op.trials is not None
+            waits = run.shadowed and (op is root or run.done) and not op.in_hook
+        settled = self._settle(WAIT_S) if waits else True
         node = _node(op)
+        node.undecided = not settled
         with self._lock:
             own = self._branch(op)
             node.children, node.left_out = own.children, own.left_out
-            root = op.root
-            run = self._branch(root)
             if op is not root and not run.done:
                 self._keep(node, op, run)
                 return
@@ -118,7 +136,7 @@ class Trees:
 
     def _keep(self, node: Node, op: Record, run: Branch) -> None:
         assert op.parent is not None
-        around = self._branch(op.parent)
+        around = self._branch(op.parent.shadow or op.parent)
         if run.kept < MAX_NODES:
             run.kept += 1
             around.children.append(node)
@@ -148,6 +166,7 @@ def _node(op: Record) -> Node:
         usage=op.usage,
         by_model=op.usage_by_model,
         decisions=op.decisions,
+        shadow_decisions=op.shadow_decisions,
         error=_words(op.error) if op.status == "error" else "",
         in_hook=op.in_hook,
         facts=_facts(op) if op.parent is None else {},
