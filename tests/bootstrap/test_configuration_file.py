@@ -138,6 +138,32 @@ def test_without_the_file_that_is_named_nothing_starts(folder: Folder, path: dic
     assert ran.stderr == "spanhook: there is no configuration file 'nope.yaml'; correct the path\n"
 
 
+DEFINITION = """
+hook_id: payments
+name: Payments
+event_type: tool.execute.pre
+handler_ref: tests.rules:Deny
+config: {rules: [{tools: [refund], reason: not today}]}
+"""
+
+
+@pytest.mark.slow
+def test_definitions_are_found_from_the_folder_of_the_file_and_by_children(
+    folder: Folder, path: dict[str, str]
+) -> None:
+    folder.write(children=CHILDREN)
+    folder.file("other/rules.yaml", "settings: {definitions_dir: definitions}\n")
+    folder.file("other/definitions/payments.yaml", DEFINITION)
+    app = str(folder.path / "app.py")
+
+    ran = folder.spanhook("run", "--config", "other/rules.yaml", "children.py", app, **path)
+    assert (ran.returncode, ran.stdout, ran.stderr) == (0, REJECTED * 4, "")
+
+    folder.file("spanhook.yaml", "version: 1\n")
+    ran = folder.spanhook("run", "children.py", app, SPANHOOK_DEFINITIONS_DIR="other/definitions", **path)
+    assert (ran.returncode, ran.stdout, ran.stderr) == (0, REJECTED * 4, "")
+
+
 CHILDREN = """
 import multiprocessing, os, subprocess, sys
 from tool import attempt

@@ -252,6 +252,16 @@ def test_settings_that_cannot_hold_change_nothing(
     assert "cohere 1.2.3" in said[-1]
 
 
+def test_the_directory_of_definitions_stays_while_the_application_runs(write: Write, said: list[str]) -> None:
+    follower = following(write(ONE))
+
+    write(OTHER + "settings: {definitions_dir: elsewhere}\n")
+    assert not follower.reload()
+
+    assert refused() == {"refund"}
+    assert "settings.definitions_dir: cannot change while the application runs; start it again" in said[-1]
+
+
 def test_more_hooks_are_allowed_by_the_file_that_brings_them(write: Write) -> None:
     follower = following(write(ONE))
     many = "".join(f"  - {{use: watch, id: w{n}}}\n" for n in range(25))

@@ -69,7 +69,10 @@ class Wanted:
             config = locate(os.getcwd())
         else:
             config = os.path.abspath(os.path.expanduser(self.config)) if self.config else ""
-        return replace(self, hooks=tuple(_absolute(spec) for spec in self.hooks), config=config)
+        over = dict(self.over)
+        if "definitions_dir" in over:
+            over["definitions_dir"] = os.path.abspath(os.path.expanduser(over["definitions_dir"]))
+        return replace(self, hooks=tuple(_absolute(spec) for spec in self.hooks), config=config, over=over)
 
     def variables(self) -> dict[str, str]:
         """The same settings as environment variables; settings that are not given have none."""

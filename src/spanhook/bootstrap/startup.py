@@ -7,6 +7,7 @@ import os
 import sys
 from collections.abc import Generator, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from typing import Any, NoReturn
 
 import wrapt
@@ -89,7 +90,7 @@ def install() -> None:
     with _application_path():
         if wanted.hooks or wanted.config:
             early = read_file(wanted.config).settings(wanted.over) if wanted.config else wanted.settings
-            instrument(refusing, settings=early)
+            instrument(refusing, settings=replace(early, definitions_dir=None))  # definitions are loaded below
         file = load_file(wanted.config) if wanted.config else None
         named, own = _loaded(wanted.hooks, file)
         policies = Hooks() if file is None else file.registry()

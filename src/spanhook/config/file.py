@@ -58,6 +58,8 @@ class ConfigurationFile:
         values: dict[str, Any] = self.configuration.settings.model_dump(exclude_none=True)
         if self.configuration.mode is not None:
             values["mode"] = self.configuration.mode
+        if "definitions_dir" in values:
+            values["definitions_dir"] = self.document.absolute(values["definitions_dir"])
         if os.environ.get(CONTENT_VARIABLE, "").strip():
             values.pop("content", None)
         return values

@@ -52,7 +52,11 @@ class Document:
         target, separator, name = spec.rpartition(":")
         if not separator or not is_path(target):
             return spec
-        return f"{os.path.normpath(os.path.join(self.folder, os.path.expanduser(target)))}:{name}"
+        return f"{self.absolute(target)}:{name}"
+
+    def absolute(self, path: str) -> str:
+        """A path in the file, absolute."""
+        return os.path.normpath(os.path.join(self.folder, os.path.expanduser(path)))
 
     def mistake(self, keys: Keys, message: str) -> Mistake:
         """A mistake at a key."""

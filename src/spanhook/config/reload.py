@@ -18,7 +18,7 @@ from spanhook.config.instrumenting import exchange, in_force
 from spanhook.config.own_hooks import OwnHooks, load_own
 from spanhook.config.reading import content_of, shown
 from spanhook.diagnostics import log
-from spanhook.errors import SpanhookError
+from spanhook.errors import ConfigurationFileError, SpanhookError
 from spanhook.fork import after_fork
 from spanhook.gating import Hooks
 
@@ -124,7 +124,12 @@ class Follower:
         return True
 
     def _apply(self, file: ConfigurationFile) -> None:
-        settings = file.settings(self._over)
+        settings, earlier = file.settings(self._over), self._file.settings(self._over)
+        if settings.definitions_dir != earlier.definitions_dir:
+            mistake = file.document.mistake(
+                ("settings", "definitions_dir"), "cannot change while the application runs; start it again"
+            )
+            raise ConfigurationFileError([mistake])
         before, policies = self._own, file.registry()
         own = before
         if own is not None and file.configuration.hooks != self._file.configuration.hooks:
@@ -132,7 +137,7 @@ class Follower:
         out = (*_registries(before), self._policies, *self._trying)
         self._trying = (*_registries(own), policies)
         try:
-            exchange(out, self._trying, None if settings == self._file.settings(self._over) else settings)
+            exchange(out, self._trying, None if settings == earlier else settings)
             self._file, self._own, self._policies = file, own, policies
         finally:
             self._trying = ()
