@@ -47,7 +47,7 @@ class Settings:
         execution_log_enabled: Keep what each hook did in the execution log, in memory; see ``spanhook.definitions``.
         execution_log_retention_hours: How long it keeps that.
         execution_log_size: How many runs of an event's hooks it keeps at most.
-        definitions_dir: A directory of hook definitions in YAML; ``HookRegistry.load`` reads it where none is given.
+        definitions_dir: A directory of hook definitions in YAML, which are put in force; see ``spanhook.definitions``.
         error_messages: Record exception messages even when content is not recorded; they may quote content.
     """
 

@@ -7,7 +7,7 @@ from langchain_core.tools import BaseTool, StructuredTool
 
 from spanhook.definitions import HookContext
 
-Execute = Callable[[Any, Any], Any]
+Execute = Callable[..., Any]
 ACME = "tests.definitions.acme_hooks"
 
 

@@ -102,6 +102,6 @@ def test_the_settings_may_name_the_directory(tmp_path: Path) -> None:
     registry = HookRegistry(allowed=[ACME])
     with pytest.raises(ConfigurationError, match="names none"):
         registry.load()
-    with recorder(registry.hooks, settings=Settings(definitions_dir=str(tmp_path))):
-        registry.load()
+    with recorder(registry, settings=Settings(execution_log_enabled=True)):
+        registry.load(tmp_path)
         assert search([]).invoke(call()).content == "found x?"

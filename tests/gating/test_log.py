@@ -104,6 +104,17 @@ def test_a_definition_may_ask_for_it() -> None:
     assert told == [("gate 0", "allow"), ("suffix", "modify"), ("gate 0", "allow")]
 
 
+def test_hooks_in_shadow_are_kept_apart() -> None:
+    registry = HookRegistry(allowed=[ACME])
+    registry.register(definition(hook_id="a", mode="shadow", log_executions=True, handler_ref=f"{ACME}:Never"))
+    with recorder([registry.hooks, gates("")], settings=LOGGED):
+        search([]).invoke(call())
+        registry.hooks.flush()
+        told = {(one.mode, one.hook_results[0].decision) for one in registry.logs(event_type="tool.execute.pre")}
+    assert told == {("shadow", "reject"), ("enforce", "allow")}
+    assert registry.statistics().hooks["a"].rejections == 1
+
+
 def test_plain_data_for_json() -> None:
     with recorder(gates(""), settings=LOGGED):
         search([]).invoke(call())

@@ -1,10 +1,12 @@
 """Configuration: activates what the application asks for, in code or in a file."""
 
 from spanhook.config.file import ConfigurationFile, load_file, read_file, schema
-from spanhook.config.instrumenting import Given, check_installed, instrument, load_hooks, require_bound, uninstrument
+from spanhook.config.instrumenting import Given, instrument, uninstrument
 from spanhook.config.locating import locate
 from spanhook.config.own_hooks import OwnHooks, load_own
 from spanhook.config.reload import follow
+from spanhook.config.requirements import check_installed, require_bound
+from spanhook.gating import load_hooks
 
 __all__ = [
     "ConfigurationFile",

@@ -1,8 +1,8 @@
-"""Putting in force what the application asks for in code: the only place that knows every package below."""
+"""Activates what the application asks for in code: the only module that knows every package below."""
 
-import platform
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from contextlib import ExitStack
+from functools import partial
 from typing import Any, NamedTuple, cast
 
 from opentelemetry._logs import LoggerProvider
@@ -11,16 +11,16 @@ from opentelemetry.trace import TracerProvider
 
 from spanhook import semconv
 from spanhook.concurrency import ready_for_exit
+from spanhook.config.gauges import info, points
+from spanhook.config.requirements import require_bound
 from spanhook.diagnostics import log
 from spanhook.engine import attach, bound_libraries, detach, listening, registry, swallowing
-from spanhook.errors import ConfigurationError, RequirementError
-from spanhook.gating import Hook, Hooks, Limits, Offers, Placed, execution_log, hooks_of, load_hooks
+from spanhook.errors import ConfigurationError
+from spanhook.gating import Hook, Hooks, Limits, Offers, Placed, execution_log, hooks_of
 from spanhook.instrument import (
-    BOUND,
     Instrumentor,
     Rule,
     installed,
-    instrumentor_of,
     named,
     names,
     providers,
@@ -32,9 +32,6 @@ from spanhook.instrument import (
 from spanhook.model import frames
 from spanhook.settings import Settings
 from spanhook.telemetry import prices, telemetry
-from spanhook.version import __version__
-
-__all__ = ["check_installed", "instrument", "load_hooks", "require_bound", "uninstrument"]
 
 Given = Hooks | Hook | Offers
 """The forms in which hooks can be given."""
@@ -113,6 +110,8 @@ def instrument(
                 registry.include(one)
             else:
                 registry.join(one)
+        if settings is not None and settings.definitions_dir is not None:
+            _define(settings.definitions_dir)
         undo.callback(listening())
         attach(use.tracer_provider)
         added = [library for library in wanted if library not in _active]
@@ -135,6 +134,15 @@ def instrument(
             )
     watch.tell()
     registry.rebuild()
+
+
+def _define(directory: str) -> None:
+    """Put the definitions of a directory in force."""
+    from spanhook.definitions import get_registry
+
+    definitions = get_registry()
+    definitions.load(directory)
+    registry.include(definitions.hooks)
 
 
 def _given(hooks: Any) -> list[Hooks | Hook]:
@@ -221,7 +229,7 @@ def _apply(use: Use) -> None:
         use.tracer_provider,
         use.meter_provider,
         use.logger_provider,
-        {semconv.METRIC_INFO: _info, semconv.METRIC_POINTS: _points},
+        {semconv.METRIC_INFO: info, semconv.METRIC_POINTS: partial(points, _active)},
     )
     _use = use
     settings = telemetry.settings
@@ -285,65 +293,3 @@ def uninstrument() -> None:
     detach()
     registry.clear()
     _stop()
-
-
-def check_installed(required: Iterable[str]) -> None:
-    """Find out whether libraries are installed at a supported version; nothing is imported for it.
-
-    Raises:
-        ConfigurationError: There is no instrumentor for one of them.
-        RequirementError: One is not installed, or not supported.
-    """
-    for name in names(required):
-        library = instrumentor_of(name)
-        if not library.version:
-            raise RequirementError(f"required library {name!r} is not installed; pip install {library.requirement!r}")
-        if not library.supported:
-            raise RequirementError(
-                f"required library {name!r} is at version {library.version}; supported is {library.requirement}"
-            )
-
-
-def require_bound(required: Iterable[str]) -> None:
-    """Import libraries, and find out whether they are bound completely.
-
-    Raises:
-        ConfigurationError: There is no instrumentor for one of them.
-        RequirementError: One is not installed, not supported, or not bound at all its points.
-    """
-    check_installed(required)
-    for name in names(required):
-        library = instrumentor_of(name)
-        library.load()
-        unbound = [point for point, state in library.required_states() if state != BOUND]
-        if unbound:
-            raise RequirementError(f"required library {name!r} is not bound at {', '.join(unbound)}")
-
-
-def _info() -> Iterable[Mapping[str, Any]]:
-    yield {
-        semconv.VERSION: __version__,
-        semconv.HOOKS_DIGEST: registry.digest,
-        semconv.MODE: telemetry.settings.mode,
-        semconv.RUNTIME_VERSION: platform.python_version(),
-    }
-
-
-def _points() -> Iterable[Mapping[str, Any]]:
-    for library in _active:
-        counted: dict[str, int] = {}
-        for state in library.states.values():
-            counted[state] = counted.get(state, 0) + 1
-        for state in counted:
-            yield {
-                semconv.LIBRARY: library.library,
-                semconv.LIBRARY_VERSION: library.version,
-                semconv.STATE: state if library.supported else f"{state}_unsupported",
-            }
-    for state, libraries in ((semconv.STATE_UNBOUND, watch.in_use()), (semconv.STATE_IMPORTABLE, watch.importable())):
-        for one in libraries:
-            yield {
-                semconv.LIBRARY: one.known.library,
-                semconv.LIBRARY_VERSION: one.version,
-                semconv.STATE: state,
-            }

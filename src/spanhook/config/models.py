@@ -8,7 +8,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import AliasChoices, BaseModel, BeforeValidator, ConfigDict, Field, StringConstraints
 
-from spanhook.settings import Content, Mode
+from spanhook.settings import LONGEST_HOURS, Content, Mode
 
 MAX_MS = 365 * 24 * 3600 * 1000
 
@@ -91,6 +91,26 @@ class SettingsEntry(Strict):
         default=None,
         validation_alias=seed_name("fail_open_default"),
         description="Whether hooks from priority 100 up fail open where they set no fail_mode.",
+    )
+    execution_log_enabled: bool | None = Field(
+        default=None,
+        validation_alias=seed_name("execution_log_enabled"),
+        description="Keep what each hook did in the execution log, in memory.",
+    )
+    execution_log_retention_hours: float | None = Field(
+        default=None,
+        gt=0,
+        le=LONGEST_HOURS,
+        validation_alias=seed_name("execution_log_retention_hours"),
+        description="How many hours the execution log keeps that.",
+    )
+    execution_log_size: int | None = Field(
+        default=None, ge=1, description="How many runs of an event's hooks the execution log keeps at most."
+    )
+    definitions_dir: Text | None = Field(
+        default=None,
+        validation_alias=seed_name("definitions_dir"),
+        description="A directory of hook definitions in YAML, from the working directory.",
     )
     full_tracebacks: bool | None = Field(default=None, description="Keep spanhook's own frames in tracebacks.")
 

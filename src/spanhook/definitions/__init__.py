@@ -8,7 +8,7 @@ from importlib.util import find_spec
 if find_spec("pydantic") is None or find_spec("yaml") is None:
     raise ImportError('spanhook.definitions needs pydantic and PyYAML: pip install "spanhook[policies]"')
 
-from spanhook.definitions._context import HookContext
+from spanhook.definitions.context import HookContext
 from spanhook.definitions.contexts import (
     AgentHookContext,
     LLMHookContext,
@@ -21,6 +21,7 @@ from spanhook.definitions.contexts import (
 from spanhook.definitions.definition import HookDefinition
 from spanhook.definitions.directory import load_definitions
 from spanhook.definitions.entries import RegisteredHook
+from spanhook.definitions.in_force import get_registry, set_registry
 from spanhook.definitions.middleware import CallNext, HookAbortError, Middleware
 from spanhook.definitions.registry import HookRegistry
 from spanhook.definitions.requests import RequestHookContext
@@ -48,6 +49,8 @@ __all__ = [
     "ToolContext",
     "ToolHookContext",
     "WorkflowHookContext",
+    "get_registry",
     "handler",
     "load_definitions",
+    "set_registry",
 ]

@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, cast
 
-from spanhook.definitions._context import HookContext
+from spanhook.definitions.context import HookContext
 from spanhook.model import NOBODY, Identity, Message, Operation, copied
 
 

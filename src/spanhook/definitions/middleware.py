@@ -8,7 +8,7 @@ import inspect
 from collections.abc import Awaitable, Callable, Generator
 from typing import Any, Protocol, runtime_checkable
 
-from spanhook.definitions._context import HookContext
+from spanhook.definitions.context import HookContext
 from spanhook.definitions.contexts import (
     AgentHookContext,
     LLMHookContext,

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, cast
 
-from spanhook.definitions._context import HookContext
+from spanhook.definitions.context import HookContext
 from spanhook.model import Operation, copied
 
 _REQUEST = ("method", "path", "headers", "body")

@@ -2,16 +2,6 @@
 
 from spanhook.gating._checking import check_signature, time_limit
 from spanhook.gating._decisions import unanswered
-from spanhook.gating._log import (
-    ChainRun,
-    ExecutionLog,
-    HookChainResult,
-    HookExecutionLog,
-    HookResult,
-    ResultListener,
-    chain_of,
-    execution_log,
-)
 from spanhook.gating._topics import parse_event
 from spanhook.gating.binding import AFTER, AFTER_NEXT, AROUND, BEFORE, BEFORE_NEXT, ERROR, WATCH, WRAP, Bound
 from spanhook.gating.chain import Chain
@@ -23,6 +13,16 @@ from spanhook.gating.handlers import Marked, find, handler, handler_of, make, na
 from spanhook.gating.hook import UNSET, FunctionHook, Hook, HookSettings, again, bridge
 from spanhook.gating.limits import Limits
 from spanhook.gating.loader import check_file, is_path, load_hooks, load_object, module_at
+from spanhook.gating.log import (
+    ChainRun,
+    ExecutionLog,
+    HookChainResult,
+    HookExecutionLog,
+    HookResult,
+    ResultListener,
+    chain_of,
+    execution_log,
+)
 from spanhook.gating.places import Placed, placed_at, where
 from spanhook.gating.plan import Plan
 from spanhook.gating.registering import Hooks, Offers, hooks_of

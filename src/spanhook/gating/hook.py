@@ -110,7 +110,7 @@ class Hook(SpanProcessor):
     _together: bool = False
     """Whether its ``after`` runs at the same time as those of others that say so."""
     _listeners: tuple[Any, ...] = ()
-    """Told what each hook does to operations of its kinds; see ``gating._log``."""
+    """Told what each hook does to operations of its kinds; see ``gating.log``."""
 
     _budgeted = True
     """Whether its time counts towards the chain's budget; such hooks are skipped once that budget is spent."""

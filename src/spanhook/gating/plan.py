@@ -4,9 +4,9 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from spanhook.gating._log import ResultListener
 from spanhook.gating.binding import AFTER, AFTER_NEXT, AROUND, BEFORE, BEFORE_NEXT, ERROR, WRAP, Bound
 from spanhook.gating.listener import Delivery
+from spanhook.gating.log import ResultListener
 from spanhook.semconv import Phase
 from spanhook.telemetry import Label
 

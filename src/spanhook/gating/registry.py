@@ -8,10 +8,10 @@ from spanhook import semconv
 from spanhook.gating import registering
 from spanhook.gating._checking import wait_limit
 from spanhook.gating._delegations import delegations
-from spanhook.gating._log import ResultListener
 from spanhook.gating.binding import AFTER, AFTER_NEXT, ERROR, WATCH, Bound
 from spanhook.gating.hook import Hook
 from spanhook.gating.limits import Limits
+from spanhook.gating.log import ResultListener
 from spanhook.gating.plan import Heard, Plan, plan_of
 from spanhook.gating.registering import Hooks
 from spanhook.gating.shadow import Shadow

@@ -2,8 +2,8 @@
 
 from spanhook import semconv
 from spanhook.diagnostics import internal
-from spanhook.gating._log import tell
 from spanhook.gating.binding import WATCH, Bound
+from spanhook.gating.log import tell
 from spanhook.model import Record, encodable
 from spanhook.semconv import Decision, Phase
 from spanhook.telemetry import counts, telemetry

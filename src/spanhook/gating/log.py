@@ -13,7 +13,7 @@ from typing import Any
 
 from spanhook.errors import Reject
 from spanhook.gating.binding import Bound
-from spanhook.model import Record, clock
+from spanhook.model import HookMode, Record, clock
 from spanhook.semconv import Decision, Phase
 
 SIZE, RETENTION_S = 1000, 24 * 3600.0
@@ -80,6 +80,7 @@ class HookExecutionLog(HookChainResult):
         request_id: ``request_id`` given to ``spanhook.context``, else the id of the run.
         tenant_id: Whose operation it was.
         name: What the operation worked on: the tool, the agent, the model.
+        mode: ``shadow`` if the hooks ran beside the call, else ``enforce``.
         timestamp: When its first hook had run.
     """
 
@@ -87,6 +88,7 @@ class HookExecutionLog(HookChainResult):
     request_id: str
     tenant_id: str
     name: str
+    mode: HookMode
     timestamp: datetime
 
     def as_dict(self) -> dict[str, Any]:
@@ -97,12 +99,24 @@ class HookExecutionLog(HookChainResult):
 class ChainRun:
     """The hooks of one phase of one operation, as they run."""
 
-    __slots__ = ("_event", "_name", "_request_id", "_results", "_tenant", "_time_ns", "aborted", "log_id", "reason")
+    __slots__ = (
+        "_event",
+        "_mode",
+        "_name",
+        "_request_id",
+        "_results",
+        "_tenant",
+        "_time_ns",
+        "aborted",
+        "log_id",
+        "reason",
+    )
 
     def __init__(self, op: Record, phase: Phase) -> None:
         identity = op.identity
         self._event, self._name, self._tenant = f"{op.kind}.{phase}", op.name, identity.tenant_id
         self._request_id = str(identity.attributes.get("request_id") or identity.run_id)
+        self._mode: HookMode = "shadow" if op.shadow else "enforce"
         self._time_ns = clock.wall()
         self._results: list[tuple[Bound, HookResult]] = []
         self.aborted, self.reason = False, ""
@@ -149,6 +163,7 @@ class ChainRun:
             request_id=self._request_id,
             tenant_id=self._tenant,
             name=self._name,
+            mode=self._mode,
             timestamp=datetime.fromtimestamp(self._time_ns / 1e9, UTC),
         )
 
