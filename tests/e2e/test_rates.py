@@ -159,6 +159,19 @@ def test_rates_are_of_what_the_load_has_printed(told: Told, query: Query) -> Non
     assert grown(told, query, *by) == pytest.approx(wanted, rel=1e-9)
 
 
+@pytest.mark.parametrize("name", ["hooks/Time in hooks/A", "hooks/Time of a pass/A", "hooks/Time of a pass, p95/A"])
+def test_hooks_in_shadow_mode_take_no_time_of_a_call(told: Told, name: str) -> None:
+    [query] = [one for one in RATES if str(one) == name]
+    by_mode = {
+        mode: {hook for (hook,) in told.counted(semconv.METRIC_DECISIONS, semconv.HOOK, mode=(mode,))}
+        for mode in ("enforce", "shadow")
+    }
+    found = {hook for (hook,) in grown(told, query, semconv.HOOK)}
+    assert found
+    assert found <= by_mode["enforce"]
+    assert not found & by_mode["shadow"]
+
+
 def test_every_rate_is_checked_or_said_not_to_be() -> None:
     """Quantiles are estimates out of buckets; what is on Pipeline SDKs and collectors tell of themselves."""
     own = {str(one) for one in RATES if "histogram_quantile" not in one.text and one.dashboard != "spanhook-pipeline"}
