@@ -344,3 +344,9 @@ def test_an_update_leaves_no_moment_without_the_gate() -> None:
                 refused += 1
         changing.result()
     assert refused == asked > 0
+
+
+@pytest.mark.parametrize("most", [0, -1, True, 2.5, "20"])
+def test_a_registry_holds_at_least_one_hook_for_an_event(most: Any) -> None:
+    with pytest.raises(ConfigurationError, match="max_per_event=.*; expected a whole number above 0"):
+        HookRegistry(max_per_event=most)

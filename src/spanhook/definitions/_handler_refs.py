@@ -62,12 +62,12 @@ class AllowList:
                 f"handler_ref {reference!r}: expected a module and one name in it, such as "
                 "'spanhook.hooks.tool_policy:ToolPolicy'"
             )
+        module_name, _, name = reference.partition(":")
         if not self.allows(reference):
             raise ConfigurationError(
-                f"handler_ref {reference!r} is not allowed, and was not imported; allowed are "
-                f"{', '.join(self.entries) or 'none'}: add its module with HookRegistry(allowed=[...])"
+                f"handler_ref {reference!r} is not allowed, and was not imported; allowed: "
+                f"{', '.join(self.entries) or 'none'}. Allow its module with HookRegistry(allowed=[{module_name!r}])"
             )
-        module_name, _, name = reference.partition(":")
         try:
             module = importlib.import_module(module_name)
         except Exception as error:

@@ -3,6 +3,7 @@
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, cast
 from uuid import uuid4
 
@@ -109,6 +110,13 @@ class Entering:
         marked = self._allowed.load(definition.handler_ref)
         handler: Any = marked.build(definition.config)
         return self._made(handler, definition, definition, figures, source)
+
+    def loaded(self, definition: HookDefinition, figures: Figures, directory: str | Path) -> RegisteredHook:
+        """A definition from a directory, which errors name."""
+        try:
+            return self.defined(definition, figures, str(Path(directory).resolve()))
+        except ConfigurationError as error:
+            raise ConfigurationError(f"{directory}: hook {definition.hook_id!r}: {error}") from error
 
     def _object(self, hook: Any, settings: dict[str, Any]) -> RegisteredHook:
         if isinstance(hook, type):

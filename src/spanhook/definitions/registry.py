@@ -58,6 +58,8 @@ class HookRegistry:
         max_per_event: int | None = None,
         concurrent: Iterable[str] = (),
     ) -> None:
+        if max_per_event is not None and (type(max_per_event) is not int or max_per_event < 1):
+            raise ConfigurationError(f"max_per_event={max_per_event!r}; expected a whole number above 0")
         self.hooks = Hooks()
         self._entering = Entering(AllowList(allowed), concurrent, self._note)
         self._most = max_per_event
@@ -204,7 +206,7 @@ class HookRegistry:
                     raise ConfigurationError(f"{directory}: hook_id {definition.hook_id!r} is registered already")
                 before = self._entries.get(definition.hook_id)
                 if before is None or before.definition is None or not before.definition.is_like(definition):
-                    before = self._entering.defined(definition, before.figures if before else Figures(), source)
+                    before = self._entering.loaded(definition, before.figures if before else Figures(), directory)
                 entries[definition.hook_id] = before
             self._become(entries)
         return [entries[one.hook_id] for one in definitions]

@@ -92,7 +92,7 @@ def compile_condition(text: str) -> Condition:
         text: CEL, such as ``arguments.amount > 50``; at most ``LONGEST`` characters.
 
     Raises:
-        ConfigurationError: It is no CEL, reads or calls something that is not there, or could be too much work; or
+        ConfigurationError: It is not valid CEL, reads or calls something unknown, or could be too much work; or
             CEL is not installed. One line.
     """
     if not isinstance(text, str):  # pyright: ignore[reportUnnecessaryIsInstance]
@@ -107,7 +107,7 @@ def compile_condition(text: str) -> Condition:
     except BaseException as error:
         if not isinstance(error, Exception) and type(error).__name__ != "PanicException":
             raise
-        raise ConfigurationError(f"condition {text!r} is no CEL: {_parse_error(error)}") from None
+        raise ConfigurationError(f"condition {text!r} is not valid CEL: {_parse_error(error)}") from None
     reading = read(text, ROOTS)
     mistakes = [*reading.mistakes, *_bad_patterns(reading)] or [*_mistakes(program.references(), reading)]
     if mistakes:
@@ -165,7 +165,7 @@ def _bad_patterns(reading: Reading) -> Iterable[str]:
         try:
             cel().compile(f"''.matches({pattern})").execute()
         except Exception:
-            yield f"{pattern} is no regular expression, or one that takes too much memory"
+            yield f"{pattern} is not a valid regular expression, or takes too much memory"
 
 
 def _meant(name: str, known: Iterable[str]) -> str:
