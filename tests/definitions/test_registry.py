@@ -348,5 +348,5 @@ def test_an_update_leaves_no_moment_without_the_gate() -> None:
 
 @pytest.mark.parametrize("most", [0, -1, True, 2.5, "20"])
 def test_a_registry_holds_at_least_one_hook_for_an_event(most: Any) -> None:
-    with pytest.raises(ConfigurationError, match="max_per_event=.*; expected a whole number above 0"):
+    with pytest.raises(ConfigurationError, match=r"max_per_event=.*; expected a whole number above 0"):
         HookRegistry(max_per_event=most)
