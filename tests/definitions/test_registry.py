@@ -124,7 +124,7 @@ def test_what_cannot_be_registered_is_refused() -> None:
     registry.register(definition(hook_id="a"))
     odd: list[tuple[Any, dict[str, Any], str]] = [
         (definition(hook_id="a"), {}, "there is a hook with the id 'a' already"),
-        (HookDefinition.model_validate(definition()), {"priority": 5}, "cannot be given beside a definition"),
+        (HookDefinition.model_validate(definition()), {"priority": 5}, "cannot be given with a definition"),
         (Middleware, {}, "is a class; register an object of it"),
         (Plain(), {}, "add it to Hooks"),
         (object(), {"event_type": EVENT}, "has no execute"),
