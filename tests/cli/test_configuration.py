@@ -57,6 +57,20 @@ def test_check_takes_the_file_of_the_folder(folder: Folder) -> None:
     assert (ran.returncode, ran.stdout) == (0, f"{folder.path}/spanhook.yaml: no mistakes\n")
 
 
+def test_check_reads_the_definitions_without_their_handlers(folder: Folder) -> None:
+    folder.file("spanhook.yaml", "settings: {definitions_dir: definitions}")
+    folder.file("definitions/one.yaml", "{name: one, event_type: tool.execute.pre, handler_ref: 'not_installed:One'}")
+
+    assert folder.here("config", "check", "spanhook.yaml").stdout == "spanhook.yaml: no mistakes\n"
+
+    folder.file("definitions/one.yaml", "{name: one, event_type: tool.execute.pre}")
+
+    ran = folder.here("config", "check", "spanhook.yaml")
+    assert ran.returncode == 2
+    assert ran.stdout.startswith("spanhook.yaml:1: settings.definitions_dir: ")
+    assert ran.stdout.endswith("one.yaml: handler_ref: Field required\n")
+
+
 def test_check_as_json(folder: Folder) -> None:
     folder.file("wrong.yaml", WRONG)
 
@@ -82,6 +96,14 @@ def test_check_as_json(folder: Folder) -> None:
         (None, "there is no configuration file 'nope.yaml'; correct the path\n"),
         ("a: [", "nope.yaml:1: is not valid YAML: "),
         ("version: 1\nhooks:\n  path: gone.py:hooks\n", "nope.yaml:3: hooks.path: '"),
+        (
+            "settings: {mode: shadow}",
+            "nope.yaml:1: settings.mode: unknown key; it is not a setting: write it at the top level of the file\n",
+        ),
+        (
+            "settings:\n  definitions_dir: gone\n",
+            "nope.yaml:2: settings.definitions_dir: hook definitions: there is no directory '",
+        ),
     ],
 )
 def test_check_of_a_file_that_cannot_be_read(folder: Folder, text: str | None, told: str) -> None:

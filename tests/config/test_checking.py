@@ -195,7 +195,7 @@ TOLD = """
     spanhook.yaml:3: hook: unknown key; did you mean 'hooks'?
     spanhook.yaml:5: settings.stepz: unknown key; did you mean 'steps'?
     spanhook.yaml:6: settings.steps: 1: expected true or false
-    spanhook.yaml:7: settings.chain_timeout_ms: 0: expected greater than 0
+    spanhook.yaml:7: settings.chain_timeout_ms: 0: expected a number greater than 0
     spanhook.yaml:8: settings.max_per_event: 'lots': expected a whole number
     spanhook.yaml:9: settings.content: 'ALL': expected 'NO_CONTENT', 'SPAN_ONLY', 'EVENT_ONLY' or 'SPAN_AND_EVENT'
     spanhook.yaml:10: settings.allow: 'groq': expected a list, such as [a, b]
@@ -212,9 +212,9 @@ TOLD = """
     spanhook.yaml:35: policies[5].events[0]: deny runs on tool.execute only, not on llm.call; remove it
     spanhook.yaml:36: policies[5].tools[0]: 'search*' looks like a pattern, but names must match exactly; list them, or use when
     spanhook.yaml:36: policies[5].tools: tools needs events of tool.execute only
-    spanhook.yaml:37: policies[5].priority: 2000: expected less than or equal to 1000
+    spanhook.yaml:37: policies[5].priority: 2000: expected a number less than or equal to 1000
     spanhook.yaml:39: policies[6].id: 'f g': expected up to 100 letters, digits and any of _ . : / -, and no other character
-    spanhook.yaml:40: policies[6].timeout: -1: expected greater than 0
+    spanhook.yaml:40: policies[6].timeout: -1: expected a number greater than 0
     spanhook.yaml:41: policies[7].with: hook 'Broken' cannot be made: no such socket
     spanhook.yaml:43: policies[8]: 'watch': expected keys and values
     spanhook.yaml:46: policies[9].with: hook 'Watch' takes no settings, but was given 'x'

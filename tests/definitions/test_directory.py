@@ -36,16 +36,16 @@ def test_one_definition_or_a_list_in_each_file(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ("name: [", "is no valid YAML"),
+        ("name: [", "line 1: is not valid YAML: while parsing a flow node, expected the node content"),
         ("just text", "expected a definition"),
         ("- 5", "expected a definition"),
-        ("!!python/object/apply:os.system [true]", "is no valid YAML"),
+        ("!!python/object/apply:os.system [true]", "is not valid YAML"),
         ("{1: 2, 3: 4}", "Field required"),
         (ONE.replace("tool.execute.pre", "tool.explode.pre"), "event_type: there is no event 'tool.explode.pre'"),
         (ONE + "priority: high\n", "priority: Input should be a valid integer"),
         (ONE + "timeout: 5\n", "timeout: Extra inputs are not permitted"),
         (TWO + TWO[1:], "hook_id 'a' is taken by"),
-        ("[" * 3000, "is no valid YAML"),
+        ("[" * 3000, "is not valid YAML"),
         ("x" * 1_000_001, "larger than 1000000 bytes"),
     ],
 )
@@ -73,8 +73,9 @@ def test_bytes_that_are_no_text_and_a_directory_that_is_not_there(tmp_path: Path
 def test_a_reference_that_is_not_allowed_in_a_file_changes_nothing(tmp_path: Path) -> None:
     registry = HookRegistry(allowed=[f"{ACME}:Suffix"])
     (tmp_path / "all.yaml").write_text(TWO)
-    with pytest.raises(ConfigurationError, match="Never' is not allowed"):
+    with pytest.raises(ConfigurationError, match="Never' is not allowed") as raised:
         registry.load(tmp_path)
+    assert str(raised.value).startswith(f"{tmp_path}: hook '")
     assert registry.count() == 0
 
 

@@ -41,5 +41,5 @@ def test_definitions_that_cannot_be_used_leave_everything_as_it_was(tmp_path: Pa
 
 def test_there_is_one_registry_of_the_process() -> None:
     assert get_registry() is get_registry()
-    with pytest.raises(ConfigurationError, match="is no HookRegistry"):
+    with pytest.raises(ConfigurationError, match="is not a HookRegistry"):
         set_registry("registry")  # pyright: ignore[reportArgumentType]

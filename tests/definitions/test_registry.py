@@ -124,7 +124,7 @@ def test_what_cannot_be_registered_is_refused() -> None:
     registry.register(definition(hook_id="a"))
     odd: list[tuple[Any, dict[str, Any], str]] = [
         (definition(hook_id="a"), {}, "there is a hook with the id 'a' already"),
-        (HookDefinition.model_validate(definition()), {"priority": 5}, "cannot be given beside a definition"),
+        (HookDefinition.model_validate(definition()), {"priority": 5}, "cannot be given with a definition"),
         (Middleware, {}, "is a class; register an object of it"),
         (Plain(), {}, "add it to Hooks"),
         (object(), {"event_type": EVENT}, "has no execute"),
@@ -344,3 +344,9 @@ def test_an_update_leaves_no_moment_without_the_gate() -> None:
                 refused += 1
         changing.result()
     assert refused == asked > 0
+
+
+@pytest.mark.parametrize("most", [0, -1, True, 2.5, "20"])
+def test_a_registry_holds_at_least_one_hook_for_an_event(most: Any) -> None:
+    with pytest.raises(ConfigurationError, match=r"max_per_event=.*; expected a whole number above 0"):
+        HookRegistry(max_per_event=most)

@@ -157,7 +157,7 @@ def test_what_is_no_set_of_strings_is_refused(form: str, label: str, given: str)
         (iter(()), "is empty (an iterator may have been used up), so it would never run"),
         (None, "kinds=None, expected kinds such as"),
         (7, "kinds=7, expected kinds"),
-        ((("llm.call",),), "('llm.call',) is no kind"),
+        ((("llm.call",),), "('llm.call',) is not a kind"),
         (("llm.cal",), "unknown kind 'llm.cal' (did you mean 'llm.call'?); expected '*' or one of run"),
         (("Tool.Execute",), "did you mean 'tool.execute'?"),
         (("tool.execute.pre",), "(an event; write 'tool.execute')"),
@@ -228,7 +228,7 @@ def test_a_flush_that_cannot_be_waited_for_is_refused(timeout: Any) -> None:
         ({"tenant_id": None}, "tenant_id=None, expected a string, or '' for all"),
         ({"blocking": "yes"}, "blocking='yes', expected True or False"),
         ({"buffer": 1}, "buffer=1, expected True or False"),
-        ({"when": awhen}, "is async or a generator, so what it returns is always true"),
+        ({"when": awhen}, "is async or a generator, so its return value always counts as true"),
         ({"when": functools.partial(noop, unset)}, "when takes () -> None; it is called with (op)"),
     ],
     ids=lambda given: given if isinstance(given, str) else next(iter(given)),
@@ -271,9 +271,9 @@ def test_misspelt_settings_are_named(settings: Any, said: str) -> None:
 def test_misspelt_attributes_are_named(name: str, value: Any) -> None:
     for form in ("class", "constructor"):
         if name != "tool":
-            assert f"{name!r} is no setting of a hook; did you mean" in refused(form, **{name: value})
-    assert "'befor' is no method of a hook; did you mean 'before'?" in refused("class", befor=noop)
-    assert "'wen' is no method of a hook; did you mean 'when'?" in refused("class", wen=noop)
+            assert f"{name!r} is not a setting of a hook; did you mean" in refused(form, **{name: value})
+    assert "'befor' is not a method of a hook; did you mean 'before'?" in refused("class", befor=noop)
+    assert "'wen' is not a method of a hook; did you mean 'when'?" in refused("class", wen=noop)
 
 
 def test_what_a_hook_keeps_for_itself_is_its_own() -> None:
@@ -339,7 +339,7 @@ def test_a_misspelt_setting_of_a_class_is_named() -> None:
         def before(self, op: Operation) -> None:
             raise Reject("no")
 
-    with pytest.raises(ConfigurationError, match="'kind' is no setting of a hook; did you mean 'kinds'"):
+    with pytest.raises(ConfigurationError, match="'kind' is not a setting of a hook; did you mean 'kinds'"):
         Hooks(Wide())
 
 

@@ -267,11 +267,11 @@ def test_has_asks_whether_it_is_there() -> None:
 
 BAD: dict[str, tuple[Any, str]] = {
     "no text": (7, "condition 7: expected a CEL text such as 'arguments.amount > 50'"),
-    "empty": ("", "condition '' is no CEL: line 1, column 1: Syntax error: mismatched input '<EOF>'"),
-    "syntax": ("1 +", "condition '1 +' is no CEL: line 1, column 4: Syntax error: mismatched input '<EOF>'"),
-    "second line": ("1 > 0 &&\n  ", "is no CEL: line 2, column 3: "),
-    "python": ("arguments.x and name", "is no CEL: line 1, column 13: "),
-    "parentheses": ("(" * 500 + "true" + ")" * 500, "is no CEL: "),
+    "empty": ("", "condition '' is not valid CEL: line 1, column 1: Syntax error: mismatched input '<EOF>'"),
+    "syntax": ("1 +", "condition '1 +' is not valid CEL: line 1, column 4: Syntax error: mismatched input '<EOF>'"),
+    "second line": ("1 > 0 &&\n  ", "is not valid CEL: line 2, column 3: "),
+    "python": ("arguments.x and name", "is not valid CEL: line 1, column 13: "),
+    "parentheses": ("(" * 500 + "true" + ")" * 500, "is not valid CEL: "),
     "long": ("true || " * 300 + "true", "has 2,404 characters, at most 2,000 are allowed; split the rule"),
     "name": ("argument.x > 1", "unknown name 'argument' (did you mean 'arguments'?); expected one of arguments, id"),
     "dotted name": (".arguments.x > 1", "unknown name '.arguments'"),
@@ -290,8 +290,8 @@ BAD: dict[str, tuple[Any, str]] = {
         "3 macros stand inside of each other, at most 2 are allowed",
     ),
     "item named as a root": ("arguments.x.all(name, name != '')", "'name' cannot name an item in all(...)"),
-    "pattern": ("name.matches('(')", "'(' is no regular expression, or one that takes too much memory"),
-    "huge pattern": (r"name.matches(r'((\w{100}){100}){100}')", "is no regular expression, or one that takes too much"),
+    "pattern": ("name.matches('(')", "'(' is not a valid regular expression, or takes too much memory"),
+    "huge pattern": (r"name.matches(r'((\w{100}){100}){100}')", "is not a valid regular expression, or takes too much"),
     "pattern from data": ("name.matches(arguments.x)", "the pattern of 'matches' must be a literal"),
     "pattern made of data": ("name.matches('a' + arguments.x)", "the pattern of 'matches' must be a literal"),
     "pattern in a macro": (

@@ -255,5 +255,5 @@ def test_one_name_for_two_hooks_is_refused(installed: Install) -> None:
     assert find("acme_limit") is Limit  # the same, told twice
 
     installed("other", f"acme_limit = {__name__}:Bare")
-    with pytest.raises(ConfigurationError, match="two installed distributions bring a hook 'acme_limit'"):
+    with pytest.raises(ConfigurationError, match="two installed distributions have a hook 'acme_limit'"):
         find("acme_limit")

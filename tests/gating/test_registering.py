@@ -61,7 +61,7 @@ BAD: dict[str, tuple[Callable[[Any], Any], str]] = {
     "async generator": (lambda h: h.around("run")(agen), "is an async generator"),
     "async blocking": (lambda h: h.before("run", blocking=True)(anoop), "blocking=True is for plain functions"),
     "no parentheses": (lambda h: h.before(noop), "write the kind in parentheses"),
-    "no hook": (lambda h: h.add(noop), "is no spanhook.Hook"),
+    "no hook": (lambda h: h.add(noop), "is not a spanhook.Hook"),
     "class for hook": (lambda h: h.add(Hook), "it is a class; add an object of it, such as Hook()"),
     "empty hook": (lambda h: h.add(Hook()), "overrides none of"),
     "event": (lambda h: h.on("tool.execute.during", noop), "unknown event 'tool.execute.during'"),

@@ -344,7 +344,10 @@ BAD: dict[str, tuple[dict[str, Any], str]] = {
     "empty name": ({"rules": [{"deny": [""]}]}, "rules.0.deny.0='': String should have at least 1 character"),
     "no names": ({"rules": [{"deny": []}]}, "rules.0.deny=[]: List should have at least 1 item"),
     "unknown": ({"rules": [{"deny": ["a"], "tenant": ["b"]}]}, "unknown setting rules.0.tenant=['b']"),
-    "condition": ({"rules": [{"deny": ["a"], "when": "1 +"}]}, "rules.0.when='1 +': is no CEL: line 1, column 4"),
+    "condition": (
+        {"rules": [{"deny": ["a"], "when": "1 +"}]},
+        "rules.0.when='1 +': is not valid CEL: line 1, column",
+    ),
     "root": (
         {"rules": [{"deny": ["a"], "when": "args.x"}]},
         "rules.0.when='args.x': unknown name 'args' (did you mean 'arguments'?)",

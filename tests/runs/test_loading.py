@@ -189,7 +189,7 @@ def test_an_aegra_json_that_cannot_be_used_is_named(folder: Path) -> None:
     file = aegra(folder, hooks={"timeout": 3})
     with pytest.raises(ConfigurationError, match=f"{file}: hooks: path=None"):
         from_aegra(file)
-    for text, message in (("{", "is no JSON: "), ("[]", "expected a JSON object")):
+    for text, message in (("{", "is not valid JSON: "), ("[]", "expected a JSON object")):
         file.write_text(text)
         with pytest.raises(ConfigurationError, match=message):
             from_aegra(file)

@@ -1,4 +1,4 @@
-"""``spanhook config``: the schema of configuration files, what is wrong in one, and what would be in force."""
+"""``spanhook config``: checks a configuration file, shows what would be active, and prints the schema."""
 
 import json
 import os
@@ -15,7 +15,7 @@ _DEFAULT = "default"
 
 
 class Row(NamedTuple):
-    """One thing that would be in force, and where it comes from."""
+    """One thing that would be active, and where it comes from."""
 
     name: str
     value: Any
@@ -29,17 +29,17 @@ def print_schema() -> int:
         The exit code, 0.
 
     Raises:
-        ConfigurationError: A package is missing that configuration files need.
+        ConfigurationError: A package that configuration files need is not installed.
     """
     print(json.dumps(schema(), indent=2))  # noqa: T201
     return 0
 
 
 def check(path: str | None, as_json: bool) -> int:
-    """Print every mistake of a configuration file.
+    """Print every mistake in a configuration file and in the definitions that it names.
 
     Args:
-        path: The file; that of the working directory if ``None``.
+        path: The file; if ``None``, the one in the working directory.
         as_json: Print one JSON document alone.
 
     Returns:
@@ -50,7 +50,7 @@ def check(path: str | None, as_json: bool) -> int:
         path = path or locate(os.getcwd())
         if not path:
             raise ConfigurationError("there is no spanhook.yaml in the working directory; name a file")
-        load_file(path)
+        _check_definitions(load_file(path))
     except ConfigurationFileError as error:
         mistakes = error.mistakes
     except ConfigurationError as error:
@@ -65,8 +65,26 @@ def check(path: str | None, as_json: bool) -> int:
     return 2 if mistakes else 0
 
 
+def _check_definitions(file: ConfigurationFile) -> None:
+    """Read the definitions that a file names; their handlers are not imported.
+
+    Raises:
+        ConfigurationFileError: There is no such directory, or a definition has a mistake.
+    """
+    directory = file.given().get("definitions_dir")
+    if directory is None:
+        return
+    from spanhook.definitions import load_definitions
+
+    try:
+        load_definitions(directory)
+    except ConfigurationError as error:
+        mistake = file.document.mistake(("settings", "definitions_dir"), str(error))
+        raise ConfigurationFileError([mistake]) from None
+
+
 def show(as_json: bool, **given: Any) -> int:
-    """Print what ``spanhook run`` would put in force here, and where each part of it comes from.
+    """Print what ``spanhook run`` would use here, and where each part comes from.
 
     Args:
         as_json: Print one JSON document alone.

@@ -8,7 +8,7 @@ from typing import Any, get_args
 from pydantic import AliasChoices, BaseModel, ValidationError
 from pydantic.fields import FieldInfo
 
-from spanhook.config.models import UNAVAILABLE
+from spanhook.config.models import UNAVAILABLE, Configuration
 from spanhook.config.reading import Document, Keys
 from spanhook.errors import Mistake
 
@@ -53,6 +53,8 @@ def _message(one: Mapping[str, Any], model: type[BaseModel], within: Keys) -> st
     if kind == "extra_forbidden":
         if not within and loc[0] in UNAVAILABLE:
             return f"not available: {UNAVAILABLE[str(loc[0])]}; remove it"
+        if loc[:-1] == ("settings",) and loc[-1] in Configuration.model_fields:
+            return "unknown key; it is not a setting: write it at the top level of the file"
         return f"unknown key{_instead(str(loc[-1]), _model_at(model, loc[:-1]))}"
     if kind == "missing":
         return f"missing; add {loc[-1]}: ..."
@@ -61,6 +63,8 @@ def _message(one: Mapping[str, Any], model: type[BaseModel], within: Keys) -> st
         return f"{value}expected {_EXPECTED[kind]}"
     said = said.removeprefix("Value error, ").removeprefix("Assertion failed, ")
     said = _SHOULD.sub(lambda found: _WORDS[found[1]], said)
+    if kind.startswith(("greater_than", "less_than")):
+        said = said.replace("expected", "expected a number", 1)
     return f"{value}{said}"
 
 

@@ -51,7 +51,7 @@ class HooksEntry(Strict):
         description="./hooks.py:hooks or package.module:hooks. Paths are relative to the folder of this file."
     )
     timeout: float | None = Field(
-        default=None, gt=0, le=MAX_MS / 1000, description="Seconds for each hook; for run hooks (RunHooks) alone."
+        default=None, gt=0, le=MAX_MS / 1000, description="Seconds for each hook; only for run hooks (RunHooks)."
     )
 
 
@@ -64,11 +64,14 @@ class SettingsEntry(Strict):
     trust_baggage: bool | None = Field(default=None, description="Take tenant, user and session from W3C baggage.")
     tenant_metrics: bool | None = Field(default=None, description="Put the tenant on metrics.")
     strict: bool | None = Field(default=None, description="Refuse agent libraries that are not bound.")
-    allow: list[Text] | None = Field(default=None, description="Accept these unbound libraries.")
-    content: Content | None = Field(
-        default=None, description="What content is recorded; OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT wins."
+    allow: list[Text] | None = Field(
+        default=None, description="Libraries that strict accepts although they are not bound."
     )
-    error_messages: bool | None = Field(default=None, description="Record what exceptions say.")
+    content: Content | None = Field(
+        default=None,
+        description="What content is recorded; OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT takes precedence.",
+    )
+    error_messages: bool | None = Field(default=None, description="Record the messages of exceptions.")
     input_output_values: bool | None = Field(default=None, description="Record input.value and output.value.")
     hooks_enabled: bool | None = Field(default=None, description="false: no hook runs.")
     default_timeout_ms: Milliseconds | None = Field(
@@ -90,7 +93,7 @@ class SettingsEntry(Strict):
     fail_open_default: bool | None = Field(
         default=None,
         validation_alias=seed_name("fail_open_default"),
-        description="Whether hooks from priority 100 up fail open where they set no fail_mode.",
+        description="Whether hooks with priority 100 or above fail open if they set no fail_mode.",
     )
     execution_log_enabled: bool | None = Field(
         default=None,
@@ -102,15 +105,15 @@ class SettingsEntry(Strict):
         gt=0,
         le=LONGEST_HOURS,
         validation_alias=seed_name("execution_log_retention_hours"),
-        description="How many hours the execution log keeps that.",
+        description="How many hours the execution log keeps an entry.",
     )
     execution_log_size: int | None = Field(
-        default=None, ge=1, description="How many runs of an event's hooks the execution log keeps at most."
+        default=None, ge=1, description="How many entries the execution log keeps at most."
     )
     definitions_dir: Text | None = Field(
         default=None,
         validation_alias=seed_name("definitions_dir"),
-        description="A directory of hook definitions in YAML, from the working directory.",
+        description="A directory of hook definitions in YAML. A relative path starts at the folder of this file.",
     )
     full_tracebacks: bool | None = Field(default=None, description="Keep spanhook's own frames in tracebacks.")
 
@@ -121,11 +124,11 @@ class Policy(Strict):
     use: Text = Field(description="The short name of a ready-made hook, such as tool_policy.")
     id: Id = Field(description="Its name in decisions, metrics and dashboards; unique in the file.")
     mode: Literal["enforce", "shadow"] | None = Field(
-        default=None, description="shadow: it runs and is recorded, and nothing is enforced."
+        default=None, description="shadow: it runs and is recorded, but nothing is enforced."
     )
     priority: int | None = Field(default=None, ge=0, le=1000, description="Low runs first.")
     fail_mode: Literal["open", "closed"] | None = Field(
-        default=None, description="What its failure means: closed refuses the operation, open continues."
+        default=None, description="What happens if it fails: closed refuses the operation, open continues."
     )
     timeout: float | None = Field(default=None, gt=0, le=MAX_MS / 1000, description="Seconds of its own time per call.")
     events: Names | None = Field(

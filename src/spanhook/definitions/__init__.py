@@ -1,6 +1,6 @@
-"""Hooks as middleware and as data: typed contexts, definitions, a registry of them, a log and statistics.
+"""Hooks as middleware and as data: typed contexts, definitions, a registry, a log and statistics.
 
-It needs ``pip install "spanhook[policies]"``. What it registers runs in the one chain of hooks, beside all others.
+It needs ``pip install "spanhook[policies]"``. Its hooks run in the same chain as all others.
 """
 
 from importlib.util import find_spec

@@ -1,4 +1,4 @@
-"""From what is registered to the hooks that the chain runs."""
+"""Builds the hooks that the chain runs from registered handlers."""
 
 from collections.abc import Callable, Collection, Iterator
 from typing import Any, cast
@@ -20,12 +20,12 @@ _OF_PHASE = {
 
 
 class RegisteredFunction(FunctionHook):
-    """One function of what is registered, as the chain runs it.
+    """One function of a registered hook, as the chain runs it.
 
     Args:
-        hook_id: Of what it belongs to.
-        listeners: Told what each hook of its events did.
-        together: Whether it runs at the same time as others that say so.
+        hook_id: The id of that hook.
+        listeners: Called with the result of each hook of its events.
+        together: Whether it may run at the same time as other such hooks.
     """
 
     def __init__(
@@ -52,18 +52,18 @@ def functions_of(
     *,
     concurrent: bool,
 ) -> list[RegisteredFunction]:
-    """What the chain runs for a handler.
+    """The functions that the chain runs for a handler.
 
     Args:
         handler: A ``Hook``, or an object with ``execute``.
         hook_id: Its id.
-        event: What it is for.
-        settings: Those that were given; a ``Hook`` keeps its own beside them.
-        listeners: Told what each hook of its events did.
+        event: The event or kind that it runs at.
+        settings: The given settings; a ``Hook`` keeps its own unless they are given.
+        listeners: Called with the result of each hook of its events.
         concurrent: Whether it runs at the same time as other hooks of its event, after the call.
 
     Raises:
-        ConfigurationError: It has nothing to do at this event, or a setting cannot be used.
+        ConfigurationError: It does nothing at this event, or a setting cannot be used.
     """
     kind, phase = split_event(event)
     if isinstance(handler, Hook):
@@ -97,7 +97,7 @@ def _methods(hook: Hook, event: str, phase: str) -> Iterator[tuple[str, Callable
 
 
 def agent_models() -> FunctionHook:
-    """Gives model calls the model that middleware has chosen for their agent."""
+    """Gives model calls the model that middleware has set for their agent."""
 
     def agent_model(op: Operation) -> None:
         around = op.parent

@@ -1,4 +1,4 @@
-"""From a reference in a definition to the class that it names. Nothing is imported that is not on the allow-list."""
+"""Finds the class that a definition refers to. Only what is on the allow-list is imported."""
 
 import importlib
 from collections.abc import Iterable
@@ -12,12 +12,12 @@ READY_MADE = "spanhook.hooks"
 
 
 class AllowList:
-    """What definitions may name.
+    """The classes that definitions may refer to.
 
     Args:
-        entries: Modules, with all modules inside of them, such as ``acme.hooks``, and references, such as
-            ``acme.policies:Refunds``. The ready-made hooks of ``spanhook.hooks`` and those that installed distributions
-            bring as entry points ``spanhook_hook`` unless given.
+        entries: Modules with everything inside them, such as ``acme.hooks``, and references, such as
+            ``acme.policies:Refunds``. By default the ready-made hooks in ``spanhook.hooks`` and the entry points
+            ``spanhook_hook`` of installed distributions.
 
     Raises:
         ConfigurationError: An entry is neither a module nor a reference.
@@ -42,14 +42,14 @@ class AllowList:
         return (READY_MADE, *named().values()) if self._entries is None else self._entries
 
     def allows(self, reference: str) -> bool:
-        """Whether a definition may name this class."""
+        """Whether a definition may refer to this class."""
         module = reference.partition(":")[0]
         return any(
             reference == entry or (":" not in entry and f"{module}.".startswith(f"{entry}.")) for entry in self.entries
         )
 
     def load(self, reference: str) -> Marked:
-        """The class that ``reference`` names, with what marks it.
+        """Import the marked class that ``reference`` names.
 
         Raises:
             ConfigurationError: It is not on the list, cannot be imported, is defined elsewhere, or is not marked with
@@ -62,12 +62,12 @@ class AllowList:
                 f"handler_ref {reference!r}: expected a module and one name in it, such as "
                 "'spanhook.hooks.tool_policy:ToolPolicy'"
             )
+        module_name, _, name = reference.partition(":")
         if not self.allows(reference):
             raise ConfigurationError(
-                f"handler_ref {reference!r} is not allowed, and was not imported; allowed are "
-                f"{', '.join(self.entries) or 'none'}: add its module with HookRegistry(allowed=[...])"
+                f"handler_ref {reference!r} is not allowed, and was not imported; allowed: "
+                f"{', '.join(self.entries) or 'none'}. Allow its module with HookRegistry(allowed=[{module_name!r}])"
             )
-        module_name, _, name = reference.partition(":")
         try:
             module = importlib.import_module(module_name)
         except Exception as error:

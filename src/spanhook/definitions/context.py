@@ -1,7 +1,7 @@
-"""What every middleware is given: one event of one operation, as data to read and to change.
+"""The context that middleware receives: one event of one operation, to read and to change.
 
-What a hook changes in it becomes a change of the operation: fields of the request are rewritten before the call, and
-``result`` answers instead of the call or replaces what it returned. Nothing else is kept.
+Some changes apply to the operation: fields of the request are rewritten before the call, and ``result`` answers instead
+of the call or replaces its result. Other changes have no effect.
 """
 
 from collections.abc import Mapping, Sequence
@@ -14,23 +14,23 @@ from spanhook.model import REPLACEABLE, Operation, alike, copied
 
 @dataclass(slots=True, kw_only=True)
 class HookContext:
-    """One event of one operation.
+    """The context of one event of one operation.
 
     Attributes:
         event_type: The event, such as ``tool.execute.pre``; the kind alone for middleware around the whole call.
-        tenant_id: Whose operation it is; empty if not known.
+        tenant_id: The operation's tenant; empty if unknown.
         metadata: Shared by the hooks of this operation; the same dict as ``op.state``.
         abort: Set it to refuse the operation.
-        abort_reason: Why, in words that the caller and the model may see.
+        abort_reason: The reason, which the caller and the model may see.
         results: What the hooks of this event have done so far.
         result: What the call returned; ``None`` before it. Set it to answer instead of the call, or to replace what it
             returned. Results of agents, steps and writes to memory are read-only.
-        duration_ms: Milliseconds that the call took; 0 before it.
-        operation: All else there is to know; ``None`` in a context that you made yourself.
+        duration_ms: The duration of the call in milliseconds; 0 before it.
+        operation: The operation, with everything else; ``None`` in a context that you created yourself.
     """
 
     REQUEST: ClassVar[Mapping[str, str]] = {}
-    """Fields that may be rewritten before the call, and what ``op.replace`` calls them."""
+    """Fields that may be rewritten before the call, with their names in ``op.replace``."""
 
     event_type: str
     tenant_id: str = ""
@@ -53,10 +53,10 @@ class HookContext:
         return context
 
     def _read(self, op: Operation) -> None:
-        """Fill in what is particular to the kind."""
+        """Read the fields that are specific to the kind."""
 
     def _refresh(self, op: Operation) -> None:
-        """Read anew what other hooks, or the call, may have changed."""
+        """Read again what other hooks or the call may have changed."""
         self._read_request(op)
         record = op._record
         if op.phase != "pre" or record.short_circuited:
@@ -75,17 +75,17 @@ class HookContext:
         """Read the fields of ``REQUEST``."""
 
     def _read_result(self, op: Operation) -> None:
-        """Read what is particular to the kind's result."""
+        """Read the fields of the result that are specific to the kind."""
 
     def _answers(self) -> tuple[str, ...]:
         """Fields that are the result, or parts of it."""
         return ("result",)
 
     def _apply(self, op: Operation) -> None:
-        """Ask for what the hook has changed since it was last asked.
+        """Apply what the hook has changed since the last time.
 
         Raises:
-            HookError: Operations of this kind do not take such a change.
+            HookError: Operations of this kind do not support the change.
         """
         changed = [name for name, before in self._given.items() if not _same(getattr(self, name), before)]
         asked = {self.REQUEST[name]: getattr(self, name) for name in changed if name in self.REQUEST}
@@ -104,12 +104,12 @@ class HookContext:
 
     @property
     def status_of_abort(self) -> int:
-        """The HTTP status that an abort answers with."""
+        """The HTTP status of an abort."""
         return 403
 
     @property
     def can_undo(self) -> bool:
-        """Whether the result can still be taken back: not that of agents, steps and writes to memory."""
+        """Whether the result can still be withheld: not for agents, steps and writes to memory."""
         return self.operation is None or self.operation.phase == "pre" or self.operation.kind in REPLACEABLE
 
 

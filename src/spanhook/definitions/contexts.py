@@ -1,4 +1,4 @@
-"""Typed contexts, one per kind of operation: what the hooks of its events are given."""
+"""Typed contexts, one per kind of operation."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -14,10 +14,10 @@ class AgentHookContext(HookContext):
 
     Attributes:
         agent_name: The agent.
-        agent_definition: What is invoked, such as the compiled graph; ``None`` for your own code.
-        inputs: What it is given.
-        system_prompt: Its system instructions, as far as its input holds them.
-        model: The model of every model call that it makes, where you set it.
+        agent_definition: The object that is invoked, such as the compiled graph; ``None`` for your own code.
+        inputs: Its input.
+        system_prompt: The system instructions in its input.
+        model: Set it to choose the model for every model call of this agent.
     """
 
     REQUEST: ClassVar[Mapping[str, str]] = {"inputs": "inputs", "system_prompt": "system", "model": "model"}
@@ -45,7 +45,7 @@ class AgentHookContext(HookContext):
 
 
 AGENT_MODEL = "spanhook.agent.model"
-"""Where an agent's operation keeps the model that a hook has chosen for its model calls."""
+"""The key in the operation's state for the model that a hook has set for an agent's model calls."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,9 +53,9 @@ class ToolContext:
     """Where a tool is called.
 
     Attributes:
-        tool_call_id: The id that the model gave the call; empty where there is none.
-        agent_name: The nearest agent around it.
-        identity: Whose call it is.
+        tool_call_id: The id that the model gave the call; empty if there is none.
+        agent_name: The nearest enclosing agent.
+        identity: The caller.
     """
 
     tool_call_id: str = ""
@@ -94,9 +94,9 @@ class WorkflowHookContext(HookContext):
     Attributes:
         workflow_name: The graph or agent that the step is part of.
         step_id: The step.
-        step_action: What it does: the name of the node's function; empty where that is not known.
-        inputs: What it is given.
-        state: A snapshot of the workflow's state as the step was given it. Changing it changes nothing.
+        step_action: The name of the node's function; empty if unknown.
+        inputs: Its input.
+        state: A snapshot of the workflow's state when the step began. Changing it has no effect.
         status: How it ended: ``success``, ``failed`` (also if it was refused), or another status of operations; empty
             before.
     """
@@ -128,12 +128,12 @@ class LLMHookContext(HookContext):
     """Context of ``llm.call``.
 
     Attributes:
-        model: The model asked for.
+        model: The requested model.
         provider: The provider, such as ``openai``.
         messages: The messages in the conventions' role/parts form.
         system_prompt: System instructions given apart from the messages.
-        tools: Names of the tools offered.
-        response_text: What the model said; empty before the call.
+        tools: Names of the available tools.
+        response_text: The text of the response; empty before the call.
     """
 
     REQUEST: ClassVar[Mapping[str, str]] = {"model": "model", "messages": "messages", "system_prompt": "system"}
@@ -162,7 +162,7 @@ class MemoryHookContext(HookContext):
 
     Attributes:
         namespace: Where it is written, joined by ``/``.
-        inputs: What is written, as the store is given it.
+        inputs: What is written, as passed to the store.
     """
 
     REQUEST: ClassVar[Mapping[str, str]] = {"inputs": "inputs"}
@@ -183,8 +183,8 @@ class OperationHookContext(HookContext):
 
     Attributes:
         name: What the operation works on.
-        inputs: What it is given.
-        arguments: The same by name, where it has names.
+        inputs: Its input.
+        arguments: Its input by name, if it has names.
     """
 
     REQUEST: ClassVar[Mapping[str, str]] = {"inputs": "inputs", "arguments": "arguments"}
@@ -201,7 +201,7 @@ class OperationHookContext(HookContext):
 
 
 def _subject(op: Operation) -> Any:
-    """What the library's call was made on; nothing for the application's own code."""
+    """The object that the library's call was made on; ``None`` for the application's own code."""
     record = op._record
     return None if record.adapter.layer == "own code" else record.instance
 

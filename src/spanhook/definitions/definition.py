@@ -17,7 +17,7 @@ def split_event(event: str) -> tuple[str, str]:
     """Kind and phase of an event; the phase is empty if only a kind is given.
 
     Raises:
-        ValueError: There is no such event.
+        ValueError: The event is unknown.
     """
     if event in kinds():
         return event, ""
@@ -26,7 +26,7 @@ def split_event(event: str) -> tuple[str, str]:
         return kind, phase
     raise ValueError(
         f"there is no event {event!r}; expected a kind and a phase, such as 'tool.execute.pre', or a kind alone. "
-        f"Phases are {', '.join(PHASES)}; kinds are {', '.join(kinds())}; your own are registered before, with "
+        f"Phases are {', '.join(PHASES)}; kinds are {', '.join(kinds())}; register your own first, with "
         "spanhook.register_kind()"
     )
 
@@ -50,9 +50,9 @@ class HookDefinition(BaseModel):
     """One hook as data.
 
     Attributes:
-        hook_id: Its own; also read from ``id``.
-        name: What decisions, metrics and logs call it.
-        description: For people.
+        hook_id: Its unique id; also read from ``id``.
+        name: Its name in decisions, metrics and logs.
+        description: A description for readers.
         event_type: The event, such as ``tool.execute.pre``, or a kind for a hook around the whole call; also read from
             ``event``.
         priority: 0 to 1000, low first. Below 100 a hook fails closed unless ``fail_mode`` says otherwise.
@@ -61,11 +61,11 @@ class HookDefinition(BaseModel):
         enabled: Whether it runs.
         tenant_id: Only operations of this tenant; empty for all. Also read from ``tenant``.
         config: Settings of the handler, validated by its ``Config``.
-        fail_mode: What its failure means: ``closed`` refuses, ``open`` goes on; ``None`` goes by the priority.
-        mode: ``shadow`` runs it beside the call: what it would have done is recorded, and not done.
-        log_executions: Keep each run of the hooks of its event in the execution log, whatever the settings say.
-        tags: For people and for lists.
-        created_at, updated_at: When it was made and last changed.
+        fail_mode: What happens if it fails: ``closed`` refuses, ``open`` continues; ``None`` depends on the priority.
+        mode: ``shadow`` runs it beside the call: what it would have done is recorded but not done.
+        log_executions: Record the hooks of its event in the execution log, whatever the settings say.
+        tags: Tags for readers and tools.
+        created_at, updated_at: When it was created and last changed.
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True, populate_by_name=True, validate_default=True)
@@ -93,15 +93,15 @@ class HookDefinition(BaseModel):
     updated_at: datetime = Field(default_factory=_now)
 
     def is_like(self, other: "HookDefinition") -> bool:
-        """Whether the two differ in nothing but when they were made and changed."""
+        """Whether the two are equal except for ``created_at`` and ``updated_at``."""
         times = {"created_at", "updated_at"}
         return self.model_dump(exclude=times) == other.model_dump(exclude=times)
 
     def changed(self, **changes: Any) -> Self:
-        """The same with other values, validated; ``updated_at`` is now.
+        """A validated copy with changed fields; ``updated_at`` is now.
 
         Raises:
-            ValidationError: A field does not exist or cannot have this value.
+            ValidationError: A field is unknown or has an invalid value.
         """
         fields = self.model_dump(exclude_unset=True)
         kept = {"hook_id": self.hook_id, "created_at": self.created_at, "updated_at": _now()}

@@ -1,4 +1,4 @@
-"""Definitions from a directory of YAML files: one definition or a list of them in each."""
+"""Reads definitions from a directory of YAML files, each with one definition or a list of them."""
 
 import hashlib
 from collections.abc import Iterator, Mapping
@@ -18,10 +18,10 @@ LARGEST = 1_000_000
 def load_definitions(directory: str | Path) -> list[HookDefinition]:
     """The definitions in the files ``*.yaml`` and ``*.yml`` of a directory, in the order of the files' names.
 
-    One without a ``hook_id`` gets one that stays the same while its file, its place in it and its name do.
+    A definition without a ``hook_id`` gets one made from its file's name, its position and its own name.
 
     Args:
-        directory: Where they are.
+        directory: The directory; its subdirectories are not read.
 
     Raises:
         ConfigurationError: There is no such directory, a file cannot be read, or a definition cannot be used; one line
@@ -46,15 +46,20 @@ def load_definitions(directory: str | Path) -> list[HookDefinition]:
 
 
 def _given(path: Path) -> Iterator[tuple[str, Any]]:
-    """What a file holds, each with where it stands."""
+    """The definitions in a file, each with its place for messages."""
     try:
         if path.stat().st_size > LARGEST:
             raise ConfigurationError(f"{path} is larger than {LARGEST} bytes; split it")
         documents: list[Any] = [one for one in yaml.safe_load_all(path.read_text(encoding="utf-8")) if one is not None]
     except (OSError, UnicodeDecodeError) as error:
         raise ConfigurationError(f"{path} cannot be read: {error}") from error
+    except yaml.MarkedYAMLError as error:
+        mark = error.problem_mark or error.context_mark
+        line = f", line {mark.line + 1}" if mark else ""
+        said = ", ".join(filter(None, (error.context, error.problem)))
+        raise ConfigurationError(f"{path}{line}: is not valid YAML: {said}") from error
     except (yaml.YAMLError, ValueError, RecursionError) as error:
-        raise ConfigurationError(" ".join(f"{path} is no valid YAML: {error}".split())) from error
+        raise ConfigurationError(" ".join(f"{path}: is not valid YAML: {error}".split())) from error
     several: list[Any] = []
     for one in documents:
         several += cast("list[Any]", one) if isinstance(one, list) else [one]
@@ -76,7 +81,7 @@ def _definition(path: Path, place: str, given: Any) -> HookDefinition:
 
 
 def mistakes(error: ValidationError) -> str:
-    """What pydantic found, each with its key, in one line."""
+    """Pydantic's errors in one line, each with its key."""
     return "; ".join(
         f"{'.'.join(map(str, one['loc']))}: {str(one['msg']).removeprefix('Value error, ')}"
         for one in error.errors(include_url=False, include_context=False, include_input=False)

@@ -1,8 +1,9 @@
-"""What a registry keeps of each hook, and making that of a definition or of an object."""
+"""The entries of a registry, and creating them from definitions and objects."""
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, cast
 from uuid import uuid4
 
@@ -28,7 +29,7 @@ class RegisteredHook:
     Attributes:
         hook_id, name, event_type, priority, tenant_id, enabled: As in ``HookDefinition``.
         handler: What runs: an object with ``execute``, or a ``Hook``.
-        definition: What it was made of; ``None`` if the object itself was registered.
+        definition: Its definition; ``None`` if an object was registered.
     """
 
     hook_id: str
@@ -48,7 +49,7 @@ def check_number(entries: Iterable[RegisteredHook], most: int) -> None:
     """Refuse more hooks for one event and tenant than there may be.
 
     Raises:
-        ConfigurationError: There would be more.
+        ConfigurationError: There would be too many.
     """
     counts: Counter[tuple[str, str]] = Counter()
     for one in entries:
@@ -62,7 +63,7 @@ def check_number(entries: Iterable[RegisteredHook], most: int) -> None:
 
 
 def statistics_of(entries: Sequence[RegisteredHook]) -> RegistryStatistics:
-    """Figures of these hooks."""
+    """The statistics of these hooks."""
     figures = {one.hook_id: one.figures.statistics() for one in entries}
     return RegistryStatistics(
         len(entries),
@@ -77,12 +78,12 @@ def statistics_of(entries: Sequence[RegisteredHook]) -> RegistryStatistics:
 
 
 class Entering:
-    """Makes what a registry keeps.
+    """Creates the entries of a registry.
 
     Args:
-        allowed: What definitions may name.
-        concurrent: Events of which the hooks run at the same time.
-        note: Told what each hook did.
+        allowed: The classes that definitions may refer to.
+        concurrent: Events at which the hooks run at the same time.
+        note: Called with the result of each hook.
     """
 
     def __init__(self, allowed: AllowList, concurrent: Iterable[str], note: ResultListener) -> None:
@@ -101,7 +102,9 @@ class Entering:
             settings = {}
         if isinstance(hook, HookDefinition):
             if settings:
-                raise ConfigurationError(f"{', '.join(settings)} cannot be given beside a definition; change that")
+                raise ConfigurationError(
+                    f"{', '.join(settings)} cannot be given with a definition; set them in the definition"
+                )
             return self.defined(hook, Figures(), "")
         return self._object(hook, settings)
 
@@ -109,6 +112,13 @@ class Entering:
         marked = self._allowed.load(definition.handler_ref)
         handler: Any = marked.build(definition.config)
         return self._made(handler, definition, definition, figures, source)
+
+    def loaded(self, definition: HookDefinition, figures: Figures, directory: str | Path) -> RegisteredHook:
+        """Create the entry of a definition from a directory. Errors name the directory and the hook."""
+        try:
+            return self.defined(definition, figures, str(Path(directory).resolve()))
+        except ConfigurationError as error:
+            raise ConfigurationError(f"{directory}: hook {definition.hook_id!r}: {error}") from error
 
     def _object(self, hook: Any, settings: dict[str, Any]) -> RegisteredHook:
         if isinstance(hook, type):
@@ -138,7 +148,7 @@ class Entering:
             "tenant_id": given.tenant_id,
             "mode": given.mode,
         }
-        if "timeout_ms" in given.model_fields_set:  # else what the settings say holds
+        if "timeout_ms" in given.model_fields_set:  # otherwise the settings apply
             settings["timeout"] = given.timeout_ms / 1000
         if given.fail_mode is not None:
             settings["fail_mode"] = given.fail_mode

@@ -7,7 +7,7 @@ _registry: HookRegistry | None = None
 
 
 def get_registry() -> HookRegistry:
-    """The registry of the process. It is in force once ``instrument`` has loaded definitions into it."""
+    """The registry of the process. It is active once ``instrument`` has loaded definitions into it."""
     global _registry
     if _registry is None:
         _registry = HookRegistry()
@@ -15,12 +15,12 @@ def get_registry() -> HookRegistry:
 
 
 def set_registry(registry: HookRegistry) -> None:
-    """Have another registry of the process, such as one with an allow-list of its own; before ``instrument``.
+    """Replace the registry of the process, for example to allow your own classes. Call it before ``instrument``.
 
     Raises:
-        ConfigurationError: It is no registry.
+        ConfigurationError: It is not a ``HookRegistry``.
     """
     global _registry
     if not isinstance(registry, HookRegistry):  # pyright: ignore[reportUnnecessaryIsInstance]
-        raise ConfigurationError(f"{registry!r} is no HookRegistry")
+        raise ConfigurationError(f"{registry!r} is not a HookRegistry")
     _registry = registry

@@ -1,7 +1,7 @@
-"""Middleware: objects with ``execute(context, call_next)``, and how the one chain of hooks carries them.
+"""Middleware: objects with ``execute(context, call_next)``, run as part of the one chain of hooks.
 
-``call_next`` runs the hooks that follow in the same phase; around a whole kind of operation it runs the call too. It
-never decides whether they run: that is what ``abort`` is for.
+``call_next`` runs the hooks that follow in the same phase, and, around a whole kind of operation, the call too. Not
+calling it does not keep the hooks from running; only ``abort`` does.
 """
 
 import inspect
@@ -37,29 +37,30 @@ Rest = Callable[[], Awaitable[Any]]
 
 
 class HookAbortError(Reject):
-    """The operation was refused by middleware that set ``abort``; the reason is ``abort_reason``."""
+    """Middleware has refused the operation with ``abort``; the reason is ``abort_reason``."""
 
 
 @runtime_checkable
 class Middleware(Protocol):
-    """What ``HookRegistry.register`` takes: ``execute`` and the settings that say what it is for.
+    """An object that ``HookRegistry.register`` takes, with ``execute`` and settings.
 
-    Attributes that it may have: ``name``, ``event_type`` (such as ``tool.execute.pre``), ``priority`` (100),
+    Optional attributes: ``name``, ``event_type`` (such as ``tool.execute.pre``), ``priority`` (100),
     ``enabled`` (true), ``tenant_id``, ``timeout_ms`` (200), ``fail_mode``, ``hook_id``.
     """
 
     def execute(self, context: Any, call_next: Callable[[Any], Awaitable[Any]], /) -> Any:
-        """Look at an event and change it; ``def`` or ``async def``.
+        """Read and change the context of an event; ``def`` or ``async def``.
 
         Args:
             context: The typed context of the kind, such as ``ToolHookContext``.
-            call_next: Runs what follows; ``return await call_next(context)``, in a plain ``def`` without ``await``.
+            call_next: Runs the hooks that follow: ``return await call_next(context)``, or without ``await`` in a
+                plain ``def``.
 
         Returns:
             The context.
 
         Raises:
-            Reject: To refuse the operation, as ``abort`` does. Anything else is a failure of the hook.
+            Reject: To refuse the operation, like ``abort``. With any other exception, the hook has failed.
         """
 
 
@@ -69,15 +70,15 @@ def context_type(kind: str) -> type[HookContext]:
 
 
 def check(middleware: object, name: str) -> None:
-    """Refuse what could never run as middleware.
+    """Refuse objects that cannot run as middleware.
 
     Raises:
-        ConfigurationError: It has no ``execute`` that can be called as it will be.
+        ConfigurationError: It has no ``execute``, or one that does not take a context and ``call_next``.
     """
     execute: Any = getattr(middleware, "execute", None)
     if not callable(execute):
         raise ConfigurationError(
-            f"hook {name!r}: {type(middleware).__name__} has no execute(context, call_next), and is no spanhook.Hook"
+            f"hook {name!r}: {type(middleware).__name__} has no execute(context, call_next), and is not a spanhook.Hook"
         )
     if inspect.isgeneratorfunction(execute) or inspect.isasyncgenfunction(execute):
         raise ConfigurationError(
@@ -96,14 +97,14 @@ def check(middleware: object, name: str) -> None:
 
 
 def form_of(phase: str, *, concurrent: bool) -> str:
-    """How the chain runs middleware of a phase; of a whole kind if the phase is empty."""
+    """The form in which the chain runs middleware of a phase, or of a whole kind if the phase is empty."""
     if phase == "post":
         return AFTER if concurrent else AFTER_NEXT
     return {"pre": BEFORE_NEXT, "error": ERROR, "": WRAP}[phase]
 
 
 def carried(middleware: Middleware, event: str, form: str) -> Callable[..., Any]:
-    """``middleware`` as a function that the chain runs in this form: a plain one, if ``execute`` is."""
+    """``middleware`` as a function that the chain runs in this form; plain if ``execute`` is."""
 
     def plain(op: Operation, rest: Rest | None = None) -> Any:
         running = Execution(op, event, rest)
@@ -126,9 +127,9 @@ class Execution:
     """One run of middleware.
 
     Args:
-        op: The operation, for this run.
-        event: What it is for.
-        rest: Runs what follows; ``None`` where nothing does.
+        op: The operation.
+        event: The event or kind that it runs at.
+        rest: Runs what follows; ``None`` if nothing does.
     """
 
     def __init__(self, op: Operation, event: str, rest: Rest | None) -> None:
@@ -137,14 +138,14 @@ class Execution:
         self.called = False
 
     def call_next(self, given: Any = None) -> Any:
-        """What middleware awaits, or returns, to go on."""
+        """``call_next``: runs what follows, for middleware to await or return."""
         return GoingOn(self, given)
 
     async def go_on(self, given: Any) -> HookContext:
-        """Do what the middleware has asked for so far, and run what follows."""
+        """Apply the changes of the middleware so far, and run what follows."""
         op, context = self._op, _checked(given, self.context, "call_next() was given")
         if self.called:
-            raise HookError("call_next() was called twice; what follows a hook runs once")
+            raise HookError("call_next() was called twice; call it once at most")
         self.context = context
         if context.abort or self._rest is None:
             return context
@@ -165,7 +166,7 @@ class Execution:
         self.finish(value)
 
     def finish(self, value: Any) -> None:
-        """Do what the middleware has asked for since it went on."""
+        """Apply the changes of the middleware since ``call_next``."""
         context = _checked(value, self.context, "it returned")
         if context.abort and not context._refused:
             raise _abort(context)
@@ -174,7 +175,7 @@ class Execution:
 
 
 class GoingOn:
-    """What ``call_next`` gives: awaited, it runs what follows."""
+    """The return value of ``call_next``: awaiting it runs what follows."""
 
     __slots__ = ("_execution", "given")
 
@@ -189,8 +190,8 @@ def _checked(given: Any, context: HookContext, what: str) -> HookContext:
     if given is None or given is context:
         return context
     if not isinstance(given, HookContext):
-        raise HookError(f"{what} a {type(given).__name__}; expected the context that the hook was given")
-    if not given._given:  # made of it by `dataclasses.replace`
+        raise HookError(f"{what} a {type(given).__name__}; expected the context that the hook received")
+    if not given._given:  # created by `dataclasses.replace`
         given._given = context._given
     return given
 

@@ -1,6 +1,6 @@
-"""The registry of middleware and definitions: what is registered, and putting it in force from one moment to the next.
+"""The registry of middleware and definitions. Each change applies as a whole.
 
-It stands on one ``Hooks``, so what runs is one chain with all other hooks. An operation keeps the hooks it began with.
+It is built on one ``Hooks``, so its hooks run in one chain with all others. An operation keeps the hooks it began with.
 """
 
 import threading
@@ -39,16 +39,16 @@ _registries: "weakref.WeakSet[HookRegistry]" = weakref.WeakSet()
 
 
 class HookRegistry:
-    """Middleware and definitions, in force together. Give it to ``spanhook.instrument``.
+    """Middleware and definitions. Give it to ``spanhook.instrument``.
 
-    Every method may be called from any thread while operations run. One that raises has changed nothing.
+    Every method may be called from any thread while operations run. A call that raises has changed nothing.
 
     Args:
-        allowed: What ``handler_ref`` of definitions may name: modules and references. Unless given, the ready-made
-            hooks and those that installed distributions bring.
-        max_per_event: Hooks that one event may have for one tenant, disabled ones included; what the settings say
-            unless given.
-        concurrent: Events, such as ``agent.invoke.post``, of which the hooks run at the same time.
+        allowed: Modules and references that ``handler_ref`` may name. By default the ready-made hooks and those of
+            installed distributions.
+        max_per_event: How many hooks one event may have for one tenant, disabled ones included; by default as in
+            the settings.
+        concurrent: Events, such as ``agent.invoke.post``, at which the hooks run at the same time.
     """
 
     def __init__(
@@ -58,6 +58,8 @@ class HookRegistry:
         max_per_event: int | None = None,
         concurrent: Iterable[str] = (),
     ) -> None:
+        if max_per_event is not None and (type(max_per_event) is not int or max_per_event < 1):
+            raise ConfigurationError(f"max_per_event={max_per_event!r}; expected a whole number above 0")
         self.hooks = Hooks()
         self._entering = Entering(AllowList(allowed), concurrent, self._note)
         self._most = max_per_event
@@ -77,7 +79,7 @@ class HookRegistry:
 
         Args:
             hook: What to register.
-            **settings: For an object, in place of its own attributes: ``name``, ``event_type``, ``priority``,
+            **settings: For an object; they override its attributes: ``name``, ``event_type``, ``priority``,
                 ``enabled``, ``tenant_id``, ``timeout_ms``, ``fail_mode``, ``mode``, ``hook_id``, ``log_executions``.
 
         Raises:
@@ -93,7 +95,7 @@ class HookRegistry:
         return entry
 
     def deregister(self, hook_id: str) -> bool:
-        """Take a hook out; whether there was one."""
+        """Remove a hook. Returns whether there was one."""
         with self._lock:
             if hook_id not in self._entries:
                 return False
@@ -107,7 +109,7 @@ class HookRegistry:
     def registered(
         self, *, event_type: str | None = None, tenant_id: str | None = None, enabled: bool | None = None
     ) -> list[RegisteredHook]:
-        """The hooks that are registered, in the order in which they were; ``None`` stands for all."""
+        """The registered hooks, in order of registration; ``None`` means all."""
         return [
             one
             for one in list(self._entries.values())
@@ -117,7 +119,7 @@ class HookRegistry:
         ]
 
     def get_hooks(self, event_type: str, tenant_id: str = "") -> list[RegisteredHook]:
-        """The hooks that run at an event of a tenant, in that order: those for all tenants and its own."""
+        """The hooks that run at an event for a tenant, in order: hooks for all tenants and for this one."""
         found = self.registered(event_type=event_type, enabled=True)
         mine = [one for one in found if one.tenant_id in ("", tenant_id)]
         return sorted(mine, key=lambda one: (one.priority, bool(one.tenant_id)))
@@ -129,10 +131,10 @@ class HookRegistry:
     # ----------------------------------------------------------------- changes
 
     def update(self, hook_id: str, /, **changes: Any) -> RegisteredHook:
-        """Change fields of a definition. Operations under way keep the old hook, later ones have the new one.
+        """Change fields of a definition. Operations in progress keep the old hook.
 
         Raises:
-            ConfigurationError: There is no such hook, it is no definition, or a value cannot be used.
+            ConfigurationError: There is no such hook, it is not a definition, or a value cannot be used.
         """
         with self._lock:
             entry = self._known(hook_id)
@@ -154,7 +156,7 @@ class HookRegistry:
         return entry
 
     def enable(self, hook_id: str) -> RegisteredHook:
-        """Have a hook run.
+        """Enable a hook.
 
         Raises:
             ConfigurationError: There is no such hook.
@@ -162,7 +164,7 @@ class HookRegistry:
         return self._enable(hook_id, enabled=True)
 
     def disable(self, hook_id: str) -> RegisteredHook:
-        """Have a hook not run; it stays registered.
+        """Disable a hook. It stays registered, but does not run.
 
         Raises:
             ConfigurationError: There is no such hook.
@@ -170,7 +172,7 @@ class HookRegistry:
         return self._enable(hook_id, enabled=False)
 
     def toggle(self, hook_id: str) -> RegisteredHook:
-        """Enable a hook that is disabled, and the other way round.
+        """Enable a disabled hook, or disable an enabled one.
 
         Raises:
             ConfigurationError: There is no such hook.
@@ -183,11 +185,11 @@ class HookRegistry:
     def load(self, directory: str | Path | None = None) -> list[RegisteredHook]:
         """Register the definitions of a directory, all or none; see ``load_definitions``.
 
-        Called again, it takes over what has changed there: definitions that are gone are taken out, and those that
-        stayed as they were keep their handler and figures.
+        Call it again to apply changes: hooks with deleted definitions are removed, and hooks with unchanged ones keep
+        their handler and statistics.
 
         Args:
-            directory: Where they are; ``Settings(definitions_dir=...)`` unless given.
+            directory: The directory; by default ``Settings(definitions_dir=...)``.
 
         Raises:
             ConfigurationError: A definition cannot be used, or no directory is given.
@@ -204,24 +206,24 @@ class HookRegistry:
                     raise ConfigurationError(f"{directory}: hook_id {definition.hook_id!r} is registered already")
                 before = self._entries.get(definition.hook_id)
                 if before is None or before.definition is None or not before.definition.is_like(definition):
-                    before = self._entering.defined(definition, before.figures if before else Figures(), source)
+                    before = self._entering.loaded(definition, before.figures if before else Figures(), directory)
                 entries[definition.hook_id] = before
             self._become(entries)
         return [entries[one.hook_id] for one in definitions]
 
     def available(self) -> dict[str, str]:
-        """The hooks that installed distributions bring in the entry-point group ``spanhook_hook``: references by name.
+        """References by name to the entry points ``spanhook_hook`` of installed distributions.
 
         Raises:
-            ConfigurationError: Two distributions bring different hooks of one name.
+            ConfigurationError: Two distributions have different hooks of the same name.
         """
         return named()
 
     def discover(self) -> list[RegisteredHook]:
-        """Register the middleware that installed distributions bring, if it says itself what it is for.
+        """Register the middleware of installed distributions that needs no settings.
 
-        That is a class in the entry-point group ``spanhook_hook`` that has ``execute`` and ``event_type`` and needs no
-        settings. Its id is the entry point's name; what is registered already is left alone.
+        These are classes in the entry-point group ``spanhook_hook`` that have ``execute`` and ``event_type``. Their id
+        is the entry point's name. Hooks that are registered already do not change.
 
         Raises:
             ConfigurationError: A class cannot be imported or used.
@@ -240,7 +242,7 @@ class HookRegistry:
     # ----------------------------------------------------------------- what has happened
 
     def logs(self, *, event_type: str | None = None, tenant_id: str | None = None) -> list[HookExecutionLog]:
-        """The execution log of this process, newest first; ``None`` stands for all."""
+        """The execution log of this process, newest first; ``None`` means all."""
         return [
             one
             for one in execution_log.entries()
@@ -248,7 +250,7 @@ class HookRegistry:
         ]
 
     def statistics(self) -> RegistryStatistics:
-        """Figures of all hooks that are registered."""
+        """Statistics of all registered hooks."""
         return statistics_of(list(self._entries.values()))
 
     def _note(self, _chain: ChainRun, bound: Bound, result: HookResult, before: HookResult | None) -> None:
@@ -258,10 +260,10 @@ class HookRegistry:
             if entry is not None:
                 entry.figures.note(result, before)
 
-    # ----------------------------------------------------------------- putting it in force
+    # ----------------------------------------------------------------- applying changes
 
     def _become(self, entries: dict[str, RegisteredHook]) -> None:
-        """Have exactly these, or change nothing. The lock is held."""
+        """Apply exactly these entries, or change nothing. The lock is held."""
         most = telemetry.settings.max_per_event if self._most is None else self._most
         check_number(entries.values(), most)
         enabled = [one for one in entries.values() if one.enabled]

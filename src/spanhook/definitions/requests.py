@@ -20,11 +20,11 @@ class RequestHookContext(HookContext):
     """Context of ``request``.
 
     Attributes:
-        method, path: Of the request.
+        method, path: The request's method and path.
         headers: Its headers.
         body: Its body.
-        status_code: Of the response. Set it together with ``abort`` to say what the refusal answers with.
-        response_headers, response_body: Of the response; empty before it.
+        status_code: The response's status. Set it with ``abort`` to choose the status of the refusal.
+        response_headers, response_body: The response's headers and body; empty before it.
     """
 
     REQUEST: ClassVar[Mapping[str, str]] = {name: name for name in _REQUEST}

@@ -1,4 +1,4 @@
-"""How often hooks ran, how it went and how long they took."""
+"""Statistics of hooks: how often they ran, failed and refused, and how long they took."""
 
 import threading
 from collections import deque
@@ -9,12 +9,12 @@ from dataclasses import dataclass, field
 from spanhook.gating import HookResult
 
 SAMPLES = 512
-"""Durations kept per hook, of its last executions."""
+"""How many durations are kept per hook."""
 
 
 @dataclass(frozen=True, slots=True)
 class HookStatistics:
-    """One hook's figures since it was registered.
+    """Statistics of one hook since it was registered.
 
     Attributes:
         executions: How often it ran.
@@ -32,15 +32,15 @@ class HookStatistics:
 
 @dataclass(frozen=True, slots=True)
 class RegistryStatistics:
-    """Figures of a whole registry.
+    """Statistics of a registry.
 
     Attributes:
-        total_hooks: Hooks that are registered, enabled or not.
-        total_definitions: Those of them that were made of a definition.
+        total_hooks: How many hooks are registered, enabled or not.
+        total_definitions: How many of them have a definition.
         hooks_by_event_type: How many hooks each event has.
-        active_event_types: Events with a hook that is enabled.
-        executions, failures, rejections: Sums over all hooks that are registered.
-        hooks: Figures of each, by ``hook_id``.
+        active_event_types: Events with an enabled hook.
+        executions, failures, rejections: Sums over all registered hooks.
+        hooks: Statistics of each hook, by ``hook_id``.
     """
 
     total_hooks: int
@@ -54,7 +54,7 @@ class RegistryStatistics:
 
 
 class Figures:
-    """One hook's figures as they come in, from many threads."""
+    """Collects the statistics of one hook, from many threads."""
 
     __slots__ = ("_durations", "_lock", "executions", "failures", "rejections")
 
@@ -64,7 +64,7 @@ class Figures:
         self.executions = self.failures = self.rejections = 0
 
     def renew(self) -> None:
-        """Have a lock of its own in a forked child."""
+        """Replace the lock in a forked child."""
         self._lock = threading.Lock()
 
     def note(self, result: HookResult, before: HookResult | None = None) -> None:
@@ -73,7 +73,7 @@ class Figures:
             return
         with self._lock:
             if before is not None:
-                with suppress(ValueError):  # others have come since
+                with suppress(ValueError):  # newer ones have replaced it
                     self._durations.remove(before.duration_ms)
                 self._durations.append(result.duration_ms)
                 return
@@ -83,7 +83,7 @@ class Figures:
             self._durations.append(result.duration_ms)
 
     def statistics(self) -> HookStatistics:
-        """The figures as they are now."""
+        """The current statistics."""
         with self._lock:
             durations = sorted(self._durations)
             return HookStatistics(

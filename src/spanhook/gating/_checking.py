@@ -1,7 +1,7 @@
-"""What may be given as a setting of a hook.
+"""Checks the settings of hooks.
 
-A mistake here would widen a hook, or narrow it to nothing, without a word. So each is refused at registration, in one
-line that says what was given and what to write instead. Knows nothing of how hooks run.
+A mistake would silently widen a hook, or narrow it to nothing. So each is refused at registration, in one line that
+says what was given and what to write instead. This module does not know how hooks run.
 """
 
 import inspect
@@ -18,7 +18,7 @@ from spanhook.model import ALIASES, HookMode, Operation, encodable, kinds
 
 TIMEOUT, RUN_TIMEOUT = 0.2, 10.0
 LONGEST = 365 * 24 * 3600
-"""Seconds; what waits longer waits for good. Locks of CPython and event loops fail on much larger numbers."""
+"""Seconds; longer waits have no limit. Locks of CPython and event loops fail on much larger numbers."""
 
 _METHODS = ("before", "around", "after", "on_error", "when")
 _ONES_OWN = ("model", "agent", "kind")
@@ -124,10 +124,10 @@ def check_signature(name: str, function: Callable[..., Any], expected: tuple[str
 
 
 def wait_limit(timeout: Any) -> float:
-    """Seconds to wait at most for something that is asked for once; ``None`` is as long as can be.
+    """The most seconds to wait for something; ``None`` means as long as possible.
 
     Raises:
-        ConfigurationError: It is no number of seconds.
+        ConfigurationError: It is not a number of seconds.
     """
     if timeout is None:
         return LONGEST
@@ -144,7 +144,7 @@ def _settings() -> set[str]:
 
 
 def hint(given: Any, known: Iterable[str]) -> str:
-    """`` (did you mean ...?)`` where something known looks like what was given."""
+    """`` (did you mean ...?)`` if a known name is similar."""
     if not isinstance(given, str):
         return ""
     close = [_ALSO_CALLED[given]] if given in _ALSO_CALLED else get_close_matches(given.lower(), sorted(known), 1, 0.7)
@@ -168,7 +168,7 @@ def _kinds(name: str, given: Any) -> frozenset[str]:
     for kind in found:
         if not isinstance(kind, str):
             raise ConfigurationError(
-                f"hook {name!r}: {kind!r} is no kind; give each as a string of its own, "
+                f"hook {name!r}: {kind!r} is not a kind; give each kind as a separate string, "
                 "such as @hooks.before('tool.execute', 'llm.call')"
             )
         if kind != "*" and kind not in kinds():
@@ -205,7 +205,7 @@ def _filter(name: str, label: str, given: Any) -> frozenset[str] | None:
 
 
 def _items(given: Any) -> tuple[Any, ...] | None:
-    """What is in a set, list, view or iterator; ``None`` if it is none of these."""
+    """The items of a set, list, view or iterator; ``None`` if it is none of these."""
     return tuple(cast("Iterable[Any]", given)) if isinstance(given, Iterable) else None
 
 
@@ -218,7 +218,7 @@ def _when(name: str, given: Any) -> Callable[[Operation], bool] | None:
     target: Any = function if inspect.isroutine(function) else getattr(function, "__call__", function)  # noqa: B004
     if inspect.iscoroutinefunction(target) or inspect.isgeneratorfunction(target) or inspect.isasyncgenfunction(target):
         raise ConfigurationError(
-            f"hook {name!r}: when={given!r} is async or a generator, so what it returns is always true; "
+            f"hook {name!r}: when={given!r} is async or a generator, so its return value always counts as true; "
             "expected a plain function of the operation"
         )
     check_signature(name, function, ("op",), setting="when")
@@ -248,7 +248,7 @@ def time_limit(who: str, given: Any) -> int | None:
 
 
 def _check_spelling(hook: Hook) -> None:
-    """Refuse what looks like a setting or a method of ``Hook`` and is none: the hook would be wider than it says."""
+    """Refuse misspelt settings and methods of ``Hook``: the hook would be wider than intended."""
     for cls in type(hook).__mro__:
         if cls is Hook:
             break
@@ -256,7 +256,7 @@ def _check_spelling(hook: Hook) -> None:
             if not isinstance(value, type):
                 _check_name(cls, name, is_method=callable(value))
     for name, value in getattr(hook, "__dict__", {}).items():
-        # What a constructor keeps for itself: a judge's `model` is no misspelt filter, a set of models is.
+        # Attributes set by a constructor: a judge's `model` is not a misspelt filter, but a set of models is.
         if not callable(value) and (name not in _ONES_OWN or isinstance(value, set | frozenset | list | tuple)):
             _check_name(type(hook), name, is_method=False)
 
@@ -267,6 +267,6 @@ def _check_name(cls: type, name: str, *, is_method: bool) -> None:
     for meant in get_close_matches(name, _METHODS if is_method else _settings(), 1, 0.8 if is_method else 0.75):
         what = "method" if is_method else "setting"
         raise ConfigurationError(
-            f"hook {cls.__qualname__}: {name!r} is no {what} of a hook; did you mean {meant!r}? "
-            "(If it is something of your own, name it otherwise.)"
+            f"hook {cls.__qualname__}: {name!r} is not a {what} of a hook; did you mean {meant!r}? "
+            "(If it is your own, give it another name.)"
         )

@@ -1,4 +1,4 @@
-"""What a subscription can ask for: events by dotted or short name, kinds, and ``"*"`` at a level."""
+"""What can be subscribed to: events by dotted or short name, kinds, and ``"*"`` at a level."""
 
 from dataclasses import dataclass
 from typing import Any, Literal
@@ -20,8 +20,8 @@ class Topic:
     Attributes:
         kinds: The kinds of operation.
         phases: Their phases.
-        wide: It is a subscription to ``"*"``: nobody asked for these kinds by name, and some may never occur.
-        alias: The short name that it asked for, if it asked for one.
+        wide: It is a subscription to ``"*"``: the kinds were not named, and some may never occur.
+        alias: The short name that was subscribed to, if any.
     """
 
     kinds: tuple[str, ...]
@@ -35,10 +35,10 @@ class Topic:
 
 
 def parse_event(event: Any, level: Level) -> Topic:
-    """The events that a dotted or short name, a kind, or ``"*"`` at a level stands for.
+    """The events of a dotted or short name, a kind, or ``"*"`` at a level.
 
     Raises:
-        ConfigurationError: There is no such event.
+        ConfigurationError: The event is unknown.
     """
     given = event
     if callable(event):
@@ -67,7 +67,7 @@ def parse_level(given: Any) -> Level:
     """Check a level.
 
     Raises:
-        ConfigurationError: There is no such level.
+        ConfigurationError: The level is unknown.
     """
     if given not in LEVELS:
         raise ConfigurationError(f"level={given!r}, expected {' or '.join(map(repr, LEVELS))}")

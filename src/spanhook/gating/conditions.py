@@ -1,9 +1,9 @@
-"""Conditions in CEL, the Common Expression Language: questions to an operation that a configuration file may ask.
+"""Conditions in CEL, the Common Expression Language: expressions about an operation, for configuration files.
 
     arguments.amount > 50 && identity.tenant_id != 'internal'
 
-It reads ``arguments``, ``identity``, ``agent``, ``model``, ``name`` and ``usage`` (what the run has used so far). What
-it may do is bounded, so that neither its author nor the data can make it take long. The language: https://cel.dev
+It reads ``arguments``, ``identity``, ``agent``, ``model``, ``name`` and ``usage`` (what the run has used so far). It
+is limited, so that neither its text nor the data can make it slow. The language: https://cel.dev
 """
 
 from collections.abc import Iterable, Mapping
@@ -17,7 +17,7 @@ from spanhook.gating._condition_values import FIELDS, MOST_ITEMS, MOST_TEXT, ROO
 from spanhook.model import Operation
 
 LONGEST = 2_000
-"""Characters of a condition; what needs more is for a policy engine."""
+"""Characters of a condition. For more, use a policy engine."""
 
 MOST = ((MOST_ITEMS, MOST_TEXT), (500, 100_000), (50, 10_000))
 """Items of a list and characters of all texts that are read: without macros, with one, and with one inside another."""
@@ -27,11 +27,11 @@ MOST_CALLS = 5
 
 
 class Condition:
-    """A condition, compiled once; call it with an operation. Made by ``compile_condition``.
+    """A condition, compiled once; call it with an operation. Created by ``compile_condition``.
 
     Attributes:
         text: As it was written.
-        keys: The roots that it reads, with the keys that it reads of each.
+        keys: The roots that it reads, with the keys read from each.
     """
 
     __slots__ = ("_most_items", "_most_text", "_program", "_roots", "keys", "text")
@@ -47,7 +47,7 @@ class Condition:
         self._most_text = characters // (1 + reading.additions)
 
     def __call__(self, op: Operation) -> bool:
-        """Whether it holds for the operation.
+        """Whether the condition is true for the operation.
 
         Raises:
             ConditionError: It cannot be evaluated, or is not true or false.
@@ -55,7 +55,7 @@ class Condition:
         return self.holds(Facts(op, self.keys))
 
     def holds(self, facts: Facts) -> bool:
-        """``__call__`` for one of several conditions that are asked about the same operation.
+        """``__call__`` for one of several conditions that are checked for the same operation.
 
         Raises:
             ConditionError: As above.
@@ -86,13 +86,13 @@ class Condition:
 
 
 def compile_condition(text: str) -> Condition:
-    """A condition, ready to be called with an operation.
+    """Compile a condition, to be called with an operation.
 
     Args:
         text: CEL, such as ``arguments.amount > 50``; at most ``LONGEST`` characters.
 
     Raises:
-        ConfigurationError: It is no CEL, reads or calls something that is not there, or could be too much work; or
+        ConfigurationError: It is not valid CEL, reads or calls something unknown, or could be too much work; or
             CEL is not installed. One line.
     """
     if not isinstance(text, str):  # pyright: ignore[reportUnnecessaryIsInstance]
@@ -107,7 +107,7 @@ def compile_condition(text: str) -> Condition:
     except BaseException as error:
         if not isinstance(error, Exception) and type(error).__name__ != "PanicException":
             raise
-        raise ConfigurationError(f"condition {text!r} is no CEL: {_parse_error(error)}") from None
+        raise ConfigurationError(f"condition {text!r} is not valid CEL: {_parse_error(error)}") from None
     reading = read(text, ROOTS)
     mistakes = [*reading.mistakes, *_bad_patterns(reading)] or [*_mistakes(program.references(), reading)]
     if mistakes:
@@ -165,7 +165,7 @@ def _bad_patterns(reading: Reading) -> Iterable[str]:
         try:
             cel().compile(f"''.matches({pattern})").execute()
         except Exception:
-            yield f"{pattern} is no regular expression, or one that takes too much memory"
+            yield f"{pattern} is not a valid regular expression, or takes too much memory"
 
 
 def _meant(name: str, known: Iterable[str]) -> str:

@@ -1,4 +1,4 @@
-"""Ready-made hooks: classes that definitions and configuration files may name, and hooks made of their settings.
+"""Ready-made hooks: classes that definitions and configuration files may name, and hooks created from settings.
 
 A class is such a hook if it is marked with ``handler``. It is named by its reference (``package.module:Class``) or by
 the short name that its distribution gave it in the entry-point group ``spanhook_hook``. Knows nothing of files, and
@@ -20,7 +20,7 @@ from spanhook.gating.hook import Hook, once
 T = TypeVar("T")
 
 GROUP = "spanhook_hook"
-"""The entry-point group in which distributions name their hooks."""
+"""The entry-point group for hooks of installed distributions."""
 
 _MARK = "__spanhook_handler__"
 _LONGEST_VALUE = 80
@@ -28,7 +28,7 @@ _LONGEST_VALUE = 80
 
 @dataclass(frozen=True)
 class Marked:
-    """What ``handler`` has noted of a class.
+    """A class marked with ``handler``.
 
     Attributes:
         cls: The class.
@@ -39,7 +39,7 @@ class Marked:
     config: type[Any] | None
 
     def build(self, config: Mapping[str, Any]) -> Any:
-        """An object of the class, made with validated settings as keyword arguments.
+        """Create an object of the class, with validated settings as keyword arguments.
 
         Raises:
             ConfigurationError: A setting is unknown, missing or wrong, or the class refuses it. Its ``__cause__`` is
@@ -69,7 +69,7 @@ class Marked:
 
 
 def validated(model: Any, given: Mapping[str, Any], name: str) -> Any:
-    """An object of a pydantic model, made of the settings of the hook ``name``; unknown keys are refused.
+    """Validate the settings of the hook ``name`` with a pydantic model; unknown keys are refused.
 
     Raises:
         ConfigurationError: A setting is unknown, missing or wrong. One line.
@@ -82,7 +82,7 @@ def validated(model: Any, given: Mapping[str, Any], name: str) -> Any:
 
 @lru_cache(maxsize=256)
 def _strict(model: Any) -> Any:
-    """The model itself if it says what becomes of unknown keys, else one of it that refuses them."""
+    """The model itself if it configures unknown keys, otherwise a subclass that refuses them."""
     if model.model_config.get("extra") in ("allow", "forbid"):
         return model
     body = {"model_config": {"extra": "forbid"}, "__module__": model.__module__, "__doc__": model.__doc__}
@@ -90,7 +90,7 @@ def _strict(model: Any) -> Any:
 
 
 class Model(Protocol):
-    """A pydantic model, of which no more is known here."""
+    """The methods of a pydantic model that are used here."""
 
     @classmethod
     def model_validate(cls, obj: Any, /) -> Any: ...
@@ -107,12 +107,12 @@ def handler(given: type[T], /) -> type[T]: ...
 def handler(given: Any, /) -> Any:
     """Mark a class as a hook that definitions and configuration files may name.
 
-    ``@handler`` takes the pydantic model of its settings from a nested class ``Config``; without one the hook takes no
-    settings. ``@handler(Config)`` names the model. Subclasses are not marked along with a class.
+    ``@handler`` takes the pydantic model of its settings from a nested class ``Config``; without one, the hook has no
+    settings. ``@handler(Config)`` names the model. Subclasses are not marked.
 
     Raises:
-        ConfigurationError: It is no class, ``Config`` is no pydantic model, or has a field that the class does not
-            take as a keyword argument.
+        ConfigurationError: It is not a class, or ``Config`` is not a pydantic model or has a field that the class does
+            not take as a keyword argument.
     """
     if _is_model(given) and not issubclass(given, Hook):
         return partial(_mark, config=given)
@@ -120,21 +120,21 @@ def handler(given: Any, /) -> Any:
 
 
 def handler_of(cls: object) -> Marked | None:
-    """What ``handler`` has noted of this very class; ``None`` if it is not marked."""
+    """The mark of this very class; ``None`` if it is not marked."""
     return vars(cls).get(_MARK) if isinstance(cls, type) else None
 
 
 def make(cls: Any, config: Mapping[str, Any] | None = None, /, **settings: Any) -> Hook:
-    """A hook made of a marked class.
+    """Create a hook from a marked class.
 
     Args:
         cls: The class.
-        config: What its ``Config`` validates; the fields are given to the class as keyword arguments.
-        **settings: Settings that every hook has, such as ``priority`` and ``names``, and ``kinds``; see ``Hook``. Those
-            that are not given stay as the class has them.
+        config: Its own settings, validated by its ``Config`` and passed as keyword arguments.
+        **settings: Settings that every hook has, such as ``priority``, ``names`` and ``kinds``; see ``Hook``. The
+            class's own apply unless given.
 
     Raises:
-        ConfigurationError: The class is not marked, makes no ``Hook``, or something it was given cannot be used.
+        ConfigurationError: The class is not marked or is not a ``Hook``, or a setting cannot be used.
     """
     marked = handler_of(cls)
     if marked is None:
@@ -146,10 +146,10 @@ def make(cls: Any, config: Mapping[str, Any] | None = None, /, **settings: Any) 
 
 
 def set_up(hook: Hook, /, **settings: Any) -> Hook:
-    """Give a hook settings that every hook has; see ``make``. Their values are checked when the hook is registered.
+    """Set settings that every hook has; see ``make``. Values are checked when the hook is registered.
 
     Raises:
-        ConfigurationError: There is no such setting.
+        ConfigurationError: A setting is unknown.
     """
     kinds = settings.pop("kinds", None)
     for name, value in kept(settings).items():
@@ -160,7 +160,7 @@ def set_up(hook: Hook, /, **settings: Any) -> Hook:
 
 
 def named() -> dict[str, str]:
-    """The references of the hooks that installed distributions bring, such as ``a.module:Class``, by short name.
+    """References to the hooks of installed distributions, such as ``a.module:Class``, by short name.
 
     Raises:
         ConfigurationError: Two distributions give different hooks the same name.
@@ -170,16 +170,16 @@ def named() -> dict[str, str]:
         other = found.setdefault(entry.name, entry.value)
         if other != entry.value:
             raise ConfigurationError(
-                f"two installed distributions bring a hook {entry.name!r}: {other} and {entry.value}; uninstall one"
+                f"two installed distributions have a hook {entry.name!r}: {other} and {entry.value}; uninstall one"
             )
     return found
 
 
 def find(name: str) -> type[Any]:
-    """The marked class that an installed distribution brings under this short name.
+    """The marked class that an installed distribution has under this short name.
 
     Raises:
-        ConfigurationError: There is none, it cannot be imported, or it is not marked.
+        ConfigurationError: There is no such hook, or it cannot be imported or is not marked.
     """
     known = named()
     if name not in known:
@@ -217,7 +217,7 @@ def _is_model(given: Any) -> bool:
 
 
 def _check_taken(cls: type[Any], config: Any) -> None:
-    """Refuse a class that its own ``Config`` cannot make."""
+    """Refuse a class that does not take the fields of its own ``Config``."""
     try:
         signature = inspect.signature(cls)
     except (TypeError, ValueError):
@@ -234,7 +234,7 @@ def _check_taken(cls: type[Any], config: Any) -> None:
 
 
 def _mistakes(error: Exception, config: Any) -> str:
-    """What pydantic found, each with its key, in one line."""
+    """Pydantic's errors in one line, each with its key."""
     find_errors = getattr(error, "errors", None)
     if not callable(find_errors):
         return _line(error)

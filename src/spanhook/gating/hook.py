@@ -1,7 +1,7 @@
-"""What authors subclass: ``Hook``.
+"""The base class of hooks: ``Hook``.
 
 A ``Hook`` *is* a ``SpanProcessor``: it may be given to ``spanhook.instrument`` or to a provider's
-``add_span_processor``. It knows nothing of how chains run.
+``add_span_processor``. It does not know how chains run.
 """
 
 import weakref
@@ -23,19 +23,19 @@ UNSET: Any = object()
 
 
 def once(value: Any) -> Any:
-    """What an iterator gives, which it does but once; anything else as it is."""
+    """The items of an iterator, which can be read only once; anything else unchanged."""
     return tuple(cast("Iterator[Any]", value)) if isinstance(value, Iterator) else value
 
 
 _raised: dict[int, weakref.ref[Reject]] = {}
-"""Those that hooks have raised and that are still there, by id."""
+"""Refusals that hooks have raised and that are still alive, by id."""
 
 
 def own(reject: Reject) -> Reject:
-    """A copy of what a hook has raised, for this refusal alone; the original is as if it had not been raised.
+    """A copy of a refusal that a hook has raised; the original stays as if it had not been raised.
 
-    A hook may raise the same one again and again, and in several threads at once. From the second time on nothing is
-    taken over of where it was raised and while what was handled: that may be another thread's.
+    A hook may raise the same object repeatedly, even in several threads at once. From the second time on, its
+    traceback and context are not copied, as they may belong to another thread.
     """
     twin = copied_error(reject)
     if twin is reject or not isinstance(twin, Reject):
@@ -50,7 +50,7 @@ def own(reject: Reject) -> Reject:
 
 
 def again(reject: Reject) -> Reject:
-    """The same refusal for another operation, which was raised nowhere yet."""
+    """The same refusal for another operation, not raised yet."""
     twin = copied_error(reject)
     if twin is reject or not isinstance(twin, Reject):
         return reject
@@ -59,7 +59,7 @@ def again(reject: Reject) -> Reject:
 
 
 class Bridge:
-    """How spans of other instrumentations reach hooks; set by ``spanhook.engine``, which hooks know nothing of."""
+    """How spans of other instrumentations reach hooks; set by ``spanhook.engine``."""
 
     start: Callable[["Hook", Span, Context | None], None] | None = None
     end: Callable[[ReadableSpan], None] | None = None
@@ -69,7 +69,7 @@ bridge = Bridge()
 
 
 class Hook(SpanProcessor):
-    """Base class of hooks. Override what you need of ``before``, ``after``, ``on_error`` and ``around``.
+    """Base class of hooks. Override any of ``before``, ``after``, ``on_error`` and ``around``.
 
     Each may be ``def`` or ``async def`` and serves sync and async operations alike. ``around`` is a generator
     function with one ``yield``, or ``async def around(self, op, call_next)``.
@@ -77,18 +77,18 @@ class Hook(SpanProcessor):
     Class attributes, or arguments of the decorators on ``Hooks``:
 
     Attributes:
-        kinds: Kinds of operation it is for, such as ``("tool.execute",)``; ``("*",)`` for all.
-        name: What decisions and metrics call it; the class's or function's name unless given.
+        kinds: The kinds of operation that it runs for, such as ``("tool.execute",)``; ``("*",)`` for all.
+        name: Its name in decisions and metrics; by default that of the class or function.
         priority: 0-1000, low first. Unset: 75 for ``before`` and ``around``, 500 for ``after`` and ``on_error``.
         timeout: Seconds of its own time per call; ``None`` for no limit. Unset: 0.2 (10 for kind ``run``).
-        fail_mode: What its failure means: ``"closed"`` rejects, ``"open"`` goes on. Unset: closed below
-            priority 100, open from there.
+        fail_mode: What happens if it fails: ``"closed"`` rejects, ``"open"`` continues. Unset: closed below
+            priority 100, otherwise open.
         blocking: Run it in a worker thread, where a timeout can be enforced on blocking code.
         buffer: Hold back streams until this hook's ``after`` or ``around`` has seen the whole result.
         names, models, agents: Only operations with one of these tool/agent/model names, models, agents.
         tenant_id: Only operations of this tenant; empty for all.
         when: Only operations for which this returns true.
-        outermost: Only operations that no other is around: a whole run, whatever its kind.
+        outermost: Only operations that are not inside another: whole runs, of any kind.
         mode: ``"enforce"``, or ``"shadow"``: it runs beside the call, and what it would have done is recorded and
             counted, but not done.
     """
@@ -108,9 +108,9 @@ class Hook(SpanProcessor):
     outermost: bool = False
     mode: HookMode = "enforce"
     _together: bool = False
-    """Whether its ``after`` runs at the same time as those of others that say so."""
+    """Whether its ``after`` may run at the same time as that of other such hooks."""
     _listeners: tuple[Any, ...] = ()
-    """Told what each hook does to operations of its kinds; see ``gating.log``."""
+    """Called with each hook's result on operations of its kinds; see ``gating.log``."""
 
     _budgeted = True
     """Whether its time counts towards the chain's budget; such hooks are skipped once that budget is spent."""
@@ -137,10 +137,10 @@ class Hook(SpanProcessor):
         """
 
     def on_error(self, op: Operation) -> Any:
-        """Runs after a call that failed, was refused or cancelled. What it raises is logged and recorded."""
+        """Runs after a call that failed, was refused or cancelled. Its exceptions are logged and recorded."""
 
     def around(self, op: Operation, *args: Any, **kwargs: Any) -> Any:  # noqa: ARG002 - types allow both forms so
-        """Runs around the call; what stands before its one ``yield`` runs before.
+        """Runs around the call; the code before its one ``yield`` runs before the call.
 
         Raises:
             Reject: To refuse the operation, or, after the ``yield``, to withhold its result.
@@ -171,15 +171,15 @@ class Hook(SpanProcessor):
             bridge.end(span)
 
     def shutdown(self) -> None:
-        """Nothing: a provider that shuts down must not turn gating off."""
+        """Do nothing: a provider that shuts down must not turn gating off."""
 
     def force_flush(self, timeout_millis: int = 30000) -> bool:  # noqa: ARG002
-        """Nothing to flush."""
+        """Do nothing; there is nothing to flush."""
         return True
 
 
 class HookSettings(TypedDict, total=False):
-    """What the decorators on ``Hooks`` take beside the kinds; each is the class attribute of ``Hook`` of that name."""
+    """Settings that the decorators on ``Hooks`` take besides the kinds; each is a class attribute of ``Hook``."""
 
     name: str
     priority: int | None
@@ -197,7 +197,7 @@ class HookSettings(TypedDict, total=False):
 
 
 class FunctionHook(Hook):
-    """What a decorator or a subscription makes of a function."""
+    """The hook that a decorator or a subscription creates from a function."""
 
     def __init__(self, form: str, function: Callable[..., Any], kinds: Collection[str], settings: HookSettings):
         self.form, self.function, self.kinds = form, function, kinds

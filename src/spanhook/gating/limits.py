@@ -1,4 +1,4 @@
-"""What settings say for hooks that leave it open, and how many hooks there may be."""
+"""Defaults from the settings for hooks, and how many hooks there may be."""
 
 from collections import Counter
 from collections.abc import Iterable
@@ -13,11 +13,11 @@ from spanhook.settings import MAX_PER_EVENT
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """What holds for all hooks in force.
+    """Defaults and limits of all active hooks.
 
     Attributes:
         timeout_ns: Nanoseconds for hooks that set no timeout; ``None`` for the defaults.
-        fail_open: Whether hooks from priority 100 up fail open where they set no fail mode.
+        fail_open: Whether hooks with priority 100 or above fail open if they set no fail mode.
         max_per_event: How many hooks one event and tenant may have.
     """
 
@@ -26,7 +26,7 @@ class Limits:
     max_per_event: int = MAX_PER_EVENT
 
     def applied(self, bound: Bound) -> Bound:
-        """The hook with what it leaves open."""
+        """The hook with defaults for what it does not set."""
         if not bound.timeout_set and self.timeout_ns is not None:
             bound = replace(bound, timeout_ns=self.timeout_ns)
         if not self.fail_open and not bound.fail_mode_set and bound.priority >= OPEN_FROM and bound.form != WATCH:

@@ -1,7 +1,7 @@
-"""Listeners: what hears of operations beside them, on a thread of its own.
+"""Listeners: they receive events of operations, each on its own thread.
 
-A call never waits for one. Each hears its events in the order in which they happened; one that is too slow for them
-loses events, which are counted.
+A call never waits for one. Each receives its events in the order in which they happened; if it is too slow, events are
+dropped and counted.
 """
 
 import atexit
@@ -26,13 +26,13 @@ if TYPE_CHECKING:
 MAX_WAITING = 1000
 """Events that wait for one listener; more are dropped."""
 IDLE_S = 5.0
-"""Seconds after which a thread that has nothing to tell ends."""
+"""Seconds after which an idle thread ends."""
 NAP_S, QUIET = 0.005, 20
-"""How long a thread sleeps while there is nothing to tell, and how often, before it has to be woken."""
+"""How long an idle thread sleeps, and how often, before it has to be woken."""
 EXIT_S = 2.0
 
 Tally = Callable[[Record, "Bound", Decision, int, Phase], None]
-"""Told of each decision, and of the hook's nanoseconds."""
+"""Called with each decision and the hook's nanoseconds."""
 
 _leaving = False
 """Set in the exit handlers of the interpreter, which does not wait for our threads."""
@@ -50,11 +50,11 @@ class Delivery(NamedTuple):
 
 
 class Listener:
-    """The events that wait for one handler, and the thread that tells it.
+    """The events that wait for one handler, and the thread that delivers them.
 
     Args:
-        name: Of the handler.
-        tell: Tells it of one event, in the context of the operation.
+        name: The handler's name.
+        tell: Delivers one event, in the context of the operation.
     """
 
     def __init__(self, name: str, tell: Callable[[Delivery], None]) -> None:
@@ -63,7 +63,7 @@ class Listener:
         _renewed.add(self)
 
     def renew(self) -> None:
-        """Start from nothing in a forked child: what waits is the parent's to tell."""
+        """Start empty in a forked child: waiting events are delivered by the parent."""
         self._starting = threading.Lock()
         self._waiting: deque[Delivery | threading.Event] = deque()
         self._bell = threading.Lock()
@@ -72,7 +72,7 @@ class Listener:
         self._thread: threading.Thread | None = None
 
     def put(self, delivery: Delivery) -> bool:
-        """Have an event told, unless too many wait already; never waits. Whether it will be."""
+        """Queue an event, unless too many wait already; never waits. Returns whether it was queued."""
         if len(self._waiting) >= MAX_WAITING:
             internal.lose("subscription", 1)
             return False
@@ -80,7 +80,7 @@ class Listener:
         return True
 
     def add(self, delivery: Delivery) -> None:
-        """Have an event told, however many wait."""
+        """Queue an event, however many wait."""
         self._waiting.append(delivery)
         if self._asleep:
             self._wake()
@@ -102,7 +102,7 @@ class Listener:
             self._thread = thread  # before it starts, since a handler may ask
             try:
                 thread.start()
-            except RuntimeError:  # the interpreter is leaving; `flush` tells what waits
+            except RuntimeError:  # the interpreter is leaving; `flush` delivers what waits
                 self._thread = None
                 return
             atexit.unregister(leave)  # registered late, so that it runs before the exit handlers of providers
@@ -115,7 +115,7 @@ class Listener:
                 quiet = 0
                 self._handle(waiting.popleft())
             if quiet < QUIET:
-                # Events come in bursts, and waking a thread for each would cost more than telling it.
+                # Events come in bursts, and waking a thread for each would cost more than delivering it.
                 quiet += 1
                 time.sleep(NAP_S)
                 continue
@@ -130,10 +130,10 @@ class Listener:
                     return
 
     def flush(self, seconds: float) -> bool:
-        """Wait until every event so far has been told; whether that was so in time."""
+        """Wait until every event so far has been delivered; returns whether that was in time."""
         thread = self._thread
         if thread is threading.current_thread():
-            return False  # it is this very handler that asks
+            return False  # called by this very handler
         if thread is None:
             while self._waiting:
                 self._handle(self._waiting.popleft())
@@ -154,7 +154,7 @@ class Listener:
 
 
 def leave() -> None:
-    """The interpreter exits: tell what can still be told within a moment, and from here on everything at once."""
+    """Called when the interpreter exits: deliver what is possible within a moment, and from then on at once."""
     global _leaving
     _leaving = True
     until = time.monotonic() + EXIT_S

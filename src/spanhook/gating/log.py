@@ -1,7 +1,7 @@
-"""What each hook did, in the order in which they ran: results of one chain, and a log of many.
+"""The results of hooks in the order in which they ran: of one chain, and a log of many.
 
-It is kept only for operations whose plan has listeners, so that nobody else pays for it. A chain is one phase of one
-operation: the hooks that ran before its call, or those that ran after it.
+Results are kept only for operations with listeners in their plan, so that others do not pay for it. A chain is one
+phase of one operation: the hooks that ran before its call, or the hooks that ran after it.
 """
 
 import uuid
@@ -23,14 +23,14 @@ _KEY = "hook_chains"
 
 @dataclass(frozen=True, slots=True)
 class HookResult:
-    """What one hook did to one operation.
+    """The result of one hook for one operation.
 
     Attributes:
         hook_name: The hook's name.
-        success: Whether it did what it was written to do. A refusal is a success; an exception and a timeout are not.
+        success: False if it raised an exception or ran out of time. A refusal is a success.
         data: Further facts: ``status_code`` of a refusal.
-        error: What went wrong, or why it refused; empty if neither.
-        duration_ms: The hook's own time in milliseconds, without what it called next.
+        error: Why it failed or refused; empty if neither.
+        duration_ms: The hook's own time in milliseconds, without the code that it called next.
         decision: Its decision, such as ``allow`` or ``reject``.
     """
 
@@ -44,7 +44,7 @@ class HookResult:
 
 @dataclass(frozen=True, slots=True)
 class HookChainResult:
-    """What the hooks of one event did to one operation.
+    """The results of the hooks of one event for one operation.
 
     Attributes:
         event_type: The event, such as ``tool.execute.pre``.
@@ -73,15 +73,15 @@ class HookChainResult:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HookExecutionLog(HookChainResult):
-    """A ``HookChainResult`` as the execution log keeps it.
+    """A ``HookChainResult`` as an entry of the execution log.
 
     Attributes:
-        log_id: Its own id.
-        request_id: ``request_id`` given to ``spanhook.context``, else the id of the run.
-        tenant_id: Whose operation it was.
+        log_id: The id of the entry.
+        request_id: ``request_id`` given to ``spanhook.context``, otherwise the id of the run.
+        tenant_id: The operation's tenant.
         name: What the operation worked on: the tool, the agent, the model.
-        mode: ``shadow`` if the hooks ran beside the call, else ``enforce``.
-        timestamp: When its first hook had run.
+        mode: ``shadow`` if the hooks ran beside the call, otherwise ``enforce``.
+        timestamp: When its first hook had finished.
     """
 
     log_id: str
@@ -92,7 +92,7 @@ class HookExecutionLog(HookChainResult):
     timestamp: datetime
 
     def as_dict(self) -> dict[str, Any]:
-        """The same as plain data for JSON."""
+        """The entry as plain data, for JSON."""
         return {**asdict(self), "timestamp": self.timestamp.isoformat()}
 
 
@@ -124,20 +124,20 @@ class ChainRun:
 
     @property
     def time_ns(self) -> int:
-        """When its first hook had run, in nanoseconds since the epoch."""
+        """When its first hook had finished, in nanoseconds since the epoch."""
         return self._time_ns
 
     @property
     def results(self) -> list[HookResult]:
-        """One per hook so far."""
+        """One result per hook so far."""
         return [result for _, result in list(self._results)]
 
     def add(self, bound: Bound, result: HookResult) -> tuple[HookResult, HookResult | None]:
-        """Keep what a hook did.
+        """Keep the result of a hook.
 
         Returns:
-            The hook's result, and the one that it stands in place of: a hook that has rewritten or answered, and then
-            lets pass, has done one thing.
+            The hook's result, and the one that it replaces: a hook that rewrites or answers and then lets the call
+            pass has one result.
         """
         if result.decision == "allow":
             for index in range(len(self._results) - 1, -1, -1):
@@ -151,7 +151,7 @@ class ChainRun:
         return result, None
 
     def log(self) -> HookExecutionLog:
-        """All of it as it stands now, for the log."""
+        """The chain so far as an entry of the log."""
         results = tuple(self.results)
         return HookExecutionLog(
             self._event,
@@ -169,11 +169,11 @@ class ChainRun:
 
 
 ResultListener = Callable[[ChainRun, Bound, HookResult, HookResult | None], None]
-"""Told what a hook did, and the result that this stands in place of, if any; by the thread of the operation."""
+"""Called on the operation's thread with the result of a hook, and with the earlier result that it replaces, if any."""
 
 
 def tell(op: Record, bound: Bound, decision: Decision, spent_ns: int, phase: Phase) -> None:
-    """Keep what a hook did with its operation, and tell the listeners of the operation's plan."""
+    """Keep the result of a hook with its operation, and notify the listeners of the operation's plan."""
     chain = chain_of(op, phase)
     if chain is None:
         chains: dict[str, ChainRun] = op.__dict__.setdefault(_KEY, {})
@@ -188,7 +188,7 @@ def tell(op: Record, bound: Bound, decision: Decision, spent_ns: int, phase: Pha
 
 
 def chain_of(op: Record, phase: Phase) -> ChainRun | None:
-    """The hooks of this phase so far; ``None`` if none has run, or nobody listens."""
+    """The hooks of this phase so far; ``None`` if none has run, or there are no listeners."""
     chains: dict[str, ChainRun] | None = op.__dict__.get(_KEY)
     return None if chains is None else chains.get(phase)
 
@@ -204,14 +204,14 @@ def _result(op: Record, bound: Bound, decision: Decision, spent_ns: int) -> Hook
 
 
 class ExecutionLog:
-    """The chains that ran last, bounded in number and age."""
+    """The latest chains, limited in number and age."""
 
     def __init__(self, size: int = SIZE, retention_s: float = RETENTION_S) -> None:
         self._kept: deque[ChainRun] = deque(maxlen=size)
         self._retention_ns = int(retention_s * 1e9)
 
     def configure(self, size: int, retention_s: float) -> None:
-        """Keep at most ``size`` chains, each for ``retention_s`` seconds; those that still fit stay."""
+        """Keep at most ``size`` chains, each for ``retention_s`` seconds; drop those beyond these limits."""
         self._kept = deque(self._kept, maxlen=size)
         self._retention_ns = int(retention_s * 1e9)
 
@@ -223,12 +223,12 @@ class ExecutionLog:
             self._kept.append(chain)
 
     def entries(self) -> Iterator[HookExecutionLog]:
-        """What is kept, newest first. A chain that is still running is there as far as it has come."""
+        """The entries, newest first. A running chain has an entry with its results so far."""
         self._forget()
         return (chain.log() for chain in reversed(list(self._kept)))
 
     def clear(self) -> None:
-        """Forget everything."""
+        """Remove all entries."""
         self._kept.clear()
 
     def _forget(self) -> None:
@@ -242,4 +242,4 @@ class ExecutionLog:
 
 
 execution_log = ExecutionLog()
-"""The log of this process. Forked children go on from a copy of their parent's."""
+"""The log of this process. A forked child starts with a copy of its parent's."""

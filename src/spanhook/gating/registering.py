@@ -1,4 +1,4 @@
-"""Registering hooks: what authors write on a ``Hooks``. It knows nothing of which hooks are in force."""
+"""Registering hooks on a ``Hooks``. It does not know which hooks are active."""
 
 import threading
 import time
@@ -21,7 +21,7 @@ F = TypeVar("F", bound=Callable[..., Any])
 H = TypeVar("H", bound=Hook)
 
 lock = threading.RLock()
-"""Held while what is registered, or in force, is being changed."""
+"""Held while registered or active hooks are being changed."""
 
 
 def _renew() -> None:
@@ -34,16 +34,16 @@ after_fork("hooks", _renew)
 
 
 class Watcher(Protocol):
-    """What is told of changes."""
+    """Something that is notified of changes."""
 
     def check(self, hooks: "Hooks", bound: list[Bound]) -> None:
-        """Find out whether ``hooks`` may become ``bound``."""
+        """Check whether ``hooks`` may become ``bound``."""
 
     def rebuild(self) -> None:
-        """Something has changed."""
+        """Notify that something has changed."""
 
     def flush_shadows(self, seconds: float) -> bool:
-        """Wait until hooks in shadow have seen all that has happened so far; whether they had in time."""
+        """Wait until hooks in shadow have seen everything so far; returns whether they did in time."""
         ...
 
 
@@ -53,11 +53,11 @@ class Hooks:
     Hooks may be added and removed at any time; a change takes effect with the next operation.
 
     Args:
-        hooks: To begin with.
-        level: How much a subscription to ``"*"`` is told, unless it says so itself; see ``on``.
+        hooks: The first hooks.
+        level: How much a subscription to ``"*"`` receives unless it has its own level; see ``on``.
 
     Raises:
-        ConfigurationError: One of the hooks cannot be used, or there is no such level.
+        ConfigurationError: One of the hooks cannot be used, or the level is unknown.
     """
 
     def __init__(self, *hooks: Hook, level: Level = "summary") -> None:
@@ -102,21 +102,21 @@ class Hooks:
     ) -> Any:
         """Subscribe to an event such as ``agent.invoke.post`` or ``agent:end``, all events of a kind, or ``"*"``.
 
-        A handler only watches. It is told on a thread of its own, in the order of events, so no call waits for it;
-        what it raises is logged and counted, and so are events that come faster than it takes them.
+        A handler only observes. It runs on its own thread and receives events in order, so no call waits for it. Its
+        exceptions are logged and counted. If it is too slow, events are dropped, which is counted too.
 
         Args:
-            event: What to be told of.
+            event: The event to subscribe to.
             function: Called with each ``Event``; may be async.
-            level: What ``"*"`` stands for: agents, jobs and schedules at ``"summary"``, everything at ``"trace"``; what
-                this registry was made with unless given. Events asked for by name are told at either.
-            settings: Those of ``Hook``.
+            level: What ``"*"`` covers: agents, jobs and schedules at ``"summary"``, everything at ``"trace"``; by
+                default the registry's level. Events subscribed to by name are delivered at either.
+            settings: See ``Hook``.
 
         Returns:
-            A function that ends the subscription. Without ``function``, a decorator; ``remove`` ends it then.
+            A function that ends the subscription; without ``function``, a decorator, and ``remove`` ends it.
 
         Raises:
-            ConfigurationError: There is no such event or level, or the handler or one of its settings is unusable.
+            ConfigurationError: The event or level is unknown, or the handler or a setting cannot be used.
         """
         with Placed():
             topic = parse_event(event, self._level if level is None else parse_level(level))
@@ -136,13 +136,13 @@ class Hooks:
         """Wait until subscriptions and hooks in shadow have seen everything that has happened so far.
 
         Args:
-            timeout: Seconds to wait at most, for all of them together; ``None`` for no limit.
+            timeout: The most seconds to wait, for all of them together; ``None`` for no limit.
 
         Returns:
-            Whether they had been in time. Called in a handler, it does not wait for that one, and returns false.
+            Whether they did in time. Called in a handler, it does not wait for that handler, and returns false.
 
         Raises:
-            ConfigurationError: ``timeout`` is no number of seconds.
+            ConfigurationError: ``timeout`` is not a number of seconds.
         """
         with Placed():
             until = time.monotonic() + wait_limit(timeout)
@@ -151,30 +151,30 @@ class Hooks:
         return all(waited) and all(seen)
 
     def add(self, hook: H) -> H:
-        """Add a ``Hook``; one that is already here is left alone.
+        """Add a ``Hook``; adding it again changes nothing.
 
         Raises:
-            ConfigurationError: It is no ``Hook``, overrides nothing, or one of its settings is unusable.
+            ConfigurationError: It is not a ``Hook``, overrides nothing, or has a setting that cannot be used.
         """
         with Placed(hook):
             if not isinstance(hook, Hook):  # pyright: ignore[reportUnnecessaryIsInstance]
-                raise ConfigurationError(f"{hook!r} is no spanhook.Hook; {_instead(hook)}")
+                raise ConfigurationError(f"{hook!r} is not a spanhook.Hook; {_instead(hook)}")
             with lock:
                 if not any(bound.hook is hook for bound in self._bound):
                     self._register(hook)
         return hook
 
     def exchange(self, old: Iterable[Hook], new: Iterable[Hook]) -> None:
-        """Take hooks out and put others in, from one moment to the next.
+        """Replace hooks with others in one step.
 
-        An operation that begins meanwhile gets all of the old hooks or all of the new ones, and never some of both.
+        An operation that begins meanwhile gets either all old hooks or all new ones.
 
         Args:
-            old: To take out.
-            new: To put in after those that stay, in this order. One that was here already stays as it was registered.
+            old: The hooks to remove.
+            new: The hooks to add after the remaining ones, in this order. A hook that is already here stays as it is.
 
         Raises:
-            ConfigurationError: One of them cannot be used, or an event would have too many. Nothing has changed then.
+            ConfigurationError: A hook cannot be used, or an event would have too many; then nothing has changed.
         """
         with Placed(), lock:
             given = list(new)
@@ -189,17 +189,17 @@ class Hooks:
         self._changed()
 
     def remove(self, hook: Hook | type[Hook] | Callable[..., Any]) -> bool:
-        """Take a hook out, as often as it is here; one that is not here is fine.
+        """Remove a hook, however often it was added.
 
         Args:
-            hook: What was registered: a ``Hook``, a decorated function or method, a subscription's handler; or a
-                class, of which all objects are taken out.
+            hook: A ``Hook``, a decorated function or method, or a subscription's handler; or a class, to remove all
+                of its objects.
 
         Returns:
-            Whether there was anything to take out.
+            Whether there was anything to remove.
 
         Raises:
-            ConfigurationError: It is nothing that can be registered, such as a hook's name.
+            ConfigurationError: It is not something that can be registered; for example, it is a hook's name.
         """
         with Placed():
             if not callable(hook) and not isinstance(hook, Hook):  # pyright: ignore[reportUnnecessaryIsInstance]
@@ -222,10 +222,10 @@ class Hooks:
         return bool(out)
 
     def reread(self) -> None:
-        """Read the settings of all hooks again, which may have changed since they were added; takes effect at once.
+        """Apply settings that have changed since the hooks were added; takes effect at once.
 
         Raises:
-            ConfigurationError: A setting is unusable; nothing changes then.
+            ConfigurationError: A setting cannot be used; then nothing changes.
         """
         with lock:
             read = {id(one.hook): one.place for one in self._bound}
@@ -245,7 +245,7 @@ class Hooks:
         return list(self._bound)
 
     def watch(self, registry: Watcher) -> None:
-        """Tell ``registry`` of every change from now on; it is held weakly."""
+        """Notify ``registry`` of every change from now on; it is held weakly."""
         self._watchers.add(registry)
 
     def _decorator(self, form: str, kinds: tuple[str, ...], settings: HookSettings) -> Callable[[F], F]:
@@ -300,7 +300,7 @@ def _instead(given: Any) -> str:
 
 
 def _is(bound: Bound, hook: Any) -> bool:
-    """Whether this is what was registered: the hook, its class, or its function, which methods are anew each time."""
+    """Whether ``hook`` was registered as ``given``: as itself, by its class, or by its function."""
     if bound.hook is hook or type(bound.hook) is hook:
         return True
     if not isinstance(bound.hook, FunctionHook):

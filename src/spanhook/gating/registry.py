@@ -1,4 +1,4 @@
-"""Which hooks there are, and in which order they run for a kind of operation."""
+"""The active hooks, and the order in which they run for a kind of operation."""
 
 import hashlib
 import time
@@ -22,38 +22,38 @@ from spanhook.settings import Mode
 
 
 class Registry:
-    """The hooks in force in this process: those of every ``Hooks`` given to ``instrument``, and lone ``Hook``s."""
+    """The active hooks of this process: those of every ``Hooks`` given to ``instrument``, and single ``Hook``s."""
 
     def __init__(self) -> None:
         self._lone = Hooks()
         self._sources: list[Hooks] = []
         self._planned: tuple[list[Bound], Mode, Limits, bool, tuple[str, ...], tuple[ResultListener, ...]] | None = None
-        """What the plans were worked out of, which need not be done again while it is the same."""
+        """The input of the current plans; while it is the same, they are not computed again."""
         self._ordered: list[Bound] = []
         self._shadows: dict[int, Shadow] = {}
         """Hooks in shadow, by their id."""
         self.plans: dict[str, Plan] = {}
-        """By kind, for operations inside of others."""
+        """By kind, for operations inside others."""
         self.outer: dict[str, Plan] = {}
-        """By kind, for outermost operations: the same, and the hooks that are only for these."""
+        """By kind, for outermost operations: also has the hooks that are only for these."""
         self.members: frozenset[int] = frozenset()
         self.digest = ""
         self.mode: Mode = "enforce"
         self.limits = Limits()
         self.tenant_metrics = False
         self.listeners: tuple[ResultListener, ...] = ()
-        """Told what each hook does to operations of every kind."""
+        """Called with each hook's result on operations of every kind."""
         self.examine: Callable[[list[Bound]], None] | None = None
-        """Given all that is in force whenever that changes."""
+        """Called with all active hooks whenever these change."""
         self.changed: list[Callable[[], None]] = []
         """Called when plans have changed."""
         self.include(self._lone)
 
     def include(self, hooks: Hooks) -> None:
-        """Put the hooks of ``hooks`` in force, now and as they change.
+        """Activate the hooks of ``hooks``, now and as they change.
 
         Raises:
-            ConfigurationError: With those already in force, an event would have too many.
+            ConfigurationError: Together with the active hooks, an event would have too many.
         """
         self.swap(None, hooks)
 
@@ -71,8 +71,8 @@ class Registry:
 
         Args:
             out: The registries to remove; those that are not active are ignored.
-            into: The registries to add, in place of the first of those. One that is active already stays where it is.
-            limits: The limits to check them with; the present ones unless given.
+            into: The registries to add, in place of the first one removed. An active one keeps its place.
+            limits: The limits to check them with; by default the current ones.
 
         Returns:
             A function that restores the earlier state.
@@ -109,7 +109,7 @@ class Registry:
         return any(source is hooks for source in self._sources)
 
     def check(self, hooks: Hooks, bound: list[Bound]) -> None:
-        """Find out whether ``hooks`` may become ``bound``, if they are in force here.
+        """Check whether ``hooks`` may become ``bound``, if they are active here.
 
         Raises:
             ConfigurationError: An event would have too many.
@@ -119,13 +119,13 @@ class Registry:
             self.limits.check([*others, *bound])
 
     def join(self, hook: Hook) -> None:
-        """Put one hook in force, unless it is already, by identity."""
+        """Activate one hook, unless this very object is active already."""
         with registering.lock:
             if not any(bound.hook is hook for source in self._sources for bound in source.bound):
                 self._lone.add(hook)
 
     def mark(self) -> Callable[[], None]:
-        """Remember what is in force now; the function returned goes back to it."""
+        """Remember what is active now; the returned function restores it."""
         with registering.lock:
             sources, lone = list(self._sources), list(self._lone)
 
@@ -140,20 +140,20 @@ class Registry:
         return back
 
     def clear(self) -> None:
-        """Put nothing in force."""
+        """Deactivate all hooks."""
         with registering.lock:
             self._lone = Hooks()
             self._sources = []
         self.include(self._lone)
 
     def rebuild(self) -> None:
-        """Work out the plan of every kind anew. Operations under way keep the one they have."""
+        """Compute the plan of every kind again. Operations in progress keep theirs."""
         with registering.lock:
             bound = [one for source in self._sources for one in source.bound]
             planned = bound, self.mode, self.limits, self.tenant_metrics, kinds(), self.listeners
             try:
                 if planned != self._planned:
-                    self._planned = None  # should an interrupt come between, nothing is taken for planned
+                    self._planned = None  # if an interrupt comes now, the plans count as outdated
                     self._plan(bound)
                     self._planned = planned
             finally:
@@ -209,19 +209,19 @@ class Registry:
         return plan_of(kind, enforced, told, self.listeners, labelled=not self.tenant_metrics)
 
     def tell(self) -> None:
-        """Call everybody who wants to know that plans have changed, one thread at a time."""
+        """Call the listeners for changed plans, one thread at a time."""
         with registering.lock:
             for changed in list(self.changed):
                 changed()
 
     def flush(self, timeout: float | None = 5.0) -> bool:
-        """Wait until subscriptions and hooks in shadow have seen all that has happened so far; see ``Hooks.flush``."""
+        """Wait until subscriptions and hooks in shadow have seen everything so far; see ``Hooks.flush``."""
         until = time.monotonic() + wait_limit(timeout)
         told = [source.flush(until - time.monotonic()) for source in list(self._sources)]
         return all(told) and self.flush_shadows(until - time.monotonic())
 
     def flush_shadows(self, seconds: float) -> bool:
-        """Wait until hooks in shadow have seen all that has happened so far; whether they had in time."""
+        """Wait until hooks in shadow have seen everything so far; returns whether they did in time."""
         until = time.monotonic() + seconds
         seen = [shadow.listener.flush(until - time.monotonic()) for shadow in list(self._shadows.values())]
         return all(seen)
@@ -233,7 +233,7 @@ class Registry:
 
 
 def _phases(functions: Iterable[Bound]) -> tuple[Phase, ...]:
-    """What a hook in shadow has to be told: of the beginning too, if it has anything to run there."""
+    """The phases that a hook in shadow receives: the beginning too, if it has anything to run there."""
     after: dict[str, Phase] = {AFTER: "post", AFTER_NEXT: "post", ERROR: "error"}
     phases: set[Phase] = {after.get(one.form, "pre") for one in functions}
     return semconv.PHASES if "pre" in phases else tuple(phases)

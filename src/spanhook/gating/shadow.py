@@ -1,6 +1,6 @@
-"""Hooks in shadow: they run beside the call, and what they would have done is recorded. Nothing of it is done.
+"""Hooks in shadow: they run beside the call; what they would have done is recorded but not done.
 
-A hook in shadow runs on a copy of each operation, on a thread of its own, through the chain that enforces others. So it
+A hook in shadow runs on a copy of each operation, on its own thread, through the same chain as enforced hooks. So it
 never delays the call, and what it decides is what it would have decided. It sees the request as the enforced hooks have
 left it.
 """
@@ -25,7 +25,7 @@ class Shadow:
     """One hook in shadow.
 
     Args:
-        name: What decisions call it.
+        name: Its name in decisions.
     """
 
     def __init__(self, name: str) -> None:
@@ -34,9 +34,9 @@ class Shadow:
         """What runs for an operation, by its kind."""
 
     def put(self, delivery: Delivery) -> None:
-        """Have the hook see that an operation has begun or ended; never waits.
+        """Show the hook that an operation has begun or ended; never waits.
 
-        Where too many operations wait already, it sees nothing of one, and that is counted.
+        If too many operations wait already, the hook misses this one, which is counted.
         """
         op = delivery.event._record
         standing = op.trials.get(id(self)) if op.trials is not None else None
@@ -59,7 +59,7 @@ class Shadow:
         trial = trials.get(id(self))
         if not isinstance(trial, Trial):
             plan = self.plans.get(op.kind)
-            if plan is None:  # taken out since
+            if plan is None:  # removed since
                 return
             trial = trials[id(self)] = Trial(event, plan, delivery.context)
             trial.enter()
@@ -72,12 +72,12 @@ class Shadow:
 
 
 class Trial:
-    """One operation as a hook in shadow would have had it.
+    """One operation as a hook in shadow would have seen it.
 
     Args:
         event: The operation as it began, or as it ended where its gates were not passed.
-        plan: What runs.
-        context: Where that runs.
+        plan: The hooks to run.
+        context: The context to run them in.
     """
 
     def __init__(self, event: Event, plan: Plan, context: Context) -> None:
@@ -90,14 +90,14 @@ class Trial:
         self._run = Chain(self._op, plan, False, count_decision).run()
 
     def enter(self) -> None:
-        """Run what stands before the call; where that ends the operation, also what comes after it."""
+        """Run hooks before the call and, if these end the operation, those after it."""
         self._go_on()
         if self._op.error is not None or (self._op.short_circuited and not self._op.adapter.block):
             self._finish()
         self._tell()
 
     def leave(self, event: Event) -> None:
-        """The call has ended: run what comes after it, unless that has happened."""
+        """The call has ended: run the hooks after it, unless they have run."""
         op, real = self._op, self._real
         if self._run.cr_frame is not None:
             op.called, op.streamed, op.left, op.raw = real.called, real.streamed, real.left, real.raw
@@ -126,7 +126,7 @@ class Trial:
 
 
 def _copy(event: Event) -> Record:
-    """The operation, to be decided about: what is done to it reaches nobody."""
+    """A view of the operation for the hook to decide about; changes to it have no effect."""
     op = event._record
     args, kwargs = event._call()
     copy = Record(

@@ -1,4 +1,4 @@
-"""Subscriptions: handlers that are told of events, after the fact and on a thread of their own."""
+"""Subscriptions: handlers that receive events after the fact, each on its own thread."""
 
 from collections.abc import Callable
 from contextvars import copy_context
@@ -21,8 +21,8 @@ class Subscription(FunctionHook):
 
     Args:
         function: Called with each ``Event``; may be async.
-        topic: What it is told of.
-        settings: Filters, a name, a timeout for an async one.
+        topic: The events that it receives.
+        settings: Filters, a name, a timeout for an async handler.
     """
 
     def __init__(self, function: Callable[..., Any], topic: Topic, settings: HookSettings) -> None:
@@ -32,7 +32,7 @@ class Subscription(FunctionHook):
         self.listener = Listener(self.name, _tell_some if some else _tell)
 
     def flush(self, seconds: float) -> bool:
-        """Wait until every event so far has been told; whether that was so in time."""
+        """Wait until every event so far has been delivered; returns whether that was in time."""
         return self.listener.flush(seconds)
 
 
@@ -74,7 +74,7 @@ def _failed(event: Event, bound: Bound, error: BaseException) -> None:
 
 
 def publish(op: Record, phase: Phase, tally: Tally) -> None:
-    """Tell whoever listens that the operation has come to this phase. Its context is current."""
+    """Notify listeners that the operation has reached this phase. Its context is current."""
     plan = op.plan
     if plan is None or not plan.heard:
         return

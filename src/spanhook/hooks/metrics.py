@@ -1,7 +1,7 @@
-"""Counters by attributes of the application's own, such as a customer's plan.
+"""Counters by the application's own attributes, such as a customer's plan.
 
-spanhook's own metrics have agents, tools, models and, if asked for, tenants; what is given to ``spanhook.context`` is
-on spans alone. This hook counts by those attributes that it is told, each with a bounded number of values.
+spanhook's metrics have agents, tools, models and, if enabled, tenants; attributes given to ``spanhook.context`` are
+only on spans. This hook counts by the configured attributes, each with a limited number of values.
 """
 
 from typing import Annotated, Any
@@ -23,15 +23,15 @@ class Metrics(Hook):
     """Counts operations, and the tokens and cost of runs, by attributes given to ``spanhook.context``.
 
     Operations are counted by kind and status. Tokens and cost are those of a whole run, counted once, when it has
-    ended, under the attributes of its outermost operation; usage without a known price is in no cost.
+    ended, under the attributes of its outermost operation; usage without a known price is not in the cost.
 
     Args:
-        attributes: Names of attributes given to ``spanhook.context``; an operation without one is counted without it.
-        most_values: Values of each attribute that are told apart; further ones are counted as ``_other``.
-        meter_provider: Where the counters are created; OpenTelemetry's global provider unless given.
+        attributes: Names of attributes given to ``spanhook.context``; one that is missing is left out.
+        most_values: The most values of each attribute; further ones are counted as ``_other``.
+        meter_provider: Where the counters are created; by default OpenTelemetry's global provider.
 
     Raises:
-        ConfigurationError: One of them cannot be used.
+        ConfigurationError: A setting cannot be used.
     """
 
     kinds = tuple(kind for kind in semconv.KINDS if kind != "workflow.step")
@@ -45,7 +45,12 @@ class Metrics(Hook):
         attributes: list[Annotated[str, StringConstraints(pattern=r"^[A-Za-z_][A-Za-z0-9_.]*$", max_length=100)]] = (
             Field(min_length=1, max_length=5, description="Names of attributes given to spanhook.context.")
         )
-        most_values: int = Field(default=50, ge=1, le=1000, description="Values of each that are told apart.")
+        most_values: int = Field(
+            default=50,
+            ge=1,
+            le=1000,
+            description="The most values of each attribute; further ones are counted as _other.",
+        )
 
     def __init__(
         self, attributes: list[str], most_values: int = 50, *, meter_provider: MeterProvider | None = None
@@ -83,17 +88,17 @@ class Metrics(Hook):
 
 
 class _Values:
-    """The values of one attribute that are told apart.
+    """The values of one attribute that are counted separately.
 
     Args:
-        most: How many.
+        most: The most values.
     """
 
     def __init__(self, most: int) -> None:
         self._most, self._known = most, set[str]()
 
     def bounded(self, value: object) -> str:
-        """The value as text, or ``_other`` once there are as many as may be, or if it is too long."""
+        """The value as text, or ``_other`` if there are too many values or it is too long."""
         said = encodable(str(value))
         if said in self._known:
             return said

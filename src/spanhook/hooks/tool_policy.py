@@ -1,4 +1,4 @@
-"""Which tools may be called, by whom and how: rules in order, of which the first that matches decides."""
+"""Allows or denies tool calls by rules in order; the first that matches decides."""
 
 import re
 from collections.abc import Iterable, Mapping
@@ -19,7 +19,7 @@ _TOOLS = "Names of tools; `*`, `?` and `[...]` are wildcards. Upper and lower ca
 
 
 class Rule(BaseModel):
-    """Allows or denies tools. It matches a call if all of what it says is true of it."""
+    """Allows or denies tools. It matches a call if everything in it is true of the call."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
@@ -31,7 +31,7 @@ class Rule(BaseModel):
     users: list[Id] | None = Field(default=None, min_length=1, description="Only for these users; '' if not known.")
     agents: list[Id] | None = Field(default=None, min_length=1, description="Only inside these agents; '' for none.")
     when: str | None = Field(default=None, description="Only if this CEL condition holds.")
-    reason: str = Field(default="", max_length=1000, description="What the model is told if the rule denies.")
+    reason: str = Field(default="", max_length=1000, description="The reason that the model gets if the rule denies.")
     status_code: int = Field(default=403, ge=400, le=599, description="The HTTP status of a denial.")
 
     @field_validator("when")
@@ -40,7 +40,7 @@ class Rule(BaseModel):
         if when is not None:
             try:
                 compile_condition(when)
-            except ConfigurationError as error:  # the text stands before what is said of a setting anyway
+            except ConfigurationError as error:  # messages about settings quote the text already
                 raise ValueError(str(error).removeprefix(f"condition {when!r}").lstrip(": ")) from None
         return when
 
@@ -57,16 +57,16 @@ class Rule(BaseModel):
 class ToolPolicy(Hook):
     """Allows or denies calls of tools by name, tenant, user, agent and arguments.
 
-    The first rule that matches decides; ``default`` does where none matches. A condition that cannot be evaluated
-    counts against the call: its rule matches if it denies, and does not if it allows. So does a name that is not known.
+    The first rule that matches decides; ``default`` does if none matches. A condition that cannot be evaluated
+    counts against the call: its rule matches if it denies, and does not if it allows. So does an unknown name.
 
     Args:
         rules: ``Rule`` objects or mappings of their fields, such as
             ``{"deny": ["refund"], "when": "arguments.amount > 50", "reason": "Refunds over 50 need a person"}``.
-        default: What becomes of calls that no rule matches.
+        default: What happens to calls that no rule matches: ``"allow"`` or ``"deny"``.
 
     Attributes:
-        rules, default: As they were given; they are not to be changed.
+        rules, default: As given. Do not change them.
 
     Raises:
         ConfigurationError: A rule cannot be used, or the policy could never deny anything.
@@ -152,11 +152,11 @@ class _Compiled:
         self.selective = any(one is not None for one in (rule.tenants, rule.users, rule.agents))
 
     def is_for(self, name: str) -> bool:
-        """Whether it is for a tool of this name; what has none is denied by every rule that denies."""
+        """Whether it applies to a tool of this name. A tool without a name is denied by every rule that denies."""
         return bool(self._names.match(name)) or (self.denies and not name)
 
     def concerns(self, op: Operation) -> bool:
-        """Whether it is for this tenant, user and agent."""
+        """Whether it applies to this tenant, user and agent."""
         identity = op.identity
         return (
             (self._tenants is None or bool(self._tenants.match(identity.tenant_id)))

@@ -107,7 +107,7 @@ def from_aegra(file: str | os.PathLike[str] = "aegra.json") -> RunHooks | None:
     except OSError as error:
         raise ConfigurationError(f"{path} cannot be read: {error.strerror}") from error
     except ValueError as error:
-        raise ConfigurationError(f"{path} is no JSON: {error}") from error
+        raise ConfigurationError(f"{path} is not valid JSON: {error}") from error
     if not isinstance(read, dict):
         raise ConfigurationError(f"{path}: expected a JSON object")
     given = cast("dict[str, Any]", read).get("hooks")
