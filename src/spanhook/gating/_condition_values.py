@@ -73,7 +73,7 @@ class Plain:
             self._read(len(value))
             return value if value.isascii() else encodable(value)
         if kind in _ATOMS:
-            if value != value:  # noqa: PLR0124 - only NaN differs from itself
+            if value != value:
                 raise ConditionError(_NO_NUMBER)
             return value
         if depth == 0:
@@ -99,7 +99,7 @@ class Plain:
             self._read(len(value))
             return bytes(value)
         if isinstance(value, _AS_THEY_ARE):
-            if isinstance(value, float | Decimal) and value != value:  # noqa: PLR0124
+            if isinstance(value, float | Decimal) and value != value:
                 raise ConditionError(_NO_NUMBER)
             return value
         if isinstance(value, _AS_TEXT):
