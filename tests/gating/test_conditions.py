@@ -206,7 +206,7 @@ FAILS: dict[str, tuple[str, Any, str]] = {
     "missing item": ("arguments.x[3] > 1", {"x": []}, "reads an item that is not there"),
     "types": ("arguments.x > 1", {"x": "s3cret"}, "compares or combines values of types that do not go"),
     "null": ("arguments.x > 1", {"x": None}, "compares or combines values of types that do not go"),
-    "not a number": ("arguments.x > 1", {"x": float("nan")}, "compares or combines values of types"),
+    "not a number": ("arguments.x > 1", {"x": float("nan")}, "reads NaN, which is neither more nor less"),
     "no boolean": ("arguments.x", {"x": 1}, "gives a value of type int, expected true or false"),
     "text for boolean": ("arguments.x", {"x": "true"}, "gives a value of type str, expected true or false"),
     "overflow": ("arguments.x + 1 > 0", {"x": 2**63 - 1}, "calculates beyond what numbers can be"),

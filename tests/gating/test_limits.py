@@ -106,3 +106,14 @@ def test_more_or_fewer_hooks_per_event() -> None:
 def test_odd_values_are_refused(name: str, value: Any) -> None:
     with pytest.raises(ConfigurationError, match=f"{name}={value!r}; expected"):
         Settings(**cast("Any", {name: value}))
+
+
+def test_a_setting_for_all_is_no_reason_to_hold_streams_back() -> None:
+    hooks = Hooks()
+    hooks.after("llm.call", name="by setting")(noop)
+    hooks.after("llm.call", name="by its author", fail_mode="closed")(noop)
+    found = in_force(hooks, Settings(fail_open_default=False))
+    assert {name: (one.closed, one.buffers) for name, one in found.items()} == {
+        "by setting": (True, False),
+        "by its author": (True, True),
+    }

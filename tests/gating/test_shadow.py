@@ -8,6 +8,7 @@ from contextvars import ContextVar
 from typing import Any, cast
 
 import pytest
+from opentelemetry.trace import get_current_span
 
 from spanhook import Hook, Hooks, Operation, Reject, Settings, operation
 from spanhook.diagnostics import internal
@@ -349,3 +350,41 @@ def test_what_a_hook_in_shadow_uses_is_not_used_by_the_run() -> None:
         assert used == [1000]
         assert (run.usage.input_tokens, run.usage.llm_calls) == (10, 1)
         assert [one.in_hook for one in seen.operations if one.name == "judge"] == [True]
+
+
+def test_a_filter_that_raises_anything_does_not_silence_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    hooks, asked = Hooks(), list[Any]()
+
+    def picky(op: Operation) -> bool:
+        asked.append(op.request.inputs)
+        if len(asked) == 1:
+            raise SystemExit("no more")
+        return True
+
+    hooks.before(KIND, mode="shadow", when=picky)(refuse)
+    with stubbed(hooks) as (library, seen):
+        monkeypatch.setattr(internal, "fatal", False)
+        for number in range(3):
+            library.work(number)
+        assert hooks.flush(30.0)
+        monkeypatch.setattr(internal, "fatal", True)
+    assert [len(op.shadow_decisions) for op in seen.operations] == [0, 1, 1]
+    internal.counts.pop("subscription", None)
+    internal.lost.pop("subscription", None)
+
+
+def test_its_code_does_not_reach_the_real_span() -> None:
+    hooks = Hooks()
+
+    @hooks.around(KIND, mode="shadow")
+    def scribble(op: Operation) -> Iterator[None]:  # pyright: ignore[reportUnusedFunction]
+        get_current_span().set_attribute("scribbled", "before")
+        yield
+        get_current_span().set_attribute("scribbled", "after")
+
+    with stubbed(hooks) as (_, seen):
+        with operation(KIND, "m", request={"messages": []}):
+            hooks.flush()
+        hooks.flush()
+    [span] = seen.spans
+    assert "scribbled" not in (span.attributes or {})

@@ -142,7 +142,7 @@ ODD: dict[str, tuple[dict[str, Any], str]] = {
     "missing": ({}, "it reads 'amount', which is not there"),
     "text": ({"amount": "60"}, "it compares or combines values of types that do not go together"),
     "null": ({"amount": None}, "it compares or combines values of types that do not go together"),
-    "not a number": ({"amount": float("nan")}, "it compares or combines values of types that do not go together"),
+    "not a number": ({"amount": float("nan")}, "it reads NaN, which is neither more nor less than any number"),
     "list": ({"amount": [60]}, "it compares or combines values of types"),
     "bytes": ({"amount": b"60"}, "it compares or combines values of types"),
     "datetime": ({"amount": dt.datetime(2026, 1, 1, tzinfo=dt.UTC)}, "it compares or combines values of types"),

@@ -16,6 +16,7 @@ from langchain_core.tools import tool
 
 import spanhook
 from spanhook import ConfigurationError, HookError, Hooks, Operation, Reject, Settings, operation
+from spanhook.instrument import swallowers
 from spanhook.model import clock
 from spanhook.runs import RejectRun, RunContext, RunHooks, run_scope
 from spanhook.testing import recorder
@@ -787,6 +788,25 @@ def test_runs_that_other_instrumentations_trace_are_refused_where_they_let_it_ou
     assert ran == [str(raised), "other"]
     failed = [] if isinstance(raised, RejectRun) else ["error ConnectionError: billing is down"]
     assert noted == ["before", *failed, "before", "after success"]
+
+
+@pytest.mark.parametrize("raised", [RejectRun("No", 402), Reject("No"), ConnectionError("billing is down")], ids=repr)
+def test_what_is_inside_of_a_run_whose_refusal_is_swallowed_is_refused(raised: Exception) -> None:
+    hooks, ran = RunHooks(), list[str]()
+
+    @hooks.before_run
+    def decide(ctx: RunContext) -> None:
+        raise raised
+
+    with recorder(hooks, only=()) as seen:
+        tracer = seen.tracer_provider.get_tracer(min(swallowers()))
+        attributes = {"gen_ai.operation.name": "invoke_agent", "gen_ai.agent.name": "desk"}
+        with tracer.start_as_current_span("agent", attributes=attributes, record_exception=False):
+            for _ in range(2):
+                with pytest.raises(Reject) as refused, operation("tool.execute", "t"):
+                    ran.append("t")
+                assert refused.value.status_code == getattr(raised, "status_code", 500)
+    assert ran == []
 
 
 def test_hooks_change_while_runs_are_under_way() -> None:

@@ -235,6 +235,17 @@ def _tell(op: Record) -> None:
     op.reported = True
 
 
+def _is_inside(op: Record) -> bool:
+    """Whether a live operation that spanhook made encloses this one, and so turns what stops the run into a ``Reject``.
+
+    Whoever made a foreign span knows nothing of that.
+    """
+    around = op.parent
+    while around is not None and (around.foreign or around.ended):
+        around = around.parent
+    return around is not None
+
+
 def outcome(op: Record) -> Any:
     """Return or raise what the caller of an ended operation gets."""
     error = op.error
@@ -243,7 +254,7 @@ def outcome(op: Record) -> Any:
     if isinstance(error, Reject):
         root = op.root
         if root.latch is not None:
-            if op is not root and not root.ended:
+            if not root.ended and _is_inside(op):
                 raise RunStopped(root.latch) from None
         elif op.decided and op.adapter.rejected is not None:
             try:

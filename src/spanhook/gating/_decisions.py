@@ -191,11 +191,13 @@ class Verdicts:
                 self._reject(bound, instead, decision, spent)
                 return
             op.error = instead
+            if self._stops_run(bound):
+                op.root.latch = Reject(f"hook {bound.name!r} {what}", status_code=500, scope="run")
         self.record(bound, decision, said, spent)
 
     def _reject(self, bound: Bound, reject: Reject, decision: Decision, spent: int) -> None:
         op = self._op
-        if reject.scope == "run" and op.shadow is None:
+        if (reject.scope == "run" and op.shadow is None) or self._stops_run(bound):
             op.root.latch = reject
         late = op.phase == "post" and (op.out or op.spilt)
         if late:
@@ -206,6 +208,14 @@ class Verdicts:
             decision = "attempted"  # whoever makes the call may make it all the same
         if not late:
             self.record(bound, decision, reject.reason, spent, reject.status_code)
+
+    def _stops_run(self, bound: Bound) -> bool:
+        """Whether a gate of whole runs has refused one that another instrumentation may start all the same.
+
+        What is inside of the run is refused then, as no gate of whole runs is asked about it.
+        """
+        op = self._op
+        return bound.outermost and op.foreign and op.phase == "pre" and op.shadow is None
 
     def _late(self, bound: Bound, what: str, spent: int, status_code: int = 0) -> None:
         """The result, or part of it, was handed out before the hook decided about it; what is left is kept back."""

@@ -78,8 +78,12 @@ class Bound:
 
     @property
     def buffers(self) -> bool:
-        """Whether streams are held back for it: if it asks, or decides about results and must not come too late."""
-        return self.buffer or (self.form in (AFTER, AFTER_NEXT) and self.closed)
+        """Whether streams are held back for it: if it asks, or decides about results and must not come too late.
+
+        One that fails closed only because a setting says so for all is no reason to hold back every stream.
+        """
+        says_so = self.fail_mode_set or self.priority < OPEN_FROM
+        return self.buffer or (self.form in (AFTER, AFTER_NEXT) and self.closed and says_so)
 
     def matches(self, op: Record) -> bool:
         """Whether its filters let ``op`` through. What ``when`` raises is the caller's to handle."""

@@ -59,6 +59,7 @@ class Listener:
 
     def __init__(self, name: str, tell: Callable[[Delivery], None]) -> None:
         self._name, self._tell = name, tell
+        self._late = False
         self.renew()
         _renewed.add(self)
 
@@ -84,8 +85,8 @@ class Listener:
         self._waiting.append(delivery)
         if self._asleep:
             self._wake()
-        if _leaving:
-            self.flush(EXIT_S)
+        if _leaving and not self._late:  # one that was not in time once is not waited for again
+            self._late = not self.flush(EXIT_S)
 
     def _wake(self) -> None:
         self._asleep = False
@@ -109,6 +110,15 @@ class Listener:
             atexit.register(leave)
 
     def _work(self) -> None:
+        try:
+            self._deliver()
+        except BaseException:
+            with self._starting:
+                if self._thread is threading.current_thread():
+                    self._thread = None  # so that the next event starts another
+            raise
+
+    def _deliver(self) -> None:
         waiting, bell, quiet = self._waiting, self._bell, 0
         while True:
             while waiting:
@@ -152,7 +162,7 @@ class Listener:
             return
         try:
             delivery.context.run(self._tell, delivery)
-        except Exception as error:
+        except BaseException as error:  # a filter may raise anything, and must not end the thread
             internal.report("subscription", error, lost=1)
 
 
@@ -163,7 +173,8 @@ def leave() -> None:
     until = time.monotonic() + EXIT_S
     for listener in list(_renewed):
         left = len(listener._waiting)
-        if not listener.flush(until - time.monotonic()):
+        listener._late = not listener.flush(until - time.monotonic())
+        if listener._late:
             internal.lose("subscription", left)
 
 

@@ -16,7 +16,7 @@ from spanhook.gating.listener import Delivery, Listener
 from spanhook.gating.plan import Plan
 from spanhook.gating.tally import count_decision
 from spanhook.model import Event, Record
-from spanhook.telemetry import report_decision, telemetry
+from spanhook.telemetry import context_with, report_decision, set_context, telemetry
 
 Standing = Literal["waiting", "dropped"]
 
@@ -87,6 +87,7 @@ class Trial:
         self._real = event._record
         self._op = _copy(event)
         self._op.plan = plan
+        set_context(context_with(self._op.span, self._op.before))  # its code must not reach the real span
         self._run = Chain(self._op, plan, False, count_decision).run()
 
     def enter(self) -> None:
