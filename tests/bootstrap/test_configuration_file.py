@@ -275,6 +275,7 @@ def test_when_the_terminal_hangs_up_the_process_ends(folder: Folder, path: dict[
     pid, terminal = pty.fork()
     if pid == 0:  # pragma: no cover - another process
         os.chdir(folder.path)
+        signal.signal(signal.SIGHUP, signal.SIG_DFL)  # ignored by whatever was started with nohup
         os.execve(sys.executable, [*SPANHOOK, "run", "waiting.py"], environment(path))
     said = b""
     while b"rejected" not in said:

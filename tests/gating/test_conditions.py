@@ -249,6 +249,13 @@ def test_what_cannot_be_evaluated_is_an_error(name: str) -> None:
     assert caught.value.__suppress_context__ or caught.value.__context__ is None
 
 
+@pytest.mark.parametrize("amount", [float("nan"), decimal.Decimal("nan"), decimal.Decimal("snan"), [float("nan")]])
+def test_nan_is_an_error(amount: Any) -> None:
+    """A model may send it, and ``amount > 50`` would be false."""
+    with pytest.raises(ConditionError):
+        ask("arguments.amount == arguments.amount && arguments.amount > 50", {"amount": amount})
+
+
 def test_a_value_whose_class_misbehaves_is_an_error() -> None:
     class Liar(UserDict[str, Any]):
         def __getitem__(self, key: str) -> Any:

@@ -331,3 +331,21 @@ def test_forked_children_have_shadows_of_their_own() -> None:
 def test_the_mode_is_checked() -> None:
     with pytest.raises(ValueError, match="mode='off', expected 'enforce' or 'shadow'"):
         Hooks().before(KIND, mode=cast("Any", "off"))(refuse)
+
+
+def test_what_a_hook_in_shadow_uses_is_not_used_by_the_run() -> None:
+    hooks, used = Hooks(), list[Any]()
+
+    @hooks.before(KIND, mode="shadow")
+    def judge(op: Operation) -> None:
+        with operation(KIND, "judge") as inner:
+            inner.record_usage(input_tokens=1000, output_tokens=1)
+        used.append(op.usage.input_tokens)
+
+    with stubbed(hooks) as (_, seen), operation(AGENT, "desk") as run:
+        with operation(KIND, "small") as op:
+            op.record_usage(input_tokens=10, output_tokens=1)
+        assert hooks.flush()
+        assert used == [1000]
+        assert (run.usage.input_tokens, run.usage.llm_calls) == (10, 1)
+        assert [one.in_hook for one in seen.operations if one.name == "judge"] == [True]

@@ -377,3 +377,7 @@ def test_without_pydantic_the_extra_is_named(monkeypatch: pytest.MonkeyPatch) ->
             importlib.import_module("spanhook.hooks")
     finally:
         sys.modules["spanhook.hooks"] = package
+
+
+def test_an_amount_that_is_not_a_number_is_denied() -> None:
+    assert denied(ToolPolicy([REFUNDS]), arguments={"amount": float("nan")}) is not None

@@ -28,7 +28,7 @@ def start(op: Record, *, is_async: bool, direct: Callable[[], Awaitable[None]] |
     if not plan.hooked and op.error is None:
         publish(op, "pre", count_decision)
         return None
-    if plan.passes and op.error is None and not op.foreign:
+    if plan.fast and op.error is None and not op.foreign:
         try:
             passed = pass_fast(op, plan)
         except BaseException as error:

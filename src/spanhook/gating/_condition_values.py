@@ -39,6 +39,7 @@ FIELDS: Mapping[str, tuple[str, ...] | None] = {
 
 ROOTS = frozenset(FIELDS)
 
+_NO_NUMBER = "reads NaN, which is neither more nor less than any number"
 _ATOMS = frozenset((int, float, bool, type(None)))
 _AS_THEY_ARE = (bool, int, float, Decimal, datetime, timedelta)
 _AS_TEXT = (date, UUID, PurePath)
@@ -72,6 +73,8 @@ class Plain:
             self._read(len(value))
             return value if value.isascii() else encodable(value)
         if kind in _ATOMS:
+            if value != value:
+                raise ConditionError(_NO_NUMBER)
             return value
         if depth == 0:
             raise ConditionError(f"reads data that is nested more than {MOST_DEPTH} deep")
@@ -96,6 +99,8 @@ class Plain:
             self._read(len(value))
             return bytes(value)
         if isinstance(value, _AS_THEY_ARE):
+            if isinstance(value, float | Decimal) and value != value:
+                raise ConditionError(_NO_NUMBER)
             return value
         if isinstance(value, _AS_TEXT):
             return self._of(str(value), depth)

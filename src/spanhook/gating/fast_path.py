@@ -34,32 +34,29 @@ def pass_fast(op: Record, plan: Plan) -> Passed | None:
 
     Returns ``None`` if there is nothing more to do, now and after the call; otherwise a chain has to continue.
     """
-    gates, now = plan.pre, clock.now
+    now = clock.now
     vectors = counts.decisions.mine()
+    ran: list[Bound] = []
     index = spent = 0
-    skipped: list[Bound] = []
     told: Told | None = None
     current.set(InHook(op))
     try:
-        for label in plan.passes:  # nothing is labelled where that takes more
-            bound = gates[index]
-            if not bound.plain:
-                break
+        started = now()
+        for bound, function, label, limit, selective in plan.fast:
             index += 1
             view = Operation(op)
-            started = now()
             try:
-                if bound.selective:
-                    skipped.append(bound)
-                    if not bound.matches(op):
-                        continue
-                    skipped.pop()
-                value, error = bound.function(view), None
+                if selective and not bound.matches(op):
+                    started = now()
+                    continue
+                ran.append(bound)
+                value, error = function(view), None
             except BaseException as raised:
                 value, error = None, raised
-            taken = now() - started
+            ended = now()
+            taken, started = ended - started, ended
             view._locked = RETURNED
-            if value is not None or error is not None or view._changed or taken > (bound.timeout_ns or 0):
+            if value is not None or error is not None or view._changed or taken > limit:
                 told = value, error, taken, view
                 break
             vector = vectors.get(label) or counts.decisions.vector(label)
@@ -68,6 +65,6 @@ def pass_fast(op: Record, plan: Plan) -> Passed | None:
             spent += taken
     finally:
         current.set(op)
-    if told is None and index == len(gates) and not (plan.post or plan.together or plan.error):
+    if told is None and index == len(plan.pre) and not (plan.post or plan.together or plan.error):
         return None
-    return Passed(index, [one for one in gates[:index] if one not in skipped], spent, told)
+    return Passed(index, ran, spent, told)

@@ -124,10 +124,13 @@ class Listener:
                 self._asleep, quiet = False, 0
                 continue
             with self._starting:
-                if not waiting:
-                    if waiting is self._waiting:
-                        self._thread = None
+                if waiting is not self._waiting:
                     return
+                self._thread = None
+                if not waiting:
+                    return
+                # Somebody who saw this thread, and so started none, has put something meanwhile.
+                self._thread, self._asleep, quiet = threading.current_thread(), False, 0
 
     def flush(self, seconds: float) -> bool:
         """Wait until every event so far has been delivered; returns whether that was in time."""

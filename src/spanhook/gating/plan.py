@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
+from itertools import takewhile
 from typing import Any
 
 from spanhook.gating.binding import AFTER, AFTER_NEXT, AROUND, BEFORE, BEFORE_NEXT, ERROR, WRAP, Bound
@@ -10,6 +11,8 @@ from spanhook.gating.log import ResultListener
 from spanhook.semconv import Phase
 from spanhook.telemetry import Label
 
+FastGate = tuple[Bound, Callable[..., Any], Label, int, bool]
+"""A plain gate, its function, the label for its ``allow``, its limit in nanoseconds, and whether it has filters."""
 Heard = tuple[Bound, Callable[[Delivery], Any]]
 """A listener: a hook, for its filters, and the function that notifies it."""
 
@@ -25,8 +28,8 @@ class Plan:
     """Hooks for which streams, and other parts of a result, are held back."""
     results: tuple[Bound, ...] = ()
     """Hooks that see a result and may refuse or replace it."""
-    passes: tuple[Label, ...] = ()
-    """The attributes under which ``allow`` of each of ``pre`` is counted."""
+    fast: tuple[FastGate, ...] = ()
+    """The first of ``pre`` that are plain functions; empty if results of hooks have listeners."""
     heard: Mapping[Phase, tuple[Heard, ...]] = field(default_factory=dict[Phase, tuple[Heard, ...]])
     """Subscriptions and hooks in shadow, by the phase that they receive."""
     wraps: bool = False
@@ -66,13 +69,18 @@ def plan_of(
     together = tuple(one for one in after if one.hook._together)
     error = tuple(one for one in mine if one.form == ERROR)
     told = tuple(dict.fromkeys((*listeners, *(told for one in mine for told in one.hook._listeners))))
-    passes = tuple(_passes(kind, one) for one in pre) if labelled and not told else ()
+    fast = tuple(_fast(kind, one) for one in takewhile(_is_plain, pre)) if labelled and not told else ()
     buffers = tuple(one for one in (*pre, *after) if one.buffers)
     results = tuple(one for one in (*pre, *after) if one.form not in (BEFORE, BEFORE_NEXT) or one.buffers)
     wraps = any(one.form == WRAP for one in pre)
     hooked = bool(pre or after or error)
-    return Plan(pre, post, error, buffers, results, passes, heard, wraps, hooked, together, told)
+    return Plan(pre, post, error, buffers, results, fast, heard, wraps, hooked, together, told)
 
 
-def _passes(kind: str, bound: Bound) -> Label:
-    return Label.of(bound.name, kind, "pre", "allow", "enforce", "enforced", bound.closed, "")
+def _is_plain(bound: Bound) -> bool:
+    return bound.plain
+
+
+def _fast(kind: str, bound: Bound) -> FastGate:
+    label = Label.of(bound.name, kind, "pre", "allow", "enforce", "enforced", bound.closed, "")
+    return bound, bound.function, label, bound.timeout_ns or 0, bound.selective

@@ -96,7 +96,7 @@ def _roll_up(op: Record) -> None:
         if leaves is None:  # setdefault is atomic: parallel branches of a run end at the same time
             leaves = around.__dict__.setdefault("leaves", Leaves())
         new = leaves.new
-        op.owing = around = around.parent
+        op.owing = around = None if around.shadow else around.parent  # the run did not use what a hook in shadow used
         new.append(owed)  # an interrupt comes either before the line above or after this one
         if len(new) >= leaves.FOLD_AT:
             leaves.fold()

@@ -1,0 +1,44 @@
+"""Listeners keep telling, however their threads come and go."""
+
+import threading
+from collections import deque
+from contextvars import Context
+from typing import Any
+
+import pytest
+
+from spanhook.gating import listener
+from spanhook.gating.listener import Delivery, Listener
+
+
+def test_what_arrives_while_its_thread_ends_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(listener, "IDLE_S", 0.0)
+    monkeypatch.setattr(listener, "QUIET", 0)
+    told, arrived = list[Any](), threading.Event()
+
+    class Late(deque[Any]):
+        """Another thread puts something when the listener's thread has looked for the last time."""
+
+        looks = 0
+
+        def __bool__(self) -> bool:
+            empty = len(self) == 0
+            self.looks += empty
+            if empty and self.looks == 3:  # told all, not woken, about to end
+                putting = threading.Thread(target=tested.add, args=(second,))
+                putting.start()
+                putting.join(0.1)  # it may have to wait until this thread has ended
+            return not empty
+
+    def tell(delivery: Any) -> None:
+        told.append(delivery)
+        if len(told) == 2:
+            arrived.set()
+
+    nothing: Any = None
+    first, second = (Delivery(nothing, nothing, Context(), nothing) for _ in range(2))
+    tested = Listener("late", tell)
+    tested._waiting = Late()
+    tested.add(first)
+    assert arrived.wait(10.0)
+    assert told == [first, second]
