@@ -99,7 +99,6 @@ THROUGH = {
     "gating/control_flow": "conformance/test_contract",
     "gating/fast_path": "gating/test_chain",
     "gating/hook": "gating/test_checking",
-    "gating/listener": "gating/test_subscription",
     "gating/places": "gating/test_checking",
     "gating/plan": "gating/test_registry",
     "gating/tally": "telemetry/test_metrics",
