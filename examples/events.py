@@ -47,7 +47,7 @@ def trace(e: Event) -> None:
 unsubscribe = debug.on("*", trace)
 
 
-# ---------------------------------------------------------------- the agents, which know nothing of it
+# ---------------------------------------------------------------- the agents, which do not know about the events
 
 researcher = create_agent(MODEL, name="researcher")
 

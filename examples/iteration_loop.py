@@ -1,4 +1,4 @@
-"""An agent's loop that remembers: each turn knows what earlier turns came to, and what went wrong in other sessions.
+"""An agent's loop that remembers: each turn knows the results of earlier turns, and errors from other sessions.
 
 pip install "spanhook[examples]"; export OPENAI_API_KEY=...
 python iteration_loop.py session-1 "Plan a trip to Oslo"

@@ -26,7 +26,7 @@ MOST_RUNS = 2
 runs: Counter[str] = Counter()
 
 
-# Gates: the first that refuses a run is the last that is asked.
+# Gates: once one refuses a run, no further one is called.
 
 
 @hooks.before_run
@@ -42,7 +42,7 @@ async def paid_agents_for_subscribers(ctx: RunContext) -> None:
         raise hooks.RejectRun("Active subscription required", status_code=402)
 
 
-# An audit log: every run that begins has a line for its start and one for its end.
+# An audit log: every run that starts has a line for its start and one for its end.
 
 
 @hooks.before_run
@@ -60,7 +60,7 @@ async def log_error(ctx: RunContext) -> None:
     audit.info("failed: %s with %s", ctx.graph_id, ctx.error_type)
 
 
-# Independent concerns stand beside each other: what fails in one of these is logged, and keeps nobody from the others.
+# Independent hooks: if one of these fails, that is logged, and the others still run.
 
 
 @hooks.after_run
@@ -76,7 +76,7 @@ async def notify(ctx: RunContext) -> None:
         raise ConnectionError("here you would page somebody")
 
 
-# An application that knows nothing of all this.
+# The application, which does not know about the hooks.
 
 client = AsyncOpenAI()
 

@@ -1,4 +1,4 @@
-"""An agent described by a card: what it needs is opened as it starts and closed as it shuts down, clones included.
+"""An agent described by a card: its resources are opened when it starts and closed when it shuts down, clones included.
 
 pip install "spanhook[examples]"; export OPENAI_API_KEY=...
 python app.py "Where is order 1001?" "When do you open?"
@@ -30,7 +30,7 @@ class Desk:
 
 
 async def answer(scope: AgentScope, question: str) -> str:
-    """Each question is for a clone of its own, which lives as long as it takes to answer."""
+    """Each question gets its own clone, which shuts down after the answer."""
     async with scope.clone(name="desk[question]") as clone:
         return await clone.agent.ask(question)
 

@@ -43,11 +43,11 @@ class Settings:
         chain_timeout_ms: Milliseconds that the hooks of one operation may use before observers are skipped; 500 if
             unset. Gates always run.
         max_per_event: How many hooks one event and tenant may have.
-        fail_open_default: Whether hooks from priority 100 up fail open if they set no ``fail_mode``.
+        fail_open_default: Whether hooks with priority 100 or above fail open if they set no ``fail_mode``.
         execution_log_enabled: Keep what each hook did in the execution log, in memory; see ``spanhook.definitions``.
-        execution_log_retention_hours: How long it keeps that.
-        execution_log_size: How many runs of an event's hooks it keeps at most.
-        definitions_dir: A directory of hook definitions in YAML, which are put in force; see ``spanhook.definitions``.
+        execution_log_retention_hours: How many hours it keeps an entry.
+        execution_log_size: How many entries it keeps at most.
+        definitions_dir: A directory of hook definitions in YAML to load; see ``spanhook.definitions``.
         error_messages: Record exception messages even when content is not recorded; they may quote content.
     """
 

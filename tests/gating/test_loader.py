@@ -104,8 +104,8 @@ def test_a_file_that_the_application_imports_is_that_module(folder: Folder, monk
 DECORATED = "from spanhook import Hooks\nhooks = Hooks()\n@hooks.{}\ndef gate(op): ...\n"
 
 MISTAKES = {
-    "no colon": ("hooks.py", "", "hooks 'hooks.py' do not say which name is meant; write path/to/hooks.py:hooks or"),
-    "no name": ("hooks.py:", "", "hooks 'hooks.py:' do not say which name is meant"),
+    "no colon": ("hooks.py", "", "hooks 'hooks.py': expected path/to/hooks.py:hooks or package.module:hooks"),
+    "no name": ("hooks.py:", "", "hooks 'hooks.py:': expected path/to/hooks.py:hooks"),
     "no file": ("./nope.py:hooks", "", "there is no file {here}/nope.py; correct the path"),
     "folder": ("./sub:hooks", "", "./sub is a folder; name a file in it"),
     "no module": (

@@ -219,6 +219,7 @@ def test_it_sees_what_enforced_hooks_have_refused() -> None:
 
         def before(self, op: Operation) -> None:
             op.state["begun"] = op.request.inputs
+            assert op.mode == "shadow"
             raise Reject("I would, too") if op.request.inputs == "both" else Passing
 
         def on_error(self, op: Operation) -> None:
@@ -350,6 +351,15 @@ def test_what_a_hook_in_shadow_uses_is_not_used_by_the_run() -> None:
         assert used == [1000]
         assert (run.usage.input_tokens, run.usage.llm_calls) == (10, 1)
         assert [one.in_hook for one in seen.operations if one.name == "judge"] == [True]
+
+
+def test_a_hook_knows_which_mode_it_is_in() -> None:
+    hooks, modes = Hooks(), list[str]()
+    hooks.before(KIND)(lambda op: modes.append(op.mode))
+    for settings in (Settings(), Settings(mode="shadow")):
+        with stubbed(hooks, settings) as (library, _):
+            library.work("given")
+    assert modes == ["enforce", "shadow"]
 
 
 def test_a_filter_that_raises_anything_does_not_silence_it(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,4 +1,4 @@
-"""What conditions read of one operation, in the form that the package takes that runs CEL."""
+"""What conditions read from one operation, in the form that the CEL package takes."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -8,7 +8,7 @@ from spanhook.gating._condition_values import Plain, values, whole
 from spanhook.model import Operation
 
 Keys = Mapping[str, frozenset[str] | None]
-"""Roots with the keys that are read of each; ``None`` where it may be any."""
+"""Roots with the keys that are read from each; ``None`` if it may be any."""
 
 
 def cel() -> Any:
@@ -25,17 +25,17 @@ def cel() -> Any:
 
 
 class Facts:
-    """What conditions read of one operation, each root made plain data once, when it is first read.
+    """What conditions read from one operation. Each root is converted to plain data once, when first read.
 
     Args:
-        op: The operation, as it is now: after a rewrite there must be another.
-        keys: What all of the conditions read; see ``united``.
+        op: The operation as it is now. After a rewrite, create a new object.
+        keys: The keys that all conditions read; see ``united``.
 
     Attributes:
-        bound: What CEL takes.
-        whole: Roots that are bound with all that is read of them.
-        longest: The items of the longest list in all that is bound.
-        text: The characters of all texts in it together.
+        bound: The values for CEL.
+        whole: Roots that are bound with all their keys that are read.
+        longest: The number of items of the longest bound list.
+        text: The total number of characters of bound texts.
     """
 
     __slots__ = ("_keys", "_op", "_sizes", "bound", "longest", "text", "whole")
@@ -48,10 +48,10 @@ class Facts:
         self.whole: set[str] = set()
 
     def size(self, keys: Keys) -> tuple[int, int]:
-        """Have these keys bound; the items of the longest list in them, and the characters of all texts together.
+        """Bind these keys. Returns the items of their longest list, and the total number of characters.
 
         Raises:
-            ConditionError: One of them is too much to be read.
+            ConditionError: One of them is too large to be read.
         """
         longest = text = 0
         for root, wanted in keys.items():

@@ -1,7 +1,7 @@
-"""What the text of a CEL condition says about itself: what it reads, and how much work it can be.
+"""Finds out from the text of a CEL condition what it reads, and how much work it can be.
 
-The package that runs CEL does not give its syntax tree away, so the text is cut into words here. It has been parsed
-before, so only what is CEL comes this far.
+The CEL package does not expose its syntax tree, so the text is split into words here. It has been parsed before, so it
+is valid CEL.
 """
 
 import re
@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 MACROS = frozenset(("all", "exists", "exists_one", "existsOne", "filter"))
-"""Macros that a condition may use. ``map`` is none of them: chained, it makes data that grows without limit."""
+"""Macros that a condition may use. ``map`` is not allowed: chained, it can create data without limit."""
 
 FUNCTIONS = frozenset(
     (
@@ -40,13 +40,13 @@ class Reading:
     """What a condition reads and does.
 
     Attributes:
-        keys: By root, the keys that it reads of it; ``None`` where it may be any.
+        keys: The keys that it reads, by root; ``None`` if it may be any.
         macros: How many macros there are.
-        levels: How many of them stand inside of each other.
+        levels: How many of them are inside each other.
         additions: How often it adds, which is how often data may be repeated.
         items: Names that its macros give to items.
-        patterns: The literals that it gives to ``matches``, as they are written.
-        mistakes: What may not be in a condition, in words.
+        patterns: The literals that it passes to ``matches``, as written.
+        mistakes: What is not allowed in a condition, in words.
     """
 
     keys: dict[str, set[str] | None] = field(default_factory=dict[str, set[str] | None])
@@ -59,7 +59,7 @@ class Reading:
 
 
 def read(text: str, roots: frozenset[str]) -> Reading:
-    """What a condition that has been parsed reads of these roots, and does."""
+    """What a parsed condition reads from these roots, and does."""
     found = Reading()
     words = [(match.lastgroup or "", match.group()) for match in _words(text)]
     open_macros: list[bool] = []
@@ -109,7 +109,7 @@ def _call(name: str, inside: list[tuple[str, str]], found: Reading, roots: froze
 
 
 def _root(root: str, following: list[tuple[str, str]], found: Reading) -> None:
-    """Note which key is read of a root, from the words that come after it."""
+    """Record which key is read from a root, given the words that follow it."""
     key = None
     if len(following) > 1 and following[0][1] == "." and following[1][0] == "name":
         if [word for _, word in following[2:3]] != ["("]:

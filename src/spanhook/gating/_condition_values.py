@@ -1,8 +1,8 @@
-"""What a CEL condition reads of an operation, as plain data within bounds.
+"""What a CEL condition reads from an operation, as plain data within limits.
 
-The package that runs CEL converts a root at about a microsecond an item, fails on a value it does not know wherever
-that stands, and ends the process on data that is nested a few thousand deep. So only the keys that are read are handed
-over, each for itself, and what CEL has no type for is refused; depth, items and text are bounded.
+The CEL package needs about a microsecond for each item of a root, fails on any value of an unknown type, and crashes
+the process on data nested a few thousand deep. So only the keys that are read are passed, one by one; types that CEL
+lacks are refused, and depth, items and text are limited.
 """
 
 from collections import deque
@@ -35,7 +35,7 @@ FIELDS: Mapping[str, tuple[str, ...] | None] = {
     "name": (),
     "usage": USAGE,
 }
-"""What may be read: each root with its keys; ``None`` stands for any, nothing for a text."""
+"""What may be read: each root with its keys. ``None`` means any key; a text has no keys."""
 
 ROOTS = frozenset(FIELDS)
 
@@ -50,15 +50,15 @@ class Plain:
     """One value as plain data, with its size.
 
     Args:
-        value: What it is made of.
+        value: The value.
 
     Attributes:
         data: The plain data.
-        longest: The number of items of the longest list or mapping in it.
-        text: Characters of all texts in it together.
+        longest: The number of items of its longest list or mapping.
+        text: The total number of characters of its texts.
 
     Raises:
-        ConditionError: It is nested too deeply, is too much, or has something in it that CEL has no type for.
+        ConditionError: It is nested too deeply or too large, or contains a type that CEL lacks.
     """
 
     __slots__ = ("_items", "data", "longest", "text")
@@ -124,7 +124,7 @@ class Plain:
 
 
 def values(op: Operation, root: str, keys: frozenset[str] | None) -> Mapping[str, Any] | None:
-    """The values of the keys that are read of a root, where they are there; ``None`` where it is read whole."""
+    """The values of the keys that are read from a root, if they exist; ``None`` if it is read as a whole."""
     if keys is None:
         return None
     if root == "arguments":

@@ -1,6 +1,6 @@
-"""What each decision of a hook does to its operation, and how it is recorded.
+"""Applies the decisions of hooks to an operation, and records them.
 
-Knows nothing of the order in which hooks run, or of how they are waited for.
+This module does not know the order in which hooks run, or how they are awaited.
 """
 
 from typing import Any
@@ -49,7 +49,7 @@ class Verdicts:
         self.stopped = False
 
     def allow(self, bound: Bound, spent: int) -> None:
-        """The hook let it pass."""
+        """The hook let the operation pass."""
         limit = bound.timeout_ns
         if limit is not None:
             self.spent += spent if bound.budgeted else 0
@@ -60,7 +60,7 @@ class Verdicts:
         self._tally(self._op, bound, "allow", spent, self._op.phase)
 
     def over_budget(self, bound: Bound) -> bool:
-        """Whether the chain's budget is spent; observers are then left out, and recorded as such."""
+        """Whether the chain's budget is spent; observers are then skipped, which is recorded."""
         given = telemetry.settings.chain_timeout_ms
         budget = BUDGET_NS if given is None else given * 1e6
         if self.spent < budget:
@@ -85,14 +85,14 @@ class Verdicts:
         self.record(bound, "replace", "answered instead of the call", spent)
 
     def unanswer(self, *, keep: bool) -> None:
-        """The answer was not taken: the call was made all the same. ``keep`` says that its outcome stands."""
+        """The answer was not used, since the call was made anyway. With ``keep``, the call's outcome stands."""
         op, bound = self._op, self._op.answerer
         op.result = op.answer = op.answerer = None
         op.short_circuited = False
         self.failed(bound, HookError(_UNTAKEN), 0, keep=keep)
 
     def replace(self, bound: Bound, value: Any, spent: int) -> None:
-        """Put ``value`` in place of what the call returned or raised, where that is allowed."""
+        """Replace what the call returned or raised with ``value``, where that is allowed."""
         op = self._op
         try:
             if op.kind not in REPLACEABLE:
@@ -124,7 +124,7 @@ class Verdicts:
             self.answer(bound, value, spent)
 
     def returned(self, bound: Bound, view: Operation, value: Any, spent: int) -> None:
-        """A value returned after the call replaces its result, as does one given to ``respond``; nothing keeps it."""
+        """A value returned after the call or given to ``respond`` replaces the result; ``None`` keeps it."""
         if view._changed:
             _, answered, answer = view._take()
             if value is None and answered:
@@ -135,7 +135,7 @@ class Verdicts:
             self.replace(bound, value, spent)
 
     def _is_result(self, view: Operation, value: Any) -> bool:
-        """Whether a hook returned what the call had returned, and so keeps it."""
+        """Whether a hook returned the call's own result, and so keeps it."""
         op = self._op
         if op.error is not None:
             return False
@@ -144,7 +144,7 @@ class Verdicts:
         return value is view.result and alike(value, op.result)
 
     def left(self, bound: Bound, error: BaseException, failure: BaseException | None, spent: int) -> None:
-        """An around hook was left by an exception after the call."""
+        """An around hook has raised after the call."""
         if error is failure or (isinstance(error, RuntimeError) and failure is not None and error.__cause__ is failure):
             self.allow(bound, spent)  # PEP 479 wraps a StopIteration that passes through
         elif failure is not None and not isinstance(failure, Exception):
@@ -154,7 +154,7 @@ class Verdicts:
             self.failed(bound, error, spent, keep=failure is not None)
 
     def failed(self, bound: Bound, error: BaseException, spent: int, *, keep: bool = False) -> None:
-        """Act on an exception that left a hook; ``keep`` says that it must not change the outcome."""
+        """Act on an exception from a hook; ``keep`` says that it must not change the outcome."""
         op = self._op
         observes = op.phase == "error" or keep
         shed(error)
@@ -174,7 +174,7 @@ class Verdicts:
             self._broke(bound, error, spent, observes)
 
     def _broke(self, bound: Bound, error: Exception, spent: int, observes: bool) -> None:
-        """A hook failed without meaning to: its fail mode says what that means."""
+        """A hook has failed; its fail mode decides what happens."""
         op = self._op
         timed_out = isinstance(error, TimedOut)
         decision: Decision = "timeout" if timed_out else "error"
@@ -205,7 +205,7 @@ class Verdicts:
         if not (late and op.out):
             op.error, op.decided = reject, True
         if op.foreign and decision == "reject":
-            decision = "attempted"  # whoever makes the call may make it all the same
+            decision = "attempted"  # the library may make the call anyway
         if not late:
             self.record(bound, decision, reject.reason, spent, reject.status_code)
 
@@ -218,7 +218,7 @@ class Verdicts:
         return bound.outermost and op.foreign and op.phase == "pre" and op.shadow is None
 
     def _late(self, bound: Bound, what: str, spent: int, status_code: int = 0) -> None:
-        """The result, or part of it, was handed out before the hook decided about it; what is left is kept back."""
+        """The result, or part of it, was passed on before the hook decided; the rest is held back."""
         op = self._op
         said = f"{what}: too late, {'the result' if op.out else 'part of the result'} has been handed on"
         if not bound.buffer:
@@ -248,18 +248,18 @@ _UNTAKEN = "it answered, but a `with` block runs all the same; the code in it mu
 
 
 def unanswered(op: Record, tally: Tally, *, keep: bool) -> None:
-    """A hook has answered, and the call was made all the same: that is the hook's failure.
+    """A hook has answered, but the call was made anyway: the hook has failed.
 
     Args:
         op: The operation.
-        tally: Told of the decision.
+        tally: Called with the decision.
         keep: Whether the call's outcome stands.
     """
     Verdicts(op, tally).unanswer(keep=keep)
 
 
 def _said(what: str, error: Exception) -> Said:
-    """What is told of a hook that has failed. Our own words about hooks quote nothing, so they may leave here."""
+    """The message about a hook that has failed. spanhook's own messages quote no content, so they are included."""
     full = f"{what}: {words(error)}{cross_loop_hint(error)}"
     ours = isinstance(error, HookError) and raised_in(error, "spanhook")
     return Said.of(full, f"{what}: {disclosed(error.args[0], in_full=False)}" if ours else what)
@@ -271,5 +271,5 @@ def _overrun(bound: Bound, spent: int) -> str:
 
 
 def _long(nanoseconds: int) -> str:
-    """A duration, for people to read."""
+    """A duration for messages."""
     return f"{nanoseconds / 1e6:.4g} ms" if nanoseconds < 1_000_000_000 else f"{nanoseconds / 1e9:.4g} s"

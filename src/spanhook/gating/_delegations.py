@@ -12,7 +12,7 @@ from spanhook.semconv import Phase
 
 
 def delegations(kind: str, listening: Iterable[Bound]) -> dict[Phase, list[Heard]]:
-    """Who else listens to operations of this kind, because of delegations, by phase.
+    """Further listeners to operations of this kind, because of delegations, by phase.
 
     Args:
         kind: The kind of operation.

@@ -1,4 +1,4 @@
-"""Asking a hook's filters about an operation."""
+"""Applies a hook's filters to an operation."""
 
 from spanhook.gating._decisions import Verdicts
 from spanhook.gating._pieces import Pieces

@@ -1,7 +1,7 @@
-"""Running an async hook around the hooks that follow it in its phase, but not around the call.
+"""Runs an async hook around the hooks that follow it in its phase, but not around the call.
 
-Before the call, ``call_next()`` runs the gates that follow, up to one that stands around the call; after it, the
-``after`` hooks that follow. What the hook does next still comes before the call, so it may still refuse.
+Before the call, ``call_next()`` runs the gates that follow, up to the first around the call; after it, the ``after``
+hooks that follow. The code after ``call_next()`` still runs before the call, so it may still refuse.
 """
 
 from collections.abc import Awaitable, Callable
@@ -14,7 +14,7 @@ from spanhook.gating.binding import Bound
 from spanhook.model import CALLING, RETURNED, TIMED_OUT, Operation, Record, clock, current
 
 Apply = Callable[[int, Operation], Awaitable[None]]
-"""Acts on what a hook has asked for so far, given its nanoseconds."""
+"""Applies the changes of a hook so far, given its nanoseconds."""
 
 
 async def nest(
@@ -30,12 +30,12 @@ async def nest(
     Args:
         op: The operation.
         bound: The hook.
-        pieces, verdicts: Of the operation's chain.
-        apply: Acts on what the hook has asked for.
+        pieces, verdicts: Those of the operation's chain.
+        apply: Applies the changes of the hook.
         go_on: Runs the hooks that follow.
 
     Returns:
-        Whether those have run. If not, and nothing was refused, they are still to run: no hook keeps others from it.
+        Whether these have run. If not, and nothing was refused, the caller runs them: no hook can prevent that.
     """
     view, before = Operation(op), op.error
     function, later, begun = bound.function, Later(), 0
@@ -90,7 +90,7 @@ async def _act(
     *,
     refused: bool,
 ) -> None:
-    """Act on what the hook did at last; ``refused`` says that a later one has refused meanwhile."""
+    """Apply the hook's last changes; ``refused`` means that a later hook has refused meanwhile."""
     if error is not None:
         verdicts.failed(bound, error, spent, keep=refused)
     elif view._changed and not refused:
@@ -100,7 +100,7 @@ async def _act(
 
 
 class Later:
-    """The ``call_next`` of a plain function, which may give what awaits it."""
+    """The ``call_next`` of a plain function, which may return an awaitable."""
 
     _call_next: Callable[[], Awaitable[Any]]
 

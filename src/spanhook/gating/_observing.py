@@ -1,4 +1,4 @@
-"""Running the hooks that come after a call: ``after`` hooks, or ``on_error`` hooks if it failed."""
+"""Runs the hooks after a call: ``after`` hooks, or ``on_error`` hooks if it failed."""
 
 from spanhook.errors import Reject
 from spanhook.gating._decisions import Verdicts
@@ -17,7 +17,7 @@ class Observers:
 
     Args:
         plan: The hooks of its kind.
-        pieces, verdicts: Of the operation's chain.
+        pieces, verdicts: Those of the operation's chain.
     """
 
     __slots__ = ("_op", "_pieces", "_plan", "_verdicts")
@@ -26,11 +26,11 @@ class Observers:
         self._op, self._plan, self._pieces, self._verdicts = pieces.op, plan, pieces, verdicts
 
     async def run(self, index: int = 0, *, inside: bool = False) -> None:
-        """Run them from ``index`` on, up to one that refuses. A late rejection goes over to the ``on_error`` hooks.
+        """Run them from ``index`` on, up to one that refuses. After a late rejection, ``on_error`` hooks run.
 
         Args:
-            index: Where to begin.
-            inside: Whether a hook is around those that are run; what comes of them is then up to whoever runs that.
+            index: The first hook to run.
+            inside: Whether they run inside another hook, which then handles their outcome.
         """
         op, before = self._op, self._op.error
         hooks = self._plan.error if op.phase == "error" else self._plan.post
@@ -55,7 +55,7 @@ class Observers:
             await self.run()
 
     async def _after_next(self, bound: Bound, index: int) -> bool:
-        """Run a hook around those that follow it; whether these have run."""
+        """Run a hook around those that follow it. Returns whether these have run."""
         if not bound.gate and bound.budgeted and self._verdicts.over_budget(bound):
             return False
 
@@ -85,7 +85,7 @@ class Observers:
             self._verdicts.allow(bound, spent)
 
     async def _look_together(self) -> None:
-        """Run the ``after`` hooks that run at the same time, then act on what they did, in their order."""
+        """Run concurrent ``after`` hooks, then apply their results in order."""
         op, verdicts, before = self._op, self._verdicts, self._op.error
         asked = [one for one in self._plan.together if not one.selective or wanted(one, self._pieces, verdicts)]
         asked = [one for one in asked if one.gate or not one.budgeted or not verdicts.over_budget(one)]

@@ -1,6 +1,6 @@
-"""Running one piece of a hook's code: marked as such, timed, its view sealed once it has returned.
+"""Runs one piece of a hook's code, timed; its view is sealed once it has returned.
 
-Knows nothing of what comes of it, or of which hooks there are.
+This module does not know which hooks there are, or the effects of their decisions.
 """
 
 import asyncio
@@ -18,7 +18,7 @@ Outcome = tuple[Any, BaseException | None, int]
 
 
 class Pieces(InHook):
-    """Runs pieces of hooks of one operation, and is what is current meanwhile.
+    """Runs pieces of the hooks of one operation, and is the current object meanwhile.
 
     Args:
         op: The operation.
@@ -35,7 +35,7 @@ class Pieces(InHook):
         return host_for(is_async=self._is_async and not self.op.unawaited)
 
     def now(self, view: Operation, function: Callable[..., Any], *args: Any) -> Outcome:
-        """Run code that says of itself that it need not be waited for."""
+        """Run code that does not have to be awaited."""
         value = error = None
         held = current.get()  # not always the operation, as in hooks that await `call_next`
         current.set(self)
@@ -51,9 +51,9 @@ class Pieces(InHook):
         return value, error, spent
 
     async def waited(self, bound: Bound, view: Operation, function: Callable[..., Any], *args: Any) -> Outcome:
-        """Run code that may have to be waited for, as long as ``bound`` may take.
+        """Run code that may have to be awaited, for as long as ``bound`` may take.
 
-        Most hooks are plain functions, which need no coroutine made for each run of theirs.
+        Most hooks are plain functions, so no coroutine is created for each run.
         """
         value = error = None
         held = current.get()  # as in `now`
@@ -79,7 +79,7 @@ class Pieces(InHook):
 
 
 def meant(error: BaseException) -> BaseException:
-    """What left a hook; a cancellation that nobody asked for is its failure, and not the end of the call."""
+    """The exception from a hook; a cancellation that was not requested is the hook's failure."""
     if isinstance(error, asyncio.CancelledError) and not is_being_cancelled():
         failure = HookError("it was left by a CancelledError, although nobody cancelled the call")
         failure.__cause__ = error
@@ -88,5 +88,5 @@ def meant(error: BaseException) -> BaseException:
 
 
 def as_is(value: Any) -> Any:
-    """A piece of code for what another has returned, and that must be waited for after all."""
+    """A piece of code for an awaitable that another piece has returned."""
     return value

@@ -1,7 +1,7 @@
-"""Running async ``after`` hooks of one operation at the same time, each with a view of its own.
+"""Runs async ``after`` hooks of one operation at the same time, each with its own view.
 
-They are waited for together, on the call's own loop or, on sync calls, on one of spanhook's. What each of them decided
-is acted upon in their order, whichever was done first.
+They are awaited together, on the call's own loop or, on sync calls, on spanhook's. Their decisions are applied in
+order, whichever finished first.
 """
 
 import asyncio
@@ -14,11 +14,11 @@ from spanhook.gating.binding import Bound
 from spanhook.model import RETURNED, TIMED_OUT, Operation, clock, current
 
 Done = tuple[Bound, Operation, Outcome]
-"""A hook, the view it was given, and what it did."""
+"""A hook, its view, and its result."""
 
 
 async def together(pieces: Pieces, wanted: Sequence[Bound]) -> list[Done]:
-    """Run these hooks at the same time; each has its own timeout. What they did comes in their own order."""
+    """Run these hooks at the same time; each has its own timeout. Results are in the order of the hooks."""
     views = [Operation(pieces.op) for _ in wanted]
 
     async def all_of_them() -> list[Outcome]:

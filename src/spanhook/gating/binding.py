@@ -1,6 +1,6 @@
-"""From what an author wrote to what a chain runs: one function of one hook, with everything about it resolved.
+"""Resolves hooks into functions for the chain, at registration.
 
-Mistakes in its functions are found here, those in its settings in ``checking``: at registration.
+Mistakes in a hook's functions are found here, mistakes in its settings in ``_checking``.
 """
 
 import dis
@@ -47,16 +47,16 @@ class Bound:
     when: Callable[[Operation], bool] | None
     selective: bool
     reads: bool
-    """A generator that uses what its ``yield`` gives it, which then has to be copied."""
+    """A generator that uses the value of its ``yield``, which then has to be copied."""
     plain: bool
-    """A gate that is a plain function with a time limit: the chain runs those without ceremony."""
+    """A gate that is a plain function with a time limit; it runs on the fast path."""
     timeout_set: bool
     fail_mode_set: bool
     """Whether its author said so, or it is a default."""
     outermost: bool
-    """Only for operations that no other is around."""
+    """Only for operations that are not inside another."""
     budgeted: bool
-    """Its time counts towards the chain's budget, and it is skipped once that budget is spent."""
+    """Its time counts towards the chain's budget; it is skipped once that budget is spent."""
     mode: HookMode
     place: str
     """Where it was registered."""
@@ -68,19 +68,19 @@ class Bound:
 
     @property
     def gate(self) -> bool:
-        """Whether it stands before the call, or decides about what came of it; observers may be skipped."""
+        """Whether it runs before the call or decides about its outcome; observers may be skipped."""
         return self.closed or self.form in (BEFORE, AROUND, WRAP, BEFORE_NEXT)
 
     @property
     def asked_again(self) -> bool:
-        """Whether it sees what later hooks make of a request, so runs again. Open hooks that go on to others do not."""
+        """Whether it runs again after a later rewrite. Hooks that fail open and await ``call_next`` do not."""
         return self.form == BEFORE or (self.form == BEFORE_NEXT and self.closed)
 
     @property
     def buffers(self) -> bool:
-        """Whether streams are held back for it: if it asks, or decides about results and must not come too late.
+        """Whether streams are held back for it: if it asks for that, or must decide about results in time.
 
-        One that fails closed only because a setting says so for all is no reason to hold back every stream.
+        Hooks that fail closed only because a setting says so for all do not hold back every stream.
         """
         says_so = self.fail_mode_set or self.priority < OPEN_FROM
         return self.buffer or (self.form in (AFTER, AFTER_NEXT) and self.closed and says_so)
@@ -114,11 +114,11 @@ def bindings(hook: Hook, place: str) -> Iterator[Bound]:
     """The functions of a hook.
 
     Args:
-        hook: Whose.
+        hook: The hook.
         place: Where it was registered.
 
     Raises:
-        ConfigurationError: It overrides nothing, or something about it cannot be used.
+        ConfigurationError: It overrides nothing, or one of its functions or settings cannot be used.
     """
     given = checked(hook)
     if isinstance(hook, FunctionHook):
@@ -201,7 +201,7 @@ def bind(hook: Hook, form: str, function: Callable[..., Any], place: str, given:
 
 
 def _uses_yield(function: Any) -> bool:
-    """Whether a generator function does anything with what its ``yield`` gives; true where that is not to be seen."""
+    """Whether a generator function uses the value of its ``yield``; true if that cannot be determined."""
     code = getattr(function, "__code__", None)
     if code is None:
         return True

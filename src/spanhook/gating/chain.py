@@ -1,7 +1,7 @@
-"""Running the hooks of one operation, in order, around its call.
+"""Runs the hooks of one operation, in order, around its call.
 
-A chain is one coroutine that parks where the call belongs (see ``coroutines``). What came of the call stands in
-``op.result`` and ``op.error``; nothing is raised through the chain, so no hook can lose it.
+A chain is one coroutine that parks while the call is made (see ``coroutines``). The call's outcome is in ``op.result``
+and ``op.error``; nothing is raised through the chain, so no hook can lose it.
 """
 
 import asyncio
@@ -31,8 +31,8 @@ class Chain:
         op: The operation; its span is current in the caller's context.
         plan: The hooks of its kind.
         is_async: Whether the call is awaited.
-        tally: Told of every decision.
-        direct: Makes the call from within the chain, where parking is impossible; ``None`` where it cannot be.
+        tally: Called with every decision.
+        direct: Makes the call from within the chain where parking is impossible; ``None`` if that is not supported.
     """
 
     __slots__ = ("_direct", "_op", "_pieces", "_plan", "_ran", "_tally", "_verdicts")
@@ -71,9 +71,9 @@ class Chain:
         """Run the hooks from ``index`` on, then the call.
 
         Args:
-            index: Where to begin.
-            foreign: Whether this is driven by somebody else, so that it cannot park.
-            asking: Only run gates, up to one that stands around the call.
+            index: The first hook to run.
+            foreign: Whether other code drives this coroutine, so that it cannot park.
+            asking: Only run gates, up to the first around the call.
 
         Returns:
             Where it has come to.
@@ -114,7 +114,7 @@ class Chain:
         return index
 
     async def _before_next(self, bound: Bound, index: int, *, again: bool = False) -> int:
-        """Run a gate around those that follow it; returns which is to run next then."""
+        """Run a gate around those that follow it. Returns the index of the next one to run."""
         index += 1
 
         async def apply(spent: int, view: Operation) -> None:
@@ -129,7 +129,7 @@ class Chain:
         return index
 
     async def _before(self, bound: Bound, *, again: bool = False) -> None:
-        """Run a gate of any sort."""
+        """Run a gate of any form."""
         if bound.form == BEFORE_NEXT:
             await self._before_next(bound, 0, again=again)
             return
@@ -178,7 +178,7 @@ class Chain:
             self._verdicts.answer(bound, answer, spent)
 
     async def _run_again(self, rewriter: Bound) -> None:
-        """Gates before a rewrite look at what it made, once; those too whose filters let only that through."""
+        """Run the gates before a rewrite once more, on the new request, including those whose filters now match."""
         for bound in self._plan.pre:
             if bound is rewriter:
                 return

@@ -1,21 +1,21 @@
-"""What may leave a call as an exception and is no error: the control flow of libraries, such as a pause.
+"""Exceptions that are not errors but control flow of a library, such as a pause.
 
-Each instrumentor says of its library which exceptions these are. They pass through operations of every library, so all
-are asked about each.
+Each instrumentor defines them for its library. They pass through operations of every library, so each exception is
+checked against all of them.
 """
 
 from collections.abc import Callable
 from typing import Literal
 
 Control = Callable[[BaseException], Literal["interrupted", "success"] | None]
-"""The status of an operation that was left by an exception; ``None`` where that is an error."""
+"""Returns the status of an operation that an exception has ended; ``None`` if the exception is an error."""
 
 controls: list[Control] = []
-"""Those of the libraries that are instrumented."""
+"""The functions of the instrumented libraries."""
 
 
 def control(error: BaseException) -> Literal["interrupted", "success"] | None:
-    """The status of an operation that was left by ``error``; ``None`` where that is an error."""
+    """The status of an operation that ``error`` has ended; ``None`` if it is an error."""
     for of_library in controls:
         status = of_library(error)
         if status is not None:

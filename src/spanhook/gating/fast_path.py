@@ -1,4 +1,4 @@
-"""Running gates that are plain functions and let pass, which most gates are, without anything made or awaited."""
+"""Runs gates that are plain functions and let the call pass, as most do, without creating or awaiting anything."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -9,7 +9,7 @@ from spanhook.model import RETURNED, InHook, Operation, Record, clock, current
 from spanhook.telemetry import counts
 
 Told = tuple[Any, BaseException | None, int, Operation]
-"""What a gate returned, what it raised, its nanoseconds, and the view it was given."""
+"""What a gate returned, what it raised, its nanoseconds, and its view."""
 
 
 @dataclass(slots=True)
@@ -17,10 +17,10 @@ class Passed:
     """How far an operation got through its gates without a chain.
 
     Attributes:
-        index: The gate to go on from.
-        ran: Those that ran.
-        spent: The nanoseconds of those that let pass.
-        told: What the last of them did, if it did more than that.
+        index: The gate to continue from.
+        ran: The gates that ran.
+        spent: The nanoseconds of the gates that let the call pass.
+        told: The outcome of the last one, if it did more than let the call pass.
     """
 
     index: int
@@ -30,10 +30,9 @@ class Passed:
 
 
 def pass_fast(op: Record, plan: Plan) -> Passed | None:
-    """Run the gates that are plain functions, up to the first that does more than let pass.
+    """Run the gates that are plain functions, up to the first that does more than let the call pass.
 
-    Most hooks are such, so nothing is made or awaited for them. ``None`` if that was all there is to do, now and after
-    the call; else a chain has to go on.
+    Returns ``None`` if there is nothing more to do, now and after the call; otherwise a chain has to continue.
     """
     now = clock.now
     vectors = counts.decisions.mine()

@@ -1,6 +1,6 @@
-"""Loading hooks by what names them: ``./hooks.py:hooks`` or ``package.module:hooks``.
+"""Loads hooks by reference: ``./hooks.py:hooks`` or ``package.module:hooks``.
 
-Every mistake in what is loaded comes out as a ``ConfigurationError`` of one line.
+Every mistake in a loaded module becomes a ``ConfigurationError`` of one line.
 """
 
 import hashlib
@@ -64,8 +64,8 @@ def load_hooks(spec: str) -> Hooks | Hook:
         spec: ``path/to/hooks.py:name`` or ``package.module:name``.
 
     Raises:
-        ConfigurationError: There is no such file, module or name, it cannot be imported, or what it names is neither
-            a ``Hooks`` nor a ``Hook``. One line.
+        ConfigurationError: There is no such file, module or name, it cannot be imported, or the object is neither a
+            ``Hooks`` nor a ``Hook``. One line.
     """
     target, module, name = _loaded(spec)
     found: object = getattr(module, name, None)
@@ -99,9 +99,7 @@ def _loaded(spec: str) -> tuple[str, ModuleType, str]:
     """The target of a spec as written, its imported module, and the name in that module."""
     target, _, name = spec.rpartition(":")
     if not target or not name:
-        raise ConfigurationError(
-            f"hooks {spec!r} do not say which name is meant; write path/to/hooks.py:hooks or package.module:hooks"
-        )
+        raise ConfigurationError(f"hooks {spec!r}: expected path/to/hooks.py:hooks or package.module:hooks")
     with _one_line(spec, target):
         module = _from_file(spec, target) if is_path(target) else _from_module(spec, target)
         getattr(module, name, None)  # a module's __getattr__ may raise
@@ -114,7 +112,7 @@ def is_path(target: str) -> bool:
 
 
 def check_file(spec: str) -> None:
-    """Find out whether the file that ``spec`` names is there, without loading anything.
+    """Check that the file that ``spec`` names exists, without loading anything.
 
     Raises:
         ConfigurationError: It is not.
@@ -181,7 +179,7 @@ def _from_module(spec: str, target: str) -> ModuleType:
 
 @contextmanager
 def _one_line(spec: str, target: str) -> Generator[None]:
-    """Turn whatever loading raises into one line that says where."""
+    """Turn any exception from loading into one line that says where."""
     try:
         yield
     except KeyboardInterrupt:
@@ -210,7 +208,7 @@ def _one_line(spec: str, target: str) -> Generator[None]:
 
 
 def _place(error: BaseException, target: str) -> str:
-    """The line at fault: of the hooks' own file if it took part, else the innermost outside of spanhook."""
+    """The line at fault: in the hooks' own file if it took part, otherwise the innermost outside spanhook."""
     frames = [
         frame
         for frame in traceback.extract_tb(error.__traceback__)

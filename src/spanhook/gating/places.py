@@ -1,4 +1,4 @@
-"""Where hooks were registered, which is what every message about one names."""
+"""Where hooks were registered, for messages about them."""
 
 import inspect
 import os
@@ -22,7 +22,7 @@ _given: ContextVar[str] = ContextVar("spanhook_place", default="")
 
 @contextmanager
 def placed_at(given: str) -> Generator[None]:
-    """Have hooks that are registered in this block be registered at a place that is no line of Python."""
+    """Register hooks in this block at a place that is not a line of Python, such as a line of a file."""
     token = _given.set(given)
     try:
         yield
@@ -42,19 +42,19 @@ def place() -> str:
 
 
 def where(hook: Any, registered: str) -> str:
-    """Where a hook was registered and, of a class, where that stands."""
+    """Where a hook was registered and, for a class, where it is defined."""
     cls = hook if isinstance(hook, type) else type(hook)
     if not issubclass(cls, Hook) or issubclass(cls, FunctionHook):
         return registered
     try:
         file, line = inspect.getsourcefile(cls), inspect.getsourcelines(cls)[1]
-    except (OSError, TypeError):  # made in an interpreter's prompt, or by `type()`
+    except (OSError, TypeError):  # defined at an interpreter's prompt, or by `type()`
         return registered
     return f"{file}, line {line}; added at {registered}" if registered else f"{file}, line {line}"
 
 
 class Placed:
-    """Adds to a mistake where it was made.
+    """Adds its place to a mistake.
 
     Args:
         hook: What is registered, if it may be a ``Hook``.

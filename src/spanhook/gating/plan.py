@@ -1,4 +1,4 @@
-"""What runs for operations of one kind, in order. Knows nothing of which hooks are in force."""
+"""The hooks for operations of one kind, in order. This module does not know which hooks are active."""
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
@@ -12,9 +12,9 @@ from spanhook.semconv import Phase
 from spanhook.telemetry import Label
 
 FastGate = tuple[Bound, Callable[..., Any], Label, int, bool]
-"""A plain gate, its function, what its ``allow`` is counted under, its time limit in ns, and whether it has filters."""
+"""A plain gate, its function, the label for its ``allow``, its limit in nanoseconds, and whether it has filters."""
 Heard = tuple[Bound, Callable[[Delivery], Any]]
-"""Whose filters say whether it listens to an operation, and what it is told with."""
+"""A listener: a hook, for its filters, and the function that notifies it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,21 +25,21 @@ class Plan:
     post: tuple[Bound, ...] = ()
     error: tuple[Bound, ...] = ()
     buffers: tuple[Bound, ...] = ()
-    """Those for which streams, and all else that tells parts of a result, are held back."""
+    """Hooks for which streams, and other parts of a result, are held back."""
     results: tuple[Bound, ...] = ()
-    """Those that see a result and may refuse or replace it."""
+    """Hooks that see a result and may refuse or replace it."""
     fast: tuple[FastGate, ...] = ()
-    """The first of ``pre``, as far as they are plain functions and nobody listens to what each hook does."""
+    """The first of ``pre`` that are plain functions; empty if results of hooks have listeners."""
     heard: Mapping[Phase, tuple[Heard, ...]] = field(default_factory=dict[Phase, tuple[Heard, ...]])
-    """Subscriptions and hooks in shadow, by the phase they are told of."""
+    """Subscriptions and hooks in shadow, by the phase that they receive."""
     wraps: bool = False
     """Whether one of ``pre`` is a coroutine that waits around the call."""
     hooked: bool = False
-    """Whether there is anything to run, beside telling those that listen."""
+    """Whether there is anything to run besides notifying listeners."""
     together: tuple[Bound, ...] = ()
     """``after`` hooks that run at the same time, once ``post`` has run."""
     listeners: tuple[ResultListener, ...] = ()
-    """Told what each hook did."""
+    """Called with the result of each hook."""
 
     def __bool__(self) -> bool:
         return self.hooked or bool(self.heard)
@@ -56,11 +56,11 @@ def plan_of(
     """The plan of one kind.
 
     Args:
-        kind: Of the operations.
+        kind: The kind of operation.
         hooks: Functions of hooks that are enforced, in order.
-        heard: Who listens.
-        listeners: Who is told what each hook did, beside those that the hooks name themselves.
-        labelled: Whether what lets pass is counted under one label whoever's operation it is.
+        heard: The listeners, by phase.
+        listeners: Called with the result of each hook, in addition to the hooks' own listeners.
+        labelled: Whether ``allow`` is counted under one label for all tenants.
     """
     mine = tuple(hooks)
     pre = tuple(one for one in mine if one.form in (BEFORE, BEFORE_NEXT, AROUND, WRAP))

@@ -1,4 +1,4 @@
-"""Counting what hooks decide, whether or not anybody reads it."""
+"""Counts the decisions of hooks."""
 
 from spanhook import semconv
 from spanhook.diagnostics import internal

@@ -13,7 +13,7 @@ from spanhook import semconv
 from spanhook.model._clock import clock
 from spanhook.model.adapter import Args, Kwargs
 from spanhook.model.copying import copied, copied_error
-from spanhook.model.decision import DecisionRecord
+from spanhook.model.decision import DecisionRecord, HookMode
 from spanhook.model.identity import Identity
 from spanhook.model.record import Record
 from spanhook.model.request import Request, Response
@@ -100,6 +100,11 @@ class View:
     def decisions(self) -> tuple[DecisionRecord, ...]:
         """Every decision about it except ``allow``."""
         return self._record.decisions
+
+    @property
+    def mode(self) -> HookMode:
+        """``"shadow"`` for a hook in shadow mode, whose decisions are recorded but not enforced; else ``"enforce"``."""
+        return "enforce" if self._record.shadow is None else "shadow"
 
     @property
     def shadow_decisions(self) -> tuple[DecisionRecord, ...]:
