@@ -86,7 +86,7 @@ def _now() -> frame.Row:
         ),
         figure(
             "Rejected",
-            "Operations that a hook refused: runs, model calls and tool calls. A click leads to which hook and whom.",
+            "Operations that a hook refused: runs, model calls and tool calls. Click to see which hook refused whom.",
             or_zero(total(gates.REJECTED)),
             unit=COUNT,
             empty="0",
@@ -104,8 +104,8 @@ def _now() -> frame.Row:
         ),
         figure(
             "Ungated",
-            "Libraries in use that are not bound, of which some function is not wrapped, or whose version is not "
-            "supported: calls through them pass no gate. They stand in the table below. A click leads to all.",
+            "Libraries in use that are not bound, not wrapped completely, or not supported in this version: "
+            "calls through them pass no gate. Click to see them in a table.",
             gates.UNBOUND,
             unit=COUNT,
             empty="0",
@@ -152,7 +152,7 @@ def _runs() -> frame.Row:
     return "Runs", [
         graph(
             "Runs by status",
-            "Runs per minute. Interrupted: waits for a person. Abandoned: whoever read the stream stopped.",
+            "Runs per minute. Interrupted: the run waits for a person. Abandoned: the stream's reader stopped early.",
             Line(per_minute(RUNS, semconv.STATUS), f"{{{{{label(semconv.STATUS)}}}}}"),
             unit="cpm",
             empty=NO_RUNS,

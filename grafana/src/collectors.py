@@ -53,8 +53,8 @@ def taken() -> frame.Row:
         ),
         graph(
             "Cut at 2 KB",
-            "Spans per minute of which an attribute was cut, since Tempo keeps no more. The whole of it stands in "
-            "the log event of the same trace and span, where content is exported as events.",
+            "Spans per minute with an attribute that was cut, because Tempo keeps no more. If content is exported as "
+            "events, the log event of the same trace and span has all of it.",
             Line(f"{summed(rate(truncated), semconv.KIND)} * 60", f"{{{{{label(semconv.KIND)}}}}}"),
             unit="cpm",
             empty="No span was cut in this time",

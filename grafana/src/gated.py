@@ -151,8 +151,8 @@ def row() -> frame.Row:
         ),
         rows(
             "Operations that no hook saw",
-            "Spans over the time shown of kinds that no hook is registered for. Expected where nothing is to be "
-            "gated; a kind that should be gated and stands here is not.",
+            "Spans over the time shown of kinds without a hook. Expected if nothing has to be gated; a kind that "
+            "should be gated and is listed here is not gated.",
             counts(series(outside.SPAN_CALLS, SERVICE, is_not(semconv.KIND, ""), hidden), "service.name", semconv.KIND),
             columns={
                 "service_name": Column("Service"),

@@ -57,8 +57,8 @@ def _decided() -> frame.Row:
         ),
         graph(
             "Coverage of decisions",
-            "Per minute. enforced: the hook stands at the call and its rejection holds. best_effort: on another "
-            "instrumentation's span, as far as that lets exceptions out. observed: the hook is told, nothing more.",
+            "Per minute. enforced: the hook runs at the call, and its rejection holds. best_effort: on another "
+            "instrumentation's span, if that lets exceptions out. observed: the hook only sees the operation.",
             Line(per_minute(gates.DECISIONS, semconv.COVERAGE), f"{{{{{label(semconv.COVERAGE)}}}}}"),
             unit="cpm",
             empty=NO_HOOKS,
@@ -66,7 +66,7 @@ def _decided() -> frame.Row:
         ),
         rows(
             "Decisions by hook and event",
-            "Over the time shown, including decisions to allow. enforced: the hook stands at the call. "
+            "Over the time shown, including decisions to allow. enforced: the hook runs at the call. "
             "best_effort and observed: on spans of other instrumentations.",
             counts(
                 gates.DECISIONS,
@@ -123,9 +123,9 @@ def _blocked() -> frame.Row:
             width=8,
         ),
         log_rows(
-            "Refused, and perhaps made all the same",
+            "Refused, but possibly made anyway",
             "Refusals of calls that spanhook knows only from another instrumentation's span. The call may have "
-            "been made anyway; what it used is counted if the span tells.",
+            "been made anyway; its usage is counted if the span reports it.",
             counted(decisions(is_(semconv.DECISION, "attempted")), *WHO),
             columns=BLOCKED,
             empty="No refusal in this time depended on another instrumentation",

@@ -194,8 +194,8 @@ def _cost() -> frame.Row:
         ),
         rows(
             "Cost by agent and model",
-            "Over the time shown. The agent is the one that made the call: a sub-agent's cost stands under its "
-            "own name.",
+            "Over the time shown. The agent is the one that made the call: a sub-agent's cost is listed under "
+            "its own name.",
             counts(COST, semconv.GEN_AI_AGENT_NAME, semconv.GEN_AI_RESPONSE_MODEL),
             columns={
                 label(semconv.GEN_AI_AGENT_NAME): Column(

@@ -363,7 +363,7 @@ def test_the_most_expensive_runs_are_those_that_the_load_has_printed(shown: Show
     ("panel", "of", "decision"),
     [
         ("Who was blocked", "decisions", "reject"),
-        ("Refused, and perhaps made all the same", "decisions", "attempted"),
+        ("Refused, but possibly made anyway", "decisions", "attempted"),
         ("Who would have been blocked", "shadow_decisions", "reject"),
     ],
 )
