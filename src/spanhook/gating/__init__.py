@@ -23,9 +23,10 @@ from spanhook.gating.log import (
     chain_of,
     execution_log,
 )
+from spanhook.gating.offers import Offers, hooks_of
 from spanhook.gating.places import Placed, placed_at, where
 from spanhook.gating.plan import Plan
-from spanhook.gating.registering import Hooks, Offers, hooks_of
+from spanhook.gating.registering import Hooks
 from spanhook.gating.registry import Registry
 from spanhook.gating.subscription import Subscription, publish
 from spanhook.gating.tally import count_decision

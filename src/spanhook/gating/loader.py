@@ -18,8 +18,9 @@ from typing import Any
 
 from spanhook.errors import ConfigurationError, RequirementError
 from spanhook.gating.hook import Hook
+from spanhook.gating.offers import hooks_of
 from spanhook.gating.places import OURS
-from spanhook.gating.registering import Hooks, hooks_of
+from spanhook.gating.registering import Hooks
 
 
 class Folders:
