@@ -99,7 +99,7 @@ THROUGH = {
     "gating/control_flow": "conformance/test_contract",
     "gating/fast_path": "gating/test_chain",
     "gating/hook": "gating/test_checking",
-    "gating/offers": "config/test_instrumenting",
+    "gating/offers": "gating/test_registering",
     "gating/places": "gating/test_checking",
     "gating/plan": "gating/test_registry",
     "gating/tally": "telemetry/test_metrics",
