@@ -14,6 +14,7 @@ from spanhook.errors import ConfigurationFileError
 from spanhook.gating import named
 from spanhook.model import ALIASES
 from spanhook.settings import CONTENT_VARIABLE
+from spanhook.testing import recorder
 from tests.config.conftest import Write
 from tests.rules import Deny, Watch
 
@@ -338,11 +339,19 @@ def test_a_reload_that_names_too_many_hooks_says_so(write: Write) -> None:
         spanhook.instrument(load_file(write(f"policies:\n{policies}")).registry(), only=())
 
 
-DOCUMENT = (Path(__file__).parents[2] / "docs" / "configuration.md").read_text()
-WRITTEN = re.findall(r"^```(yaml|toml)\n(.*?)^```$", DOCUMENT, re.MULTILINE | re.DOTALL)
+ROOT = Path(__file__).parents[2]
 
 
-@pytest.mark.parametrize(("form", "text"), [one for one in WRITTEN if "entry-points" not in one[1]])
+def written(document: str) -> list[tuple[str, str]]:
+    """The form and the text of each file that a document shows."""
+    return re.findall(r"^```(yaml|toml)\n(.*?)^```$", (ROOT / document).read_text(), re.MULTILINE | re.DOTALL)
+
+
+WRITTEN = written("docs/configuration.md")
+README = [one for one in written("README.md") if one[1].startswith("# spanhook.yaml")]
+
+
+@pytest.mark.parametrize(("form", "text"), [*(one for one in WRITTEN if "entry-points" not in one[1]), *README])
 def test_what_the_document_shows_can_be_used(write: Write, form: str, text: str) -> None:
     write(HOOKS, "hooks.py")
 
@@ -366,3 +375,19 @@ def test_the_policy_that_the_document_shows_decides(write: Write) -> None:
     assert caught.value.status_code == 402
     with spanhook.context(tenant_id="internal"):
         assert refund(51) == "paid 51"
+
+
+def test_the_policy_that_the_readme_shows_decides_in_shadow_mode(write: Write) -> None:
+    ((_, text),) = README
+
+    @spanhook.tool
+    def refund(amount: int) -> str:
+        return f"paid {amount}"
+
+    hooks = load_file(write(text)).registry()
+    with recorder(hooks) as seen:
+        assert [refund(50), refund(51)] == ["paid 50", "paid 51"]
+    assert [[one.reason for one in op.shadow_decisions] for op in seen.operations] == [
+        [],
+        ["Refunds over 50 need a person"],
+    ]
