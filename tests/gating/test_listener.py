@@ -42,3 +42,22 @@ def test_what_arrives_while_its_thread_ends_is_told(monkeypatch: pytest.MonkeyPa
     tested.add(first)
     assert arrived.wait(10.0)
     assert told == [first, second]
+
+
+def test_at_exit_one_that_hangs_is_waited_for_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(listener, "_leaving", True)
+    monkeypatch.setattr(listener, "EXIT_S", 0.01)
+    go, waited = threading.Event(), list[float]()
+
+    class Watched(Listener):
+        def flush(self, seconds: float) -> bool:
+            waited.append(seconds)
+            return super().flush(seconds)
+
+    nothing: Any = None
+    tested = Watched("hung", lambda _delivery: go.wait(60.0) and None)
+    for _ in range(3):
+        tested.add(Delivery(nothing, nothing, Context(), nothing))
+    assert waited == [0.01]
+    go.set()
+    assert tested.flush(30.0)

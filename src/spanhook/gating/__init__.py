@@ -28,6 +28,7 @@ from spanhook.gating.places import Placed, placed_at, where
 from spanhook.gating.plan import Plan
 from spanhook.gating.registering import Hooks
 from spanhook.gating.registry import Registry
+from spanhook.gating.shadow import Isolate, isolating
 from spanhook.gating.subscription import Subscription, publish
 from spanhook.gating.tally import count_decision
 
@@ -55,6 +56,7 @@ __all__ = [
     "HookResult",
     "HookSettings",
     "Hooks",
+    "Isolate",
     "Limits",
     "Marked",
     "Offers",
@@ -79,6 +81,7 @@ __all__ = [
     "handler_of",
     "hooks_of",
     "is_path",
+    "isolating",
     "load_hooks",
     "load_object",
     "make",

@@ -5,6 +5,7 @@ never delays the call, and what it decides is what it would have decided. It see
 left it.
 """
 
+from collections.abc import Callable
 from contextvars import Context
 from typing import Literal
 
@@ -19,6 +20,9 @@ from spanhook.model import Event, Record
 from spanhook.telemetry import context_with, report_decision, set_context, telemetry
 
 Standing = Literal["waiting", "dropped"]
+Isolate = Callable[[], None]
+isolating: list[Isolate] = []
+"""Called in the context of a hook in shadow mode, to take out what would let it reach the run."""
 
 
 class Shadow:
@@ -88,6 +92,8 @@ class Trial:
         self._op = _copy(event)
         self._op.plan = plan
         set_context(context_with(self._op.span, self._op.before))  # its code must not reach the real span
+        for isolate in isolating:
+            isolate()
         self._run = Chain(self._op, plan, False, count_decision).run()
 
     def enter(self) -> None:
@@ -112,7 +118,7 @@ class Trial:
 
     def _finish(self) -> None:
         while self._run.cr_frame is not None and self._go_on():
-            pass
+            isolate()
 
     def _go_on(self) -> bool:
         return step(self._run)

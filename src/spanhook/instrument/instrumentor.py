@@ -16,7 +16,7 @@ from opentelemetry.instrumentation.instrumentor import BaseInstrumentor
 
 from spanhook.diagnostics import log
 from spanhook.engine import registry
-from spanhook.gating import Control, controls
+from spanhook.gating import Control, Isolate, controls, isolating
 from spanhook.instrument._family import Family
 from spanhook.instrument._outlets import OnDemand, Telling, held_back
 from spanhook.instrument._points import Operations, load, told
@@ -161,12 +161,14 @@ class Instrumentor(BaseInstrumentor):
         table: The points.
         kinds: The kinds of operation that the points create.
         control: Tells which of its exceptions are not errors; may be called before the library is imported.
+        isolate: Keeps hooks in shadow mode from what it passes on in the context; called in a copy of that.
     """
 
     library: str = ""
     table: Collection[Entry] = ()
     kinds: frozenset[Kind] = frozenset()
     control: Control | None = None
+    isolate: Isolate | None = None
 
     def __init__(self) -> None:
         if not hasattr(self, "bindings"):  # BaseInstrumentor returns one instance per class
@@ -189,12 +191,16 @@ class Instrumentor(BaseInstrumentor):
     def _instrument(self, **_kwargs: Any) -> None:
         if self.control is not None:
             controls.append(self.control)
+        if self.isolate is not None:
+            isolating.append(self.isolate)
         self.bindings.bind()
 
     def _uninstrument(self, **_kwargs: Any) -> None:
         self.bindings.restore()
         if self.control is not None and self.control in controls:
             controls.remove(self.control)
+        if self.isolate is not None and self.isolate in isolating:
+            isolating.remove(self.isolate)
 
     @property
     def version(self) -> str:

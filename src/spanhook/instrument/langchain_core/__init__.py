@@ -7,6 +7,7 @@ are left alone.
 
 from spanhook.instrument.instrumentor import Instrumentor
 from spanhook.instrument.langchain_core.control import control
+from spanhook.instrument.langchain_core.isolation import isolate
 from spanhook.model import Outlet, Point
 
 _HERE = "spanhook.instrument.langchain_core"
@@ -40,6 +41,7 @@ class LangChainInstrumentor(Instrumentor):
     library = "langchain_core"
     kinds = frozenset(("llm.call", "tool.execute", "retrieval.query", "embeddings.create", "agent.delegate"))
     control = staticmethod(control)
+    isolate = staticmethod(isolate)
     table = (
         _point(_CHAT, "BaseChatModel.generate", "chat:GENERATE"),
         _point(_CHAT, "BaseChatModel.agenerate", "chat:GENERATE", "async"),

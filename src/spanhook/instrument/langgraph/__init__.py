@@ -7,6 +7,7 @@ reads is then no operation itself.
 
 from spanhook.instrument.instrumentor import Instrumentor
 from spanhook.instrument.langchain_core.control import control
+from spanhook.instrument.langchain_core.isolation import isolate
 from spanhook.model import Outlet, Point, Signal
 
 _HERE = "spanhook.instrument.langgraph"
@@ -35,6 +36,7 @@ class LangGraphInstrumentor(Instrumentor):
     library = "langgraph"
     kinds = frozenset(("agent.invoke", "agent.delegate", "workflow.step", "memory.store"))
     control = staticmethod(control)
+    isolate = staticmethod(isolate)
     table = (
         _point(_MAIN, "Pregel.invoke", "graph:INVOKE"),
         _point(_MAIN, "Pregel.ainvoke", "graph:INVOKE", "async"),
