@@ -55,7 +55,11 @@ def test_at_exit_one_that_hangs_is_waited_for_once(monkeypatch: pytest.MonkeyPat
             return super().flush(seconds)
 
     nothing: Any = None
-    tested = Watched("hung", lambda _delivery: go.wait(60.0) and None)
+
+    def hang(_delivery: Delivery) -> None:
+        go.wait(60.0)
+
+    tested = Watched("hung", hang)
     for _ in range(3):
         tested.add(Delivery(nothing, nothing, Context(), nothing))
     assert waited == [0.01]
