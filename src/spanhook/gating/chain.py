@@ -63,7 +63,9 @@ class Chain:
         conclude(op)
         if op.status == "cancelled" and any(bound.slow for bound in self._plan.error):
             await park()  # async drivers let the rest run in a task of its own
-        await Observers(self._plan, self._pieces, self._verdicts).run()
+        plan = self._plan
+        if plan.error if op.phase == "error" else (plan.post or plan.together):
+            await Observers(plan, self._pieces, self._verdicts).run()
 
     # ------------------------------------------------------------------------------------ before the call
 
