@@ -122,7 +122,7 @@ def test_a_collector_is_killed(tmp_path: Path, figures: Figures) -> None:
 
         alert = until(heard, "alert about traces lost", 90)[0]
         assert alert["labels"]["instance"] == "standalone"
-        counted = int(re.findall(r"lost about (\d+) traces", alert["annotations"]["summary"])[0])
+        counted = int(re.findall(r"lost about (\d+) undecided traces", alert["annotations"]["summary"])[0])
         runs = {record.trace_id for record in records(one) if record.attributes["event.name"] == semconv.EVENT_RUN}
         lost = len(runs - traces(one))
         figures.tell(fault, f"traces (alert: about {counted})", len(runs), len(runs) - lost, lost)
