@@ -14,6 +14,7 @@ import threading
 import weakref
 from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import suppress
 from contextvars import copy_context
 from operator import attrgetter
 from typing import Any, ParamSpec, TypeVar
@@ -198,10 +199,12 @@ class Reaper:
             return True
 
         def last() -> None:
-            if found.empty():
-                done.set()
-            else:  # running it queued more
-                found.put((last,))
+            # Ending something may queue more. Putting this back behind it would never end beside another `last`, such
+            # as that of a caller who was interrupted.
+            with suppress(queue.Empty):
+                while True:
+                    self._end(found.get_nowait())
+            done.set()
 
         self.start()
         found.put((last,))
