@@ -15,7 +15,7 @@ SOURCE = Path(spanhook.__file__).parent
 
 def test_everything_stated_is_renewed_and_nothing_else() -> None:
     # These are imported when they are asked for.
-    for name in ("spanhook.export.console", "spanhook.runs", "spanhook.store"):
+    for name in ("spanhook.definitions", "spanhook.export.console", "spanhook.runs", "spanhook.store"):
         importlib.import_module(name)
     assert set(fork._renewals) == set(fork.ORDER)
 

@@ -319,10 +319,11 @@ def test_the_context_of_a_run_that_a_server_has_started(way: str) -> None:
     assert (ctx.user.identity, ctx.user.display_name, ctx.user.email) == ("ann", "Ann", "ann@example.com")
     assert (ctx.user.permissions, ctx.user.plan, ctx.user.org_id) == (("runs:create",), "pro", None)
     assert ctx.config["configurable"] == SERVED["configurable"]
-    assert ctx.config["metadata"] == {"ticket": 7}
+    assert ctx.config["metadata"]["ticket"] == 7  # older versions of LangGraph add ids of their own
     assert (ctx.input, ctx.output, ctx.status, ctx.error, ctx.extras) == ({"value": "x"}, None, None, None, {})
     after = told.only("after")
-    assert (after.run_id, after.user, after.config) == (ctx.run_id, ctx.user, ctx.config)
+    assert (after.run_id, after.user) == (ctx.run_id, ctx.user)
+    assert after.config["configurable"] == ctx.config["configurable"]
     assert (after.output, after.status) == ({"value": "x done", "said": []}, "success")
 
 
