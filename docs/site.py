@@ -15,12 +15,14 @@ PAGES = (
     "CHANGELOG.md",
     "SECURITY.md",
     "docs/**/*.md",
+    "docs/*.json",
     "docs/semconv/*.yaml",
     "docs/pictures/*.svg",
     "docs/pictures/*.png",
     "collector/README.md",
     "examples/**/*.md",
     "examples/**/*.py",
+    "examples/**/*.yaml",
     "examples/*.ipynb",
 )
 
