@@ -149,7 +149,7 @@ WRONG = {
     "a control character": ("spanhook.yaml", "a: \x00", "spanhook.yaml: is not valid YAML"),
     "no such alias": ("spanhook.yaml", "a: *x", "spanhook.yaml:1: is not valid YAML: found undefined alias 'x'"),
     "another version of YAML": ("spanhook.yaml", "%YAML 9.9\n---\na: 1", "spanhook.yaml:1: is not valid YAML"),
-    "json": ("spanhook.json", '{"a": 1,\n}', "spanhook.json:2: is not valid JSON"),
+    "json": ("spanhook.json", '{"a": 1\n"b": 2}', "spanhook.json:2: is not valid JSON"),
     "json with a key twice": ("spanhook.json", '{"a": 1, "a": 2}', "the key 'a' appears twice"),
     "json with NaN": ("spanhook.json", '{"a": NaN}', "NaN is not a number"),
     "deep json": ("spanhook.json", "[" * 100_000, "is not valid JSON"),
