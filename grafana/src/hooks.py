@@ -4,7 +4,7 @@ from grafana_foundation_sdk.models.dashboard import Dashboard
 
 from grafana.src import frame, gated, gates
 from grafana.src.names import label
-from grafana.src.panels import COUNT, GREEN, RED, Line, graph, log_lines
+from grafana.src.panels import COUNT, GREEN, RED, Line, Panel, graph, log_lines
 from grafana.src.queries import (
     attribute,
     counted,
@@ -28,17 +28,22 @@ DECISION_COLOURS = {
 NO_HOOKS = "No hook ran in this time: none is registered for what ran, or the mode is off"
 NO_LOGS = "No decision other than allow in this time"
 NO_SHADOW = "No hook in shadow mode ran in this time"
-WHO = (semconv.TENANT_ID, semconv.USER_ID, semconv.HOOK, semconv.TARGET, semconv.DECISION_REASON)
-BLOCKED = {
-    label(semconv.TENANT_ID): Column("Tenant"),
-    label(semconv.USER_ID): Column("User"),
-    label(semconv.HOOK): Column("Hook"),
-    label(semconv.TARGET): Column("Target"),
-    label(semconv.DECISION_REASON): Column("Reason", width=260),
-    "Value #A": Column("Times", unit=COUNT, width=100),
-}
 HOOK = f"{{{{{label(semconv.HOOK)}}}}}"
 HOOK_EVENT = f"{HOOK} on {{{{{label(semconv.EVENT)}}}}}"
+
+
+def _refused(title: str, about: str, refusals: str, *, empty: str, width: int = 24) -> Panel:
+    """Who was refused what, and why: a row for each, with how often."""
+    who = {
+        semconv.TENANT_ID: Column("Tenant"),
+        semconv.USER_ID: Column("User"),
+        semconv.HOOK: Column("Hook"),
+        semconv.TARGET: Column("Target"),
+        semconv.DECISION_REASON: Column("Reason", width=260),
+    }
+    columns = {label(name): column for name, column in who.items()}
+    columns["Value #A"] = Column("Times", unit=COUNT, width=100)
+    return log_rows(title, about, counted(refusals, *who), columns=columns, empty=empty, width=width, sort="Times")
 
 
 def _decided() -> frame.Row:
@@ -103,14 +108,12 @@ def _blocked() -> frame.Row:
     )
     line = " ".join(f"{{{{.{label(name)}}}}}" for name in fields)
     return "Which gate blocked whom", [
-        log_rows(
+        _refused(
             "Who was blocked",
             "Rejections over the time shown, from log events: none is missing, whether or not its trace was kept.",
-            counted(decisions(is_(semconv.DECISION, "reject")), *WHO),
-            columns=BLOCKED,
+            decisions(is_(semconv.DECISION, "reject")),
             empty="Nobody was blocked in this time",
             width=16,
-            sort="Times",
         ),
         graph(
             "Rejections by hook",
@@ -122,15 +125,12 @@ def _blocked() -> frame.Row:
             stacked=True,
             width=8,
         ),
-        log_rows(
+        _refused(
             "Refused, but possibly made anyway",
             "Refusals of calls that spanhook knows only from another instrumentation's span. The call may have "
             "been made anyway; its usage is counted if the span reports it.",
-            counted(decisions(is_(semconv.DECISION, "attempted")), *WHO),
-            columns=BLOCKED,
+            decisions(is_(semconv.DECISION, "attempted")),
             empty="No refusal in this time depended on another instrumentation",
-            width=24,
-            sort="Times",
         ),
         traces(
             "Blocked, in traces",
@@ -183,14 +183,11 @@ def _shadow() -> frame.Row:
             width=16,
             sort="Times",
         ),
-        log_rows(
+        _refused(
             "Who would have been blocked",
             "Rejections that hooks in shadow mode would have made, over the time shown.",
-            counted(shadow_decisions(is_(semconv.DECISION, "reject")), *WHO),
-            columns=BLOCKED,
+            shadow_decisions(is_(semconv.DECISION, "reject")),
             empty="No hook in shadow mode would have blocked anybody in this time",
-            width=24,
-            sort="Times",
         ),
     ]
 

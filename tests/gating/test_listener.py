@@ -65,3 +65,15 @@ def test_at_exit_one_that_hangs_is_waited_for_once(monkeypatch: pytest.MonkeyPat
     assert waited == [0.01]
     go.set()
     assert tested.flush(30.0)
+
+
+def test_ctrl_c_is_the_callers_while_it_delivers_what_waits(monkeypatch: pytest.MonkeyPatch) -> None:
+    def interrupted(_delivery: Delivery) -> None:
+        raise KeyboardInterrupt
+
+    nothing: Any = None
+    tested = Listener("late", interrupted)
+    monkeypatch.setattr(tested, "_wake", lambda: None)  # as where no thread can be started any more
+    tested.add(Delivery(nothing, nothing, Context(), nothing))
+    with pytest.raises(KeyboardInterrupt):
+        tested.flush(30.0)

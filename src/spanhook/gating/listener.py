@@ -162,8 +162,12 @@ class Listener:
             return
         try:
             delivery.context.run(self._tell, delivery)
-        except BaseException as error:  # a filter may raise anything, and must not end the thread
+        except Exception as error:
             internal.report("subscription", error, lost=1)
+        except BaseException as error:
+            if self._thread is not threading.current_thread():
+                raise  # Ctrl-C, perhaps, while a caller delivers what waits
+            internal.report("subscription", error, lost=1)  # a filter may raise anything, and must not end the thread
 
 
 def leave() -> None:

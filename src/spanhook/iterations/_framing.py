@@ -56,9 +56,9 @@ def iteration_frame(place: Place, output: Any, *, success: bool) -> Frame:
     return _frame(
         place,
         "iteration",
-        HookEvent.ITERATION_END,
         f"{ended}: {cut(text, OUTPUT_CHARS)}" if text else ended,
         importance=IMPORTANCE_OF_SUCCESS if success else IMPORTANCE_OF_FAILURE,
+        tags=_tags(place, "iteration", HookEvent.ITERATION_END),
         success=success,
         details={"output": cut(text, OUTPUT_CHARS), "output_length": len(text)},
     )
@@ -79,9 +79,9 @@ def error_frame(place: Place, error: BaseException | str, context: Any, before: 
     return _frame(
         place,
         "error",
-        HookEvent.ERROR,
         "\n".join(parts),
         importance=IMPORTANCE_OF_ERROR,
+        tags=_tags(place, "error", HookEvent.ERROR),
         success=False,
         details=details,
     )
@@ -89,17 +89,8 @@ def error_frame(place: Place, error: BaseException | str, context: Any, before: 
 
 def noted_frame(place: Place, type: FrameType, content: Any, *, importance: int, tags: Iterable[str]) -> Frame:
     """A decision or note of the application."""
-    return Frame(
-        id=uuid.uuid4().hex,
-        session_id=place.session_id,
-        tenant_id=place.tenant_id,
-        type=type,
-        iteration=place.iteration,
-        content=text_of(content),
-        importance=importance,
-        tags=(type, f"iter-{place.iteration + 1}", *map(encodable, tags)),
-        time_ns=clock.wall(),
-    )
+    own = (type, f"iter-{place.iteration + 1}", *map(encodable, tags))
+    return _frame(place, type, text_of(content), importance=importance, tags=own)
 
 
 def completion_frame(place: Place, summary: Any, *, success: bool, iterations: int, errors: int) -> Frame:
@@ -110,9 +101,9 @@ def completion_frame(place: Place, summary: Any, *, success: bool, iterations: i
     return _frame(
         place,
         "completion",
-        HookEvent.COMPLETION,
         f"{ended}. {text}" if text else ended,
         importance=IMPORTANCE_OF_COMPLETION,
+        tags=_tags(place, "completion", HookEvent.COMPLETION),
         success=success,
         details={"total_iterations": iterations, "error_count": errors, "summary": text},
     )
@@ -122,17 +113,21 @@ def _several(number: int, what: str) -> str:
     return f"{number} {what}" if number == 1 else f"{number} {what}s"
 
 
+def _tags(place: Place, type: FrameType, event: HookEvent) -> tuple[str, ...]:
+    numbered = () if type == "completion" else (f"iter-{place.iteration + 1}",)
+    return (type, *numbered, f"hook:{event}")
+
+
 def _frame(
     place: Place,
     type: FrameType,
-    event: HookEvent,
     content: str,
     *,
     importance: int,
-    success: bool,
-    details: dict[str, Any],
+    tags: tuple[str, ...],
+    success: bool | None = None,
+    details: dict[str, Any] | None = None,
 ) -> Frame:
-    numbered = () if type == "completion" else (f"iter-{place.iteration + 1}",)
     return Frame(
         id=uuid.uuid4().hex,
         session_id=place.session_id,
@@ -141,10 +136,10 @@ def _frame(
         iteration=place.iteration,
         content=encodable(content),
         importance=importance,
-        tags=(type, *numbered, f"hook:{event}"),
+        tags=tags,
         success=success,
         time_ns=clock.wall(),
-        details=details,
+        details=details or {},
     )
 
 
