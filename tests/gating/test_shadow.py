@@ -398,3 +398,74 @@ def test_its_code_does_not_reach_the_real_span() -> None:
         hooks.flush()
     [span] = seen.spans
     assert "scribbled" not in (span.attributes or {})
+
+
+class Watching(Hook):
+    """Notes how each operation ended, in every form."""
+
+    kinds = (KIND,)
+    mode = "shadow"
+
+    def __init__(self) -> None:
+        self.told: list[Any] = []
+
+    def around(self, op: Operation) -> Iterator[None]:
+        try:
+            yield
+        except BaseException as error:
+            self.told.append(type(error).__name__)
+            raise
+        self.told.append("went on")
+
+    def after(self, op: Operation) -> None:
+        self.told.append(("after", op.status, op.result))
+
+    def on_error(self, op: Operation) -> None:
+        self.told.append(("on_error", op.status))
+
+
+def test_a_stream_that_is_left_early_is_seen_as_enforced_hooks_see_it() -> None:
+    told: list[Any] = []
+    for mode in ("enforce", "shadow"):
+        hooks, watching = Hooks(), Watching()
+        watching.mode = cast("Any", mode)
+        hooks.add(watching)
+        with stubbed(hooks) as (library, seen):
+            stream = library.words("given")
+            assert next(stream) == "g"
+            stream.close()
+            hooks.flush()
+        assert [op.status for op in seen.operations] == ["abandoned"]
+        told.append(watching.told)
+    assert told[0] == told[1] != []
+
+
+def test_a_cancelled_call_is_seen_as_enforced_hooks_see_it() -> None:
+    async def cancelled(library: Any) -> None:
+        task = asyncio.create_task(library.awork(asyncio.Event().wait))
+        await asyncio.sleep(0)
+        await asyncio.sleep(0)
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+
+    told: list[Any] = []
+    for mode in ("enforce", "shadow"):
+        hooks, watching = Hooks(), Watching()
+        watching.mode = cast("Any", mode)
+        hooks.add(watching)
+        with stubbed(hooks) as (library, seen):
+            asyncio.run(cancelled(library))
+            hooks.flush()
+        assert [op.status for op in seen.operations] == ["cancelled"]
+        told.append(watching.told)
+    assert told[0] == told[1] != []
+
+
+def test_an_answer_from_an_iterator_is_used_up_by_nobody_else() -> None:
+    hooks, parts = Hooks(), iter("abc")
+    hooks.before(KIND, mode="shadow")(lambda op: op.respond(parts))
+    with stubbed(hooks) as (library, seen):
+        assert "".join(library.words("given")) == "given"
+        hooks.flush()
+    assert [one.decision for one in seen.operations[0].shadow_decisions] == ["replace"]
