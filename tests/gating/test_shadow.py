@@ -431,7 +431,7 @@ def test_a_stream_that_is_left_early_is_seen_as_enforced_hooks_see_it() -> None:
         watching.mode = cast("Any", mode)
         hooks.add(watching)
         with stubbed(hooks) as (library, seen):
-            stream = library.words("given")
+            stream: Any = library.words("given")
             assert next(stream) == "g"
             stream.close()
             hooks.flush()
