@@ -145,7 +145,7 @@ WRONG = """
       max_per_event: lots
       content: ALL
       allow: groq
-    stores: {default: "sqlite:///x.db"}
+    stores: {default: "mysql:///x.db"}
     control_plane: {url: "https://x"}
     policies:
       - use: dney
@@ -200,7 +200,7 @@ TOLD = """
     spanhook.yaml:8: settings.max_per_event: 'lots': expected a whole number
     spanhook.yaml:9: settings.content: 'ALL': expected 'NO_CONTENT', 'SPAN_ONLY', 'EVENT_ONLY' or 'SPAN_AND_EVENT'
     spanhook.yaml:10: settings.allow: 'groq': expected a list, such as [a, b]
-    spanhook.yaml:11: stores: not available: stores are given in code in this version of spanhook, such as IterationHooks(store=...); remove it
+    spanhook.yaml:11: stores.default: 'mysql:///x.db': expected memory://, sqlite:///FILE or redis://HOST:PORT/NUMBER
     spanhook.yaml:12: control_plane: not available: this version of spanhook has no control plane; remove it
     spanhook.yaml:14: policies[0].use: there is no hook 'dney' (did you mean 'deny'?); expected one of {hooks}
     spanhook.yaml:20: policies[1].with.rules[0].tools: []: expected at least 1 item after validation, not 0

@@ -12,6 +12,7 @@ from pydantic import ValidationError
 from spanhook.config.complaints import complaints
 from spanhook.config.models import Policy
 from spanhook.config.reading import Document, Keys
+from spanhook.config.stores import Stores
 from spanhook.errors import ConfigurationError, Mistake
 from spanhook.gating import Hook, Hooks, compile_condition, find, handler_of, make, parse_event, set_up
 from spanhook.semconv import PHASES
@@ -27,6 +28,8 @@ class Built:
 
     policy: Policy
     hook: Hook
+    store: str = ""
+    """The address of its store, if it has one."""
 
 
 class Builder:
@@ -46,7 +49,8 @@ class Builder:
         self._before = {built.policy.id: built for built in before}
         self._ids: dict[str, Keys] = {}
         self._find = functools.cache(find)  # it asks every installed distribution
-        self.mistakes: list[Mistake] = []
+        self._stores = Stores(document)
+        self.mistakes: list[Mistake] = self._stores.mistakes
 
     def build(self, policy: Policy, keys: Keys) -> Built | None:
         """The hook of a policy; ``None`` if it has a mistake."""
@@ -55,16 +59,18 @@ class Builder:
             line = self._document.line((*other, "id"))
             self._complain((*keys, "id"), f"the policy in line {line} is {policy.id!r} too; ids must be unique")
             return None
-        known = self._before.get(policy.id)
-        if known is not None and _definition(known.policy) == _definition(policy):
-            return known
         count = len(self.mistakes)
         try:
             cls = self._find(policy.use)
         except (ConfigurationError, SystemExit) as error:
             self._complain((*keys, "use"), _said(error))
             return None
-        hook = self._made(policy, keys, cls)
+        with_ = self._with(policy, keys, cls)
+        store = str(with_.get("store", ""))
+        known = self._before.get(policy.id)
+        if known is not None and _definition(known.policy) == _definition(policy) and known.store == store:
+            return known
+        hook = self._made(with_, keys, cls)
         settings = self._settings(policy, keys, cls if hook is None else hook)
         if hook is None or len(self.mistakes) > count:
             return None
@@ -73,11 +79,20 @@ class Builder:
         except ConfigurationError as error:
             self._complain(keys, _said(error))
             return None
-        return Built(policy, hook)
+        return Built(policy, hook, store)
 
-    def _made(self, policy: Policy, keys: Keys, cls: type[Any]) -> Hook | None:
+    def _with(self, policy: Policy, keys: Keys, cls: type[Any]) -> dict[str, Any]:
+        """The hook's own settings, with the address of its store."""
+        marked = handler_of(cls)
         try:
-            return make(cls, policy.with_)
+            return self._stores.given_to(policy.with_, None if marked is None else marked.config)
+        except ConfigurationError as error:
+            self._complain((*keys, "with", "store"), _said(error))
+            return policy.with_
+
+    def _made(self, with_: dict[str, Any], keys: Keys, cls: type[Any]) -> Hook | None:
+        try:
+            return make(cls, with_)
         except (ConfigurationError, SystemExit) as error:
             marked = handler_of(cls)
             cause = error.__cause__

@@ -27,7 +27,6 @@ Names = Annotated[list[Text], Field(min_length=1)]
 Milliseconds = Annotated[float, Field(gt=0, le=MAX_MS)]
 
 UNAVAILABLE = {
-    "stores": "stores are given in code in this version of spanhook, such as IterationHooks(store=...)",
     "control_plane": "this version of spanhook has no control plane",
 }
 """Reserved keys. They are refused, as ignoring them would go unnoticed."""
@@ -118,6 +117,25 @@ class SettingsEntry(Strict):
     full_tracebacks: bool | None = Field(default=None, description="Keep spanhook's own frames in tracebacks.")
 
 
+class StoreFrom(Strict):
+    """The address of a store that is in an environment variable, because it has a password."""
+
+    url_env: Text = Field(description="The name of the variable.")
+
+
+_ADDRESS = re.compile(r"^(memory|sqlite|rediss?)://")
+
+
+def _checked_store(given: Any) -> Any:
+    if isinstance(given, str) and not _ADDRESS.match(given):
+        raise ValueError("expected memory://, sqlite:///FILE or redis://HOST:PORT/NUMBER")
+    return given
+
+
+Address = Annotated[str, Field(json_schema_extra={"pattern": _ADDRESS.pattern})]
+Store = Annotated[Address | StoreFrom, BeforeValidator(_checked_store)]
+
+
 class Policy(Strict):
     """A ready-made hook with its settings."""
 
@@ -156,4 +174,9 @@ class Configuration(Strict):
     )
     hooks: HooksEntry | None = None
     settings: SettingsEntry = Field(default_factory=SettingsEntry)
+    stores: dict[Id, Store] = Field(
+        default_factory=dict[str, Any],
+        description="Where policies keep what they count and ask, by name: memory://, sqlite:///FILE or redis://HOST. "
+        "A policy uses the one that its store names; otherwise counters, if it counts, or default.",
+    )
     policies: list[Policy] = Field(default_factory=list[Policy], description="Ready-made hooks, in this order.")

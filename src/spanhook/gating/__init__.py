@@ -23,6 +23,7 @@ from spanhook.gating.log import (
     chain_of,
     execution_log,
 )
+from spanhook.gating.measuring import Measure, Measures
 from spanhook.gating.offers import Offers, hooks_of
 from spanhook.gating.places import Placed, placed_at, where
 from spanhook.gating.plan import Plan
@@ -58,6 +59,8 @@ __all__ = [
     "Hooks",
     "Isolate",
     "Limits",
+    "Measure",
+    "Measures",
     "Marked",
     "Offers",
     "Placed",

@@ -6,14 +6,12 @@ only on spans. This hook counts by the configured attributes, each with a limite
 
 from typing import Annotated, Any
 
-from opentelemetry import metrics
 from opentelemetry.metrics import MeterProvider
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints
 
 from spanhook import semconv
-from spanhook.gating import Hook, handler, validated
+from spanhook.gating import Hook, Measures, handler, validated
 from spanhook.model import Operation, encodable
-from spanhook.version import __version__
 
 _LONGEST = 100
 
@@ -28,7 +26,7 @@ class Metrics(Hook):
     Args:
         attributes: Names of attributes given to ``spanhook.context``; one that is missing is left out.
         most_values: The most values of each attribute; further ones are counted as ``_other``.
-        meter_provider: Where the counters are created; by default OpenTelemetry's global provider.
+        meter_provider: Where the counters are created; by default the one that spanhook reports to.
 
     Raises:
         ConfigurationError: A setting cannot be used.
@@ -57,12 +55,12 @@ class Metrics(Hook):
     ) -> None:
         config = validated(self.Config, {"attributes": attributes, "most_values": most_values}, "metrics")
         self._values = {name: _Values(config.most_values) for name in config.attributes}
-        meter = (meter_provider or metrics.get_meter_provider()).get_meter("spanhook.hooks.metrics", __version__)
-        self._operations = meter.create_counter(
+        measures = Measures("metrics", meter_provider)
+        self._operations = measures.counter(
             semconv.METRIC_ATTRIBUTED_OPERATIONS, "{operation}", "Operations that have ended"
         )
-        self._tokens = meter.create_counter(semconv.METRIC_ATTRIBUTED_TOKENS, "{token}", "Tokens that runs have used")
-        self._cost = meter.create_counter(semconv.METRIC_ATTRIBUTED_COST, "USD", "Cost of runs, as far as it is known")
+        self._tokens = measures.counter(semconv.METRIC_ATTRIBUTED_TOKENS, "{token}", "Tokens that runs have used")
+        self._cost = measures.counter(semconv.METRIC_ATTRIBUTED_COST, "USD", "Cost of runs, as far as it is known")
 
     def after(self, op: Operation) -> None:
         """Count an operation that has succeeded."""
@@ -77,14 +75,14 @@ class Metrics(Hook):
         told: dict[str, Any] = {
             name: values.bounded(given[name]) for name, values in self._values.items() if name in given
         }
-        self._operations.add(1, {semconv.KIND: op.kind, semconv.STATUS: op.status, **told})
+        self._operations(1, {semconv.KIND: op.kind, semconv.STATUS: op.status, **told})
         if op.parent is not None:
             return
         used = op.usage
         if used.total_tokens:
-            self._tokens.add(used.total_tokens, told)
+            self._tokens(used.total_tokens, told)
         if used.cost_usd:
-            self._cost.add(used.cost_usd, told)
+            self._cost(used.cost_usd, told)
 
 
 class _Values:

@@ -1,7 +1,18 @@
 """Storage beyond one operation, in memory and on disk. This package knows no hooks, spans or metrics."""
 
+from spanhook.store.addresses import Address, parse_address
 from spanhook.store.frames import MOST_FRAMES, Frame, FrameMemory, FrameType, SessionStatistics
 from spanhook.store.memory_frames import MemoryFrames
 from spanhook.store.sqlite_frames import SQLiteFrames
 
-__all__ = ["MOST_FRAMES", "Frame", "FrameMemory", "FrameType", "MemoryFrames", "SQLiteFrames", "SessionStatistics"]
+__all__ = [
+    "MOST_FRAMES",
+    "Address",
+    "Frame",
+    "FrameMemory",
+    "FrameType",
+    "MemoryFrames",
+    "SQLiteFrames",
+    "SessionStatistics",
+    "parse_address",
+]

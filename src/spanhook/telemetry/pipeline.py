@@ -65,7 +65,7 @@ class Telemetry:
     def refresh(self) -> None:
         """Look up the providers again; called whenever a global one is set."""
         self.opener = self._opener(self._tracer_provider)
-        meters = self._meter_provider or metrics.get_meter_provider()
+        meters = self.meter_provider
         if not _is_real(meters):
             self._retire()
         elif self.instruments is None or self.instruments is not self._known.get(meters):
@@ -83,6 +83,11 @@ class Telemetry:
                 self.instruments.resume(self.gauges)
         loggers = self._logger_provider or _logs.get_logger_provider()
         self.logger = loggers.get_logger(SCOPE, __version__, self.naming.schema_url) if _is_real(loggers) else None
+
+    @property
+    def meter_provider(self) -> MeterProvider:
+        """The meter provider in use: the one that was given, or else the global one."""
+        return self._meter_provider or metrics.get_meter_provider()
 
     def _opener(self, provider: TracerProvider | None) -> Opener:
         return Opener(trace.get_tracer(SCOPE, __version__, provider, self.naming.schema_url))

@@ -1,0 +1,72 @@
+"""The stores of a configuration file, by name, and which of them a policy uses."""
+
+import os
+from collections.abc import Mapping
+from typing import Any, cast
+
+from spanhook.config.models import StoreFrom
+from spanhook.config.reading import Document
+from spanhook.errors import ConfigurationError, Mistake
+from spanhook.store import parse_address
+
+DEFAULT = "default"
+ROLE = "spanhook_store"
+"""The key of a field's ``json_schema_extra`` that has the name of the store to use unless one is set."""
+
+
+class Stores:
+    """The addresses of stores.
+
+    Args:
+        document: The file.
+
+    Attributes:
+        mistakes: The addresses that cannot be used.
+    """
+
+    def __init__(self, document: Document) -> None:
+        self._folder = os.path.dirname(document.path)
+        self._urls: dict[str, str] = {}
+        self.mistakes: list[Mistake] = []
+        given: Any = document.data.get("stores")
+        for name, value in cast("dict[Any, Any]", given).items() if isinstance(given, dict) else ():
+            try:
+                self._urls[str(name)] = self._address(value)
+            except ConfigurationError as error:
+                self.mistakes.append(document.mistake(("stores", str(name)), str(error)))
+
+    def given_to(self, settings: Mapping[str, Any], config: Any) -> dict[str, Any]:
+        """The settings of a hook with the address of its store, if it has one.
+
+        Args:
+            settings: The settings as they are in the file.
+            config: The pydantic model of the hook's settings.
+
+        Raises:
+            ConfigurationError: The address cannot be used, or there is no such store.
+        """
+        fields: Mapping[str, Any] = getattr(config, "model_fields", {})
+        extra: Any = getattr(fields.get("store"), "json_schema_extra", None) or {}
+        role: str | None = extra.get(ROLE)
+        given = settings.get("store")
+        if role is None or not (given is None or isinstance(given, str)):
+            return dict(settings)
+        if given is None:
+            found = self._urls.get(role) or self._urls.get(DEFAULT)
+        elif "://" in given:
+            found = parse_address(given, self._folder).url
+        elif given in self._urls:
+            found = self._urls[given]
+        else:
+            known = ", ".join(sorted(self._urls)) or "none"
+            raise ConfigurationError(f"store={given!r}: stores has {known}; add it there, or write its address")
+        return dict(settings) if found is None else {**settings, "store": found}
+
+    def _address(self, value: Any) -> str:
+        if isinstance(value, Mapping):
+            name = StoreFrom.model_validate(value).url_env
+            url = os.environ.get(name, "").strip()
+            if not url:
+                raise ConfigurationError(f"the environment variable {name} is not set; it has the address of the store")
+            return parse_address(url, self._folder).url
+        return parse_address(str(value), self._folder).url
