@@ -123,16 +123,16 @@ class StoreFrom(Strict):
     url_env: Text = Field(description="The name of the variable.")
 
 
-_ADDRESS = re.compile(r"^(memory|sqlite|rediss?)://")
+ADDRESS = re.compile(r"^(memory|sqlite|rediss?)://")
 
 
 def _checked_store(given: Any) -> Any:
-    if isinstance(given, str) and not _ADDRESS.match(given):
+    if isinstance(given, str) and not ADDRESS.match(given):
         raise ValueError("expected memory://, sqlite:///FILE or redis://HOST:PORT/NUMBER")
     return given
 
 
-Address = Annotated[str, Field(json_schema_extra={"pattern": _ADDRESS.pattern})]
+Address = Annotated[str, Field(json_schema_extra={"pattern": ADDRESS.pattern})]
 Store = Annotated[Address | StoreFrom, BeforeValidator(_checked_store)]
 
 

@@ -4,7 +4,7 @@ import os
 from collections.abc import Mapping
 from typing import Any, cast
 
-from spanhook.config.models import StoreFrom
+from spanhook.config.models import ADDRESS, StoreFrom
 from spanhook.config.reading import Document
 from spanhook.errors import ConfigurationError, Mistake
 from spanhook.store import parse_address
@@ -33,7 +33,8 @@ class Stores:
             try:
                 self._urls[str(name)] = self._address(value)
             except ConfigurationError as error:
-                self.mistakes.append(document.mistake(("stores", str(name)), str(error)))
+                if not isinstance(value, str) or ADDRESS.match(value):  # others are mistakes already
+                    self.mistakes.append(document.mistake(("stores", str(name)), str(error)))
 
     def given_to(self, settings: Mapping[str, Any], config: Any) -> dict[str, Any]:
         """The settings of a hook with the address of its store, if it has one.
