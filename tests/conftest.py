@@ -16,6 +16,7 @@ from spanhook.diagnostics import Repeats, internal
 from spanhook.gating import _checking, _decisions
 from spanhook.model import current
 from spanhook.telemetry import counts
+from spanhook.telemetry.counters import Counters
 
 # From CPython 3.12 on, threads that run while another is traced by instruction crash the interpreter.
 collect_ignore = ["conformance/test_interrupts.py"] if sys.version_info >= (3, 12) else []
@@ -155,7 +156,8 @@ def clean() -> Iterator[None]:
     spanhook.uninstrument()
     internal.fatal = False
     internal.renew()
-    counts.renew()  # more than a thousand names of hooks in one process would be one series
+    counts.renew()
+    counts.decisions = Counters(2)  # more than a thousand names of hooks in one process would be one series
     left = current.get()
     current.set(None)
     assert left is None, f"{left!r} is still current"

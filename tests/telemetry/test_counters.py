@@ -44,3 +44,48 @@ def test_attribute_sets_are_bounded() -> None:
         thread.start()
         thread.join()
     assert len(counters.sums()) == MAX_KEYS + 1
+
+
+def test_slots_and_vectors_of_one_key_are_one_sum() -> None:
+    counters = Counters(2)
+    slots = [counters.slot((number,)) for number in range(3)]
+
+    def add(_index: int) -> None:
+        for _ in range(1_000):
+            cells = counters.cells(slots[2] + 1)
+            cells[slots[1]] += 1
+            cells[slots[2] + 1] += 5
+            counters.vector((1,))[0] += 1
+
+    with ThreadPoolExecutor(8) as pool:
+        list(pool.map(add, range(16)))
+    assert counters.sums() == {(1,): [32_000, 0], (2,): [0, 80_000]}
+    assert [counters.slot((number,)) for number in range(3)] == slots
+
+
+def test_slots_outlive_a_fork_but_what_was_counted_in_them_does_not() -> None:
+    counters = Counters(1)
+    slot = counters.slot(("a",))
+    counters.cells(slot)[slot] += 1
+    counters.renew()
+    counters.cells(slot)[slot] += 2
+    assert counters.sums() == {("a",): [2]}
+
+
+def test_slots_are_bounded() -> None:
+    counters = Counters(1)
+    slots = [counters.slot((number,)) for number in range(MAX_KEYS + 10)]
+    assert len(set(slots)) == MAX_KEYS + 1
+    for slot in slots:
+        counters.cells(slot)[slot] += 1
+    sums = counters.sums()
+    assert len(sums) == MAX_KEYS + 1
+    assert sums[OVERFLOW] == [10]
+
+
+def test_slots_named_in_many_threads_at_once_are_distinct() -> None:
+    counters = Counters(1)
+    with ThreadPoolExecutor(8) as pool:
+        found = list(pool.map(lambda index: counters.slot((index % 200,)), range(1_600)))
+    assert sorted(set(found)) == list(range(200))
+    assert found[:200] == found[200:400]

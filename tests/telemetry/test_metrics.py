@@ -279,7 +279,6 @@ def test_2000_runs_leave_no_registry_larger() -> None:
 
     def sizes() -> list[int]:
         from spanhook.engine import _completion, lifecycle, processor
-        from spanhook.telemetry import metrics
 
         return [
             len(counts.usage.sums()),
@@ -288,7 +287,7 @@ def test_2000_runs_leave_no_registry_larger() -> None:
             len(lifecycle.foreign),
             len(lifecycle.listeners),
             len(_completion._apart),
-            len(metrics.Label._known),
+            len(counts.decisions._slots),
             len(processor._attached),
         ]
 

@@ -35,36 +35,40 @@ def pass_fast(op: Record, plan: Plan) -> Passed | None:
     Returns ``None`` if there is nothing more to do, now and after the call; otherwise a chain has to continue.
     """
     now = clock.now
-    vectors = counts.decisions.mine()
-    ran: list[Bound] = []
+    cells = counts.decisions.cells(plan.reach)
+    left_out: list[Bound] = []
     index = spent = 0
     told: Told | None = None
     current.set(InHook(op))
     try:
         started = now()
-        for bound, function, label, limit, selective in plan.fast:
+        for bound, function, slot, limit, selective in plan.fast:
             index += 1
             view = Operation(op)
+            error = None
             try:
-                if selective and not bound.matches(op):
-                    started = now()
-                    continue
-                ran.append(bound)
-                value, error = function(view), None
+                if selective:
+                    left_out.append(bound)
+                    if not bound.matches(op):
+                        started = now()
+                        continue
+                    left_out.pop()
+                value = function(view)
             except BaseException as raised:
                 value, error = None, raised
             ended = now()
-            taken, started = ended - started, ended
+            taken = ended - started
             view._locked = RETURNED
             if value is not None or error is not None or view._changed or taken > limit:
                 told = value, error, taken, view
                 break
-            vector = vectors.get(label) or counts.decisions.vector(label)
-            vector[0] += 1
-            vector[1] += taken
+            started = ended
+            cells[slot] += 1
+            cells[slot + 1] += taken
             spent += taken
     finally:
         current.set(op)
     if told is None and index == len(plan.pre) and not (plan.post or plan.together or plan.error):
         return None
+    ran = [gate[0] for gate in plan.fast[:index] if gate[0] not in left_out]
     return Passed(index, ran, spent, told)

@@ -9,10 +9,10 @@ from spanhook.gating.binding import AFTER, AFTER_NEXT, AROUND, BEFORE, BEFORE_NE
 from spanhook.gating.listener import Delivery
 from spanhook.gating.log import ResultListener
 from spanhook.semconv import Phase
-from spanhook.telemetry import Label
+from spanhook.telemetry import counts
 
-FastGate = tuple[Bound, Callable[..., Any], Label, int, bool]
-"""A plain gate, its function, the label for its ``allow``, its limit in nanoseconds, and whether it has filters."""
+FastGate = tuple[Bound, Callable[..., Any], int, int, bool]
+"""A plain gate, its function, the slot for its ``allow``, its limit in nanoseconds, and whether it has filters."""
 Heard = tuple[Bound, Callable[[Delivery], Any]]
 """A listener: a hook, for its filters, and the function that notifies it."""
 
@@ -30,6 +30,8 @@ class Plan:
     """Hooks that see a result and may refuse or replace it."""
     fast: tuple[FastGate, ...] = ()
     """The first of ``pre`` that are plain functions; empty if results of hooks have listeners."""
+    reach: int = 0
+    """The last index in ``counts.decisions.cells`` that they count in."""
     heard: Mapping[Phase, tuple[Heard, ...]] = field(default_factory=dict[Phase, tuple[Heard, ...]])
     """Subscriptions and hooks in shadow, by the phase that they receive."""
     wraps: bool = False
@@ -74,7 +76,8 @@ def plan_of(
     results = tuple(one for one in (*pre, *after) if one.form not in (BEFORE, BEFORE_NEXT) or one.buffers)
     wraps = any(one.form == WRAP for one in pre)
     hooked = bool(pre or after or error)
-    return Plan(pre, post, error, buffers, results, fast, heard, wraps, hooked, together, told)
+    reach = max((slot + 1 for _, _, slot, _, _ in fast), default=0)
+    return Plan(pre, post, error, buffers, results, fast, reach, heard, wraps, hooked, together, told)
 
 
 def _is_plain(bound: Bound) -> bool:
@@ -82,5 +85,5 @@ def _is_plain(bound: Bound) -> bool:
 
 
 def _fast(kind: str, bound: Bound) -> FastGate:
-    label = Label.of(bound.name, kind, "pre", "allow", "enforce", "enforced", bound.closed, "")
-    return bound, bound.function, label, bound.timeout_ns or 0, bound.selective
+    slot = counts.decisions.slot((bound.name, kind, "pre", "allow", "enforce", "enforced", bound.closed, ""))
+    return bound, bound.function, slot, bound.timeout_ns or 0, bound.selective

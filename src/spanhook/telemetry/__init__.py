@@ -4,7 +4,7 @@ from spanhook.telemetry._guardrail import Guardrail, guardrail
 from spanhook.telemetry._report import mark, report, report_decision
 from spanhook.telemetry.accounting import account
 from spanhook.telemetry.counters import Key, Vector
-from spanhook.telemetry.metrics import BUCKETS, COST, SCOPE, UNPRICED, Label, Snapshot, counts
+from spanhook.telemetry.metrics import BUCKETS, COST, SCOPE, UNPRICED, Snapshot, counts
 from spanhook.telemetry.otel_context import get_context, set_context
 from spanhook.telemetry.pipeline import telemetry
 from spanhook.telemetry.pricing import prices
@@ -17,7 +17,6 @@ __all__ = [
     "UNPRICED",
     "Guardrail",
     "Key",
-    "Label",
     "Snapshot",
     "Vector",
     "account",

@@ -7,7 +7,7 @@ provider exists. Money is counted in nano-dollars.
 import os
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from typing import Any, ClassVar
+from typing import Any
 
 from opentelemetry.metrics import CallbackOptions, MeterProvider, Observation
 
@@ -65,21 +65,6 @@ class Counts:
 
 
 counts = Counts()
-
-
-class Label:
-    """A key of ``counts.decisions`` that is hashed by identity, for hooks that allow a call."""
-
-    __slots__ = ("key",)
-    _known: ClassVar["dict[tuple[Any, ...], Label]"] = {}
-
-    def __init__(self, key: tuple[Any, ...]) -> None:
-        self.key = key
-
-    @classmethod
-    def of(cls, *key: Any) -> "Label":
-        """The one label for this key."""
-        return cls._known.setdefault(key, cls(key))
 
 
 class Instruments:
@@ -206,17 +191,9 @@ class Snapshot:
 
     def __init__(self, *, taken: bool) -> None:
         self.usage = counts.usage.sums() if taken else {}
-        self.decisions = _unlabelled(counts.decisions.sums()) if taken else {}
+        self.decisions = counts.decisions.sums() if taken else {}
         self.errors = Counter(internal.counts) if taken else Counter[str]()
         self.lost = Counter(internal.lost) if taken else Counter[str]()
-
-
-def _unlabelled(sums: dict[Key, Vector]) -> dict[Key, Vector]:
-    """The sums under plain keys: ``allow`` may have been counted both under a label and under its key."""
-    for label in [key for key in sums if isinstance(key, Label)]:
-        vector, held = sums.pop(label), sums.get(label.key)
-        sums[label.key] = vector if held is None else [one + other for one, other in zip(held, vector, strict=True)]
-    return sums
 
 
 def _since(sums: Mapping[Key, Vector], before: Mapping[Key, Vector]) -> dict[Key, Vector]:

@@ -7,7 +7,6 @@ import threading
 from collections import Counter
 from collections.abc import Generator
 from contextlib import contextmanager
-from typing import Any
 
 from spanhook import semconv
 from spanhook.cli.load.facts import REJECT
@@ -15,7 +14,7 @@ from spanhook.cli.load.tables import Tables, amount_of
 from spanhook.concurrency import reaper
 from spanhook.engine import listeners, registry
 from spanhook.model import Record
-from spanhook.telemetry import BUCKETS, COST, UNPRICED, Key, Label, Snapshot, Vector
+from spanhook.telemetry import BUCKETS, COST, UNPRICED, Key, Snapshot, Vector
 
 PATIENCE_S = 60.0
 """How long hooks in shadow mode and subscriptions may lag behind at the end of the load."""
@@ -111,8 +110,7 @@ class Counted:
         add("unpriced", operation, provider, model, agent, amount=sums[UNPRICED])
 
     def _add_decision(self, key: Key, sums: Vector) -> None:
-        found: tuple[Any, ...] = key.key if isinstance(key, Label) else key
-        hook, kind, phase, decision, mode, coverage, closed, _tenant = found
+        hook, kind, phase, decision, mode, coverage, closed, _tenant = key
         add, count = self.tables.add, sums[0]
         row = (hook, f"{kind}.{phase}", decision, coverage, "closed" if closed else "open")
         if mode == "shadow":
