@@ -13,6 +13,7 @@ ENTRIES = {
     "watch": "tests.rules:Watch",
     "broken": "tests.rules:Broken",
     "exits": "tests.rules:Exits",
+    "keeps": "tests.rules:Keeps",
 }
 
 
@@ -69,6 +70,19 @@ class Exits(Hook):
         raise SystemExit(0)
 
     def before(self, op: Operation) -> Any: ...
+
+
+@handler
+class Keeps(Hook):
+    """Has a store."""
+
+    class Config(BaseModel):
+        store: str = Field(default="memory://", json_schema_extra={"spanhook_store": "counters"})
+
+    def __init__(self, store: str) -> None:
+        self.store = store
+
+    def before(self, op: Operation) -> None: ...
 
 
 def install(folder: Path) -> Path:

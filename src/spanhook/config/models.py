@@ -4,7 +4,7 @@ The JSON Schema in ``docs/spanhook.schema.json`` is generated from these models.
 """
 
 import re
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, cast
 
 from pydantic import AliasChoices, BaseModel, BeforeValidator, ConfigDict, Field, StringConstraints
 
@@ -127,9 +127,13 @@ ADDRESS = re.compile(r"^(memory|sqlite|rediss?)://")
 
 
 def _checked_store(given: Any) -> Any:
-    if isinstance(given, str) and not ADDRESS.match(given):
-        raise ValueError("expected memory://, sqlite:///FILE or redis://HOST:PORT/NUMBER")
-    return given
+    named: bool = isinstance(given, StoreFrom) or (isinstance(given, dict) and set(cast("Any", given)) == {"url_env"})
+    if not named and not (isinstance(given, str) and ADDRESS.match(given)):
+        raise ValueError(
+            "expected memory://, sqlite:///FILE or redis://HOST:PORT/NUMBER, "
+            "or {url_env: NAME} for a variable that has it"
+        )
+    return cast("Any", given)
 
 
 Address = Annotated[str, Field(json_schema_extra={"pattern": ADDRESS.pattern})]

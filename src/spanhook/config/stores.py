@@ -4,7 +4,9 @@ import os
 from collections.abc import Mapping
 from typing import Any, cast
 
-from spanhook.config.models import ADDRESS, StoreFrom
+from pydantic import TypeAdapter, ValidationError
+
+from spanhook.config.models import Store, StoreFrom
 from spanhook.config.reading import Document
 from spanhook.errors import ConfigurationError, Mistake
 from spanhook.store import parse_address
@@ -12,6 +14,8 @@ from spanhook.store import parse_address
 DEFAULT = "default"
 ROLE = "spanhook_store"
 """The key of a field's ``json_schema_extra`` that has the name of the store to use unless one is set."""
+
+_STORE: TypeAdapter[Any] = TypeAdapter(Store)
 
 
 class Stores:
@@ -31,10 +35,11 @@ class Stores:
         given: Any = document.data.get("stores")
         for name, value in cast("dict[Any, Any]", given).items() if isinstance(given, dict) else ():
             try:
-                self._urls[str(name)] = self._address(value)
+                self._urls[str(name)] = self._address(_STORE.validate_python(value))
+            except ValidationError:
+                continue  # it is among the mistakes of the whole file
             except ConfigurationError as error:
-                if not isinstance(value, str) or ADDRESS.match(value):  # others are mistakes already
-                    self.mistakes.append(document.mistake(("stores", str(name)), str(error)))
+                self.mistakes.append(document.mistake(("stores", str(name)), str(error)))
 
     def given_to(self, settings: Mapping[str, Any], config: Any) -> dict[str, Any]:
         """The settings of a hook with the address of its store, if it has one.
@@ -63,11 +68,11 @@ class Stores:
             raise ConfigurationError(f"store={given!r}: stores has {known}; add it there, or write its address")
         return dict(settings) if found is None else {**settings, "store": found}
 
-    def _address(self, value: Any) -> str:
-        if isinstance(value, Mapping):
-            name = StoreFrom.model_validate(value).url_env
+    def _address(self, value: str | StoreFrom) -> str:
+        if isinstance(value, StoreFrom):
+            name = value.url_env
             url = os.environ.get(name, "").strip()
             if not url:
                 raise ConfigurationError(f"the environment variable {name} is not set; it has the address of the store")
             return parse_address(url, self._folder).url
-        return parse_address(str(value), self._folder).url
+        return parse_address(value, self._folder).url

@@ -69,7 +69,7 @@ class Counters:
         vectors = self.mine()
         found = vectors.get(key)
         if found is None:
-            if len(vectors) >= MAX_KEYS:
+            if len(vectors) > MAX_KEYS:  # one is that of the cells
                 key = OVERFLOW
             found = vectors.setdefault(key, [0] * self._width)
         return found

@@ -1,0 +1,59 @@
+"""Metrics that hooks record themselves."""
+
+from typing import Any
+
+from opentelemetry.sdk.metrics import MeterProvider
+from opentelemetry.sdk.metrics.export import InMemoryMetricReader
+
+import spanhook
+from spanhook.gating import Measures
+
+
+def _read(reader: InMemoryMetricReader) -> dict[str, Any]:
+    data = reader.get_metrics_data()
+    if data is None:
+        return {}
+    return {
+        f"{scope.scope.name}/{metric.name}": [
+            (dict(point.attributes or {}), getattr(point, "value", getattr(point, "sum", None)))
+            for point in metric.data.data_points
+        ]
+        for resource in data.resource_metrics
+        for scope in resource.scope_metrics
+        if scope.scope.name.startswith("spanhook.hooks")
+        for metric in scope.metrics
+    }
+
+
+def test_hooks_record_on_the_provider_that_spanhook_reports_to() -> None:
+    measures = Measures("budget")
+    count, set_level, time = (
+        measures.counter("a", "{call}", "A"),
+        measures.gauge("b", "1", "B"),
+        measures.histogram("c", "s", "C"),
+    )
+    count(1)  # nothing is instrumented yet, so it goes nowhere
+    first, second = InMemoryMetricReader(), InMemoryMetricReader()
+    spanhook.instrument(only=[], meter_provider=MeterProvider([first]))
+    count(2, {"x": "y"})
+    set_level(0.5)
+    time(3.0)
+    spanhook.instrument(only=[], meter_provider=MeterProvider([second]))
+    count(4)
+
+    assert _read(first) == {
+        "spanhook.hooks.budget/a": [({"x": "y"}, 2)],
+        "spanhook.hooks.budget/b": [({}, 0.5)],
+        "spanhook.hooks.budget/c": [({}, 3.0)],
+    }
+    assert _read(second) == {"spanhook.hooks.budget/a": [({}, 4)]}
+
+
+def test_a_provider_of_ones_own_is_used_in_any_case() -> None:
+    mine, other = InMemoryMetricReader(), InMemoryMetricReader()
+    count = Measures("budget", MeterProvider([mine])).counter("a", "{call}", "A")
+    spanhook.instrument(only=[], meter_provider=MeterProvider([other]))
+    count(1)
+
+    assert _read(mine) == {"spanhook.hooks.budget/a": [({}, 1)]}
+    assert _read(other) == {}
