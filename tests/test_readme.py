@@ -475,7 +475,7 @@ NAMES = {value for name, value in vars(semconv).items() if name.isupper() and is
 
 def exists(name: str) -> bool:
     """Whether a name in the documents is one that is written, the start of such, or one of ours in Python."""
-    if name.endswith((".yaml", ".yml", ".json")):
+    if name.endswith((".yaml", ".yml", ".json", ".db")):
         return True
     if name.endswith(".*"):
         return any(known.startswith(name[:-1]) for known in NAMES)

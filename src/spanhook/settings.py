@@ -48,6 +48,8 @@ class Settings:
         execution_log_retention_hours: How many hours it keeps an entry.
         execution_log_size: How many entries it keeps at most.
         definitions_dir: A directory of hook definitions in YAML to load; see ``spanhook.definitions``.
+        definitions_allow: Modules, and classes such as ``acme.hooks:Refunds``, that definitions may name besides the
+            ready-made hooks and those of installed distributions.
         error_messages: Record exception messages even when content is not recorded; they may quote content.
     """
 
@@ -72,6 +74,7 @@ class Settings:
     execution_log_retention_hours: float = 24
     execution_log_size: int = 1000
     definitions_dir: str | None = None
+    definitions_allow: Iterable[str] = ()
 
     def __post_init__(self) -> None:
         """Check what the types cannot, and take a snapshot of the names.
@@ -94,7 +97,9 @@ class Settings:
             raise ConfigurationError(
                 f"execution_log_retention_hours={hours!r}; expected hours above 0, up to {LONGEST_HOURS} (a year)"
             )
-        object.__setattr__(self, "allow", frozenset([self.allow] if isinstance(self.allow, str) else self.allow))
+        for name in ("allow", "definitions_allow"):
+            given = getattr(self, name)
+            object.__setattr__(self, name, frozenset([given] if isinstance(given, str) else given))
 
     def captured(self) -> Content:
         """Where content is recorded.

@@ -352,17 +352,20 @@ README = [one for one in written("README.md") if one[1].startswith("# spanhook.y
 
 
 @pytest.mark.parametrize(("form", "text"), [*(one for one in WRITTEN if "entry-points" not in one[1]), *README])
-def test_what_the_document_shows_can_be_used(write: Write, form: str, text: str) -> None:
+def test_what_the_document_shows_can_be_used(
+    write: Write, form: str, text: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     write(HOOKS, "hooks.py")
+    monkeypatch.setenv("REDIS_URL", "redis://127.0.0.1:6379/0")
 
     file = read_file(write(text, {"yaml": "spanhook.yaml", "toml": "pyproject.toml"}[form]))
 
-    assert [policy.id for policy in file.configuration.policies] == ["payments"]
+    assert [policy.id for policy in file.configuration.policies] == (["payments"] if "polic" in text else [])
 
 
 def test_the_policy_that_the_document_shows_decides(write: Write) -> None:
     write(HOOKS, "hooks.py")
-    (text,) = (text for form, text in WRITTEN if form == "yaml")
+    (text,) = (text for form, text in WRITTEN if form == "yaml" and "policies" in text)
     spanhook.instrument(load_file(write(text)).registry(), only=())
 
     @spanhook.tool

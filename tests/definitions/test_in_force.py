@@ -26,6 +26,32 @@ def test_definitions_of_the_directory_in_the_settings_are_in_force(tmp_path: Pat
     assert [one.name for one in get_registry().registered()] == ["one"]
 
 
+@pytest.mark.parametrize("allowed", [ACME, f"{ACME}:Suffix", "tests"])
+def test_settings_allow_classes_of_the_application(tmp_path: Path, allowed: str) -> None:
+    (tmp_path / "one.yaml").write_text(ONE)
+    with recorder(settings=Settings(definitions_dir=str(tmp_path), definitions_allow=[allowed])):
+        assert search([]).invoke(call()).content == "found x?"
+
+
+@pytest.mark.parametrize(
+    ("allowed", "said"),
+    [
+        (
+            "acme.other",
+            f"is not allowed, .*, acme.other. .* Settings\\(definitions_allow=\\['{ACME}'",
+        ),
+        ("./acme.py", "definitions_allow has './acme.py'; expected a module"),
+    ],
+)
+def test_settings_allow_nothing_else(tmp_path: Path, allowed: str, said: str) -> None:
+    (tmp_path / "one.yaml").write_text(ONE)
+    with (
+        pytest.raises(ConfigurationError, match=said),
+        recorder(settings=Settings(definitions_dir=str(tmp_path), definitions_allow=[allowed])),
+    ):
+        raise AssertionError("it started")
+
+
 def test_definitions_that_cannot_be_used_leave_everything_as_it_was(tmp_path: Path) -> None:
     (tmp_path / "one.yaml").write_text(ONE)
     with (

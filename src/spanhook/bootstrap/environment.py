@@ -185,7 +185,7 @@ def _value(variable: str, setting: Field[Any], text: str) -> Any:
     """The value of a setting from the text of its variable."""
     if setting.name == "mode":
         return _mode(setting, text)
-    if setting.name == "allow":
+    if setting.name in ("allow", "definitions_allow"):
         return tuple(split_names([text]))
     kinds = (setting.type, *get_args(setting.type))
     if bool in kinds:

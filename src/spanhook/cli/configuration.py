@@ -131,7 +131,7 @@ def _settings(file: ConfigurationFile | None, wanted: Wanted) -> Iterator[Row]:
         if name == "content":
             value = settings.captured()
             origin = CONTENT_VARIABLE if os.environ.get(CONTENT_VARIABLE, "").strip() else origin
-        yield Row(name, sorted(settings.allow) if name == "allow" else value, origin)
+        yield Row(name, sorted(value) if isinstance(value, frozenset) else value, origin)
 
 
 def _hooks(file: ConfigurationFile | None, wanted: Wanted, given: Mapping[str, Any]) -> Iterator[Row]:

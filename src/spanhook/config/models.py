@@ -114,6 +114,12 @@ class SettingsEntry(Strict):
         validation_alias=seed_name("definitions_dir"),
         description="A directory of hook definitions in YAML. A relative path starts at the folder of this file.",
     )
+    definitions_allow: list[Text] | None = Field(
+        default=None,
+        validation_alias=seed_name("definitions_allow"),
+        description="Modules, and classes such as acme.hooks:Refunds, that definitions may name besides hooks of "
+        "installed packages.",
+    )
     full_tracebacks: bool | None = Field(default=None, description="Keep spanhook's own frames in tracebacks.")
 
 

@@ -7,6 +7,7 @@ from typing import Any
 from spanhook.definitions.definition import REFERENCE
 from spanhook.errors import ConfigurationError
 from spanhook.gating import Marked, handler_of, named
+from spanhook.telemetry import telemetry
 
 READY_MADE = "spanhook.hooks"
 
@@ -16,8 +17,8 @@ class AllowList:
 
     Args:
         entries: Modules with everything inside them, such as ``acme.hooks``, and references, such as
-            ``acme.policies:Refunds``. By default the ready-made hooks in ``spanhook.hooks`` and the entry points
-            ``spanhook_hook`` of installed distributions.
+            ``acme.policies:Refunds``. By default the ready-made hooks in ``spanhook.hooks``, the entry points
+            ``spanhook_hook`` of installed distributions, and what ``Settings(definitions_allow=...)`` adds.
 
     Raises:
         ConfigurationError: An entry is neither a module nor a reference.
@@ -27,19 +28,20 @@ class AllowList:
         if isinstance(entries, str):
             raise ConfigurationError(f"allowed={entries!r}: expected a list, such as [{entries!r}]")
         self._entries = None if entries is None else tuple(entries)
-        for entry in self._entries or ():
-            if not isinstance(entry, str) or not REFERENCE.fullmatch(  # pyright: ignore[reportUnnecessaryIsInstance]
-                entry if ":" in str(entry) else f"{entry}:x"
-            ):
-                raise ConfigurationError(
-                    f"allowed has {entry!r}; expected a module such as 'acme.hooks', or a class in it such as "
-                    "'acme.hooks:Refunds'"
-                )
+        _check(self._entries or (), "allowed")
 
     @property
     def entries(self) -> tuple[str, ...]:
-        """Modules and references."""
-        return (READY_MADE, *named().values()) if self._entries is None else self._entries
+        """Modules and references.
+
+        Raises:
+            ConfigurationError: An entry of the settings is neither.
+        """
+        if self._entries is not None:
+            return self._entries
+        added = sorted(telemetry.settings.definitions_allow)
+        _check(added, "definitions_allow")
+        return (READY_MADE, *named().values(), *added)
 
     def allows(self, reference: str) -> bool:
         """Whether a definition may refer to this class."""
@@ -66,7 +68,9 @@ class AllowList:
         if not self.allows(reference):
             raise ConfigurationError(
                 f"handler_ref {reference!r} is not allowed, and was not imported; allowed: "
-                f"{', '.join(self.entries) or 'none'}. Allow its module with HookRegistry(allowed=[{module_name!r}])"
+                f"{', '.join(self.entries) or 'none'}. Allow its module with "
+                + ("Settings(definitions_allow" if self._entries is None else "HookRegistry(allowed")
+                + f"=[{module_name!r}])"
             )
         try:
             module = importlib.import_module(module_name)
@@ -85,6 +89,18 @@ class AllowList:
                 f"handler_ref {reference!r}: {name} is defined in {cls.__module__}; write '{cls.__module__}:{name}'"
             )
         return marked
+
+
+def _check(entries: Iterable[str], setting: str) -> None:
+    """Refuse an entry that is neither a module nor a reference."""
+    for entry in entries:
+        if not isinstance(entry, str) or not REFERENCE.fullmatch(  # pyright: ignore[reportUnnecessaryIsInstance]
+            entry if ":" in str(entry) else f"{entry}:x"
+        ):
+            raise ConfigurationError(
+                f"{setting} has {entry!r}; expected a module such as 'acme.hooks', or a class in it such as "
+                "'acme.hooks:Refunds'"
+            )
 
 
 def _line(error: BaseException) -> str:
