@@ -9,13 +9,23 @@ from spanhook.store.memory_ledger import MemoryLedger
 from spanhook.store.sqlite_frames import SQLiteFrames
 
 __all__ = [
+    "LEASE_S",
+    "MOST",
     "MOST_FRAMES",
     "Address",
+    "Amounts",
+    "Book",
+    "Caps",
     "Frame",
     "FrameMemory",
     "FrameType",
+    "Ledger",
     "MemoryFrames",
+    "MemoryLedger",
+    "Reservation",
     "SQLiteFrames",
     "SessionStatistics",
+    "Standing",
+    "open_book",
     "parse_address",
 ]

@@ -18,7 +18,7 @@ REMEMBERED_S = 3600.0
 @dataclass(slots=True)
 class _Account:
     until: float | None
-    spent: Amounts = Amounts()
+    spent: Amounts = field(default_factory=Amounts)
     held: dict[str, tuple[Amounts, float]] = field(default_factory=dict[str, tuple[Amounts, float]])
     settled: OrderedDict[str, float] = field(default_factory=OrderedDict[str, float])
 
