@@ -25,8 +25,8 @@ local function free(id)
   local text = redis.call('HGET', held, id)
   if not text then return end
   local tokens, nano = string.match(text, '^(%d+) (%d+)$')
-  redis.call('HINCRBY', account, 'held_tokens', -tonumber(tokens))
-  redis.call('HINCRBY', account, 'held_nano', string.format('%.0f', -tonumber(nano)))
+  redis.call('HINCRBY', account, 'held_tokens', string.format('%.0f', 0 - tonumber(tokens)))
+  redis.call('HINCRBY', account, 'held_nano', string.format('%.0f', 0 - tonumber(nano)))
   redis.call('HDEL', held, id)
   redis.call('ZREM', ends, id)
 end
