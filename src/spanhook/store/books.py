@@ -13,7 +13,7 @@ from time import monotonic
 from typing import NamedTuple
 from uuid import uuid4
 
-from spanhook.concurrency import OwnThread, Workers
+from spanhook.concurrency import OwnThread
 from spanhook.diagnostics import internal, log
 from spanhook.errors import ConfigurationError, StoreError
 from spanhook.store._renewal import renewed
@@ -25,7 +25,6 @@ LEASE_S = 60.0
 """How long a reservation outlives its process."""
 MOST_WAITING = 100_000
 """Settlements that wait for a store that is away; more are dropped and counted."""
-MOST_WORKERS = 16
 RETRY_S = 1.0
 """How long a store that is away is left alone."""
 DRAIN_S = 0.5
@@ -100,7 +99,6 @@ class Book:
 
     def __init__(self, ledger: Ledger, lease_s: float = LEASE_S) -> None:
         self.ledger, self._lease_s = ledger, lease_s
-        self.workers = Workers("spanhook-ledger", MOST_WORKERS)
         self.renew()
         renewed.add(self)
 

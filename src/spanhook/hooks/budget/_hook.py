@@ -1,7 +1,6 @@
 """The hook: reserves before a call, and settles after it."""
 
 import asyncio
-import sys
 import time
 from collections.abc import Awaitable, Callable
 from typing import Any, NamedTuple
@@ -15,7 +14,7 @@ from spanhook.hooks.budget._config import Config, Missing, Per, Unpriced, Window
 from spanhook.hooks.budget._estimate import estimate
 from spanhook.hooks.budget._windows import KEPT_S, Period, period_at
 from spanhook.model import NANO, Identity, Operation
-from spanhook.store import LEASE_S, Amounts, Caps, Reservation, open_book
+from spanhook.store import LEASE_S, Amounts, Caps, Reservation, in_worker, may_wait, open_book
 from spanhook.store import Standing as Account
 
 _LONGEST_WAIT_S = 1.0
@@ -144,7 +143,7 @@ class Budget(Hook):
             op.state[self._key] = reservation
         elif reservation.amounts == amounts:
             return None  # asked again after a rewrite that changes nothing here
-        if self._book.ledger.remote and _must_not_wait():
+        if self._book.ledger.remote and not may_wait():
             return self._reserve_elsewhere(reservation, amounts)
         self._judge(reservation.reserve(amounts, self._caps))
         return None
@@ -216,8 +215,7 @@ class Budget(Hook):
         return ":".join(("budget", *(quote(part, safe="") for part in kept))), period
 
     async def _reserve_elsewhere(self, reservation: Reservation, amounts: Amounts) -> None:
-        future = self._book.workers.submit(reservation.reserve, amounts, self._caps)
-        self._judge(await asyncio.wrap_future(future))
+        self._judge(await in_worker(reservation.reserve, amounts, self._caps))
 
     def _judge(self, account: Account) -> None:
         if account.expired:
@@ -249,15 +247,14 @@ class Budget(Hook):
                 self._tokens(used.tokens, said)
             if used.nano:
                 self._cost(used.nano / NANO, said)
-        if self._book.ledger.remote and _must_not_wait():
+        if self._book.ledger.remote and not may_wait():
             return self._settle_elsewhere(reservation, used)
         self._note(reservation, reservation.settle(used))
         return None
 
     async def _settle_elsewhere(self, reservation: Reservation, used: Amounts) -> None:
-        future = self._book.workers.submit(reservation.settle, used)
         limit = self.timeout if isinstance(self.timeout, int | float) else _LONGEST_WAIT_S
-        waiting = asyncio.wrap_future(future)
+        waiting = asyncio.ensure_future(in_worker(reservation.settle, used))
         done, _ = await asyncio.wait((waiting,), timeout=min(_LONGEST_WAIT_S, limit / 2))
         if done:
             self._note(reservation, waiting.result())
@@ -299,13 +296,3 @@ class Budget(Hook):
             if known is None or known[0] != period or share > known[1]:
                 self._highest[unit] = period, share
                 self._utilization(share, {**said, semconv.BUDGET_UNIT: unit})
-
-
-def _must_not_wait() -> bool:
-    """Whether waiting in this thread would hold up others: an event loop runs in it."""
-    try:
-        asyncio.get_running_loop()
-    except RuntimeError:
-        trio = sys.modules.get("trio")
-        return trio is not None and trio.lowlevel.in_trio_run()
-    return True
