@@ -1,6 +1,9 @@
 """Storage beyond one operation, in memory and on disk. This package knows no hooks, spans or metrics."""
 
 from spanhook.store.addresses import Address, parse_address
+from spanhook.store.audit_chain import digest
+from spanhook.store.audit_check import FileReport, verify
+from spanhook.store.audit_file import AuditFile, Fsync, Head
 from spanhook.store.books import LEASE_S, Book, Reservation, open_book
 from spanhook.store.frames import MOST_FRAMES, Frame, FrameMemory, FrameType, SessionStatistics
 from spanhook.store.ledger import MOST, Amounts, Caps, Ledger, Standing
@@ -11,11 +14,17 @@ from spanhook.store.sqlite_frames import SQLiteFrames
 __all__ = [
     "MOST_FRAMES",
     "Address",
+    "AuditFile",
+    "FileReport",
     "Frame",
     "FrameMemory",
     "FrameType",
+    "Fsync",
+    "Head",
     "MemoryFrames",
     "SQLiteFrames",
     "SessionStatistics",
+    "digest",
     "parse_address",
+    "verify",
 ]
