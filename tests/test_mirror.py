@@ -52,6 +52,7 @@ THROUGH = {
     "bootstrap/environment": "bootstrap/test_launch",
     "bootstrap/target": "bootstrap/test_launch_refused",
     "cards/_yaml": "cards/test_reading",
+    "hooks/_audit_entry": "hooks/test_audit_log",
     "concurrency/async_library": "conformance/test_trio",
     "concurrency/coroutines": "gating/test_hosts",
     "concurrency/remote": "gating/test_hosts",

@@ -8,13 +8,13 @@ from spanhook.testing import recorder
 
 class Seen(Auditor):
     def __init__(self) -> None:
-        self.names: list[str] = []
+        self.ended_names: list[str] = []
 
     def before(self, op: Operation) -> None:
         """Nothing: an auditor has at least one method of a hook."""
 
     def ended(self, op: Operation) -> None:
-        self.names.append(op.name)
+        self.ended_names.append(op.name)
 
 
 def test_calls_of_hooks_are_told_too() -> None:
@@ -28,7 +28,7 @@ def test_calls_of_hooks_are_told_too() -> None:
 
     with recorder(hooks), operation("tool.execute", "x"):
         pass
-    assert seen.names == ["judge", "x"]
+    assert seen.ended_names == ["judge", "x"]
 
 
 def test_a_filter_that_fails_leaves_nothing_out() -> None:
@@ -37,11 +37,11 @@ def test_a_filter_that_fails_leaves_nothing_out() -> None:
     seen.fail_mode = "open"
     with recorder(seen), operation("tool.execute", "x"):
         pass
-    assert seen.names == ["x"]
+    assert seen.ended_names == ["x"]
 
 
 def test_none_if_hooks_are_off() -> None:
     seen = Seen()
     with recorder(seen, settings=Settings(mode="off")), operation("tool.execute", "x"):
         pass
-    assert seen.names == []
+    assert seen.ended_names == []

@@ -3,7 +3,7 @@
 import dataclasses
 import json
 from collections.abc import Mapping
-from typing import Any, Literal
+from typing import Any, Literal, cast
 
 from spanhook.model import DecisionRecord, Operation, encodable
 from spanhook.store import digest
@@ -117,7 +117,7 @@ def as_text(value: object) -> str:
 
 def _plain(value: Any) -> Any:
     if isinstance(value, Mapping):
-        return {str(name): one for name, one in value.items()}  # pyright: ignore[reportUnknownVariableType]
+        return {str(name): one for name, one in cast("Mapping[object, object]", value).items()}
     if isinstance(value, set | frozenset):
         return sorted(map(as_text, value))  # pyright: ignore[reportUnknownArgumentType]
     if isinstance(value, bytes | bytearray):

@@ -8,7 +8,7 @@ import json
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 from spanhook.store.audit_chain import ZERO, Entry, canonical, digest
 
@@ -157,7 +157,7 @@ def _parsed(line: bytes) -> Entry | None:
         entry: Any = json.loads(line)
     except (ValueError, RecursionError):
         return None
-    return entry if isinstance(entry, dict) else None
+    return cast("Entry", entry) if isinstance(entry, dict) else None
 
 
 def _mismatch(entry: Entry, key: bytes | None) -> str:

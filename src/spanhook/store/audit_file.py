@@ -13,7 +13,7 @@ import uuid
 import weakref
 from collections import deque
 from collections.abc import Callable, Generator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
@@ -144,6 +144,12 @@ class AuditFile:
             self._append({"kind": "close", "time": _now()})
             self._closed = True
             self._release(sync=self._fsync != "never")
+
+    def __del__(self) -> None:
+        """A log that is dropped, as when policies are reloaded, is closed; nobody is told from the garbage collector."""
+        self._written = None
+        with suppress(Exception):
+            self.close()
 
     @contextmanager
     def _telling(self) -> Generator[None, None, None]:

@@ -49,5 +49,5 @@ def test_scores_add_up_to_less_than_one() -> None:
 
 
 def test_look_alikes_are_read_as_latin() -> None:
-    assert plain("іgnоre\u200b") == "ignore"
+    assert plain("\u0456gn\u043ere\u200b") == "ignore"
     assert plain("plain") == "plain"

@@ -4,7 +4,7 @@ Heuristics only: they find careless attacks, and are no protection by themselves
 """
 
 import logging
-from typing import Literal
+from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
@@ -73,7 +73,7 @@ class InjectionScan(Hook):
         threshold: float = 0.5,
         ignore: list[RuleName] | None = None,
     ) -> None:
-        given = {"action": action, "threshold": threshold, "ignore": ignore or []}
+        given: dict[str, Any] = {"action": action, "threshold": threshold, "ignore": ignore or []}
         given["apply_to"] = ["tools", "documents"] if apply_to is None else apply_to
         config = validated(self.Config, given, "injection_scan")
         self._rejects, self._threshold, self._ignored = config.action == "reject", config.threshold, set(config.ignore)
@@ -83,7 +83,7 @@ class InjectionScan(Hook):
         self.kinds = tuple(sorted(self._results | ({"llm.call"} if self._roles else set())))
         if self._rejects and self._roles and self._results:
             raise ConfigurationError(
-                f"injection_scan: apply_to={list(config.apply_to)!r}: with action 'reject', results and messages need a "
+                f"injection_scan: apply_to={config.apply_to!r}: with action 'reject', results and messages need a "
                 "policy each, as streams are held back only for results"
             )
         # Closed hooks with an `after` hold back every stream; messages are judged before, and refused in case of doubt.

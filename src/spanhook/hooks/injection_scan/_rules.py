@@ -16,13 +16,16 @@ _TAGS = re.compile("[\U000e0020-\U000e007e]{1,4000}")
 _FLAGS = re.compile("\U0001f3f4[\U000e0030-\U000e007a]{1,8}\U000e007f")
 _BIDI = re.compile("[\u202a-\u202e\u2066-\u2069]")
 _HIDDEN_IN_WORD = re.compile(f"[A-Za-z][{_ZERO_WIDTH}\u200c\u200d][A-Za-z]")
-_LOOK_ALIKES = str.maketrans("аеорсухіѕјԁһԛԝΑΒΕΖΗΙΚΜΝΟΡΤΥΧοε", "aeopcyxisjdhqwABEZHIKMNOPTYXoe")  # noqa: RUF001
+_LOOK_ALIKES = str.maketrans("аеорсухіѕјԁһԛԝΑΒΕΖΗΙΚΜΝΟΡΤΥΧοε", "aeopcyxisjdhqwABEZHIKMNOPTYXoe")
 _BASE64 = re.compile(r"(?<![A-Za-z0-9+/_-])[A-Za-z0-9+/_-]{24,20000}={0,2}(?![A-Za-z0-9+/_-])")
 _COMMENT = re.compile(r"<!--((?:(?!<!--|-->).){1,2000})-->", re.DOTALL)
 _MOST_BLOBS = 50
 
 _WHAT = r"(?:instructions?|directions|directives?|prompts?|rules?|guidelines|commands?|context)"
-_WHOSE = r"(?:all|any|the|your|my|our|of|previous|prior|above|preceding|earlier|foregoing|existing|system|initial|original|these|those)"
+_WHOSE = (
+    r"(?:all|any|the|your|my|our|of|previous|prior|above|preceding|earlier|foregoing|existing|system|initial|original"
+    r"|these|those)"
+)
 _OVERRIDE = re.compile(
     rf"\b(?:ignore|disregard|forget|override|bypass|neglect|skip)\W{{1,3}}(?:{_WHOSE}\W{{1,3}}){{1,5}}{_WHAT}\b"
     rf"|\b(?:ignoriere|vergiss|missachte)\W{{1,3}}(?:\w{{1,15}}\W{{1,3}}){{0,3}}(?:anweisungen|regeln|vorgaben)\b"
