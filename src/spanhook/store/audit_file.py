@@ -146,7 +146,7 @@ class AuditFile:
             self._release(sync=self._fsync != "never")
 
     def __del__(self) -> None:
-        """A log that is dropped, as when policies are reloaded, is closed; nobody is told from the garbage collector."""
+        """A log that is dropped, as when policies are reloaded, is closed; the garbage collector tells nobody."""
         self._written = None
         with suppress(Exception):
             self.close()
