@@ -185,6 +185,7 @@ USAGE_UNCOUNTED: Final = "spanhook.usage.uncounted"
 
 # Attributes of metrics and log events only.
 HOOK: Final = "spanhook.hook"
+BUDGET_UNIT: Final = "spanhook.budget.unit"
 EVENT: Final = "spanhook.event"
 MODE: Final = "spanhook.mode"
 FAIL_MODE: Final = "spanhook.fail_mode"
@@ -269,6 +270,11 @@ METRIC_AUDIT_FAILURES: Final = "spanhook.audit.failures"
 METRIC_ATTRIBUTED_OPERATIONS: Final = "spanhook.attributed.operations"
 METRIC_ATTRIBUTED_TOKENS: Final = "spanhook.attributed.tokens"
 METRIC_ATTRIBUTED_COST: Final = "spanhook.attributed.cost"
+METRIC_BUDGET_TOKENS: Final = "spanhook.budget.tokens"
+METRIC_BUDGET_COST: Final = "spanhook.budget.cost"
+METRIC_BUDGET_UTILIZATION: Final = "spanhook.budget.utilization"
+METRIC_BUDGET_EXPIRED: Final = "spanhook.budget.expired"
+METRIC_BUDGET_UNSETTLED: Final = "spanhook.budget.unsettled"
 
 # Bucket boundaries from the GenAI metrics conventions: seconds doubling, tokens times four.
 DURATION_BUCKETS: Final = tuple(0.01 * 2**n for n in range(14))

@@ -65,8 +65,9 @@ class RedisServer:
         try:
             return known(keys=list(keys), args=list(arguments))
         except (self._redis.RedisError, OSError) as error:
-            # not the error's own text, which may have the address with its password
-            raise StoreError(f"{self.shown} cannot be used: {type(error).__name__}") from None
+            # The text of other errors may have the address with its password.
+            why = f": {error}" if isinstance(error, self._redis.ResponseError) else ""
+            raise StoreError(f"{self.shown} cannot be used: {type(error).__name__}{why}") from None
 
     def close(self) -> None:
         """Close the connections; they are opened again when needed."""

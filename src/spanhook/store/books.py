@@ -10,7 +10,7 @@ import weakref
 from collections import deque
 from contextlib import suppress
 from time import monotonic
-from typing import Any, NamedTuple
+from typing import NamedTuple
 from uuid import uuid4
 
 from spanhook.concurrency import OwnThread, Workers
@@ -85,11 +85,9 @@ class Reservation:
 class _Open(weakref.ref[Reservation]):
     """A reservation that is open, and what is needed to give it back if it is dropped."""
 
-    __slots__ = ("account", "id", "until")
-
-    def __init__(self, reservation: Reservation, dropped: Any) -> None:
-        super().__init__(reservation, dropped)
-        self.account, self.id, self.until = reservation.account, reservation.id, reservation.until
+    account: str
+    id: str
+    until: float | None
 
 
 class Book:
@@ -133,7 +131,9 @@ class Book:
                 self._drain()
             if reservation.id not in self._open:
                 # C code puts a dropped reservation into the deque: an interrupt in a callback of ours would be lost.
-                self._open[reservation.id] = _Open(reservation, self._dropped.append)
+                opened = _Open(reservation, self._dropped.append)
+                opened.account, opened.id, opened.until = reservation.account, reservation.id, reservation.until
+                self._open[reservation.id] = opened
             lease_s = self._lease_s if ledger.remote else float("inf")
             standing = ledger.reserve(reservation.account, reservation.id, amounts, caps, lease_s, reservation.until)
         except StoreError as error:

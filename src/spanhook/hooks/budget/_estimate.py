@@ -35,7 +35,7 @@ def estimate(op: Operation, output_tokens: int) -> Estimate:
             if part.get("type") in _FILES:
                 files += 1
             else:
-                size += _size(part)
+                size += sum(_size(value) for name, value in part.items() if name != "type")
     size += _size(request.system) + _size(request.tool_definitions)
     if not request.messages:
         size += _size(request.inputs)
@@ -56,7 +56,7 @@ def _size(value: Any) -> int:
         return len(value)
     if isinstance(value, Mapping):
         return sum(_size(key) + _size(one) for key, one in value.items())  # pyright: ignore[reportUnknownVariableType, reportUnknownArgumentType]
-    if isinstance(value, Sequence) or isinstance(value, set | frozenset):
+    if isinstance(value, Sequence | set | frozenset):
         return sum(_size(one) for one in value)  # pyright: ignore[reportUnknownVariableType, reportUnknownArgumentType]
     if isinstance(value, bool | int | float):
         return len(repr(value))

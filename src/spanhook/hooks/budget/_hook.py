@@ -110,6 +110,7 @@ class Budget(Hook):
         self._zone = ZoneInfo(time_zone)
         self._caps = Caps(tokens, None if usd is None else round(usd * NANO))
         self._clock = clock
+        self._key = f"spanhook.budget.{id(self):x}"
         self._book = open_book(store, lease)
         self._highest: dict[str, tuple[str, float]] = {}
         measures = Measures("budget")
@@ -135,12 +136,12 @@ class Budget(Hook):
             StoreError: The store cannot be used now.
         """
         amounts = self._estimated(op)
-        reservation: Reservation | None = op.state.get(self)
+        reservation: Reservation | None = op.state.get(self._key)
         if reservation is None:
             account, period = self._account(op.identity, op.mode)
             until = self._clock() + KEPT_S if period.ends is None and self._config.per in ("run", "session") else None
             reservation = Reservation(self._book, account, period.ends or until)
-            op.state[self] = reservation
+            op.state[self._key] = reservation
         elif reservation.amounts == amounts:
             return None  # asked again after a rewrite that changes nothing here
         if self._book.ledger.remote and _must_not_wait():
@@ -192,7 +193,7 @@ class Budget(Hook):
                     f"budget {self.name!r}",
                     status_code=self._config.status_code,
                 )
-            return Amounts(tokens if self._config.unpriced == "count" else 0)
+            return Amounts(tokens)
         return Amounts(tokens, -(-int(cost * NANO * 1000) // 1000))
 
     def _account(self, identity: Identity, mode: str, *, asking: bool = False) -> tuple[str, Period]:
@@ -238,7 +239,7 @@ class Budget(Hook):
     # ----------------------------------------------------------------- settling
 
     def _settle(self, op: Operation) -> Awaitable[None] | None:
-        reservation: Reservation | None = op.state.get(self)
+        reservation: Reservation | None = op.state.get(self._key)
         if reservation is None or reservation.is_settled:
             return None
         used = self._used(op, reservation.amounts)
@@ -272,7 +273,7 @@ class Budget(Hook):
         if self._caps.nano is None:
             return Amounts(tokens)
         if used.cost_nano is None:
-            return Amounts(0 if self._config.unpriced == "allow" else tokens, reserved.nano)
+            return Amounts(tokens, reserved.nano)
         return Amounts(tokens, used.cost_nano)
 
     def _note(self, reservation: Reservation, account: Account | None) -> None:
