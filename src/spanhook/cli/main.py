@@ -219,6 +219,30 @@ def show(as_json: bool, **given: Any) -> int:
     return configuration.show(as_json, **given)
 
 
+@cli.group(invoke_without_command=True)
+@click.pass_context
+def audit(ctx: click.Context) -> None:
+    """Verify the files of audit logs."""
+    if ctx.invoked_subcommand is None:
+        click.echo(ctx.get_help())
+
+
+@audit.command(name="verify")
+@click.argument("files", nargs=-1, required=True, type=click.Path(exists=True, dir_okay=False))
+@click.option("--key-env", default="", metavar="NAME", help="The environment variable with the key.")
+@click.option("--head", "heads", multiple=True, metavar="HASH", help="A hash that must be there; can be repeated.")
+@click.option("--partial", is_flag=True, help="Accept that the first files of a chain are missing.")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")
+def audit_verify(files: tuple[str, ...], key_env: str, heads: tuple[str, ...], partial: bool, as_json: bool) -> int:
+    """Report changed, removed, inserted and reordered records in FILES.
+
+    The exit code is 0 if all are whole, 1 if not.
+    """
+    from spanhook.cli.audit import run_verify
+
+    return run_verify(files, key_env, heads, partial, as_json)
+
+
 def main() -> NoReturn:
     """Run the command; exits with 2 for wrong configuration, 3 for a requirement that is not met."""
     try:

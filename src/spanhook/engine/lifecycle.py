@@ -13,7 +13,7 @@ from spanhook.concurrency import reaper
 from spanhook.diagnostics import internal
 from spanhook.engine.absorption import Absorbed, Part, absorbed
 from spanhook.errors import Reject, RunStopped
-from spanhook.gating import Registry, again, count_decision, publish
+from spanhook.gating import Registry, again, count_decision, in_shadow, publish, tell_decided, tell_ended
 from spanhook.model import (
     NOBODY,
     Adapter,
@@ -35,6 +35,9 @@ from spanhook.telemetry import get_context, report, telemetry
 registry = Registry()
 listeners: list[Callable[[Record], None]] = []
 """Called with every operation that has ended; for the console and ``spanhook.testing``."""
+
+
+in_shadow.append(lambda op, decision: tell_decided(op, decision, registry.auditors))
 
 foreign: dict[int, Record] = {}
 """Operations represented by spans of other instrumentations, by span id; see ``processor``."""
@@ -232,6 +235,15 @@ def _tell(op: Record) -> None:
         except Exception as error:
             internal.report("listener", error)
         op.heard += 1
+    for auditor in registry.auditors:
+        audited: set[int] = op.__dict__.setdefault("audited", set())
+        if id(auditor.hook) in audited:  # an interrupt came between the two
+            continue
+        try:
+            tell_ended(op, auditor)
+        except Exception as error:
+            internal.report("auditor", error, lost=1)
+        audited.add(id(auditor.hook))
     op.reported = True
 
 

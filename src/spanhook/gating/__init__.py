@@ -3,11 +3,13 @@
 from spanhook.gating._checking import check_signature, time_limit
 from spanhook.gating._decisions import unanswered
 from spanhook.gating._topics import parse_event
+from spanhook.gating.auditing import Auditor, in_shadow, tell_decided, tell_ended
 from spanhook.gating.binding import AFTER, AFTER_NEXT, AROUND, BEFORE, BEFORE_NEXT, ERROR, WATCH, WRAP, Bound
 from spanhook.gating.chain import Chain
 from spanhook.gating.conclusion import conclude
 from spanhook.gating.conditions import Condition, Facts, compile_condition, references, united
 from spanhook.gating.control_flow import Control, control, controls
+from spanhook.gating.emitting import emit_event
 from spanhook.gating.estimating import estimated_cost
 from spanhook.gating.fast_path import pass_fast
 from spanhook.gating.handlers import Marked, find, handler, handler_of, make, named, set_up, validated
@@ -44,6 +46,7 @@ __all__ = [
     "UNSET",
     "WATCH",
     "WRAP",
+    "Auditor",
     "Bound",
     "Chain",
     "ChainRun",
@@ -79,12 +82,14 @@ __all__ = [
     "control",
     "controls",
     "count_decision",
+    "emit_event",
     "estimated_cost",
     "execution_log",
     "find",
     "handler",
     "handler_of",
     "hooks_of",
+    "in_shadow",
     "is_path",
     "isolating",
     "load_hooks",
@@ -98,6 +103,8 @@ __all__ = [
     "publish",
     "references",
     "set_up",
+    "tell_decided",
+    "tell_ended",
     "time_limit",
     "unanswered",
     "united",

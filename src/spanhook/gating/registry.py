@@ -8,6 +8,7 @@ from spanhook import semconv
 from spanhook.gating import registering
 from spanhook.gating._checking import wait_limit
 from spanhook.gating._delegations import delegations
+from spanhook.gating.auditing import auditors_of
 from spanhook.gating.binding import AFTER, AFTER_NEXT, ERROR, WATCH, Bound
 from spanhook.gating.hook import Hook
 from spanhook.gating.limits import Limits
@@ -41,6 +42,8 @@ class Registry:
         self.mode: Mode = "enforce"
         self.limits = Limits()
         self.tenant_metrics = False
+        self.auditors: tuple[Bound, ...] = ()
+        """Hooks that are told of every operation when it has ended."""
         self.listeners: tuple[ResultListener, ...] = ()
         """Called with each hook's result on operations of every kind."""
         self.examine: Callable[[list[Bound]], None] | None = None
@@ -165,6 +168,7 @@ class Registry:
         unique = list({(id(one.hook), one.form, id(one.function)): one for one in bound}.values())
         ranked = sorted(enumerate(unique), key=lambda item: (item[1].priority, bool(item[1].tenant_id), item[0]))
         ordered = self._ordered = [self.limits.applied(one) for _, one in ranked]
+        self.auditors = auditors_of(ordered) if self.mode != "off" else ()
         self.members = frozenset(id(one.hook) for one in ordered)
         shadowed = {id(one.hook): one.name for one in ordered if self._is_shadow(one)}
         self._shadows = {known: self._shadows.get(known) or Shadow(name) for known, name in shadowed.items()}

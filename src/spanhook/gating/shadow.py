@@ -12,6 +12,7 @@ from typing import Literal
 from opentelemetry.trace import NonRecordingSpan
 
 from spanhook.concurrency import step
+from spanhook.gating.auditing import in_shadow
 from spanhook.gating.chain import Chain
 from spanhook.gating.listener import Delivery, Listener
 from spanhook.gating.plan import Plan
@@ -129,6 +130,8 @@ class Trial:
         for decision in decisions[self._told :]:
             kept.append(decision)
             report_decision(self._op, decision, telemetry)
+            for tell in in_shadow:
+                tell(self._real, decision)
         self._told = len(decisions)
 
 

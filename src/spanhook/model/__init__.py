@@ -24,7 +24,7 @@ from spanhook.model.copying import alike, class_of, copied, copied_dataclass, co
 from spanhook.model.decision import DecisionRecord, HookMode
 from spanhook.model.definitions import tool_definitions
 from spanhook.model.delegation import AGENT, DELEGATION, delegation_of, note_handoff
-from spanhook.model.encoding import encodable, make_encodable
+from spanhook.model.encoding import encodable, encodable_body, make_encodable
 from spanhook.model.event import Event
 from spanhook.model.event_names import ALIASES, LEVELS, SUMMARY_KINDS, Alias, Level, alias_of
 from spanhook.model.failures import (
@@ -130,6 +130,7 @@ __all__ = [
     "described",
     "disclosed",
     "encodable",
+    "encodable_body",
     "events",
     "exception_name",
     "first",

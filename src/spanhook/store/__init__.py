@@ -1,6 +1,9 @@
 """Storage beyond one operation, in memory and on disk. This package knows no hooks, spans or metrics."""
 
 from spanhook.store.addresses import Address, parse_address
+from spanhook.store.audit_chain import digest
+from spanhook.store.audit_check import FileReport, verify
+from spanhook.store.audit_file import AuditFile, Fsync, Head
 from spanhook.store.books import LEASE_S, Book, Reservation, open_book
 from spanhook.store.frames import MOST_FRAMES, Frame, FrameMemory, FrameType, SessionStatistics
 from spanhook.store.ledger import MOST, Amounts, Caps, Ledger, Standing
@@ -15,11 +18,15 @@ __all__ = [
     "MOST_FRAMES",
     "Address",
     "Amounts",
+    "AuditFile",
     "Book",
     "Caps",
+    "FileReport",
     "Frame",
     "FrameMemory",
     "FrameType",
+    "Fsync",
+    "Head",
     "Ledger",
     "MemoryFrames",
     "MemoryLedger",
@@ -27,8 +34,10 @@ __all__ = [
     "SQLiteFrames",
     "SessionStatistics",
     "Standing",
+    "digest",
     "in_worker",
     "may_wait",
     "open_book",
     "parse_address",
+    "verify",
 ]

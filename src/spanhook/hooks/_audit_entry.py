@@ -1,0 +1,129 @@
+"""What an audit log records of an operation, as strings and whole numbers only."""
+
+import dataclasses
+import json
+from collections.abc import Mapping
+from typing import Any, Literal, cast
+
+from spanhook.model import DecisionRecord, Operation, encodable
+from spanhook.store import digest
+
+Content = Literal["none", "arguments", "full"]
+
+
+def operation_entry(op: Operation, content: Content, key: bytes | None) -> dict[str, Any]:
+    """The record of an operation that has ended.
+
+    Args:
+        op: The operation.
+        content: What is kept of requests and results besides their digests.
+        key: The key of the digests, or ``None``.
+    """
+    entry = _about(op, "operation")
+    entry["status"], entry["called"], entry["in_hook"] = op.status, op.called, op.in_hook
+    entry["duration_ns"] = int(op.duration * 1e9)
+    entry["decisions"] = [decision_entry(one) for one in op.decisions]
+    if op.error is not None:
+        entry["error"] = encodable(type(op.error).__qualname__)
+    used = op.usage
+    if used.total_tokens or used.cost_nano:
+        entry["usage"] = {
+            "input_tokens": used.input_tokens,
+            "output_tokens": used.output_tokens,
+            "cost_nano_usd": used.cost_nano,
+        }
+    entry |= _content(op, content, key)
+    return entry
+
+
+def shadow_entry(op: Operation, decision: DecisionRecord) -> dict[str, Any]:
+    """The record of a decision in shadow mode."""
+    return _about(op, "shadow_decision") | {"decisions": [decision_entry(decision)]}
+
+
+def decision_entry(decision: DecisionRecord) -> dict[str, Any]:
+    """One decision of a hook."""
+    return {
+        "hook": encodable(decision.hook),
+        "event": decision.event,
+        "decision": decision.decision,
+        "reason": encodable(str(decision.reason)),
+        "status_code": decision.status_code,
+        "mode": decision.mode,
+        "time_ns": decision.time_ns,
+    }
+
+
+def _about(op: Operation, kind: str) -> dict[str, Any]:
+    identity, span = op.identity, op.span.get_span_context()
+    given = {
+        "tenant_id": identity.tenant_id,
+        "user_id": identity.user_id,
+        "session_id": identity.session_id,
+        "run_id": identity.run_id,
+        "agent_id": identity.agent_id,
+    }
+    return {
+        "kind": kind,
+        "operation": op.kind,
+        "name": encodable(op.name),
+        "model": encodable(op.model),
+        "provider": encodable(op.provider),
+        "tool_call_id": encodable(op.tool_call_id),
+        "trace_id": f"{span.trace_id:032x}",
+        "span_id": f"{span.span_id:016x}",
+        **{name: encodable(str(value)) for name, value in given.items()},
+    }
+
+
+def _content(op: Operation, content: Content, key: bytes | None) -> dict[str, Any]:
+    found: dict[str, Any] = {}
+    for name, read in (("request", _request), ("result", _result)):
+        try:
+            value = read(op)
+            if value is None:
+                continue
+            text = as_text(value)
+        except Exception:  # an adapter or an object of the application; the record is kept all the same
+            found[f"{name}_unreadable"] = True
+            continue
+        found[f"{name}_digest"] = digest(text.encode(), key)
+        if content == "full" or (content == "arguments" and name == "request" and op.kind == "tool.execute"):
+            found[name] = text
+    return found
+
+
+def _request(op: Operation) -> Any:
+    request = op.request
+    if op.kind == "tool.execute":
+        return request.arguments
+    if op.kind == "llm.call":
+        return {"messages": request.messages, "system": request.system, "model": request.model}
+    return request.inputs
+
+
+def _result(op: Operation) -> Any:
+    if op.kind == "llm.call":
+        return op.response.messages or None
+    if op.kind == "tool.execute":
+        return op.response.value
+    return op.result
+
+
+def as_text(value: object) -> str:
+    """A value as canonical JSON: the text that digests are of."""
+    return json.dumps(value, sort_keys=True, separators=(",", ":"), default=_plain)
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, Mapping):
+        return {str(name): one for name, one in cast("Mapping[object, object]", value).items()}
+    if isinstance(value, set | frozenset):
+        return sorted(map(as_text, value))  # pyright: ignore[reportUnknownArgumentType]
+    if isinstance(value, bytes | bytearray):
+        return value.hex()
+    if callable(dump := getattr(value, "model_dump", None)):
+        return dump(mode="json")
+    if dataclasses.is_dataclass(value) and not isinstance(value, type):
+        return {field.name: getattr(value, field.name) for field in dataclasses.fields(value)}
+    return str(value)
