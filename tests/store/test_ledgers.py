@@ -79,8 +79,8 @@ def test_nothing_is_reserved_under_an_id_that_has_been_settled(ledger: Ledger) -
 
 
 def test_a_reservation_expires_and_is_settled_all_the_same(ledger: Ledger) -> None:
-    ledger.reserve("a", "1", Amounts(60), Caps(100), 0.02, None)
     ledger.reserve("a", "2", Amounts(1), Caps(100), 60, None)
+    ledger.reserve("a", "1", Amounts(60), Caps(100), 0.02, None)
     time.sleep(0.05)  # the stores' own clocks
     assert ledger.standing("a") == Standing(NONE, Amounts(1), 1)
     assert tokens(ledger.reserve("a", "3", Amounts(99), Caps(100), 60, None)) == (0, 100, True)
