@@ -167,10 +167,10 @@ def aadhaar(digits: str) -> bool:
 
 
 def machine_readable_passport(line: str) -> bool:
-    """The second line of a passport's machine-readable zone: the checks of number, birth and expiry (ICAO 9303)."""
-    return all(
-        str(_icao(line[start:end])) == line[end] for start, end in ((0, 9), (13, 19), (21, 27))
-    )  # fmt: skip
+    """The second line of a passport's machine-readable zone: its checks of number, birth, expiry and all (ICAO 9303)."""
+    fields = ((line[:9], line[9]), (line[13:19], line[19]), (line[21:27], line[27]))
+    whole = line[:10] + line[13:20] + line[21:43]
+    return all(str(_icao(text)) == check for text, check in (*fields, (whole, line[43])))
 
 
 def _icao(text: str) -> int:

@@ -117,7 +117,7 @@ def _ibans(text: str) -> Iterator[Span]:
 
 
 _PHONE = re.compile(
-    r"(?<![\w+])(?:\+|00)[1-9]\d{0,2}(?:[ .()/-]{0,3}\d){6,14}(?![\w-])"
+    r"(?<![\w+])(?:\+|(?<!\d[ -])00)[1-9]\d{0,2}(?:[ .()/-]{0,3}\d){6,14}(?![\w-])"
     r"|(?<![\w.$€£-])(?:1[ .-]?)?(?:\([2-9]\d{2}\)[ .-]?|[2-9]\d{2}[ .-])[2-9]\d{2}[ .-]\d{4}(?![\w-]|\.\d)"
 )
 
@@ -135,7 +135,9 @@ def _phones(text: str) -> Iterator[Span]:
 
 _PEM = re.compile(r"-----BEGIN (?:[A-Z0-9]+ ){0,3}PRIVATE KEY(?: BLOCK)?-----")
 _PEM_END = re.compile(r"-----END (?:[A-Z0-9]+ ){0,3}PRIVATE KEY(?: BLOCK)?-----")
-_PEM_BODY = re.compile(r"(?:(?:\s|\\[nr])*(?:[A-Za-z0-9+/=]{16,}|[A-Za-z-]{3,20}: [^\n]{1,100}))*(?:\s*[A-Za-z0-9+/=]+)?")
+_PEM_BODY = re.compile(
+    r"(?:(?:\s|\\[nr])*(?:[A-Za-z0-9+/=]{16,}|[A-Za-z-]{3,20}: [^\n]{1,100}))*(?:\s*[A-Za-z0-9+/=]+)?"
+)
 PEM_LIMIT = 16_384
 """The most characters of a private key between its first and last line."""
 
@@ -156,7 +158,7 @@ def open_key(text: str) -> int:
     for end in _PEM_END.finditer(text):
         ended = end.end()
     at = text.find("-----BEGIN ", ended)
-    return at if 0 <= at and len(text) - at <= PEM_LIMIT + 200 else -1
+    return at if at >= 0 and len(text) - at <= PEM_LIMIT + 200 else -1
 
 
 _ADDRESS = re.compile(
@@ -216,7 +218,9 @@ SECRETS = (
         "AWS_KEY",
         _all(
             _secret(r"(?:AKIA|ASIA|ABIA|ACCA|AGPA|AIDA|AIPA|ANPA|ANVA|AROA)[A-Z2-7]{16}(?![A-Za-z0-9])"),
-            matches(r"(?i:aws_?(?:secret)?_?(?:access)?_?key)[\"']?[ :=]{1,4}[\"']?([A-Za-z0-9/+]{40})(?![A-Za-z0-9/+=])"),
+            matches(
+                r"(?i:aws_?(?:secret)?_?(?:access)?_?key)[\"']?[ :=]{1,4}[\"']?([A-Za-z0-9/+]{40})(?![A-Za-z0-9/+=])"
+            ),
         ),
         ("AKIA", "ASIA", "ABIA", "ACCA", "AGPA", "AIDA", "AIPA", "ANPA", "ANVA", "AROA", "aws", "AWS"),
     ),
@@ -255,10 +259,16 @@ SECRETS = (
     ),
     Entity("JWT", _secret(rf"eyJ{_W}{{8,}}\.eyJ{_W}{{8,}}\.{_W}*"), ("eyJ",)),
     Entity("PRIVATE_KEY", _private_keys, ("-----BEGIN ",)),
-    Entity("URL_CREDENTIALS", matches(r"[A-Za-z][A-Za-z0-9+.-]{1,30}://([^\s/?#@:\"'<>]{0,256}:[^\s/?#\"'<>]{1,256})@(?=[\w\[])"), ("://",)),
+    Entity(
+        "URL_CREDENTIALS",
+        matches(r"[A-Za-z][A-Za-z0-9+.-]{1,30}://([^\s/?#@:\"'<>]{0,256}:[^\s/?#\"'<>]{1,256})@(?=[\w\[])"),
+        ("://",),
+    ),
     Entity(
         "AUTHORIZATION",
-        matches(r"(?i:authorization)[\"']?\s{0,2}[:=]\s{0,2}[\"']?(?i:bearer|basic|token)\s{1,2}([A-Za-z0-9._~+/=-]{8,})"),
+        matches(
+            r"(?i:authorization)[\"']?\s{0,2}[:=]\s{0,2}[\"']?(?i:bearer|basic|token)\s{1,2}([A-Za-z0-9._~+/=-]{8,})"
+        ),
         ("uthorization", "UTHORIZATION"),
         longest=60,
     ),
@@ -275,7 +285,9 @@ IDENTITY_NUMBERS = (
         longest=13,
     ),
     Entity("DE_TAX_ID", _number(r"\d{2} ?\d{3} ?\d{3} ?\d{3}", checks.german_tax_id), digits=11, longest=14),
-    Entity("ES_TAX_ID", _number(r"(?:\d|[XYZ][ -]?)\d{7}[ -]?[A-HJ-NP-TV-Z]", checks.spanish_tax_id), digits=7, longest=11),
+    Entity(
+        "ES_TAX_ID", _number(r"(?:\d|[XYZ][ -]?)\d{7}[ -]?[A-HJ-NP-TV-Z]", checks.spanish_tax_id), digits=7, longest=11
+    ),
     Entity(
         "FR_SOCIAL_SECURITY",
         _number(r"[12] ?\d{2} ?\d{2} ?(?:\d{2}|2[AB]) ?\d{3} ?\d{3} ?\d{2}", checks.french_nir),

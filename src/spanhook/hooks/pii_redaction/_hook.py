@@ -11,7 +11,7 @@ from spanhook import semconv
 from spanhook.errors import ConfigurationError, Reject
 from spanhook.gating import Hook, Measures, handler, validated
 from spanhook.hooks.pii_redaction import _config
-from spanhook.hooks.pii_redaction._messages import has_media, redacted
+from spanhook.hooks.pii_redaction._messages import has_media, plain_text, redacted
 from spanhook.hooks.pii_redaction._placeholders import Placeholders
 from spanhook.hooks.pii_redaction._redactor import Redactor, Substitute
 from spanhook.hooks.pii_redaction._rewriting import rewrite, search
@@ -51,7 +51,7 @@ class PIIRedaction(Hook):
     """
 
     name = "pii_redaction"
-    priority = 20
+    priority = 0  # so that it runs again after every other hook that rewrites
     timeout = 2.0
     fail_mode = "closed"
     buffer = True
@@ -133,7 +133,7 @@ class PIIRedaction(Hook):
         if new is op.result and op.response.messages:  # such as a raw response, whose body is not in the object
             messages = redacted(op.response.messages, change, lambda texts: texts)
             if messages != list(op.response.messages):
-                new = messages
+                new = plain_text(messages) or messages
         self._refuse(op, "result", found)
         if new is not op.result:
             op.respond(new, reason=said(found))
@@ -209,6 +209,7 @@ class PIIRedaction(Hook):
 class _Requests(PIIRedaction):
     """One that leaves results alone."""
 
+    buffer = False
     after = Hook.after
 
 

@@ -30,6 +30,12 @@ def has_media(messages: Sequence[Message]) -> bool:
     return any(is_media(part) for message in messages for part in message["parts"])
 
 
+def plain_text(messages: Sequence[Message]) -> str:
+    """The text of a single message that is nothing but text; empty otherwise."""
+    parts = messages[0]["parts"] if len(messages) == 1 else [{}]
+    return "".join(part["content"] for part in parts) if all(_is_text(part) for part in parts) else ""
+
+
 def _message(message: Message, change: Callable[[str], str], together: Texts) -> Message:
     parts: list[dict[str, Any]] = []
     for part in message["parts"]:

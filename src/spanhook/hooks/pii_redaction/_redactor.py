@@ -1,8 +1,9 @@
 """Finds what is to be redacted in a text, and writes the text without it. Knows no hooks, messages or streams."""
 
+import json
 import re
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from spanhook.hooks.pii_redaction._entities import SHORTENED, Entity
@@ -67,7 +68,10 @@ class Redactor:
             pieces += text[done : one.start], substitute(one.entity, text[one.start : one.end])
             done = one.end
         pieces.append(text[done:])
-        return "".join(pieces), Counter(one.entity for one in found)
+        counts = Counter(one.entity for one in found)
+        if any(text[one.start : one.end].isdigit() for one in found) and _is_json(text):
+            pieces = next((one for one in _quoted(text, found, pieces) if _is_json("".join(one))), pieces)
+        return "".join(pieces), counts
 
     def redact_together(
         self, texts: Sequence[str], substitute: Substitute | None = None
@@ -150,6 +154,27 @@ class Redactor:
                 longer = one
             joined[-1] = Finding(last.start, max(last.end, one.end), longer.entity)
         return joined
+
+
+def _is_json(text: str) -> bool:
+    if text.lstrip()[:1] not in ("{", "["):
+        return False
+    try:
+        json.loads(text)
+    except (ValueError, RecursionError):
+        return False
+    return True
+
+
+def _quoted(text: str, found: Sequence[Finding], pieces: list[str]) -> Iterator[list[str]]:
+    """The pieces of a redacted text with what stands for bare numbers in quotes, as JSON needs it, at each depth."""
+    for quote in ("", '"', '\\"', '\\\\\\"'):
+        made = list(pieces)
+        for index, one in enumerate(found):
+            before, after = text[: one.start].rstrip()[-1:], text[one.end :].lstrip()[:1]
+            if text[one.start : one.end].isdigit() and before in (":", "[", ",") and after in ("]", ",", "}"):
+                made[2 * index + 1] = f"{quote}{made[2 * index + 1]}{quote}"
+        yield made
 
 
 def _plain(value: str) -> str:

@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from typing import Any, cast
 
-from spanhook.errors import Reject
+from spanhook.errors import HookError, Reject
 from spanhook.hooks.pii_redaction._messages import Texts, redacted
 from spanhook.hooks.pii_redaction._values import changed
 from spanhook.model import Operation
@@ -27,7 +27,12 @@ def rewrite(op: Operation, change: Change, together: Texts, reason: Callable[[],
     """
     _check_readable(op)
     for field, new in _fields(op, change, together):
-        op.replace(**{field: new}, reason=reason())
+        try:
+            op.replace(**{field: new}, reason=reason())
+        except HookError:
+            if field != "inputs" or not op.request.messages:
+                raise
+            op.replace(messages=new, reason=reason())  # messages of the library's own, with fields that no other has
 
 
 def search(op: Operation, change: Change, together: Texts) -> None:

@@ -123,7 +123,6 @@ def _dataclass(value: Any, change: Change) -> Any:
     if not update:
         return value
 
-
     twin = copy.copy(value)
     for name, new in update.items():
         object.__setattr__(twin, name, new)
