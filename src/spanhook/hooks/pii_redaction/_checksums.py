@@ -4,22 +4,27 @@ from collections.abc import Sequence
 from ipaddress import AddressValueError, IPv4Address, IPv6Address
 from itertools import cycle
 
-IBAN_LENGTHS = {
-    country: int(length)
-    for length, countries in (
-        entry.split(":")
-        for entry in (
-            "15:NO 16:BE 18:DK FI FK FO GL NL SD 19:MK SI 20:AT BA EE KZ LT LU MN XK 21:CH HR LI LV 22:BG BH CR DE GB GE "
-            "IE ME RS VA 23:AE GI IL IQ OM SO TL 24:AD CZ ES MD PK RO SA SE SK TN VG 25:LY PT ST 26:IS TR 27:BI DJ FR "
-            "GR IT MC MR SM 28:AL AZ BY CY DO GT HN HU LB NI PL SV 29:BR EG PS QA UA 30:JO KW MU YE 31:MT SC 32:LC 33:RU"
-        )
-        .replace(" 1", "|1")
-        .replace(" 2", "|2")
-        .replace(" 3", "|3")
-        .split("|")
-    )
-    for country in countries.split()
+_IBANS = {
+    15: "NO",
+    16: "BE",
+    18: "DK FI FK FO GL NL SD",
+    19: "MK SI",
+    20: "AT BA EE KZ LT LU MN XK",
+    21: "CH HR LI LV",
+    22: "BG BH CR DE GB GE IE ME RS VA",
+    23: "AE GI IL IQ OM SO TL",
+    24: "AD CZ ES MD PK RO SA SE SK TN VG",
+    25: "LY PT ST",
+    26: "IS TR",
+    27: "BI DJ FR GR IT MC MR SM",
+    28: "AL AZ BY CY DO GT HN HU LB NI PL SV",
+    29: "BR EG PS QA UA",
+    30: "JO KW MU YE",
+    31: "MT SC",
+    32: "LC",
+    33: "RU",
 }
+IBAN_LENGTHS = {country: length for length, countries in _IBANS.items() for country in countries.split()}
 """Characters of an IBAN by country, from the IBAN registry of SWIFT."""
 
 _CARD_LENGTHS = (
@@ -56,14 +61,14 @@ _VERHOEFF_PERMUTATION = (
     "7046913258",
 )
 
-_FISCAL_ODD = dict(
+_FISCAL_ODD = dict(zip("0123456789", (1, 0, 5, 7, 9, 13, 15, 17, 19, 21), strict=True)) | dict(
     zip(
-        "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ",
-        (1, 0, 5, 7, 9, 13, 15, 17, 19, 21, 1, 0, 5, 7, 9, 13, 15, 17, 19, 21, 2, 4, 18, 20, 11, 3, 6, 8, 12, 14, 16, 10,
-         22, 25, 24, 23),
+        "ABCDEFGHIJKLMNOPQRSTUVWXYZ",
+        (1, 0, 5, 7, 9, 13, 15, 17, 19, 21, 2, 4, 18, 20, 11, 3, 6, 8, 12, 14, 16, 10, 22, 25, 24, 23),
         strict=True,
     )
-)  # fmt: skip
+)
+"""What a character of an Italian fiscal code counts in an odd place."""
 
 
 def luhn(digits: str) -> bool:
@@ -90,15 +95,17 @@ def iban(text: str) -> bool:
 
 
 def ip_address(text: str) -> bool:
-    """Whether it is an IPv4 address, or an IPv6 address that is no name in a program such as ``a::b``."""
+    """Whether it is an address of some other machine, and no name in a program such as ``a::b``."""
     try:
         if ":" not in text:
-            IPv4Address(text)
-            return True
+            address = IPv4Address(text)
+            return not (address.is_loopback or address.is_unspecified)
         groups = [group for group in text.split(":") if group]
         IPv6Address(text)
     except AddressValueError:
         return False
+    if len(groups) == 8 and all(len(group) == 2 for group in groups):
+        return False  # the hardware address of an interface
     return len(groups) > 2 or (len(groups) == 2 and len(groups[0]) == 4 and groups[0][0] in "23fF")
 
 
@@ -167,7 +174,7 @@ def aadhaar(digits: str) -> bool:
 
 
 def machine_readable_passport(line: str) -> bool:
-    """The second line of a passport's machine-readable zone: its checks of number, birth, expiry and all (ICAO 9303)."""
+    """The second line of a passport's machine-readable zone with its four checks (ICAO 9303)."""
     fields = ((line[:9], line[9]), (line[13:19], line[19]), (line[21:27], line[27]))
     whole = line[:10] + line[13:20] + line[21:43]
     return all(str(_icao(text)) == check for text, check in (*fields, (whole, line[43])))

@@ -3,7 +3,7 @@
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from functools import partial
-from typing import Any, Literal, cast
+from typing import Any, Literal, Self, cast
 
 from opentelemetry.metrics import MeterProvider
 
@@ -58,10 +58,11 @@ class PIIRedaction(Hook):
 
     Config = _config.Config
 
-    def __new__(cls, *_args: Any, **settings: Any) -> "PIIRedaction":
+    def __new__(cls, *_args: Any, **settings: Any) -> Self:
         """A hook that leaves results alone has no ``after``, so that streams are not held back for it."""
         one_way = "result" not in settings.get("apply_to", ("result",)) and settings.get("action") != "placeholder"
-        return super().__new__(_Requests if one_way and cls is PIIRedaction else cls)
+        made = _Requests if one_way and cls is PIIRedaction else cls
+        return cast("Self", super().__new__(made))
 
     def __init__(
         self,
@@ -95,7 +96,8 @@ class PIIRedaction(Hook):
         foreign = [kind for kind in config.kinds if kind not in REWRITABLE]
         if foreign:
             raise ConfigurationError(
-                f"pii_redaction: kinds={foreign!r} cannot be rewritten; expected some of {', '.join(sorted(REWRITABLE))}"
+                f"pii_redaction: kinds={foreign!r} cannot be rewritten; "
+                f"expected some of {', '.join(sorted(REWRITABLE))}"
             )
         self.kinds = tuple(config.kinds)
         self.redactor = Redactor(_config.entities_of(config), config.allow, config.keep_last)

@@ -1,11 +1,13 @@
 """Patterns of the user's own, matched by RE2, whose time is linear in the length of the text, whatever the pattern."""
 
 from collections.abc import Iterator
+from importlib import import_module
 from importlib.util import find_spec
 from typing import Any
 
 from spanhook.errors import ConfigurationError
-from spanhook.hooks.pii_redaction._entities import Entity, Span
+from spanhook.hooks.pii_redaction._entities import Entity
+from spanhook.hooks.pii_redaction._finders import Span
 
 LONGEST = 512
 """The longest match with spaces in it that a stream is held back for."""
@@ -24,15 +26,14 @@ def own_entity(name: str, pattern: str) -> Entity:
     """
     if find_spec("re2") is None:
         raise ConfigurationError(f'patterns of your own ({name!r}) need RE2; pip install "spanhook[redaction]"')
-    import re2  # pyright: ignore[reportMissingTypeStubs]
-
+    re2: Any = import_module("re2")  # it has no types
     options: Any = re2.Options()
     options.max_mem, options.log_errors = _MEMORY, False
     try:
         compiled: Any = re2.compile(pattern, options)
     except re2.error as error:
-        said = error.args[0] if error.args else error
-        said = said.decode("utf-8", "replace") if isinstance(said, bytes) else said
+        reason: Any = error.args[0] if error.args else ""
+        said = reason.decode("utf-8", "replace") if isinstance(reason, bytes) else str(reason)
         raise ConfigurationError(f"{name}={pattern!r}: not a regular expression that RE2 takes: {said}") from None
     if compiled.search("") is not None:
         raise ConfigurationError(f"{name}={pattern!r} matches the empty text; it would match everywhere")

@@ -7,7 +7,8 @@ from importlib.util import find_spec
 from typing import Any
 
 from spanhook.errors import ConfigurationError
-from spanhook.hooks.pii_redaction._entities import ENTITIES, Entity, Finder, Span
+from spanhook.hooks.pii_redaction._entities import ENTITIES, Entity
+from spanhook.hooks.pii_redaction._finders import Finder, Span
 
 GENERIC = ("CREDIT_CARD", "CRYPTO", "IBAN_CODE", "IP_ADDRESS", "MAC_ADDRESS")
 """What Presidio looks for if settings name nothing."""

@@ -126,9 +126,9 @@ class Redactor:
                     continue
             for start, end in entity.find(said):
                 if start < end and not self._lets_through(entity.name, said[start:end]):
-                    start, end = reading.span(start, end)
-                    if start < end <= len(text):
-                        yield Finding(start, end, entity.name)
+                    begins, ends = reading.span(start, end)
+                    if begins < ends <= len(text):
+                        yield Finding(begins, ends, entity.name)
 
     def _lets_through(self, entity: str, value: str) -> bool:
         if not self._allowed:

@@ -1,6 +1,6 @@
 """Rewrites every text of a request that an operation can express, and says which field it was in."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any, cast
 
 from spanhook.errors import HookError, Reject
@@ -46,7 +46,7 @@ def search(op: Operation, change: Change, together: Texts) -> None:
         return
 
 
-def _fields(op: Operation, change: Change, together: Texts) -> Any:
+def _fields(op: Operation, change: Change, together: Texts) -> Iterator[tuple[str, Any]]:
     """The fields of a request that are to be replaced, each with its new value."""
     messages = op.request.messages
     if messages and (new := redacted(messages, change, together)) != messages:
@@ -72,11 +72,12 @@ def _fields(op: Operation, change: Change, together: Texts) -> Any:
 
 def _written(inputs: Any, change: Change) -> Any:
     """What is written to a store: the values, not where they are kept."""
-    if not (isinstance(inputs, list) and all(isinstance(one, dict) and one.keys() >= _ITEM for one in inputs)):
+    items = cast("list[Any]", inputs) if isinstance(inputs, list) else []
+    if not items or not all(isinstance(one, dict) and {*cast("dict[str, Any]", one)} >= _ITEM for one in items):
         return changed(inputs, change)
-    items = cast("list[dict[str, Any]]", inputs)
     made = [{**one, "value": changed(one["value"], change)} for one in items]
-    return inputs if all(new["value"] is one["value"] for new, one in zip(made, items, strict=True)) else made
+    same = all(new["value"] is one["value"] for new, one in zip(made, items, strict=True))
+    return items if same else made
 
 
 def _check_readable(op: Operation) -> None:

@@ -2,7 +2,7 @@
 
 from collections import Counter
 
-from spanhook.hooks.pii_redaction._entities import open_key
+from spanhook.hooks.pii_redaction._finders import open_key
 from spanhook.hooks.pii_redaction._redactor import Redactor, Substitute
 from spanhook.hooks.pii_redaction._views import readings
 

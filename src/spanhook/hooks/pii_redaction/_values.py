@@ -108,7 +108,7 @@ def _items(value: Any, change: Change) -> Any:
 
 
 def _model(value: Any, change: Change) -> Any:
-    fields = {**value.__dict__, **(getattr(value, "__pydantic_extra__", None) or {})}
+    fields: dict[str, Any] = {**value.__dict__, **(getattr(value, "__pydantic_extra__", None) or {})}
     update = {name: new for name, one in fields.items() if (new := changed(one, change)) is not one}
     return value.model_copy(update=update) if update else value
 
