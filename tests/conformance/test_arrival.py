@@ -560,10 +560,8 @@ def test_queries_and_texts_to_embed(kind: Any) -> None:
 
 
 def test_what_cannot_be_rewritten_says_so() -> None:
-    with (
-        recorder(changing("iteration", lambda op: op.replace(inputs="y"), told := [])),
-        spanhook.operation("iteration"),
-    ):
+    told: list[str] = []
+    with recorder(changing("iteration", lambda op: op.replace(inputs="y"), told)), operation("iteration"):
         pass
     assert "cannot rewrite" in told[0]
 
