@@ -17,7 +17,7 @@ from langchain_openai import OpenAI as TextOpenAI
 from langgraph.store.memory import InMemoryStore
 from openai import AzureOpenAI, DefaultHttpxClient, OpenAI
 
-from spanhook import HookError, Hooks, Operation, Reject
+from spanhook import HookError, Hooks, Operation, Reject, operation
 from spanhook.cli.conformance.langgraph import make_graph
 from spanhook.cli.conformance.openai_server import OpenAIServer
 from spanhook.cli.conformance.subject import Body
