@@ -2,7 +2,7 @@
 
 import asyncio
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import AsyncIterator, Callable, Generator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
@@ -88,11 +88,12 @@ def _check(way: Way, server: OpenAIServer | AnthropicServer) -> None:
     assert ("hello" in result) == ("[EMAIL] and [CREDIT_CARD]" in result.replace("', '", "").replace('", "', ""))
 
 
+ARGUMENTS = json.dumps({"keys": {EMAIL: [KEY]}})
 CONVERSATION: Any = [
     {"role": "system", "content": f"Answer {EMAIL}"},
     {"role": "user", "name": "ann", "content": [{"type": "text", "text": f"it is {CARD}"}]},
     {"role": "assistant", "content": None, "tool_calls": [
-        {"id": "call_1", "type": "function", "function": {"name": "look_up", "arguments": json.dumps({"keys": {EMAIL: [KEY]}})}},
+        {"id": "call_1", "type": "function", "function": {"name": "look_up", "arguments": ARGUMENTS}},
         {"id": "call_2", "type": "custom", "custom": {"name": "run", "input": f"mail {EMAIL}"}}]},
     {"role": "tool", "tool_call_id": "call_1", "content": json.dumps({"card": 4111111111111111, "to": [EMAIL]})},
     {"role": "tool", "tool_call_id": "call_2", "content": [{"type": "text", "text": f"sent to {EMAIL}"}]},
@@ -167,7 +168,7 @@ def test_errors_that_quote_the_request() -> None:
 
 
 @contextmanager
-def chat_model(server: OpenAIServer) -> Iterator[Any]:
+def chat_model(server: OpenAIServer) -> Generator[Any]:
     from langchain_openai import ChatOpenAI
 
     options: Any = {"base_url": server.url, "api_key": "test", "model": "gpt-4o-mini", "max_retries": 0}
@@ -331,7 +332,7 @@ def test_streams_of_own_code_sync_and_async() -> None:
         yield from (to, " is jane.d", "oe+bills@mail.exa", "mple.co.uk", " today")
 
     @spanhook.tool
-    async def later(to: str) -> Any:
+    async def later(to: str) -> AsyncIterator[str]:
         for word in (to, " is jane.d", "oe+bills@mail.exa", "mple.co.uk", " today"):
             yield word
 
@@ -443,21 +444,20 @@ def test_only_requests() -> None:
 
 
 def test_only_results() -> None:
-    with recorder(Hooks(PIIRedaction(apply_to=["result"]))):
-        with operation("tool.execute", "t", request={"arguments": {"to": EMAIL}}) as op:
-            assert op.request.arguments == {"to": EMAIL}
-            assert op.result_of(EMAIL) == "[EMAIL]"
+    hooks = Hooks(PIIRedaction(apply_to=["result"]))
+    with recorder(hooks), operation("tool.execute", "t", request={"arguments": {"to": EMAIL}}) as op:
+        assert op.request.arguments == {"to": EMAIL}
+        assert op.result_of(EMAIL) == "[EMAIL]"
 
 
 def test_media() -> None:
     image = {"type": "blob", "modality": "image", "mime_type": "image/png", "content": "AAAA"}
-    message = {"role": "user", "parts": [{"type": "text", "content": EMAIL}, image]}
-    with recorder(Hooks(PIIRedaction())):
-        with operation("llm.call", "m", provider="acme", request={"messages": [message]}) as op:
-            assert op.request.messages == [{"role": "user", "parts": [{"type": "text", "content": "[EMAIL]"}, image]}]
-    with recorder(Hooks(PIIRedaction(media="reject"))), pytest.raises(Reject, match="cannot be redacted"):
-        with operation("llm.call", "m", provider="acme", request={"messages": [message]}):
-            pass
+    request = {"messages": [{"role": "user", "parts": [{"type": "text", "content": EMAIL}, image]}]}
+    with recorder(Hooks(PIIRedaction())), operation("llm.call", "m", request=request) as op:
+        assert op.request.messages == [{"role": "user", "parts": [{"type": "text", "content": "[EMAIL]"}, image]}]
+    refusing = recorder(Hooks(PIIRedaction(media="reject")))
+    with refusing, pytest.raises(Reject, match="cannot be redacted"), operation("llm.call", "m", request=request):
+        pass
 
 
 def test_shadow_mode_says_what_it_would_have_done() -> None:
@@ -483,15 +483,16 @@ def test_what_cannot_be_rewritten_is_refused() -> None:
     deep: Any = EMAIL
     for _ in range(5000):
         deep = [deep]
-    with recorder(Hooks(PIIRedaction())), pytest.raises(Reject, match="pii_redaction"):
-        with operation("tool.execute", "t", request={"arguments": {"to": deep}}):
-            pass
+    request = {"arguments": {"to": deep}}
+    refusing = recorder(Hooks(PIIRedaction()))
+    with refusing, pytest.raises(Reject, match="pii_redaction"), operation("tool.execute", "t", request=request):
+        pass
 
 
 def test_telemetry_can_be_left_alone() -> None:
-    with recorder(Hooks(PIIRedaction(telemetry=False, kinds=["llm.call"])), settings=IN_FULL) as seen:
-        with operation("tool.execute", "t", request={"arguments": {"to": EMAIL}}):
-            pass
+    hooks, request = Hooks(PIIRedaction(telemetry=False, kinds=["llm.call"])), {"arguments": {"to": EMAIL}}
+    with recorder(hooks, settings=IN_FULL) as seen, operation("tool.execute", "t", request=request):
+        pass
     assert EMAIL in recorded(seen)
 
 

@@ -81,7 +81,8 @@ def test_nothing_that_is_recorded_goes_past_it(in_shadow: bool) -> None:
     assert "secret" not in said
     assert "123456789012" not in said
     assert said.count("***") >= 12
-    assert '"input.value": "{\\\\"***\\\\": [\\\\"***\\\\", \\\\"digits\\\\", 7]}"' in said
+    told = dict(seen.spans[0].attributes or {})
+    assert told["gen_ai.tool.call.arguments"] == told["input.value"] == '{"***": ["***", "digits", 7]}'
 
 
 def test_only_of_its_tenant() -> None:
@@ -89,10 +90,8 @@ def test_only_of_its_tenant() -> None:
     hook.tenant_id = "acme"
     with recorder(Hooks(hook), settings=IN_FULL) as seen:
         for tenant in ("acme", "other"):
-            with (
-                spanhook.context(tenant_id=tenant),
-                operation("tool.execute", tenant, request={"arguments": {"a": "secret"}}),
-            ):
+            request = {"arguments": {"a": "secret"}}
+            with spanhook.context(tenant_id=tenant), operation("tool.execute", tenant, request=request):
                 pass
     told = {span.name: dict(span.attributes or {})["gen_ai.tool.call.arguments"] for span in seen.spans}
     assert told == {"execute_tool acme": '{"a": "***"}', "execute_tool other": '{"a": "secret"}'}

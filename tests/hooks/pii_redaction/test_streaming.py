@@ -1,5 +1,7 @@
 """A stream of text: however it is split, what is released is what redacting the whole gives."""
 
+from itertools import pairwise
+
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -12,21 +14,20 @@ from tests.hooks.pii_redaction.test_redactor import WORDS
 
 redactor = Redactor([own_entity("TICKET", r"ticket no \d+"), *(ENTITIES[name] for name in DEFAULTS)])
 
-pieces = st.lists(
-    st.one_of(
-        st.sampled_from(WORDS),
-        st.builds(lambda value, how: ENCODINGS[how](value), st.sampled_from(sorted(VALUES.values())), st.sampled_from(sorted(ENCODINGS))),
-        st.sampled_from(["lorem ipsum dolor " * 30, "12 34 5", "-----BEGIN ", "@", "ticket no 12", "\n", "\\u00"]),
-    ),
-    max_size=12,
-)  # fmt: skip
+encoded = st.builds(
+    lambda value, how: ENCODINGS[how](value),
+    st.sampled_from(sorted(VALUES.values())),
+    st.sampled_from(sorted(ENCODINGS)),
+)
+odd = st.sampled_from(["lorem ipsum dolor " * 30, "12 34 5", "-----BEGIN ", "@", "ticket no 12", "\n", "\\u00"])
+pieces = st.lists(st.one_of(st.sampled_from(WORDS), encoded, odd), max_size=12)
 texts = st.builds(lambda parts, between: between.join(parts), pieces, st.sampled_from([" ", "", "\n", ", "]))
 
 
 def streamed(text: str, cuts: list[int]) -> tuple[str, StreamRedactor]:
     stream = StreamRedactor(redactor)
     edges = [0, *sorted(cut % (len(text) + 1) for cut in cuts), len(text)]
-    released = "".join(stream.feed(text[a:b]) for a, b in zip(edges, edges[1:], strict=False))
+    released = "".join(stream.feed(text[a:b]) for a, b in pairwise(edges))
     return released + stream.end(), stream
 
 

@@ -340,9 +340,9 @@ def test_embeddings(server: OpenAIServer) -> None:
     body = server.requests[0].body
     assert (body["input"], body["model"], body["dimensions"]) == (["x", "two"], "text-embedding-3-large", 8)
     assert seen.operations[0]._record.modified == ("inputs", "model")
-    with recorder(before(lambda op: op.replace(messages=[text("x")]))), sync_client(server.url) as client:
-        with pytest.raises(Reject) as caught:
-            client.embeddings.create(**EMBEDDINGS)
+    hooks = before(lambda op: op.replace(messages=[text("x")]))
+    with recorder(hooks), sync_client(server.url) as client, pytest.raises(Reject) as caught:
+        client.embeddings.create(**EMBEDDINGS)
     assert isinstance(caught.value.__cause__, HookError)
 
 
