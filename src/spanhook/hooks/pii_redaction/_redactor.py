@@ -5,6 +5,7 @@ import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from typing import Any, cast
 
 from spanhook.hooks.pii_redaction._entities import SHORTENED, Entity
 from spanhook.hooks.pii_redaction._views import Reading, readings
@@ -69,8 +70,9 @@ class Redactor:
             done = one.end
         pieces.append(text[done:])
         counts = Counter(one.entity for one in found)
-        if any(text[one.start : one.end].isdigit() for one in found) and _is_json(text):
-            pieces = next((one for one in _quoted(text, found, pieces) if _is_json("".join(one))), pieces)
+        if any(text[one.start : one.end].isdigit() for one in found) and (documents := _documents(text)):
+            kept = (one for one in _quoted(text, found, pieces) if _documents("".join(one)) == documents)
+            pieces = next(kept, pieces)
         return "".join(pieces), counts
 
     def redact_together(
@@ -156,23 +158,36 @@ class Redactor:
         return joined
 
 
-def _is_json(text: str) -> bool:
-    if text.lstrip()[:1] not in ("{", "["):
-        return False
+def _documents(text: str) -> int:
+    """How many documents of JSON a text is and has in its strings, at any depth; 0 if it is none itself."""
+    if text.lstrip()[:1] not in ("{", "[", '"'):
+        return 0
     try:
-        json.loads(text)
+        return 1 + _inside(json.loads(text))
     except (ValueError, RecursionError):
-        return False
-    return True
+        return 0
+
+
+def _inside(value: Any) -> int:
+    if isinstance(value, str):
+        return _documents(value)
+    if isinstance(value, dict):
+        value = [*cast("dict[str, Any]", value), *value.values()]
+    return sum(map(_inside, cast("list[Any]", value))) if isinstance(value, list) else 0
+
+
+_KEY = re.compile(r'(\\*")\s*:\s*\Z')
 
 
 def _quoted(text: str, found: Sequence[Finding], pieces: list[str]) -> Iterator[list[str]]:
-    """The pieces of a redacted text with what stands for bare numbers in quotes, as JSON needs it, at each depth."""
-    for quote in ("", '"', '\\"', '\\\\\\"'):
+    """The pieces of a redacted text with what stands for bare numbers in quotes, as they have to be at each depth."""
+    for guess in ("", '"', '\\"', '\\\\\\"'):
         made = list(pieces)
         for index, one in enumerate(found):
             before, after = text[: one.start].rstrip()[-1:], text[one.end :].lstrip()[:1]
             if text[one.start : one.end].isdigit() and before in (":", "[", ",") and after in ("]", ",", "}"):
+                key = _KEY.search(text, max(0, one.start - 32), one.start)
+                quote = key[1] if key is not None else guess
                 made[2 * index + 1] = f"{quote}{made[2 * index + 1]}{quote}"
         yield made
 
