@@ -5,6 +5,7 @@ import json
 from collections.abc import AsyncIterator, Callable, Generator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -21,6 +22,7 @@ from spanhook.cli.conformance.openai_server import OpenAIServer, Reply
 from spanhook.cli.conformance.openai_ways import WAYS as OPENAI_WAYS
 from spanhook.cli.conformance.openai_ways import async_client, named, sync_client
 from spanhook.cli.conformance.stainless_ways import Way
+from spanhook.config import load_file
 from spanhook.gating import find, make
 from spanhook.hooks.pii_redaction import PIIRedaction
 from spanhook.testing import Recorder, recorder
@@ -434,6 +436,36 @@ def test_placeholders_of_one_run() -> None:
     assert heard[3] == heard[0]  # the next run counts from one
     assert planted_in(recorded(seen)) == []
     assert "ann@example.org" not in recorded(seen)
+
+
+def test_placeholders_of_earlier_runs_are_never_taken_for_new_values() -> None:
+    given = {"messages": [text(f"{EMAIL} asks"), text("as <EMAIL_1> did")]}
+    with recorder(Hooks(PIIRedaction(action="placeholder"))), operation("llm.call", "m", request=given) as op:
+        said = [message["parts"][0]["content"] for message in op.request.messages]
+        assert said == ["<EMAIL_2> asks", "as <EMAIL_1> did"]
+        assert op.result_of("<EMAIL_1> or <EMAIL_2>") == f"<EMAIL_1> or {EMAIL}"
+
+
+def test_a_reloaded_policy_knows_the_placeholders_of_the_run() -> None:
+    hooks = Hooks(PIIRedaction(action="placeholder"))
+    with recorder(hooks), operation("agent.invoke", "desk") as desk:
+        with operation("llm.call", "m", request={"messages": [text(EMAIL)]}) as op:
+            op.result_of("ok")
+        hooks.remove(PIIRedaction)
+        hooks.add(PIIRedaction(action="placeholder"))
+        with operation("llm.call", "m", request={"messages": [text("again")]}) as op:
+            assert op.result_of("to <EMAIL_1>") == f"to {EMAIL}"
+        desk.result_of("done")
+
+
+def test_from_a_configuration_file(tmp_path: Path) -> None:
+    path = tmp_path / "spanhook.yaml"
+    path.write_text("version: 1\npolicies: [{use: pii_redaction, id: pii, with: {entities: [EMAIL]}}]\n")
+    hooks, request = load_file(str(path)).hooks, {"arguments": {"to": f"{EMAIL} {CARD}"}}
+    with recorder(hooks) as seen, operation("tool.execute", "t", request=request) as op:
+        assert op.request.arguments == {"to": f"[EMAIL] {CARD}"}
+    assert seen.operations[0].decisions[0].hook == "pii"
+    assert seen.metrics()["spanhook.redaction.findings"][0][0]["spanhook.hook"] == "pii"
 
 
 def test_only_requests() -> None:

@@ -16,6 +16,7 @@ from spanhook.hooks.pii_redaction._finders import (
     phones,
     private_keys,
     secret,
+    social_security_numbers,
 )
 
 
@@ -45,12 +46,7 @@ PERSONAL = (
     Entity("PHONE", phones, digits=8, longest=75),
     Entity("CREDIT_CARD", cards, digits=12, longest=60),
     Entity("IBAN", ibans, digits=4, longest=110),
-    Entity(
-        "US_SSN",
-        number(r"(?!000|666|9\d\d)\d{3}(?:-(?!00)\d{2}-| (?!00)\d{2} |\.(?!00)\d{2}\.)(?!0000)\d{4}"),
-        digits=9,
-        longest=11,
-    ),
+    Entity("US_SSN", social_security_numbers, digits=9, longest=11),
     Entity("IP_ADDRESS", ip_addresses, (".", ":"), digits=1),
 )
 """Personal data that is redacted unless settings say otherwise."""

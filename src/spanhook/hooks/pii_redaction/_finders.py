@@ -56,7 +56,8 @@ def emails(text: str) -> Iterator[Span]:
             yield start, found.end()
 
 
-_CARD_RUN = re.compile(r"(?<!\d)\d(?:[ .-]{0,2}\d){11,}")
+# Patterns look behind from their second character on: those that begin with a character are found several times faster.
+_CARD_RUN = re.compile(r"\d(?<!\d\d)(?:[ .-]{0,2}\d){11,}")
 _GROUP = re.compile(r"\d+")
 
 
@@ -75,7 +76,7 @@ def cards(text: str) -> Iterator[Span]:
             first += 1
 
 
-_IBAN_START = re.compile(r"(?<![A-Za-z0-9])[A-Za-z]{2}[ -]?\d[ -]?\d")
+_IBAN_START = re.compile(r"[A-Za-z][A-Za-z](?<![A-Za-z0-9]..)[ -]?\d[ -]?\d")
 _IBAN_NEXT = re.compile(r"(?:[ -]{0,2}[A-Za-z0-9]){8,29}")
 
 
@@ -96,21 +97,31 @@ def ibans(text: str) -> Iterator[Span]:
             yield found.start(), end
 
 
-_PHONE = re.compile(
-    r"(?<![\w+])(?:\+|(?<!\d[ -])00)[1-9]\d{0,2}(?:[ .()/-]{0,3}\d){6,14}(?![\w-])"
-    r"|(?<![\w.$€£-])(?:1[ .-]?)?(?:\([2-9]\d{2}\)[ .-]?|[2-9]\d{2}[ .-])[2-9]\d{2}[ .-]\d{4}(?![\w-]|\.\d)"
+_PLUS = re.compile(r"\+(?<![\w+].)[1-9]\d{0,2}(?:[ .()/-]{0,3}\d){6,14}(?![\w-])")
+_DOUBLE_ZERO = re.compile(r"00(?<![\w+]..)(?<!\d[ -]..)[1-9]\d{0,2}(?=\d*[ .()/-])(?:[ .()/-]{0,3}\d){6,14}(?![\w-])")
+_AMERICAN = re.compile(
+    r"[(\d](?<![\w.$€£-].)(?:(?<=1)[ .-]?[(\d])?(?:(?<=\()[2-9]\d{2}\)[ .-]?|(?<=[2-9])\d{2}[ .-])"
+    r"[2-9]\d{2}[ .-]\d{4}(?![\w-]|\.\d)"
 )
 
 
 def phones(text: str) -> Iterator[Span]:
-    at = 0
-    while (found := _PHONE.search(text, at)) is not None:
-        said = found[0]
-        if sum(char.isdigit() for char in said) >= 8 and (said[:2] != "00" or not said.isdigit()):
-            yield found.span()
-            at = found.end()
-        else:
-            at = found.start() + 1
+    for pattern in (_PLUS, _DOUBLE_ZERO, _AMERICAN):
+        at = 0
+        while (found := pattern.search(text, at)) is not None:
+            if sum(char.isdigit() for char in found[0]) >= 8:
+                yield found.span()
+                at = found.end()
+            else:
+                at = found.start() + 1
+
+
+_SSN = re.compile(r"\d(?<![\w-].)\d{2}(?:-(?!00)\d{2}-| (?!00)\d{2} |\.(?!00)\d{2}\.)(?!0000)\d{4}(?![\w-])")
+
+
+def social_security_numbers(text: str) -> Iterator[Span]:
+    """Those of the United States, in areas that exist."""
+    return (found.span() for found in _SSN.finditer(text) if found[0][:3] not in ("000", "666") and found[0][0] != "9")
 
 
 _PEM = re.compile(r"-----BEGIN (?:[A-Z0-9]+ ){0,3}PRIVATE KEY(?: BLOCK)?-----")
@@ -141,14 +152,17 @@ def open_key(text: str) -> int:
     return at if at >= 0 and len(text) - at <= PEM_LIMIT + 200 else -1
 
 
-_ADDRESS = re.compile(
-    r"(?<![\w.])\d{1,3}(?:\.\d{1,3}){3}(?!\w|\.\d)"
-    r"|(?<![\w:.])[0-9A-Fa-f:]{2,39}:(?:\d{1,3}(?:\.\d{1,3}){3}|[0-9A-Fa-f]{0,4})(?![\w:])"
-)
+_V4 = re.compile(r"\d(?<![\w.].)\d{0,2}(?:\.\d{1,3}){3}(?!\w|\.\d)")
+_V6_HINT = re.compile(r":[0-9A-Fa-f]{0,4}:")
+_V6 = re.compile(r"[0-9A-Fa-f:](?<![\w:.].)[0-9A-Fa-f:]{1,38}:(?:\d{1,3}(?:\.\d{1,3}){3}|[0-9A-Fa-f]{0,4})(?![\w:])")
 
 
 def ip_addresses(text: str) -> Iterator[Span]:
-    return (found.span() for found in _ADDRESS.finditer(text) if checks.ip_address(found[0]))
+    patterns = (_V4,) if _V6_HINT.search(text) is None else (_V4, _V6)
+    for pattern in patterns:
+        for found in pattern.finditer(text):
+            if checks.ip_address(found[0]):
+                yield found.span()
 
 
 _MRZ = re.compile(r"(?<![A-Z0-9<])[A-Z0-9<]{9}\d[A-Z<]{3}\d{7}[MFX<]\d{7}[A-Z0-9<]{14}[\d<]\d(?![A-Z0-9<])")

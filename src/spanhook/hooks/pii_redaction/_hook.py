@@ -147,11 +147,12 @@ class PIIRedaction(Hook):
 
     def _redact(self, op: Operation) -> None:
         found = Counter[str]()
-        substitute = reserve = None
+        substitute = None
         if self._config.action == "placeholder" and op.kind in _REVERSIBLE:
             placeholders = self._placeholders(op)
-            substitute, reserve = placeholders.substitute, placeholders.reserve
-        change = self._change(found, substitute, reserve)
+            substitute = placeholders.substitute
+            search(op, placeholders.reserve, lambda texts: texts)
+        change = self._change(found, substitute)
         together = partial(self._together, found, substitute)
         if self._config.action == "reject":
             search(op, change, together)
@@ -170,12 +171,8 @@ class PIIRedaction(Hook):
             self._count(op, found)
             raise Reject(f"The {side} contains {listed(found)}", status_code=422)
 
-    def _change(
-        self, found: Counter[str], substitute: Substitute | None, before: Callable[[str], None] | None = None
-    ) -> Callable[[str], str]:
+    def _change(self, found: Counter[str], substitute: Substitute | None) -> Callable[[str], str]:
         def change(text: str) -> str:
-            if before is not None:
-                before(text)
             new, counts = self.redactor.redact(text, substitute)
             found.update(counts)
             return new
@@ -199,8 +196,8 @@ class PIIRedaction(Hook):
         return lambda text: placeholders.restore(mask(text))
 
     def _placeholders(self, op: Operation) -> Placeholders:
-        """Those of the run, which a hook in shadow does not share."""
-        return cast("Placeholders", op.run_state.setdefault(("pii_redaction", id(self), op.mode), Placeholders()))
+        """Those of the run: the same after the hook has been reloaded, and others in shadow mode."""
+        return cast("Placeholders", op.run_state.setdefault(f"pii_redaction {self.name} {op.mode}", Placeholders()))
 
     def _count(self, op: Operation, found: Counter[str]) -> None:
         for entity, number in found.items():

@@ -36,14 +36,13 @@ class Placeholders:
         """Whether this value has a placeholder."""
         return (entity, value) in self._of
 
-    def reserve(self, text: str) -> None:
-        """Never use what a text already contains, unless it has been used before."""
-        if "<" not in text:
-            return
-        said = _FORM.findall(text)
+    def reserve(self, text: str) -> str:
+        """Never use what a text already contains, unless it has been used before. Returns the text."""
+        said = _FORM.findall(text) if "<" in text else ()
         if said:
             with self._lock:
                 self._taken.update(one for one in said if one not in self._values)
+        return text
 
     def restore(self, text: str) -> str:
         """A text with the values that its placeholders stand for; inside JSON they are escaped as JSON has it."""
