@@ -17,6 +17,7 @@ from spanhook.gating import _checking, _decisions
 from spanhook.model import current
 from spanhook.telemetry import counts
 from spanhook.telemetry.counters import Counters
+from tests.redis_server import PROGRAM, RedisProcess, running_redis
 
 # From CPython 3.12 on, threads that run while another is traced by instruction crash the interpreter.
 collect_ignore = ["conformance/test_interrupts.py"] if sys.version_info >= (3, 12) else []
@@ -146,6 +147,25 @@ def frozen() -> None:
     """What is there by now is there for good: collecting garbage, as many tests do, need not look at it again."""
     gc.collect()
     gc.freeze()
+
+
+@pytest.fixture(scope="session")
+def redis_process() -> Iterator[RedisProcess]:
+    """A Redis server, the same one for all tests of a process; tests take ``redis_url``."""
+    if PROGRAM is None:
+        pytest.skip("redis-server is not installed")
+    with running_redis() as server:
+        yield server
+
+
+@pytest.fixture
+def redis_url(redis_process: RedisProcess) -> str:
+    """The address of an empty Redis."""
+    import redis
+
+    with redis.Redis.from_url(redis_process.url) as client:
+        client.flushall()
+    return redis_process.url
 
 
 @pytest.fixture(autouse=True)

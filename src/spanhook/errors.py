@@ -88,6 +88,10 @@ class ConditionError(HookError):
         self.why, self.condition = why, condition
 
 
+class StoreError(SpanhookError):
+    """A store cannot be used now: it is away, busy for too long, or damaged. It may be used again later."""
+
+
 class SealedError(HookError):
     """A hook tried to change an operation that it may not change, or may no longer change."""
 

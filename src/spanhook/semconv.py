@@ -185,6 +185,7 @@ USAGE_UNCOUNTED: Final = "spanhook.usage.uncounted"
 
 # Attributes of metrics and log events only.
 HOOK: Final = "spanhook.hook"
+BUDGET_UNIT: Final = "spanhook.budget.unit"
 EVENT: Final = "spanhook.event"
 REDACTION_ENTITY: Final = "spanhook.redaction.entity"
 MODE: Final = "spanhook.mode"
@@ -263,6 +264,11 @@ METRIC_REDACTION_FINDINGS: Final = "spanhook.redaction.findings"
 METRIC_ATTRIBUTED_OPERATIONS: Final = "spanhook.attributed.operations"
 METRIC_ATTRIBUTED_TOKENS: Final = "spanhook.attributed.tokens"
 METRIC_ATTRIBUTED_COST: Final = "spanhook.attributed.cost"
+METRIC_BUDGET_TOKENS: Final = "spanhook.budget.tokens"
+METRIC_BUDGET_COST: Final = "spanhook.budget.cost"
+METRIC_BUDGET_UTILIZATION: Final = "spanhook.budget.utilization"
+METRIC_BUDGET_EXPIRED: Final = "spanhook.budget.expired"
+METRIC_BUDGET_UNSETTLED: Final = "spanhook.budget.unsettled"
 
 # Bucket boundaries from the GenAI metrics conventions: seconds doubling, tokens times four.
 DURATION_BUCKETS: Final = tuple(0.01 * 2**n for n in range(14))

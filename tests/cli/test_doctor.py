@@ -86,7 +86,7 @@ def test_for_people(folder: Folder) -> None:
     folder.write(
         hooks=HOOKS
         + "@hooks.on('tool.execute.post')\ndef told(op): ...\n"
-        + "@hooks.after('llm.call', buffer=True)\ndef checked(op): ...\n"
+        + "@hooks.after('llm.call', stream='buffer')\ndef checked(op): ...\n"
     )
 
     ran = folder.spanhook("doctor", "--hooks", "hooks.py:hooks", OTEL_EXPORTER_OTLP_ENDPOINT="http://127.0.0.1:9")

@@ -124,7 +124,7 @@ def test_what_is_let_pass_is_told_as_it_would_have_been(case: tuple[Subject, str
     with listening(handler) as expected:
         outcome(subject, way)
     hooks = watching()
-    hooks.after("*", buffer=True)(lambda op: None)
+    hooks.after("*", stream="buffer")(lambda op: None)
     with recorder(hooks), listening(handler) as heard:
         outcome(subject, way)
     assert _alike(heard.sequence) == _alike(expected.sequence)
@@ -138,7 +138,7 @@ def _alike(sequence: Any) -> Any:
 @pytest.mark.parametrize("case", CASES, ids=named)
 def test_what_is_refused_is_told_nobody(case: tuple[Subject, str, str]) -> None:
     subject, way, handler = case
-    with recorder(decide(subject.kind, "reject", buffer=True)) as seen, listening(handler) as heard:
+    with recorder(decide(subject.kind, "reject", stream="buffer")) as seen, listening(handler) as heard:
         result = outcome(subject, way)
     assert not leaked(result, heard.results)
     statuses = {op.status for op in seen.operations if op.kind == subject.kind}
@@ -154,7 +154,7 @@ def test_what_is_refused_is_told_nobody(case: tuple[Subject, str, str]) -> None:
 @pytest.mark.parametrize("case", [case for case in CASES if case[0].kind != "retrieval.query"], ids=named)
 def test_what_is_replaced_is_told_in_its_place(case: tuple[Subject, str, str]) -> None:
     subject, way, handler = case
-    with recorder(decide(subject.kind, "replace", buffer=True)) as seen, listening(handler) as heard:
+    with recorder(decide(subject.kind, "replace", stream="buffer")) as seen, listening(handler) as heard:
         result = outcome(subject, way)
     assert not leaked(result, heard.results)
     assert INSTEAD in repr(result)
@@ -178,7 +178,7 @@ GONE = [
 def test_a_hook_that_is_removed_meanwhile_still_decides_what_is_told(case: tuple[Subject, str, str]) -> None:
     """Operations under way keep the hooks that they began with, and so do their callbacks."""
     subject, way, handler = case
-    hooks = decide(subject.kind, "reject", buffer=True)
+    hooks = decide(subject.kind, "reject", stream="buffer")
     (leaving,) = (one.hook for one in hooks.bound)
 
     @hooks.before(subject.kind)
@@ -283,7 +283,7 @@ def _told(way: str, graph: Any) -> Any:
 @pytest.mark.parametrize("decision", ["reject", "replace"])
 def test_streams_of_agents_tell_what_was_decided_of_models(way: str, decision: str) -> None:
     graph = agent(Calls(), ("hello there friend",))
-    with recorder(decide("llm.call", decision, buffer=True)) as seen, listening("plain") as heard:
+    with recorder(decide("llm.call", decision, stream="buffer")) as seen, listening("plain") as heard:
         told = _told(way, graph)
     assert not leaked(told, heard.results)
     assert (INSTEAD in repr(told)) is (decision == "replace")
@@ -295,7 +295,7 @@ def test_streams_of_agents_tell_what_was_decided_of_models(way: str, decision: s
 @pytest.mark.parametrize("decision", ["reject", "replace"])
 def test_streams_of_agents_tell_what_was_decided_of_tools(way: str, decision: str) -> None:
     graph = agent(Calls(), _SCRIPT)
-    with recorder(decide("tool.execute", decision, buffer=True)), listening("plain") as heard:
+    with recorder(decide("tool.execute", decision, stream="buffer")), listening("plain") as heard:
         told = _told(way, graph)
     assert "found" not in repr((told, heard.results))
     if way not in ("v3", "av3"):  # which tell of messages that models made
@@ -304,7 +304,7 @@ def test_streams_of_agents_tell_what_was_decided_of_tools(way: str, decision: st
 
 @pytest.mark.parametrize("way", [way for way in ("messages", "amessages", "v3", "av3") if way in STREAMS])
 def test_a_message_is_told_once(way: str) -> None:
-    with recorder(decide("llm.call", "replace", buffer=True)):
+    with recorder(decide("llm.call", "replace", stream="buffer")):
         told = _told(way, agent(Calls(), ("hello there friend",)))
     assert len(told) == 1
 
@@ -344,7 +344,7 @@ def test_the_part_that_came_before_an_error_waits_for_hooks_as_well(buffer: bool
             yield next(super()._stream(*args, **kwargs))
             raise ConnectionError("gone")
 
-    hooks = decide("llm.call", "allow", buffer=buffer)
+    hooks = decide("llm.call", "allow", stream="buffer" if buffer else None)
     with recorder(hooks), listening("plain") as heard, pytest.raises(ConnectionError):
         list(Breaking(body=Body()).stream("hi"))
     assert bool(leaked(heard.results)) is not buffer
@@ -361,7 +361,7 @@ def test_what_a_handler_raises_is_what_the_call_raises() -> None:
 
     model = TellingChat(body=Body())
     handler = Stopping()
-    with recorder(decide("llm.call", "allow", buffer=True)) as seen, pytest.raises(KeyError, match="stop"):
+    with recorder(decide("llm.call", "allow", stream="buffer")) as seen, pytest.raises(KeyError, match="stop"):
         model.invoke("hi", {"callbacks": [handler]})
     [op] = seen.operations
     assert op.status == "error"
@@ -377,7 +377,7 @@ def test_a_callback_that_calls_a_model_when_it_is_told_at_last_makes_an_operatio
             if not inner.body.runs:
                 inner.invoke("what was that?")
 
-    with recorder(decide("llm.call", "allow", buffer=True)) as seen:
+    with recorder(decide("llm.call", "allow", stream="buffer")) as seen:
         ScriptedChat(body=Body()).invoke("hi", {"callbacks": [Asking()]})
     first, second = seen.operations
     assert first.parent is not None
@@ -409,7 +409,7 @@ def test_tokens_told_after_the_answer_was_refused_are_not_told() -> None:
 
         _stream = BaseChatModel._stream
 
-    with recorder(decide("llm.call", "reject", buffer=True)), listening("plain") as heard:
+    with recorder(decide("llm.call", "reject", stream="buffer")), listening("plain") as heard:
         with pytest.raises(Reject):
             Lingering(body=Body()).invoke("hi")
         managers.pop().on_llm_new_token("friend")
@@ -492,7 +492,7 @@ def _After() -> Any:
 @pytest.mark.parametrize("is_async", [False, True])
 def test_a_handler_hears_one_call_while_another_is_held_back(is_async: bool) -> None:
     hooks = Hooks()
-    hooks.after("llm.call", buffer=True, models={"held"})(lambda op: op.respond(INSTEAD))
+    hooks.after("llm.call", stream="buffer", models={"held"})(lambda op: op.respond(INSTEAD))
     held, free = (ScriptedChat(body=Body(), model_name=name) for name in ("held", "free"))
 
     async def both() -> None:
@@ -554,7 +554,7 @@ def test_custom_events_of_a_tool_wait_with_its_result() -> None:
 
     for decision, expected in (("reject", []), ("allow", [("found", {"so far": "secret"})])):
         told.clear()
-        with recorder(decide("tool.execute", decision, buffer=True)), suppress(Reject):
+        with recorder(decide("tool.execute", decision, stream="buffer")), suppress(Reject):
             search.invoke({"query": "secret"}, {"callbacks": [Custom()]})
         assert told == expected
 
@@ -566,7 +566,7 @@ def test_what_left_although_it_was_to_be_held_back_is_told_to_have_been_too_late
         __hash__ = None  # pyright: ignore[reportAssignmentType]
 
     for decision in ("reject", "replace"):
-        with recorder(decide("llm.call", decision, buffer=True)) as seen, listening("plain"):
+        with recorder(decide("llm.call", decision, stream="buffer")) as seen, listening("plain"):
             internal.fatal = False
             with suppress(Reject):
                 config: Any = {"run_id": Unhashable(int=1)}
@@ -594,7 +594,7 @@ def test_parts_of_a_tools_output_wait_with_it() -> None:
 
     for decision, expected in (("reject", False), ("replace", False), ("allow", True)):
         graph = create_agent(Turns(turns=_SCRIPT, asked=[]), tools=[search])
-        with recorder(decide("tool.execute", decision, buffer=True)):
+        with recorder(decide("tool.execute", decision, stream="buffer")):
             mode: Any = "tools"
             told = list(graph.stream(ASK, stream_mode=mode))
         assert ("so far" in repr(told)) is expected
@@ -607,7 +607,7 @@ from spanhook import Hooks, Reject
 
 hooks = Hooks()
 
-@hooks.after("llm.call", buffer=True)
+@hooks.after("llm.call", stream="buffer")
 def refuse(op):
     raise Reject("no")
 

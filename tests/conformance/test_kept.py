@@ -52,7 +52,7 @@ def facts(function: Any) -> dict[str, Any]:
 class Buffering(Hook):
     """One that results are withheld for, so that what they leave by is bound as well."""
 
-    buffer = True
+    stream = "buffer"
 
     def after(self, op: Operation) -> None:
         """Let all of it pass."""

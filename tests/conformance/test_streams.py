@@ -581,13 +581,15 @@ def test_a_stream_that_a_hook_answers(is_async: bool) -> None:
 
 
 @pytest.mark.parametrize("is_async", [False, True])
-@pytest.mark.parametrize("buffer", [False, True])
+@pytest.mark.parametrize("stream", [None, "observe", "buffer"])
 def test_replacing_what_a_stream_said_needs_buffering(
-    is_async: bool, buffer: bool, caplog: pytest.LogCaptureFixture
+    is_async: bool, stream: Any, caplog: pytest.LogCaptureFixture
 ) -> None:
     hooks = Hooks()
 
-    @hooks.after("llm.call", buffer=buffer)
+    buffer = stream == "buffer"
+
+    @hooks.after("llm.call", stream=stream)
     def redact(op: Operation) -> None:
         assert op.response.text == "hellotherefriend"
         op.respond("redacted")
@@ -604,7 +606,7 @@ def test_replacing_what_a_stream_said_needs_buffering(
     decisions = [decision.decision for decision in seen.operations[0].decisions]
     assert decisions == (["replace"] if buffer else ["too_late"])
     assert seen.operations[0].usage.total_tokens == 28
-    assert ("buffer=True" in caplog.text) is not buffer
+    assert ("stream='buffer'" in caplog.text) is not buffer
     caplog.clear()
 
 

@@ -157,7 +157,7 @@ def test_rewritten_and_answered(server: OpenAIServer) -> None:
         messages[-1]["parts"][0]["content"] = "Say goodbye."
         op.replace(messages=messages)
 
-    @hooks.around("llm.call", timeout=LONG, buffer=True)
+    @hooks.around("llm.call", timeout=LONG, stream="buffer")
     async def shout(op: Operation, call_next: Next) -> str:
         await call_next()
         return op.response.text.upper()

@@ -125,7 +125,7 @@ def test_a_hook_answers_instead(made: Made, way: str) -> None:
 def test_a_hook_replaces_the_result(made: Made, way: str) -> None:
     hooks = Hooks()
 
-    @hooks.after("tool.execute", buffer=True)
+    @hooks.after("tool.execute", stream="buffer")
     async def shout(op: Operation) -> None:
         op.respond(op.result.upper())
 

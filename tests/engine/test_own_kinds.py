@@ -30,7 +30,7 @@ def test_it_is_gated_rewritten_replaced_and_counted() -> None:
     def halve(op: Operation) -> None:
         op.replace(arguments={"amount": op.request.arguments["amount"] // 2})
 
-    @hooks.after("*", buffer=True)
+    @hooks.after("*", stream="buffer")
     def double(op: Operation) -> None:
         op.respond(op.result * 2)
 

@@ -105,7 +105,7 @@ def test_a_stream_is_followed(way: str) -> None:
 def test_it_is_held_back_for_hooks_that_decide(way: str) -> None:
     hooks = Hooks()
 
-    @hooks.after("llm.call", buffer=True)
+    @hooks.after("llm.call", stream="buffer")
     async def shout(op: Operation) -> None:
         await asyncio.sleep(0)
         op.respond(op.result.upper())

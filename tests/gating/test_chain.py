@@ -281,10 +281,10 @@ REJECTING: dict[str, tuple[str, Any, dict[str, Any]]] = {
     "around": ("around", _reject_first, {}),
     "blocking around": ("around", _reject_first, {"blocking": True}),
     "wrapping": ("around", _wrap_and_reject, {}),
-    "around, after the call": ("around", _reject_then, {"buffer": True}),
-    "wrapping, after the call": ("around", _wrap_then_reject, {"buffer": True}),
-    "after": ("after", _reject, {"buffer": True}),
-    "async after": ("after", _areject, {"buffer": True}),
+    "around, after the call": ("around", _reject_then, {"stream": "buffer"}),
+    "wrapping, after the call": ("around", _wrap_then_reject, {"stream": "buffer"}),
+    "after": ("after", _reject, {"stream": "buffer"}),
+    "async after": ("after", _areject, {"stream": "buffer"}),
 }
 
 

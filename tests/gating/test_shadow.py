@@ -93,7 +93,7 @@ FORMS: dict[str, tuple[str, Any]] = {
 def decisions(form: str, function: Any, calling: str, **settings: Any) -> tuple[Any, Recorder, Any]:
     """What the call gave or raised, what was recorded, and what was decided."""
     hooks = Hooks()
-    getattr(hooks, form)(KIND, name="tried", fail_mode="closed", buffer=True, **settings)(function)
+    getattr(hooks, form)(KIND, name="tried", fail_mode="closed", stream="buffer", **settings)(function)
     with stubbed(hooks) as (library, seen):
         try:
             outcome: Any = use(library, calling, "given")

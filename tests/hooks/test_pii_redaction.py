@@ -461,7 +461,7 @@ def test_a_reloaded_policy_knows_the_placeholders_of_the_run() -> None:
 def test_from_a_configuration_file(tmp_path: Path) -> None:
     path = tmp_path / "spanhook.yaml"
     path.write_text("version: 1\npolicies: [{use: pii_redaction, id: pii, with: {entities: [EMAIL]}}]\n")
-    hooks, request = load_file(str(path)).hooks, {"arguments": {"to": f"{EMAIL} {CARD}"}}
+    hooks, request = load_file(str(path)).registry(), {"arguments": {"to": f"{EMAIL} {CARD}"}}
     with recorder(hooks) as seen, operation("tool.execute", "t", request=request) as op:
         assert op.request.arguments == {"to": f"[EMAIL] {CARD}"}
     assert seen.operations[0].decisions[0].hook == "pii"

@@ -38,7 +38,7 @@ hooks = Hooks()
 def refuse(op):
     raise Reject("no")
 
-@hooks.after("llm.call", "tool.execute", buffer=True, timeout=None)
+@hooks.after("llm.call", "tool.execute", stream="buffer", timeout=None)
 def seen(op):
     pass
 

@@ -160,7 +160,7 @@ def test_a_hook_that_timed_out_in_the_middle_of_a_rewrite_changes_nothing(monkey
 def test_responding_after_the_yield_replaces_the_result(mode: str) -> None:
     hooks = Hooks()
 
-    @hooks.around("llm.call", buffer=True)
+    @hooks.around("llm.call", stream="buffer")
     def around(op: Operation) -> Iterator[None]:
         yield
         op.respond("replaced")

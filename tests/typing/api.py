@@ -132,7 +132,7 @@ class Audit(Hook):
     timeout = 1.5
     fail_mode = "closed"
     blocking = True
-    buffer = True
+    stream = "buffer"
     names = frozenset({"refund"})
     models = ("gpt-4o",)
     agents = ("helper",)

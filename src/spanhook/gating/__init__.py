@@ -8,6 +8,7 @@ from spanhook.gating.chain import Chain
 from spanhook.gating.conclusion import conclude
 from spanhook.gating.conditions import Condition, Facts, compile_condition, references, united
 from spanhook.gating.control_flow import Control, control, controls
+from spanhook.gating.estimating import estimated_cost
 from spanhook.gating.fast_path import pass_fast
 from spanhook.gating.handlers import Marked, find, handler, handler_of, make, named, set_up, validated
 from spanhook.gating.hook import UNSET, FunctionHook, Hook, HookSettings, again, bridge
@@ -78,6 +79,7 @@ __all__ = [
     "control",
     "controls",
     "count_decision",
+    "estimated_cost",
     "execution_log",
     "find",
     "handler",

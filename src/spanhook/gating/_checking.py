@@ -13,7 +13,7 @@ from typing import Any, cast
 
 from spanhook import semconv
 from spanhook.errors import ConfigurationError
-from spanhook.gating.hook import UNSET, FunctionHook, Hook, HookSettings, once
+from spanhook.gating.hook import UNSET, FunctionHook, Hook, HookSettings, StreamMode, once
 from spanhook.model import ALIASES, HookMode, Operation, encodable, kinds
 
 TIMEOUT, RUN_TIMEOUT = 0.2, 10.0
@@ -23,7 +23,14 @@ LONGEST = 365 * 24 * 3600
 _METHODS = ("before", "around", "after", "on_error", "when")
 _ONES_OWN = ("model", "agent", "kind")
 _KINDS_GO_FIRST = frozenset(("kind", "kinds", "event", "events"))
-_ALSO_CALLED = {"tool": "names", "tools": "names", "tenant": "tenant_id", "condition": "when", "filter": "when"}
+_ALSO_CALLED = {
+    "buffer": "stream",
+    "tool": "names",
+    "tools": "names",
+    "tenant": "tenant_id",
+    "condition": "when",
+    "filter": "when",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +46,7 @@ class Checked:
     when: Callable[[Operation], bool] | None
     timeout_ns: int | None
     blocking: bool
-    buffer: bool
+    stream: StreamMode | None
     outermost: bool
     mode: HookMode
 
@@ -63,9 +70,11 @@ def checked(hook: Hook) -> Checked:
         _check_spelling(hook)
     if hook.fail_mode not in (None, "open", "closed"):
         raise ConfigurationError(f"hook {name!r}: fail_mode={hook.fail_mode!r}, expected 'open' or 'closed'")
-    for label in ("blocking", "buffer", "outermost"):
+    for label in ("blocking", "outermost"):
         if not isinstance(getattr(hook, label), bool):
             raise ConfigurationError(f"hook {name!r}: {label}={getattr(hook, label)!r}, expected True or False")
+    if hook.stream not in (None, "buffer", "observe"):
+        raise ConfigurationError(f"hook {name!r}: stream={hook.stream!r}, expected 'buffer' or 'observe'")
     if hook.mode not in ("enforce", "shadow"):
         raise ConfigurationError(f"hook {name!r}: mode={hook.mode!r}, expected 'enforce' or 'shadow'")
     kinds = _kinds(name, _kept(hook, "kinds"))
@@ -82,7 +91,7 @@ def checked(hook: Hook) -> Checked:
         _when(name, hook.when),
         _timeout(name, hook.timeout, kinds),
         hook.blocking,
-        hook.buffer,
+        hook.stream,
         hook.outermost,
         hook.mode,
     )

@@ -221,8 +221,8 @@ class Verdicts:
         """The result, or part of it, was passed on before the hook decided; the rest is held back."""
         op = self._op
         said = f"{what}: too late, {'the result' if op.out else 'part of the result'} has been handed on"
-        if not bound.buffer:
-            said += "; set buffer=True on the hook"
+        if bound.stream != "buffer":
+            said += "; set stream='buffer' on the hook"
         if bound.repeats.due("too late") is not None:
             log.warning("spanhook: hook %r on %s: %s", bound.name, op.event, said)
         self.record(bound, "too_late", said, spent, status_code)

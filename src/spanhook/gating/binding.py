@@ -12,7 +12,7 @@ from typing import Any
 from spanhook.diagnostics import Repeats
 from spanhook.errors import ConfigurationError
 from spanhook.gating._checking import Checked, check_signature, checked
-from spanhook.gating.hook import UNSET, FailMode, FunctionHook, Hook
+from spanhook.gating.hook import UNSET, FailMode, FunctionHook, Hook, StreamMode
 from spanhook.model import FILTERING, HookMode, Operation, Record
 
 GATE_PRIORITY, OBSERVER_PRIORITY, OPEN_FROM = 75, 500, 100
@@ -37,7 +37,7 @@ class Bound:
     timeout_ns: int | None
     closed: bool
     blocking: bool
-    buffer: bool
+    stream: StreamMode | None
     slow: bool
     """Async or blocking: may suspend, so its duration is worth a histogram."""
     names: frozenset[str] | None
@@ -83,7 +83,9 @@ class Bound:
         Hooks that fail closed only because a setting says so for all do not hold back every stream.
         """
         says_so = self.fail_mode_set or self.priority < OPEN_FROM
-        return self.buffer or (self.form in (AFTER, AFTER_NEXT) and self.closed and says_so)
+        if self.stream is not None:
+            return self.stream == "buffer"
+        return self.form in (AFTER, AFTER_NEXT) and self.closed and says_so
 
     def matches(self, op: Record) -> bool:
         """Whether its filters let ``op`` through. What ``when`` raises is the caller's to handle."""
@@ -177,7 +179,7 @@ def bind(hook: Hook, form: str, function: Callable[..., Any], place: str, given:
         timeout_ns=given.timeout_ns,
         closed=closed and form != WATCH,
         blocking=given.blocking,
-        buffer=given.buffer,
+        stream=given.stream,
         slow=given.blocking or is_async,
         tenant_id=given.tenant_id,
         when=given.when,

@@ -16,6 +16,7 @@ from spanhook.errors import Reject
 from spanhook.model import HookMode, Operation, copied_error
 
 FailMode = Literal["open", "closed"]
+StreamMode = Literal["buffer", "observe"]
 Seconds = float
 
 UNSET: Any = object()
@@ -84,7 +85,9 @@ class Hook(SpanProcessor):
         fail_mode: What happens if it fails: ``"closed"`` rejects, ``"open"`` continues. Unset: closed below
             priority 100, otherwise open.
         blocking: Run it in a worker thread, where a timeout can be enforced on blocking code.
-        buffer: Hold back streams until this hook's ``after`` or ``around`` has seen the whole result.
+        stream: ``"buffer"`` holds streams back until its ``after`` or ``around`` has seen the whole result,
+            ``"observe"`` lets them go. Unset: ``"buffer"`` for an ``after`` that fails closed by its own setting or
+            priority, otherwise ``"observe"``.
         names, models, agents: Only operations with one of these tool/agent/model names, models, agents.
         tenant_id: Only operations of this tenant; empty for all.
         when: Only operations for which this returns true.
@@ -99,7 +102,7 @@ class Hook(SpanProcessor):
     timeout: Seconds | None = UNSET
     fail_mode: FailMode | None = None
     blocking: bool = False
-    buffer: bool = False
+    stream: StreamMode | None = None
     names: Iterable[str] | None = None
     models: Iterable[str] | None = None
     agents: Iterable[str] | None = None
@@ -194,7 +197,7 @@ class HookSettings(TypedDict, total=False):
     timeout: Seconds | None
     fail_mode: FailMode | None
     blocking: bool
-    buffer: bool
+    stream: StreamMode | None
     names: Iterable[str] | None
     models: Iterable[str] | None
     agents: Iterable[str] | None

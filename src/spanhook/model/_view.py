@@ -21,6 +21,7 @@ from spanhook.model.usage import Usage
 from spanhook.semconv import Kind, Phase, Status
 
 _UNREAD: Any = object()
+_PARAMETER = "gen_ai.request."
 
 
 class View:
@@ -122,7 +123,18 @@ class View:
             self._request = self._record.adapter.request(self._record.instance, args, kwargs).own()
         return self._request
 
+    @property
+    def parameters(self) -> Mapping[str, Any]:
+        """Parameters of a model call by their names in the conventions, such as ``max_tokens``, as far as given."""
+        start = len(_PARAMETER)
+        return {name[start:]: value for name, value in self._record.attributes.items() if name.startswith(_PARAMETER)}
+
     # ----------------------------------------------------------------- its outcome
+
+    @property
+    def called(self) -> bool:
+        """Whether the call was made; false if a hook refused it or answered instead."""
+        return self._record.called
 
     @property
     def status(self) -> Status | Literal[""]:
@@ -164,6 +176,14 @@ class View:
     def usage(self) -> Usage:
         """Tokens and cost: of a model call itself, or the sum of the model calls inside. Zero before the call."""
         return self._record.usage.copied()
+
+    @property
+    def own_usage(self) -> Usage | None:
+        """What a model call itself used, without model calls made inside it; ``None`` if nothing was reported."""
+        record = self._record
+        if record.routed:  # it only passed on what others answered, which are operations of their own
+            return Usage()
+        return None if record.own_usage is None else record.own_usage.copied()
 
     @property
     def usage_by_model(self) -> Mapping[str, Usage]:

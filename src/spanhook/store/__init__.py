@@ -1,18 +1,31 @@
 """Storage beyond one operation, in memory and on disk. This package knows no hooks, spans or metrics."""
 
 from spanhook.store.addresses import Address, parse_address
+from spanhook.store.books import LEASE_S, Book, Reservation, open_book
 from spanhook.store.frames import MOST_FRAMES, Frame, FrameMemory, FrameType, SessionStatistics
+from spanhook.store.ledger import MOST, Amounts, Caps, Ledger, Standing
 from spanhook.store.memory_frames import MemoryFrames
+from spanhook.store.memory_ledger import MemoryLedger
 from spanhook.store.sqlite_frames import SQLiteFrames
 
 __all__ = [
+    "LEASE_S",
+    "MOST",
     "MOST_FRAMES",
     "Address",
+    "Amounts",
+    "Book",
+    "Caps",
     "Frame",
     "FrameMemory",
     "FrameType",
+    "Ledger",
     "MemoryFrames",
+    "MemoryLedger",
+    "Reservation",
     "SQLiteFrames",
     "SessionStatistics",
+    "Standing",
+    "open_book",
     "parse_address",
 ]

@@ -177,7 +177,7 @@ def test_rewriting_and_replacing(name: str, way: str) -> None:
         else:
             op.replace(messages=[{"role": "user", "parts": [{"type": "text", "content": "planted"}]}])
 
-    @hooks.after("*", buffer=True)
+    @hooks.after("*", stream="buffer")
     def replace(op: Operation) -> None:
         said = op.response.text
         op.respond("instead of: " + ("found" if said.startswith("found") else "the model" if "hello" in said else said))
@@ -230,7 +230,7 @@ def test_a_stream_of_its_own_is_gated() -> None:
                 yield chunk.message
 
     hooks, body = Hooks(), Body()
-    hooks.after("llm.call", buffer=True)(lambda op: op.respond("instead"))
+    hooks.after("llm.call", stream="buffer")(lambda op: op.respond("instead"))
     with recorder(hooks) as seen:
         assert [one.content for one in Own(body=body).stream("hi")] == ["instead"]
     assert len(seen.operations) == 1

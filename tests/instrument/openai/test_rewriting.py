@@ -590,7 +590,7 @@ def test_streams_held_back_are_replaced(way: Way, server: OpenAIServer) -> None:
     server.script(way.text)
     expected = way(server.url)
     server.script(way.text)
-    hooks = after(lambda op: op.respond(op.response.text.replace("hello", "goodbye")), buffer=True)
+    hooks = after(lambda op: op.respond(op.response.text.replace("hello", "goodbye")), stream="buffer")
     with recorder(hooks) as seen:
         replaced = way(server.url)
     assert "goodbye" in str(replaced)
@@ -604,7 +604,7 @@ def test_streams_held_back_and_left_alone(way: Way, server: OpenAIServer) -> Non
     server.script(way.text)
     expected = way(server.url)
     server.script(way.text)
-    with recorder(after(lambda op: None, buffer=True)) as seen:
+    with recorder(after(lambda op: None, stream="buffer")) as seen:
         assert way(server.url) == expected
     assert [op.status for op in seen.operations] == ["success"]
 
@@ -612,7 +612,7 @@ def test_streams_held_back_and_left_alone(way: Way, server: OpenAIServer) -> Non
 @pytest.mark.parametrize("encoding", ["gzip", "deflate"])
 def test_a_compressed_body_held_back_is_replaced(encoding: str, server: OpenAIServer) -> None:
     server.script(Reply(encoding=encoding), Reply(encoding=encoding))
-    hooks = after(lambda op: op.respond(op.response.text.replace("hello", "goodbye")), buffer=True)
+    hooks = after(lambda op: op.respond(op.response.text.replace("hello", "goodbye")), stream="buffer")
     with recorder(hooks) as seen, sync_client(server.url) as client:
         with client.chat.completions.with_streaming_response.create(**CHAT) as response:
             made: Any = response.parse()

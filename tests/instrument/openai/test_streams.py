@@ -437,7 +437,7 @@ def test_what_a_consumer_opens_between_two_chunks_has_the_parent_it_would_have_h
 def test_a_rejection_after_a_stream_that_is_held_back(is_async: bool, raw: bool, server: OpenAIServer) -> None:
     hooks = Hooks()
 
-    @hooks.after("llm.call", buffer=True, priority=0)
+    @hooks.after("llm.call", stream="buffer", priority=0)
     def withhold(op: Operation) -> None:
         if "friend" in op.response.text:
             raise Reject("no friends")

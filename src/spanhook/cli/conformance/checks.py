@@ -135,7 +135,7 @@ def held(way: Way) -> Cell:
     if not subject.said:
         return Cell(NOT_GATED) if subject.kind == "agent.invoke" and way.name in STREAMED else NONE
     hooks, body = Hooks(), Body()
-    hooks.after(subject.kind, buffer=True, priority=50, timeout=PATIENCE, name="replace")(_replace)
+    hooks.after(subject.kind, stream="buffer", priority=50, timeout=PATIENCE, name="replace")(_replace)
     call = way.take(subject.make(body))
     with recorder(hooks) as seen:
         result = repr(settle(call()))
@@ -164,7 +164,7 @@ def callbacks(way: Way) -> Cell:
     for decide in (_replace, _refuse):
         for listening in subject.listeners(subject, way.name):
             hooks, body = Hooks(), Body()
-            hooks.after(subject.kind, buffer=True, priority=50, timeout=PATIENCE, name="decide")(decide)
+            hooks.after(subject.kind, stream="buffer", priority=50, timeout=PATIENCE, name="decide")(decide)
             call = way.take(subject.make(body))
             with recorder(hooks), listening as heard, suppress(Reject):
                 settle(call())

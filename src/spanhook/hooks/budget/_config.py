@@ -1,0 +1,72 @@
+"""The settings of a budget."""
+
+from typing import Literal, Self
+from zoneinfo import ZoneInfo
+
+from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
+
+from spanhook.store import LEASE_S, MOST
+
+Per = Literal["run", "session", "user", "tenant", "all"]
+Window = Literal["hour", "day", "month", "total"]
+Unpriced = Literal["refuse", "count", "allow"]
+Missing = Literal["share", "refuse"]
+
+
+class Config(BaseModel):
+    """Settings of ``budget``."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    per: Per = Field(
+        default="run", description="Whose budget it is: each run's, session's, user's or tenant's, or one for all."
+    )
+    window: Window = Field(default="total", description="The period after which it starts anew; total: never.")
+    time_zone: str = Field(default="UTC", description="The time zone of days and months, such as Europe/Berlin.")
+    tokens: int | None = Field(default=None, gt=0, le=MOST, description="The most tokens, input and output together.")
+    usd: float | None = Field(default=None, gt=0, le=9_000_000, description="The most money, in US dollars.")
+    unpriced: Unpriced = Field(
+        default="refuse",
+        description="Models without a known price, where usd is set. count: their tokens count; allow: they do not.",
+    )
+    output_tokens: int = Field(
+        default=1000, gt=0, le=10**9, description="Tokens to reserve for an answer if the request does not limit it."
+    )
+    missing: Missing = Field(
+        default="share",
+        description="If the run, session, user or tenant is unknown. share: all of these have one budget together.",
+    )
+    reason: str = Field(default="", max_length=1000, description="The reason that the caller gets.")
+    status_code: int = Field(default=429, ge=400, le=599, description="The HTTP status of a refusal.")
+    scope: Literal["operation", "run"] = Field(
+        default="operation", description="What is refused: this call, or also everything else in its run."
+    )
+    lease: float = Field(
+        default=LEASE_S, ge=1, le=86400, description="Seconds after which the reservations of a dead process are freed."
+    )
+    store: str = Field(
+        default="memory://",
+        description="Where it is kept: memory://, sqlite:///FILE or redis://HOST, or the name of a store.",
+        json_schema_extra={"spanhook_store": "counters"},
+    )
+
+    @field_validator("time_zone")
+    @classmethod
+    def _exists(cls, name: str) -> str:
+        try:
+            ZoneInfo(name)
+        except (KeyError, ValueError, OSError):
+            raise ValueError(
+                f"{name!r} is no known time zone; write one such as Europe/Berlin, and install tzdata if there are none"
+            ) from None
+        return name
+
+    @model_validator(mode="after")
+    def _limits(self) -> Self:
+        if self.tokens is None and self.usd is None:
+            raise ValueError("it has no limit; set tokens or usd")
+        if self.unpriced == "count" and self.tokens is None:
+            raise ValueError("unpriced: count needs tokens, which limits models without a price")
+        if self.per == "run" and self.window != "total":
+            raise ValueError(f"per: run has the budget of one run; remove window: {self.window}")
+        return self

@@ -1,0 +1,105 @@
+"""One SQLite file with tables of one purpose, shared by threads and processes."""
+
+import os
+import sqlite3
+import threading
+from collections.abc import Generator, Sequence
+from contextlib import contextmanager, suppress
+
+from spanhook.errors import ConfigurationError, StoreError
+from spanhook.store._renewal import renewed
+
+_VERSIONS = "CREATE TABLE IF NOT EXISTS spanhook_schema (name TEXT PRIMARY KEY, version INTEGER NOT NULL)"
+
+
+class SQLiteFile:
+    """A connection to a file, opened when first used and again after a fork.
+
+    Args:
+        path: The file. It is created if necessary, in an existing folder. Other tables in it are not touched.
+        name: What its tables are for, such as ``ledger``.
+        version: The version of the tables.
+        schema: The statements that create them.
+        busy_s: How long to wait for other processes.
+    """
+
+    def __init__(self, path: str, name: str, version: int, schema: Sequence[str], busy_s: float = 5.0) -> None:
+        self.path = os.path.abspath(path)
+        self._name, self._version, self._schema, self._busy_s = name, version, schema, busy_s
+        self._lock = threading.RLock()
+        self._connection: sqlite3.Connection | None = None
+        self._inherited: list[sqlite3.Connection | None] = []
+        renewed.add(self)
+
+    def renew(self) -> None:
+        """Keep the parent's connection without using it: closing it here could disturb the parent."""
+        self._lock = threading.RLock()
+        self._inherited.append(self._connection)
+        self._connection = None
+
+    def close(self) -> None:
+        """Close the connection; it is opened again when needed."""
+        with self._lock:
+            self._discard()
+
+    @contextmanager
+    def transaction(self) -> Generator[sqlite3.Connection]:
+        """A transaction that writes: all of it happens, or nothing.
+
+        Raises:
+            ConfigurationError: The tables were written by a newer spanhook.
+            StoreError: The file cannot be used now.
+        """
+        with self._lock:
+            try:
+                connection = self._connection or self._open()
+                connection.execute("BEGIN IMMEDIATE")
+                try:
+                    yield connection
+                    connection.execute("COMMIT")
+                except BaseException:
+                    if connection.in_transaction:
+                        connection.execute("ROLLBACK")
+                    raise
+            except (sqlite3.Error, OSError) as error:
+                self._discard()
+                raise StoreError(f"SQLite file {self.path!r} cannot be used: {error}") from error
+
+    def _discard(self) -> None:
+        connection, self._connection = self._connection, None
+        if connection is not None:
+            with suppress(sqlite3.Error):
+                connection.close()
+
+    def _open(self) -> sqlite3.Connection:
+        connection = sqlite3.connect(self.path, timeout=self._busy_s, isolation_level=None, check_same_thread=False)
+        try:
+            connection.execute("PRAGMA journal_mode = WAL")
+            connection.execute("PRAGMA synchronous = NORMAL")
+            self._prepare(connection)
+        except BaseException:
+            connection.close()
+            raise
+        self._connection = connection
+        return connection
+
+    def _prepare(self, connection: sqlite3.Connection) -> None:
+        """Create the tables, unless another process already has."""
+        connection.execute("BEGIN IMMEDIATE")
+        try:
+            connection.execute(_VERSIONS)
+            found = connection.execute("SELECT version FROM spanhook_schema WHERE name = ?", (self._name,)).fetchone()
+            if found is None:
+                for statement in self._schema:
+                    connection.execute(statement)
+                connection.execute("INSERT INTO spanhook_schema VALUES (?, ?)", (self._name, self._version))
+            elif found[0] != self._version:
+                raise ConfigurationError(
+                    f"the {self._name} in {self.path!r} is of version {found[0]!r}, and this spanhook knows version "
+                    f"{self._version}; use the newer spanhook that wrote it"
+                )
+            connection.execute("COMMIT")
+        except BaseException:
+            if connection.in_transaction:
+                connection.execute("ROLLBACK")
+            raise

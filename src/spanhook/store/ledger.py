@@ -1,0 +1,102 @@
+"""Ledgers: what has been spent from accounts, and what is reserved by calls under way.
+
+Amounts are whole numbers: tokens, and nano-dollars. A reservation is made before a call and settled with the actual
+amounts afterwards. If the process dies, it expires, and its amounts can be reserved again.
+"""
+
+from typing import NamedTuple, Protocol
+
+MOST = 2**53 - 1
+"""The largest amount: Redis computes with doubles, which are exact up to here (9 million dollars in nano-dollars)."""
+
+
+class Amounts(NamedTuple):
+    """Tokens and nano-dollars."""
+
+    tokens: int = 0
+    nano: int = 0
+
+    def __add__(self, other: object) -> "Amounts":
+        if not isinstance(other, Amounts):
+            return NotImplemented
+        return Amounts(self.tokens + other.tokens, self.nano + other.nano)
+
+
+class Caps(NamedTuple):
+    """The most tokens and nano-dollars of an account; ``None`` for no limit."""
+
+    tokens: int | None = None
+    nano: int | None = None
+
+    def allow(self, amounts: Amounts) -> bool:
+        """Whether these amounts are within the limits."""
+        return (self.tokens is None or amounts.tokens <= self.tokens) and (
+            self.nano is None or amounts.nano <= self.nano
+        )
+
+
+class Standing(NamedTuple):
+    """An account at one moment.
+
+    Attributes:
+        spent: What has been settled.
+        reserved: What calls under way have reserved.
+        expired: How many reservations of dead processes this access has given back.
+        granted: Whether the reservation that was asked for was made; true if none was.
+    """
+
+    spent: Amounts = Amounts()
+    reserved: Amounts = Amounts()
+    expired: int = 0
+    granted: bool = True
+
+
+class Ledger(Protocol):
+    """What stores of accounts have in common. Every method is atomic over threads, and over processes and machines
+    as far as the store reaches.
+
+    Attributes:
+        remote: Whether a method may have to wait for a file or a server.
+        shown: The store for messages, without a password.
+
+    All raise ``StoreError`` if the store cannot be used now.
+    """
+
+    remote: bool
+    shown: str
+
+    def reserve(
+        self, account: str, reservation: str, amounts: Amounts, caps: Caps, lease_s: float, until: float | None
+    ) -> Standing:
+        """Reserve amounts, if what is spent and reserved stays within the caps. Asked again with the same id, it
+        replaces the earlier amounts; if those do not fit, the earlier ones stay reserved. Nothing is reserved under an
+        id that has been settled.
+
+        Args:
+            account: The account's name. It is created when first used.
+            reservation: An id, unique for all time.
+            amounts: What to reserve.
+            caps: The limits.
+            lease_s: Seconds after which the reservation expires unless it is renewed or settled.
+            until: When the account may be forgotten, in seconds since the epoch; ``None`` for never.
+        """
+        ...
+
+    def settle(self, account: str, reservation: str, amounts: Amounts, until: float | None) -> Standing:
+        """Replace a reservation, expired or not, by what was actually used; zero gives it back.
+
+        Settling again changes nothing, so it may be repeated if it is unknown whether it has happened.
+        """
+        ...
+
+    def extend(self, account: str, reservation: str, lease_s: float) -> None:
+        """Let a reservation live for another ``lease_s`` seconds. One that has expired is not made again."""
+        ...
+
+    def standing(self, account: str) -> Standing:
+        """What is spent and reserved."""
+        ...
+
+    def close(self) -> None:
+        """Close connections. They are opened again when needed."""
+        ...

@@ -1,0 +1,127 @@
+"""A ledger in the memory of one process."""
+
+import threading
+import time
+from collections import OrderedDict
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from spanhook.store._renewal import renewed
+from spanhook.store.ledger import Amounts, Caps, Standing
+
+MOST_ACCOUNTS = 100_000
+"""Beyond these, accounts that may be forgotten some day are, those that were not used for longest first."""
+REMEMBERED_S = 3600.0
+"""How long a settled reservation is remembered, so that settling it again changes nothing."""
+
+
+@dataclass(slots=True)
+class _Account:
+    until: float | None
+    spent: Amounts = field(default_factory=Amounts)
+    held: dict[str, tuple[Amounts, float]] = field(default_factory=dict[str, tuple[Amounts, float]])
+    settled: OrderedDict[str, float] = field(default_factory=OrderedDict[str, float])
+
+
+class MemoryLedger:
+    """Accounts in memory.
+
+    Args:
+        clock: Seconds since the epoch.
+    """
+
+    remote = False
+    shown = "memory"
+
+    def __init__(self, clock: Callable[[], float] = time.time) -> None:
+        self._clock = clock
+        self._accounts: OrderedDict[str, _Account] = OrderedDict()
+        self._lock = threading.Lock()
+        renewed.add(self)
+
+    def renew(self) -> None:
+        """In a forked child: what was spent stays spent, and what the parent's calls have reserved is theirs."""
+        self._lock = threading.Lock()
+        for account in list(self._accounts.values()):
+            account.held = {}
+
+    def reserve(
+        self, account: str, reservation: str, amounts: Amounts, caps: Caps, lease_s: float, until: float | None
+    ) -> Standing:
+        now = self._clock()
+        with self._lock:
+            found = self._of(account, until, now)
+            expired = _expire(found, now)
+            others = _sum(found, but=reservation)
+            granted = reservation not in found.settled and caps.allow(found.spent + others + amounts)
+            if granted:
+                found.held[reservation] = amounts, now + lease_s
+            return Standing(found.spent, _sum(found), expired, granted)
+
+    def settle(self, account: str, reservation: str, amounts: Amounts, until: float | None) -> Standing:
+        now = self._clock()
+        with self._lock:
+            found = self._of(account, until, now)
+            while found.settled and next(iter(found.settled.values())) < now - REMEMBERED_S:
+                found.settled.popitem(last=False)
+            if reservation not in found.settled:
+                found.settled[reservation] = now
+                found.held.pop(reservation, None)
+                found.spent += amounts
+            return Standing(found.spent, _sum(found), _expire(found, now))
+
+    def extend(self, account: str, reservation: str, lease_s: float) -> None:
+        now = self._clock()
+        with self._lock:
+            found = self._accounts.get(account)
+            held = None if found is None else found.held.get(reservation)
+            if found is not None and held is not None:
+                found.held[reservation] = held[0], now + lease_s
+
+    def standing(self, account: str) -> Standing:
+        now = self._clock()
+        with self._lock:
+            found = self._accounts.get(account)
+            if found is None:
+                return Standing()
+            expired = _expire(found, now)
+            return Standing(found.spent, _sum(found), expired)
+
+    def close(self) -> None:
+        """Do nothing: what is in memory stays there."""
+
+    def _of(self, name: str, until: float | None, now: float) -> _Account:
+        account = self._accounts.get(name)
+        if account is None:
+            self._forget(now)
+            account = self._accounts[name] = _Account(until)
+        else:
+            account.until = until
+            self._accounts.move_to_end(name)
+        return account
+
+    def _forget(self, now: float) -> None:
+        """Forget accounts whose time is over, and others if there are too many."""
+        for _ in range(2):  # two for each that is added, so that there are ever fewer
+            name, account = next(iter(self._accounts.items()), ("", None))
+            if account is None:
+                return
+            if account.until is None or account.held:
+                self._accounts.move_to_end(name)
+            elif account.until < now or len(self._accounts) >= MOST_ACCOUNTS:
+                del self._accounts[name]
+
+
+def _sum(account: _Account, but: str = "") -> Amounts:
+    total = Amounts()
+    for name, (amounts, _) in account.held.items():
+        if name != but:
+            total += amounts
+    return total
+
+
+def _expire(account: _Account, now: float) -> int:
+    over = [name for name, (_, ends) in account.held.items() if ends < now]
+    for name in over:
+        del account.held[name]
+    return len(over)

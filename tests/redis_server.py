@@ -1,0 +1,73 @@
+"""A Redis server of the tests' own, on a free port of the loopback interface."""
+
+import os
+import shutil
+import signal
+import socket
+import subprocess
+import tempfile
+import time
+from collections.abc import Generator
+from contextlib import contextmanager
+
+PROGRAM = shutil.which("redis-server")
+
+
+class RedisProcess:
+    """A server that can be stopped, started again on the same port, and made to hang.
+
+    Attributes:
+        url: Its address.
+    """
+
+    def __init__(self, folder: str) -> None:
+        self._folder = folder
+        with socket.create_server(("127.0.0.1", 0)) as taken:
+            self._port: int = taken.getsockname()[1]
+        self.url = f"redis://127.0.0.1:{self._port}/0"
+        self._process: subprocess.Popen[bytes] | None = None
+
+    def start(self) -> None:
+        """Start it, empty, and wait until it answers."""
+        assert PROGRAM is not None
+        given = ["--port", str(self._port), "--bind", "127.0.0.1", "--save", "", "--appendonly", "no"]
+        self._process = subprocess.Popen([PROGRAM, *given], cwd=self._folder, stdout=subprocess.DEVNULL)
+        for _ in range(1_000):
+            try:
+                with socket.create_connection(("127.0.0.1", self._port), 1) as connection:
+                    connection.sendall(b"PING\r\n")
+                    if connection.recv(16).startswith(b"+PONG"):
+                        return
+            except OSError:
+                assert self._process.poll() is None, "redis-server has ended"
+            time.sleep(0.01)
+        raise AssertionError("redis-server does not answer")
+
+    def stop(self) -> None:
+        """End it; what it has is gone."""
+        process, self._process = self._process, None
+        if process is not None:
+            process.kill()
+            process.wait()
+
+    @contextmanager
+    def hung(self) -> Generator[None]:
+        """It accepts connections, but answers nothing."""
+        assert self._process is not None
+        os.kill(self._process.pid, signal.SIGSTOP)
+        try:
+            yield
+        finally:
+            os.kill(self._process.pid, signal.SIGCONT)
+
+
+@contextmanager
+def running_redis() -> Generator[RedisProcess]:
+    """A running server."""
+    with tempfile.TemporaryDirectory() as folder:
+        server = RedisProcess(folder)
+        try:
+            server.start()
+            yield server
+        finally:
+            server.stop()

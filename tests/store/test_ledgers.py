@@ -1,0 +1,283 @@
+"""What every ledger promises, in memory, in an SQLite file and on a Redis server."""
+
+import os
+import subprocess
+import sys
+import threading
+import time
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from spanhook.errors import StoreError
+from spanhook.store import Amounts, Caps, Ledger, MemoryLedger, Standing
+from spanhook.store.redis_ledger import RedisLedger
+from spanhook.store.sqlite_ledger import SQLiteLedger
+
+NONE = Amounts()
+ODD = "budget:a b:{x}}:é:\n:%41"
+
+
+@pytest.fixture(params=["memory", "sqlite", "redis"])
+def ledger(request: pytest.FixtureRequest, tmp_path: Path) -> Ledger:
+    if request.param == "memory":
+        return MemoryLedger()
+    if request.param == "sqlite":
+        return SQLiteLedger(str(tmp_path / "ledger.db"))
+    return RedisLedger(request.getfixturevalue("redis_url"))
+
+
+def tokens(standing: Standing) -> tuple[int, int, bool]:
+    """Spent and reserved tokens, and whether the reservation was made."""
+    return standing.spent.tokens, standing.reserved.tokens, standing.granted
+
+
+def test_what_is_reserved_and_spent_stays_within_the_caps(ledger: Ledger) -> None:
+    caps = Caps(100, None)
+    assert tokens(ledger.reserve("a", "1", Amounts(60), caps, 60, None)) == (0, 60, True)
+    assert tokens(ledger.reserve("a", "2", Amounts(41), caps, 60, None)) == (0, 60, False)
+    assert tokens(ledger.reserve("a", "2", Amounts(40), caps, 60, None)) == (0, 100, True)
+    assert tokens(ledger.settle("a", "1", Amounts(10), None)) == (10, 40, True)
+    assert tokens(ledger.reserve("a", "3", Amounts(50), caps, 60, None)) == (10, 90, True)
+    assert tokens(ledger.settle("a", "2", NONE, None)) == (10, 50, True)
+    assert tokens(ledger.standing("a")) == (10, 50, True)
+    assert ledger.standing("b") == Standing()
+
+
+def test_both_caps_hold(ledger: Ledger) -> None:
+    caps = Caps(100, 1_000)
+    assert not ledger.reserve("a", "1", Amounts(1, 1_001), caps, 60, None).granted
+    assert not ledger.reserve("a", "1", Amounts(101, 1), caps, 60, None).granted
+    assert ledger.reserve("a", "1", Amounts(100, 1_000), caps, 60, None).granted
+
+
+def test_a_reservation_is_replaced_by_another_of_the_same_id(ledger: Ledger) -> None:
+    caps = Caps(100, None)
+    ledger.reserve("a", "1", Amounts(60), caps, 60, None)
+    assert tokens(ledger.reserve("a", "1", Amounts(100), caps, 60, None)) == (0, 100, True)
+    assert tokens(ledger.reserve("a", "1", Amounts(101), caps, 60, None)) == (0, 100, False)
+    assert tokens(ledger.reserve("a", "1", Amounts(5), caps, 60, None)) == (0, 5, True)
+
+
+def test_settling_again_changes_nothing(ledger: Ledger) -> None:
+    ledger.reserve("a", "1", Amounts(60), Caps(100), 60, None)
+    for amount in (70, 80, 0):
+        assert tokens(ledger.settle("a", "1", Amounts(amount), None)) == (70, 0, True)
+
+
+def test_nothing_is_reserved_under_an_id_that_has_been_settled(ledger: Ledger) -> None:
+    ledger.settle("a", "late", NONE, None)
+    assert tokens(ledger.reserve("a", "late", Amounts(1), Caps(100), 60, None)) == (0, 0, False)
+
+
+def test_a_reservation_expires_and_is_settled_all_the_same(ledger: Ledger) -> None:
+    ledger.reserve("a", "1", Amounts(60), Caps(100), 0.02, None)
+    ledger.reserve("a", "2", Amounts(1), Caps(100), 60, None)
+    time.sleep(0.05)  # the stores' own clocks
+    assert ledger.standing("a") == Standing(NONE, Amounts(1), 1)
+    assert tokens(ledger.reserve("a", "3", Amounts(99), Caps(100), 60, None)) == (0, 100, True)
+    assert tokens(ledger.settle("a", "1", Amounts(60), None)) == (60, 100, True)
+
+
+def test_a_reservation_that_is_extended_does_not_expire(ledger: Ledger) -> None:
+    ledger.reserve("a", "1", Amounts(60), Caps(100), 0.2, None)
+    ledger.extend("a", "1", 60)
+    ledger.extend("a", "unknown", 60)
+    time.sleep(0.25)  # the stores' own clocks
+    assert ledger.standing("a") == Standing(NONE, Amounts(60), 0)
+
+
+def test_names_and_amounts_may_be_odd(ledger: Ledger) -> None:
+    most = Amounts(2**53 - 1, 2**53 - 1)
+    assert ledger.reserve(ODD, "1", most, Caps(*most), 60, None).granted
+    assert ledger.settle(ODD, "1", most, None).spent == most
+    assert not ledger.reserve(ODD, "2", Amounts(1), Caps(*most), 60, None).granted
+    assert ledger.standing("budget:a b:{x}") == Standing()
+
+
+def test_threads_never_reserve_too_much(ledger: Ledger) -> None:
+    caps, granted = Caps(1_000), list[str]()
+
+    def spend(number: int) -> None:
+        if ledger.reserve("a", str(number), Amounts(30), caps, 60, None).granted:
+            granted.append(str(number))
+            ledger.settle("a", str(number), Amounts(25), None)
+
+    with ThreadPoolExecutor(16) as pool:
+        list(pool.map(spend, range(100)))
+    standing = ledger.standing("a")
+    assert standing == Standing(Amounts(25 * len(granted)), NONE)
+    assert len(granted) == 1 + (1_000 - 30) // 25
+
+
+class Model:
+    """The simplest ledger."""
+
+    def __init__(self) -> None:
+        self.spent, self.held, self.settled = 0, dict[str, int](), set[str]()
+
+    def reserve(self, key: str, amount: int, cap: int) -> bool:
+        others = sum(held for one, held in self.held.items() if one != key)
+        granted = key not in self.settled and self.spent + others + amount <= cap
+        if granted:
+            self.held[key] = amount
+        return granted
+
+    def settle(self, key: str, amount: int) -> None:
+        if key not in self.settled:
+            self.settled.add(key)
+            self.held.pop(key, None)
+            self.spent += amount
+
+
+STEPS = st.lists(
+    st.tuples(st.sampled_from(["reserve", "settle"]), st.sampled_from("abcd"), st.integers(0, 60)), max_size=30
+)
+
+
+@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(steps=STEPS)
+def test_every_ledger_does_what_the_simplest_does(ledger: Ledger, steps: list[tuple[str, str, int]]) -> None:
+    account, model = os.urandom(8).hex(), Model()
+    for what, key, amount in steps:
+        reservation = f"{account}-{key}"
+        if what == "reserve":
+            standing = ledger.reserve(account, reservation, Amounts(amount), Caps(100), 60, None)
+            assert standing.granted == model.reserve(reservation, amount, 100)
+        else:
+            standing = ledger.settle(account, reservation, Amounts(amount), None)
+            model.settle(reservation, amount)
+        assert (standing.spent.tokens, standing.reserved.tokens) == (model.spent, sum(model.held.values()))
+
+
+SPENDING = """
+import os, sys, random
+from concurrent.futures import ThreadPoolExecutor
+from spanhook.store import Amounts, Caps
+from spanhook.store.sqlite_ledger import SQLiteLedger
+from spanhook.store.redis_ledger import RedisLedger
+
+url = sys.argv[1]
+ledger = RedisLedger(url) if url.startswith("redis") else SQLiteLedger(url)
+spent = 0
+
+def spend(number):
+    global spent
+    reservation = f"{os.getpid()}-{number}"
+    standing = ledger.reserve("a", reservation, Amounts(10, 7), Caps(1_500, 10_000), 60, None)
+    assert standing.spent.tokens + standing.reserved.tokens <= 1_500, standing
+    if not standing.granted:
+        return 0
+    used = random.randint(0, 10)
+    ledger.settle("a", reservation, Amounts(used, used), None)
+    return used
+
+with ThreadPoolExecutor(16) as pool:
+    print(sum(pool.map(spend, range(100))))
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", ["sqlite", "redis"])
+def test_64_callers_in_4_processes_never_spend_too_much(
+    kind: str, tmp_path: Path, request: pytest.FixtureRequest
+) -> None:
+    url = str(tmp_path / "ledger.db") if kind == "sqlite" else request.getfixturevalue("redis_url")
+    children = [
+        subprocess.Popen([sys.executable, "-c", SPENDING, url], stdout=subprocess.PIPE, text=True) for _ in range(4)
+    ]
+    said = [child.communicate(timeout=120)[0] for child in children]
+    assert [child.returncode for child in children] == [0] * 4
+    ledger: Ledger = SQLiteLedger(url) if kind == "sqlite" else RedisLedger(url)
+    total = sum(int(one) for one in said)
+    standing = ledger.standing("a")
+    assert standing == Standing(Amounts(total, total), NONE)
+    assert 1_400 < total <= 1_500
+
+
+def test_a_forked_child_uses_connections_of_its_own(ledger: Ledger) -> None:
+    ledger.reserve("a", "1", Amounts(10), Caps(100), 60, None)
+    ledger.settle("a", "1", Amounts(10), None)
+    child = os.fork()
+    if child == 0:
+        code = 1
+        try:
+            standing = ledger.reserve("a", "2", Amounts(20), Caps(100), 60, None)
+            code = 0 if tokens(standing) == (10, 20, True) else 2
+        finally:
+            os._exit(code)
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+    assert tokens(ledger.settle("a", "3", Amounts(5), None)) == (15, 20 if ledger.remote else 0, True)
+
+
+def test_what_was_spent_in_a_file_outlives_its_process(tmp_path: Path) -> None:
+    path = str(tmp_path / "ledger.db")
+    SQLiteLedger(path).settle("a", "1", Amounts(10, 20), None)
+    assert SQLiteLedger(path).standing("a").spent == Amounts(10, 20)
+
+
+def test_accounts_whose_time_is_over_are_forgotten(tmp_path: Path) -> None:
+    now = [1_000.0]
+
+    def clock() -> float:
+        return now[0]
+
+    for ledger in (MemoryLedger(clock), SQLiteLedger(str(tmp_path / "ledger.db"), clock)):
+        now[0] = 1_000.0
+        ledger.settle("a", "1", Amounts(10), 2_000.0)
+        ledger.settle("b", "2", Amounts(10), None)
+        now[0] = 10_000.0
+        for number in range(3):
+            ledger.reserve("c", f"{ledger.shown}-{number}", Amounts(1), Caps(), 60, None)
+        assert ledger.standing("a") == Standing()
+        assert ledger.standing("b").spent == Amounts(10)
+
+
+def test_memory_holds_a_bounded_number_of_accounts_that_may_be_forgotten(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("spanhook.store.memory_ledger.MOST_ACCOUNTS", 50)
+    ledger = MemoryLedger()
+    ledger.settle("kept", "kept", Amounts(1), None)
+    for number in range(500):
+        ledger.settle(f"run-{number}", str(number), Amounts(1), time.time() + 3_600)
+    assert len(ledger._accounts) <= 52
+    assert ledger.standing("kept").spent == Amounts(1)
+    assert ledger.standing("run-499").spent == Amounts(1)
+
+
+def test_a_file_that_cannot_be_used_is_a_clear_error(tmp_path: Path) -> None:
+    (tmp_path / "ledger.db").write_text("this is no database, but a text that is long enough to be read as one" * 20)
+    ledger = SQLiteLedger(str(tmp_path / "ledger.db"))
+    with pytest.raises(StoreError, match="cannot be used: file is not a database"):
+        ledger.standing("a")
+    (tmp_path / "ledger.db").unlink()
+    assert ledger.standing("a") == Standing()
+
+
+def test_a_redis_that_is_away_is_a_clear_error_without_its_password() -> None:
+    ledger = RedisLedger("redis://:secret@127.0.0.1:1/0")
+    with pytest.raises(StoreError, match=r"redis://127.0.0.1:1/0 cannot be used: ConnectionError") as caught:
+        ledger.standing("a")
+    assert "secret" not in str(caught.value)
+    assert caught.value.__cause__ is None
+
+
+def test_a_busy_file_is_waited_for(tmp_path: Path) -> None:
+    path = str(tmp_path / "ledger.db")
+    ledger, other = SQLiteLedger(path), SQLiteLedger(path)
+    ledger.standing("a")
+    entered, may_leave = threading.Event(), threading.Event()
+
+    def hold() -> None:
+        with other._file.transaction():
+            entered.set()
+            may_leave.wait(5)
+
+    thread = threading.Thread(target=hold)
+    thread.start()
+    entered.wait(5)
+    threading.Timer(0.05, may_leave.set).start()
+    assert ledger.settle("a", "1", Amounts(1), None).spent == Amounts(1)
+    thread.join()
