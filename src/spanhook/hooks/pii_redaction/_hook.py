@@ -54,15 +54,15 @@ class PIIRedaction(Hook):
     priority = 0  # so that it runs again after every other hook that rewrites
     timeout = 2.0
     fail_mode = "closed"
-    buffer = True
+    stream = "buffer"
 
     Config = _config.Config
 
     def __new__(cls, *_args: Any, **settings: Any) -> Self:
         """A hook that leaves results alone has no ``after``, so that streams are not held back for it."""
         one_way = "result" not in settings.get("apply_to", ("result",)) and settings.get("action") != "placeholder"
-        made = _Requests if one_way and cls is PIIRedaction else cls
-        return cast("Self", super().__new__(made))
+        made = cast("type[Self]", _Requests) if one_way and cls is PIIRedaction else cls
+        return super().__new__(made)
 
     def __init__(
         self,
@@ -153,7 +153,7 @@ class PIIRedaction(Hook):
             substitute = placeholders.substitute
             search(op, placeholders.reserve, lambda texts: texts)
         change = self._change(found, substitute)
-        together = partial(self._together, found, substitute)
+        together = partial(self._read_as_one, found, substitute)
         if self._config.action == "reject":
             search(op, change, together)
             self._refuse(op, "request", found)
@@ -161,7 +161,7 @@ class PIIRedaction(Hook):
         rewrite(op, change, together, lambda: said(found))
         self._count(op, found)
 
-    def _together(self, found: Counter[str], substitute: Substitute | None, texts: list[str]) -> list[str]:
+    def _read_as_one(self, found: Counter[str], substitute: Substitute | None, texts: list[str]) -> list[str]:
         new, counts = self.redactor.redact_together(texts, substitute)
         found.update(counts)
         return new
@@ -208,7 +208,7 @@ class PIIRedaction(Hook):
 class _Requests(PIIRedaction):
     """One that leaves results alone."""
 
-    buffer = False
+    stream = None
     after = Hook.after
 
 

@@ -32,7 +32,7 @@ def has_media(messages: Sequence[Message]) -> bool:
 
 def plain_text(messages: Sequence[Message]) -> str:
     """The text of a single message that is nothing but text; empty otherwise."""
-    parts = messages[0]["parts"] if len(messages) == 1 else [{}]
+    parts: list[dict[str, Any]] = messages[0]["parts"] if len(messages) == 1 else [{}]
     return "".join(part["content"] for part in parts) if all(_is_text(part) for part in parts) else ""
 
 
