@@ -17,6 +17,7 @@ import spanhook
 from spanhook import ConfigurationError, Hooks, Operation, Reject, Settings, operation
 from spanhook.cli.conformance.anthropic_server import AnthropicServer
 from spanhook.cli.conformance.anthropic_ways import WAYS as ANTHROPIC_WAYS
+from spanhook.cli.conformance.anthropic_ways import sync_client as anthropic_client
 from spanhook.cli.conformance.openai_replies import Call
 from spanhook.cli.conformance.openai_server import OpenAIServer, Reply
 from spanhook.cli.conformance.openai_ways import WAYS as OPENAI_WAYS
@@ -564,3 +565,26 @@ def test_mistakes_are_named(config: Any, expected: str) -> None:
     with pytest.raises(ConfigurationError) as caught:
         make(PIIRedaction, config)
     assert expected in str(caught.value)
+
+
+def test_every_part_of_a_conversation_with_anthropic() -> None:
+    messages: Any = [
+        {"role": "user", "content": [{"type": "text", "text": f"it is {CARD}"}]},
+        {"role": "assistant", "content": [
+            {"type": "text", "text": f"let me see {EMAIL}"},
+            {"type": "tool_use", "id": "t1", "name": "look_up", "input": {"keys": {EMAIL: [KEY, 4111111111111111]}}}]},
+        {"role": "user", "content": [
+            {"type": "tool_result", "tool_use_id": "t1", "content": [{"type": "text", "text": f"sent to {EMAIL}"}]}]},
+    ]  # fmt: skip
+    given: Any = {"model": "claude-haiku-4-5", "max_tokens": 9, "messages": messages}
+    system: Any = [{"type": "text", "text": f"for {EMAIL}"}]
+    with AnthropicServer() as server, recorder(Hooks(PIIRedaction())), anthropic_client(server.url) as client:
+        client.messages.create(**given, system=system)
+        client.messages.batches.create(requests=[{"custom_id": one, "params": given} for one in ("a", "b")])
+    single, batch = (request.body for request in server.requests)
+    assert single["system"] in ("for [EMAIL]", [{"type": "text", "text": "for [EMAIL]"}])
+    for sent in (single, *(one["params"] for one in batch["requests"])):
+        assert planted_in(json.dumps(sent)) == []
+        assert sent["messages"][0]["content"] == [{"type": "text", "text": "it is [CREDIT_CARD]"}]
+        assert sent["messages"][1]["content"][1]["input"] == {"keys": {"[EMAIL]": ["[AWS_KEY]", "[CREDIT_CARD]"]}}
+        assert "sent to [EMAIL]" in json.dumps(sent["messages"][2])
