@@ -38,6 +38,7 @@ WHOLE = {
     "instrument/openai/test_streams": "one promise for all endpoints",
     "instrument/test_import_order": "every library, whatever is imported first",
     "runs/test_graphs": "hooks of runs on LangGraph, from the call to what they are told",
+    "store/test_ledgers": "what every ledger promises, wherever it is kept",
     "test_benchmarks": "benchmarks/",
     "test_dashboards": "grafana/",
     "test_mirror": "tests/",
@@ -155,6 +156,13 @@ THROUGH = {
     "telemetry/accounting": "conformance/test_usage",
     "telemetry/otel_context": "telemetry/test_spans",
     "telemetry/pipeline": "telemetry/test_metrics",
+    "gating/estimating": "hooks/test_budget",
+    "store/_redis_server": "store/test_ledgers",
+    "store/_sqlite_file": "store/test_ledgers",
+    "store/ledger": "store/test_ledgers",
+    "store/memory_ledger": "store/test_ledgers",
+    "store/redis_ledger": "store/test_ledgers",
+    "store/sqlite_ledger": "store/test_ledgers",
 }
 """Modules that are tested by what uses them, and where."""
 

@@ -5,6 +5,7 @@ import subprocess
 import sys
 import threading
 import time
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -22,12 +23,16 @@ ODD = "budget:a b:{x}}:é:\n:%41"
 
 
 @pytest.fixture(params=["memory", "sqlite", "redis"])
-def ledger(request: pytest.FixtureRequest, tmp_path: Path) -> Ledger:
+def ledger(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Ledger]:
+    made: Ledger
     if request.param == "memory":
-        return MemoryLedger()
-    if request.param == "sqlite":
-        return SQLiteLedger(str(tmp_path / "ledger.db"))
-    return RedisLedger(request.getfixturevalue("redis_url"))
+        made = MemoryLedger()
+    elif request.param == "sqlite":
+        made = SQLiteLedger(str(tmp_path / "ledger.db"))
+    else:
+        made = RedisLedger(request.getfixturevalue("redis_url"))
+    yield made
+    made.close()
 
 
 def tokens(standing: Standing) -> tuple[int, int, bool]:
@@ -155,6 +160,7 @@ def test_every_ledger_does_what_the_simplest_does(ledger: Ledger, steps: list[tu
 
 SPENDING = """
 import os, sys, random
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from spanhook.store import Amounts, Caps
 from spanhook.store.sqlite_ledger import SQLiteLedger
@@ -194,6 +200,7 @@ def test_64_callers_in_4_processes_never_spend_too_much(
     ledger: Ledger = SQLiteLedger(url) if kind == "sqlite" else RedisLedger(url)
     total = sum(int(one) for one in said)
     standing = ledger.standing("a")
+    ledger.close()
     assert standing == Standing(Amounts(total, total), NONE)
     assert 1_400 < total <= 1_500
 
@@ -229,7 +236,7 @@ def test_accounts_whose_time_is_over_are_forgotten(tmp_path: Path) -> None:
         now[0] = 1_000.0
         ledger.settle("a", "1", Amounts(10), 2_000.0)
         ledger.settle("b", "2", Amounts(10), None)
-        now[0] = 10_000.0
+        now[0] = 100_000.0
         for number in range(3):
             ledger.reserve("c", f"{ledger.shown}-{number}", Amounts(1), Caps(), 60, None)
         assert ledger.standing("a") == Standing()
@@ -262,6 +269,7 @@ def test_a_redis_that_is_away_is_a_clear_error_without_its_password() -> None:
         ledger.standing("a")
     assert "secret" not in str(caught.value)
     assert caught.value.__cause__ is None
+    ledger.close()
 
 
 def test_a_busy_file_is_waited_for(tmp_path: Path) -> None:

@@ -62,7 +62,9 @@ def test_a_file_of_a_newer_spanhook_is_refused_and_left_as_it_is(tmp_path: Path)
     with sqlite3.connect(tmp_path / "a.db") as file:
         file.execute("UPDATE spanhook_schema SET version = 2")
     file.close()
-    with pytest.raises(ConfigurationError, match="its frames are of version 2 and this spanhook knows version 1"):
+    with pytest.raises(
+        ConfigurationError, match="has version 2 of what is kept as 'frames', and this spanhook knows version 1"
+    ):
         SQLiteFrames(tmp_path / "a.db")
 
 

@@ -7,6 +7,7 @@ from spanhook.store.ledger import MOST, Amounts, Caps, Ledger, Standing
 from spanhook.store.memory_frames import MemoryFrames
 from spanhook.store.memory_ledger import MemoryLedger
 from spanhook.store.sqlite_frames import SQLiteFrames
+from spanhook.store.waiting import in_worker, may_wait
 
 __all__ = [
     "LEASE_S",
@@ -26,6 +27,8 @@ __all__ = [
     "SQLiteFrames",
     "SessionStatistics",
     "Standing",
+    "in_worker",
+    "may_wait",
     "open_book",
     "parse_address",
 ]

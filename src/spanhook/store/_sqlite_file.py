@@ -95,8 +95,8 @@ class SQLiteFile:
                 connection.execute("INSERT INTO spanhook_schema VALUES (?, ?)", (self._name, self._version))
             elif found[0] != self._version:
                 raise ConfigurationError(
-                    f"the {self._name} in {self.path!r} is of version {found[0]!r}, and this spanhook knows version "
-                    f"{self._version}; use the newer spanhook that wrote it"
+                    f"{self.path!r} has version {found[0]!r} of what is kept as {self._name!r}, and this "
+                    f"spanhook knows version {self._version}; use the newer spanhook that wrote it"
                 )
             connection.execute("COMMIT")
         except BaseException:

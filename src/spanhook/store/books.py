@@ -10,10 +10,10 @@ import weakref
 from collections import deque
 from contextlib import suppress
 from time import monotonic
-from typing import Any, NamedTuple
+from typing import NamedTuple
 from uuid import uuid4
 
-from spanhook.concurrency import OwnThread, Workers
+from spanhook.concurrency import OwnThread
 from spanhook.diagnostics import internal, log
 from spanhook.errors import ConfigurationError, StoreError
 from spanhook.store._renewal import renewed
@@ -25,7 +25,6 @@ LEASE_S = 60.0
 """How long a reservation outlives its process."""
 MOST_WAITING = 100_000
 """Settlements that wait for a store that is away; more are dropped and counted."""
-MOST_WORKERS = 16
 RETRY_S = 1.0
 """How long a store that is away is left alone."""
 DRAIN_S = 0.5
@@ -85,11 +84,9 @@ class Reservation:
 class _Open(weakref.ref[Reservation]):
     """A reservation that is open, and what is needed to give it back if it is dropped."""
 
-    __slots__ = ("account", "id", "until")
-
-    def __init__(self, reservation: Reservation, dropped: Any) -> None:
-        super().__init__(reservation, dropped)
-        self.account, self.id, self.until = reservation.account, reservation.id, reservation.until
+    account: str
+    id: str
+    until: float | None
 
 
 class Book:
@@ -102,7 +99,6 @@ class Book:
 
     def __init__(self, ledger: Ledger, lease_s: float = LEASE_S) -> None:
         self.ledger, self._lease_s = ledger, lease_s
-        self.workers = Workers("spanhook-ledger", MOST_WORKERS)
         self.renew()
         renewed.add(self)
 
@@ -133,7 +129,9 @@ class Book:
                 self._drain()
             if reservation.id not in self._open:
                 # C code puts a dropped reservation into the deque: an interrupt in a callback of ours would be lost.
-                self._open[reservation.id] = _Open(reservation, self._dropped.append)
+                opened = _Open(reservation, self._dropped.append)
+                opened.account, opened.id, opened.until = reservation.account, reservation.id, reservation.until
+                self._open[reservation.id] = opened
             lease_s = self._lease_s if ledger.remote else float("inf")
             standing = ledger.reserve(reservation.account, reservation.id, amounts, caps, lease_s, reservation.until)
         except StoreError as error:

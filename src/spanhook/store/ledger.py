@@ -9,6 +9,11 @@ from typing import NamedTuple, Protocol
 MOST = 2**53 - 1
 """The largest amount: Redis computes with doubles, which are exact up to here (9 million dollars in nano-dollars)."""
 
+MARGIN_S = 86400.0
+"""How long an account is kept beyond its time: calls end late, and clocks are set back."""
+REMEMBERED_S = 3600.0
+"""How long a settled reservation is remembered, so that settling it again changes nothing."""
+
 
 class Amounts(NamedTuple):
     """Tokens and nano-dollars."""

@@ -7,12 +7,10 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from spanhook.store._renewal import renewed
-from spanhook.store.ledger import Amounts, Caps, Standing
+from spanhook.store.ledger import MARGIN_S, REMEMBERED_S, Amounts, Caps, Standing
 
 MOST_ACCOUNTS = 100_000
 """Beyond these, accounts that may be forgotten some day are, those that were not used for longest first."""
-REMEMBERED_S = 3600.0
-"""How long a settled reservation is remembered, so that settling it again changes nothing."""
 
 
 @dataclass(slots=True)
@@ -108,7 +106,7 @@ class MemoryLedger:
                 return
             if account.until is None or account.held:
                 self._accounts.move_to_end(name)
-            elif account.until < now or len(self._accounts) >= MOST_ACCOUNTS:
+            elif account.until + MARGIN_S < now or len(self._accounts) >= MOST_ACCOUNTS:
                 del self._accounts[name]
 
 

@@ -8,12 +8,7 @@ from typing import Any
 from urllib.parse import quote
 
 from spanhook.store._redis_server import RedisServer
-from spanhook.store.ledger import Amounts, Caps, Standing
-
-REMEMBERED_S = 3600.0
-"""How long a settled reservation is remembered, so that settling it again changes nothing."""
-_MARGIN_S = 7200.0
-"""How long an account is kept beyond its time, for calls that end late."""
+from spanhook.store.ledger import MARGIN_S, REMEMBERED_S, Amounts, Caps, Standing
 
 # KEYS: the account (spent and reserved tokens and nano-dollars), reservations, when they end, which are settled.
 _START = """
@@ -131,4 +126,4 @@ def _ms(seconds: float) -> int:
 
 
 def _forgotten(until: float | None) -> int | str:
-    return "" if until is None else _ms(until + _MARGIN_S)
+    return "" if until is None else _ms(until + MARGIN_S)

@@ -3,20 +3,16 @@
 import json
 import os
 import sqlite3
-import threading
 from collections.abc import Generator
 from contextlib import contextmanager
 from typing import Any, Self, cast
 
-from spanhook.errors import ConfigurationError
-from spanhook.store._renewal import renewed
+from spanhook.errors import ConfigurationError, StoreError
+from spanhook.store._sqlite_file import SQLiteFile
 from spanhook.store.frames import MOST_FRAMES, Frame, FrameType, SessionStatistics
 
 SCHEMA_VERSION = 1
-BUSY_S = 5.0
-"""How long a write waits for another process."""
 
-_VERSIONS = "CREATE TABLE IF NOT EXISTS spanhook_schema (name TEXT PRIMARY KEY, version INTEGER NOT NULL)"
 _SCHEMA = (
     """CREATE TABLE spanhook_frames (
         number INTEGER PRIMARY KEY, id TEXT NOT NULL UNIQUE, tenant_id TEXT NOT NULL, session_id TEXT NOT NULL,
@@ -53,33 +49,23 @@ class SQLiteFrames:
             raise ConfigurationError(
                 f"SQLiteFrames({path!r}): expected a file; for frames in memory, use MemoryFrames()"
             )
-        self._lock = threading.RLock()
-        self._connection: sqlite3.Connection | None = None
+        self._file = SQLiteFile(self._path, "frames", SCHEMA_VERSION, _SCHEMA)
         self._closed = False
-        self._inherited: list[sqlite3.Connection | None] = []
         try:
             with self._connected():
                 pass
-        except (sqlite3.Error, OSError, ValueError) as error:
+        except ConfigurationError:
+            raise
+        except (StoreError, ValueError) as error:
             raise ConfigurationError(
-                f"SQLiteFrames({path!r}) cannot be opened: {error}; expected an SQLite database, or a new file in "
-                "a folder that is there"
+                f"SQLiteFrames({path!r}) cannot be opened: {error.__cause__ or error}; expected an SQLite database, "
+                "or a new file in a folder that is there"
             ) from error
-        renewed.add(self)
-
-    def renew(self) -> None:
-        """Keep the parent's connection without using it: closing it here could disturb the parent."""
-        self._lock = threading.RLock()
-        self._inherited.append(self._connection)
-        self._connection = None
 
     def close(self) -> None:
         """Close the file. Using it afterwards is an error; closing it again is not."""
-        with self._lock:
-            self._closed = True
-            if self._connection is not None:
-                self._connection.close()
-                self._connection = None
+        self._closed = True
+        self._file.close()
 
     def __enter__(self) -> Self:
         return self
@@ -139,46 +125,10 @@ class SQLiteFrames:
 
     @contextmanager
     def _connected(self) -> Generator[sqlite3.Connection]:
-        with self._lock:
-            if self._closed:
-                raise ValueError(f"SQLiteFrames({self._path!r}) has been closed; make another")
-            if self._connection is None:
-                self._connection = self._opened()
-            yield self._connection
-
-    def _opened(self) -> sqlite3.Connection:
-        # Each statement is a transaction of its own, so nothing is left open by a thread that is interrupted.
-        connection = sqlite3.connect(self._path, timeout=BUSY_S, isolation_level=None, check_same_thread=False)
-        try:
-            connection.execute("PRAGMA journal_mode = WAL")
-            connection.execute("PRAGMA synchronous = NORMAL")
-            _prepare(connection)
-        except BaseException:
-            connection.close()
-            raise
-        return connection
-
-
-def _prepare(connection: sqlite3.Connection) -> None:
-    """Create the tables, unless another process already has."""
-    connection.execute("BEGIN IMMEDIATE")
-    try:
-        connection.execute(_VERSIONS)
-        found = connection.execute("SELECT version FROM spanhook_schema WHERE name = 'frames'").fetchone()
-        if found is None:
-            for statement in _SCHEMA:
-                connection.execute(statement)
-            connection.execute("INSERT INTO spanhook_schema VALUES ('frames', ?)", (SCHEMA_VERSION,))
-        elif found[0] != SCHEMA_VERSION:
-            raise ValueError(
-                f"its frames are of version {found[0]!r} and this spanhook knows version {SCHEMA_VERSION}; "
-                "use the newer spanhook that wrote them"
-            )
-        connection.execute("COMMIT")
-    except BaseException:
-        if connection.in_transaction:
-            connection.execute("ROLLBACK")
-        raise
+        if self._closed:
+            raise ValueError(f"SQLiteFrames({self._path!r}) has been closed; make another")
+        with self._file.transaction() as connection:
+            yield connection
 
 
 def _frame(row: tuple[Any, ...]) -> Frame:

@@ -5,11 +5,9 @@ from collections.abc import Callable
 from sqlite3 import Connection
 
 from spanhook.store._sqlite_file import SQLiteFile
-from spanhook.store.ledger import Amounts, Caps, Standing
+from spanhook.store.ledger import MARGIN_S, REMEMBERED_S, Amounts, Caps, Standing
 
 BUSY_S = 2.0
-REMEMBERED_S = 3600.0
-"""How long a settled reservation is remembered, so that settling it again changes nothing."""
 _PURGE_S = 60.0
 
 _SCHEMA = (
@@ -113,7 +111,7 @@ class SQLiteLedger:
         connection.execute(
             "DELETE FROM spanhook_accounts WHERE until < ? AND NOT EXISTS (SELECT 1 FROM spanhook_reservations "
             "WHERE account = spanhook_accounts.name AND settled = 0)",
-            (now,),
+            (now - MARGIN_S,),
         )
         self._purged = now
 

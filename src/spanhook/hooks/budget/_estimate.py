@@ -35,7 +35,7 @@ def estimate(op: Operation, output_tokens: int) -> Estimate:
             if part.get("type") in _FILES:
                 files += 1
             else:
-                size += _size(part)
+                size += sum(_size(value) for name, value in part.items() if name != "type")
     size += _size(request.system) + _size(request.tool_definitions)
     if not request.messages:
         size += _size(request.inputs)

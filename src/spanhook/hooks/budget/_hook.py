@@ -1,7 +1,6 @@
 """The hook: reserves before a call, and settles after it."""
 
 import asyncio
-import sys
 import time
 from collections.abc import Awaitable, Callable
 from typing import Any, NamedTuple
@@ -15,7 +14,7 @@ from spanhook.hooks.budget._config import Config, Missing, Per, Unpriced, Window
 from spanhook.hooks.budget._estimate import estimate
 from spanhook.hooks.budget._windows import KEPT_S, Period, period_at
 from spanhook.model import NANO, Identity, Operation
-from spanhook.store import LEASE_S, Amounts, Caps, Reservation, open_book
+from spanhook.store import LEASE_S, Amounts, Caps, Reservation, in_worker, may_wait, open_book
 from spanhook.store import Standing as Account
 
 _LONGEST_WAIT_S = 1.0
@@ -110,6 +109,7 @@ class Budget(Hook):
         self._zone = ZoneInfo(time_zone)
         self._caps = Caps(tokens, None if usd is None else round(usd * NANO))
         self._clock = clock
+        self._key = f"spanhook.budget.{id(self):x}"
         self._book = open_book(store, lease)
         self._highest: dict[str, tuple[str, float]] = {}
         measures = Measures("budget")
@@ -135,15 +135,15 @@ class Budget(Hook):
             StoreError: The store cannot be used now.
         """
         amounts = self._estimated(op)
-        reservation: Reservation | None = op.state.get(self)
+        reservation: Reservation | None = op.state.get(self._key)
         if reservation is None:
             account, period = self._account(op.identity, op.mode)
             until = self._clock() + KEPT_S if period.ends is None and self._config.per in ("run", "session") else None
             reservation = Reservation(self._book, account, period.ends or until)
-            op.state[self] = reservation
+            op.state[self._key] = reservation
         elif reservation.amounts == amounts:
             return None  # asked again after a rewrite that changes nothing here
-        if self._book.ledger.remote and _must_not_wait():
+        if self._book.ledger.remote and not may_wait():
             return self._reserve_elsewhere(reservation, amounts)
         self._judge(reservation.reserve(amounts, self._caps))
         return None
@@ -192,7 +192,7 @@ class Budget(Hook):
                     f"budget {self.name!r}",
                     status_code=self._config.status_code,
                 )
-            return Amounts(tokens if self._config.unpriced == "count" else 0)
+            return Amounts(tokens)
         return Amounts(tokens, -(-int(cost * NANO * 1000) // 1000))
 
     def _account(self, identity: Identity, mode: str, *, asking: bool = False) -> tuple[str, Period]:
@@ -215,8 +215,7 @@ class Budget(Hook):
         return ":".join(("budget", *(quote(part, safe="") for part in kept))), period
 
     async def _reserve_elsewhere(self, reservation: Reservation, amounts: Amounts) -> None:
-        future = self._book.workers.submit(reservation.reserve, amounts, self._caps)
-        self._judge(await asyncio.wrap_future(future))
+        self._judge(await in_worker(reservation.reserve, amounts, self._caps))
 
     def _judge(self, account: Account) -> None:
         if account.expired:
@@ -238,7 +237,7 @@ class Budget(Hook):
     # ----------------------------------------------------------------- settling
 
     def _settle(self, op: Operation) -> Awaitable[None] | None:
-        reservation: Reservation | None = op.state.get(self)
+        reservation: Reservation | None = op.state.get(self._key)
         if reservation is None or reservation.is_settled:
             return None
         used = self._used(op, reservation.amounts)
@@ -248,15 +247,14 @@ class Budget(Hook):
                 self._tokens(used.tokens, said)
             if used.nano:
                 self._cost(used.nano / NANO, said)
-        if self._book.ledger.remote and _must_not_wait():
+        if self._book.ledger.remote and not may_wait():
             return self._settle_elsewhere(reservation, used)
         self._note(reservation, reservation.settle(used))
         return None
 
     async def _settle_elsewhere(self, reservation: Reservation, used: Amounts) -> None:
-        future = self._book.workers.submit(reservation.settle, used)
         limit = self.timeout if isinstance(self.timeout, int | float) else _LONGEST_WAIT_S
-        waiting = asyncio.wrap_future(future)
+        waiting = asyncio.ensure_future(in_worker(reservation.settle, used))
         done, _ = await asyncio.wait((waiting,), timeout=min(_LONGEST_WAIT_S, limit / 2))
         if done:
             self._note(reservation, waiting.result())
@@ -272,7 +270,7 @@ class Budget(Hook):
         if self._caps.nano is None:
             return Amounts(tokens)
         if used.cost_nano is None:
-            return Amounts(0 if self._config.unpriced == "allow" else tokens, reserved.nano)
+            return Amounts(tokens, reserved.nano)
         return Amounts(tokens, used.cost_nano)
 
     def _note(self, reservation: Reservation, account: Account | None) -> None:
@@ -298,13 +296,3 @@ class Budget(Hook):
             if known is None or known[0] != period or share > known[1]:
                 self._highest[unit] = period, share
                 self._utilization(share, {**said, semconv.BUDGET_UNIT: unit})
-
-
-def _must_not_wait() -> bool:
-    """Whether waiting in this thread would hold up others: an event loop runs in it."""
-    try:
-        asyncio.get_running_loop()
-    except RuntimeError:
-        trio = sys.modules.get("trio")
-        return trio is not None and trio.lowlevel.in_trio_run()
-    return True
