@@ -18,6 +18,7 @@ ACROSS = {
     "e2e": "what is exported, with the real collector and its backends",
     "langgraph_server": "LangGraph's own server, in an environment of its own",
     "examples": "examples/",
+    "presidio": "Presidio's recognizers, in an environment of its own",
     "typing": "what users write, for the type checker",
 }
 """Folders of tests that are about no one package."""

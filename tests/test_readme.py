@@ -41,7 +41,11 @@ from spanhook.testing import recorder
 
 ROOT = Path(__file__).parent.parent
 README = "README.md"
-DOCUMENTS = (README, *sorted(str(path.relative_to(ROOT)) for path in (ROOT / "docs").glob("*.md")))
+DOCUMENTS = (
+    README,
+    *sorted(str(path.relative_to(ROOT)) for path in (ROOT / "docs").glob("*.md")),
+    "docs/hooks/pii-redaction.md",
+)
 
 LINKED = (*DOCUMENTS, "CHANGELOG.md", "SECURITY.md", "collector/README.md", "examples/README.md")
 """What has links beside the documents that are run."""
@@ -570,3 +574,16 @@ def test_every_link_leads_somewhere(document: str) -> None:
         target = (ROOT / document).parent.joinpath(path).resolve() if path else ROOT / document
         assert target.is_file(), link
         assert not anchor or anchor in anchors(str(target.relative_to(ROOT))), link
+
+
+# ----------------------------------------------------------------------------------- docs/hooks/pii-redaction.md
+
+
+def test_redaction(written: Importer) -> None:
+    load = written("docs/hooks/pii-redaction.md")
+    request = {"arguments": {"to": "ann@other.org", "from": "bob@example.com"}}
+    with recorder(load("redaction").hooks), spanhook.operation("tool.execute", "send", request=request) as op:
+        assert op.request.arguments == {"to": "[EMAIL]", "from": "bob@example.com"}
+    texts = load("texts")
+    assert (texts.text, texts.found) == ("write to [EMAIL]", {"EMAIL": 1})
+    assert texts.released == "write to [EMAIL], please"

@@ -1,5 +1,6 @@
 """What a hook asked for is what the server gets, or the hook fails and the server gets the request as it was."""
 
+import asyncio
 import json
 import re
 from collections.abc import Callable, Iterator
@@ -16,7 +17,7 @@ from langchain_openai import OpenAI as TextOpenAI
 from langgraph.store.memory import InMemoryStore
 from openai import AzureOpenAI, DefaultHttpxClient, OpenAI
 
-from spanhook import HookError, Hooks, Operation, Reject
+from spanhook import HookError, Hooks, Operation, Reject, operation
 from spanhook.cli.conformance.langgraph import make_graph
 from spanhook.cli.conformance.openai_server import OpenAIServer
 from spanhook.cli.conformance.subject import Body
@@ -540,11 +541,28 @@ def test_what_is_written_to_stores() -> None:
 
 
 @pytest.mark.parametrize("kind", ["retrieval.query", "embeddings.create"])
-def test_what_cannot_be_rewritten_says_so(kind: Any) -> None:
+def test_queries_and_texts_to_embed(kind: Any) -> None:
     subject = next(one for one in SUBJECTS if one.kind == kind)
+    asked: list[Any] = []
+
+    def change(op: Operation) -> None:
+        op.replace(inputs=["y"] * len(op.request.inputs) if isinstance(op.request.inputs, list) else "y")
+        asked.append(op.request.inputs)
+
     told: list[str] = []
-    with recorder(changing(kind, lambda op: op.replace(inputs="y"), told)):
-        next(iter(subject.ways.values()))(subject.make(Body()))
+    for way in subject.ways.values():
+        with recorder(changing(kind, change, told)):
+            collected = way(subject.make(Body()))
+            if hasattr(collected, "__await__"):
+                asyncio.run(collected)
+    assert told == []
+    assert {one if isinstance(one, str) else one[0] for one in asked} == {"y"}
+
+
+def test_what_cannot_be_rewritten_says_so() -> None:
+    told: list[str] = []
+    with recorder(changing("iteration", lambda op: op.replace(inputs="y"), told)), operation("iteration"):
+        pass
     assert "cannot rewrite" in told[0]
 
 

@@ -4,7 +4,8 @@ from typing import Any
 
 import pytest
 
-from spanhook import Hooks, Operation, Reject
+from spanhook import Hooks, Operation, Reject, operation
+from spanhook.testing import recorder
 from tests.stub import MODES, stubbed, use
 
 
@@ -39,3 +40,12 @@ def test_what_a_gate_returns_does_not_let_pass(returned: Any, status_code: int, 
         use(library, mode, "x")
     assert caught.value.status_code == status_code
     assert library.calls == []
+
+
+def test_a_hook_may_say_why_it_changed_something() -> None:
+    hooks = Hooks()
+    hooks.before("tool.execute")(lambda op: op.replace(arguments={"a": 2}, reason="twice as much"))
+    hooks.after("tool.execute")(lambda op: op.respond("less", reason="too much"))
+    with recorder(hooks) as seen, operation("tool.execute", "t", request={"arguments": {"a": 1}}) as op:
+        assert op.result_of("more") == "less"
+    assert [one.reason for one in seen.operations[0].decisions] == ["twice as much", "too much"]

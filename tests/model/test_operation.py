@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from langchain_core.tools import StructuredTool
 
-from spanhook import Hooks, Operation
+from spanhook import Hooks, Operation, operation
 from spanhook.cli.conformance.langchain import Calls, agent, consume
 from spanhook.cli.conformance.langchain_core import ScriptedChat
 from spanhook.cli.conformance.subject import Body
@@ -187,3 +187,22 @@ def test_its_public_names_are_those_that_are_documented() -> None:
     assert len(keys) == len(set(keys))
     more = {name for name in dir(Event(op._record, "pre")) if not name.startswith("_")} - set(dir(op))
     assert more == {*keys, "payload"} - set(to_read)
+
+
+def test_hooks_of_one_run_share_a_dict() -> None:
+    hooks = Hooks()
+    told: list[tuple[str, int]] = []
+
+    @hooks.before("tool.execute", "agent.invoke")
+    def count(op: Operation) -> None:
+        op.run_state["calls"] = op.run_state.get("calls", 0) + 1
+        told.append((op.name, op.run_state["calls"]))
+
+    with recorder(hooks) as seen:
+        for run in ("a", "b"):
+            with operation("agent.invoke", run), operation("tool.execute", "t"):
+                pass
+    assert told == [("a", 1), ("t", 2), ("b", 1), ("t", 2)]
+    assert dict(seen.operations[0].run_state) == {"calls": 2}
+    with pytest.raises(TypeError):
+        seen.operations[0].run_state["calls"] = 0

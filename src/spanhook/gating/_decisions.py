@@ -69,7 +69,7 @@ class Verdicts:
         self.record(bound, "skipped", said, 0)
         return True
 
-    def answer(self, bound: Bound, value: Any, spent: int) -> None:
+    def answer(self, bound: Bound, value: Any, spent: int, reason: str = "") -> None:
         """Answer with ``value`` instead of the call; the gates that follow still run."""
         op = self._op
         try:
@@ -82,7 +82,7 @@ class Verdicts:
         op.answer, op.short_circuited = value, True
         if op.adapter.block:
             op.answerer = bound
-        self.record(bound, "replace", "answered instead of the call", spent)
+        self.record(bound, "replace", reason or "answered instead of the call", spent)
 
     def unanswer(self, *, keep: bool) -> None:
         """The answer was not used, since the call was made anyway. With ``keep``, the call's outcome stands."""
@@ -91,7 +91,7 @@ class Verdicts:
         op.short_circuited = False
         self.failed(bound, HookError(_UNTAKEN), 0, keep=keep)
 
-    def replace(self, bound: Bound, value: Any, spent: int) -> None:
+    def replace(self, bound: Bound, value: Any, spent: int, reason: str = "") -> None:
         """Replace what the call returned or raised with ``value``, where that is allowed."""
         op = self._op
         try:
@@ -109,9 +109,9 @@ class Verdicts:
             return
         op.answer, op.error, op.replaced = value, None, True
         if op.spilt:
-            self._late(bound, "replaced the result", spent)
+            self._late(bound, reason or "replaced the result", spent)
         else:
-            self.record(bound, "replace", "replaced the result", spent)
+            self.record(bound, "replace", reason or "replaced the result", spent)
 
     def unyielded(self, bound: Bound, value: Any, spent: int, before: str) -> None:
         """An around hook ended before the call: its value answers instead."""
@@ -132,7 +132,7 @@ class Verdicts:
         if value is None or self._is_result(view, value):
             self.allow(bound, spent)
         else:
-            self.replace(bound, value, spent)
+            self.replace(bound, value, spent, view._reason)
 
     def _is_result(self, view: Operation, value: Any) -> bool:
         """Whether a hook returned the call's own result, and so keeps it."""

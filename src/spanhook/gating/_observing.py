@@ -60,7 +60,7 @@ class Observers:
             return False
 
         async def apply(spent: int, view: Operation) -> None:
-            self._verdicts.replace(bound, view._take()[2], spent)
+            self._verdicts.replace(bound, view._take()[2], spent, view._reason)
 
         async def go_on() -> None:
             await self.run(index, inside=True)
@@ -80,7 +80,7 @@ class Observers:
         if error is not None:
             self._verdicts.failed(bound, error, spent)
         elif view._answered:
-            self._verdicts.replace(bound, view._take()[2], spent)
+            self._verdicts.replace(bound, view._take()[2], spent, view._reason)
         else:
             self._verdicts.allow(bound, spent)
 
@@ -98,6 +98,6 @@ class Observers:
             elif error is not None:
                 verdicts.failed(bound, error, spent, keep=refused)
             elif view._answered and not refused:
-                verdicts.replace(bound, view._take()[2], spent)
+                verdicts.replace(bound, view._take()[2], spent, view._reason)
             else:
                 verdicts.allow(bound, spent)

@@ -172,12 +172,12 @@ class Chain:
             op.rewrite(rewritten)
             if op.gated is not None:
                 note_gated(op)
-            self._verdicts.record(bound, "modify", ", ".join(op.modified), spent)
+            self._verdicts.record(bound, "modify", view._reason or ", ".join(op.modified), spent)
             spent = 0  # counted
             if not again:
                 await self._run_again(bound)
         if answered and op.error is None:
-            self._verdicts.answer(bound, answer, spent)
+            self._verdicts.answer(bound, answer, spent, view._reason)
 
     async def _run_again(self, rewriter: Bound) -> None:
         """Run the gates before a rewrite once more, on the new request, including those whose filters now match."""

@@ -150,6 +150,14 @@ class Hook(SpanProcessor):
         """
         return cast("object", (yield))
 
+    def conceal(self, text: str) -> str:
+        """What is recorded in place of a text: content, a message of an exception, or the reason of a decision.
+
+        It is called for all operations (of ``tenant_id``, if set) whatever the other filters say, where such text is
+        recorded at all, and not while the hook is in shadow mode. If it raises, nothing of the text is recorded.
+        """
+        return text
+
     def _fails_with(self, error: Exception, reason: str, status_code: int) -> Exception:
         """What the operation raises if this hook fails closed with ``error``; a ``Reject`` refuses the operation.
 

@@ -20,6 +20,7 @@ from spanhook.gating.subscription import Subscription
 from spanhook.model import kinds
 from spanhook.semconv import Phase
 from spanhook.settings import Mode
+from spanhook.telemetry import Concealer, use_concealers
 
 
 class Registry:
@@ -172,12 +173,20 @@ class Registry:
         self.members = frozenset(id(one.hook) for one in ordered)
         shadowed = {id(one.hook): one.name for one in ordered if self._is_shadow(one)}
         self._shadows = {known: self._shadows.get(known) or Shadow(name) for known, name in shadowed.items()}
+        use_concealers(tuple(self._concealers(ordered)))
         inner = [one for one in ordered if not one.outermost]
         outer = dict(self._plans(ordered)) if self.mode != "off" else {}
         plans = outer if len(inner) == len(ordered) or not outer else dict(self._plans(inner))
         self.outer, self.plans = outer, plans
         names = "\n".join(f"{one.name} {one.form} {one.priority} {sorted(one.kinds)} {one.mode}" for one in ordered)
         self.digest = hashlib.sha256(names.encode()).hexdigest()[:12] if ordered else ""
+
+    def _concealers(self, ordered: list[Bound]) -> Iterator[Concealer]:
+        """What enforced hooks do to recorded text, in their order."""
+        enforced = {id(one.hook): one for one in reversed(ordered) if self.mode == "enforce" and one.mode == "enforce"}
+        for bound in reversed(enforced.values()):
+            if type(bound.hook).conceal is not Hook.conceal:
+                yield Concealer(bound.hook.conceal, bound.tenant_id)
 
     def _is_shadow(self, bound: Bound) -> bool:
         return bound.form != WATCH and (self.mode == "shadow" or bound.mode == "shadow")

@@ -11,7 +11,16 @@ from spanhook.errors import ConfigurationError
 MOST = 50
 """How many kinds of its own an application may have: each becomes a value of metric attributes."""
 
-REWRITABLE: set[str] = {"agent.invoke", "llm.call", "tool.execute", "workflow.step", "memory.store", "request"}
+REWRITABLE: set[str] = {
+    "agent.invoke",
+    "llm.call",
+    "tool.execute",
+    "workflow.step",
+    "memory.store",
+    "retrieval.query",
+    "embeddings.create",
+    "request",
+}
 """Kinds whose request a hook may rewrite before the call."""
 REPLACEABLE: set[str] = {"llm.call", "tool.execute", "request"}
 """Kinds whose result a hook may replace after the call."""

@@ -36,6 +36,7 @@ class Operation(View):
 
     _rewritten: Rewritten | None = None
     _answer: Any = None
+    _reason: str = ""
 
     def __init__(self, record: Record) -> None:
         self._record = record
@@ -73,6 +74,17 @@ class Operation(View):
             raise SealedError(f"op.state was accessed, but {self._locked}")
         return MappingProxyType(self._record.state or {})  # pyright: ignore[reportReturnType]
 
+    @property
+    def run_state(self) -> dict[str, Any]:
+        """A dict shared by the hooks of all operations of one run, kept as long as the run; see ``root``.
+
+        Hooks of parallel operations use it at the same time, and so do hooks in shadow mode: take keys of your own, and
+        ``setdefault`` to create what is in it.
+        """
+        if self._locked:
+            return MappingProxyType(self._record.root.__dict__.get("run_state") or {})  # pyright: ignore[reportReturnType]
+        return self._record.root.__dict__.setdefault("run_state", {})
+
     # ----------------------------------------------------------------- what a hook may do
 
     def replace(
@@ -83,6 +95,7 @@ class Operation(View):
         arguments: Mapping[str, Any] | None = None,
         inputs: Any = None,
         model: str | None = None,
+        reason: str = "",
     ) -> None:
         """Rewrite the request before the call is made. Gates that ran before this hook run once more.
 
@@ -92,6 +105,7 @@ class Operation(View):
             arguments: A tool's arguments; arguments missing from the mapping are dropped.
             inputs: The input of an agent, step or store.
             model: Another model of the same provider.
+            reason: What the decision says; by default the names of the rewritten fields. It is recorded: no content.
 
         Raises:
             HookError: The call was already made, this kind of operation or this field of it cannot be rewritten, the
@@ -108,13 +122,17 @@ class Operation(View):
         args, kwargs = rewritten(record.adapter, record.instance, *self._call(), change)
         fields = change.fields() if before is None else (*before.fields, *change.fields())
         self._rewritten = Rewritten(args, kwargs, fields, model or self.model)
-        self._request, self._changed = None, True
+        self._request, self._changed, self._reason = None, True, reason
 
-    def respond(self, value: Any) -> None:
+    def respond(self, value: Any, *, reason: str = "") -> None:
         """Answer instead of the call (in a ``before`` hook), or replace its result (in an ``after`` hook).
 
         The value may be of the library's own result type or plain: text for a model or tool, documents for a retriever.
         Answering skips the call, but never the gates that follow.
+
+        Args:
+            value: The answer.
+            reason: What the decision says, instead of that the result was replaced. It is recorded: no content.
 
         Raises:
             HookError: Results of this kind are read-only after the call, the call has failed, or the hook only
@@ -131,7 +149,7 @@ class Operation(View):
                 f"op.respond() was called in {self.event!r}, whose result is read-only; "
                 f"results of {', '.join(sorted(REPLACEABLE))} can be replaced"
             )
-        self._answer, self._answered, self._changed = value, True, True
+        self._answer, self._answered, self._changed, self._reason = value, True, True, reason
 
     def _check_open(self, what: str) -> None:
         locked = self._locked

@@ -1,5 +1,6 @@
 """Spans, metrics, events and cost of one ended operation. Knows no hooks."""
 
+from spanhook.telemetry._concealing import Concealer, use_concealers
 from spanhook.telemetry._guardrail import Guardrail, guardrail
 from spanhook.telemetry._report import mark, report, report_decision
 from spanhook.telemetry.accounting import account
@@ -15,6 +16,7 @@ __all__ = [
     "COST",
     "SCOPE",
     "UNPRICED",
+    "Concealer",
     "Guardrail",
     "Key",
     "Snapshot",
@@ -31,4 +33,5 @@ __all__ = [
     "report_decision",
     "set_context",
     "telemetry",
+    "use_concealers",
 ]

@@ -79,7 +79,7 @@ def _who(attributes: dict[str, Any], op: Record) -> None:
 
 
 def _decided(op: Record, decision: DecisionRecord, in_full: bool) -> dict[str, Any]:
-    attributes = _fields.decided(decision, in_full)
+    attributes = _fields.decided(op, decision, in_full)
     _who(attributes, op)
     attributes[semconv.KIND] = op.kind
     attributes[semconv.TARGET] = op.name

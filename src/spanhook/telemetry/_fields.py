@@ -6,7 +6,8 @@ Spans and log events both use them; they differ in what they leave out.
 from typing import Any
 
 from spanhook import semconv
-from spanhook.model import DecisionRecord, Identity, Record, Usage, disclosed
+from spanhook.model import DecisionRecord, Identity, Record, Usage
+from spanhook.telemetry._concealing import told
 from spanhook.telemetry.naming import Naming
 
 
@@ -79,13 +80,13 @@ def waited_s(op: Record) -> float | None:
     return (op.first_chunk_ns - (op.asked_ns or op.start_ns)) / 1e9
 
 
-def decided(decision: DecisionRecord, in_full: bool) -> dict[str, Any]:
+def decided(op: Record, decision: DecisionRecord, in_full: bool) -> dict[str, Any]:
     """The attributes of a decision, the same wherever it is reported."""
     attributes: dict[str, Any] = {
         semconv.HOOK: decision.hook,
         semconv.EVENT: decision.event,
         semconv.DECISION: decision.decision,
-        semconv.DECISION_REASON: disclosed(decision.reason, in_full),
+        semconv.DECISION_REASON: told(op, decision.reason, in_full),
         semconv.FAIL_MODE: decision.fail_mode,
         semconv.HOOK_DURATION: decision.duration_ns / 1e9,
     }

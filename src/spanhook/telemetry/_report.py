@@ -13,7 +13,6 @@ from spanhook.model import (
     Identity,
     Record,
     described,
-    disclosed,
     encodable,
     exception_name,
     make_encodable,
@@ -21,6 +20,7 @@ from spanhook.model import (
     words,
 )
 from spanhook.telemetry import _content, _events, _fields
+from spanhook.telemetry._concealing import concealed, concealed_content, told
 from spanhook.telemetry._lean_span import fill
 from spanhook.telemetry._measure import measure
 from spanhook.telemetry.pipeline import Telemetry
@@ -46,7 +46,7 @@ def _report(op: Record, telemetry: Telemetry) -> None:
     span, logger, instruments = op.span, telemetry.logger, telemetry.live()
     kept = None
     if telemetry.span_content or telemetry.values or (telemetry.event_content and logger is not None):
-        kept = _content.captured(op)
+        kept = concealed_content(op, _content.captured(op))
     try:
         if not op.described and span.is_recording():
             _describe(op, kept, telemetry)
@@ -85,7 +85,7 @@ def _describe(op: Record, kept: dict[str, Any] | None, telemetry: Telemetry) -> 
     if kept and telemetry.span_content:
         attributes.update(_content.as_text(kept))
     if kept is not None and telemetry.values:
-        attributes.update(_content.as_values(op, kept))
+        attributes.update(concealed_content(op, _content.as_values(op, kept)))
     fill(span, attributes, plain=not op.odd)
     if op.decisions:
         _tell_decisions(op, telemetry.error_messages)
@@ -145,13 +145,13 @@ def _decided(op: Record, in_full: bool) -> dict[str, Any]:
     return {
         semconv.DECISION: decision.decision,
         semconv.DECISION_HOOK: decision.hook,
-        semconv.DECISION_REASON: disclosed(decision.reason, in_full),
+        semconv.DECISION_REASON: told(op, decision.reason, in_full),
     }
 
 
 def _tell_decisions(op: Record, in_full: bool) -> None:
     for decision in op.decisions[op.marked :]:
-        attributes = _fields.decided(decision, in_full)
+        attributes = _fields.decided(op, decision, in_full)
         op.marked += 1
         op.span.add_event(semconv.EVENT_DECISION, attributes, decision.time_ns)
 
@@ -194,9 +194,9 @@ def _fail(op: Record, telemetry: Telemetry) -> None:
     assert error is not None
     span.set_attribute(semconv.ERROR_TYPE, _error_type(op))
     if isinstance(error, Reject):
-        span.set_status(Status(StatusCode.ERROR, encodable(error.reason)))
+        span.set_status(Status(StatusCode.ERROR, concealed(op, encodable(error.reason))))
         return
-    span.set_status(Status(StatusCode.ERROR, encodable(described(error, in_full=in_full))))
+    span.set_status(Status(StatusCode.ERROR, concealed(op, encodable(described(error, in_full=in_full)))))
     if telemetry.naming.older:
         span.add_event(semconv.EVENT_EXCEPTION, _exception(op, in_full))
 
@@ -207,8 +207,8 @@ def _exception(op: Record, in_full: bool) -> dict[str, Any]:
     assert error is not None
     attributes = {semconv.EXCEPTION_TYPE: exception_name(error)}
     if in_full:
-        attributes[semconv.EXCEPTION_MESSAGE] = encodable(words(error))
-    attributes[semconv.EXCEPTION_STACKTRACE] = encodable(stack(error, in_full=in_full))
+        attributes[semconv.EXCEPTION_MESSAGE] = concealed(op, encodable(words(error)))
+    attributes[semconv.EXCEPTION_STACKTRACE] = concealed(op, encodable(stack(error, in_full=in_full)))
     return attributes
 
 

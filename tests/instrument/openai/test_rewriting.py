@@ -333,12 +333,17 @@ def test_changes_that_make_no_sense(change: Callable[[Operation], Any], words: s
         assert words in str(op.decisions[0].reason) or words in str(getattr(op.error, "__cause__", ""))
 
 
-def test_embeddings_cannot_be_rewritten(server: OpenAIServer) -> None:
-    hooks = before(lambda op: op.replace(inputs="x"))
-    with recorder(hooks) as seen, sync_client(server.url) as client, pytest.raises(Reject) as caught:
+def test_embeddings(server: OpenAIServer) -> None:
+    hooks = before(lambda op: op.replace(inputs=["x", "two"], model="text-embedding-3-large"))
+    with recorder(hooks) as seen, sync_client(server.url) as client:
+        client.embeddings.create(**EMBEDDINGS, dimensions=8)
+    body = server.requests[0].body
+    assert (body["input"], body["model"], body["dimensions"]) == (["x", "two"], "text-embedding-3-large", 8)
+    assert seen.operations[0]._record.modified == ("inputs", "model")
+    hooks = before(lambda op: op.replace(messages=[text("x")]))
+    with recorder(hooks), sync_client(server.url) as client, pytest.raises(Reject) as caught:
         client.embeddings.create(**EMBEDDINGS)
     assert isinstance(caught.value.__cause__, HookError)
-    assert seen.operations[0].request.inputs == ["one", "two"]
 
 
 # Parts as the SDK types them, and whatever a provider may add.

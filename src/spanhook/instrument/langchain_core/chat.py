@@ -1,6 +1,7 @@
 """Chat models: ``generate`` and ``stream`` of ``BaseChatModel``, sync and async."""
 
 from collections.abc import Callable, Iterable, Sequence
+from itertools import islice
 from typing import Any
 from uuid import uuid4
 
@@ -91,6 +92,9 @@ def chat_rewrite(prompts: Prompts, name: str, *, many: bool) -> Callable[..., tu
             given: Any = change.messages
             if len(changed) == 1 and not (given and isinstance(given[0], list | tuple)):
                 given = [given]
+            elif len(given) == sum(map(len, changed)) and not any(isinstance(one, list | tuple) for one in given):
+                rest = iter(given)  # in one sequence, as in `op.request`
+                given = [list(islice(rest, len(prompt))) for prompt in changed]
             if len(given) != len(changed):
                 raise ValueError(f"the batch has {len(changed)} prompts; messages= needs a list of messages for each")
             changed = [rewrite(prompt, new) for prompt, new in zip(changed, given, strict=True)]

@@ -9,7 +9,7 @@ from opentelemetry.trace import SpanKind
 from spanhook import semconv
 from spanhook.instrument.langchain_core.model import PROVIDERS, model_of, note_server
 from spanhook.instrument.layers import LANGCHAIN_EMBEDDINGS
-from spanhook.model import Adapter, Args, Attributes, Carried, Kwargs, Message, Request, first
+from spanhook.model import Adapter, Args, Attributes, Carried, Change, Kwargs, Message, Request, first, with_first
 
 _SOURCES = ("knowledge_base_id", "data_store_id", "index_id", "index_name", "collection_name")
 """The retriever fields with the provider's name for the searched data source."""
@@ -49,6 +49,10 @@ def retrieval_request(_instance: Any, args: Args, kwargs: Kwargs) -> Request:
     return Request(inputs=first(args, kwargs, "input"))
 
 
+def retrieval_rewrite(_instance: Any, args: Args, kwargs: Kwargs, change: Change) -> tuple[Args, Kwargs]:
+    return with_first(args, kwargs, "input", change.inputs)
+
+
 def retrieval_answer(_instance: Any, _args: Args, _kwargs: Kwargs, value: Any) -> list[Document]:
     """The documents of an answer, which may be documents or texts."""
     return [one if isinstance(one, Document) else Document(page_content=str(one)) for one in value]
@@ -80,6 +84,17 @@ def query_request(instance: Any, args: Args, kwargs: Kwargs) -> Request:
     return Request(inputs=[first(args, kwargs, "text")], model=model_of(instance, kwargs))
 
 
+def documents_rewrite(_instance: Any, args: Args, kwargs: Kwargs, change: Change) -> tuple[Args, Kwargs]:
+    return with_first(args, kwargs, "texts", change.inputs)
+
+
+def query_rewrite(_instance: Any, args: Args, kwargs: Kwargs, change: Change) -> tuple[Args, Kwargs]:
+    text = change.inputs
+    if isinstance(text, list):
+        (text,) = text  # as in `op.request.inputs`
+    return with_first(args, kwargs, "text", text)
+
+
 def documents_carry(_instance: Any, args: Args, kwargs: Kwargs) -> Carried:
     return list(first(args, kwargs, "texts"))
 
@@ -94,6 +109,8 @@ RETRIEVAL = Adapter(
     span_kind=SpanKind.CLIENT,
     start=retrieval_start,
     request=retrieval_request,
+    rewrite=retrieval_rewrite,
+    takes=frozenset(("inputs",)),
     output=retrieval_output,
     answer=retrieval_answer,
 )
@@ -103,6 +120,8 @@ DOCUMENTS = Adapter(
     span_kind=SpanKind.CLIENT,
     start=embeddings_start,
     request=documents_request,
+    rewrite=documents_rewrite,
+    takes=frozenset(("inputs",)),
     model_layer=True,
     carries=documents_carry,
     transport_of=frozenset((LANGCHAIN_EMBEDDINGS,)),  # `embed_query` and the async methods call the other methods
@@ -113,6 +132,8 @@ QUERY = Adapter(
     span_kind=SpanKind.CLIENT,
     start=embeddings_start,
     request=query_request,
+    rewrite=query_rewrite,
+    takes=frozenset(("inputs",)),
     model_layer=True,
     carries=query_carries,
     transport_of=frozenset((LANGCHAIN_EMBEDDINGS,)),

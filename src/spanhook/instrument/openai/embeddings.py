@@ -8,11 +8,12 @@ from opentelemetry.trace import SpanKind
 
 from spanhook import semconv
 from spanhook.instrument.layers import OPENAI
+from spanhook.instrument.openai.deployments import with_model
 from spanhook.instrument.openai.describing import describe
 from spanhook.instrument.openai.reading import CHAT_USAGE, note, usage_of
 from spanhook.instrument.openai.sdk import SDK, result_of, stream_of
-from spanhook.instrument.stainless import Api, NoChunks, Payload, body_of, fields_of, no_events
-from spanhook.model import Adapter, Args, Attributes, Carried, Kwargs, Request, Usage
+from spanhook.instrument.stainless import Api, NoChunks, Payload, body_of, fields_of, no_events, with_body
+from spanhook.model import Adapter, Args, Attributes, Carried, Change, Kwargs, Request, Usage
 
 
 def embeddings_start(instance: Any, args: Args, kwargs: Kwargs) -> Attributes:
@@ -31,6 +32,15 @@ def embeddings_start(instance: Any, args: Args, kwargs: Kwargs) -> Attributes:
 def embeddings_request(_instance: Any, args: Args, kwargs: Kwargs) -> Request:
     body = body_of(args, kwargs)
     return Request(inputs=body.get("input"), model=str(body.get("model") or ""))
+
+
+def embeddings_rewrite(instance: Any, args: Args, kwargs: Kwargs, change: Change) -> tuple[Args, Kwargs]:
+    body = dict(body_of(args, kwargs))
+    if change.inputs is not None:
+        body["input"] = change.inputs
+    if change.model is not None:
+        with_model(instance, args, kwargs, body, change.model)
+    return with_body(args, kwargs, body)
 
 
 def embeddings_carry(_instance: Any, args: Args, kwargs: Kwargs) -> Carried:
@@ -87,6 +97,8 @@ EMBEDDINGS = Adapter(
     start=embeddings_start,
     response=embeddings_response,
     request=embeddings_request,
+    rewrite=embeddings_rewrite,
+    takes=frozenset(("inputs", "model")),
     carries=embeddings_carry,
     answer=_API.answer,
     stream_of=stream_of,

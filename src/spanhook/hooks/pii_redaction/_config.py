@@ -1,0 +1,106 @@
+"""Settings of ``pii_redaction``, and what they say together."""
+
+from typing import Annotated, Literal, Self
+
+from pydantic import BaseModel, ConfigDict, Field, StringConstraints, field_validator, model_validator
+
+from spanhook.errors import ConfigurationError
+from spanhook.hooks.pii_redaction._entities import DEFAULTS, ENTITIES, Entity
+from spanhook.hooks.pii_redaction._own_patterns import own_entity
+from spanhook.hooks.pii_redaction._presidio import presidio_entities
+
+KINDS = (
+    "llm.call",
+    "tool.execute",
+    "memory.store",
+    "retrieval.query",
+    "embeddings.create",
+    "agent.invoke",
+    "workflow.step",
+    "request",
+)
+"""The kinds whose requests can be rewritten."""
+MOST_PATTERNS = 50
+
+Name = Annotated[str, StringConstraints(pattern=r"^[A-Z][A-Z0-9_]{0,63}$")]
+Pattern = Annotated[str, StringConstraints(min_length=1, max_length=1000)]
+Side = Literal["request", "result"]
+
+
+class Config(BaseModel):
+    """Settings of ``pii_redaction``."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    entities: list[Name] | None = Field(
+        default=None,
+        description="What is redacted; by default email addresses, phone, card and account numbers and secrets.",
+    )
+    patterns: dict[Name, Pattern] = Field(
+        default={},
+        max_length=MOST_PATTERNS,
+        description="Regular expressions of your own, in RE2's syntax, by the name that the mask says.",
+    )
+    allow: list[Annotated[str, StringConstraints(min_length=1, max_length=320)]] = Field(
+        default=[], max_length=1000, description="Values that are let through, and domains whose addresses are."
+    )
+    apply_to: list[Side] = Field(
+        default=["request", "result"], min_length=1, description="What is redacted: requests, results, or both."
+    )
+    kinds: list[str] = Field(
+        default=["llm.call", "tool.execute", "memory.store", "retrieval.query", "embeddings.create"],
+        min_length=1,
+        description="The kinds of operation whose requests and results are redacted.",
+    )
+    action: Literal["mask", "placeholder", "reject"] = Field(
+        default="mask",
+        description="mask: [EMAIL] for good; placeholder: <EMAIL_1>, restored in what the model answers; "
+        "reject: refuse the call.",
+    )
+    keep_last: int = Field(
+        default=0, ge=0, le=4, description="How many last characters of card, account and phone numbers a mask shows."
+    )
+    media: Literal["pass", "reject"] = Field(
+        default="pass", description="What becomes of images, sound and files, which cannot be looked into."
+    )
+    detector: Literal["patterns", "presidio"] = Field(
+        default="patterns", description="presidio: Presidio's pattern recognizers as well."
+    )
+    telemetry: bool = Field(
+        default=True, description="Redact the content that spanhook records, of all operations, too."
+    )
+
+    @field_validator("entities")
+    @classmethod
+    def _some(cls, entities: list[str] | None) -> list[str] | None:
+        if entities is not None and not entities:
+            raise ValueError("an empty list would redact nothing; leave it out for the default")
+        return entities
+
+    @model_validator(mode="after")
+    def _agree(self) -> Self:
+        unknown = [one for one in self.entities or () if one not in ENTITIES]
+        if unknown and self.detector == "patterns":
+            raise ValueError(f"unknown entities {', '.join(unknown)}; known are {', '.join(ENTITIES)}")
+        twice = [one for one in self.patterns if one in ENTITIES]
+        if twice:
+            raise ValueError(f"patterns named {', '.join(twice)}: these are entities; give yours other names")
+        if self.keep_last and self.action == "placeholder":
+            raise ValueError("keep_last is for masks; with action: placeholder, values are restored in full")
+        return self
+
+
+def entities_of(config: Config) -> list[Entity]:
+    """What is to be looked for.
+
+    Raises:
+        ConfigurationError: A pattern cannot be used, or a package is missing.
+    """
+    names = DEFAULTS if config.entities is None else config.entities
+    found = [own_entity(name, pattern) for name, pattern in config.patterns.items()]
+    found += [ENTITIES[name] for name in dict.fromkeys(names) if name in ENTITIES]
+    if config.detector == "presidio":
+        found += presidio_entities(None if config.entities is None else names)
+    if not found:
+        raise ConfigurationError("pii_redaction: nothing to look for")
+    return found

@@ -1,0 +1,70 @@
+"""A stream of text: however it is split, what is released is what redacting the whole gives."""
+
+from itertools import pairwise
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from spanhook.hooks.pii_redaction import Redactor, StreamRedactor
+from spanhook.hooks.pii_redaction._entities import DEFAULTS, ENTITIES
+from spanhook.hooks.pii_redaction._own_patterns import own_entity
+from tests.hooks.pii_redaction.planted import ENCODINGS, VALUES
+from tests.hooks.pii_redaction.test_redactor import WORDS
+
+redactor = Redactor([own_entity("TICKET", r"ticket no \d+"), *(ENTITIES[name] for name in DEFAULTS)])
+
+encoded = st.builds(
+    lambda value, how: ENCODINGS[how](value),
+    st.sampled_from(sorted(VALUES.values())),
+    st.sampled_from(sorted(ENCODINGS)),
+)
+odd = st.sampled_from(["lorem ipsum dolor " * 30, "12 34 5", "-----BEGIN ", "@", "ticket no 12", "\n", "\\u00"])
+pieces = st.lists(st.one_of(st.sampled_from(WORDS), encoded, odd), max_size=12)
+texts = st.builds(lambda parts, between: between.join(parts), pieces, st.sampled_from([" ", "", "\n", ", "]))
+
+
+def streamed(text: str, cuts: list[int]) -> tuple[str, StreamRedactor]:
+    stream = StreamRedactor(redactor)
+    edges = [0, *sorted(cut % (len(text) + 1) for cut in cuts), len(text)]
+    released = "".join(stream.feed(text[a:b]) for a, b in pairwise(edges))
+    return released + stream.end(), stream
+
+
+@settings(max_examples=400)
+@given(texts, st.lists(st.integers(0, 10_000), max_size=12))
+def test_any_split_gives_the_same(text: str, cuts: list[int]) -> None:
+    expected, counts = redactor.redact(text)
+
+    released, stream = streamed(text, cuts)
+
+    assert released == expected
+    assert stream.findings == counts
+
+
+@pytest.mark.parametrize("value", VALUES.values())
+def test_one_character_at_a_time(value: str) -> None:
+    text = f"{'lorem ipsum ' * 60}{value} {'dolor sit ' * 60}{value}"
+    assert streamed(text, list(range(len(text))))[0] == redactor.redact(text)[0]
+
+
+def test_ordinary_text_is_released_as_it_comes() -> None:
+    stream = StreamRedactor(Redactor([ENTITIES[name] for name in DEFAULTS]))
+    released = 0
+    for _ in range(100):
+        released += len(stream.feed("some words of an answer "))
+    assert released > 100 * 24 - 150
+
+
+def test_without_spaces_something_is_released_in_the_end() -> None:
+    stream = StreamRedactor(redactor)
+    released = [stream.feed("a" * 1000) for _ in range(60)]
+    assert any(released)
+    assert "".join(released) + stream.end() == "a" * 60_000
+
+
+def test_nothing_is_left_behind_in_memory() -> None:
+    stream = StreamRedactor(redactor)
+    for _ in range(1000):
+        stream.feed("some words of an answer ")
+    assert len(stream._text) < 2000
