@@ -172,7 +172,17 @@ def test_show_without_a_file(tmp_path: Path) -> None:
     lines = [line.split() for line in ran.stdout.splitlines()]
     assert lines[0] == ["file", "none"]
     assert ["content", "SPAN_ONLY", "OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT"] in lines
-    assert lines[-2:] == [["hooks", "none"], ["policies", "none"]]
+    assert lines[-3:] == [["hooks", "none"], ["stores", "none"], ["policies", "none"]]
+
+
+def test_show_has_no_password_of_a_store(folder: Folder) -> None:
+    folder.file("stores.yaml", "stores:\n  counters: {url_env: REDIS_URL}\n  default: sqlite:///a.db\n")
+    ran = folder.here("config", "show", "--config", "stores.yaml", REDIS_URL="rediss://someone:secret@h:6380/1")
+
+    assert "secret" not in ran.stdout
+    lines = [line.split() for line in ran.stdout.splitlines()]
+    assert ["counters", "rediss://h:6380/1", "stores.yaml:2"] in lines
+    assert ["default", f"sqlite:///{folder.path}/a.db", "stores.yaml:3"] in lines
 
 
 def test_show_ends_with_2_where_run_would(folder: Folder) -> None:

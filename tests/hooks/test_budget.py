@@ -170,7 +170,7 @@ def test_money_is_counted_at_the_price_of_the_model(store: str) -> None:
         standing = made.standing(ACME)
         assert standing.usd == pytest.approx(0.00021)
         assert standing.reserved_usd == 0
-        with pytest.raises(Reject, match=r"at most \$0.00 per tenant"):
+        with pytest.raises(Reject, match=r"at most \$0.001 per tenant"):
             call(output_tokens=1, messages=[{"role": "user", "content": "x" * 20_000}])
 
 

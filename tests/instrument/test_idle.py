@@ -8,6 +8,7 @@ import pytest
 
 import spanhook
 from spanhook import Hook, Hooks, Operation
+from spanhook.gating import handler
 from spanhook.instrument import INSTRUMENTORS, instrumentor_of
 from spanhook.instrument.idle import _said
 from spanhook.model import Adapter, made
@@ -107,3 +108,20 @@ def test_what_own_code_makes_is_made(caplog: pytest.LogCaptureFixture) -> None:
     with caplog.at_level(logging.WARNING, "spanhook"):
         spanhook.instrument(hooks)
     assert told(caplog) == []
+
+
+def test_a_ready_made_hook_is_for_whatever_there_is_of_its_kinds(caplog: pytest.LogCaptureFixture) -> None:
+    @handler
+    class Ready(Hook):
+        kinds = ("tool.execute", "iteration", "retrieval.query")
+
+        def before(self, op: Operation) -> None: ...
+
+    with caplog.at_level(logging.WARNING, "spanhook"):
+        spanhook.instrument(Ready())
+        assert told(caplog) == []
+        spanhook.uninstrument()
+        ready = Ready()
+        ready.kinds = ("iteration",)
+        spanhook.instrument(ready)
+        assert len(told(caplog)) == 1

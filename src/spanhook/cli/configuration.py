@@ -103,6 +103,7 @@ def show(as_json: bool, **given: Any) -> int:
         "file": list(_file(file, asked, given)),
         "settings": list(_settings(file, wanted)),
         "hooks": list(_hooks(file, wanted, given)),
+        "stores": list(_stores(file)),
         "policies": list(_policies(file)),
     }
     if as_json:
@@ -140,6 +141,12 @@ def _hooks(file: ConfigurationFile | None, wanted: Wanted, given: Mapping[str, A
     if file is not None and not wanted.hooks:
         for spec in file.hooks:
             yield Row(spec, "", file.origin("hooks"))
+
+
+def _stores(file: ConfigurationFile | None) -> Iterator[Row]:
+    for name, shown in ({} if file is None else file.stores).items():
+        assert file is not None
+        yield Row(name, shown, file.at(("stores", name)))
 
 
 def _policies(file: ConfigurationFile | None) -> Iterator[Row]:

@@ -53,6 +53,15 @@ class ConfigurationFile:
         entry = self.configuration.hooks
         return () if entry is None else (self.document.spec(entry.path),)
 
+    @property
+    def stores(self) -> dict[str, str]:
+        """The addresses of its stores by name, without passwords."""
+        if not self.configuration.stores:
+            return {}
+        from spanhook.config.stores import Stores
+
+        return Stores(self.document).shown
+
     def given(self) -> dict[str, Any]:
         """The settings in the file, by name."""
         values: dict[str, Any] = self.configuration.settings.model_dump(exclude_none=True)

@@ -2,6 +2,7 @@
 
 import threading
 import time
+import weakref
 from collections.abc import Awaitable, Sequence
 from typing import Any, Literal
 from urllib.parse import quote
@@ -247,7 +248,7 @@ class _Counter:
 
     def _redis(self, url: str) -> Storage:
         try:
-            return RedisStorage(
+            storage = RedisStorage(
                 url,
                 key_prefix="spanhook:rate",
                 wrap_exceptions=False,
@@ -260,6 +261,8 @@ class _Counter:
                     f'{self._shown} needs the package redis; pip install "spanhook[redis]"'
                 ) from None
             raise ConfigurationError(f"{self._shown} cannot be used: {type(error).__name__}") from None
+        weakref.finalize(self, storage.storage.close)
+        return storage
 
     def count(self, items: Sequence[RateLimitItem], names: tuple[str, ...]) -> tuple[RateLimitItem, float] | None:
         """Count a call. Returns the rate that it exceeds, with the seconds until it may be made; else ``None``.

@@ -4,7 +4,7 @@ from collections.abc import Callable, Collection, Iterable
 
 from spanhook.diagnostics import log
 from spanhook.engine import FOREIGN_KINDS
-from spanhook.gating import Bound, Subscription, where
+from spanhook.gating import Bound, Subscription, handler_of, where
 from spanhook.instrument.declarations import INSTRUMENTORS
 from spanhook.instrument.instrumentor import Instrumentor
 from spanhook.instrument.instrumentors import instrumentor_of
@@ -19,6 +19,8 @@ def telling(active: Collection[Instrumentor]) -> Callable[[Iterable[Bound]], Non
     def tell(bound: Iterable[Bound]) -> None:
         made_here = made.union(*(library.kinds for library in active))
         for one in bound:
+            if handler_of(type(one.hook)) is not None and one.kinds & made_here:
+                continue  # a ready-made hook is for whatever there is of its kinds
             exempt = {"*"}
             if isinstance(one.hook, Subscription):
                 if one.hook.topic.wide:

@@ -1,5 +1,6 @@
 """A Redis server: one pool of connections for each process, and scripts that run as a whole."""
 
+import weakref
 from collections.abc import Sequence
 from typing import Any
 
@@ -46,7 +47,8 @@ class RedisServer:
             socket_connect_timeout=TIMEOUT_S,
             decode_responses=True,
         )
-        self._client = redis.Redis(connection_pool=pool)
+        self._client = client = redis.Redis(connection_pool=pool)
+        weakref.finalize(self, client.connection_pool.disconnect)
         self._scripts: dict[str, Any] = {}
 
     def renew(self) -> None:
@@ -71,4 +73,4 @@ class RedisServer:
 
     def close(self) -> None:
         """Close the connections; they are opened again when needed."""
-        self._client.close()
+        self._client.connection_pool.disconnect()

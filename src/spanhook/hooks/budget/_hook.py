@@ -224,7 +224,7 @@ class Budget(Hook):
             return
         config = self._config
         limits = [] if config.tokens is None else [f"{config.tokens:,} tokens"]
-        limits += [] if config.usd is None else [f"${config.usd:,.2f}"]
+        limits += [] if config.usd is None else [_money(config.usd)]
         whose = "" if config.per == "all" else f" per {config.per}"
         window = "" if config.window == "total" else f" {'an' if config.window == 'hour' else 'a'} {config.window}"
         raise Reject(
@@ -296,3 +296,8 @@ class Budget(Hook):
             if known is None or known[0] != period or share > known[1]:
                 self._highest[unit] = period, share
                 self._utilization(share, {**said, semconv.BUDGET_UNIT: unit})
+
+
+def _money(usd: float) -> str:
+    """Dollars in whole cents, or as they are if there are fractions of one."""
+    return f"${usd:,.2f}" if round(usd, 2) == usd else f"${usd:.10g}"

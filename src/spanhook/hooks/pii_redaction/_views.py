@@ -6,6 +6,7 @@ Each reading knows where in the text its characters come from, so that what is f
 import html
 import re
 import unicodedata
+from bisect import bisect_left
 from collections.abc import Iterator
 from functools import lru_cache
 from typing import NamedTuple
@@ -13,8 +14,9 @@ from typing import NamedTuple
 DEPTH = 3
 """How many layers of escapes are undone, such as JSON in a string of JSON."""
 
+# Three layers of escapes have up to eight backslashes. A longer run is read in pairs, so that it takes linear time.
 _ESCAPE = re.compile(
-    r"\\+u[0-9a-fA-F]{4}|\\+x[0-9a-fA-F]{2}|\\+[bfnrt\"'/]|\\{2}"
+    r"\\{1,8}u[0-9a-fA-F]{4}|\\{1,8}x[0-9a-fA-F]{2}|\\{1,8}[bfnrt\"'/]|\\{2}"
     r"|(?:%[0-9a-fA-F]{2})+|&(?:#[0-9]{1,7}|#[xX][0-9a-fA-F]{1,6}|[A-Za-z]{2,8});"
 )
 _HINT = re.compile(r"[\\%&]")
@@ -41,12 +43,21 @@ class Reading(NamedTuple):
         """Where in the original a part of the reading is; it never begins or ends inside a backslash escape."""
         if self.starts is not None and self.ends is not None:
             start, end = self.starts[start], self.ends[end - 1]
-        for begins, finishes in self.escapes:
-            if begins < start < finishes:
-                start = finishes
-            if begins < end < finishes:
-                end = begins
+        around = self._escape_around(start)
+        if around is not None:
+            start = around[1]
+        around = self._escape_around(end)
+        if around is not None:
+            end = around[0]
         return start, max(start, end)
+
+    def _escape_around(self, index: int) -> tuple[int, int] | None:
+        """The escape sequence that has this index inside of it."""
+        at = bisect_left(self.escapes, (index,)) - 1
+        if at < 0:
+            return None
+        begins, finishes = self.escapes[at]
+        return (begins, finishes) if begins < index < finishes else None
 
 
 def readings(text: str) -> Iterator[Reading]:
