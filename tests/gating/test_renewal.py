@@ -3,6 +3,8 @@
 import gc
 import os
 
+import pytest
+
 from spanhook.gating import renewed_after_fork
 
 
@@ -14,6 +16,7 @@ class Renewing:
         self.times += 1
 
 
+@pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")  # threads of other tests
 def test_it_is_renewed_in_the_child_alone() -> None:
     one = Renewing()
     renewed_after_fork(one)

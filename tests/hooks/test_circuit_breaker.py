@@ -534,6 +534,7 @@ def test_threads_let_one_probe_through(clock: Clock) -> None:
         assert not is_refused()
 
 
+@pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")  # threads of other tests
 def test_a_forked_child_goes_on(clock: Clock) -> None:
     breaker = breaking(clock, 1)
     with recorder(breaker):

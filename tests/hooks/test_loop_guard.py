@@ -287,6 +287,7 @@ def test_threads_never_exceed_it() -> None:
         assert desk() == 70
 
 
+@pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")  # threads of other tests
 def test_a_forked_child_goes_on() -> None:
     guard = guarding(1)
 

@@ -6,6 +6,8 @@ from collections.abc import Mapping, Sequence
 from hashlib import blake2b
 from typing import Any, cast
 
+from spanhook.model import class_of
+
 Digest = bytes
 
 _BYTES = 16
@@ -36,7 +38,7 @@ def _plain(value: Any) -> Any:
 
 def _named(value: Any) -> str:
     """An object as text without its address, which differs each time."""
-    cls: type[Any] = type(value)
+    cls = class_of(value)
     return cls.__qualname__ if cls.__repr__ is object.__repr__ else repr(value)
 
 
