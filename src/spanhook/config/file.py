@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from spanhook.config.reading import Document, Keys, check_extra, read, shown
 from spanhook.gating import Hooks, placed_at
 from spanhook.settings import CONTENT_VARIABLE, Settings
+from spanhook.store import parse_address
 
 if TYPE_CHECKING:
     from spanhook.config.building import Built
@@ -56,11 +57,16 @@ class ConfigurationFile:
     @property
     def stores(self) -> dict[str, str]:
         """The addresses of its stores by name, without passwords."""
+        return {name: parse_address(url).shown for name, url in self.store_urls.items()}
+
+    @property
+    def store_urls(self) -> dict[str, str]:
+        """The addresses of its stores by name, with passwords."""
         if not self.configuration.stores:
             return {}
         from spanhook.config.stores import Stores
 
-        return Stores(self.document).shown
+        return Stores(self.document).urls
 
     def given(self) -> dict[str, Any]:
         """The settings in the file, by name."""

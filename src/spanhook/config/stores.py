@@ -42,9 +42,9 @@ class Stores:
                 self.mistakes.append(document.mistake(("stores", str(name)), str(error)))
 
     @property
-    def shown(self) -> dict[str, str]:
-        """The addresses by name, without passwords."""
-        return {name: parse_address(url).shown for name, url in self._urls.items()}
+    def urls(self) -> dict[str, str]:
+        """The addresses by name, with passwords."""
+        return dict(self._urls)
 
     def given_to(self, settings: Mapping[str, Any], config: Any) -> dict[str, Any]:
         """The settings of a hook with the address of its store, if it has one.

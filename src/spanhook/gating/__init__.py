@@ -28,6 +28,7 @@ from spanhook.gating.log import (
 )
 from spanhook.gating.measuring import Measure, Measures
 from spanhook.gating.offers import Offers, hooks_of
+from spanhook.gating.pausing import Pausable, Pause, pausable, pauses
 from spanhook.gating.places import Placed, placed_at, where
 from spanhook.gating.plan import Plan
 from spanhook.gating.registering import Hooks
@@ -68,6 +69,8 @@ __all__ = [
     "Measure",
     "Measures",
     "Offers",
+    "Pausable",
+    "Pause",
     "Placed",
     "Plan",
     "Registry",
@@ -100,6 +103,8 @@ __all__ = [
     "named",
     "parse_event",
     "pass_fast",
+    "pausable",
+    "pauses",
     "placed_at",
     "publish",
     "references",

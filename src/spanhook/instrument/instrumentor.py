@@ -16,7 +16,7 @@ from opentelemetry.instrumentation.instrumentor import BaseInstrumentor
 
 from spanhook.diagnostics import log
 from spanhook.engine import registry
-from spanhook.gating import Control, Isolate, controls, isolating
+from spanhook.gating import Control, Isolate, Pause, controls, isolating, pauses
 from spanhook.instrument._family import Family
 from spanhook.instrument._outlets import OnDemand, Telling, held_back
 from spanhook.instrument._points import Operations, load, told
@@ -161,6 +161,7 @@ class Instrumentor(BaseInstrumentor):
         table: The points.
         kinds: The kinds of operation that the points create.
         control: Tells which of its exceptions are not errors; may be called before the library is imported.
+        pause: Pauses what runs until a person has answered a question; see ``spanhook.gating.pausing``.
         isolate: Keeps hooks in shadow mode from what it passes on in the context; called in a copy of that.
     """
 
@@ -169,6 +170,7 @@ class Instrumentor(BaseInstrumentor):
     kinds: frozenset[Kind] = frozenset()
     control: Control | None = None
     isolate: Isolate | None = None
+    pause: Pause | None = None
 
     def __init__(self) -> None:
         if not hasattr(self, "bindings"):  # BaseInstrumentor returns one instance per class
@@ -193,6 +195,8 @@ class Instrumentor(BaseInstrumentor):
             controls.append(self.control)
         if self.isolate is not None:
             isolating.append(self.isolate)
+        if self.pause is not None:
+            pauses.append(self.pause)
         self.bindings.bind()
 
     def _uninstrument(self, **_kwargs: Any) -> None:
@@ -201,6 +205,8 @@ class Instrumentor(BaseInstrumentor):
             controls.remove(self.control)
         if self.isolate is not None and self.isolate in isolating:
             isolating.remove(self.isolate)
+        if self.pause is not None and self.pause in pauses:
+            pauses.remove(self.pause)
 
     @property
     def version(self) -> str:

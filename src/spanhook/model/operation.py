@@ -151,6 +151,10 @@ class Operation(View):
             )
         self._answer, self._answered, self._changed, self._reason = value, True, True, reason
 
+    def refresh(self) -> None:
+        """Read the request anew: the application may have changed it since."""
+        self._request = None
+
     def _check_open(self, what: str) -> None:
         locked = self._locked
         if not locked:

@@ -1,6 +1,7 @@
 """Storage beyond one operation, in memory and on disk. This package knows no hooks, spans or metrics."""
 
 from spanhook.store.addresses import Address, parse_address
+from spanhook.store.approvals import ApprovalError, ApprovalRequest, Approvals, ApprovalStatus
 from spanhook.store.audit_chain import digest
 from spanhook.store.audit_check import FileReport, verify
 from spanhook.store.audit_file import AuditFile, Fsync, Head
@@ -9,6 +10,7 @@ from spanhook.store.frames import MOST_FRAMES, Frame, FrameMemory, FrameType, Se
 from spanhook.store.ledger import MOST, Amounts, Caps, Ledger, Standing
 from spanhook.store.memory_frames import MemoryFrames
 from spanhook.store.memory_ledger import MemoryLedger
+from spanhook.store.opening import open_approvals
 from spanhook.store.sqlite_frames import SQLiteFrames
 from spanhook.store.waiting import in_worker, may_wait
 
@@ -18,6 +20,10 @@ __all__ = [
     "MOST_FRAMES",
     "Address",
     "Amounts",
+    "ApprovalError",
+    "ApprovalRequest",
+    "ApprovalStatus",
+    "Approvals",
     "AuditFile",
     "Book",
     "Caps",
@@ -37,6 +43,7 @@ __all__ = [
     "digest",
     "in_worker",
     "may_wait",
+    "open_approvals",
     "open_book",
     "parse_address",
     "verify",

@@ -1,12 +1,14 @@
 """A Redis server: one pool of connections for each process, and scripts that run as a whole."""
 
 import weakref
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Callable, Sequence
+from typing import Any, TypeVar
 
 from spanhook.errors import ConfigurationError, StoreError
 from spanhook.store._renewal import renewed
 from spanhook.store.addresses import parse_address
+
+T = TypeVar("T")
 
 TIMEOUT_S = 1.0
 """How long to wait for a connection, and for an answer."""
@@ -29,7 +31,7 @@ class RedisServer:
             import redis
         except ImportError:
             raise ConfigurationError(f'{self.shown} needs the package redis; pip install "spanhook[redis]"') from None
-        self._redis: Any = redis
+        self.redis: Any = redis
         self._url = url
         try:
             self._connect()
@@ -38,7 +40,7 @@ class RedisServer:
         renewed.add(self)
 
     def _connect(self) -> None:
-        redis = self._redis
+        redis = self.redis
         pool = redis.BlockingConnectionPool.from_url(
             self._url,
             max_connections=MOST_CONNECTIONS,
@@ -64,11 +66,19 @@ class RedisServer:
         known = self._scripts.get(script)
         if known is None:
             known = self._scripts[script] = self._client.register_script(script)
+        return self.use(lambda _client: known(keys=list(keys), args=list(arguments)))
+
+    def use(self, function: Callable[[Any], T]) -> T:
+        """Call a function with the client.
+
+        Raises:
+            StoreError: The server cannot be reached, or refuses.
+        """
         try:
-            return known(keys=list(keys), args=list(arguments))
-        except (self._redis.RedisError, OSError) as error:
+            return function(self._client)
+        except (self.redis.RedisError, OSError) as error:
             # The text of other errors may have the address with its password.
-            why = f": {error}" if isinstance(error, self._redis.ResponseError) else ""
+            why = f": {error}" if isinstance(error, self.redis.ResponseError) else ""
             raise StoreError(f"{self.shown} cannot be used: {type(error).__name__}{why}") from None
 
     def close(self) -> None:

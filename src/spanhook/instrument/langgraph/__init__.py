@@ -8,6 +8,7 @@ reads is then no operation itself.
 from spanhook.instrument.instrumentor import Instrumentor
 from spanhook.instrument.langchain_core.control import control
 from spanhook.instrument.langchain_core.isolation import isolate
+from spanhook.instrument.langgraph.pausing import pause
 from spanhook.model import Outlet, Point, Signal
 
 _HERE = "spanhook.instrument.langgraph"
@@ -37,6 +38,7 @@ class LangGraphInstrumentor(Instrumentor):
     kinds = frozenset(("agent.invoke", "agent.delegate", "workflow.step", "memory.store"))
     control = staticmethod(control)
     isolate = staticmethod(isolate)
+    pause = staticmethod(pause)
     table = (
         _point(_MAIN, "Pregel.invoke", "graph:INVOKE"),
         _point(_MAIN, "Pregel.ainvoke", "graph:INVOKE", "async"),

@@ -1,0 +1,5 @@
+"""Asks a person before a tool runs."""
+
+from spanhook.hooks.approval._hook import Approval, NotApproved
+
+__all__ = ["Approval", "NotApproved"]

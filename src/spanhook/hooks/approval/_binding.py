@@ -1,0 +1,93 @@
+"""What an approval is for, as one hash: who asks, through which policy, for which call with which arguments.
+
+Arguments are written as JSON with sorted keys, like RFC 8785, but numbers keep their type (1, 1.0 and true differ), and
+values that JSON lacks are written with their type under a key that begins with a dollar sign.
+"""
+
+import dataclasses
+import hashlib
+import json
+import math
+from collections.abc import Mapping, Sequence
+from collections.abc import Set as AbstractSet
+from datetime import date, datetime, time, timedelta
+from decimal import Decimal
+from enum import Enum
+from pathlib import PurePath
+from typing import Any, cast
+from uuid import UUID
+
+_DEEPEST = 50
+_AS_TEXT = (Decimal, UUID, PurePath, timedelta)
+
+
+class UnboundValueError(ValueError):
+    """A value cannot be written so that equal values are written equally, and others differently."""
+
+
+def canonical(value: Any) -> str:
+    """A value as text; equal for equal values, and different for others.
+
+    Raises:
+        UnboundValueError: It contains something that cannot be written so.
+    """
+    return json.dumps(_plain(value, 0), sort_keys=True, separators=(",", ":"), ensure_ascii=True)
+
+
+def binding_of(parts: Sequence[str], arguments: str) -> str:
+    """The hash of who asks, and of the arguments as ``canonical`` writes them."""
+    return hashlib.sha256(json.dumps([*parts, arguments]).encode()).hexdigest()
+
+
+def _plain(value: Any, depth: int) -> Any:
+    if depth > _DEEPEST:
+        raise UnboundValueError(f"it is nested deeper than {_DEEPEST}")
+    if isinstance(value, Enum):
+        return _typed("enum", f"{_name(value)}.{value.name}")
+    if value is None or type(value) in (bool, int, str):
+        return value
+    if type(value) is float:
+        if not math.isfinite(value):
+            raise UnboundValueError(f"{value} is no number")
+        return _typed("float", repr(value))
+    if isinstance(value, datetime | date | time):
+        return _typed(type(value).__name__, value.isoformat())
+    if isinstance(value, _AS_TEXT):
+        return _typed(type(value).__name__, str(value))
+    if isinstance(value, bytes | bytearray):
+        return _typed("bytes", value.hex())
+    if isinstance(value, Mapping):
+        return _mapping(cast("Mapping[Any, Any]", value), depth)
+    if isinstance(value, list | tuple):
+        return [_plain(one, depth + 1) for one in cast("Sequence[Any]", value)]
+    if isinstance(value, AbstractSet):
+        return _typed("set", sorted(canonical(one) for one in cast("AbstractSet[Any]", value)))
+    fields = _fields(value)
+    if fields is None:
+        raise UnboundValueError(f"a {type(value).__name__} cannot be compared by its content")
+    return _typed(_name(value), _mapping(fields, depth))
+
+
+def _mapping(value: Mapping[Any, Any], depth: int) -> dict[str, Any]:
+    plain: dict[str, Any] = {}
+    for key, one in value.items():
+        if type(key) is not str:
+            raise UnboundValueError(f"the key {key!r} is no text")
+        plain[f"${key}" if key.startswith("$") else key] = _plain(one, depth + 1)
+    return plain
+
+
+def _fields(value: Any) -> Mapping[str, Any] | None:
+    if dataclasses.is_dataclass(value) and not isinstance(value, type):
+        return {field.name: getattr(value, field.name) for field in dataclasses.fields(value)}
+    if hasattr(type(value), "model_fields") and hasattr(value, "__pydantic_fields_set__"):
+        return {**{name: getattr(value, name) for name in type(value).model_fields}, **(value.model_extra or {})}
+    return None
+
+
+def _typed(kind: str, value: Any) -> dict[str, Any]:
+    return {f"${kind}": value}
+
+
+def _name(value: Any) -> str:
+    return f"{type(value).__module__}.{type(value).__qualname__}"

@@ -1,0 +1,43 @@
+"""Opens the requests for approval at an address; the same object for the same address in one process."""
+
+import os
+import threading
+
+from spanhook.errors import ConfigurationError
+from spanhook.store.addresses import parse_address
+from spanhook.store.approvals import Approvals
+from spanhook.store.memory_approvals import MemoryApprovals
+
+_opened: dict[str, Approvals] = {}
+_opening = threading.Lock()
+
+
+def open_approvals(url: str) -> Approvals:
+    """The requests for approval at an address.
+
+    Args:
+        url: See ``parse_address``.
+
+    Raises:
+        ConfigurationError: The address cannot be used, or a package is missing.
+    """
+    address = parse_address(url)
+    with _opening:
+        known = _opened.get(address.url)
+        if known is None:
+            known = _opened[address.url] = _made(address.scheme, address.url, address.path)
+        return known
+
+
+def _made(scheme: str, url: str, path: str) -> Approvals:
+    if scheme == "sqlite":
+        from spanhook.store.sqlite_approvals import SQLiteApprovals
+
+        if not os.path.isdir(os.path.dirname(path)):
+            raise ConfigurationError(f"{url}: there is no folder {os.path.dirname(path)!r}; create it")
+        return SQLiteApprovals(path)
+    if scheme == "redis":
+        from spanhook.store.redis_approvals import RedisApprovals
+
+        return RedisApprovals(url)
+    return MemoryApprovals()

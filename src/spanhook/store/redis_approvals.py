@@ -1,0 +1,104 @@
+"""Requests for approval on a Redis server, for the processes of several machines."""
+
+import json
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+from spanhook.errors import StoreError
+from spanhook.store._redis_server import RedisServer
+from spanhook.store.approvals import ApprovalRequest, Approvals, ApprovalStatus, Shelf
+
+T = TypeVar("T")
+_PREFIX = "spanhook:{approvals}"
+_ALL = f"{_PREFIX}:all"
+_TRIES = 50
+
+
+class _Shelf:
+    """Reads through a watching pipeline, and writes once everything was read."""
+
+    def __init__(self, pipeline: Any) -> None:
+        self._pipeline = pipeline
+        seconds, microseconds = pipeline.time()
+        self.now: float = seconds + microseconds / 1e6
+        self.saved: list[ApprovalRequest] = []
+
+    def by_id(self, id: str) -> ApprovalRequest | None:
+        return _parsed(self._read(f"{_PREFIX}:id:{id}"))
+
+    def latest(self, binding: str) -> ApprovalRequest | None:
+        known = self._read(f"{_PREFIX}:binding:{binding}")
+        return None if known is None else self.by_id(known)
+
+    def save(self, request: ApprovalRequest) -> None:
+        self.saved.append(request)
+
+    def _read(self, key: str) -> str | None:
+        self._pipeline.watch(key)
+        return self._pipeline.get(key)
+
+
+class RedisApprovals(Approvals):
+    """Requests on a Redis server.
+
+    Args:
+        url: ``redis://`` or ``rediss://``.
+
+    Raises:
+        ConfigurationError: The package ``redis`` is not installed, or the address cannot be used.
+    """
+
+    remote = True
+
+    def __init__(self, url: str) -> None:
+        self._server = RedisServer(url)
+        self.shown = self._server.shown
+
+    def change(self, change: Callable[[Shelf], T]) -> T:
+        def run(client: Any) -> T:
+            for _ in range(_TRIES):
+                with client.pipeline() as pipeline:
+                    pipeline.watch(f"{_PREFIX}:none")  # so that what follows is done at once
+                    shelf = _Shelf(pipeline)
+                    result = change(shelf)
+                    if not shelf.saved:
+                        return result
+                    pipeline.multi()
+                    for request in shelf.saved:
+                        _write(pipeline, request)
+                    try:
+                        pipeline.execute()
+                    except self._server.redis.WatchError:
+                        continue
+                    return result
+            raise StoreError(f"{self.shown} cannot be used: others change the same request all the time")
+
+        return self._server.use(run)
+
+    def requests(self, status: ApprovalStatus | None = None, limit: int = 1000) -> list[ApprovalRequest]:
+        def run(client: Any) -> list[ApprovalRequest]:
+            seconds, microseconds = client.time()
+            now = seconds + microseconds / 1e6
+            ids: list[str] = client.zrange(_ALL, 0, -1)
+            texts = client.mget([f"{_PREFIX}:id:{known}" for known in ids]) if ids else []
+            gone = [known for known, text in zip(ids, texts, strict=True) if text is None]
+            if gone:
+                client.zrem(_ALL, *gone)
+            found = [request.at(now) for text in texts if (request := _parsed(text)) is not None]
+            return [request for request in found if status in (None, request.status)][:limit]
+
+        return self._server.use(run)
+
+    def close(self) -> None:
+        self._server.close()
+
+
+def _write(pipeline: Any, request: ApprovalRequest) -> None:
+    ends = round(request.kept_until * 1000)
+    pipeline.set(f"{_PREFIX}:id:{request.id}", json.dumps(request.as_dict()), pxat=ends)
+    pipeline.set(f"{_PREFIX}:binding:{request.binding}", request.id, pxat=ends)
+    pipeline.zadd(_ALL, {request.id: request.asked_at})
+
+
+def _parsed(text: str | None) -> ApprovalRequest | None:
+    return None if text is None else ApprovalRequest.of(json.loads(text))
