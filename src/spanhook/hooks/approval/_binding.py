@@ -78,11 +78,12 @@ def _mapping(value: Mapping[Any, Any], depth: int) -> dict[str, Any]:
 
 
 def _fields(value: Any) -> Mapping[str, Any] | None:
-    if dataclasses.is_dataclass(value) and not isinstance(value, type):
+    if not isinstance(value, type) and dataclasses.is_dataclass(type(value)):
         return {field.name: getattr(value, field.name) for field in dataclasses.fields(value)}
-    if hasattr(type(value), "model_fields") and hasattr(value, "__pydantic_fields_set__"):
-        return {**{name: getattr(value, name) for name in type(value).model_fields}, **(value.model_extra or {})}
-    return None
+    names: dict[str, Any] | None = getattr(type(value), "model_fields", None)
+    if names is None or not hasattr(value, "__pydantic_fields_set__"):
+        return None
+    return {**{name: getattr(value, name) for name in names}, **(value.model_extra or {})}
 
 
 def _typed(kind: str, value: Any) -> dict[str, Any]:
