@@ -78,12 +78,14 @@ def _mapping(value: Mapping[Any, Any], depth: int) -> dict[str, Any]:
 
 
 def _fields(value: Any) -> Mapping[str, Any] | None:
-    if not isinstance(value, type) and dataclasses.is_dataclass(type(value)):
-        return {field.name: getattr(value, field.name) for field in dataclasses.fields(value)}
-    names: dict[str, Any] | None = getattr(type(value), "model_fields", None)
+    kind = type(value)
+    if dataclasses.is_dataclass(kind):
+        return {field.name: getattr(value, field.name) for field in dataclasses.fields(kind)}
+    names: dict[str, Any] | None = getattr(kind, "model_fields", None)
     if names is None or not hasattr(value, "__pydantic_fields_set__"):
         return None
-    return {**{name: getattr(value, name) for name in names}, **(value.model_extra or {})}
+    extra: dict[str, Any] = getattr(value, "model_extra", None) or {}
+    return {**{name: getattr(value, name) for name in names}, **extra}
 
 
 def _typed(kind: str, value: Any) -> dict[str, Any]:
