@@ -78,7 +78,7 @@ def _mapping(value: Mapping[Any, Any], depth: int) -> dict[str, Any]:
 
 
 def _fields(value: Any) -> Mapping[str, Any] | None:
-    kind = type(value)
+    kind = cast("Any", type(value))
     if dataclasses.is_dataclass(kind):
         return {field.name: getattr(value, field.name) for field in dataclasses.fields(kind)}
     names: dict[str, Any] | None = getattr(kind, "model_fields", None)
