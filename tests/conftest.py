@@ -4,6 +4,7 @@ import functools
 import gc
 import sys
 from collections.abc import Generator, Iterator
+from contextlib import suppress
 from importlib import metadata
 from pathlib import Path
 from typing import Any
@@ -102,6 +103,13 @@ def _encodable(value: Any) -> Any:
     if isinstance(value, list | tuple):
         return type(value)(map(_encodable, value))
     return value
+
+
+with suppress(ImportError):  # not in every environment
+    from hypothesis import settings
+
+    settings.register_profile("untimed", deadline=None)
+    settings.load_profile("untimed")
 
 
 @pytest.fixture(scope="session", autouse=True)

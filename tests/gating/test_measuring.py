@@ -1,5 +1,6 @@
 """Metrics that hooks record themselves."""
 
+import gc
 from typing import Any
 
 from opentelemetry.sdk.metrics import MeterProvider
@@ -47,6 +48,20 @@ def test_hooks_record_on_the_provider_that_spanhook_reports_to() -> None:
         "spanhook.hooks.budget/c": [({}, 3.0)],
     }
     assert _read(second) == {"spanhook.hooks.budget/a": [({}, 4)]}
+
+
+def test_a_gauge_is_reported_until_its_hook_is_gone() -> None:
+    reader = InMemoryMetricReader()
+    spanhook.instrument(only=[], meter_provider=MeterProvider([reader]))
+    level = Measures("budget").gauge("a", "1", "A")
+    level(0.5, {"x": "y"})
+    level(0.7, {"x": "z"})
+    level(0.6, {"x": "y"})
+    for _ in range(2):
+        assert _read(reader) == {"spanhook.hooks.budget/a": [({"x": "y"}, 0.6), ({"x": "z"}, 0.7)]}
+    del level
+    gc.collect()
+    assert _read(reader) == {}
 
 
 def test_a_provider_of_ones_own_is_used_in_any_case() -> None:

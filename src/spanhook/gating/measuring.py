@@ -4,10 +4,10 @@ Each call costs what the SDK's own does (about 5 us), and nothing where no meter
 """
 
 import weakref
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
-from opentelemetry.metrics import MeterProvider
+from opentelemetry.metrics import CallbackOptions, MeterProvider, Observation
 
 from spanhook.telemetry import telemetry
 from spanhook.version import __version__
@@ -24,7 +24,7 @@ class Measure:
         provider: A provider to use in any case.
     """
 
-    __slots__ = ("_known", "_make", "_provider", "_scope")
+    __slots__ = ("__weakref__", "_known", "_make", "_provider", "_scope")
 
     def __init__(self, make: Callable[[Any], Callable[..., None]], scope: str, provider: MeterProvider | None) -> None:
         self._make, self._scope, self._provider = make, scope, provider
@@ -60,8 +60,26 @@ class Measures:
         return self._of(lambda meter: meter.create_histogram(name, unit, about).record)
 
     def gauge(self, name: str, unit: str, about: str) -> Measure:
-        """A value of which only the last one matters."""
-        return self._of(lambda meter: meter.create_gauge(name, unit, about).set)
+        """A value of which only the last one matters. It is reported until the hook is gone.
+
+        An observable gauge: before version 1.40, the SDK reports what is set on others once, and then forgets it.
+        """
+        last: dict[tuple[tuple[str, Any], ...], Observation] = {}
+
+        def make(meter: Any) -> Callable[..., None]:
+            def observe(_options: CallbackOptions) -> Iterable[Observation]:
+                return list(last.values()) if reference() is not None else []
+
+            meter.create_observable_gauge(name, [observe], unit, about)
+            return record
+
+        def record(amount: float, attributes: Attributes | None = None) -> None:
+            told = dict(attributes or {})
+            last[tuple(sorted(told.items()))] = Observation(amount, told)
+
+        measure = self._of(make)
+        reference = weakref.ref(measure)
+        return measure
 
     def _of(self, make: Callable[[Any], Callable[..., None]]) -> Measure:
         return Measure(make, self._scope, self._provider)
