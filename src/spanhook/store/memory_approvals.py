@@ -23,8 +23,9 @@ class _Shelf:
         return self._requests.get(self._bindings.get(binding, ""))
 
     def save(self, request: ApprovalRequest) -> None:
+        if request.id not in self._requests:
+            self._bindings[request.binding] = request.id
         self._requests[request.id] = request
-        self._bindings[request.binding] = request.id
 
 
 class MemoryApprovals(Approvals):
@@ -61,7 +62,13 @@ class MemoryApprovals(Approvals):
         now = self._clock()
         with self._lock:
             found = [request.at(now) for request in self._requests.values()]
-        return [request for request in found if status in (None, request.status)][:limit]
+        return [request for request in found if status in (None, request.status)][-limit:]
+
+    def pending_at(self, place: str) -> list[ApprovalRequest]:
+        now = self._clock()
+        with self._lock:
+            found = [request for request in self._requests.values() if request.place == place]
+        return [request for request in found if request.at(now).status == "pending"]
 
     def close(self) -> None:
         """Do nothing: what is in memory stays there."""
