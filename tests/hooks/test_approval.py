@@ -98,6 +98,8 @@ def test_the_same_call_finds_its_answer_and_uses_it_once(store: str) -> None:
         assert other.approval_id != said.approval_id
     assert ran == [7]
     assert [op.status for op in seen.operations] == ["rejected", "rejected", "success", "rejected"]
+    ids = [said.approval_id] * 3 + [other.approval_id]
+    assert [dict(span.attributes or {})["spanhook.approval.id"] for span in seen.spans] == ids
 
 
 def test_a_call_waits_for_its_answer(store: str) -> None:

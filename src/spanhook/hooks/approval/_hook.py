@@ -211,6 +211,7 @@ class Approval(Hook):
         if here is not None:
             paused = await self._call(self._approvals.paused_by, binding, place)
             if paused is not None and await self._call(self._approvals.use, paused.id, place):
+                op.span.set_attribute(semconv.APPROVAL_ID, paused.id)
                 self._go_on(paused, here)
                 return paused
         while True:
@@ -219,6 +220,7 @@ class Approval(Hook):
                 self._request(op, binding, arguments, "" if here is None else here.place),
                 self._config.timeout,
             )
+            op.span.set_attribute(semconv.APPROVAL_ID, request.id)
             if is_new:
                 self._count("requested")
                 request = await self._ask_callback(request)
