@@ -31,6 +31,7 @@ from spanhook.hooks.approval import Approval, NotApproved
 from spanhook.hooks.approval._binding import UnboundValueError, canonical
 from spanhook.store import ApprovalRequest, Approvals, open_approvals
 from spanhook.testing import recorder
+from tests.redis_server import running_redis
 
 ran: list[Any] = []
 
@@ -454,6 +455,34 @@ def test_of_many_threads_with_the_same_call_one_runs(store: str) -> None:
     assert ran == [7]
 
 
+KILLED = """
+import os, signal, sys
+import spanhook
+from spanhook.hooks.approval import Approval
+
+@spanhook.tool
+def close_account(account):
+    print("ran", flush=True)
+    os.kill(os.getpid(), signal.SIGKILL)
+
+spanhook.instrument(Approval(store=sys.argv[1], wait=0), only=[])
+close_account(7)
+"""
+
+
+def test_a_process_that_dies_has_used_its_approval(tmp_path: Path) -> None:
+    store = f"sqlite:///{tmp_path}/a.db"
+
+    def call() -> str:
+        return subprocess.run([sys.executable, "-c", KILLED, store], capture_output=True, text=True, check=False).stdout
+
+    assert call() == ""
+    approve(store)
+    assert call() == "ran\n"
+    assert call() == ""
+    assert pending(store).arguments == '{"account":7}'
+
+
 # ------------------------------------------------------------------------------------------------------ LangGraph
 
 
@@ -658,6 +687,19 @@ def test_a_call_that_is_done_needs_another_approval_when_its_node_runs_again(sto
     assert ran == [7]
 
 
+def test_two_policies_have_an_approval_each(store: str) -> None:
+    first, second = approval(store), approval(store)
+    first.name, second.name, second.priority = "first", "second", 99
+    made = graph(("1", "a"))
+    with recorder([first, second]):
+        resumed(made, made.invoke(START_STATE, THREAD))
+    assert ran == ["a"]
+    assert [(one.policy, one.status) for one in open_approvals(store).requests()] == [
+        ("first", "used"),
+        ("second", "used"),
+    ]
+
+
 def test_a_graph_that_is_replayed_needs_another_approval(store: str) -> None:
     def step(_state: MessagesState) -> Any:
         close_account(7)
@@ -732,6 +774,21 @@ def test_figures_are_measured(tmp_path: Path) -> None:
     assert outcomes == {"requested": 1, "approved": 1, "used": 1}
     [(_, (_, count))] = found["spanhook.approval.wait"]
     assert count == 1
+
+
+def test_a_store_that_comes_back_is_used_again() -> None:
+    with running_redis() as server, recorder(approval(server.url)):
+        refused(close_account, 7)
+        approve(server.url)
+        with server.hung(), pytest.raises(Reject, match="cannot be asked for now"):
+            close_account(7)
+        assert close_account(7) == "closed 7"
+        server.stop()
+        with pytest.raises(Reject, match="cannot be asked for now"):
+            close_account(7)
+        server.start()
+        refused(close_account, 7)
+    assert ran == [7]
 
 
 def test_a_store_that_is_away_refuses_the_call() -> None:

@@ -1,5 +1,6 @@
 """What every store of requests promises, in memory, in an SQLite file and on a Redis server."""
 
+import os
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -233,6 +234,17 @@ def test_a_store_that_is_away_is_a_clear_error() -> None:
     with pytest.raises(StoreError):
         approvals.requests()
     approvals.close()
+
+
+def test_a_forked_child_has_no_approvals_of_its_parent() -> None:
+    approvals = MemoryApprovals()
+    ask(approvals)
+    approvals.answer("1", approve=True, by="bob")
+    child = os.fork()
+    if child == 0:
+        os._exit(int(approvals.use("1", "")))
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+    assert approvals.use("1", "")
 
 
 def test_old_requests_are_forgotten(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -47,8 +47,9 @@ class MemoryApprovals(Approvals):
         renewed.add(self)
 
     def renew(self) -> None:
-        """Use a lock of its own in a forked child."""
+        """Use a lock of its own in a forked child, and no requests: approvals are the parent's, which may use them."""
         self._lock = threading.Lock()
+        self._requests, self._bindings = {}, {}
 
     def change(self, change: Callable[[Shelf], T]) -> T:
         now = self._clock()
