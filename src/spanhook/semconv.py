@@ -185,6 +185,7 @@ USAGE_UNCOUNTED: Final = "spanhook.usage.uncounted"
 
 # Attributes of metrics and log events only.
 HOOK: Final = "spanhook.hook"
+APPROVAL_ID: Final = "spanhook.approval.id"
 APPROVAL_OUTCOME: Final = "spanhook.approval.outcome"
 BUDGET_UNIT: Final = "spanhook.budget.unit"
 CIRCUIT_BREAKER_TARGET: Final = "spanhook.circuit_breaker.target"

@@ -62,6 +62,39 @@ def test_json_is_all_there_is(folder: Path) -> None:
     assert denied["status"] == "denied"
 
 
+def test_what_was_answered_is_printed_although_another_cannot_be(folder: Path) -> None:
+    ran = run(folder, "approve", "r1", "unknown", "--as", "bob", "--json")
+    assert ran.returncode == 1
+    assert [one["status"] for one in json.loads(ran.stdout)] == ["approved"]
+    assert "there is no request 'unknown'" in ran.stderr
+
+
+def test_a_terminal_is_not_told_to_hide_anything(folder: Path) -> None:
+    hiding = "\x1b[2K\r\u202e\x9b1m\n"
+    asked = ApprovalRequest("r2", "b2", "p", f"t{hiding}", hiding, f"u{hiding}", arguments=f'{{"a":"Zoë{hiding}"}}')
+    open_approvals(f"sqlite:///{folder}/a.db").ask(asked, 3_600)
+    for arguments in (("list",), ("show", "r2")):
+        shown = run(folder, *arguments).stdout
+        assert "Zoë\\x1b[2K\\r\\u202e\\x9b1m\\n" in shown
+        assert all(one.isprintable() for line in shown.split("\n") for one in line)
+    assert len(run(folder, "list").stdout.splitlines()) == 3
+
+
+def test_a_terminal_that_lacks_characters_is_shown_their_numbers(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    open_approvals(f"sqlite:///{folder}/a.db").ask(ApprovalRequest("r2", "b2", "p", "t", title="お茶"), 3_600)
+    monkeypatch.setenv("PYTHONIOENCODING", "ascii")
+    assert "title       \\u304a\\u8336" in run(folder, "show", "r2").stdout.splitlines()
+
+
+def test_a_call_that_was_made_before_is_marked(folder: Path) -> None:
+    approvals = open_approvals(f"sqlite:///{folder}/a.db")
+    for one in ("r2", "r3"):
+        approvals.ask(ApprovalRequest(one, "b2", "p", "t", place="here"), 3_600)
+        approvals.answer(one, approve=True, by="bob")
+        approvals.use(one, "here/1")
+    assert "repeats     r2: this call was made before" in run(folder, "show", "r3").stdout
+
+
 @pytest.mark.parametrize(
     ("arguments", "code", "said"),
     [

@@ -8,6 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from decimal import Decimal
+from enum import KEEP, IntFlag
 from pathlib import Path
 from typing import Any
 from uuid import UUID
@@ -21,7 +22,7 @@ from langchain_core.tools import tool
 from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.graph import END, START, MessagesState, StateGraph
 from langgraph.prebuilt import ToolNode
-from langgraph.types import Command, Send, interrupt
+from langgraph.types import Command, RetryPolicy, Send, interrupt
 
 import spanhook
 from spanhook import ConfigurationError, Hooks, Operation, Reject
@@ -30,6 +31,7 @@ from spanhook.hooks.approval import Approval, NotApproved
 from spanhook.hooks.approval._binding import UnboundValueError, canonical
 from spanhook.store import ApprovalRequest, Approvals, open_approvals
 from spanhook.testing import recorder
+from tests.redis_server import running_redis
 
 ran: list[Any] = []
 
@@ -97,6 +99,8 @@ def test_the_same_call_finds_its_answer_and_uses_it_once(store: str) -> None:
         assert other.approval_id != said.approval_id
     assert ran == [7]
     assert [op.status for op in seen.operations] == ["rejected", "rejected", "success", "rejected"]
+    ids = [said.approval_id] * 3 + [other.approval_id]
+    assert [dict(span.attributes or {})["spanhook.approval.id"] for span in seen.spans] == ids
 
 
 def test_a_call_waits_for_its_answer(store: str) -> None:
@@ -249,6 +253,79 @@ def test_arguments_that_change_while_they_are_waited_for_are_refused(store: str)
     assert ran == []
 
 
+def test_arguments_that_change_while_a_function_decides_are_refused(store: str) -> None:
+    account = {"id": 7}
+
+    async def ask(_request: ApprovalRequest) -> bool:
+        account["id"] = 700
+        return True
+
+    with recorder(approval(store, ask=ask)), pytest.raises(Reject, match="The arguments were changed while"):
+        asyncio.run(aclose_account(account))
+    assert ran == []
+    assert [one.status for one in open_approvals(store).requests()] == ["approved"]
+
+
+def test_arguments_that_change_while_an_approval_is_used_are_refused(tmp_path: Path) -> None:
+    store, account = f"sqlite:///{tmp_path}/a.db", {"id": 7}
+
+    async def main() -> None:
+        calling = asyncio.ensure_future(aclose_account(account))
+        for _ in range(2):
+            await asyncio.sleep(0)
+        account["id"] = 700
+        with pytest.raises(Reject, match="The arguments were changed while"):
+            await calling
+
+    with recorder(approval(store)):
+        refused(close_account, account)
+        with pytest.raises(NotApproved):
+            asyncio.run(aclose_account(account))
+        for request in open_approvals(store).requests("pending"):
+            open_approvals(store).answer(request.id, approve=True, by="bob")
+        asyncio.run(main())
+    assert ran == []
+
+
+def test_what_was_denied_is_not_allowed_by_a_late_look(store: str) -> None:
+    def later() -> None:
+        while not open_approvals(store).requests("pending"):
+            threading.Event().wait(0.01)
+        open_approvals(store).answer(pending(store).id, approve=False, by="bob")
+
+    made = Approval(store=store, wait=30, poll=0.5, valid_for=0.01, on_timeout="allow")
+    with recorder(made):
+        thread = threading.Thread(target=later)
+        thread.start()
+        assert refused(close_account, 7).status_code == 403
+        thread.join()
+    assert ran == []
+
+
+def test_other_kinds_are_bound_to_all_that_is_sent(store: str) -> None:
+    made = approval(store)
+    made.kinds = ("llm.call",)
+
+    def call(said: str, system: str = "", model: str = "m") -> None:
+        request = {"messages": [{"role": "user", "content": said}], "system": system}
+        with spanhook.operation("llm.call", model, provider="acme", request=request):
+            ran.append(said)
+
+    with recorder(made):
+        refused(call, "a")
+        approve(store)
+        for others in (("b",), ("a", "s"), ("a", "", "other")):
+            refused(call, *others)
+        call("a")
+    assert ran == ["a"]
+
+
+def test_a_cut_is_told_to_whoever_decides(store: str) -> None:
+    with recorder(approval(store)):
+        refused(close_account, "x" * 30_000)
+    assert pending(store).arguments.endswith("x... (10014 more characters are not shown)")
+
+
 def test_a_call_that_is_cancelled_while_it_waits_does_not_run(store: str) -> None:
     async def main() -> None:
         task = asyncio.ensure_future(aclose_account(7))
@@ -378,6 +455,34 @@ def test_of_many_threads_with_the_same_call_one_runs(store: str) -> None:
     assert ran == [7]
 
 
+KILLED = """
+import os, signal, sys
+import spanhook
+from spanhook.hooks.approval import Approval
+
+@spanhook.tool
+def close_account(account):
+    print("ran", flush=True)
+    os.kill(os.getpid(), signal.SIGKILL)
+
+spanhook.instrument(Approval(store=sys.argv[1], wait=0), only=[])
+close_account(7)
+"""
+
+
+def test_a_process_that_dies_has_used_its_approval(tmp_path: Path) -> None:
+    store = f"sqlite:///{tmp_path}/a.db"
+
+    def call() -> str:
+        return subprocess.run([sys.executable, "-c", KILLED, store], capture_output=True, text=True, check=False).stdout
+
+    assert call() == ""
+    approve(store)
+    assert call() == "ran\n"
+    assert call() == ""
+    assert pending(store).arguments == '{"account":7}'
+
+
 # ------------------------------------------------------------------------------------------------------ LangGraph
 
 
@@ -497,6 +602,121 @@ def test_whoever_asks_may_not_resume_as_themselves(store: str) -> None:
     assert ran == []
 
 
+@pytest.mark.parametrize("settings", [{"approvers": ["lead-*"]}, {}], ids=["approvers", "whoever asks"])
+def test_an_answer_without_a_name_approves_only_if_everybody_may(settings: dict[str, Any], store: str) -> None:
+    made = graph(("1", "a"))
+    with recorder(approval(store, **settings)), spanhook.context(user_id="" if settings else "ann"):
+        made.invoke(START_STATE, THREAD)
+        resume = {"decision": "approve", "approval_id": pending(store).id}
+        said = made.invoke(Command(resume=resume), THREAD)["messages"][-1]
+    assert "needs the id of whoever gives it" in said.content
+    assert ran == []
+
+
+def resumed(made: Any, result: Any, rounds: int = 6) -> Any:
+    """Approve whatever is asked for, until nothing is."""
+    for _ in range(rounds):
+        stopped = result.get("__interrupt__", ())
+        if not stopped:
+            return result
+        answers = {
+            one.id: {"decision": "approve", "approval_id": one.value["approval_id"], "by": "bob"} for one in stopped
+        }
+        result = made.invoke(Command(resume=answers), THREAD)
+    raise AssertionError("the graph is interrupted again and again")
+
+
+def used(store: str) -> int:
+    return sum(one.status == "used" for one in open_approvals(store).requests())
+
+
+def test_equal_calls_at_once_have_an_approval_each(store: str) -> None:
+    made = graph(("1", "a"), ("2", "a"))
+    with recorder(approval(store)):
+        resumed(made, made.invoke(START_STATE, THREAD))
+    assert (ran, used(store)) == (["a", "a"], 2)
+
+
+def test_tools_called_at_once_wait_for_each_other_however_many_requests_are_open(store: str) -> None:
+    approvals = open_approvals(store)
+    made = graph(("1", "a"), ("2", "b"))
+    with recorder(approval(store)):
+        made.invoke(START_STATE, THREAD)
+        [first] = [one for one in approvals.requests("pending") if one.arguments == '{"path":"a"}']
+        approvals.answer(first.id, approve=True, by="bob")
+        made.invoke(Command(resume=True), THREAD)
+        assert ran == []
+        approve(store)
+        made.invoke(Command(resume=True), THREAD)
+    assert sorted(ran) == ["a", "b"]
+
+
+def node(function: Any, **settings: Any) -> Any:
+    """A graph with one node of own code."""
+    builder: Any = StateGraph(MessagesState)
+    builder.add_node("node", function, **settings)
+    builder.add_edge(START, "node")
+    builder.add_edge("node", END)
+    return builder.compile(checkpointer=InMemorySaver())
+
+
+def test_a_node_that_is_tried_again_needs_another_approval(store: str) -> None:
+    @spanhook.tool
+    def flaky(account: int) -> None:
+        ran.append(account)
+        if len(ran) == 1:
+            raise ConnectionError("once")
+
+    def step(_state: MessagesState) -> Any:
+        flaky(7)
+
+    made = node(step, retry_policy=RetryPolicy(initial_interval=0.001, jitter=False))
+    with recorder(approval(store)):
+        resumed(made, made.invoke(START_STATE, THREAD))
+    assert (ran, used(store)) == ([7, 7], 2)
+
+
+def test_a_call_that_is_done_needs_another_approval_when_its_node_runs_again(store: str) -> None:
+    def step(_state: MessagesState) -> Any:
+        close_account(7)
+        interrupt("go on?")
+
+    made = node(step)
+    with recorder(approval(store)):
+        made.invoke(START_STATE, THREAD)
+        made.invoke(Command(resume=answered(store)), THREAD)
+        assert ran == [7]
+        [again] = made.invoke(Command(resume="yes"), THREAD)["__interrupt__"]
+        first, _ = open_approvals(store).requests()
+        assert again.value["repeats"] == first.id
+    assert ran == [7]
+
+
+def test_two_policies_have_an_approval_each(store: str) -> None:
+    first, second = approval(store), approval(store)
+    first.name, second.name, second.priority = "first", "second", 99
+    made = graph(("1", "a"))
+    with recorder([first, second]):
+        resumed(made, made.invoke(START_STATE, THREAD))
+    assert ran == ["a"]
+    assert [(one.policy, one.status) for one in open_approvals(store).requests()] == [
+        ("first", "used"),
+        ("second", "used"),
+    ]
+
+
+def test_a_graph_that_is_replayed_needs_another_approval(store: str) -> None:
+    def step(_state: MessagesState) -> Any:
+        close_account(7)
+
+    made = node(step)
+    with recorder(approval(store)):
+        resumed(made, made.invoke(START_STATE, THREAD))
+        [before] = [one for one in made.get_state_history(THREAD) if one.next == ("node",)]
+        assert made.invoke(None, before.config)["__interrupt__"]
+    assert ran == [7]
+
+
 @pytest.mark.parametrize("apart", [True, False])
 def test_tools_called_at_once_are_approved_one_by_one(apart: bool, store: str) -> None:
     made = graph(("1", "a"), ("2", "b"), apart=apart)
@@ -514,9 +734,10 @@ def test_tools_called_at_once_are_approved_one_by_one(apart: bool, store: str) -
             result = made.invoke(Command(resume=answers), THREAD)
             stopped = result.get("__interrupt__", ())
     assert set(ran) == {"a"}
+    assert used(store) == len(ran)
+    assert {request.status for request in open_approvals(store).requests()} == {"denied", "used"}
     if apart:
         assert ran == ["a"]
-    assert sorted(request.status for request in open_approvals(store).requests()) == ["denied", "used"]
 
 
 def test_a_node_that_runs_again_goes_on_with_the_approval_it_has_used(store: str) -> None:
@@ -564,6 +785,21 @@ def test_figures_are_measured(tmp_path: Path) -> None:
     assert count == 1
 
 
+def test_a_store_that_comes_back_is_used_again() -> None:
+    with running_redis() as server, recorder(approval(server.url)):
+        refused(close_account, 7)
+        approve(server.url)
+        with server.hung(), pytest.raises(Reject, match="cannot be asked for now"):
+            close_account(7)
+        assert close_account(7) == "closed 7"
+        server.stop()
+        with pytest.raises(Reject, match="cannot be asked for now"):
+            close_account(7)
+        server.start()
+        refused(close_account, 7)
+    assert ran == [7]
+
+
 def test_a_store_that_is_away_refuses_the_call() -> None:
     with recorder(approval("redis://127.0.0.1:1/0")):
         for call in (close_account, lambda one: asyncio.run(aclose_account(one))):
@@ -590,6 +826,10 @@ def test_settings_that_cannot_be_used(settings: dict[str, Any], said: str) -> No
 
 
 # ------------------------------------------------------------------------------------------------------ bindings
+
+
+class Bits(IntFlag, boundary=KEEP):
+    ONE = 1
 
 
 @dataclass
@@ -631,6 +871,8 @@ def test_values_that_json_lacks_are_written_with_their_type() -> None:
         {1, 2},
         [1, 2],
         Point(1),
+        Bits(8),
+        Bits(16),
         {"x": 1},
         {"$bytes": "61"},
         {"$set": ["1", "2"]},
@@ -642,7 +884,20 @@ def test_values_that_json_lacks_are_written_with_their_type() -> None:
     assert canonical((1, 2)) == canonical([1, 2])
 
 
-@pytest.mark.parametrize("value", [object(), float("nan"), float("inf"), {1: 2}, {"a": object()}, lambda: None])
+@pytest.mark.parametrize(
+    "value",
+    [
+        object(),
+        float("nan"),
+        float("inf"),
+        {1: 2},
+        {"a": object()},
+        lambda: None,
+        "\ud83d\ude00",
+        {"\udc00": 1},
+        {"$\udc00": 1},
+    ],
+)
 def test_values_that_cannot_be_compared_are_refused(value: Any, tmp_path: Path) -> None:
     with pytest.raises(UnboundValueError):
         canonical(value)
@@ -650,6 +905,10 @@ def test_values_that_cannot_be_compared_are_refused(value: Any, tmp_path: Path) 
         close_account(value)
     assert caught.value.status_code == 400
     assert ran == []
+
+
+def test_people_can_read_what_is_compared() -> None:
+    assert canonical({"to": "Zoë", "for": 12.5, "note": "お茶"}) == '{"for":12.5,"note":"お茶","to":"Zoë"}'
 
 
 def test_values_that_contain_themselves_are_refused() -> None:

@@ -1,5 +1,6 @@
 """What every store of requests promises, in memory, in an SQLite file and on a Redis server."""
 
+import os
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -62,18 +63,59 @@ def test_an_approval_is_used_once(approvals: Approvals) -> None:
     assert [request.status for request in approvals.requests()] == ["used", "pending"]
 
 
-def test_the_call_that_used_it_may_go_on(approvals: Approvals) -> None:
+def test_only_a_call_that_has_paused_may_go_on(approvals: Approvals) -> None:
+    ask(approvals)
+    approvals.pause("1", "task")
+    approvals.answer("1", approve=True, by="bob")
+    approvals.pause("1", "task")
+    assert approvals.use("1", "task")
+    assert approvals.paused_by("bound", "task") is None
+    assert not approvals.use("1", "task")
+    for other in ("other", ""):
+        approvals.pause("1", other)
+        assert not approvals.use("1", other)
+    approvals.pause("1", "task")
+    paused = approvals.paused_by("bound", "task")
+    assert paused is not None
+    assert paused.id == "1"
+    assert approvals.paused_by("bound", "other") is None
+    assert approvals.paused_by("bound", "") is None
+    assert not approvals.use("1", "other")
+    assert approvals.use("1", "task")
+    assert not approvals.use("1", "task")
+
+
+def test_a_call_that_is_made_again_in_its_place_says_so(approvals: Approvals) -> None:
+    for place, repeats in (("p", "1"), ("", "")):
+        ask(approvals, "1" + place, place, place=place)
+        approvals.answer("1" + place, approve=True, by="bob")
+        approvals.use("1" + place, "task")
+        request, _ = approvals.ask(replace(REQUEST, id="2" + place, binding=place, place=place), 60)
+        assert request.repeats == repeats + place
+
+
+def test_what_becomes_of_an_old_request_does_not_hide_a_new_one(approvals: Approvals) -> None:
     ask(approvals)
     approvals.answer("1", approve=True, by="bob")
-    assert approvals.used_by("bound", "task") is None
-    assert approvals.use("1", "task")
-    assert approvals.use("1", "task")
-    assert not approvals.use("1", "other")
-    used = approvals.used_by("bound", "task")
-    assert used is not None
-    assert used.id == "1"
-    assert approvals.used_by("bound", "other") is None
-    assert approvals.used_by("bound", "") is None
+    approvals.use("1", "task")
+    ask(approvals, "2")
+    approvals.pause("1", "task")
+    assert not ask(approvals, "3")
+    assert approvals.paused_by("bound", "task") is None
+
+
+def test_open_requests_of_a_place_are_found_among_many(approvals: Approvals) -> None:
+    ask(approvals, "a", "a", place="here")
+    ask(approvals, "b", "b", place="here")
+    ask(approvals, "c", "c", place="there")
+    ask(approvals, "d", "d", timeout=0, place="here")
+    for number in range(20):
+        ask(approvals, str(number), str(number))
+    assert [one.id for one in approvals.pending_at("here")] == ["a", "b"]
+    approvals.answer("a", approve=True, by="bob")
+    assert [one.id for one in approvals.pending_at("here")] == ["b"]
+    assert [one.id for one in approvals.requests("pending", 2)] == ["18", "19"]
+    assert [one.id for one in approvals.requests(limit=1)] == ["19"]
 
 
 def test_what_is_denied_stays_so(approvals: Approvals) -> None:
@@ -192,6 +234,17 @@ def test_a_store_that_is_away_is_a_clear_error() -> None:
     with pytest.raises(StoreError):
         approvals.requests()
     approvals.close()
+
+
+def test_a_forked_child_has_no_approvals_of_its_parent() -> None:
+    approvals = MemoryApprovals()
+    ask(approvals)
+    approvals.answer("1", approve=True, by="bob")
+    child = os.fork()
+    if child == 0:
+        os._exit(int(approvals.use("1", "")))
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+    assert approvals.use("1", "")
 
 
 def test_old_requests_are_forgotten(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

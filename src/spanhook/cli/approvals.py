@@ -3,6 +3,7 @@
 import getpass
 import json
 import os
+import sys
 from collections.abc import Sequence
 from datetime import UTC, datetime
 
@@ -47,12 +48,12 @@ def show_all(approvals: Approvals, status: ApprovalStatus | None, as_json: bool)
         print(json.dumps([request.as_dict() for request in found], indent=2))  # noqa: T201
         return 0
     if not found:
-        print(f"no {status or ''} requests in {approvals.shown}".replace("  ", " "))  # noqa: T201
+        _print(f"no {status or ''} requests in {approvals.shown}".replace("  ", " "))
         return 0
     rows = [("ID", "STATUS", "TOOL", "WHO", "UNTIL", "ARGUMENTS"), *map(_row, found)]
     widths = [max(len(row[at]) for row in rows) for at in range(len(rows[0]) - 1)]
     for row in rows:
-        print("  ".join([*(cell.ljust(width) for cell, width in zip(row, widths, strict=False)), row[-1]]).rstrip())  # noqa: T201
+        _print("  ".join([*(cell.ljust(width) for cell, width in zip(row, widths, strict=False)), row[-1]]).rstrip())
     return 0
 
 
@@ -65,7 +66,7 @@ def show_one(approvals: Approvals, given: str, as_json: bool) -> int:
         print(json.dumps(request.as_dict(), indent=2))  # noqa: T201
         return 0
     for name, value in _lines(request):
-        print(f"{name:10}  {value}")  # noqa: T201
+        _print(f"{name:10}  {_safe(value)}")
     return 0
 
 
@@ -76,22 +77,25 @@ def answer(approvals: Approvals, given: Sequence[str], *, approve: bool, by: str
         The exit code, 0.
 
     Raises:
-        ApprovalError: One cannot be answered; those before it have been.
+        ApprovalError: One cannot be answered; those before it have been, and are printed.
     """
     who = by or getpass.getuser()
     answered: list[ApprovalRequest] = []
-    for one in given:
-        answered.append(approvals.answer(one, approve=approve, by=who, reason=reason))
-        if not as_json:
-            print(f"{one} {answered[-1].status} by {who}")  # noqa: T201
-    if as_json:
-        print(json.dumps([request.as_dict() for request in answered], indent=2))  # noqa: T201
+    try:
+        for one in given:
+            answered.append(approvals.answer(one, approve=approve, by=who, reason=reason))
+            if not as_json:
+                _print(f"{one} {answered[-1].status} by {_safe(who)}")
+    finally:
+        if as_json and answered:
+            print(json.dumps([request.as_dict() for request in answered], indent=2))  # noqa: T201
     return 0
 
 
 def _row(request: ApprovalRequest) -> tuple[str, ...]:
     shown = request.arguments if len(request.arguments) <= _WIDEST else f"{request.arguments[: _WIDEST - 3]}..."
-    return request.id, request.status, request.tool, _who(request), _time(request.expires_at), shown
+    cells = (request.id, request.status, request.tool, _who(request), _time(request.expires_at), shown)
+    return tuple(map(_safe, cells))
 
 
 def _lines(request: ApprovalRequest) -> list[tuple[str, str]]:
@@ -101,6 +105,10 @@ def _lines(request: ApprovalRequest) -> list[tuple[str, str]]:
         ("policy", request.policy),
         ("tool", request.tool),
         ("arguments", request.arguments),
+        (
+            "repeats",
+            f"{request.repeats}: this call was made before, and what made it runs again" * bool(request.repeats),
+        ),
         ("title", request.title),
         ("tenant", request.tenant_id),
         ("user", request.user_id),
@@ -117,6 +125,17 @@ def _lines(request: ApprovalRequest) -> list[tuple[str, str]]:
 
 def _who(request: ApprovalRequest) -> str:
     return "/".join(part for part in (request.tenant_id, request.user_id) if part) or "-"
+
+
+def _safe(text: str) -> str:
+    """A text without characters that move the cursor or turn the direction of writing, as they could hide others."""
+    return "".join(one if one.isprintable() else one.encode("unicode_escape").decode() for one in text)
+
+
+def _print(text: str) -> None:
+    """Print a text, also where the terminal lacks some of its characters."""
+    encoding = sys.stdout.encoding or "utf-8"
+    print(text.encode(encoding, "backslashreplace").decode(encoding))  # noqa: T201
 
 
 def _time(seconds: float) -> str:

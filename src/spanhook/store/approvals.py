@@ -42,6 +42,8 @@ class ApprovalRequest:
         status: What has become of it.
         answered_by, answered_at, reason: The answer; empty and 0 without one.
         used_for: The call that has used it.
+        paused: That call has paused, and may go on with it.
+        repeats: The request that the same call has used before: what made it runs again.
     """
 
     id: str
@@ -65,6 +67,8 @@ class ApprovalRequest:
     answered_at: float = 0.0
     reason: str = ""
     used_for: str = ""
+    paused: bool = False
+    repeats: str = ""
 
     def at(self, now: float) -> Self:
         """The request as it is at a time: one that nobody answered, or whose answer holds no more, has expired."""
@@ -72,6 +76,11 @@ class ApprovalRequest:
             self.status in ("approved", "denied") and now >= self.answered_at + self.valid_s
         )
         return replace(self, status="expired") if over else self
+
+    @property
+    def restricted(self) -> bool:
+        """Whether there are people who may not answer it."""
+        return bool(self.approvers) or (bool(self.user_id) and not self.self_approval)
 
     @property
     def kept_until(self) -> float:
@@ -126,7 +135,13 @@ class Approvals(ABC):
 
     @abstractmethod
     def requests(self, status: ApprovalStatus | None = None, limit: int = 1000) -> list[ApprovalRequest]:
-        """Requests as they are now, the oldest first; only those of one status if it is given."""
+        """Requests as they are now, the oldest first; only those of one status if it is given, and only the latest if
+        there are more than ``limit``.
+        """
+
+    @abstractmethod
+    def pending_at(self, place: str) -> list[ApprovalRequest]:
+        """All open requests for which a framework was paused at this place, the oldest first."""
 
     @abstractmethod
     def close(self) -> None:
@@ -147,7 +162,13 @@ class Approvals(ABC):
             known = shelf.latest(request.binding)
             if known is not None and (known := known.at(shelf.now)).status in ("pending", "approved", "denied"):
                 return known, False
-            asked = replace(request, asked_at=shelf.now, expires_at=shelf.now + timeout_s)
+            again = known is not None and known.status == "used" and request.place
+            asked = replace(
+                request,
+                asked_at=shelf.now,
+                expires_at=shelf.now + timeout_s,
+                repeats=known.id if known is not None and again else "",
+            )
             shelf.save(asked)
             return asked, True
 
@@ -203,10 +224,10 @@ class Approvals(ABC):
 
         Args:
             id: The request.
-            used_for: The call. One that has used the approval already may go on, such as a node that runs again.
+            used_for: The call. It may use the approval again if it has paused since, and only then.
 
         Returns:
-            Whether it is approved, and was not used for another call.
+            Whether the call may run.
         """
 
         def change(shelf: Shelf) -> bool:
@@ -214,7 +235,10 @@ class Approvals(ABC):
             if known is None:
                 return False
             if known.status == "used":
-                return bool(used_for) and known.used_for == used_for
+                if not used_for or known.used_for != used_for or not known.paused:
+                    return False
+                shelf.save(replace(known, paused=False))
+                return True
             if known.at(shelf.now).status != "approved":
                 return False
             shelf.save(replace(known, status="used", used_for=used_for))
@@ -222,12 +246,23 @@ class Approvals(ABC):
 
         return self.change(change)
 
-    def used_by(self, binding: str, used_for: str) -> ApprovalRequest | None:
-        """The last request with this binding, if this call has used it."""
+    def pause(self, id: str, used_for: str) -> None:
+        """Note that a call that has used an approval has paused before it was done, and runs again."""
+
+        def change(shelf: Shelf) -> None:
+            known = shelf.by_id(id)
+            if known is not None and known.status == "used" and known.used_for == used_for:
+                shelf.save(replace(known, paused=True))
+
+        if used_for:
+            self.change(change)
+
+    def paused_by(self, binding: str, used_for: str) -> ApprovalRequest | None:
+        """The last request with this binding, if this call has used it and has paused since."""
 
         def change(shelf: Shelf) -> ApprovalRequest | None:
             known = shelf.latest(binding)
-            return known if known is not None and known.status == "used" and known.used_for == used_for else None
+            return known if known is not None and known.paused and known.used_for == used_for else None
 
         return self.change(change) if used_for else None
 

@@ -23,8 +23,9 @@ class _Shelf:
         return self._requests.get(self._bindings.get(binding, ""))
 
     def save(self, request: ApprovalRequest) -> None:
+        if request.id not in self._requests:
+            self._bindings[request.binding] = request.id
         self._requests[request.id] = request
-        self._bindings[request.binding] = request.id
 
 
 class MemoryApprovals(Approvals):
@@ -46,8 +47,9 @@ class MemoryApprovals(Approvals):
         renewed.add(self)
 
     def renew(self) -> None:
-        """Use a lock of its own in a forked child."""
+        """Use a lock of its own in a forked child, and no requests: approvals are the parent's, which may use them."""
         self._lock = threading.Lock()
+        self._requests, self._bindings = {}, {}
 
     def change(self, change: Callable[[Shelf], T]) -> T:
         now = self._clock()
@@ -61,7 +63,13 @@ class MemoryApprovals(Approvals):
         now = self._clock()
         with self._lock:
             found = [request.at(now) for request in self._requests.values()]
-        return [request for request in found if status in (None, request.status)][:limit]
+        return [request for request in found if status in (None, request.status)][-limit:]
+
+    def pending_at(self, place: str) -> list[ApprovalRequest]:
+        now = self._clock()
+        with self._lock:
+            found = [request for request in self._requests.values() if request.place == place]
+        return [request for request in found if request.at(now).status == "pending"]
 
     def close(self) -> None:
         """Do nothing: what is in memory stays there."""

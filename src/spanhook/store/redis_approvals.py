@@ -12,7 +12,7 @@ T = TypeVar("T")
 _PREFIX = "spanhook:{approvals}"
 _ALL = f"{_PREFIX}:all"
 _PENDING = f"{_PREFIX}:pending"
-"""Which requests there are, and which of them are not answered, by when they were asked."""
+"""Which requests there are, and which of them are open, by when they were asked."""
 _TRIES = 50
 
 
@@ -81,14 +81,16 @@ class RedisApprovals(Approvals):
         def run(client: Any) -> list[ApprovalRequest]:
             seconds, microseconds = client.time()
             now = seconds + microseconds / 1e6
-            key = _PENDING if status == "pending" else _ALL
-            ids: list[str] = client.zrange(key, 0, -1)
-            texts: list[str | None] = client.mget([f"{_PREFIX}:id:{known}" for known in ids]) if ids else []
-            gone = [known for known, text in zip(ids, texts, strict=True) if text is None]
-            if gone:
-                client.zrem(key, *gone)
-            found = [request.at(now) for text in texts if (request := _parsed(text)) is not None]
-            return [request for request in found if status in (None, request.status)][:limit]
+            found = _read(client, _PENDING if status == "pending" else _ALL, now)
+            return [request for request in found if status in (None, request.status)][-limit:]
+
+        return self._server.use(run)
+
+    def pending_at(self, place: str) -> list[ApprovalRequest]:
+        def run(client: Any) -> list[ApprovalRequest]:
+            seconds, microseconds = client.time()
+            found = _read(client, _at(place), seconds + microseconds / 1e6)
+            return [request for request in found if request.status == "pending"]
 
         return self._server.use(run)
 
@@ -99,12 +101,35 @@ class RedisApprovals(Approvals):
 def _write(pipeline: Any, request: ApprovalRequest) -> None:
     ends = round(request.kept_until * 1000)
     pipeline.set(f"{_PREFIX}:id:{request.id}", json.dumps(request.as_dict()), pxat=ends)
-    pipeline.set(f"{_PREFIX}:binding:{request.binding}", request.id, pxat=ends)
+    if request.status == "pending":  # it is new, so it is the last one
+        pipeline.set(f"{_PREFIX}:binding:{request.binding}", request.id, pxat=ends)
     pipeline.zadd(_ALL, {request.id: request.asked_at})
-    if request.status == "pending":
-        pipeline.zadd(_PENDING, {request.id: request.asked_at})
-    else:
-        pipeline.zrem(_PENDING, request.id)
+    for index in (_PENDING, _at(request.place)) if request.place else (_PENDING,):
+        if request.status == "pending":
+            pipeline.zadd(index, {request.id: request.asked_at})
+        else:
+            pipeline.zrem(index, request.id)
+    if request.place:
+        pipeline.pexpireat(_at(request.place), ends)
+
+
+def _at(place: str) -> str:
+    return f"{_PREFIX}:place:{place}"
+
+
+def _read(client: Any, index: str, now: float) -> list[ApprovalRequest]:
+    """The requests of an index as they are now. Those that are gone, or open no more, are taken from it."""
+    ids: list[str] = client.zrange(index, 0, -1)
+    texts: list[str | None] = client.mget([f"{_PREFIX}:id:{known}" for known in ids]) if ids else []
+    found = [None if (request := _parsed(text)) is None else request.at(now) for text in texts]
+    gone = [
+        known
+        for known, request in zip(ids, found, strict=True)
+        if request is None or (index != _ALL and request.status != "pending")
+    ]
+    if gone:
+        client.zrem(index, *gone)
+    return [request for request in found if request is not None]
 
 
 def _parsed(text: str | None) -> ApprovalRequest | None:

@@ -13,14 +13,17 @@ T = TypeVar("T")
 _SCHEMA = (
     """CREATE TABLE spanhook_approvals (
         number INTEGER PRIMARY KEY, id TEXT NOT NULL UNIQUE, binding TEXT NOT NULL, status TEXT NOT NULL,
-        kept_until REAL NOT NULL, request TEXT NOT NULL)""",
+        place TEXT NOT NULL, kept_until REAL NOT NULL, request TEXT NOT NULL)""",
     "CREATE INDEX spanhook_approvals_by_binding ON spanhook_approvals (binding, number)",
     "CREATE INDEX spanhook_approvals_by_status ON spanhook_approvals (status, number)",
+    "CREATE INDEX spanhook_approvals_by_place ON spanhook_approvals (place, status, number)",
     "CREATE INDEX spanhook_approvals_by_end ON spanhook_approvals (kept_until)",
 )
-_SAVE = """INSERT INTO spanhook_approvals (id, binding, status, kept_until, request) VALUES (?, ?, ?, ?, ?)
+_SAVE = """INSERT INTO spanhook_approvals (id, binding, status, place, kept_until, request) VALUES (?, ?, ?, ?, ?, ?)
     ON CONFLICT (id) DO UPDATE SET status = excluded.status, kept_until = excluded.kept_until,
     request = excluded.request"""
+
+_AT_PLACE = "SELECT request FROM spanhook_approvals WHERE place = ? AND status = 'pending' ORDER BY number"
 
 
 class _Shelf:
@@ -36,7 +39,8 @@ class _Shelf:
         )
 
     def save(self, request: ApprovalRequest) -> None:
-        row = (request.id, request.binding, request.status, request.kept_until, json.dumps(request.as_dict()))
+        kept = json.dumps(request.as_dict())
+        row = (request.id, request.binding, request.status, request.place, request.kept_until, kept)
         self._connection.execute(_SAVE, row)
 
     def _one(self, query: str, key: str) -> ApprovalRequest | None:
@@ -71,7 +75,14 @@ class SQLiteApprovals(Approvals):
             query = f"SELECT request FROM spanhook_approvals {kept} ORDER BY number"  # noqa: S608 - ours
             rows: list[Any] = connection.execute(query).fetchall()
         found = [ApprovalRequest.of(json.loads(row[0])).at(now) for row in rows]
-        return [request for request in found if status in (None, request.status)][:limit]
+        return [request for request in found if status in (None, request.status)][-limit:]
+
+    def pending_at(self, place: str) -> list[ApprovalRequest]:
+        now = self._clock()
+        with self._file.transaction() as connection:
+            rows: list[Any] = connection.execute(_AT_PLACE, (place,)).fetchall()
+        found = [ApprovalRequest.of(json.loads(row[0])).at(now) for row in rows]
+        return [request for request in found if request.status == "pending"]
 
     def close(self) -> None:
         self._file.close()

@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from datetime import date, datetime, time, timedelta
 from decimal import Decimal
-from enum import Enum
+from enum import Enum, Flag
 from pathlib import PurePath
 from typing import Any, cast
 from uuid import UUID
@@ -31,25 +31,29 @@ def canonical(value: Any) -> str:
     Raises:
         UnboundValueError: It contains something that cannot be written so.
     """
-    return json.dumps(_plain(value, 0), sort_keys=True, separators=(",", ":"), ensure_ascii=True)
+    return json.dumps(_plain(value, 0), sort_keys=True, separators=(",", ":"), ensure_ascii=False)
 
 
 def binding_of(parts: Sequence[str], arguments: str) -> str:
     """The hash of who asks, and of the arguments as ``canonical`` writes them."""
-    return hashlib.sha256(json.dumps([*parts, arguments]).encode()).hexdigest()
+    text = json.dumps([*parts, arguments], ensure_ascii=False)
+    return hashlib.sha256(text.encode(errors="surrogatepass")).hexdigest()
 
 
 def _plain(value: Any, depth: int) -> Any:
     if depth > _DEEPEST:
         raise UnboundValueError(f"it is nested deeper than {_DEEPEST}")
     if isinstance(value, Enum):
-        return _typed("enum", f"{_name(value)}.{value.name}")
-    if value is None or type(value) in (bool, int, str):
+        # A flag that stands for bits without a name has none either.
+        return _typed("enum", f"{_name(value)}.{value.value if isinstance(value, Flag) else value.name}")
+    if value is None or type(value) in (bool, int):
         return value
+    if type(value) is str:
+        return _text(value)
     if type(value) is float:
         if not math.isfinite(value):
             raise UnboundValueError(f"{value} is no number")
-        return _typed("float", repr(value))
+        return value  # always written with a point or an exponent, and so unlike an integer
     if isinstance(value, datetime | date | time):
         return _typed(type(value).__name__, value.isoformat())
     if isinstance(value, _AS_TEXT):
@@ -73,8 +77,17 @@ def _mapping(value: Mapping[Any, Any], depth: int) -> dict[str, Any]:
     for key, one in value.items():
         if type(key) is not str:
             raise UnboundValueError(f"the key {key!r} is no text")
-        plain[f"${key}" if key.startswith("$") else key] = _plain(one, depth + 1)
+        plain[f"${_text(key)}" if key.startswith("$") else _text(key)] = _plain(one, depth + 1)
     return plain
+
+
+def _text(value: str) -> str:
+    """A text, unless it has halves of UTF-16 characters, which would be taken for a whole one where they meet."""
+    try:
+        value.encode()
+    except UnicodeEncodeError:
+        raise UnboundValueError("a text in it is not valid Unicode") from None
+    return value
 
 
 def _fields(value: Any) -> Mapping[str, Any] | None:

@@ -5,14 +5,14 @@ import inspect
 import time
 from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
-from typing import Any, Literal, ParamSpec, TypeVar, cast
+from typing import Any, Literal, NamedTuple, ParamSpec, TypeVar, cast
 from uuid import uuid4
 from weakref import WeakValueDictionary
 
 from spanhook import semconv
 from spanhook.errors import Reject, StoreError
 from spanhook.gating import Hook, Measures, Pausable, handler, pausable, validated
-from spanhook.hooks.approval._binding import UnboundValueError, binding_of, canonical
+from spanhook.hooks.approval._binding import binding_of, canonical
 from spanhook.hooks.approval._config import Config
 from spanhook.model import Operation
 from spanhook.store import ApprovalError, ApprovalRequest, in_worker, open_approvals
@@ -25,6 +25,17 @@ Ask = Callable[[ApprovalRequest], "bool | Awaitable[bool | None] | None"]
 
 _DECISIONS = {"approve": True, "deny": False}
 _LONGEST_SHOWN = 20_000
+
+
+class _Used(NamedTuple):
+    """The approval that an operation has used, as its ``after`` needs it."""
+
+    binding: str
+    id: str
+    place: str
+
+
+_NOTHING = _Used("", "", "")
 
 
 class NotApproved(Reject):
@@ -74,6 +85,7 @@ class Approval(Hook):
     name = "approval"
     priority = 98
     timeout = None
+    stream = "observe"  # what a call returns does not matter here
 
     Config = Config
 
@@ -125,16 +137,23 @@ class Approval(Hook):
             Reject: Its arguments cannot be bound to an approval.
             StoreError: The store cannot be used now.
         """
-        binding, arguments = self._bound(op)
-        if op.state.get(self._key) == binding:
+        here = pausable() if self._config.pause else None
+        place = "" if here is None else f"{here.place}/{op.tool_call_id}"
+        binding, arguments = self._bound(op, place)
+        if op.state.get(self._key, _NOTHING).binding == binding:
             return  # asked again after a rewrite that changes nothing here
         if op.mode == "shadow":
             raise Reject(f"Approval {self.name!r} would be asked for", status_code=409)
-        if not await self._decided(op, binding, arguments):
-            op.refresh()
-            if self._bound(op)[0] != binding:
-                raise Reject("The arguments were changed while their approval was waited for", status_code=409)
-        op.state[self._key] = binding
+        used = await self._decided(op, binding, arguments, here, place)
+        self._check_unchanged(op, binding, place)
+        op.state[self._key] = _Used(binding, used.id, place)
+
+    async def after(self, op: Operation) -> None:
+        """A call that pauses before it is done runs again, with the approval it has."""
+        used: _Used = op.state.get(self._key, _NOTHING)
+        if op.status == "interrupted" and used.place:
+            with suppress(StoreError):  # it has to be approved again then
+                await self._call(self._approvals.pause, used.id, used.place)
 
     def _fails_with(self, error: Exception, reason: str, status_code: int) -> Exception:
         if isinstance(error, StoreError):
@@ -143,18 +162,26 @@ class Approval(Hook):
 
     # ----------------------------------------------------------------- what is asked for
 
-    def _bound(self, op: Operation) -> tuple[str, str]:
-        """What an approval of this call is bound to, and its arguments as text."""
-        request = op.request
+    def _bound(self, op: Operation, place: str) -> tuple[str, str]:
+        """What an approval of this call is bound to, and its arguments as text.
+
+        A framework that runs a call again says which call it is. Without that, equal calls cannot be told apart.
+        """
         try:
-            arguments = canonical(request.arguments or request.inputs)
-        except (UnboundValueError, RecursionError) as error:
+            arguments = canonical(_asked_for(op))
+        except (ValueError, RecursionError) as error:
             raise Reject(
                 f"The arguments of {op.name!r} cannot be approved: {error}; pass plain data", status_code=400
             ) from None
         who = op.identity
-        parts = (self.name, op.kind, op.name, who.tenant_id, who.user_id, who.session_id, op.agent)
+        parts = (self.name, op.kind, op.name, who.tenant_id, who.user_id, who.session_id, op.agent, place)
         return binding_of(parts, arguments), arguments
+
+    def _check_unchanged(self, op: Operation, binding: str, place: str) -> None:
+        """Refuse the call if the application has changed its arguments while the hook was waiting."""
+        op.refresh()
+        if self._bound(op, place)[0] != binding:
+            raise Reject("The arguments were changed while their approval was waited for", status_code=409)
 
     def _request(self, op: Operation, binding: str, arguments: str, place: str) -> ApprovalRequest:
         config, who = self._config, op.identity
@@ -167,7 +194,7 @@ class Approval(Hook):
             user_id=who.user_id,
             session_id=who.session_id,
             agent=op.agent,
-            arguments=arguments[:_LONGEST_SHOWN] if config.show_arguments else "",
+            arguments=_shown(arguments) if config.show_arguments else "",
             title=config.title,
             valid_s=config.timeout if config.valid_for is None else config.valid_for,
             approvers=tuple(config.approvers),
@@ -177,22 +204,23 @@ class Approval(Hook):
 
     # ----------------------------------------------------------------- what is decided
 
-    async def _decided(self, op: Operation, binding: str, arguments: str) -> bool:
-        """Ask until there is an approval that this call can use. Returns whether it was there already."""
-        here = pausable() if self._config.pause else None
-        place = "" if here is None else f"{here.place}/{op.tool_call_id}"
+    async def _decided(
+        self, op: Operation, binding: str, arguments: str, here: Pausable | None, place: str
+    ) -> ApprovalRequest:
+        """Ask until there is an approval that this call can use. Returns it."""
         if here is not None:
-            used = await self._call(self._approvals.used_by, binding, place)
-            if used is not None:  # the node runs again, because something in it has paused
-                self._go_on(used, here)
-                return True
-        waited = False
+            paused = await self._call(self._approvals.paused_by, binding, place)
+            if paused is not None and await self._call(self._approvals.use, paused.id, place):
+                op.span.set_attribute(semconv.APPROVAL_ID, paused.id)
+                self._go_on(paused, here)
+                return paused
         while True:
             request, is_new = await self._call(
                 self._approvals.ask,
                 self._request(op, binding, arguments, "" if here is None else here.place),
                 self._config.timeout,
             )
+            op.span.set_attribute(semconv.APPROVAL_ID, request.id)
             if is_new:
                 self._count("requested")
                 request = await self._ask_callback(request)
@@ -200,16 +228,16 @@ class Approval(Hook):
                 async with self._turn(here):
                     request = await self._paused(request, here)
             elif request.status == "pending":
-                waited = True
                 request = await self._wait(request)
-            if request.status == "expired" and self._config.on_timeout == "allow":
+            if request.status == "expired" and not request.answered_by and self._config.on_timeout == "allow":
                 self._count("expired")
-                return not waited
+                return request
             if request.status not in ("approved", "used"):
                 self._refuse(request)
+            self._check_unchanged(op, binding, place)
             if await self._call(self._approvals.use, request.id, place):
                 self._count("used")
-                return not waited
+                return request
 
     async def _ask_callback(self, request: ApprovalRequest) -> ApprovalRequest:
         if self._ask is None:
@@ -231,7 +259,7 @@ class Approval(Hook):
         has_paused = False
         while True:
             request = await self._call(self._approvals.find, request.id) or request
-            asked = request if request.status == "pending" else await self._call(self._other_pending, request)
+            asked = request if request.status == "pending" else await self._call(self._other_pending, request, here)
             if asked is None:
                 if not has_paused:
                     self._go_on(request, here)
@@ -254,12 +282,9 @@ class Approval(Hook):
         with suppress(here.signal):
             here.ask(self._question(request))
 
-    def _other_pending(self, request: ApprovalRequest) -> ApprovalRequest | None:
+    def _other_pending(self, request: ApprovalRequest, here: Pausable) -> ApprovalRequest | None:
         """The request of another call of the same node that is not answered yet."""
-        for one in self._approvals.requests("pending"):
-            if one.place == request.place and one.id != request.id:
-                return one
-        return None
+        return next((one for one in self._approvals.pending_at(here.place) if one.id != request.id), None)
 
     async def _take(self, request: ApprovalRequest, given: dict[str, Any]) -> None:
         """Answer a request with what something was resumed with."""
@@ -269,7 +294,8 @@ class Approval(Hook):
         if approve is None or found is None or found.status != "pending" or _whose(found) != _whose(request):
             return
         by, reason = str(given.get("by", "")), str(given.get("reason", ""))
-        await self._answered(found, approve, by or "whoever resumed it", reason, checked=bool(by))
+        checked = bool(by) or (approve and found.restricted)
+        await self._answered(found, approve, by if checked else "whoever resumed it", reason, checked=checked)
 
     async def _answered(
         self, request: ApprovalRequest, approve: bool, by: str, reason: str, *, checked: bool
@@ -309,6 +335,7 @@ class Approval(Hook):
             "tool": request.tool,
             "arguments": request.arguments,
             "title": request.title,
+            "repeats": request.repeats,
             "expires_at": request.expires_at,
         }
 
@@ -325,6 +352,8 @@ class Approval(Hook):
             self._count("denied")
             raise NotApproved.of(request, f"{request.tool!r} was not approved{why}", 403)
         self._count("expired")
+        if request.answered_by:
+            raise NotApproved.of(request, f"the answer to approval {request.id} of {request.tool!r} is too old", 403)
         raise NotApproved.of(request, f"nobody has answered approval {request.id} of {request.tool!r} in time", 403)
 
     # ----------------------------------------------------------------- how
@@ -340,6 +369,28 @@ class Approval(Hook):
 
     def _count(self, outcome: str) -> None:
         self._requests(1, {semconv.HOOK: self.name, semconv.APPROVAL_OUTCOME: outcome})
+
+
+def _asked_for(op: Operation) -> Any:
+    """What the call will be made with."""
+    request = op.request
+    if op.kind == "tool.execute":
+        return request.arguments or request.inputs
+    every: dict[str, Any] = {
+        "arguments": request.arguments,
+        "inputs": request.inputs,
+        "messages": request.messages,
+        "system": request.system,
+        "model": request.model or op.model,
+        "tools": request.tool_definitions or request.tools,
+        "parameters": dict(op.parameters),
+    }
+    return {name: value for name, value in every.items() if value}
+
+
+def _shown(arguments: str) -> str:
+    more = len(arguments) - _LONGEST_SHOWN
+    return arguments if more <= 0 else f"{arguments[:_LONGEST_SHOWN]}... ({more} more characters are not shown)"
 
 
 def _whose(request: ApprovalRequest) -> tuple[str, ...]:
