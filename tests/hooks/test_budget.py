@@ -38,7 +38,7 @@ ESTIMATED = 10 + 4 + 1000
 """30 characters in tokens of three bytes, one message, and an answer."""
 
 
-@pytest.fixture(params=["memory", "sqlite", "redis"])
+@pytest.fixture(params=["memory", "sqlite", pytest.param("redis", marks=pytest.mark.slow)])
 def store(request: pytest.FixtureRequest, tmp_path: Path) -> str:
     if request.param == "memory":
         return f"memory://{tmp_path}"
