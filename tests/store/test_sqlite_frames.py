@@ -1,5 +1,6 @@
 """Frames in a file: restarts, several processes, forks, other tables, and files that are none."""
 
+import gc
 import sqlite3
 import subprocess
 import sys
@@ -42,6 +43,16 @@ def test_two_of_one_file_see_each_other(tmp_path: Path) -> None:
         one.add(Frame(id="1", **NOTE))
         other.add(Frame(id="2", **NOTE))
         assert [[found.id for found in store.recent(9)] for store in (one, other)] == [["1", "2"]] * 2
+
+
+def test_a_store_that_nobody_closes_closes_its_connection(tmp_path: Path) -> None:
+    store = SQLiteFrames(tmp_path / "a.db")
+    with store._connected() as connection:
+        pass
+    del store
+    gc.collect()
+    with pytest.raises(sqlite3.ProgrammingError, match="closed"):
+        connection.execute("SELECT 1")
 
 
 def test_other_tables_in_the_file_are_left_alone(tmp_path: Path) -> None:

@@ -11,6 +11,9 @@ from spanhook.store._renewal import renewed
 
 _VERSIONS = "CREATE TABLE IF NOT EXISTS spanhook_schema (name TEXT PRIMARY KEY, version INTEGER NOT NULL)"
 
+#: Connections of a parent process, kept until the end: closing them here could disturb the parent.
+_inherited: list[sqlite3.Connection | None] = []
+
 
 class SQLiteFile:
     """A connection to a file, opened when first used and again after a fork.
@@ -24,18 +27,23 @@ class SQLiteFile:
     """
 
     def __init__(self, path: str, name: str, version: int, schema: Sequence[str], busy_s: float = 5.0) -> None:
+        self._connection: sqlite3.Connection | None = None
         self.path = os.path.abspath(path)
         self._name, self._version, self._schema, self._busy_s = name, version, schema, busy_s
         self._lock = threading.RLock()
-        self._connection: sqlite3.Connection | None = None
-        self._inherited: list[sqlite3.Connection | None] = []
         renewed.add(self)
 
     def renew(self) -> None:
-        """Keep the parent's connection without using it: closing it here could disturb the parent."""
+        """Leave the parent's connection alone."""
         self._lock = threading.RLock()
-        self._inherited.append(self._connection)
+        _inherited.append(self._connection)
         self._connection = None
+
+    def __del__(self) -> None:
+        """Close the connection of a store that nobody closed; without this, CPython 3.13 warns of it."""
+        connection = self._connection
+        if connection is not None:
+            connection.close()
 
     def close(self) -> None:
         """Close the connection; it is opened again when needed."""
