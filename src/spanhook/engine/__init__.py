@@ -1,5 +1,6 @@
 """One call from start to end. Knows no library."""
 
+from spanhook.engine._inner_windows import inner_stream
 from spanhook.engine._own_blocks import OperationBlock
 from spanhook.engine._own_operation import OwnOperation
 from spanhook.engine.absorption import acalled_back, called_back, goes_on
@@ -25,6 +26,7 @@ __all__ = [
     "called_back",
     "detach",
     "goes_on",
+    "inner_stream",
     "joined",
     "lazy",
     "listeners",

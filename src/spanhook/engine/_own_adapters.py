@@ -14,7 +14,7 @@ from opentelemetry.trace import SpanKind
 from spanhook import semconv
 from spanhook.engine._own_messages import back, last_text, output, to_message, to_messages, tool_output
 from spanhook.engine._own_signature import Parameters
-from spanhook.model import TARGET_KEYS, Adapter, Args, Attributes, Change, Kwargs, Request, Usage, nothing
+from spanhook.model import TARGET_KEYS, Adapter, Args, Attributes, Change, Kwargs, PlainTexts, Request, Usage, nothing
 from spanhook.semconv import Kind
 
 LAYER = "own code"
@@ -127,6 +127,9 @@ class OwnChunks:
         return "".join(kept) if kept and all(isinstance(one, str) for one in kept) else kept
 
 
+_TEXTS = PlainTexts()
+
+
 def as_chunks(_own: Own, _args: Args, _kwargs: Kwargs, value: Any) -> Iterable[Any]:
     """The chunks of an answer: the items of a list, else one chunk."""
     return cast("Iterable[Any]", value) if isinstance(value, list | tuple) else [value]
@@ -200,6 +203,7 @@ def block_adapter(kind: Kind, fields: frozenset[str], verb: str = "", *, identif
         answer=_block_answer,
         chunks=OwnChunks,
         answer_chunks=as_chunks,
+        texts=_TEXTS,
         model_layer=True,
         carries=_block_carries,
         block=True,
@@ -288,6 +292,7 @@ def function_adapter(kind: Kind, parameters: Parameters, *, is_stream: bool) -> 
         chunks=OwnChunks,
         stream_of=_iterators if is_model else _generators,
         answer_chunks=as_chunks,
+        texts=_TEXTS,
         model_layer=not is_tool,
         carries=carries,
         defaults=_defaults,

@@ -16,6 +16,7 @@ from spanhook.engine._chunks import answer_chunks, body_of, reading
 from spanhook.engine._completion import await_end
 from spanhook.engine._ending import Ending
 from spanhook.engine._gates import Run, apasses, passes, prepared, start
+from spanhook.engine._windowed import Flow, Windowed, window_of
 from spanhook.engine.absorption import Absorbed
 from spanhook.engine.lifecycle import begin, outcome
 from spanhook.model import REPLACEABLE, Adapter, Args, Body, Kwargs, Record, current, shed
@@ -46,7 +47,7 @@ class Track(Ending):
         value: What a generator returned at its end.
     """
 
-    __slots__ = ("_body", "_buffer", "_context", "adapter", "call", "source", "value")
+    __slots__ = ("_body", "_buffer", "_context", "_windowed", "adapter", "call", "source", "value")
 
     def __init__(self, adapter: Adapter, source: Any, *, is_async: bool) -> None:
         super().__init__(is_async=is_async)
@@ -56,6 +57,7 @@ class Track(Ending):
         self._body: Body | None = None
         self._context: Context | None = None
         self._buffer: deque[Any] | None = None
+        self._windowed: Windowed | None = None
 
     # ------------------------------------------------------------------------------------------- start
 
@@ -72,6 +74,16 @@ class Track(Ending):
             self._context = get_context()
         self._body = body
         self._prepare(op)
+        self._show(op)
+
+    def _show(self, op: Record) -> None:
+        """Have hooks see the text before it goes out, if they want to and it can be read as it arrives."""
+        texts = self.adapter.texts
+        if op.plan is None or not op.plan.windows or texts is None or self._body is not None or not op.streamed:
+            return
+        window = window_of(op)
+        if window is not None:
+            self.source = self._windowed = Windowed(self.source, Flow(op, texts, window))
 
     def _prepare(self, op: Record) -> None:
         op.streamed = op.kind in REPLACEABLE
@@ -96,6 +108,7 @@ class Track(Ending):
         body = body_of(op, response)
         if body is not None:
             self.source, self._body, self._reading = body.stream, body, reading(op, body)
+            self._windowed = None
         return body
 
     async def _begin(self) -> None:
@@ -120,6 +133,7 @@ class Track(Ending):
                     op.args, op.kwargs = prepared(self.adapter, instance, *call)
                     if op.modified or op.kwargs is not call[1]:
                         self.source = make(*op.args, **op.kwargs)
+                    self._show(op)
                     return
                 self.dead = True
                 await self._finish(op)
@@ -233,12 +247,14 @@ class Track(Ending):
                 await_end(op)
             raise
 
-    @staticmethod
-    def _held_back(op: Record) -> bool:
+    def _held_back(self, op: Record) -> bool:
         """Whether hooks must see the whole stream before the consumer sees any of it."""
-        if not op.streamed or op.plan is None or not op.plan.buffers:
+        plan = op.plan
+        if plan is None or not op.streamed or not (plan.buffers or plan.windows):
             return False
-        return any(bound.concerns(op) for bound in op.plan.buffers)
+        if any(bound.concerns(op) for bound in plan.buffers):
+            return True
+        return self._windowed is None and any(bound.concerns(op) for bound in plan.windows)
 
     async def _stopped(self, op: Record, error: BaseException) -> Any:
         """The source is exhausted or has failed. The stream's context is current."""
@@ -271,6 +287,12 @@ class Track(Ending):
             return END
 
     # ------------------------------------------------------------------------------------------- end
+
+    def _read(self, op: Record) -> None:
+        if self._windowed is not None and self._reading is not None:
+            for chunk in self._windowed.left():
+                self._reading.shows(op, chunk)
+        super()._read(op)
 
     async def close(self, method: str, *args: Any, of: Any = None) -> Any:
         """Close the source, or its owner; a consumer that stops early abandons the operation."""

@@ -37,6 +37,8 @@ from spanhook.gating.renewal import renewed_after_fork
 from spanhook.gating.shadow import Isolate, isolating
 from spanhook.gating.subscription import Subscription, publish
 from spanhook.gating.tally import count_decision
+from spanhook.gating.text_filters import TextFilter, Windowed
+from spanhook.gating.window import Window
 
 __all__ = [
     "AFTER",
@@ -76,6 +78,9 @@ __all__ = [
     "Registry",
     "ResultListener",
     "Subscription",
+    "TextFilter",
+    "Window",
+    "Windowed",
     "again",
     "bridge",
     "chain_of",

@@ -13,6 +13,7 @@ from typing import Any, cast
 
 from spanhook import semconv
 from spanhook.errors import ConfigurationError
+from spanhook.gating._checking_window import check_window
 from spanhook.gating.hook import UNSET, FunctionHook, Hook, HookSettings, StreamMode, once
 from spanhook.model import ALIASES, HookMode, Operation, encodable, kinds
 
@@ -73,8 +74,9 @@ def checked(hook: Hook) -> Checked:
     for label in ("blocking", "outermost"):
         if not isinstance(getattr(hook, label), bool):
             raise ConfigurationError(f"hook {name!r}: {label}={getattr(hook, label)!r}, expected True or False")
-    if hook.stream not in (None, "buffer", "observe"):
-        raise ConfigurationError(f"hook {name!r}: stream={hook.stream!r}, expected 'buffer' or 'observe'")
+    if hook.stream not in (None, "buffer", "window", "observe"):
+        raise ConfigurationError(f"hook {name!r}: stream={hook.stream!r}, expected 'buffer', 'window' or 'observe'")
+    check_window(name, hook)
     if hook.mode not in ("enforce", "shadow"):
         raise ConfigurationError(f"hook {name!r}: mode={hook.mode!r}, expected 'enforce' or 'shadow'")
     kinds = _kinds(name, _kept(hook, "kinds"))

@@ -36,15 +36,20 @@ BUDGET_NS = 500_000_000
 class Verdicts:
     """Applies decisions to one operation.
 
+    Args:
+        op: The operation.
+        tally: Called with every decision.
+        in_time: What is decided about has not gone out, although other parts of the result have.
+
     Attributes:
         spent: Nanoseconds that hooks have used so far, against the budget of a chain.
         stopped: A hook wants no more ``after`` hooks to run, although the result stands.
     """
 
-    __slots__ = ("_op", "_tally", "spent", "stopped")
+    __slots__ = ("_in_time", "_op", "_tally", "spent", "stopped")
 
-    def __init__(self, op: Record, tally: Tally) -> None:
-        self._op, self._tally = op, tally
+    def __init__(self, op: Record, tally: Tally, *, in_time: bool = False) -> None:
+        self._op, self._tally, self._in_time = op, tally, in_time
         self.spent = 0
         self.stopped = False
 
@@ -199,7 +204,7 @@ class Verdicts:
         op = self._op
         if (reject.scope == "run" and op.shadow is None) or self._stops_run(bound):
             op.root.latch = reject
-        late = op.phase == "post" and (op.out or op.spilt)
+        late = op.phase == "post" and (op.out or op.spilt) and not self._in_time
         if late:
             self._late(bound, reject.reason, spent, reject.status_code)
         if not (late and op.out):
@@ -221,7 +226,7 @@ class Verdicts:
         """The result, or part of it, was passed on before the hook decided; the rest is held back."""
         op = self._op
         said = f"{what}: too late, {'the result' if op.out else 'part of the result'} has been handed on"
-        if bound.stream != "buffer":
+        if bound.stream is None or bound.stream == "observe":
             said += "; set stream='buffer' on the hook"
         if bound.repeats.due("too late") is not None:
             log.warning("spanhook: hook %r on %s: %s", bound.name, op.event, said)

@@ -87,6 +87,11 @@ class Bound:
             return self.stream == "buffer"
         return self.form in (AFTER, AFTER_NEXT) and self.closed and says_so
 
+    @property
+    def windows(self) -> bool:
+        """Whether the text of streams is shown to it before it goes out."""
+        return self.stream == "window" and self.form in (AFTER, AFTER_NEXT, AROUND, WRAP)
+
     def matches(self, op: Record) -> bool:
         """Whether its filters let ``op`` through. What ``when`` raises is the caller's to handle."""
         if not self.concerns(op):
@@ -168,6 +173,11 @@ def bind(hook: Hook, form: str, function: Callable[..., Any], place: str, given:
     if given.blocking and is_async:
         raise ConfigurationError(f"hook {name!r}: blocking=True is for plain functions; an async one needs no thread")
     closed = hook.fail_mode == "closed" if hook.fail_mode else priority < OPEN_FROM
+    if given.stream == "window" and not closed and form in (AFTER, AROUND, WRAP):
+        raise ConfigurationError(
+            f"hook {name!r}: stream='window' needs fail_mode='closed' or a priority below {OPEN_FROM}: text that a "
+            "hook could not see, because it failed, must not go out"
+        )
     names, models, agents = given.names, given.models, given.agents
     return Bound(
         hook=hook,

@@ -13,10 +13,11 @@ from opentelemetry.context import Context
 from opentelemetry.sdk.trace import ReadableSpan, Span, SpanProcessor
 
 from spanhook.errors import Reject
+from spanhook.gating.text_filters import TextFilter, Windowed
 from spanhook.model import HookMode, Operation, copied_error
 
 FailMode = Literal["open", "closed"]
-StreamMode = Literal["buffer", "observe"]
+StreamMode = Literal["buffer", "window", "observe"]
 Seconds = float
 
 UNSET: Any = object()
@@ -86,8 +87,10 @@ class Hook(SpanProcessor):
             priority 100, otherwise open.
         blocking: Run it in a worker thread, where a timeout can be enforced on blocking code.
         stream: ``"buffer"`` holds streams back until its ``after`` or ``around`` has seen the whole result,
-            ``"observe"`` lets them go. Unset: ``"buffer"`` for an ``after`` that fails closed by its own setting or
-            priority, otherwise ``"observe"``.
+            ``"window"`` shows ``text`` the text of streams as it arrives, ``"observe"`` lets them go. Unset:
+            ``"buffer"`` for an ``after`` that fails closed by its own setting or priority, otherwise ``"observe"``.
+        window: With ``stream="window"``, how many characters are held back: as many as the longest text that ``text``
+            must see in one piece.
         names, models, agents: Only operations with one of these tool/agent/model names, models, agents.
         tenant_id: Only operations of this tenant; empty for all.
         when: Only operations for which this returns true.
@@ -103,6 +106,7 @@ class Hook(SpanProcessor):
     fail_mode: FailMode | None = None
     blocking: bool = False
     stream: StreamMode | None = None
+    window: int = 0
     names: Iterable[str] | None = None
     models: Iterable[str] | None = None
     agents: Iterable[str] | None = None
@@ -149,6 +153,22 @@ class Hook(SpanProcessor):
             Reject: To refuse the operation, or, after the ``yield``, to withhold its result.
         """
         return cast("object", (yield))
+
+    def text(self, op: Operation, text: str) -> str:  # noqa: ARG002
+        """With ``stream="window"``: the text as it may go out.
+
+        It is called as a stream arrives, with the text that has not gone out yet, separately for each message, each
+        channel of it such as reasoning, and each tool call's arguments. It is a plain function of ``text``, since it
+        is called with the same text several times.
+
+        Raises:
+            Reject: To end the stream. What is held back never goes out.
+        """
+        return text
+
+    def text_filter(self, op: Operation) -> TextFilter:
+        """With ``stream="window"``: the filter of one text of a stream, for hooks that need more than ``text``."""
+        return Windowed(partial(self.text, op), self.window)
 
     def conceal(self, text: str) -> str:
         """What is recorded in place of a text: content, a message of an exception, or the reason of a decision.

@@ -26,6 +26,8 @@ class Plan:
     error: tuple[Bound, ...] = ()
     buffers: tuple[Bound, ...] = ()
     """Hooks for which streams, and other parts of a result, are held back."""
+    windows: tuple[Bound, ...] = ()
+    """Hooks to which the text of streams is shown before it goes out; one function of each."""
     results: tuple[Bound, ...] = ()
     """Hooks that see a result and may refuse or replace it."""
     fast: tuple[FastGate, ...] = ()
@@ -73,11 +75,13 @@ def plan_of(
     told = tuple(dict.fromkeys((*listeners, *(told for one in mine for told in one.hook._listeners))))
     fast = tuple(_fast(kind, one) for one in takewhile(_is_plain, pre)) if labelled and not told else ()
     buffers = tuple(one for one in (*pre, *after) if one.buffers)
+    seen = {id(one.hook): one for one in reversed((*pre, *after)) if one.windows}
+    windows = tuple(reversed(seen.values()))
     results = tuple(one for one in (*pre, *after) if one.form not in (BEFORE, BEFORE_NEXT) or one.buffers)
     wraps = any(one.form == WRAP for one in pre)
     hooked = bool(pre or after or error)
     reach = max((slot + 1 for _, _, slot, _, _ in fast), default=0)
-    return Plan(pre, post, error, buffers, results, fast, reach, heard, wraps, hooked, together, told)
+    return Plan(pre, post, error, buffers, windows, results, fast, reach, heard, wraps, hooked, together, told)
 
 
 def _is_plain(bound: Bound) -> bool:

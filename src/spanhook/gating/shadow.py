@@ -111,7 +111,7 @@ class Trial:
             op.called, op.streamed, op.left, op.raw = real.called, real.streamed, real.left, real.raw
             op.own_usage, op.leaves, op.end_attributes = real.own_usage, real.leaves, real.end_attributes
             op.returned_ns, op.first_chunk_ns = real.returned_ns, real.first_chunk_ns
-            op.buffered = op.streamed and bool(self._plan.buffers)
+            op.buffered = op.streamed and bool(self._plan.buffers or self._plan.windows)
             if not op.short_circuited:
                 op.result, op.error = event._outcome()
             self._finish()

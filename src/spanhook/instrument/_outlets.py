@@ -5,11 +5,12 @@ from functools import partial
 from typing import Any, cast
 
 from spanhook.diagnostics import internal
-from spanhook.engine import registry
+from spanhook.engine import inner_stream, registry
 from spanhook.gating import Registry
+from spanhook.instrument._family import Family
 from spanhook.instrument._points import Make
 from spanhook.instrument._wrapping import Binding, Wrapper
-from spanhook.model import Record, current, current_record, shed
+from spanhook.model import Record, Texts, current, current_record, shed
 
 Wanted = Callable[[Registry], bool]
 Around = Callable[[Callable[..., Any], tuple[Any, ...], dict[str, Any]], Any]
@@ -52,6 +53,59 @@ class OnDemand:
         if binding is not None:
             binding.restore()
             self._binding = None
+
+
+class FamilyOnDemand:
+    """A method wrapped in the subclasses that override it, only while hooks need it.
+
+    Args:
+        wanted: Whether it is needed.
+        make: Makes the wrapper.
+        outside: Only methods defined outside this package are wrapped.
+    """
+
+    def __init__(self, base: type, attribute: str, wanted: Wanted, make: Make, outside: str) -> None:
+        self._base, self._attribute, self._wanted, self._make, self._outside = base, attribute, wanted, make, outside
+        self._family: Family | None = None
+
+    def adapt(self) -> None:
+        """Add or remove the wrappers, as the active hooks require."""
+        wanted = self._wanted(registry)
+        if wanted and self._family is None:
+            family = self._family = Family(self._base, self._attribute, self._make, self._outside)
+            Family.spread([family])
+        elif not wanted:
+            self.restore()
+
+    def restore(self) -> None:
+        """Restore the originals."""
+        if self._family is not None:
+            self._family.restore()
+            self._family = None
+
+
+def inner_streams(load: Callable[[], Texts], sends: str) -> Make:
+    """The wrapper of an inner stream.
+
+    Args:
+        load: Returns how its chunks are read; it imports the library, so it runs only when a call is made.
+        sends: The keyword whose argument, if given, sends parts to others.
+    """
+    texts: Texts | None = None
+
+    def make(binding: Binding) -> Callable[..., Any]:
+        def wrapper(wrapped: Any, instance: Any, args: Any, kwargs: Any) -> Any:
+            nonlocal texts
+            if not binding.on:
+                return binding.beyond(wrapped, instance)(*args, **kwargs)
+            if kwargs.get(sends) is not None:
+                return wrapped(*args, **kwargs)
+            texts = texts or load()
+            return inner_stream(texts, wrapped, instance, args, kwargs)
+
+        return wrapper
+
+    return make
 
 
 class Telling:
@@ -148,7 +202,7 @@ def held_back(load: Callable[[], Hold], *, is_async: bool) -> Make:
 def _spill(error: Exception) -> None:
     """Let output that cannot be held back leave, and record that it did."""
     op = current_record()
-    if op is not None and op.plan is not None and op.plan.buffers:
+    if op is not None and op.plan is not None and (op.plan.buffers or op.plan.windows):
         op.spilt = True
     internal.report("withhold", error)
 

@@ -18,20 +18,21 @@ from spanhook.diagnostics import log
 from spanhook.engine import registry
 from spanhook.gating import Control, Isolate, Pause, controls, isolating, pauses
 from spanhook.instrument._family import Family
-from spanhook.instrument._outlets import OnDemand, Telling, held_back
+from spanhook.instrument._outlets import FamilyOnDemand, OnDemand, Telling, held_back, inner_streams
 from spanhook.instrument._points import Operations, load, told
 from spanhook.instrument._versions import requirement, version
 from spanhook.instrument._wrapping import Binding
 from spanhook.instrument.declarations import INSTRUMENTORS, Declaration
-from spanhook.model import Outlet, Point, Signal
+from spanhook.model import InnerStream, Outlet, Point, Signal
 from spanhook.semconv import Kind
 
 BOUND, WAITING, MISSING = "bound", "waiting", "missing"
 """States of a point: wrapped; its module is not imported yet; missing in this version."""
 
 
-Entry = Point | Signal | Outlet
-Made = Binding | Family | OnDemand | Telling
+Entry = Point | Signal | Outlet | InnerStream
+Adapting = OnDemand | Telling | FamilyOnDemand
+Made = Binding | Family | Adapting
 
 
 class Bindings:
@@ -81,7 +82,7 @@ class Bindings:
                     families.append(made)
         finally:
             Family.spread(families)
-        if any(isinstance(made, OnDemand | Telling) for made in self._made):
+        if any(isinstance(made, Adapting) for made in self._made):
             registry.tell()
 
     def _bind_entry(self, module: ModuleType, entry: Entry) -> Made | None:
@@ -113,6 +114,9 @@ class Bindings:
                 around = load(entry.around)
                 return lambda owner, name: Telling(owner, name, wanted, around, hold, is_async=is_async)
             return lambda owner, name: OnDemand(owner, name, wanted, held_back(hold, is_async=is_async))
+        if isinstance(entry, InnerStream):
+            wanted, inner = load(entry.wanted), inner_streams(partial(load, entry.texts), entry.sends)
+            return lambda owner, name: FamilyOnDemand(owner, name, wanted, inner, entry.outside)
         if isinstance(entry, Signal):
             tells = told(entry)
             return lambda owner, name: Binding(owner, name, tells, plain=isinstance(owner, type))
@@ -133,7 +137,7 @@ class Bindings:
     def _adapt(self) -> None:
         """Hooks or settings have changed: add or remove on-demand wrappers."""
         for made in self._made:
-            if isinstance(made, OnDemand | Telling):
+            if isinstance(made, Adapting):
                 made.adapt()
 
     def unbound(self) -> Iterator[str]:

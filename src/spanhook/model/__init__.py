@@ -20,6 +20,18 @@ from spanhook.model.adapter import (
     with_first,
 )
 from spanhook.model.carried import Carried, carried_by, gated_by, in_pieces, note_gated, text_of
+from spanhook.model.chunk_text import (
+    Channel,
+    ChunkText,
+    Leaf,
+    PlainTexts,
+    Route,
+    Texts,
+    fields_in,
+    leaves,
+    nested,
+    with_texts,
+)
 from spanhook.model.copying import alike, class_of, copied, copied_dataclass, copied_error, copied_model, copies
 from spanhook.model.decision import DecisionRecord, HookMode
 from spanhook.model.definitions import tool_definitions
@@ -50,8 +62,8 @@ from spanhook.model.media_forms import (
     source_form,
     text_wire,
 )
-from spanhook.model.operation import CALLING, FILTERING, RETURNED, TIMED_OUT, Operation, view_of
-from spanhook.model.points import Outlet, Point, Signal
+from spanhook.model.operation import CALLING, FILTERING, RETURNED, STREAMING, TIMED_OUT, Operation, view_of
+from spanhook.model.points import InnerStream, Outlet, Point, Signal
 from spanhook.model.record import Record
 from spanhook.model.request import Change, Message, Request, Response
 from spanhook.model.tracebacks import asheds, frames, shed, sheds
@@ -73,6 +85,7 @@ __all__ = [
     "REPLACEABLE",
     "RETURNED",
     "REWRITABLE",
+    "STREAMING",
     "SUMMARY_KINDS",
     "TARGET_KEYS",
     "TIMED_OUT",
@@ -83,6 +96,8 @@ __all__ = [
     "Body",
     "Carried",
     "Change",
+    "Channel",
+    "ChunkText",
     "Chunks",
     "DecisionRecord",
     "Event",
@@ -91,18 +106,23 @@ __all__ = [
     "HookMode",
     "Identity",
     "InHook",
+    "InnerStream",
     "Kwargs",
+    "Leaf",
     "Leaves",
     "Level",
     "Message",
     "Operation",
     "Outlet",
+    "PlainTexts",
     "Point",
     "Record",
     "Request",
     "Response",
+    "Route",
     "Said",
     "Signal",
+    "Texts",
     "Usage",
     "Withheld",
     "Within",
@@ -133,6 +153,7 @@ __all__ = [
     "encodable_body",
     "events",
     "exception_name",
+    "fields_in",
     "first",
     "frames",
     "from_baggage",
@@ -141,11 +162,13 @@ __all__ = [
     "is_media",
     "item_form",
     "kinds",
+    "leaves",
     "made",
     "made_form",
     "make_encodable",
     "media_part",
     "media_wire",
+    "nested",
     "note_gated",
     "note_handoff",
     "nothing",
@@ -159,6 +182,7 @@ __all__ = [
     "tool_definitions",
     "view_of",
     "with_first",
+    "with_texts",
     "without_words",
     "words",
 ]

@@ -11,6 +11,7 @@ from typing import Any, Protocol
 from opentelemetry.trace import SpanKind
 
 from spanhook import semconv
+from spanhook.model.chunk_text import Texts
 from spanhook.model.failures import exception_name
 from spanhook.model.request import Change, Message, Request
 from spanhook.model.usage import Usage
@@ -165,6 +166,8 @@ class Adapter:
         chunks: Makes the ``Chunks`` of a stream; ``None`` if results are not streams.
         stream_of: ``"sync"``, ``"async"`` or ``""``: which kind of stream a result is.
         answer_chunks: The library's own chunks for a value that a hook answered with instead of a stream.
+        texts: How the text in a stream's chunks is read and rewritten as they pass; ``None`` if a stream must be held
+            back as a whole for hooks to decide about it.
         body: The body of a result that ``stream_of`` calls a stream, if the result holds unread content.
         prepare: Makes spanhook's own last changes to a call, such as requesting a stream's usage.
         failure: What a failed call reports nevertheless, such as the usage of an answer that could not be parsed.
@@ -211,6 +214,7 @@ class Adapter:
     chunks: Callable[[Any, Args, Kwargs], Chunks] | None = None
     stream_of: Callable[[Any], str] | None = None
     answer_chunks: Callable[[Any, Args, Kwargs, Any], Iterable[Any]] | None = None
+    texts: Texts | None = None
     body: Callable[[Any, Args, Kwargs, Any], Body | None] | None = None
     prepare: Callable[[Any, Args, Kwargs], tuple[Args, Kwargs]] | None = None
     failure: Callable[[Any, Args, Kwargs, BaseException], tuple[Attributes, Usage | None]] | None = None

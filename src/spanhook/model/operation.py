@@ -22,6 +22,7 @@ TIMED_OUT = "the hook has timed out; the operation continues without it"
 CALLING = "the call is being made; change it before, or its result afterwards"
 READING = "this view is read-only; a hook may change only its own operation"
 FILTERING = "a filter only reads; use @hooks.before or @hooks.after"
+STREAMING = "a filter of streamed text only returns what may go out"
 WATCHING = "a subscription only watches; use @hooks.before or @hooks.after"
 
 
@@ -65,7 +66,7 @@ class Operation(View):
     @property
     def state(self) -> dict[str, Any]:
         """A dict shared by the hooks of this operation, which may change it while they run."""
-        if not self._locked:
+        if not self._locked or self._locked is STREAMING:
             state = self._record.state
             if state is None:
                 state = self._record.state = {}
@@ -81,7 +82,7 @@ class Operation(View):
         Hooks of parallel operations use it at the same time, and so do hooks in shadow mode: take keys of your own, and
         ``setdefault`` to create what is in it.
         """
-        if self._locked:
+        if self._locked and self._locked is not STREAMING:
             return MappingProxyType(self._record.root.__dict__.get("run_state") or {})  # pyright: ignore[reportReturnType]
         return self._record.root.__dict__.setdefault("run_state", {})
 
@@ -159,7 +160,7 @@ class Operation(View):
         locked = self._locked
         if not locked:
             return
-        if locked is WATCHING or locked is FILTERING:
+        if locked in (WATCHING, FILTERING, STREAMING):
             raise HookError(f"{what} was called, but {locked}")
         raise SealedError(f"{what} was called on {self!r}, but {locked}")
 

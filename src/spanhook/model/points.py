@@ -60,6 +60,34 @@ class Signal:
 
 
 @dataclass(frozen=True, kw_only=True)
+class InnerStream:
+    """A generator function of subclasses, from whose chunks a call sends parts to others before it returns them.
+
+    Attributes:
+        module, name: The method of the base class, as in ``Point``; it is wrapped in subclasses that override it.
+        outside: Only methods defined outside this package are wrapped.
+        wanted: Called with the plans by kind; returns whether hooks want to see text before it goes out, as
+            ``module:function``. It must not import the library, whose import may be in progress.
+        texts: How its chunks are read, as ``module:NAME``.
+        sends: The keyword whose argument, if it is given, sends parts to others from inside of the method: such
+            a call is left alone.
+        is_async: It is an async generator function.
+    """
+
+    module: str
+    name: str
+    outside: str
+    wanted: str
+    texts: str
+    sends: str
+    is_async: bool = False
+    optional: bool = False
+
+    def __str__(self) -> str:
+        return f"{self.module}.{self.name}"
+
+
+@dataclass(frozen=True, kw_only=True)
 class Outlet:
     """A function through which results, or parts of them, leave before their call returns, such as one that notifies
     callbacks.

@@ -4,6 +4,7 @@ from dataclasses import replace
 from typing import Any
 
 from spanhook.instrument.anthropic.answers import SDK, MessageChunks, message_events, response_of
+from spanhook.instrument.anthropic.texts import TEXTS
 from spanhook.instrument.layers import ANTHROPIC
 from spanhook.instrument.stainless import (
     Body,
@@ -65,6 +66,7 @@ _TALK = Dialogue(
     server_of=server_of,
     parts=_PARTS,
     roles=(("tool", "user"),),
+    texts=TEXTS,
     output_type=_output_type,
     payload=_payload,
     events=message_events,

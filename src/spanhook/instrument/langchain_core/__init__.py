@@ -2,13 +2,13 @@
 
 Points wrap the base-class methods that ``invoke``, ``batch`` and events all end in, and every ``invoke`` of a class
 from another package. Methods that LangChain compares by identity (``_stream``, ``_astream``, ``_arun``, ``bind_tools``)
-are left alone.
+are left alone; overrides of the first two are wrapped while hooks want to see text before callbacks get it.
 """
 
 from spanhook.instrument.instrumentor import Instrumentor
 from spanhook.instrument.langchain_core.control import control
 from spanhook.instrument.langchain_core.isolation import isolate
-from spanhook.model import Outlet, Point
+from spanhook.model import InnerStream, Outlet, Point
 
 _HERE = "spanhook.instrument.langchain_core"
 _CHAT = "langchain_core.language_models.chat_models"
@@ -33,6 +33,17 @@ def _own(module: str, name: str, adapter: str, mode: str = "sync") -> Point:
 
 def _point(module: str, name: str, adapter: str, mode: str = "sync", *, optional: bool = False) -> Point:
     return Point(module=module, name=name, adapter=f"{_HERE}.{adapter}", mode=mode, overrides=True, optional=optional)
+
+
+def _inner(module: str, name: str) -> InnerStream:
+    return InnerStream(
+        module=module,
+        name=name,
+        outside="langchain_core",
+        wanted=f"{_HERE}.wanted:windows",
+        texts=f"{_HERE}.texts:GENERATION_TEXTS",
+        sends="run_manager",
+    )
 
 
 class LangChainInstrumentor(Instrumentor):
@@ -67,6 +78,10 @@ class LangChainInstrumentor(Instrumentor):
         _own(_TEXT, "BaseLLM.ainvoke", "TEXT", "async"),
         _own(_TOOLS, "BaseTool.invoke", "TOOL"),
         _own(_TOOLS, "BaseTool.ainvoke", "TOOL", "async"),
+        _inner(_CHAT, "BaseChatModel._stream"),
+        _inner(_CHAT, "BaseChatModel._astream"),
+        _inner(_TEXT, "BaseLLM._stream"),
+        _inner(_TEXT, "BaseLLM._astream"),
         Outlet(
             module=_CALLBACKS,
             name="handle_event",

@@ -82,17 +82,24 @@ class Told(NamedTuple):
 class Callbacks:
     """The events held for the runs of one operation.
 
-    Attributes:
-        parts: Whether parts of results are held too.
+    Args:
+        op: The operation.
+        parts: Whether to hold parts of results too.
+        windows: Whether to hold them unless hooks see their text before they are sent.
     """
 
-    def __init__(self, op: Record, *, parts: bool) -> None:
-        self.parts = parts
+    def __init__(self, op: Record, *, parts: bool, windows: bool) -> None:
+        self._parts, self._windows = parts, windows
         self._op: Record | None = op
         self._runs: list[Any] = []
         self._queue: deque[Told] = deque()
         self._released = self._changed = False
         keep(self)
+
+    @property
+    def parts(self) -> bool:
+        """Whether parts of results are held too."""
+        return self._parts or (self._windows and (self._op is None or self._op.windowed is None))
 
     @property
     def waiting(self) -> bool:
@@ -214,12 +221,13 @@ def keeper_of(op: Record) -> Callbacks | None:
         if isinstance(way, Callbacks):
             return way
     parts = any(bound.concerns(op) for bound in plan.buffers)
-    if op.streamed and not parts:
+    windows = any(bound.concerns(op) for bound in plan.windows)
+    if op.streamed and not (parts or windows):
         return None  # it is passed on as it arrives, so it is too late to decide
     follows = op.adapter.follows is not None and "agent.delegate" in registry.plans
-    if not (parts or follows or any(bound.concerns(op) for bound in plan.results)):
+    if not (parts or windows or follows or any(bound.concerns(op) for bound in plan.results)):
         return None
-    keeper = Callbacks(op, parts=parts)
+    keeper = Callbacks(op, parts=parts, windows=windows)
     op.withheld = [*(op.withheld or ()), keeper]
     return keeper
 

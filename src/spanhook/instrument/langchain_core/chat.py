@@ -14,6 +14,7 @@ from spanhook.instrument.langchain_core.chat_chunks import ChatChunks
 from spanhook.instrument.langchain_core.messages import from_message, read, rewrite, system_of, to_message, with_system
 from spanhook.instrument.langchain_core.model import describe, model_of, with_model
 from spanhook.instrument.langchain_core.results import result_mark, result_output, result_response
+from spanhook.instrument.langchain_core.texts import MESSAGE_TEXTS
 from spanhook.instrument.layers import LANGCHAIN_CHAT, LANGCHAIN_CHAT_INVOKE, LANGCHAIN_CHAT_STREAM
 from spanhook.model import Adapter, Args, Attributes, Carried, Change, Kwargs, Request, first, text_of, with_first
 
@@ -196,6 +197,7 @@ STREAM = Adapter(
     answer=stream_answer,
     chunks=ChatChunks,
     answer_chunks=answer_chunks,
+    texts=MESSAGE_TEXTS,
     model_layer=True,
     system_in_messages=True,
     carries=carries_prompts(stream_prompts),

@@ -9,6 +9,7 @@ from opentelemetry.trace import SpanKind
 from spanhook import semconv
 from spanhook.instrument.langchain_core.model import describe, model_of, with_model
 from spanhook.instrument.langchain_core.results import result_output, result_response
+from spanhook.instrument.langchain_core.texts import TEXT
 from spanhook.instrument.layers import LANGCHAIN_LLM, LANGCHAIN_LLM_INVOKE, LANGCHAIN_LLM_STREAM
 from spanhook.model import (
     Adapter,
@@ -160,6 +161,7 @@ STREAM = Adapter(
     answer=text_stream_answer,
     chunks=TextChunks,
     answer_chunks=text_answer_chunks,
+    texts=TEXT,
     model_layer=True,
     carries=text_stream_carries,
     transport_of=frozenset((LANGCHAIN_LLM_INVOKE,)),

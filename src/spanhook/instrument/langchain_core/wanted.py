@@ -51,7 +51,13 @@ def _waiting() -> bool:
     return False
 
 
+def windows(hooks: Registry) -> bool:
+    """Whether hooks want to see the text of streams before it goes out."""
+    plan = hooks.outer.get("llm.call")
+    return plan is not None and bool(plan.windows)
+
+
 def parts(hooks: Registry) -> bool:
     """Whether hooks hold back the output of tools."""
     plan = hooks.outer.get("tool.execute")
-    return (plan is not None and bool(plan.buffers)) or _waiting()
+    return (plan is not None and bool(plan.buffers or plan.windows)) or _waiting()

@@ -14,6 +14,7 @@ from spanhook.instrument.openai.describing import describe, output_type
 from spanhook.instrument.openai.messages import from_message, rewrite, system_of, to_message, tool_name, with_system
 from spanhook.instrument.openai.reading import completion_response
 from spanhook.instrument.openai.sdk import SDK, result_of, stream_of
+from spanhook.instrument.openai.texts import CHOICE_TEXTS
 from spanhook.instrument.stainless import (
     Api,
     Event,
@@ -169,6 +170,7 @@ CHAT = Adapter(
     stream_of=stream_of,
     chunks=ChatChunks,
     answer_chunks=_API.answer_chunks,
+    texts=CHOICE_TEXTS,
     body=_API.body,
     opaque=True,
 )

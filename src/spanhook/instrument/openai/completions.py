@@ -14,6 +14,7 @@ from spanhook.instrument.openai.deployments import with_model
 from spanhook.instrument.openai.describing import describe
 from spanhook.instrument.openai.reading import completion_response
 from spanhook.instrument.openai.sdk import SDK, result_of, stream_of
+from spanhook.instrument.openai.texts import CHOICE_TEXTS
 from spanhook.instrument.stainless import Api, Event, Fields, Payload, body_of, fields_of, finished, list_of, with_body
 from spanhook.instrument.surroundings import seconds
 from spanhook.model import Adapter, Args, Attributes, Carried, Change, Kwargs, Message, Request
@@ -161,6 +162,7 @@ COMPLETIONS = Adapter(
     stream_of=stream_of,
     chunks=TextChunks,
     answer_chunks=_API.answer_chunks,
+    texts=CHOICE_TEXTS,
     body=_API.body,
     opaque=True,
 )

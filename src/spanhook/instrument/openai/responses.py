@@ -23,6 +23,7 @@ from spanhook.instrument.openai.reading import RESPONSES_USAGE, note, usage_of
 from spanhook.instrument.openai.response_events import response_events
 from spanhook.instrument.openai.responses_chunks import ResponsesChunks
 from spanhook.instrument.openai.sdk import SDK, result_of, stream_of
+from spanhook.instrument.openai.texts import RESPONSE_TEXTS
 from spanhook.instrument.stainless import (
     Api,
     Event,
@@ -217,6 +218,7 @@ RESPONSES = Adapter(
     stream_of=stream_of,
     chunks=_chunks,
     answer_chunks=_API.answer_chunks,
+    texts=RESPONSE_TEXTS,
     body=_API.body,
     opaque=True,
 )

@@ -23,7 +23,19 @@ from spanhook.instrument.stainless.options import Body, body_of, options_of, wit
 from spanhook.instrument.stainless.parsing import keep_what_is_parsed, parsing_failed
 from spanhook.instrument.stainless.reading import fields_of, list_of
 from spanhook.instrument.stainless.servers import Server
-from spanhook.model import Adapter, Args, Attributes, Carried, Change, Kwargs, Message, Request, in_pieces, text_of
+from spanhook.model import (
+    Adapter,
+    Args,
+    Attributes,
+    Carried,
+    Change,
+    Kwargs,
+    Message,
+    Request,
+    Texts,
+    in_pieces,
+    text_of,
+)
 
 _TEXTS = {"text": "content", "tool_call_response": "response"}
 
@@ -42,6 +54,7 @@ class Dialogue(Api):
         parts: The parts of its messages.
         operation: Its ``gen_ai.operation.name``.
         roles: Roles whose names differ from the conventions'.
+        texts: How the text in its streams is read.
         output_type: The conventions' output type that a request's JSON asks for; empty if none.
         batch: The field with the requests of a batch, and the field of each with its body; empty if there are no
             batches.
@@ -52,6 +65,7 @@ class Dialogue(Api):
     parts: Parts
     operation: str = "chat"
     roles: tuple[tuple[str, str], ...] = ()
+    texts: Texts | None = None
     output_type: Callable[[Body], str] = _nothing
     batch: tuple[str, str] | None = None
 
@@ -185,6 +199,7 @@ class Dialogue(Api):
             stream_of=self.sdk.stream_of,
             chunks=self.chunks,
             answer_chunks=self.answer_chunks,
+            texts=self.texts,
             body=self.body,
             opaque=True,
         )

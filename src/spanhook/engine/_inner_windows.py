@@ -1,0 +1,58 @@
+"""Streams inside of a call, from which it sends parts to others, such as callbacks, before it returns them itself."""
+
+from collections.abc import Callable
+from contextvars import ContextVar
+from typing import Any
+
+from spanhook.engine._windowed import Flow, Windowed, window_of
+from spanhook.model import Args, Kwargs, Record, Texts, current
+
+_inside: ContextVar[Any] = ContextVar("spanhook_inner_window", default=None)
+"""The operation whose stream is being read: one that it reads itself, such as that of its base class, is part of it."""
+
+
+def inner_stream(texts: Texts, wrapped: Callable[..., Any], instance: Any, args: Args, kwargs: Kwargs) -> Any:
+    """The stream that ``wrapped`` returns; if hooks want to see its text before it goes out, with what may go out.
+
+    Args:
+        texts: How its chunks are read.
+        wrapped, instance, args, kwargs: The call.
+    """
+    op = current.get()
+    if type(op) is not Record or op.plan is None or not op.plan.windows or op.instance is not instance:
+        return wrapped(*args, **kwargs)
+    if _inside.get() is op:
+        return wrapped(*args, **kwargs)
+    window = window_of(op)
+    if window is None:
+        return wrapped(*args, **kwargs)
+    token = _inside.set(op)
+    try:
+        source = wrapped(*args, **kwargs)
+    finally:
+        _inside.reset(token)
+    return Inner(source, Flow(op, texts, window, skips=False), op)
+
+
+class Inner(Windowed):
+    """Such a stream."""
+
+    def __init__(self, source: Any, flow: Flow, op: Record) -> None:
+        super().__init__(source, flow)
+        self._op = op
+
+    def _step(self, method: str, *args: Any) -> Any:
+        self._op.windowed = self
+        token = _inside.set(self._op)
+        try:
+            return super()._step(method, *args)
+        finally:
+            _inside.reset(token)
+
+    async def _astep(self, method: str, *args: Any) -> Any:
+        self._op.windowed = self
+        token = _inside.set(self._op)
+        try:
+            return await super()._astep(method, *args)
+        finally:
+            _inside.reset(token)
