@@ -72,7 +72,7 @@ class FamilyOnDemand:
         """Add or remove the wrappers, as the active hooks require."""
         wanted = self._wanted(registry)
         if wanted and self._family is None:
-            family = self._family = Family(self._base, self._attribute, self._make, self._outside)
+            family = self._family = _Overrides(self._base, self._attribute, self._make, self._outside)
             Family.spread([family])
         elif not wanted:
             self.restore()
@@ -82,6 +82,14 @@ class FamilyOnDemand:
         if self._family is not None:
             self._family.restore()
             self._family = None
+
+
+class _Overrides(Family):
+    """A method in the subclasses that override it; one that is set to the base class's own is no override."""
+
+    def bind(self, cls: type) -> None:
+        if vars(cls).get(self._attribute) is not vars(self._base)[self._attribute]:
+            super().bind(cls)
 
 
 def inner_streams(load: Callable[[], Texts], sends: str) -> Make:

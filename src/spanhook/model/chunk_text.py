@@ -114,8 +114,9 @@ def fields_in(value: Any) -> Iterator[tuple[str, Any]]:
 
 def _place(value: Any) -> Any:
     """The ``index`` of an item, which says what it continues."""
-    found = value.get("index") if isinstance(value, Mapping) else getattr(value, "index", None)  # pyright: ignore[reportUnknownMemberType, reportUnknownVariableType]
-    return found if isinstance(found, int | str) else None  # pyright: ignore[reportUnknownVariableType]
+    fields = cast("Mapping[str, Any]", value)
+    found = fields.get("index") if isinstance(value, Mapping) else getattr(value, "index", None)
+    return found if isinstance(found, int | str) else None
 
 
 def with_texts(value: Any, texts: Mapping[Route, Any]) -> Any:

@@ -62,6 +62,7 @@ class Record(End):
         later_chunks_ns: When each chunk of its stream after the first arrived, if that is recorded.
         streamed, buffered: Its result is a stream; the stream is held back until hooks have seen it.
         windowed: What has shown hooks the text of its stream before it went out, other than its own stream.
+        reworded: Hooks have rewritten text of its stream before it went out.
         withheld: Output through other channels, such as callbacks, held until hooks have decided.
         spilt: Some of that output could not be held.
         returned_ns: When the call returned or its stream ended; 0 before.
@@ -134,6 +135,7 @@ class Record(End):
     answerer: Any = None
     buffered = False
     windowed: Any = None
+    reworded = False
     opened = False
     spilt = False
     state: dict[str, Any] | None = None

@@ -15,7 +15,8 @@ COLUMNS = {
     "denied": "a call that a hook refuses is not made",
     "once": "each call is one operation: hooks asked once, tokens counted once",
     "held": "if a hook replaces an answer, only the replacement gets out, from streams too",
-    "callbacks": "the same for LangChain's callbacks",
+    "window": "if a hook rewrites or refuses streamed text, no more of it gets out, through callbacks neither",
+    "callbacks": "the same as held for LangChain's callbacks",
     "rewritten": "if a hook rewrites a request, the rewritten one arrives",
 }
 KEPT = "by a reference taken before hooks were active"
@@ -60,7 +61,7 @@ def _said(column: str, cell: Cell) -> str:
     """The text of a cell. Some gated calls are not held back, such as a graph's stream: that must not read as not
     gated.
     """
-    return _NOT_HELD if cell.state == NOT_GATED and column in ("held", "callbacks") else cell.state
+    return _NOT_HELD if cell.state == NOT_GATED and column in ("held", "window", "callbacks") else cell.state
 
 
 def _reasons(line: Line, style: Style) -> Iterator[str]:

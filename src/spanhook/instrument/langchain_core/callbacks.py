@@ -127,12 +127,13 @@ class Callbacks:
         self._released = True
         if op is None:
             return
-        self._changed = op.error is not None or op.replaced
+        reworded = op.reworded and op.windowed is None  # what is held here was not shown to hooks before
+        self._changed = op.error is not None or op.replaced or reworded
         if self._changed:
             _late.append(self)
         if op.error is not None:
             yield from self._failed(op)
-        elif op.replaced:
+        elif op.replaced or reworded:
             yield from self._replaced(op)
         while queue:
             yield queue.popleft().now
