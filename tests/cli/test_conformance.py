@@ -55,6 +55,7 @@ def test_what_goes_around_the_gate_fails_every_check() -> None:
         "denied": "a hook refused it, and the call was made",
         "once": "0 operations, 0 runs of before hooks, 0 runs of after hooks, where there was 1 call",
         "held": "a hook replaced the output, and the caller got 'found'",
+        "window": "a hook rewrote the text, and 'found' got out",
         "rewritten": "a hook rewrote the request, and the original one arrived",
     }
 

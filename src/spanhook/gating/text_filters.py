@@ -54,7 +54,7 @@ class Windowed:
         self._held = held = self._held + text
         if len(held) > MOST:
             raise HookError(f"{MOST} characters are held back, and there is no place to cut them")
-        whole = self._function(held)
+        whole = self._asked(held)
         limit = len(held) - self._window
         if limit <= 0:
             return ""
@@ -62,15 +62,21 @@ class Windowed:
             if whole == held:  # nothing to rewrite, and what begins in the window is still held
                 self._held = held[cut:]
                 return held[:cut]
-            head = self._function(held[:cut])
-            if whole == head + self._function(held[cut:]):
+            head = self._asked(held[:cut])
+            if whole == head + self._asked(held[cut:]):
                 self._held = held[cut:]
                 return head
         return ""
 
     def end(self) -> str:
         held, self._held = self._held, ""
-        return self._function(held) if held else ""
+        return self._asked(held) if held else ""
+
+    def _asked(self, text: str) -> str:
+        made = self._function(text)
+        if not isinstance(made, str):  # pyright: ignore[reportUnnecessaryIsInstance]
+            raise HookError(f"text() returned a {type(made).__name__}, expected the text as it may go out")
+        return made
 
     def _cuts(self, limit: int) -> list[int]:
         """Where to cut: after spaces, the last one first, and then at the limit."""

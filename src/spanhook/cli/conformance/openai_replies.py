@@ -66,6 +66,7 @@ class Reply:
 
     Attributes:
         text: The model's text; a stream sends it word by word.
+        pieces: How a stream splits the text, if not by words.
         calls: Its tool calls.
         finish: Its finish reason; ``stop`` or ``tool_calls`` unless given.
         tokens: The reported usage.
@@ -82,6 +83,7 @@ class Reply:
     """
 
     text: str = "hello there friend"
+    pieces: tuple[str, ...] = ()
     calls: tuple[Call, ...] = ()
     finish: str = ""
     tokens: Tokens = Tokens()
@@ -103,6 +105,8 @@ class Reply:
 
     @property
     def words(self) -> list[str]:
+        if self.pieces:
+            return list(self.pieces)
         return [word if index == 0 else f" {word}" for index, word in enumerate(self.text.split(" "))]
 
 
