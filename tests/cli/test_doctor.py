@@ -76,6 +76,7 @@ def test_everything_in_order(folder: Folder) -> None:
         "timeout_s": None,
         "tenant_id": "",
         "holds_back": False,
+        "windows": False,
     }
     assert [signal["exporters"] for signal in report["telemetry"]["signals"]] == [[], [], []]
     assert report["verdict"] == f"ready: {len(INSTRUMENTORS)} libraries bound, 4 hooks, nothing exported"

@@ -64,20 +64,25 @@ _SPEAKING = [way for way in OPENAI_WAYS if way.kind == "llm.call" and "decisions
 _TALKING = [way for way in ANTHROPIC_WAYS if way.name != "messages raw parse" and "batches" not in way.name]
 
 
+streams = pytest.mark.parametrize("stream", ["buffer", "window"])
+
+
+@streams
 @pytest.mark.parametrize("way", _SPEAKING, ids=named)
-def test_every_way_of_calling_openai(way: Way) -> None:
+def test_every_way_of_calling_openai(way: Way, stream: Any) -> None:
     with OpenAIServer() as server:
-        _check(way, server)
+        _check(way, server, stream)
 
 
+@streams
 @pytest.mark.parametrize("way", _TALKING, ids=named)
-def test_every_way_of_calling_anthropic(way: Way) -> None:
+def test_every_way_of_calling_anthropic(way: Way, stream: Any) -> None:
     with AnthropicServer() as server:
-        _check(way, server)
+        _check(way, server, stream)
 
 
-def _check(way: Way, server: OpenAIServer | AnthropicServer) -> None:
-    hooks = Hooks(PIIRedaction())
+def _check(way: Way, server: OpenAIServer | AnthropicServer, stream: Any) -> None:
+    hooks = Hooks(PIIRedaction(stream=stream))
     hooks.before("llm.call", priority=60)(planting(f"about {ALL} please"))
     said = way.text.replace("hello", f"hello {EMAIL} and {CARD}")
     with recorder(hooks, settings=IN_FULL) as seen:
@@ -118,20 +123,21 @@ def test_every_part_of_a_conversation() -> None:
     assert sent[5] == CONVERSATION[5]
 
 
-def test_tool_calls_that_a_model_makes() -> None:
+@pytest.mark.parametrize("stream", [None, "buffer", "window"])
+def test_tool_calls_that_a_model_makes(stream: Any) -> None:
     reply = Reply(text="", calls=(Call("send", {"to": EMAIL, "card": 4111111111111111}),))
-    for stream in (False, True):
-        with OpenAIServer() as server, recorder(Hooks(PIIRedaction())), sync_client(server.url) as client:
-            server.script(reply)
-            asked: Any = client.chat.completions.create(
-                model="gpt-4o-mini", messages=[{"role": "user", "content": "go"}], stream=stream
-            )
-            if stream:
-                calls = [c for chunk in asked for choice in chunk.choices for c in choice.delta.tool_calls or ()]
-                arguments = "".join(call.function.arguments or "" for call in calls)
-            else:
-                arguments = asked.choices[0].message.tool_calls[0].function.arguments
-        assert json.loads(arguments) == {"to": "[EMAIL]", "card": "[CREDIT_CARD]"}
+    hook = PIIRedaction(stream=stream or "buffer")
+    with OpenAIServer() as server, recorder(Hooks(hook)), sync_client(server.url) as client:
+        server.script(reply)
+        asked: Any = client.chat.completions.create(
+            model="gpt-4o-mini", messages=[{"role": "user", "content": "go"}], stream=stream is not None
+        )
+        if stream:
+            calls = [c for chunk in asked for choice in chunk.choices for c in choice.delta.tool_calls or ()]
+            arguments = "".join(call.function.arguments or "" for call in calls)
+        else:
+            arguments = asked.choices[0].message.tool_calls[0].function.arguments
+    assert json.loads(arguments) == {"to": "[EMAIL]", "card": "[CREDIT_CARD]"}
 
 
 def test_prompts_embeddings_and_items() -> None:
@@ -329,7 +335,8 @@ def test_arguments_and_results_keep_their_types() -> None:
     assert order.customer.mail == EMAIL
 
 
-def test_streams_of_own_code_sync_and_async() -> None:
+@streams
+def test_streams_of_own_code_sync_and_async(stream: Any) -> None:
     @spanhook.tool
     def words(to: str) -> Any:
         yield from (to, " is jane.d", "oe+bills@mail.exa", "mple.co.uk", " today")
@@ -342,7 +349,7 @@ def test_streams_of_own_code_sync_and_async() -> None:
     async def collect() -> str:
         return "".join([word async for word in later(EMAIL)])
 
-    with recorder(Hooks(PIIRedaction()), settings=IN_FULL) as seen:
+    with recorder(Hooks(PIIRedaction(stream=stream)), settings=IN_FULL) as seen:
         assert "".join(words(EMAIL)) == "[EMAIL] is [EMAIL] today"
         assert asyncio.run(collect()) == "[EMAIL] is [EMAIL] today"
     assert planted_in(recorded(seen)) == []
@@ -381,6 +388,27 @@ def test_nothing_planted_is_left_in_any_part(value: Any, how: str, entity: str) 
 
 
 # ------------------------------------------------------------------------------------------------ settings
+
+
+def test_what_a_window_lets_out_is_counted_once() -> None:
+    hook = PIIRedaction(stream="window")
+    with OpenAIServer() as server, recorder(Hooks(hook)) as seen, sync_client(server.url) as client:
+        server.script(Reply(text=f"write to {EMAIL} or {EMAIL} if you like to, {'and so on ' * 20}"))
+        events: Any = client.responses.create(model="gpt-4o-mini", input="go", stream=True)
+        said = [event.delta for event in events if event.type == "response.output_text.delta"]
+    assert "".join(said).startswith("write to [EMAIL] or [EMAIL] if you like to, and so on and so on")
+    assert len([one for one in said if one]) > 1
+    assert [one.reason for one in seen.operations[0].decisions] == ["redacted EMAIL x2"]
+    assert [value for _, value in seen.metrics()["spanhook.redaction.findings"]] == [2]
+
+
+def test_a_window_closes_on_what_is_refused() -> None:
+    hook = PIIRedaction(stream="window", action="reject")
+    got: list[str] = []
+    refused = pytest.raises(Reject, match="The result contains EMAIL x1")
+    with recorder(Hooks(hook)), refused, operation("llm.call", "m") as op:
+        got.extend(op.stream(iter(["all is well and ", "good " * 30, EMAIL, " " * 200])))
+    assert planted_in("".join(got)) == []
 
 
 def test_reject() -> None:
@@ -558,6 +586,8 @@ def test_by_its_short_name() -> None:
         ({"kinds": ["iteration"]}, "kinds=['iteration'] cannot be rewritten; expected some of agent.invoke"),
         ({"action": "hide"}, "action='hide'"),
         ({"action": "placeholder", "keep_last": 4}, "keep_last is for masks"),
+        ({"stream": "window", "action": "placeholder"}, "placeholders are restored in whole results; use stream"),
+        ({"stream": "window", "apply_to": ["request"]}, "stream is about results, and apply_to leaves them out"),
         ({"detector": "presidio"}, 'pip install "spanhook[presidio]"'),
     ],
 )

@@ -1,6 +1,8 @@
 """A stream of text: however it is split, what is released is what redacting the whole gives."""
 
+import json
 from itertools import pairwise
+from typing import Any
 
 import pytest
 from hypothesis import given, settings
@@ -40,6 +42,24 @@ def test_any_split_gives_the_same(text: str, cuts: list[int]) -> None:
 
     assert released == expected
     assert stream.findings == counts
+
+
+DOCUMENTS = [
+    {"card": 4111111111111111, "cards": [4111111111111111, 1, 5555555555554444], "note": "4111111111111111, or so"},
+    [{"deep": {"er": [[4111111111111111]]}}, 4111111111111111],
+    {"said": json.dumps({"card": 4111111111111111, "all": [4111111111111111]})},
+]
+
+
+@given(st.sampled_from(DOCUMENTS), st.lists(st.integers(0, 10_000), max_size=12), st.sampled_from([None, 2]))
+def test_json_stays_json(document: Any, cuts: list[int], indent: int | None) -> None:
+    text = json.dumps(document, indent=indent)
+    released, _ = streamed(text, cuts)
+    assert released == redactor.redact(text)[0]
+    assert "4111" not in released
+    said = json.loads(released)
+    if "said" in said:
+        assert json.loads(said["said"]) == {"card": "[CREDIT_CARD]", "all": ["[CREDIT_CARD]"]}
 
 
 @pytest.mark.parametrize("value", VALUES.values())

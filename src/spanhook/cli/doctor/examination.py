@@ -124,7 +124,15 @@ def _hooks(registries: Iterable[Hooks]) -> Iterator[HookFound]:
         limit = None if bound.timeout_ns is None else bound.timeout_ns / 1e9
         events = tuple(f"{kind}.{phase}" for kind in sorted(bound.kinds) for phase in _phases(bound))
         yield HookFound(
-            bound.name, events, bound.form, bound.priority, bound.fail_mode, limit, bound.tenant_id, bound.buffers
+            bound.name,
+            events,
+            bound.form,
+            bound.priority,
+            bound.fail_mode,
+            limit,
+            bound.tenant_id,
+            holds_back=bound.buffers,
+            windows=bound.windows,
         )
 
 

@@ -47,7 +47,7 @@ def _not_bound(one: NotBound) -> tuple[str, ...]:
 def _hook(hook: HookFound) -> tuple[str, ...]:
     limit = "no limit" if hook.timeout_s is None else f"{hook.timeout_s:g} s"
     tenant = f", tenant {hook.tenant_id}" if hook.tenant_id else ""
-    held = ", holds streams back" if hook.holds_back else ""
+    held = ", holds streams back" if hook.holds_back else ", sees streams as they go out" if hook.windows else ""
     about = f"priority {hook.priority}, fails {hook.fail_mode}, {limit}{held}{tenant}"
     return hook.name, ", ".join(hook.events), f"subscription{tenant}" if hook.form == WATCH else about
 

@@ -80,6 +80,7 @@ class HookFound:
     Attributes:
         timeout_s: The limit in seconds, ``None`` for no limit.
         holds_back: Whether streams wait for it.
+        windows: Whether it sees the text of streams before it goes out.
     """
 
     name: str
@@ -90,6 +91,7 @@ class HookFound:
     timeout_s: float | None
     tenant_id: str
     holds_back: bool
+    windows: bool
 
 
 @dataclass(frozen=True, slots=True)

@@ -66,6 +66,11 @@ class Config(BaseModel):
     detector: Literal["patterns", "presidio"] = Field(
         default="patterns", description="presidio: Presidio's pattern recognizers as well."
     )
+    stream: Literal["buffer", "window"] = Field(
+        default="buffer",
+        description="buffer: hold streams back until they are complete; window: let text out as soon as nothing "
+        "in it can be a part of what is redacted.",
+    )
     telemetry: bool = Field(
         default=True, description="Redact the content that spanhook records, of all operations, too."
     )
@@ -87,6 +92,10 @@ class Config(BaseModel):
             raise ValueError(f"patterns named {', '.join(twice)}: these are entities; give yours other names")
         if self.keep_last and self.action == "placeholder":
             raise ValueError("keep_last is for masks; with action: placeholder, values are restored in full")
+        if self.stream == "window" and self.action == "placeholder":
+            raise ValueError("placeholders are restored in whole results; use stream: buffer, or another action")
+        if self.stream == "window" and "result" not in self.apply_to:
+            raise ValueError("stream is about results, and apply_to leaves them out")
         return self
 
 

@@ -9,12 +9,13 @@ from opentelemetry.metrics import MeterProvider
 
 from spanhook import semconv
 from spanhook.errors import ConfigurationError, Reject
-from spanhook.gating import Hook, Measures, handler, validated
+from spanhook.gating import Hook, Measures, TextFilter, handler, validated
 from spanhook.hooks.pii_redaction import _config
 from spanhook.hooks.pii_redaction._messages import has_media, plain_text, redacted
 from spanhook.hooks.pii_redaction._placeholders import Placeholders
 from spanhook.hooks.pii_redaction._redactor import Redactor, Substitute
 from spanhook.hooks.pii_redaction._rewriting import rewrite, search
+from spanhook.hooks.pii_redaction._streaming import StreamRedactor
 from spanhook.hooks.pii_redaction._values import changed
 from spanhook.model import REPLACEABLE, REWRITABLE, Operation
 
@@ -28,7 +29,7 @@ class PIIRedaction(Hook):
     """Replaces personal data and secrets in requests and results by masks or placeholders, or refuses the call.
 
     Requests are rewritten before the call, so the model, the tool or the store never gets the value. Streams are held
-    back until the whole result has been redacted. If it fails, the call is refused.
+    back until the whole result has been redacted, unless ``stream`` says otherwise. If it fails, the call is refused.
 
     Args:
         entities: What is redacted; by default addresses, phone, card and account numbers, and secrets.
@@ -39,6 +40,8 @@ class PIIRedaction(Hook):
         action: ``"mask"``, ``"placeholder"`` or ``"reject"``.
         keep_last: How many last characters of numbers a mask shows.
         media: What becomes of images, sound and files: ``"pass"`` or ``"reject"``.
+        stream: What becomes of streams: ``"buffer"`` holds them back until they are complete, ``"window"`` lets text
+            out as soon as nothing in it can be a part of what is redacted.
         detector: ``"patterns"``, or ``"presidio"`` for Presidio's pattern recognizers as well.
         telemetry: Redact the content that spanhook records of all operations, too.
         meter_provider: Where findings are counted; by default the one that spanhook reports to.
@@ -76,6 +79,7 @@ class PIIRedaction(Hook):
         keep_last: int = 0,
         media: Literal["pass", "reject"] = "pass",
         detector: Literal["patterns", "presidio"] = "patterns",
+        stream: Literal["buffer", "window"] = "buffer",
         telemetry: bool = True,
         meter_provider: MeterProvider | None = None,
     ) -> None:
@@ -88,6 +92,7 @@ class PIIRedaction(Hook):
             "keep_last": keep_last,
             "media": media,
             "detector": detector,
+            "stream": stream,
             "telemetry": telemetry,
         }
         if kinds is not None:
@@ -102,6 +107,8 @@ class PIIRedaction(Hook):
         self.kinds = tuple(config.kinds)
         self.redactor = Redactor(_config.entities_of(config), config.allow, config.keep_last)
         self._config = config
+        if config.stream == "window":
+            self.stream = "window"
         self._counted = Measures("pii_redaction", meter_provider).counter(
             semconv.METRIC_REDACTION_FINDINGS, "{finding}", "Values that were redacted, or for which a call was refused"
         )
@@ -140,6 +147,10 @@ class PIIRedaction(Hook):
         if new is not op.result:
             op.respond(new, reason=said(found))
             self._count(op, found)
+
+    def text_filter(self, op: Operation) -> TextFilter:
+        """With ``stream="window"``: redacts one text of a stream as it arrives."""
+        return TextRedaction(self.redactor, partial(self._refuse, op, "result"), partial(self._count, op))
 
     def conceal(self, text: str) -> str:
         """What telemetry says in place of ``text``: the same with masks."""
@@ -203,6 +214,37 @@ class PIIRedaction(Hook):
         for entity, number in found.items():
             told = {semconv.HOOK: self.name, semconv.REDACTION_ENTITY: entity, semconv.MODE: op.mode}
             self._counted(number, told)
+
+
+class TextRedaction:
+    """Redacts one text of a stream.
+
+    Args:
+        redactor: What finds and masks.
+        refuse: Called with what has been found; raises if that is not allowed.
+        count: Called with it once the text is complete.
+    """
+
+    def __init__(
+        self, redactor: Redactor, refuse: Callable[[Counter[str]], None], count: Callable[[Counter[str]], None]
+    ) -> None:
+        self._redactor, self._refuse, self._count = StreamRedactor(redactor), refuse, count
+
+    @property
+    def reason(self) -> str:
+        return said(self._redactor.findings)
+
+    def feed(self, text: str) -> str:
+        return self._allowed(self._redactor.feed(text))
+
+    def end(self) -> str:
+        rest = self._allowed(self._redactor.end())
+        self._count(self._redactor.findings)
+        return rest
+
+    def _allowed(self, text: str) -> str:
+        self._refuse(self._redactor.findings)
+        return text
 
 
 class _Requests(PIIRedaction):

@@ -176,7 +176,7 @@ def _inside(value: Any) -> int:
     return sum(map(_inside, cast("list[Any]", value))) if isinstance(value, list) else 0
 
 
-_KEY = re.compile(r'(\\*")\s*:\s*\Z')
+KEY = re.compile(r'(\\*")\s*:\s*\Z')
 
 
 def _quoted(text: str, found: Sequence[Finding], pieces: list[str]) -> Iterator[list[str]]:
@@ -186,7 +186,7 @@ def _quoted(text: str, found: Sequence[Finding], pieces: list[str]) -> Iterator[
         for index, one in enumerate(found):
             before, after = text[: one.start].rstrip()[-1:], text[one.end :].lstrip()[:1]
             if text[one.start : one.end].isdigit() and before in (":", "[", ",") and after in ("]", ",", "}"):
-                key = _KEY.search(text, max(0, one.start - 32), one.start)
+                key = KEY.search(text, max(0, one.start - 32), one.start)
                 quote = key[1] if key is not None else guess
                 made[2 * index + 1] = f"{quote}{made[2 * index + 1]}{quote}"
         yield made
