@@ -82,6 +82,7 @@ THROUGH = {
     "engine/_own_signature": "engine/test_own_functions",
     "engine/_own_usage": "engine/test_own_blocks",
     "engine/_proxies": "conformance/test_contract",
+    "engine/_holding": "conformance/test_windows",
     "engine/_inner_windows": "conformance/test_windows",
     "engine/_windowed": "conformance/test_windows",
     "engine/_withheld": "conformance/test_callbacks",

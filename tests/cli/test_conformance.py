@@ -14,7 +14,8 @@ import pytest
 from langchain_core.tools import StructuredTool
 
 from spanhook.cli.conformance import examine
-from spanhook.cli.conformance.checks import CHECKS, FAILED, NONE, NOT_GATED, OK, Cell, checks_of, ways_of
+from spanhook.cli.conformance.cells import FAILED, NONE, NOT_GATED, OK, Cell, ways_of
+from spanhook.cli.conformance.checks import CHECKS, checks_of
 from spanhook.cli.conformance.children import environment, fill
 from spanhook.cli.conformance.langchain_core import SUBJECTS
 from spanhook.cli.conformance.matrix import LIBRARIES, Library, rows

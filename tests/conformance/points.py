@@ -7,7 +7,7 @@ from typing import Any
 
 from spanhook.instrument import INSTRUMENTORS, instrumentor_of
 from spanhook.instrument._wrapping import static
-from spanhook.model import Outlet, Point, Signal
+from spanhook.model import InnerStream, Outlet, Point, Signal
 
 
 @dataclass(frozen=True)
@@ -27,8 +27,8 @@ class Place:
 def _places() -> Iterator[Place]:
     for library in INSTRUMENTORS:
         for entry in instrumentor_of(library).table:
-            if isinstance(entry, Outlet) and not entry.around:
-                continue  # bound while hooks want it
+            if isinstance(entry, InnerStream) or (isinstance(entry, Outlet) and not entry.around):
+                continue  # bound while hooks want it; inner streams, in subclasses alone
             owner: Any = importlib.import_module(entry.module)
             *path, name = entry.name.split(".")
             for part in path:

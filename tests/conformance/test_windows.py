@@ -203,7 +203,7 @@ def streaming(model: BaseChatModel, heard: Listener) -> Any:
 
 def in_a_graph(model: BaseChatModel, heard: Listener) -> Any:
     """LangGraph's `messages` mode gets tokens through callbacks, of a model that is only invoked."""
-    builder = StateGraph(MessagesState)
+    builder: Any = StateGraph(MessagesState)
     builder.add_node("model", lambda state: {"messages": [model.invoke(state["messages"])]})
     builder.add_edge(START, "model")
     last: Any = None

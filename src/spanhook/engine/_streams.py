@@ -14,9 +14,8 @@ from opentelemetry.context import Context
 from spanhook.concurrency import drive, reaper
 from spanhook.engine._chunks import answer_chunks, body_of, reading
 from spanhook.engine._completion import await_end
-from spanhook.engine._ending import Ending
 from spanhook.engine._gates import Run, apasses, passes, prepared, start
-from spanhook.engine._windowed import Flow, Windowed, window_of
+from spanhook.engine._holding import Holding
 from spanhook.engine.absorption import Absorbed
 from spanhook.engine.lifecycle import begin, outcome
 from spanhook.model import REPLACEABLE, Adapter, Args, Body, Kwargs, Record, current, shed
@@ -35,7 +34,7 @@ class Nothing:
 NOTHING = Nothing()
 
 
-class Track(Ending):
+class Track(Holding):
     """One stream and its operation.
 
     Args:
@@ -47,17 +46,13 @@ class Track(Ending):
         value: What a generator returned at its end.
     """
 
-    __slots__ = ("_body", "_buffer", "_context", "_windowed", "adapter", "call", "source", "value")
+    __slots__ = ("_context", "call", "value")
 
     def __init__(self, adapter: Adapter, source: Any, *, is_async: bool) -> None:
-        super().__init__(is_async=is_async)
-        self.adapter, self.source = adapter, source
+        super().__init__(adapter, source, is_async=is_async)
         self.call: tuple[Callable[..., Any], Any, Args, Kwargs] | None = None
         self.value: Any = None
-        self._body: Body | None = None
         self._context: Context | None = None
-        self._buffer: deque[Any] | None = None
-        self._windowed: Windowed | None = None
 
     # ------------------------------------------------------------------------------------------- start
 
@@ -75,15 +70,6 @@ class Track(Ending):
         self._body = body
         self._prepare(op)
         self._show(op)
-
-    def _show(self, op: Record) -> None:
-        """Have hooks see the text before it goes out, if they want to and it can be read as it arrives."""
-        texts = self.adapter.texts
-        if op.plan is None or not op.plan.windows or texts is None or self._body is not None or not op.streamed:
-            return
-        window = window_of(op)
-        if window is not None:
-            self.source = self._windowed = Windowed(self.source, Flow(op, texts, window))
 
     def _prepare(self, op: Record) -> None:
         op.streamed = op.kind in REPLACEABLE
@@ -247,15 +233,6 @@ class Track(Ending):
                 await_end(op)
             raise
 
-    def _held_back(self, op: Record) -> bool:
-        """Whether hooks must see the whole stream before the consumer sees any of it."""
-        plan = op.plan
-        if plan is None or not op.streamed or not (plan.buffers or plan.windows):
-            return False
-        if any(bound.concerns(op) for bound in plan.buffers):
-            return True
-        return self._windowed is None and any(bound.concerns(op) for bound in plan.windows)
-
     async def _stopped(self, op: Record, error: BaseException) -> Any:
         """The source is exhausted or has failed. The stream's context is current."""
         if isinstance(error, StopIteration | StopAsyncIteration):
@@ -287,12 +264,6 @@ class Track(Ending):
             return END
 
     # ------------------------------------------------------------------------------------------- end
-
-    def _read(self, op: Record) -> None:
-        if self._windowed is not None and self._reading is not None:
-            for chunk in self._windowed.left():
-                self._reading.shows(op, chunk)
-        super()._read(op)
 
     async def close(self, method: str, *args: Any, of: Any = None) -> Any:
         """Close the source, or its owner; a consumer that stops early abandons the operation."""

@@ -106,9 +106,10 @@ def fields_in(value: Any) -> Iterator[tuple[str, Any]]:
     if isinstance(value, Mapping):
         yield from cast("Mapping[str, Any]", value).items()
         return
-    if not hasattr(type(value), "model_fields") and not is_dataclass(value):
-        raise TypeError(f"no text can be read from {type(value).__name__}")
-    yield from vars(value).items()
+    kind = cast("type[Any]", type(value))
+    if not hasattr(kind, "model_fields") and not is_dataclass(kind):
+        raise TypeError(f"no text can be read from {kind.__name__}")
+    yield from cast("dict[str, Any]", vars(value)).items()
     yield from (getattr(value, "__pydantic_extra__", None) or {}).items()
 
 

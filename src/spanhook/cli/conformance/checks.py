@@ -1,72 +1,29 @@
 """The checks of a way of calling: each is a column of the matrix."""
 
 from collections.abc import Callable
-from contextlib import nullcontext, suppress
-from dataclasses import dataclass, field
+from contextlib import suppress
 from functools import partial
-from typing import Any, Literal, cast
+from typing import Any, cast
 
-from spanhook.cli.conformance.subject import STREAMED, Body, Subject, Ungated, settle
+from spanhook.cli.conformance.cells import (
+    ANSWER,
+    FAILED,
+    NONE,
+    NOT_GATED,
+    OK,
+    PATIENCE,
+    PLANTED,
+    Cell,
+    Way,
+    Wrong,
+    operations_of,
+)
+from spanhook.cli.conformance.subject import STREAMED, Body, Ungated, settle
+from spanhook.cli.conformance.windows import windowed
 from spanhook.errors import Reject
-from spanhook.gating import Hook, Hooks
+from spanhook.gating import Hooks
 from spanhook.model import Operation
-from spanhook.testing import Recorder, recorder
-
-State = Literal["ok", "FAILED", "not gated", "n/a"]
-OK: State = "ok"
-FAILED: State = "FAILED"
-NOT_GATED: State = "not gated"
-NOT_APPLICABLE: State = "n/a"
-
-PATIENCE = 60.0
-"""Seconds that a hook may take: generous, because a slow machine is not a failure."""
-ANSWER = "withheld"
-PLANTED = "planted"
-
-
-@dataclass(frozen=True)
-class Cell:
-    """The result of one check, and why it failed."""
-
-    state: State
-    why: str = ""
-
-
-NONE = Cell(NOT_APPLICABLE)
-
-
-@dataclass(frozen=True)
-class Way:
-    """One way of calling a subject.
-
-    Attributes:
-        name: Its name.
-        subject: What is called.
-        take: Takes a reference to it, which is called after hooks become active.
-        calls: The number of operations it creates.
-        lacking: Whether it is missing from the installed version.
-    """
-
-    name: str
-    subject: Subject
-    take: Callable[[Any], Callable[[], Any]] = field(repr=False)
-    calls: int = 1
-    lacking: bool = False
-
-
-def ways_of(subject: Subject) -> list[Way]:
-    """Every way of calling ``subject``: directly, and by a reference taken before hooks were active."""
-    found = [Way(name, subject, _on_the_spot(use), subject.calls(name)) for name, use in subject.ways.items()]
-    found += [Way(name, subject, _on_the_spot(settle), lacking=True) for name in subject.lacking]
-    return found + [Way(f"{name} (kept)", subject, take) for name, take in subject.bind.items()]
-
-
-def _on_the_spot(use: Callable[[Any], Any]) -> Callable[[Any], Callable[[], Any]]:
-    return lambda thing: lambda: use(thing)
-
-
-class Wrong(Exception):
-    """A broken promise; the message says which."""
+from spanhook.testing import recorder
 
 
 def _refuse(_op: Operation) -> None:
@@ -95,7 +52,7 @@ def denied(way: Way) -> Cell:
                     raise Wrong(f"a hook refused it, and the caller got {_brief(repr(result))}")
         if body.runs:
             raise Wrong(f"a hook refused it, and the call was made{_times(body.runs)}")
-        if not any(op.status == "rejected" for op in _mine(way, seen)):
+        if not any(op.status == "rejected" for op in operations_of(way, seen)):
             raise Wrong("no hook was asked")
     return Cell(OK)
 
@@ -117,7 +74,7 @@ def once(way: Way) -> Cell:
     with recorder(hooks) as seen:
         settle(call())
         tokens = sum(value for _, value in seen.metrics().get("spanhook.usage.tokens", ()))
-    mine = _mine(way, seen)
+    mine = operations_of(way, seen)
     found = {"operations": len(mine), **{f"runs of {phase} hooks": count for phase, count in passes.items()}}
     wrong = [f"{count} {what}" for what, count in found.items() if count != way.calls]
     if wrong:
@@ -143,7 +100,7 @@ def held(way: Way) -> Cell:
         raise Wrong(f"a hook replaced the output, and the caller got {' '.join(leaked)!r}")
     if ANSWER not in result:
         raise Wrong("a hook replaced the output, and the caller did not get the replacement")
-    told = {decision.decision for op in _mine(way, seen) for decision in op.decisions}
+    told = {decision.decision for op in operations_of(way, seen) for decision in op.decisions}
     if told != {"replace"}:
         raise Wrong(f"a hook replaced the output, and this was recorded as {', '.join(sorted(told)) or 'nothing'}")
     return Cell(OK)
@@ -153,85 +110,10 @@ def _replace(op: Operation) -> None:
     op.respond(ANSWER)
 
 
-_DID: dict[Any, str] = {_replace: "replaced", _refuse: "refused"}
-
-
-def windowed(way: Way) -> Cell:
-    """The caller and callbacks get streamed text only as a hook lets it out, piece by piece."""
-    subject = way.subject
-    if not subject.said:
-        return NONE
-    hearing = subject.listeners or (lambda _subject, _way: iter((nullcontext(Heard()),)))
-    for decide in (_rewrite_text, _refuse_text):
-        for listening in hearing(subject, way.name):
-            hooks, body = Hooks(), Body()
-            hooks.add(Windowing(subject.kind, subject.said.split(), decide))
-            call = way.take(subject.make(body))
-            result: Any = None
-            with recorder(hooks) as seen, listening as heard, suppress(Reject):
-                result = settle(call())
-            told = f"{result!r} {heard.results!r}"
-            if leaked := [word for word in subject.said.split() if word in told]:
-                raise Wrong(f"a hook {_DID[decide]} the text, and {' '.join(leaked)!r} got out")
-            if decide is _rewrite_text and ANSWER not in told:
-                raise Wrong("a hook rewrote the text, and nobody got the rewritten one")
-            decided = {decision.decision for op in _mine(way, seen) for decision in op.decisions}
-            if decided != {"replace" if decide is _rewrite_text else "reject"}:
-                raise Wrong(
-                    f"a hook {_DID[decide]} the text, and this was recorded as "
-                    f"{', '.join(sorted(decided)) or 'nothing'}"
-                )
-    return Cell(OK)
-
-
-@dataclass
-class Heard:
-    """Stands in for callbacks where there are none."""
-
-    results: tuple[Any, ...] = ()
-
-
-class Windowing(Hook):
-    """A hook that sees the text of streams before it goes out, and whole results.
-
-    Args:
-        kind: The kind of operation.
-        words: What must not get out.
-        decide: What becomes of a text with one of them.
-    """
-
-    name = "window"
-    stream = "window"
-    fail_mode = "closed"
-    timeout = PATIENCE
-
-    def __init__(self, kind: str, words: list[str], decide: Callable[[str, list[str]], str]) -> None:
-        self.kinds = (kind,)
-        self.window = max(map(len, words))
-        self._words, self._decide = words, decide
-
-    def text(self, op: Operation, text: str) -> str:
-        return self._decide(text, self._words)
-
-    def after(self, op: Operation) -> None:
-        said = op.response.text
-        if self._decide(said, self._words) != said:
-            op.respond(ANSWER)
-
-
-def _rewrite_text(text: str, words: list[str]) -> str:
-    for word in words:
-        text = text.replace(word, ANSWER)
-    return text
-
-
-def _refuse_text(text: str, words: list[str]) -> str:
-    if any(word in text for word in words):
-        raise Reject("refused by spanhook conformance", status_code=451)
-    return text
-
-
-_DID |= {_rewrite_text: "rewrote", _refuse_text: "refused"}
+_DID: dict[Any, str] = {
+    _replace: "replaced",
+    _refuse: "refused",
+}
 
 
 def callbacks(way: Way) -> Cell:
@@ -353,10 +235,6 @@ def _ungated(one: Ungated) -> Cell:
 
 def _none() -> Cell:
     return NONE
-
-
-def _mine(way: Way, seen: Recorder) -> list[Operation]:
-    return [op for op in seen.operations if op.kind == way.subject.kind]
 
 
 def _times(count: int) -> str:

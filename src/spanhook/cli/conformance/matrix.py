@@ -7,7 +7,8 @@ import importlib
 from dataclasses import dataclass
 from importlib import metadata
 
-from spanhook.cli.conformance.checks import Checks, checks_of, checks_of_ungated, ways_of
+from spanhook.cli.conformance.cells import ways_of
+from spanhook.cli.conformance.checks import Checks, checks_of, checks_of_ungated
 from spanhook.instrument import INSTRUMENTORS
 
 

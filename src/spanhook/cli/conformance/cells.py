@@ -1,0 +1,69 @@
+"""Ways of calling, and what a check finds out about one."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+from spanhook.cli.conformance.subject import Subject, settle
+from spanhook.model import Operation
+from spanhook.testing import Recorder
+
+State = Literal["ok", "FAILED", "not gated", "n/a"]
+OK: State = "ok"
+FAILED: State = "FAILED"
+NOT_GATED: State = "not gated"
+NOT_APPLICABLE: State = "n/a"
+
+PATIENCE = 60.0
+"""Seconds that a hook may take: generous, because a slow machine is not a failure."""
+ANSWER = "withheld"
+PLANTED = "planted"
+
+
+@dataclass(frozen=True)
+class Cell:
+    """The result of one check, and why it failed."""
+
+    state: State
+    why: str = ""
+
+
+NONE = Cell(NOT_APPLICABLE)
+
+
+@dataclass(frozen=True)
+class Way:
+    """One way of calling a subject.
+
+    Attributes:
+        name: Its name.
+        subject: What is called.
+        take: Takes a reference to it, which is called after hooks become active.
+        calls: The number of operations it creates.
+        lacking: Whether it is missing from the installed version.
+    """
+
+    name: str
+    subject: Subject
+    take: Callable[[Any], Callable[[], Any]] = field(repr=False)
+    calls: int = 1
+    lacking: bool = False
+
+
+def ways_of(subject: Subject) -> list[Way]:
+    """Every way of calling ``subject``: directly, and by a reference taken before hooks were active."""
+    found = [Way(name, subject, _on_the_spot(use), subject.calls(name)) for name, use in subject.ways.items()]
+    found += [Way(name, subject, _on_the_spot(settle), lacking=True) for name in subject.lacking]
+    return found + [Way(f"{name} (kept)", subject, take) for name, take in subject.bind.items()]
+
+
+def _on_the_spot(use: Callable[[Any], Any]) -> Callable[[Any], Callable[[], Any]]:
+    return lambda thing: lambda: use(thing)
+
+
+class Wrong(Exception):
+    """A broken promise; the message says which."""
+
+
+def operations_of(way: Way, seen: Recorder) -> list[Operation]:
+    return [op for op in seen.operations if op.kind == way.subject.kind]
