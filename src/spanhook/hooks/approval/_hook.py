@@ -3,7 +3,7 @@
 import asyncio
 import inspect
 import time
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Sequence
 from typing import Any, Literal, ParamSpec, TypeVar, cast
 from uuid import uuid4
 
@@ -12,6 +12,7 @@ from spanhook.errors import Reject, StoreError
 from spanhook.gating import Hook, Measures, handler, pausable, validated
 from spanhook.hooks.approval._binding import UnboundValueError, binding_of, canonical
 from spanhook.hooks.approval._config import Config
+from spanhook.hooks.approval._open import OpenRequests
 from spanhook.model import Operation
 from spanhook.store import ApprovalError, ApprovalRequest, in_worker, open_approvals
 
@@ -113,6 +114,13 @@ class Approval(Hook):
             semconv.METRIC_APPROVAL_REQUESTS, "{request}", "Requests for approval, by what became of them"
         )
         self._waited = measures.histogram(semconv.METRIC_APPROVAL_WAIT, "s", "Time from a request to its answer")
+        self._open = OpenRequests(self._approvals)
+        self._pending = measures.watched(
+            semconv.METRIC_APPROVAL_PENDING, "{request}", "Requests that nobody has answered yet", self._pending_now
+        )
+        self._age = measures.watched(
+            semconv.METRIC_APPROVAL_AGE, "s", "Time since the oldest open request was asked", self._age_now
+        )
 
     async def before(self, op: Operation) -> None:
         """Let the call pass if it is approved.
@@ -127,6 +135,8 @@ class Approval(Hook):
             return  # asked again after a rewrite that changes nothing here
         if op.mode == "shadow":
             raise Reject(f"Approval {self.name!r} would be asked for", status_code=409)
+        self._pending()
+        self._age()
         if not await self._decided(op, binding, arguments):
             op.refresh()
             if self._bound(op)[0] != binding:
@@ -187,6 +197,7 @@ class Approval(Hook):
             request, is_new = await self._call(
                 self._approvals.ask, self._request(op, binding, arguments), self._config.timeout
             )
+            self._open.see(request)
             if is_new:
                 self._count("requested")
                 request = await self._ask_callback(request)
@@ -288,8 +299,16 @@ class Approval(Hook):
         return function(*args, **kwargs)
 
     def _note(self, request: ApprovalRequest) -> None:
+        self._open.see(request)
         self._count(request.status)
         self._waited(max(0.0, request.answered_at - request.asked_at), {semconv.HOOK: self.name})
 
     def _count(self, outcome: str) -> None:
         self._requests(1, {semconv.HOOK: self.name, semconv.APPROVAL_OUTCOME: outcome})
+
+    def _pending_now(self) -> Iterator[tuple[float, dict[str, str]]]:
+        yield len(self._open.asked_at()), {semconv.HOOK: self.name}
+
+    def _age_now(self) -> Iterator[tuple[float, dict[str, str]]]:
+        asked_at = self._open.asked_at()
+        yield max(0.0, time.time() - asked_at[0]) if asked_at else 0.0, {semconv.HOOK: self.name}
