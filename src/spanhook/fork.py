@@ -17,6 +17,7 @@ Renewed = Literal[
     "spans",
     "metrics",
     "hooks",
+    "hook states",
     "definitions",
     "runs",
     "listeners",

@@ -187,6 +187,7 @@ USAGE_UNCOUNTED: Final = "spanhook.usage.uncounted"
 HOOK: Final = "spanhook.hook"
 APPROVAL_OUTCOME: Final = "spanhook.approval.outcome"
 BUDGET_UNIT: Final = "spanhook.budget.unit"
+CIRCUIT_BREAKER_TARGET: Final = "spanhook.circuit_breaker.target"
 EVENT: Final = "spanhook.event"
 REDACTION_ENTITY: Final = "spanhook.redaction.entity"
 MODE: Final = "spanhook.mode"
@@ -282,6 +283,7 @@ METRIC_BUDGET_COST: Final = "spanhook.budget.cost"
 METRIC_BUDGET_UTILIZATION: Final = "spanhook.budget.utilization"
 METRIC_BUDGET_EXPIRED: Final = "spanhook.budget.expired"
 METRIC_BUDGET_UNSETTLED: Final = "spanhook.budget.unsettled"
+METRIC_CIRCUIT_BREAKER_OPEN: Final = "spanhook.circuit_breaker.open"
 
 # Bucket boundaries from the GenAI metrics conventions: seconds doubling, tokens times four.
 DURATION_BUCKETS: Final = tuple(0.01 * 2**n for n in range(14))

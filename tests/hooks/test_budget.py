@@ -288,6 +288,26 @@ def test_anthropic(store: str) -> None:
             create(**{**request, "max_tokens": 4_000})
 
 
+def test_a_stream_of_anthropic_that_is_left_counts_what_was_reserved(store: str) -> None:
+    """Its first event says how much input there was; how much output, only the last one."""
+    made = budget(store, 10_000)
+    request = {**MESSAGES, "max_tokens": 2_000}
+    with AnthropicServer() as server, recorder(made), anthropic_client(server.url) as client:
+        create: Any = client.messages.create
+        with create(**request, stream=True) as stream:
+            next(iter(stream))
+        spent, held = used(made)
+        assert (spent >= 2_000, held) == (True, 0)
+
+
+@pytest.mark.parametrize("reported", [float("nan"), -5_000, 10**20, "many"])
+def test_a_report_that_cannot_be_true_is_no_discount(reported: Any, store: str) -> None:
+    made = budget(store)
+    with recorder(made):
+        call(input_tokens=reported)
+        assert used(made) == (ESTIMATED, 0)
+
+
 def test_langchain_over_openai_is_counted_once(store: str) -> None:
     made = budget(store)
     with OpenAIServer() as server, recorder(made):

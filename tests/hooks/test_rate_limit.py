@@ -1,6 +1,7 @@
 """Rate limits: what is counted, once each, in this process and in others."""
 
 import asyncio
+import os
 import subprocess
 import sys
 import threading
@@ -213,6 +214,31 @@ def test_memory_forgets_what_has_expired(monkeypatch: pytest.MonkeyPatch) -> Non
             storage.events[key][0].expiry -= 10
         passed(10)
         assert len(storage.events) <= 11
+
+
+def test_memory_keeps_no_more_calls_than_the_rate_allows(monkeypatch: pytest.MonkeyPatch) -> None:
+    now = 1e9
+    monkeypatch.setattr("limits.storage.memory.time.time", lambda: now)
+    limit = limiting("10/second")
+    with recorder(limit):
+        for _ in range(200):
+            now += 0.11
+            assert passed(1) == 1
+    storage: Any = limit._counter._storage
+    assert [len(events) for events in storage.events.values()] == [10]
+
+
+@pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")  # threads of other tests
+def test_a_forked_child_goes_on() -> None:
+    limit = limiting("2/hour")
+    with recorder(limit):
+        assert passed(1) == 1
+        with limit._counter._lock:  # as another thread may
+            child = os.fork()
+            if not child:
+                os._exit(passed(3))
+        assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 1
+        assert passed(3) == 1
 
 
 @pytest.mark.parametrize(

@@ -38,6 +38,28 @@ def test_a_reservation_is_settled_once() -> None:
     assert book.ledger.standing("a") == Standing(Amounts(10), Amounts())
 
 
+class Interrupted(MemoryLedger):
+    """Ctrl-C arrives while the first settlement is made."""
+
+    interrupts = 1
+
+    def settle(self, account: str, reservation: str, amounts: Amounts, until: float | None) -> Standing:
+        if self.interrupts:
+            self.interrupts -= 1
+            raise KeyboardInterrupt
+        return super().settle(account, reservation, amounts, until)
+
+
+def test_an_interrupted_settlement_is_made_up_for() -> None:
+    book = Book(Interrupted())
+    reservation = Reservation(book, "a", None)
+    reservation.reserve(Amounts(60), CAPS)
+    with pytest.raises(KeyboardInterrupt):
+        reservation.settle(Amounts(50))
+    assert book.flush()
+    assert book.ledger.standing("a") == Standing(Amounts(50), Amounts())
+
+
 def test_what_is_dropped_is_given_back(tmp_path: Path) -> None:
     for book in (Book(MemoryLedger()), Book(SQLiteLedger(str(tmp_path / "ledger.db")))):
         reservation = Reservation(book, "a", None)

@@ -33,6 +33,7 @@ from spanhook.gating.places import Placed, placed_at, where
 from spanhook.gating.plan import Plan
 from spanhook.gating.registering import Hooks
 from spanhook.gating.registry import Registry
+from spanhook.gating.renewal import renewed_after_fork
 from spanhook.gating.shadow import Isolate, isolating
 from spanhook.gating.subscription import Subscription, publish
 from spanhook.gating.tally import count_decision
@@ -108,6 +109,7 @@ __all__ = [
     "placed_at",
     "publish",
     "references",
+    "renewed_after_fork",
     "set_up",
     "tell_decided",
     "tell_ended",

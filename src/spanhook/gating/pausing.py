@@ -14,13 +14,15 @@ class Pausable(NamedTuple):
         place: The place in the run: the same each time it is run again, and different from all other places.
         ask: Pauses with a question, plain data, by the framework's own exception, which must be let through. After it,
             the hook runs again from its start, asks again, and gets the answer.
+        signal: The class of that exception.
     """
 
     place: str
     ask: Callable[[Mapping[str, Any]], Any]
+    signal: type[BaseException]
 
 
-Pause = Callable[[], tuple[str, Callable[[Mapping[str, Any]], Any]] | None]
+Pause = Callable[[], tuple[str, Callable[[Mapping[str, Any]], Any], type[BaseException]] | None]
 """What ``Pausable`` has; ``None`` if the library runs nothing here that can be paused."""
 
 pauses: list[Pause] = []

@@ -10,7 +10,7 @@ from urllib.parse import quote
 from pydantic import BaseModel, ConfigDict, Field, field_validator
 
 from spanhook.errors import ConfigurationError, Reject, StoreError
-from spanhook.gating import Hook, handler, validated
+from spanhook.gating import Hook, handler, renewed_after_fork, validated
 from spanhook.model import Identity, Operation
 from spanhook.store import in_worker, may_wait, parse_address
 
@@ -204,6 +204,12 @@ class _QuietMemory(MemoryStorage):
         self.timer = _ALWAYS
         self._used = 0
 
+    def acquire_entry(self, key: str, limit: int, expiry: int, amount: int = 1) -> bool:
+        """Count a call; forget those before the last ``limit``, which decide nothing any more."""
+        acquired = super().acquire_entry(key, limit, expiry, amount)
+        del self.events[key][limit:]
+        return acquired
+
     def sweep(self) -> None:
         """Now and then, forget what has expired."""
         self._used += 1
@@ -245,6 +251,13 @@ class _Counter:
             )
         self._storage: Storage = self._redis(url) if self.remote else _QuietMemory()
         self._limiter = _STRATEGIES[strategy](self._storage)
+        renewed_after_fork(self)
+
+    def renew(self) -> None:
+        """In a forked child: what was counted stays counted; another thread may have held the locks."""
+        self._lock = threading.Lock()
+        if isinstance(self._storage, _QuietMemory):
+            self._storage.locks.clear()
 
     def _redis(self, url: str) -> Storage:
         try:

@@ -38,6 +38,7 @@ class ApprovalRequest:
         valid_s: Seconds for which an answer holds.
         approvers: Patterns of the ids of those who may answer; empty for all.
         self_approval: Whether whoever asks may answer.
+        place: Where a framework was paused for it; empty if nothing was.
         status: What has become of it.
         answered_by, answered_at, reason: The answer; empty and 0 without one.
         used_for: The call that has used it.
@@ -58,6 +59,7 @@ class ApprovalRequest:
     valid_s: float = 3600.0
     approvers: tuple[str, ...] = ()
     self_approval: bool = False
+    place: str = ""
     status: ApprovalStatus = "pending"
     answered_by: str = ""
     answered_at: float = 0.0

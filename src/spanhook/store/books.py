@@ -150,6 +150,9 @@ class Book:
                 return self.ledger.settle(*settlement)
             except StoreError as error:
                 self._leave(error)
+            except BaseException:  # interrupted: whether it was settled is unknown, and settling again is harmless
+                self._wait(settlement)
+                raise
         self._wait(settlement)
         return None
 
@@ -239,7 +242,7 @@ class Book:
             else:
                 self._return()
         self._thread = None
-        if self._waiting:
+        if self._waiting or self._open:  # since the last look
             self._start()
 
 

@@ -4,12 +4,14 @@ import asyncio
 import inspect
 import time
 from collections.abc import Awaitable, Callable, Iterator, Sequence
+from contextlib import suppress
 from typing import Any, Literal, ParamSpec, TypeVar, cast
 from uuid import uuid4
+from weakref import WeakValueDictionary
 
 from spanhook import semconv
 from spanhook.errors import Reject, StoreError
-from spanhook.gating import Hook, Measures, handler, pausable, validated
+from spanhook.gating import Hook, Measures, Pausable, handler, pausable, validated
 from spanhook.hooks.approval._binding import UnboundValueError, binding_of, canonical
 from spanhook.hooks.approval._config import Config
 from spanhook.hooks.approval._open import OpenRequests
@@ -109,6 +111,7 @@ class Approval(Hook):
         self._ask = ask
         self._approvals = open_approvals(store)
         self._key = f"spanhook.approval.{id(self):x}"
+        self._turns: WeakValueDictionary[tuple[int, str], asyncio.Lock] = WeakValueDictionary()
         measures = Measures("approval")
         self._requests = measures.counter(
             semconv.METRIC_APPROVAL_REQUESTS, "{request}", "Requests for approval, by what became of them"
@@ -163,7 +166,7 @@ class Approval(Hook):
         parts = (self.name, op.kind, op.name, who.tenant_id, who.user_id, who.session_id, op.agent)
         return binding_of(parts, arguments), arguments
 
-    def _request(self, op: Operation, binding: str, arguments: str) -> ApprovalRequest:
+    def _request(self, op: Operation, binding: str, arguments: str, place: str) -> ApprovalRequest:
         config, who = self._config, op.identity
         return ApprovalRequest(
             id=uuid4().hex[:16],
@@ -179,6 +182,7 @@ class Approval(Hook):
             valid_s=config.timeout if config.valid_for is None else config.valid_for,
             approvers=tuple(config.approvers),
             self_approval=config.self_approval,
+            place=place,
         )
 
     # ----------------------------------------------------------------- what is decided
@@ -190,19 +194,22 @@ class Approval(Hook):
         if here is not None:
             used = await self._call(self._approvals.used_by, binding, place)
             if used is not None:  # the node runs again, because something in it has paused
-                here.ask(self._question(used, arguments))
+                self._go_on(used, here)
                 return True
         waited = False
         while True:
             request, is_new = await self._call(
-                self._approvals.ask, self._request(op, binding, arguments), self._config.timeout
+                self._approvals.ask,
+                self._request(op, binding, arguments, "" if here is None else here.place),
+                self._config.timeout,
             )
             self._open.see(request)
             if is_new:
                 self._count("requested")
                 request = await self._ask_callback(request)
             if here is not None:
-                request = await self._resumed(request, here.ask(self._question(request, arguments)))
+                async with self._turn(here):
+                    request = await self._paused(request, here)
             elif request.status == "pending":
                 waited = True
                 request = await self._wait(request)
@@ -225,15 +232,55 @@ class Approval(Hook):
             return request
         return await self._answered(request, bool(answer), "callback", "", checked=False)
 
-    async def _resumed(self, request: ApprovalRequest, value: Any) -> ApprovalRequest:
-        """What was paused goes on: with an answer for this request, or because it was answered elsewhere."""
-        given = cast("dict[str, Any]", value) if isinstance(value, dict) else {}
+    async def _paused(self, request: ApprovalRequest, here: Pausable) -> ApprovalRequest:
+        """Pause until the request is answered, and so are those of other calls of the same node.
+
+        A node that pauses for one call runs again with all of them, so none may run before. And a framework may give
+        the answer of one call to another, so an answer names its request. What else it is resumed with says no more
+        than that the request may have been answered elsewhere.
+        """
+        has_paused = False
+        while True:
+            request = await self._call(self._approvals.find, request.id) or request
+            asked = request if request.status == "pending" else await self._call(self._other_pending, request)
+            if asked is None:
+                if not has_paused:
+                    self._go_on(request, here)
+                return request
+            value: Any = here.ask(self._question(asked))
+            has_paused = True
+            if isinstance(value, dict):
+                await self._take(request, cast("dict[str, Any]", value))
+
+    def _turn(self, here: Pausable) -> asyncio.Lock:
+        """Calls of one node take turns: which of them gets which answer is not known before."""
+        key = id(asyncio.get_running_loop()), here.place
+        lock = self._turns.get(key)
+        if lock is None:
+            lock = self._turns[key] = asyncio.Lock()
+        return lock
+
+    def _go_on(self, request: ApprovalRequest, here: Pausable) -> None:
+        """Take the answer that waits for this call, if any, so that no question of the tool's own gets it."""
+        with suppress(here.signal):
+            here.ask(self._question(request))
+
+    def _other_pending(self, request: ApprovalRequest) -> ApprovalRequest | None:
+        """The request of another call of the same node that is not answered yet."""
+        for one in self._approvals.requests("pending"):
+            if one.place == request.place and one.id != request.id:
+                return one
+        return None
+
+    async def _take(self, request: ApprovalRequest, given: dict[str, Any]) -> None:
+        """Answer a request with what something was resumed with."""
         approve = _DECISIONS.get(str(given.get("decision", "")))
-        named = given.get("approval_id", request.id)
-        if request.status == "pending" and approve is not None and named == request.id:
-            by, reason = str(given.get("by", "")), str(given.get("reason", ""))
-            return await self._answered(request, approve, by or "whoever resumed the graph", reason, checked=bool(by))
-        return request
+        named = str(given.get("approval_id", ""))
+        found = request if named == request.id else await self._call(self._approvals.find, named)
+        if approve is None or found is None or found.status != "pending" or _whose(found) != _whose(request):
+            return
+        by, reason = str(given.get("by", "")), str(given.get("reason", ""))
+        await self._answered(found, approve, by or "whoever resumed it", reason, checked=bool(by))
 
     async def _answered(
         self, request: ApprovalRequest, approve: bool, by: str, reason: str, *, checked: bool
@@ -264,14 +311,14 @@ class Approval(Hook):
             self._note(request)
         return request
 
-    def _question(self, request: ApprovalRequest, arguments: str) -> dict[str, Any]:
+    def _question(self, request: ApprovalRequest) -> dict[str, Any]:
         """What whoever resumes is shown."""
         return {
             "type": "approval",
             "approval_id": request.id,
             "policy": self.name,
             "tool": request.tool,
-            "arguments": arguments if self._config.show_arguments else "",
+            "arguments": request.arguments,
             "title": request.title,
             "expires_at": request.expires_at,
         }
@@ -312,3 +359,7 @@ class Approval(Hook):
     def _age_now(self) -> Iterator[tuple[float, dict[str, str]]]:
         asked_at = self._open.asked_at()
         yield max(0.0, time.time() - asked_at[0]) if asked_at else 0.0, {semconv.HOOK: self.name}
+
+
+def _whose(request: ApprovalRequest) -> tuple[str, ...]:
+    return request.policy, request.tenant_id, request.user_id, request.session_id

@@ -19,6 +19,7 @@ from spanhook.store import Standing as Account
 
 _LONGEST_WAIT_S = 1.0
 """How long a call waits for its settlement; the rest of it happens in the background."""
+_CUT_SHORT = frozenset(("abandoned", "cancelled"))
 
 
 class Standing(NamedTuple):
@@ -265,18 +266,23 @@ class Budget(Hook):
             self._note(reservation, waiting.result())
 
     def _used(self, op: Operation, reserved: Amounts) -> Amounts:
-        """What a call used, as far as that is known; otherwise what was reserved for it, unless it failed."""
+        """What a call used, as far as that is known; otherwise what was reserved for it, unless it failed.
+
+        What a call reports that was cut short, or that has numbers that cannot be, is a lower bound: Anthropic's
+        streams name the input at their start, and the output only at their end.
+        """
         if not op.called:
             return Amounts()
         used = op.own_usage
         if used is None:
             return Amounts() if op.status == "error" else reserved
-        tokens = used.total_tokens
+        is_partial = bool(used.uncounted) or op.status in _CUT_SHORT
+        tokens = max(used.total_tokens, reserved.tokens) if is_partial else used.total_tokens
         if self._caps.nano is None:
             return Amounts(tokens)
         if used.cost_nano is None:
             return Amounts(tokens, reserved.nano)
-        return Amounts(tokens, used.cost_nano)
+        return Amounts(tokens, max(used.cost_nano, reserved.nano) if is_partial else used.cost_nano)
 
     def _note(self, reservation: Reservation, account: Account | None) -> None:
         """Record how the budget stands."""

@@ -8,19 +8,22 @@ _CONFIG = "langchain_core.runnables.config"
 _CHECKPOINTER, _SCRATCHPAD, _NAMESPACE = "__pregel_checkpointer", "__pregel_scratchpad", "checkpoint_ns"
 
 
-def pause() -> tuple[str, Callable[[Mapping[str, Any]], Any]] | None:
-    """The task that runs here, and how to interrupt it: https://docs.langchain.com/oss/python/langgraph/interrupts.
+Found = tuple[str, Callable[[Mapping[str, Any]], Any], type[BaseException]]
 
-    ``None`` if there is no graph, or none that can be resumed.
+
+def pause() -> Found | None:
+    """The task that runs here, how to interrupt it, and by which exception that is done; ``None`` if there is no graph,
+    or none that can be resumed. See https://docs.langchain.com/oss/python/langgraph/interrupts.
     """
-    module, types = sys.modules.get(_CONFIG), sys.modules.get("langgraph.types")
-    if module is None or types is None:
+    module, types, errors = (sys.modules.get(name) for name in (_CONFIG, "langgraph.types", "langgraph.errors"))
+    if module is None or types is None or errors is None:
         return None
     given: Any = module.var_child_runnable_config.get()
     configurable = cast("dict[str, Any]", (given or {}).get("configurable") or {})
     if _SCRATCHPAD not in configurable or not configurable.get(_CHECKPOINTER):
         return None
-    interrupt: Callable[[Any], Any] = types.interrupt
-    return f"{configurable.get('thread_id', '')}/{configurable.get(_NAMESPACE, '')}", lambda question: interrupt(
-        dict(question)
-    )
+
+    def ask(question: Mapping[str, Any]) -> Any:
+        return types.interrupt(dict(question))
+
+    return f"{configurable.get('thread_id', '')}/{configurable.get(_NAMESPACE, '')}", ask, errors.GraphInterrupt
