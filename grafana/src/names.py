@@ -11,8 +11,9 @@ from typing import Any, Literal
 from opentelemetry.metrics import Counter, Histogram, Meter, NoOpMeter, NoOpMeterProvider
 
 from spanhook.gating import Gauge, Measure
-from spanhook.hooks.approval import Approval
+from spanhook.hooks.approval._figures import Figures
 from spanhook.hooks.budget import Budget
+from spanhook.store import open_approvals
 from spanhook.telemetry import Snapshot
 from spanhook.telemetry.metrics import Instruments
 
@@ -81,8 +82,8 @@ class _Catalogued(NoOpMeterProvider):
 def _instruments() -> dict[str, tuple[str, Sort]]:
     provider = _Catalogued()
     Instruments(provider, Snapshot(taken=False), {})
-    for hook in (Budget(tokens=1), Approval()):
-        for one in vars(hook).values():
+    for made in (vars(Budget(tokens=1)), vars(Figures(open_approvals("memory://")))):
+        for one in made.values():
             if isinstance(one, Measure | Gauge):
                 one.on(provider)
     return provider.catalogue.made

@@ -4,6 +4,7 @@ import asyncio
 import subprocess
 import sys
 import threading
+import time
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -26,10 +27,11 @@ from langgraph.types import Command, interrupt
 import spanhook
 from spanhook import ConfigurationError, Hooks, Operation, Reject
 from spanhook.gating import find, make
-from spanhook.hooks.approval import Approval, NotApproved
+from spanhook.hooks.approval import Approval, NotApproved, _open
 from spanhook.hooks.approval._binding import UnboundValueError, canonical
 from spanhook.store import ApprovalRequest, Approvals, open_approvals
 from spanhook.testing import recorder
+from tests.redis_server import running_redis
 
 ran: list[Any] = []
 
@@ -554,6 +556,64 @@ def test_figures_are_measured(tmp_path: Path) -> None:
     assert outcomes == {"requested": 1, "approved": 1, "used": 1}
     [(_, (_, count))] = found["spanhook.approval.wait"]
     assert count == 1
+
+
+def outcomes(seen: Any) -> dict[str, int]:
+    return {told["spanhook.approval.outcome"]: count for told, count in seen.metrics()["spanhook.approval.requests"]}
+
+
+def waiting(seen: Any) -> tuple[float, bool]:
+    """How many requests wait for an answer, and whether the oldest has waited for any time."""
+    [(_, count)], [(_, age)] = (seen.metrics()[f"spanhook.approval.{name}"] for name in ("pending", "age"))
+    return count, age > 0
+
+
+def test_requests_wait_until_they_are_answered_wherever_that_is(store: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(_open, "CHECKED_FOR_S", 0)
+    with recorder(approval(store)) as seen:
+        refused(close_account, 7)
+        refused(close_account, 7)
+        refused(close_account, 8)
+        assert waiting(seen) == (2, True)
+        for request in open_approvals(store).requests("pending"):
+            open_approvals(store).answer(request.id, approve=request.arguments.endswith("7}"), by="bob")
+        assert waiting(seen) == (0, False)  # although no call has asked since
+        assert outcomes(seen) == {"requested": 2}
+        assert close_account(7) == "closed 7"
+        refused(close_account, 8)
+        refused(close_account, 8)
+        assert outcomes(seen) == {"requested": 2, "approved": 1, "denied": 1, "used": 1}
+        [(_, (_, answers))] = seen.metrics()["spanhook.approval.wait"]
+        assert answers == 2
+
+
+def test_requests_that_nobody_answers_in_time_are_counted_once(store: str) -> None:
+    with recorder(approval(store, wait=10, timeout=0.1)) as seen:
+        refused(close_account, 7)
+        refused(close_account, 7)
+        assert outcomes(seen) == {"requested": 2, "expired": 2}
+        assert waiting(seen) == (0, False)
+
+
+def test_requests_expire_unseen(store: str) -> None:
+    with recorder(approval(store, timeout=0.05)) as seen:
+        refused(close_account, 7)
+        asked = pending(store)
+        while asked.at(time.time()).status == "pending":
+            threading.Event().wait(0.01)
+        assert waiting(seen) == (0, False)
+        refused(close_account, 8)
+        assert outcomes(seen) == {"requested": 2, "expired": 1}
+
+
+def test_requests_are_taken_to_wait_while_the_store_is_away(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(_open, "CHECKED_FOR_S", 0)
+    with running_redis() as server, recorder(approval(server.url)) as seen:
+        refused(close_account, 7)
+        server.stop()
+        assert waiting(seen) == (1, True)
+        server.start()
+        assert waiting(seen) == (0, False)  # it has lost everything
 
 
 def test_a_store_that_is_away_refuses_the_call() -> None:

@@ -3,18 +3,17 @@
 import asyncio
 import inspect
 import time
-from collections.abc import Awaitable, Callable, Iterator, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
 from typing import Any, Literal, ParamSpec, TypeVar, cast
 from uuid import uuid4
 from weakref import WeakValueDictionary
 
-from spanhook import semconv
 from spanhook.errors import Reject, StoreError
-from spanhook.gating import Hook, Measures, Pausable, handler, pausable, validated
+from spanhook.gating import Hook, Pausable, handler, pausable, validated
 from spanhook.hooks.approval._binding import UnboundValueError, binding_of, canonical
 from spanhook.hooks.approval._config import Config
-from spanhook.hooks.approval._open import OpenRequests
+from spanhook.hooks.approval._figures import Figures
 from spanhook.model import Operation
 from spanhook.store import ApprovalError, ApprovalRequest, in_worker, open_approvals
 
@@ -112,18 +111,7 @@ class Approval(Hook):
         self._approvals = open_approvals(store)
         self._key = f"spanhook.approval.{id(self):x}"
         self._turns: WeakValueDictionary[tuple[int, str], asyncio.Lock] = WeakValueDictionary()
-        measures = Measures("approval")
-        self._requests = measures.counter(
-            semconv.METRIC_APPROVAL_REQUESTS, "{request}", "Requests for approval, by what became of them"
-        )
-        self._waited = measures.histogram(semconv.METRIC_APPROVAL_WAIT, "s", "Time from a request to its answer")
-        self._open = OpenRequests(self._approvals)
-        self._pending = measures.watched(
-            semconv.METRIC_APPROVAL_PENDING, "{request}", "Requests that nobody has answered yet", self._pending_now
-        )
-        self._age = measures.watched(
-            semconv.METRIC_APPROVAL_AGE, "s", "Time since the oldest open request was asked", self._age_now
-        )
+        self._figures = Figures(self._approvals)
 
     async def before(self, op: Operation) -> None:
         """Let the call pass if it is approved.
@@ -138,8 +126,7 @@ class Approval(Hook):
             return  # asked again after a rewrite that changes nothing here
         if op.mode == "shadow":
             raise Reject(f"Approval {self.name!r} would be asked for", status_code=409)
-        self._pending()
-        self._age()
+        self._figures.begin(self.name)
         if not await self._decided(op, binding, arguments):
             op.refresh()
             if self._bound(op)[0] != binding:
@@ -203,9 +190,9 @@ class Approval(Hook):
                 self._request(op, binding, arguments, "" if here is None else here.place),
                 self._config.timeout,
             )
-            self._open.see(request)
+            self._figures.see(request)
             if is_new:
-                self._count("requested")
+                self._figures.count("requested")
                 request = await self._ask_callback(request)
             if here is not None:
                 async with self._turn(here):
@@ -213,13 +200,13 @@ class Approval(Hook):
             elif request.status == "pending":
                 waited = True
                 request = await self._wait(request)
+            self._figures.see(request)
             if request.status == "expired" and self._config.on_timeout == "allow":
-                self._count("expired")
                 return not waited
             if request.status not in ("approved", "used"):
                 self._refuse(request)
             if await self._call(self._approvals.use, request.id, place):
-                self._count("used")
+                self._figures.count("used")
                 return not waited
 
     async def _ask_callback(self, request: ApprovalRequest) -> ApprovalRequest:
@@ -295,7 +282,7 @@ class Approval(Hook):
             if found is None or found.status == "pending":
                 raise NotApproved.of(request, str(error), 403) from None
             return found
-        self._note(answered)
+        self._figures.see(answered)
         return answered
 
     async def _wait(self, request: ApprovalRequest) -> ApprovalRequest:
@@ -307,8 +294,6 @@ class Approval(Hook):
             if found is None:
                 break
             request = found
-        if request.status in ("approved", "denied"):
-            self._note(request)
         return request
 
     def _question(self, request: ApprovalRequest) -> dict[str, Any]:
@@ -333,9 +318,7 @@ class Approval(Hook):
                 409,
             )
         if request.status == "denied":
-            self._count("denied")
             raise NotApproved.of(request, f"{request.tool!r} was not approved{why}", 403)
-        self._count("expired")
         raise NotApproved.of(request, f"nobody has answered approval {request.id} of {request.tool!r} in time", 403)
 
     # ----------------------------------------------------------------- how
@@ -344,21 +327,6 @@ class Approval(Hook):
         if self._approvals.remote:
             return await in_worker(function, *args, **kwargs)
         return function(*args, **kwargs)
-
-    def _note(self, request: ApprovalRequest) -> None:
-        self._open.see(request)
-        self._count(request.status)
-        self._waited(max(0.0, request.answered_at - request.asked_at), {semconv.HOOK: self.name})
-
-    def _count(self, outcome: str) -> None:
-        self._requests(1, {semconv.HOOK: self.name, semconv.APPROVAL_OUTCOME: outcome})
-
-    def _pending_now(self) -> Iterator[tuple[float, dict[str, str]]]:
-        yield len(self._open.asked_at()), {semconv.HOOK: self.name}
-
-    def _age_now(self) -> Iterator[tuple[float, dict[str, str]]]:
-        asked_at = self._open.asked_at()
-        yield max(0.0, time.time() - asked_at[0]) if asked_at else 0.0, {semconv.HOOK: self.name}
 
 
 def _whose(request: ApprovalRequest) -> tuple[str, ...]:

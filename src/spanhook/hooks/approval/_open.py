@@ -1,18 +1,19 @@
-"""Which requests are open, as far as this process has seen them: for its gauges."""
+"""Which requests are open, as far as this process has seen them: for metrics."""
 
 import time
+from collections.abc import Iterator
 from contextlib import suppress
 
 from spanhook.errors import StoreError
 from spanhook.store import ApprovalRequest, Approvals
 
 MOST_CHECKED = 100
-"""How many of them, the oldest first, are looked up in the store; of the others, only the time is considered."""
+"""How many of them, the oldest first, are looked up in the store at once; of others, only the time counts."""
 CHECKED_FOR_S = 5.0
 
 
 class OpenRequests:
-    """Requests that were open when this process saw them last. Most are answered elsewhere, so the store is asked.
+    """Requests that this process has seen open. Most are answered elsewhere, so the store is asked about them.
 
     Args:
         approvals: The store.
@@ -23,28 +24,40 @@ class OpenRequests:
         self._known: dict[str, ApprovalRequest] = {}
         self._checked = float("-inf")
 
-    def see(self, request: ApprovalRequest) -> None:
-        """Note how a request is now."""
+    def see(self, request: ApprovalRequest) -> bool:
+        """Note how a request is now. Returns whether it was open when it was seen last, and is not any more."""
         if request.status == "pending":
             self._known[request.id] = request
-        else:
-            self._known.pop(request.id, None)
+            return False
+        return self._known.pop(request.id, None) is not None
+
+    def closed(self) -> Iterator[ApprovalRequest]:
+        """Those that are not open any more, each once."""
+        now = time.time()
+        for one in list(self._known.values()):
+            if one.at(now).status != "pending" and self._known.pop(one.id, None) is not None:
+                yield one.at(now) if one.status == "pending" else one
 
     def asked_at(self) -> list[float]:
-        """When each of them was asked, in seconds since the epoch, the earliest first."""
+        """When those that are open were asked, in seconds since the epoch, the earliest first."""
         if time.monotonic() - self._checked >= CHECKED_FOR_S:
             self._checked = time.monotonic()
             with suppress(StoreError):  # they may still be open
                 self._check()
         now = time.time()
-        return sorted(one.asked_at for one in list(self._known.values()) if now < one.expires_at)
+        return sorted(one.asked_at for one in list(self._known.values()) if one.at(now).status == "pending")
 
     def _check(self) -> None:
-        known = sorted(list(self._known.values()), key=lambda one: one.asked_at)
+        known = sorted((one for one in list(self._known.values()) if one.status == "pending"), key=_asked_at)
         for one in known[:MOST_CHECKED]:
             found = self._approvals.find(one.id)
-            if found is None or found.status != "pending":
+            if one.id not in self._known:
+                continue
+            if found is None:
                 self._known.pop(one.id, None)
-        for one in known[MOST_CHECKED:]:
-            if time.time() >= one.expires_at:
-                self._known.pop(one.id, None)
+            else:
+                self._known[one.id] = found
+
+
+def _asked_at(request: ApprovalRequest) -> float:
+    return request.asked_at
