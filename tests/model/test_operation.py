@@ -180,7 +180,7 @@ def test_its_public_names_are_those_that_are_documented() -> None:
     with stubbed() as (library, seen):
         library.work("x")
     [op] = seen.operations
-    assert {name for name in dir(op) if not name.startswith("_")} == {*to_read, "replace", "respond"}
+    assert {name for name in dir(op) if not name.startswith("_")} == {*to_read, "refresh", "replace", "respond"}
     text = (Path(__file__).parents[2] / "docs" / "events.md").read_text()
     table = text.partition("## What an event says")[2].partition("\n\n**Payloads")[0]
     keys = re.findall(r"`(\w+)`", " ".join(row.split("|")[1] for row in table.splitlines() if row.startswith("| `")))

@@ -108,16 +108,17 @@ def test_a_forked_child_opens_the_file_anew(tmp_path: Path) -> None:
             return Frame(id=number, session_id="s", type="note", content="x")
 
         stores = SQLiteFrames(sys.argv[1]), MemoryFrames()
-        for store in stores:
+        locks = stores[0]._file._lock, stores[1]._lock
+        for store, lock in zip(stores, locks):
             store.add(note("parent"))
-            store._lock.acquire()
+            lock.acquire()
         if (child := os.fork()) == 0:
             for store in stores:
                 store.add(note("child"))
             os._exit(0 if [len(store.recent(9)) for store in stores] == [2, 2] else 1)
         status = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
-        for store in stores:
-            store._lock.release()
+        for lock in locks:
+            lock.release()
         stores[0].add(note("after"))
         assert [one.id for one in stores[0].recent(9)] == ["parent", "child", "after"]
         raise SystemExit(status)

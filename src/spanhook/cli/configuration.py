@@ -4,7 +4,7 @@ import json
 import os
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict, fields
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 from spanhook.bootstrap import Wanted, read_environment
 from spanhook.config import ConfigurationFile, load_file, locate, schema
@@ -132,7 +132,7 @@ def _settings(file: ConfigurationFile | None, wanted: Wanted) -> Iterator[Row]:
         if name == "content":
             value = settings.captured()
             origin = CONTENT_VARIABLE if os.environ.get(CONTENT_VARIABLE, "").strip() else origin
-        yield Row(name, sorted(value) if isinstance(value, frozenset) else value, origin)
+        yield Row(name, sorted(cast("frozenset[str]", value)) if isinstance(value, frozenset) else value, origin)
 
 
 def _hooks(file: ConfigurationFile | None, wanted: Wanted, given: Mapping[str, Any]) -> Iterator[Row]:
