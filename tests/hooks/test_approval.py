@@ -156,8 +156,8 @@ def test_what_nobody_answers_in_time(on_timeout: Any, store: str) -> None:
 @pytest.mark.parametrize(
     "identity", [{"user_id": "eve"}, {"tenant_id": "other"}, {"session_id": "another"}], ids=lambda one: next(iter(one))
 )
-def test_an_approval_is_for_one_user_tenant_and_session(identity: dict[str, str], store: str) -> None:
-    mine = {"user_id": "ann", "tenant_id": "acme", "session_id": "s"}
+def test_an_approval_is_for_one_user_tenant_and_session(identity: dict[str, Any], store: str) -> None:
+    mine: dict[str, Any] = {"user_id": "ann", "tenant_id": "acme", "session_id": "s"}
     with recorder(approval(store)):
         with spanhook.context(**mine):
             refused(close_account, 7)
@@ -405,7 +405,7 @@ def graph(*calls: tuple[str, str], name: str = "delete_file", saved: bool = True
         made = [{"name": name, "args": {"path": path}, "id": one, "type": "tool_call"} for one, path in calls]
         return {"messages": [AIMessage("", tool_calls=made)]}
 
-    builder = StateGraph(MessagesState)
+    builder: Any = StateGraph(MessagesState)
     builder.add_node("model", model)
     builder.add_node("tools", ToolNode([delete_file, asks_itself], handle_tool_errors=False))
     builder.add_edge(START, "model")

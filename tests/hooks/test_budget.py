@@ -26,6 +26,7 @@ from spanhook.cli.conformance.openai_server import OpenAIServer, Reply, Tokens
 from spanhook.cli.conformance.openai_ways import CHAT, EMBEDDINGS, async_client, sync_client
 from spanhook.gating import find, make
 from spanhook.hooks.budget import Budget
+from spanhook.hooks.budget._estimate import _number
 from spanhook.hooks.budget._windows import period_at
 from spanhook.model import Identity
 from spanhook.testing import reaper, recorder
@@ -567,3 +568,27 @@ def test_a_forked_child_has_the_budget_that_is_left(store: str) -> None:
                 os._exit(code)
         assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
         assert used(made)[0] == (1_000 if store.startswith("memory") else 2_200)
+
+
+@pytest.mark.parametrize(
+    ("given", "reserved"),
+    [
+        (2_000, 2_000),
+        (2_000.0, 2_000),
+        ("2000", 2_000),
+        (10**20, 10**9),
+        (True, 1_000),
+        (-5, 1_000),
+        (float("nan"), 1_000),
+    ],
+)
+def test_any_limit_that_a_server_may_take_is_reserved(given: Any, reserved: int) -> None:
+    assert _number(given, 1_000) == reserved
+
+
+def test_a_tenant_may_be_called_shadow(tmp_path: Path) -> None:
+    made = budget(f"memory://{tmp_path}", 1_500)
+    with recorder(made) as seen, spanhook.context(tenant_id="shadow"):
+        call(300, 75)
+        [(_, share)] = seen.metrics()["spanhook.budget.utilization"]
+    assert share == 0.25

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -101,7 +102,7 @@ def test_a_request_is_answered_once(approvals: Approvals) -> None:
         ({"approvers": ("boss", "lead-*"), "self_approval": True}, "ann", "none of those who may answer"),
     ],
 )
-def test_not_everybody_may_answer(approvals: Approvals, fields: dict[str, object], by: str, said: str) -> None:
+def test_not_everybody_may_answer(approvals: Approvals, fields: dict[str, Any], by: str, said: str) -> None:
     ask(approvals, **fields)
     with pytest.raises(ApprovalError) as caught:
         approvals.answer("1", approve=True, by=by)

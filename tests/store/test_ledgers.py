@@ -254,6 +254,14 @@ def test_memory_holds_a_bounded_number_of_accounts_that_may_be_forgotten(monkeyp
     assert ledger.standing("run-499").spent == Amounts(1)
 
 
+def test_memory_remembers_a_bounded_number_of_settled_reservations() -> None:
+    ledger = MemoryLedger()
+    for number in range(12_000):
+        ledger.settle("a", str(number), Amounts(1), None)
+    assert len(ledger._accounts["a"].settled) == 10_000
+    assert ledger.settle("a", "11999", Amounts(1), None).spent == Amounts(12_000)
+
+
 def test_a_file_that_cannot_be_used_is_a_clear_error(tmp_path: Path) -> None:
     (tmp_path / "ledger.db").write_text("this is no database, but a text that is long enough to be read as one" * 20)
     ledger = SQLiteLedger(str(tmp_path / "ledger.db"))

@@ -85,7 +85,8 @@ class ApprovalRequest:
     @classmethod
     def of(cls, fields: dict[str, Any]) -> Self:
         """A request from the fields that ``as_dict`` gave."""
-        return cls(**{**fields, "approvers": tuple(fields["approvers"])})
+        known: dict[str, Any] = {**fields, "approvers": tuple(fields["approvers"])}
+        return cls(**known)
 
 
 class Shelf(Protocol):

@@ -11,6 +11,8 @@ from spanhook.store.ledger import MARGIN_S, REMEMBERED_S, Amounts, Caps, Standin
 
 MOST_ACCOUNTS = 100_000
 """Beyond these, accounts that may be forgotten some day are, those that were not used for longest first."""
+MOST_SETTLED = 10_000
+"""How many settled reservations of one account are remembered."""
 
 
 @dataclass(slots=True)
@@ -60,8 +62,9 @@ class MemoryLedger:
         now = self._clock()
         with self._lock:
             found = self._of(account, until, now)
-            while found.settled and next(iter(found.settled.values())) < now - REMEMBERED_S:
-                found.settled.popitem(last=False)
+            settled = found.settled
+            while settled and (len(settled) >= MOST_SETTLED or next(iter(settled.values())) < now - REMEMBERED_S):
+                settled.popitem(last=False)
             if reservation not in found.settled:
                 found.settled[reservation] = now
                 found.held.pop(reservation, None)

@@ -80,7 +80,7 @@ class RedisApprovals(Approvals):
             seconds, microseconds = client.time()
             now = seconds + microseconds / 1e6
             ids: list[str] = client.zrange(_ALL, 0, -1)
-            texts = client.mget([f"{_PREFIX}:id:{known}" for known in ids]) if ids else []
+            texts: list[str | None] = client.mget([f"{_PREFIX}:id:{known}" for known in ids]) if ids else []
             gone = [known for known, text in zip(ids, texts, strict=True) if text is None]
             if gone:
                 client.zrem(_ALL, *gone)

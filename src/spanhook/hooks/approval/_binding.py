@@ -78,11 +78,14 @@ def _mapping(value: Mapping[Any, Any], depth: int) -> dict[str, Any]:
 
 
 def _fields(value: Any) -> Mapping[str, Any] | None:
-    if dataclasses.is_dataclass(value) and not isinstance(value, type):
-        return {field.name: getattr(value, field.name) for field in dataclasses.fields(value)}
-    if hasattr(type(value), "model_fields") and hasattr(value, "__pydantic_fields_set__"):
-        return {**{name: getattr(value, name) for name in type(value).model_fields}, **(value.model_extra or {})}
-    return None
+    kind = cast("Any", type(value))
+    if dataclasses.is_dataclass(kind):
+        return {field.name: getattr(value, field.name) for field in dataclasses.fields(kind)}
+    names: dict[str, Any] | None = getattr(kind, "model_fields", None)
+    if names is None or not hasattr(value, "__pydantic_fields_set__"):
+        return None
+    extra: dict[str, Any] = getattr(value, "model_extra", None) or {}
+    return {**{name: getattr(value, name) for name in names}, **extra}
 
 
 def _typed(kind: str, value: Any) -> dict[str, Any]:

@@ -214,7 +214,7 @@ class Approval(Hook):
             return request
         answer = self._ask(request)
         if inspect.isawaitable(answer):
-            answer = await cast("Awaitable[bool | None]", answer)
+            answer = await answer
         if answer is None:
             return request
         return await self._answered(request, bool(answer), "callback", "", checked=False)

@@ -1,6 +1,7 @@
 """How much to reserve for a call before it is made."""
 
 import json
+import math
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
@@ -11,6 +12,7 @@ BYTES_PER_TOKEN = 3
 TOKENS_PER_MESSAGE = 4
 TOKENS_PER_FILE = 1500
 """An image of medium size. What a file by its id or address has in it is not known."""
+_MOST = 10**9
 _FILES = frozenset(("blob", "uri", "file"))
 
 
@@ -68,4 +70,9 @@ def _size(value: Any) -> int:
 
 
 def _number(value: Any, otherwise: int) -> int:
-    return value if type(value) is int and 0 < value <= 10**9 else otherwise
+    """A number that a request gives in any form that a server may take; at most a billion."""
+    try:
+        number = float(value)
+    except (TypeError, ValueError, OverflowError):
+        return otherwise
+    return min(math.ceil(number), _MOST) if 0 < number < math.inf and value is not True else otherwise

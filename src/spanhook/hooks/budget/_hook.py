@@ -19,7 +19,9 @@ from spanhook.store import Standing as Account
 
 _LONGEST_WAIT_S = 1.0
 """How long a call waits for its settlement; the rest of it happens in the background."""
-_CUT_SHORT = frozenset(("abandoned", "cancelled"))
+_SHADOW = "shadow"
+"""Accounts of shadow mode have this before ``per``, which never is the same."""
+_CUT_SHORT = ("abandoned", "cancelled", "error")
 
 
 class Standing(NamedTuple):
@@ -218,7 +220,7 @@ class Budget(Hook):
                 status_code=config.status_code,
             )
         period = period_at(config.window, self._zone, self._clock())
-        kept = [self.name, *(("shadow",) if mode == "shadow" else ()), config.per, *whose, config.window, period.name]
+        kept = [self.name, *((_SHADOW,) if mode == "shadow" else ()), config.per, *whose, config.window, period.name]
         return ":".join(("budget", *(quote(part, safe="") for part in kept))), period
 
     async def _reserve_elsewhere(self, reservation: Reservation, amounts: Amounts) -> None:
@@ -286,7 +288,7 @@ class Budget(Hook):
 
     def _note(self, reservation: Reservation, account: Account | None) -> None:
         """Record how the budget stands."""
-        if account is None or ":shadow:" in reservation.account:
+        if account is None or reservation.account.split(":", 3)[2] == _SHADOW:
             return
         if account.expired:
             self._expired(account.expired, {semconv.HOOK: self.name})
