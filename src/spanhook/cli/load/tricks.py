@@ -29,6 +29,7 @@ class Trick:
         tool, about: The tool and its argument.
         decisions: Besides that of ``audit``, which allows every tool call.
         shadowed: What hooks in shadow mode would have decided, for every tenant.
+        approvals: What becomes of its request for approval.
         ending: How it ends the run, if it does.
     """
 
@@ -40,6 +41,7 @@ class Trick:
     called: bool = True
     ending: Ending | None = None
     shadowed: tuple[Told, ...] = ()
+    approvals: tuple[str, ...] = ()
 
     def decided(self, tenant: str) -> tuple[Decided, ...]:
         """Every decision about it, for a tenant."""
@@ -96,8 +98,17 @@ TRICKS: Mapping[str, Trick] = {
         status="interrupted",
         called=False,
         ending=("interrupted", ""),
+        approvals=("requested",),
     ),
-    "close, agreed": Trick("close_account", (("ask_a_person", "pre", "allow"),)),
+    "close, agreed": Trick("close_account", (("ask_a_person", "pre", "allow"),), approvals=("approved", "used")),
+    "close, denied": Trick(
+        "close_account",
+        (("ask_a_person", "pre", "reject"),),
+        status="rejected",
+        error_type=REJECT,
+        called=False,
+        approvals=("denied",),
+    ),
     "break": Trick("break_down", status="error", error_type="ValueError", ending=("error", "ValueError")),
     "delegate": Trick("delegate", shadowed=(("summarized", "post", "replace"),)),
 }
