@@ -3,7 +3,7 @@
 from grafana.src import frame, gates
 from grafana.src.names import label
 from grafana.src.panels import BAD, COUNT, GREEN, RED, YELLOW, Line, figure, graph
-from grafana.src.queries import counts, growth, latest, or_zero, ours, per_minute, rate, summed, total
+from grafana.src.queries import growth, latest, or_zero, ours, per_minute, rate, summed, total
 from grafana.src.tables import Column, rows
 from spanhook import semconv
 
@@ -70,13 +70,11 @@ def row() -> frame.Row:
         rows(
             "Budgets",
             "Over the time shown: the largest share of a limit that any one run, session, user or tenant used in a "
-            "period, and of all of them what was counted, how many calls were refused and how many reservations "
-            "expired.",
+            "period, and of all of them what was counted and how many calls were refused.",
             f"max by ({_ON}) (max_over_time({SHARES}[$__range]))",
             total(TOKENS, *WHOSE),
             total(COST, *WHOSE),
             f"sum by ({_ON}) ({refused}) > 0",
-            counts(EXPIRED, *WHOSE),
             columns={
                 "service_name": Column("Service"),
                 label(semconv.HOOK): Column("Policy"),
@@ -84,7 +82,6 @@ def row() -> frame.Row:
                 "Value #B": Column("Tokens", unit="short", width=85),
                 "Value #C": Column("Cost", unit="currencyUSD", width=85),
                 "Value #D": Column("Refused", unit=COUNT, width=80),
-                "Value #E": Column("Expired", unit=COUNT, width=80),
             },
             empty=NO_BUDGET,
             sort="Highest share",
