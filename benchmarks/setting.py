@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Iterator
 from typing import Any
 
+from benchmarks import ready_made
 from benchmarks.providers import Providers
 from benchmarks.variants import Variant
 
@@ -22,8 +23,8 @@ def instrument(variant: Variant, providers: Providers, more: Iterable[Any]) -> N
         hooks.before(*variant.kinds)(_nothing)
         hooks.after(*variant.kinds)(_nothing)
         hooks.around(*variant.kinds)(_around)
-    if variant.policy:
-        hooks.add(_policy())
+    if variant.ready:
+        hooks.add(ready_made.made(variant.ready))
     if variant.subscribed:
         for kind in variant.kinds:
             hooks.on(kind, _nothing)
@@ -34,12 +35,6 @@ def instrument(variant: Variant, providers: Providers, more: Iterable[Any]) -> N
         logger_provider=providers.loggers,
         settings=spanhook.Settings(content="SPAN_ONLY" if variant.content else "NO_CONTENT"),
     )
-
-
-def _policy() -> Any:
-    from spanhook.hooks.tool_policy import ToolPolicy
-
-    return ToolPolicy([{"deny": ["*"], "when": f"arguments.query == 'forbidden {n}'"} for n in range(10)])
 
 
 def _nothing(_op: Any) -> None:

@@ -7,6 +7,19 @@ OPERATIONS = ("agent.invoke", "llm.call", "tool.execute")
 """The kinds that most variants' hooks are for; hooks for ``*`` also make every graph step an operation."""
 
 
+READY_MADE = {
+    "tool policy": "ten rules for every tool, each with a condition on an argument",
+    "budget": "tokens and money of each run, in memory",
+    "budget sqlite": "the same in an SQLite file",
+    "rate limit": "two rates, fixed windows, in memory",
+    "circuit breaker": "closed",
+    "loop guard": "as it is unless set otherwise",
+    "pii redaction": "nothing to redact",
+    "injection scan": "nothing to find",
+    "audit log": "a file, without its contents",
+}
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Variant:
     """How a process is set up.
@@ -16,7 +29,7 @@ class Variant:
         hooks: How many no-op ``before`` hooks there are.
         asynchronous: Whether they are ``async def``.
         mixed: Whether there is one of each form: ``before``, ``after`` and a generator ``around``.
-        policy: Whether there is a tool policy of ten rules for every tool, each with a condition on an argument.
+        ready: The ready-made hook that is there, as named in ``benchmarks.ready_made``; empty for none.
         subscribed: Whether a subscription listens to everything.
         kinds: The kinds of operation that the hooks are for.
         sampling: ``off`` is a sampler that keeps nothing; ``parent_off`` is a trace that was not sampled upstream.
@@ -30,7 +43,7 @@ class Variant:
     hooks: int = 0
     asynchronous: bool = False
     mixed: bool = False
-    policy: bool = False
+    ready: str = ""
     subscribed: bool = False
     kinds: tuple[str, ...] = OPERATIONS
     sampling: Literal["on", "off", "parent_off"] = "on"
@@ -59,7 +72,7 @@ VARIANTS = (
     Variant(name="3 async hooks", about="async def hooks, whatever the call is", hooks=3, asynchronous=True),
     Variant(name="10 async hooks", about="", hooks=10, asynchronous=True),
     Variant(name="mixed hooks", about="one before, one after, one generator around", mixed=True),
-    Variant(name="tool policy", about="ten rules for every tool, each with a condition on an argument", policy=True),
+    *(Variant(name=name, about=about, ready=name) for name, about in READY_MADE.items()),
     Variant(name="subscribed", about="a subscription to every event", subscribed=True),
     Variant(name="3 hooks on *", about="every step of a graph is an operation too", hooks=3, kinds=("*",)),
     Variant(name="sampler off", about="ALWAYS_OFF", sampling="off"),

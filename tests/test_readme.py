@@ -44,7 +44,7 @@ README = "README.md"
 DOCUMENTS = (
     README,
     *sorted(str(path.relative_to(ROOT)) for path in (ROOT / "docs").glob("*.md")),
-    "docs/hooks/pii-redaction.md",
+    *sorted(str(path.relative_to(ROOT)) for path in (ROOT / "docs" / "hooks").glob("*.md")),
 )
 
 LINKED = (*DOCUMENTS, "CHANGELOG.md", "SECURITY.md", "collector/README.md", "examples/README.md")
@@ -535,7 +535,8 @@ def commands(document: str) -> Iterator[list[str]]:
 
 def options() -> set[str]:
     found = {"--help"}
-    for command in (cli, *cli.commands.values()):
+    groups = [command for command in cli.commands.values() if isinstance(command, click.Group)]
+    for command in (cli, *cli.commands.values(), *(one for group in groups for one in group.commands.values())):
         found |= {name for parameter in command.params for name in parameter.opts if name.startswith("-")}
     return found
 

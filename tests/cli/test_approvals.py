@@ -79,6 +79,11 @@ def test_what_cannot_be_done_is_said(folder: Path, arguments: tuple[str, ...], c
     assert said in ran.stderr
 
 
+def test_policies_are_not_its_business(folder: Path) -> None:
+    (folder / "spanhook.yaml").write_text("stores: {default: 'sqlite:///a.db'}\npolicies: [{use: nothing, id: a}]\n")
+    assert "close_account" in run(folder, "list").stdout
+
+
 def test_without_a_store_it_says_how_to_name_one(tmp_path: Path) -> None:
     ran = run(tmp_path, "list")
     assert ran.returncode == 2

@@ -6,7 +6,7 @@ import os
 from collections.abc import Sequence
 from datetime import UTC, datetime
 
-from spanhook.config import load_file, locate
+from spanhook.config import locate, read_file
 from spanhook.errors import ConfigurationError
 from spanhook.store import ApprovalError, ApprovalRequest, Approvals, ApprovalStatus, open_approvals
 
@@ -34,7 +34,7 @@ def opened(store: str, config: str) -> Approvals:
 def _configured(path: str) -> str:
     if not path:
         raise ConfigurationError("no store: give --store, or the configuration file with --config")
-    urls = load_file(path).store_urls
+    urls = read_file(path).store_urls
     if "default" not in urls:
         raise ConfigurationError(f"{path}: stores has no default; add it, or give --store")
     return urls["default"]

@@ -15,7 +15,7 @@ from spanhook.hooks._audit_entry import Content, operation_entry, shadow_entry
 from spanhook.model import DecisionRecord, Operation
 from spanhook.store import AuditFile, Fsync, Head
 
-log = logging.getLogger("spanhook.audit")
+log = logging.getLogger("spanhook.hooks.audit_log")
 Target = Literal["file", "logging", "otlp"]
 _SHORTEST_KEY = 16
 

@@ -11,6 +11,8 @@ from spanhook.store.approvals import ApprovalRequest, Approvals, ApprovalStatus,
 T = TypeVar("T")
 _PREFIX = "spanhook:{approvals}"
 _ALL = f"{_PREFIX}:all"
+_PENDING = f"{_PREFIX}:pending"
+"""Which requests there are, and which of them are not answered, by when they were asked."""
 _TRIES = 50
 
 
@@ -79,11 +81,12 @@ class RedisApprovals(Approvals):
         def run(client: Any) -> list[ApprovalRequest]:
             seconds, microseconds = client.time()
             now = seconds + microseconds / 1e6
-            ids: list[str] = client.zrange(_ALL, 0, -1)
+            key = _PENDING if status == "pending" else _ALL
+            ids: list[str] = client.zrange(key, 0, -1)
             texts: list[str | None] = client.mget([f"{_PREFIX}:id:{known}" for known in ids]) if ids else []
             gone = [known for known, text in zip(ids, texts, strict=True) if text is None]
             if gone:
-                client.zrem(_ALL, *gone)
+                client.zrem(key, *gone)
             found = [request.at(now) for text in texts if (request := _parsed(text)) is not None]
             return [request for request in found if status in (None, request.status)][:limit]
 
@@ -98,6 +101,10 @@ def _write(pipeline: Any, request: ApprovalRequest) -> None:
     pipeline.set(f"{_PREFIX}:id:{request.id}", json.dumps(request.as_dict()), pxat=ends)
     pipeline.set(f"{_PREFIX}:binding:{request.binding}", request.id, pxat=ends)
     pipeline.zadd(_ALL, {request.id: request.asked_at})
+    if request.status == "pending":
+        pipeline.zadd(_PENDING, {request.id: request.asked_at})
+    else:
+        pipeline.zrem(_PENDING, request.id)
 
 
 def _parsed(text: str | None) -> ApprovalRequest | None:

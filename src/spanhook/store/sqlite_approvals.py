@@ -15,6 +15,7 @@ _SCHEMA = (
         number INTEGER PRIMARY KEY, id TEXT NOT NULL UNIQUE, binding TEXT NOT NULL, status TEXT NOT NULL,
         kept_until REAL NOT NULL, request TEXT NOT NULL)""",
     "CREATE INDEX spanhook_approvals_by_binding ON spanhook_approvals (binding, number)",
+    "CREATE INDEX spanhook_approvals_by_status ON spanhook_approvals (status, number)",
     "CREATE INDEX spanhook_approvals_by_end ON spanhook_approvals (kept_until)",
 )
 _SAVE = """INSERT INTO spanhook_approvals (id, binding, status, kept_until, request) VALUES (?, ?, ?, ?, ?)
@@ -66,7 +67,9 @@ class SQLiteApprovals(Approvals):
         now = self._clock()
         with self._file.transaction() as connection:
             connection.execute("DELETE FROM spanhook_approvals WHERE kept_until < ?", (now,))
-            rows: list[Any] = connection.execute("SELECT request FROM spanhook_approvals ORDER BY number").fetchall()
+            kept = "WHERE status = 'pending'" if status == "pending" else ""
+            query = f"SELECT request FROM spanhook_approvals {kept} ORDER BY number"  # noqa: S608 - ours
+            rows: list[Any] = connection.execute(query).fetchall()
         found = [ApprovalRequest.of(json.loads(row[0])).at(now) for row in rows]
         return [request for request in found if status in (None, request.status)][:limit]
 

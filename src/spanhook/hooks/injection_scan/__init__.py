@@ -8,8 +8,9 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from spanhook import semconv
 from spanhook.errors import ConfigurationError, Reject
-from spanhook.gating import Hook, handler, validated
+from spanhook.gating import Hook, Measures, handler, validated
 from spanhook.hooks.injection_scan._rules import SCORES, Finding, scan, total
 from spanhook.hooks.injection_scan._scanned import texts
 from spanhook.model import Operation
@@ -89,6 +90,9 @@ class InjectionScan(Hook):
         # Closed hooks with an `after` hold back every stream; messages are judged before, and refused in case of doubt.
         self.fail_mode = "closed" if self._rejects and self._results else "open"
         self.timeout = 1.0
+        self._found = Measures("injection_scan").counter(
+            semconv.METRIC_INJECTION_FINDINGS, "{finding}", "Signs of prompt injection in flagged or refused texts"
+        )
 
     def before(self, op: Operation) -> None:
         """Scan the messages of a model call.
@@ -120,6 +124,9 @@ class InjectionScan(Hook):
         for text in texts(value):
             findings = [one for one in scan(text) if one.rule not in self._ignored]
             if findings and total(findings) >= self._threshold:
+                for one in findings:
+                    said = {semconv.HOOK: self.name, semconv.INJECTION_RULE: one.rule, semconv.MODE: op.mode}
+                    self._found(1, said)
                 rules = ", ".join(one.rule for one in findings)
                 if self._rejects:
                     raise Reject(f"{what} was withheld, as it looks like a prompt injection ({rules})")

@@ -4,6 +4,8 @@ import json
 import re
 from threading import Lock
 
+from spanhook.gating import renewed_after_fork
+
 _FORM = re.compile(r"<[A-Z][A-Z0-9_]{0,63}_[1-9][0-9]{0,8}>")
 
 
@@ -16,6 +18,11 @@ class Placeholders:
         self._values: dict[str, str] = {}
         self._taken: set[str] = set()
         self._last: dict[str, int] = {}
+        renewed_after_fork(self)
+
+    def renew(self) -> None:
+        """Use a lock of its own in a forked child."""
+        self._lock = Lock()
 
     def substitute(self, entity: str, value: str) -> str:
         """The placeholder for a value."""

@@ -1,0 +1,78 @@
+"""The ready-made hooks, as they are measured. Each is imported only when it is."""
+
+import tempfile
+from collections.abc import Callable
+from typing import Any
+
+
+def _tool_policy() -> Any:
+    from spanhook.hooks.tool_policy import ToolPolicy
+
+    return ToolPolicy([{"deny": ["*"], "when": f"arguments.query == 'forbidden {n}'"} for n in range(10)])
+
+
+def _budget() -> Any:
+    from spanhook.hooks.budget import Budget
+
+    return Budget(tokens=10**12, usd=1_000_000, unpriced="allow")
+
+
+def _budget_sqlite() -> Any:
+    from spanhook.hooks.budget import Budget
+
+    folder = tempfile.mkdtemp(prefix="spanhook-benchmark-")
+    return Budget(tokens=10**12, usd=1_000_000, unpriced="allow", store=f"sqlite:///{folder}/budget.db")
+
+
+def _rate_limit() -> Any:
+    from spanhook.hooks.rate_limit import RateLimit
+
+    return RateLimit("1000/second; 100000000/day", "tenant", strategy="fixed_window")
+
+
+def _circuit_breaker() -> Any:
+    from spanhook.hooks.circuit_breaker import CircuitBreaker
+
+    return CircuitBreaker()
+
+
+def _loop_guard() -> Any:
+    from spanhook.hooks.loop_guard import LoopGuard
+
+    return LoopGuard()
+
+
+def _pii_redaction() -> Any:
+    from spanhook.hooks.pii_redaction import PIIRedaction
+
+    return PIIRedaction()
+
+
+def _injection_scan() -> Any:
+    from spanhook.hooks.injection_scan import InjectionScan
+
+    return InjectionScan()
+
+
+def _audit_log() -> Any:
+    from spanhook.hooks.audit_log import AuditLog
+
+    return AuditLog(tempfile.mkdtemp(prefix="spanhook-benchmark-"))
+
+
+_MAKERS: dict[str, Callable[[], Any]] = {
+    "tool policy": _tool_policy,
+    "budget": _budget,
+    "budget sqlite": _budget_sqlite,
+    "rate limit": _rate_limit,
+    "circuit breaker": _circuit_breaker,
+    "loop guard": _loop_guard,
+    "pii redaction": _pii_redaction,
+    "injection scan": _injection_scan,
+    "audit log": _audit_log,
+}
+
+
+def made(name: str) -> Any:
+    """A hook by the name of its variant."""
+    return _MAKERS[name]()
