@@ -258,7 +258,8 @@ def test_the_totals_of_a_seed_are_always_the_same(document: Document) -> None:
                 "second_look": {"tool.execute.pre": {"allow": 1}},
                 "spam_filter": {"tool.execute.pre": {"error": 3}},
                 "summarized": {"tool.execute.post": {"replace": 2}},
-            }, "approvals": {"ask_a_person": {"approved": 1, "denied": 1, "requested": 3, "used": 1}},
+            },
+            "approvals": {"ask_a_person": {"approved": 1, "denied": 1, "requested": 3, "used": 1}},
             "coverage": {"best_effort": 2, "enforced": 132, "observed": 1},
             "errors": {
                 "ValueError": {"agent.invoke": 1, "tool.execute": 1},
