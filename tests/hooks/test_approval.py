@@ -1,6 +1,7 @@
 """Approvals: this very call, once, whoever asks, wherever it runs, and however often it is run again."""
 
 import asyncio
+import os
 import subprocess
 import sys
 import threading
@@ -604,6 +605,18 @@ def test_requests_expire_unseen(store: str) -> None:
         assert waiting(seen) == (0, False)
         refused(close_account, 8)
         assert outcomes(seen) == {"requested": 2, "expired": 1}
+
+
+def test_a_forked_child_tells_of_its_own_requests_alone(tmp_path: Path) -> None:
+    store = f"sqlite:///{tmp_path}/a.db"
+    with recorder(approval(store)) as seen:
+        refused(close_account, 7)
+        child = os.fork()
+        if child == 0:
+            os._exit(0 if waiting(seen) == (0, False) else 1)
+        _, status = os.waitpid(child, 0)
+        assert os.waitstatus_to_exitcode(status) == 0
+        assert waiting(seen) == (1, True)
 
 
 def test_requests_are_taken_to_wait_while_the_store_is_away(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,5 +1,6 @@
 """Which requests are open, as far as this process has seen them: for metrics."""
 
+import os
 import time
 from collections.abc import Iterator
 from contextlib import suppress
@@ -21,8 +22,15 @@ class OpenRequests:
 
     def __init__(self, approvals: Approvals) -> None:
         self._approvals = approvals
-        self._known: dict[str, ApprovalRequest] = {}
+        self._seen: dict[str, ApprovalRequest] = {}
+        self._of = os.getpid()
         self._checked = float("-inf")
+
+    @property
+    def _known(self) -> dict[str, ApprovalRequest]:
+        if self._of != os.getpid():  # the parent of a fork tells of its own
+            self._of, self._seen = os.getpid(), {}
+        return self._seen
 
     def see(self, request: ApprovalRequest) -> bool:
         """Note how a request is now. Returns whether it was open when it was seen last, and is not any more."""
