@@ -8,8 +8,12 @@ are asked of the instruments, so that no name is written twice.
 import re
 from typing import Any, Literal
 
-from opentelemetry.metrics import Counter, Meter, NoOpMeter, NoOpMeterProvider
+from opentelemetry.metrics import Counter, Histogram, Meter, NoOpMeter, NoOpMeterProvider
 
+from spanhook.gating import Gauge, Measure
+from spanhook.hooks.approval._figures import Figures
+from spanhook.hooks.budget import Budget
+from spanhook.store import open_approvals
 from spanhook.telemetry import Snapshot
 from spanhook.telemetry.metrics import Instruments
 
@@ -52,8 +56,9 @@ class _Catalogue(NoOpMeter):
         super().__init__("catalogue")
         self.made: dict[str, tuple[str, Sort]] = {}
 
-    def create_histogram(self, name: str, unit: str = "", *_: Any, **__: Any) -> Any:
+    def create_histogram(self, name: str, unit: str = "", *_: Any, **__: Any) -> Histogram:
         self.made[name] = (unit, "histogram")
+        return super().create_histogram(name, unit)
 
     def create_counter(self, name: str, unit: str = "", *_: Any, **__: Any) -> Counter:
         self.made[name] = (unit, "counter")
@@ -77,11 +82,16 @@ class _Catalogued(NoOpMeterProvider):
 def _instruments() -> dict[str, tuple[str, Sort]]:
     provider = _Catalogued()
     Instruments(provider, Snapshot(taken=False), {})
+    for made in (vars(Budget(tokens=1)), vars(Figures(open_approvals("memory://")))):
+        for one in made.values():
+            if isinstance(one, Measure | Gauge):
+                one.on(provider)
     return provider.catalogue.made
 
 
 INSTRUMENTS = _instruments()
-"""Unit and kind of every instrument of spanhook's, by its OpenTelemetry name."""
+"""Unit and kind of every instrument of spanhook's, and of the ready-made hooks that dashboards show, by its
+OpenTelemetry name."""
 
 
 def metric(name: str, part: Part = "") -> str:

@@ -35,6 +35,10 @@ PROMETHEUS_NAMES = {
     semconv.METRIC_RUN_LLM_CALLS: "spanhook_run_llm_calls",
     semconv.METRIC_RUN_TOOL_CALLS: "spanhook_run_tool_calls",
     semconv.METRIC_HOOK_DURATION: "spanhook_hook_duration_seconds",
+    semconv.METRIC_BUDGET_TOKENS: "spanhook_budget_tokens_total",
+    semconv.METRIC_BUDGET_COST: "spanhook_budget_cost_USD_total",
+    semconv.METRIC_APPROVAL_REQUESTS: "spanhook_approval_requests_total",
+    semconv.METRIC_APPROVAL_WAIT: "spanhook_approval_wait_seconds",
 }
 
 #: Labels that say whose series it is, not which.

@@ -224,6 +224,20 @@ def _failed_tools(shown: Shown) -> Answer:
     return {key: count for key, count in _tool_calls(shown, *by).items() if key[2]}
 
 
+def _refused_by_budgets(shown: Shown) -> float:
+    return sum(shown.totals["decisions"][hook]["llm.call.pre"].get("reject", 0) for hook in shown.totals["budgets"])
+
+
+def _of_budgets(shown: Shown, figure: Callable[[Any], float]) -> Answer:
+    return {(shown.service, hook): figure(one) for hook, one in shown.totals["budgets"].items()}
+
+
+def _approvals(shown: Shown, *outcomes: str) -> float:
+    return sum(found.get(one, 0) for found in shown.totals["approvals"].values() for one in outcomes)
+
+
+BUDGET = ("service.name", semconv.HOOK)
+APPROVAL = (semconv.HOOK, semconv.APPROVAL_OUTCOME)
 NAMES = (semconv.GEN_AI_TOOL_NAME, semconv.STATUS)
 DECIDED = (
     semconv.HOOK,
@@ -266,6 +280,27 @@ TOTALS: dict[str, tuple[tuple[str, ...], Callable[[Shown], Answer]]] = {
     "hooks/Decisions by hook and event/A": (
         DECIDED,
         lambda one: one.metric(semconv.METRIC_DECISIONS, *DECIDED, mode="enforce"),
+    ),
+    "hooks/Highest share in use/A": (
+        (),
+        lambda one: _one(max(of["highest_share"] for of in one.totals["budgets"].values())),
+    ),
+    "hooks/Refused by budgets/A": ((), lambda one: _one(_refused_by_budgets(one))),
+    "hooks/Calls not counted yet/A": ((), lambda one: _one(0)),
+    "hooks/Reservations expired/A": ((), lambda one: _one(0)),
+    "hooks/Budgets/A": (BUDGET, lambda one: _of_budgets(one, lambda of: of["highest_share"])),
+    "hooks/Budgets/B": (BUDGET, lambda one: _of_budgets(one, lambda of: of["tokens"])),
+    "hooks/Budgets/C": (BUDGET, lambda one: _of_budgets(one, lambda of: of["cost"]["usd_float"])),
+    "hooks/Budgets/D": (BUDGET, lambda one: _of_budgets(one, lambda _: _refused_by_budgets(one))),
+    "hooks/Waiting for a person/A": (
+        (),
+        lambda one: _one(_approvals(one, "requested") - _approvals(one, "approved", "denied")),
+    ),
+    "hooks/Approvals asked for/A": ((), lambda one: _one(_approvals(one, "requested"))),
+    "hooks/Not answered in time/A": ((), lambda one: _one(0)),
+    "hooks/Approvals by policy and outcome/A": (
+        APPROVAL,
+        lambda one: one.metric(semconv.METRIC_APPROVAL_REQUESTS, *APPROVAL),
     ),
     "hooks/Shadow decisions by hook and event/A": (
         SHADOWED,

@@ -112,6 +112,22 @@ KNOWN: dict[str, tuple[tuple[str, ...], Callable[[Told], Answer]]] = {
         (semconv.COVERAGE,),
         lambda told: _decided(told, semconv.COVERAGE),
     ),
+    "hooks/Tokens counted against budgets/A": (
+        (semconv.HOOK,),
+        lambda told: told.counted(semconv.METRIC_BUDGET_TOKENS, semconv.HOOK, times=MINUTE),
+    ),
+    "hooks/Cost counted against budgets/A": (
+        (semconv.HOOK,),
+        lambda told: told.counted(semconv.METRIC_BUDGET_COST, semconv.HOOK, times=HOUR),
+    ),
+    "hooks/Refusals by budgets/A": (
+        (semconv.HOOK,),
+        lambda told: _decided(told, semconv.HOOK, decision=("reject",), hook=tuple(told.document["totals"]["budgets"])),
+    ),
+    "hooks/Approvals by outcome/A": (
+        (semconv.APPROVAL_OUTCOME,),
+        lambda told: told.counted(semconv.METRIC_APPROVAL_REQUESTS, semconv.APPROVAL_OUTCOME, times=MINUTE),
+    ),
     "tools/Executions by tool/A": (
         (semconv.GEN_AI_TOOL_NAME,),
         lambda told: {key: count * MINUTE for key, count in _tools(told).items()},

@@ -33,6 +33,8 @@ NOT_OF_A_LOAD = {
     "SpanhookEventsLost": "of collectors, over hours: its unit tests alone",
     "SpanhookTracesDecidedEarly": "of collectors: test_sampling.py",
     "SpanhookBackendDown": "of backends: its unit tests alone",
+    "SpanhookReservationsExpired": "of processes that are killed: its unit tests alone",
+    "SpanhookApprovalWaiting": "half an hour later: its unit tests alone",
 }
 
 
@@ -43,12 +45,16 @@ TELL_WHOM = (
     "SpanhookRejectionSurge",
     "SpanhookErrorRate",
     "SpanhookUnpricedModel",
+    "SpanhookBudgetSpent",
 )
 WELL = (
     "SpanhookCostBurnRate",
     "SpanhookGateUnbound",  # of whom it tells: test_unbound.py
     "SpanhookServiceSilent",
     "SpanhookSdkDropping",
+    "SpanhookBudgetNearlySpent",  # it is spent
+    "SpanhookBudgetUnsettled",
+    "SpanhookApprovalsExpired",
     "spanhook:sdk_dropped:rate5m",
 )
 
@@ -87,6 +93,14 @@ RECORDED: dict[str, tuple[str, str, tuple[str, ...]]] = {
         "count",
         (semconv.GEN_AI_REQUEST_MODEL,),
     ),
+    "spanhook:budget_tokens:rate5m": (semconv.METRIC_BUDGET_TOKENS, "value", (semconv.HOOK,)),
+    "spanhook:budget_cost_usd:rate5m": (semconv.METRIC_BUDGET_COST, "value", (semconv.HOOK,)),
+    "spanhook:approvals:rate5m": (
+        semconv.METRIC_APPROVAL_REQUESTS,
+        "value",
+        (semconv.HOOK, semconv.APPROVAL_OUTCOME),
+    ),
+    "spanhook:approval_wait_seconds:p95_1h": (semconv.METRIC_APPROVAL_WAIT, "count", (semconv.HOOK,)),
 }
 
 
@@ -162,6 +176,18 @@ def test_models_without_a_price(told: Told) -> None:
     assert set(answer(told, "SpanhookUnpricedModel", semconv.GEN_AI_RESPONSE_MODEL)) == wanted
 
 
+@pytest.mark.parametrize("rule", ["SpanhookBudgetSpent", "spanhook:budget_share:max"])
+def test_budgets_that_are_spent(told: Told, rule: str) -> None:
+    by = (semconv.HOOK, semconv.BUDGET_UNIT)
+    found = answer(told, rule, *by)
+    wanted = {(hook, "token"): one["highest_share"] for hook, one in told.document["totals"]["budgets"].items()}
+    assert wanted
+    assert all(share > 1 for share in wanted.values())
+    assert {key: share for key, share in found.items() if key[1] == "token"} == pytest.approx(wanted)
+    if rule == "SpanhookBudgetSpent":
+        assert found.keys() == wanted.keys()
+
+
 @pytest.mark.parametrize("rule", WELL)
 def test_no_rule_tells_of_what_is_well(told: Told, rule: str) -> None:
     """A load spends less than a dollar, gates everything, is still there and drops nothing."""
@@ -170,7 +196,7 @@ def test_no_rule_tells_of_what_is_well(told: Told, rule: str) -> None:
 
 
 def test_every_rule_is_checked_or_said_not_to_be() -> None:
-    assert sorted(RULES) == sorted([*RECORDED, *TELL_WHOM, *WELL, *NOT_OF_A_LOAD])
+    assert sorted(RULES) == sorted([*RECORDED, *TELL_WHOM, "spanhook:budget_share:max", *WELL, *NOT_OF_A_LOAD])
 
 
 def test_what_is_said_to_be_tested_elsewhere_is() -> None:

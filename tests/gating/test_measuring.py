@@ -1,6 +1,7 @@
 """Metrics that hooks record themselves."""
 
 import gc
+from collections.abc import Iterator
 from typing import Any
 
 from opentelemetry.sdk.metrics import MeterProvider
@@ -72,3 +73,47 @@ def test_a_provider_of_ones_own_is_used_in_any_case() -> None:
 
     assert _read(mine) == {"spanhook.hooks.budget/a": [({}, 1)]}
     assert _read(other) == {}
+
+
+class Tank:
+    """Shows how full it is."""
+
+    def __init__(self, name: str, measures: Measures) -> None:
+        self.name, self.level = name, 0.0
+        self.watched = measures.watched("level", "1", "How full", self._look)
+
+    def _look(self) -> Iterator[tuple[float, dict[str, str]]]:
+        yield self.level, {"tank": self.name}
+
+
+def test_a_gauge_is_asked_for_what_it_shows_now() -> None:
+    reader = InMemoryMetricReader()
+    spanhook.instrument(only=[], meter_provider=MeterProvider([reader]))
+    measures = Measures("tanks")
+    one, other = Tank("one", measures), Tank("other", measures)
+    assert _read(reader) == {}  # nobody has said that it is in use
+    one.watched()
+    one.watched()
+    other.watched()
+    one.level = 0.5
+    found = [({"tank": "one"}, 0.5), ({"tank": "other"}, 0.0)]
+    assert _read(reader) == {"spanhook.hooks.tanks/level": found}
+    one.level = 0.25
+    assert _read(reader)["spanhook.hooks.tanks/level"][0] == ({"tank": "one"}, 0.25)
+
+    second = InMemoryMetricReader()
+    spanhook.instrument(only=[], meter_provider=MeterProvider([second]))
+    one.watched()
+    assert _read(second) == {"spanhook.hooks.tanks/level": [({"tank": "one"}, 0.25)]}
+
+
+def test_a_gauge_shows_nothing_of_a_hook_that_is_gone() -> None:
+    reader = InMemoryMetricReader()
+    spanhook.instrument(only=[], meter_provider=MeterProvider([reader]))
+    measures = Measures("tanks")
+    one, other = Tank("one", measures), Tank("other", measures)
+    one.watched()
+    other.watched()
+    del one
+    gc.collect()
+    assert _read(reader) == {"spanhook.hooks.tanks/level": [({"tank": "other"}, 0.0)]}

@@ -1,9 +1,11 @@
 """Approvals: this very call, once, whoever asks, wherever it runs, and however often it is run again."""
 
 import asyncio
+import os
 import subprocess
 import sys
 import threading
+import time
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -27,7 +29,7 @@ from langgraph.types import Command, RetryPolicy, Send, interrupt
 import spanhook
 from spanhook import ConfigurationError, Hooks, Operation, Reject
 from spanhook.gating import find, make
-from spanhook.hooks.approval import Approval, NotApproved
+from spanhook.hooks.approval import Approval, NotApproved, _open
 from spanhook.hooks.approval._binding import UnboundValueError, canonical
 from spanhook.store import ApprovalRequest, Approvals, open_approvals
 from spanhook.testing import recorder
@@ -806,6 +808,76 @@ def test_a_store_that_comes_back_is_used_again() -> None:
         server.start()
         refused(close_account, 7)
     assert ran == [7]
+
+
+def outcomes(seen: Any) -> dict[str, int]:
+    return {told["spanhook.approval.outcome"]: count for told, count in seen.metrics()["spanhook.approval.requests"]}
+
+
+def waiting(seen: Any) -> tuple[float, bool]:
+    """How many requests wait for an answer, and whether the oldest has waited for any time."""
+    [(_, count)], [(_, age)] = (seen.metrics()[f"spanhook.approval.{name}"] for name in ("pending", "age"))
+    return count, age > 0
+
+
+def test_requests_wait_until_they_are_answered_wherever_that_is(store: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(_open, "CHECKED_FOR_S", 0)
+    with recorder(approval(store)) as seen:
+        refused(close_account, 7)
+        refused(close_account, 7)
+        refused(close_account, 8)
+        assert waiting(seen) == (2, True)
+        for request in open_approvals(store).requests("pending"):
+            open_approvals(store).answer(request.id, approve=request.arguments.endswith("7}"), by="bob")
+        assert waiting(seen) == (0, False)  # although no call has asked since
+        assert outcomes(seen) == {"requested": 2}
+        assert close_account(7) == "closed 7"
+        refused(close_account, 8)
+        refused(close_account, 8)
+        assert outcomes(seen) == {"requested": 2, "approved": 1, "denied": 1, "used": 1}
+        [(_, (_, answers))] = seen.metrics()["spanhook.approval.wait"]
+        assert answers == 2
+
+
+def test_requests_that_nobody_answers_in_time_are_counted_once(store: str) -> None:
+    with recorder(approval(store, wait=10, timeout=0.1)) as seen:
+        refused(close_account, 7)
+        refused(close_account, 7)
+        assert outcomes(seen) == {"requested": 2, "expired": 2}
+        assert waiting(seen) == (0, False)
+
+
+def test_requests_expire_unseen(store: str) -> None:
+    with recorder(approval(store, timeout=0.05)) as seen:
+        refused(close_account, 7)
+        asked = pending(store)
+        while asked.at(time.time()).status == "pending":
+            threading.Event().wait(0.01)
+        assert waiting(seen) == (0, False)
+        refused(close_account, 8)
+        assert outcomes(seen) == {"requested": 2, "expired": 1}
+
+
+def test_a_forked_child_tells_of_its_own_requests_alone(tmp_path: Path) -> None:
+    store = f"sqlite:///{tmp_path}/a.db"
+    with recorder(approval(store)) as seen:
+        refused(close_account, 7)
+        child = os.fork()
+        if child == 0:
+            os._exit(0 if waiting(seen) == (0, False) else 1)
+        _, status = os.waitpid(child, 0)
+        assert os.waitstatus_to_exitcode(status) == 0
+        assert waiting(seen) == (1, True)
+
+
+def test_requests_are_taken_to_wait_while_the_store_is_away(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(_open, "CHECKED_FOR_S", 0)
+    with running_redis() as server, recorder(approval(server.url)) as seen:
+        refused(close_account, 7)
+        server.stop()
+        assert waiting(seen) == (1, True)
+        server.start()
+        assert waiting(seen) == (0, False)  # it has lost everything
 
 
 def test_a_store_that_is_away_refuses_the_call() -> None:

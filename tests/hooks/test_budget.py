@@ -363,10 +363,11 @@ def test_in_shadow_mode_another_account_is_used(store: str) -> None:
 def test_a_store_that_is_away_refuses_calls_and_comes_back() -> None:
     with running_redis() as server:
         made = budget(server.url)
-        with recorder(made):
+        with recorder(made) as seen:
             with operation("llm.call", "m", request=REQUEST) as op:
                 server.stop()
                 op.record_usage(input_tokens=100, output_tokens=50)
+            assert unsettled(seen) == [1]
             for attempt in (call, lambda: asyncio.run(acall())):
                 with pytest.raises(Reject, match="Budget 'budget' cannot be checked now") as caught:
                     attempt()
@@ -374,8 +375,13 @@ def test_a_store_that_is_away_refuses_calls_and_comes_back() -> None:
             server.start()
             while made._book.waiting:
                 threading.Event().wait(0.05)
+            assert unsettled(seen) == [0]  # although there was no call since
             call()
             assert used(made) == (300, 0)
+
+
+def unsettled(seen: Any) -> list[float]:
+    return [count for _, count in seen.metrics()["spanhook.budget.unsettled"]]
 
 
 def test_an_open_budget_lets_calls_pass_while_the_store_is_away() -> None:
@@ -442,6 +448,42 @@ def test_figures_are_measured(tmp_path: Path) -> None:
     shares = {told["spanhook.budget.unit"]: share for told, share in found["spanhook.budget.utilization"]}
     assert shares == {"token": 0.25, "usd": pytest.approx(0.00009)}
     assert found["spanhook.budget.unsettled"] == [({"spanhook.hook": "budget"}, 0)]
+
+
+def shares(seen: Any) -> list[float]:
+    return [share for _, share in seen.metrics()["spanhook.budget.utilization"]]
+
+
+def test_the_share_in_use_is_known_before_a_first_call_and_after_a_restart(tmp_path: Path) -> None:
+    store = f"sqlite:///{tmp_path}/budget.db"
+    with recorder(budget(store)) as seen:
+        with operation("llm.call", "gpt-4o-mini", provider="openai", request=REQUEST) as op:
+            assert shares(seen) == [0]
+            op.record_usage(input_tokens=2_400, output_tokens=0)
+        assert shares(seen) == [0.8]
+    with recorder(budget(store)) as seen, suppress(Reject):
+        call()
+    assert shares(seen) == [0.8]
+
+
+def test_a_period_that_is_over_has_no_share_in_use(tmp_path: Path) -> None:
+    now = [1_000_000.0]
+    made = Budget("tenant", "hour", tokens=3_000, store=f"memory://{tmp_path}", clock=lambda: now[0])
+    with recorder(made) as seen:
+        call(1_500, 0)
+        assert shares(seen) == [0.5]
+        now[0] += 3_600
+        assert shares(seen) == [0]
+        call(300, 0)
+        assert shares(seen) == [0.1]
+
+
+def test_a_budget_in_shadow_mode_has_no_share_in_use(tmp_path: Path) -> None:
+    made = budget(f"memory://{tmp_path}")
+    made.mode = "shadow"
+    with recorder(made) as seen:
+        call(300, 0)
+        assert "spanhook.budget.utilization" not in seen.metrics()
 
 
 BERLIN = ZoneInfo("Europe/Berlin")

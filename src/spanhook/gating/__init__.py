@@ -26,7 +26,7 @@ from spanhook.gating.log import (
     chain_of,
     execution_log,
 )
-from spanhook.gating.measuring import Measure, Measures
+from spanhook.gating.measuring import Gauge, Measure, Measures
 from spanhook.gating.offers import Offers, hooks_of
 from spanhook.gating.pausing import Pausable, Pause, pausable, pauses
 from spanhook.gating.places import Placed, placed_at, where
@@ -59,6 +59,7 @@ __all__ = [
     "ExecutionLog",
     "Facts",
     "FunctionHook",
+    "Gauge",
     "Hook",
     "HookChainResult",
     "HookExecutionLog",

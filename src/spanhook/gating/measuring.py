@@ -4,7 +4,7 @@ Each call costs what the SDK's own does (about 5 us), and nothing where no meter
 """
 
 import weakref
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
 from opentelemetry.metrics import CallbackOptions, MeterProvider, Observation
@@ -32,12 +32,83 @@ class Measure:
 
     def __call__(self, amount: float, attributes: Attributes | None = None) -> None:
         """Record an amount."""
-        provider = self._provider or telemetry.meter_provider
+        self.on(self._provider or telemetry.meter_provider)(amount, attributes)
+
+    def on(self, provider: MeterProvider) -> Callable[..., None]:
+        """Create the instrument on a provider, unless it is there, and return the function that records on it."""
         record = self._known.get(provider)
         if record is None:
             meter = provider.get_meter(self._scope, __version__)
             record = self._known.setdefault(provider, self._make(meter))
-        record(amount, attributes)
+        return record
+
+
+Look = Callable[[], Iterable[tuple[float, Attributes]]]
+"""What a gauge is to show now: values, each with its attributes."""
+
+
+class _Watched:
+    """What several hooks show with one gauge. Hooks that are gone show nothing more.
+
+    There is no lock, which a fork could copy while it is held: all that is done at the same time is harmless.
+    """
+
+    def __init__(self) -> None:
+        self.made = False
+        self.looks: list[weakref.WeakMethod[Look]] = []
+
+    def __call__(self, _options: CallbackOptions) -> Iterator[Observation]:
+        for known in self.looks[:]:
+            look = known()
+            if look is None:
+                self.looks.remove(known)
+            else:
+                yield from (Observation(value, attributes) for value, attributes in look())
+
+
+_watched: weakref.WeakKeyDictionary[MeterProvider, dict[tuple[str, str], _Watched]] = weakref.WeakKeyDictionary()
+
+
+class Gauge:
+    """A gauge whose values a hook is asked for whenever metrics are exported, also if it has nothing to do then.
+
+    Args:
+        make: Creates the instrument on a meter, with a callback.
+        name: The instrument's name.
+        scope: The instrumentation scope.
+        provider: A provider to use in any case.
+        look: A method of the hook that gives the values; it should not raise.
+    """
+
+    __slots__ = ("_known", "_look", "_make", "_name", "_provider", "_scope")
+
+    def __init__(
+        self,
+        make: Callable[[Any, Callable[[CallbackOptions], Iterable[Observation]]], Any],
+        name: str,
+        scope: str,
+        provider: MeterProvider | None,
+        look: Look,
+    ) -> None:
+        self._make, self._name, self._scope, self._provider = make, name, scope, provider
+        self._look: weakref.WeakMethod[Look] = weakref.WeakMethod(look)
+        self._known: weakref.WeakSet[MeterProvider] = weakref.WeakSet()
+
+    def __call__(self) -> None:
+        """Have the provider that is in use now ask for values. Costs next to nothing if it does already."""
+        provider = self._provider or telemetry.meter_provider
+        if provider not in self._known:
+            self.on(provider)
+
+    def on(self, provider: MeterProvider) -> None:
+        """Have a provider ask for values."""
+        gauges = _watched.setdefault(provider, {})
+        shared = gauges.setdefault((self._scope, self._name), _Watched())
+        shared.looks.append(self._look)
+        self._known.add(provider)
+        if not shared.made:  # a second gauge of this name would not be asked
+            shared.made = True
+            self._make(provider.get_meter(self._scope, __version__), shared)
 
 
 class Measures:
@@ -80,6 +151,23 @@ class Measures:
         measure = self._of(make)
         reference = weakref.ref(measure)
         return measure
+
+    def watched(self, name: str, unit: str, about: str, look: Look) -> Gauge:
+        """A value that is asked for when metrics are exported, so that it cannot be out of date.
+
+        Args:
+            name: The instrument's name.
+            unit: Its unit.
+            about: What it tells.
+            look: A method of the hook that gives the values, each with its attributes.
+        """
+        return Gauge(
+            lambda meter, asked: meter.create_observable_gauge(name, [asked], unit, about),
+            name,
+            self._scope,
+            self._provider,
+            look,
+        )
 
     def _of(self, make: Callable[[Any], Callable[..., None]]) -> Measure:
         return Measure(make, self._scope, self._provider)

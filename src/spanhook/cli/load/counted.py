@@ -13,6 +13,7 @@ from spanhook.cli.load.facts import REJECT
 from spanhook.cli.load.tables import Tables, amount_of
 from spanhook.concurrency import reaper
 from spanhook.engine import listeners, registry
+from spanhook.errors import Reject
 from spanhook.model import Record
 from spanhook.telemetry import BUCKETS, COST, UNPRICED, Key, Snapshot, Vector
 
@@ -36,7 +37,7 @@ class Counted:
 
     def __call__(self, op: Record) -> None:
         """Count an operation that has ended."""
-        error_type = op.adapter.error_type(op.error) if op.phase == "error" and op.error is not None else ""
+        error_type = _error_type(op.error, op) if op.phase == "error" and op.error is not None else ""
         with self._lock:
             self._add_operation(op, error_type)
             if op.parent is None:
@@ -120,6 +121,10 @@ class Counted:
         else:
             add("decisions", *row, amount=count)
             add("coverage", coverage, amount=count)
+
+
+def _error_type(error: BaseException, op: Record) -> str:
+    return REJECT if isinstance(error, Reject) else op.adapter.error_type(error)
 
 
 def _since(sums: Vector, before: Vector | None) -> Vector:

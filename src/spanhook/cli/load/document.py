@@ -10,7 +10,8 @@ from collections.abc import Iterator, Mapping
 from typing import Any, TypedDict
 
 from spanhook.cli.load.series import Series
-from spanhook.cli.load.tables import COLUMNS, Tables
+from spanhook.cli.load.steps import RUN_BUDGET
+from spanhook.cli.load.tables import COLUMNS, MEASURED, Tables
 from spanhook.model import NANO
 from spanhook.telemetry import BUCKETS
 
@@ -52,6 +53,15 @@ class Expensive(TypedDict):
     cost: Money
 
 
+class Charged(TypedDict):
+    """What runs used of their budgets: in total, and the largest share that one of them used of its tokens."""
+
+    runs: int
+    tokens: int
+    cost: Money
+    highest_share: float
+
+
 class Totals(TypedDict):
     """All totals, by dimension.
 
@@ -72,6 +82,8 @@ class Totals(TypedDict):
             if they did not fail.
         decisions: By hook, event and decision, ``allow`` included; without hooks in shadow mode.
         shadow_decisions: The same for hooks in shadow mode: what they would have done. ``events`` counts both.
+        budgets: What runs used of their budgets, by hook.
+        approvals: Requests for approval, by hook and outcome; some stay without an answer.
         coverage: Decisions by coverage.
         errors: Operations that failed, were refused or cancelled: by ``error.type``, then by kind.
         streams: Streamed model calls by status.
@@ -100,6 +112,8 @@ class Totals(TypedDict):
     model_calls: dict[str, dict[str, int]]
     decisions: dict[str, dict[str, dict[str, int]]]
     shadow_decisions: dict[str, dict[str, dict[str, int]]]
+    budgets: dict[str, Charged]
+    approvals: dict[str, dict[str, int]]
     coverage: dict[str, int]
     errors: dict[str, dict[str, int]]
     streams: dict[str, int]
@@ -168,6 +182,8 @@ def totals(tables: Tables) -> Totals:
         model_calls=_nested(tables.by_all("model_calls", "requested", "error_type")),
         decisions=_nested(tables.by_all("decisions", "hook", "event", "decision")),
         shadow_decisions=_nested(tables.by_all("shadow_decisions", "hook", "event", "decision")),
+        budgets=_charged(tables),
+        approvals=_nested(tables.by_all("approvals", "hook", "outcome")),
         coverage=tables.by("coverage", "coverage"),
         errors=_nested(tables.by_all("errors", "error_type", "kind")),
         streams=tables.by("streams", "status"),
@@ -215,6 +231,19 @@ def _spent(tables: Tables, column: str) -> dict[str, Spent]:
     }
 
 
+def _charged(tables: Tables) -> dict[str, Charged]:
+    rows = [(row["hook"], int(row["tokens"]), int(row["nano"]), runs) for row, runs in tables.rows("budgets")]
+    return {
+        hook: Charged(
+            runs=sum(runs for one, _, _, runs in rows if one == hook),
+            tokens=sum(tokens * runs for one, tokens, _, runs in rows if one == hook),
+            cost=money(sum(nano * runs for one, _, nano, runs in rows if one == hook)),
+            highest_share=max(tokens for one, tokens, _, _ in rows if one == hook) / RUN_BUDGET,
+        )
+        for hook in sorted({one for one, *_ in rows})
+    }
+
+
 def _most_expensive(tables: Tables) -> list[Expensive]:
     rows = [row for row, count in tables.rows("run_costs") for _ in range(count)]
     return [
@@ -230,10 +259,10 @@ def _most_expensive(tables: Tables) -> list[Expensive]:
 
 
 def differences(wanted: Tables, counted: Tables) -> Iterator[Difference]:
-    """Every sum that differs; hook durations are only recorded with a meter provider."""
+    """Every sum that differs."""
     for table, row in sorted({*wanted.sums, *counted.sums}):
         expected, found = wanted.sums[table, row], counted.sums[table, row]
-        if expected != found and table != "hook_durations":
+        if expected != found and table not in MEASURED:
             yield Difference(
                 table=table, row=dict(zip(COLUMNS[table], row, strict=True)), expected=expected, counted=found
             )

@@ -69,6 +69,7 @@ class Fact:
         tokens: What a model call reported; ``None`` if it reported nothing.
         streamed: Whether it is a model call whose answer was streamed, so that a first chunk arrived.
         foreign: Whether another instrumentation opened its span.
+        approvals: What becomes of its request for approval.
     """
 
     kind: Kind
@@ -84,5 +85,6 @@ class Fact:
     tokens: Tokens | None = None
     streamed: bool = False
     foreign: bool = False
+    approvals: tuple[str, ...] = ()
     inside: tuple["Fact", ...] = field(default=(), repr=False)
     """Operations directly inside."""

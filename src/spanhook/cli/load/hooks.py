@@ -16,8 +16,10 @@ from typing import Any
 from spanhook import Hooks, Operation, Reject
 from spanhook.cli.load.models import judge
 from spanhook.cli.load.scenarios import BROKE
-from spanhook.cli.load.steps import CAREFUL
+from spanhook.cli.load.steps import BUDGETED, CAREFUL, RUN_BUDGET
 from spanhook.cli.load.tricks import ON_TRIAL
+from spanhook.hooks.approval import Approval
+from spanhook.hooks.budget import Budget
 
 hooks = Hooks()
 
@@ -65,6 +67,17 @@ def masked_answer(op: Operation) -> None:
 @hooks.around("llm.call", models={"o4-mini"}, timeout=None)
 async def traced(_op: Operation, call_next: Callable[[], Awaitable[Any]]) -> None:
     await call_next()
+
+
+class RunBudget(Budget):
+    """Each run may use so many tokens of one model. It has a limit in US dollars too, which is never reached."""
+
+    name = "run_budget"
+    models = (BUDGETED,)
+    timeout = None
+
+
+hooks.add(RunBudget("run", tokens=RUN_BUDGET, usd=100, unpriced="count"))
 
 
 @hooks.before("llm.call", models={"foreign-model-1"}, timeout=None)
@@ -133,11 +146,14 @@ def vault(_op: Operation) -> None:
     raise RuntimeError("the vault is sealed")
 
 
-@hooks.before("tool.execute", names={"close_account"}, timeout=None)
-def ask_a_person(_op: Operation) -> None:
-    from langgraph.types import interrupt
+class AskAPerson(Approval):
+    """Somebody must agree before an account is closed."""
 
-    interrupt("close this account?")
+    name = "ask_a_person"
+    names = ("close_account",)
+
+
+hooks.add(AskAPerson(86_400, title="Close this account?"))
 
 
 @hooks.before("tool.execute", names={"sign"}, timeout=AMPLE)
@@ -229,6 +245,7 @@ CLOSED = {
     "fraud_check",
     "vault",
     "ask_a_person",
+    "run_budget",
     "reviewed",
     "redacted",
     "withheld",
@@ -241,5 +258,5 @@ CLOSED = {
     "known_models_only",
 }
 """Hooks whose failure rejects the call; a failure of all others lets it pass."""
-TIMED = {"traced", "scanned", "directory", "fraud_check", "deep_scan"}
+TIMED = {"traced", "scanned", "directory", "fraud_check", "deep_scan", "ask_a_person"}
 """Async and blocking hooks, whose durations are recorded."""

@@ -1,6 +1,7 @@
 """Runs the script: real graphs over real models and tools, many at once."""
 
 import asyncio
+import uuid
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
@@ -27,6 +28,8 @@ Call = tuple[Callable[[], Any], Callable[[], Awaitable[Any]]]
 
 acting: ContextVar[tuple[Step, ...]] = ContextVar("spanhook.cli.load.acting")
 """The steps of the enclosing agent."""
+of_load: ContextVar[str] = ContextVar("spanhook.cli.load.of_load")
+"""An id of the load, as approvals are remembered from one load to the next."""
 SAVER = InMemorySaver()
 
 
@@ -141,9 +144,19 @@ async def _aread(stream: AsyncIterator[Any], chunks: int | None) -> None:
 def _asked(run: Run) -> tuple[Any, Any, Any]:
     """The agent of a run, its input and its configuration."""
     acting.set(run.steps)
-    config = {"configurable": {"thread_id": run.thread}} if run.thread else None
-    given = Command(resume="yes") if run.resumed else {"done": False}
-    return graph(run.agent, remembers=bool(run.thread)), given, config
+    agent = graph(run.agent, remembers=bool(run.thread))
+    config: Any = {"configurable": {"thread_id": _thread(run)}} if run.thread else None
+    return agent, _answering(agent, config, run.answer) if run.answer else {"done": False}, config
+
+
+def _thread(run: Run) -> str:
+    return f"{of_load.get()}-{run.thread}"
+
+
+def _answering(agent: Any, config: Any, answer: str) -> Any:
+    """What resumes a run with an answer to the question that has interrupted it."""
+    [question] = agent.get_state(config).interrupts
+    return Command(resume={"decision": answer, "approval_id": question.value["approval_id"], "by": "team-lead"})
 
 
 def _perform(run: Run) -> None:
@@ -182,7 +195,7 @@ async def _work(jobs: Iterator[Job], threads: ThreadPoolExecutor, done: Callable
                 await loop.run_in_executor(threads, _in_context(run))
             done()
         if job[0].thread:
-            SAVER.delete_thread(job[0].thread)
+            SAVER.delete_thread(_thread(job[0]))
 
 
 def perform(jobs: Iterable[Job], concurrency: int, done: Callable[[], None]) -> None:
@@ -195,6 +208,7 @@ def perform(jobs: Iterable[Job], concurrency: int, done: Callable[[], None]) -> 
     """
 
     async def main() -> None:
+        of_load.set(uuid.uuid4().hex)
         shared = iter(jobs)
         with ThreadPoolExecutor(concurrency, "spanhook-load") as threads:
             async with asyncio.TaskGroup() as group:

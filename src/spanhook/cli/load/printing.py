@@ -40,6 +40,19 @@ def as_text(document: Document) -> Iterator[str]:
     ):
         yield from _section(title, ("hook", "event", "decision", ""), list(_decided(found)))
     yield from _section(
+        "budgets",
+        ("hook", "runs", "tokens", "cost in USD", "highest share"),
+        [
+            (hook, _number(one["runs"]), _number(one["tokens"]), one["cost"]["usd"], f"{one['highest_share']:.1%}")
+            for hook, one in totals["budgets"].items()
+        ],
+    )
+    yield from _section(
+        "approvals",
+        ("hook", "outcome", ""),
+        [(hook, *one) for hook, found in totals["approvals"].items() for one in _counts(found)],
+    )
+    yield from _section(
         "errors",
         ("type", "kind", ""),
         [(type_, *one) for type_, found in totals["errors"].items() for one in _counts(found)],

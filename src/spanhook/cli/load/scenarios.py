@@ -2,10 +2,11 @@
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
+from typing import Literal
 
 from spanhook.cli.load.draw import Draw
 from spanhook.cli.load.facts import REJECT, Fact, Tokens
-from spanhook.cli.load.steps import CAREFUL, Ask, Foreign, How, Recall, Step, Use, agent_fact
+from spanhook.cli.load.steps import BUDGETED, CAREFUL, RUN_BUDGET, Ask, Foreign, How, Recall, Step, Use, agent_fact
 from spanhook.cli.load.tricks import Ending
 
 AGENTS = ("support", "planner", "analyst")
@@ -32,7 +33,7 @@ class Run:
         is_async: Whether it is awaited.
         closed: Whether its stream is closed after the first chunk.
         thread: Its conversation, if that must be remembered.
-        resumed: Whether it resumes that interrupted conversation.
+        answer: The answer with which it resumes that interrupted conversation.
         refused: Whether a hook refuses the agent itself.
     """
 
@@ -44,7 +45,7 @@ class Run:
     is_async: bool = False
     closed: bool = False
     thread: str = ""
-    resumed: bool = False
+    answer: Literal["", "approve", "deny"] = ""
     refused: bool = False
 
     @property
@@ -146,6 +147,17 @@ def over_budget(draw: Draw) -> Job:
     return (replace(made, tenant=tenant, user=user, steps=(), ending=("rejected", REJECT), refused=True),)
 
 
+def within_budget(draw: Draw) -> Job:
+    """A call that the run's budget suffices for."""
+    return (run(draw, ask(draw, model=BUDGETED)),)
+
+
+def overspent(draw: Draw) -> Job:
+    """A call uses more than was reserved for it, so that nothing of the run's budget is left for another."""
+    reported = replace(tokens(draw), input=draw.between(RUN_BUDGET, RUN_BUDGET * 3 // 2))
+    return (run(draw, Ask(BUDGETED, reported), ask(draw, "refuse", BUDGETED)),)
+
+
 def stopped(draw: Draw) -> Job:
     """A tool call is refused, and the whole run with it."""
     return (run(draw, ask(draw), Use("wire")),)
@@ -157,9 +169,15 @@ def cancelled(draw: Draw) -> Job:
 
 def approved(draw: Draw) -> Job:
     """A hook waits for a person: one run is interrupted, and another resumes with the answer."""
-    first = run(draw, Use("close"))
-    first = replace(first, thread=f"approval-{draw.place}")
-    again = replace(first, steps=(Use("close, agreed"), ask(draw)), ending=("success", ""), resumed=True)
+    first = replace(run(draw, Use("close")), thread=f"approval-{draw.place}")
+    again = replace(first, steps=(Use("close, agreed"), ask(draw)), ending=("success", ""), answer="approve")
+    return (first, again)
+
+
+def denied(draw: Draw) -> Job:
+    """The same, but the answer is no; the run continues without that tool."""
+    first = replace(run(draw, Use("close")), thread=f"denial-{draw.place}")
+    again = replace(first, steps=(Use("close, denied"), ask(draw)), ending=("success", ""), answer="deny")
     return (first, again)
 
 
@@ -206,9 +224,12 @@ WEIGHTS: Mapping[Scenario, float] = {
     tool_failed: 3,
     model_refused: 2,
     over_budget: 3,
+    within_budget: 4,
+    overspent: 2,
     stopped: 2,
     cancelled: 3,
     approved: 2,
+    denied: 1,
     unanswered: 1,
     foreign: 2,
     foreign_refused: 1,

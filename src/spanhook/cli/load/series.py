@@ -1,5 +1,6 @@
 """The totals as spanhook's instruments must export them: every series, with its attributes."""
 
+from collections import Counter
 from collections.abc import Mapping
 from typing import NotRequired, TypedDict
 
@@ -37,6 +38,7 @@ _NAMES: Mapping[str, str] = {
     "coverage": semconv.COVERAGE,
     "fail_mode": semconv.FAIL_MODE,
     "mode": semconv.MODE,
+    "outcome": semconv.APPROVAL_OUTCOME,
 }
 
 
@@ -64,11 +66,30 @@ def metrics(tables: Tables) -> dict[str, list[Series]]:
         semconv.METRIC_RUN_LLM_CALLS: _calls(tables, "llm.call"),
         semconv.METRIC_RUN_TOOL_CALLS: _calls(tables, "tool.execute"),
         semconv.METRIC_HOOK_DURATION: histogram("hook_durations"),
+        semconv.METRIC_BUDGET_TOKENS: _charged(tables, "tokens", 1),
+        semconv.METRIC_BUDGET_COST: _charged(tables, "nano", NANO),
+        semconv.METRIC_APPROVAL_REQUESTS: counter("approvals"),
+        semconv.METRIC_APPROVAL_WAIT: _answers(tables),
     }
 
 
 def _cost(tables: Tables) -> list[Series]:
     return [Series(attributes=_named(row), value=nano / NANO) for row, nano in tables.rows("cost")]
+
+
+def _charged(tables: Tables, column: str, scale: int) -> list[Series]:
+    sums: Counter[str] = Counter()
+    for row, runs in tables.rows("budgets"):
+        sums[row["hook"]] += int(row[column]) * runs
+    return [Series(attributes=_named({"hook": hook}), value=amount / scale) for hook, amount in sums.items() if amount]
+
+
+def _answers(tables: Tables) -> list[Series]:
+    answers: Counter[str] = Counter()
+    for (hook, outcome), count in tables.by_all("approvals", "hook", "outcome").items():
+        if outcome in ("approved", "denied"):
+            answers[hook] += count
+    return [Series(attributes=_named({"hook": hook}), count=count) for hook, count in answers.items()]
 
 
 def _decisions(tables: Tables) -> list[Series]:

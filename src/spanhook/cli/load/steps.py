@@ -30,7 +30,12 @@ MODELS: Mapping[str, Model] = {
     "o4-mini": Model("openai", "o4-mini-2025-04-16"),
     "house-model-1": Model("house", "house-model-1"),
     "forbidden-1": Model("house", "forbidden-1"),
+    "gpt-4.1-mini": Model("openai", "gpt-4.1-mini"),
 }
+BUDGETED = "gpt-4.1-mini"
+"""The model of which each run has a budget."""
+RUN_BUDGET = 8_000
+"""That budget, in tokens."""
 #: Decisions about every model call.
 MODEL_DECISIONS: Mapping[str, tuple[Decided, ...]] = {
     "o4-mini": (Decided("traced", "llm.call.post", "allow"),),
@@ -40,6 +45,14 @@ MODEL_DECISIONS: Mapping[str, tuple[Decided, ...]] = {
     ),
     "forbidden-1": (Decided("not_allowed", "llm.call.pre", "reject"),),
 }
+WITHIN_BUDGET = (
+    Decided("run_budget", "llm.call.pre", "allow"),
+    Decided("run_budget", "llm.call.post", "allow"),
+)
+REFUSED_BY_BUDGET = (
+    Decided("run_budget", "llm.call.pre", "reject"),
+    Decided("run_budget", "llm.call.error", "allow"),
+)
 MASKED = Decided("masked_answer", "llm.call.post", "replace")
 """Decisions about every answer of ``claude-sonnet-4-5``."""
 MASKED_TOO_LATE = Decided("masked_answer", "llm.call.post", "too_late")
@@ -59,9 +72,9 @@ class Step(Protocol):
         ...
 
 
-How = Literal["answer", "stream", "stop", "fail", "break", "hang"]
+How = Literal["answer", "stream", "stop", "fail", "break", "hang", "refuse"]
 """A complete answer; a stream read to its end; a stream closed after its first chunk; an error instead of an answer; an
-error in the middle of a stream; a cancelled call."""
+error in the middle of a stream; a cancelled call; none, as a hook refuses the call."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,18 +95,22 @@ class Ask:
 
     @property
     def ending(self) -> Ending | None:
-        if self.model == "forbidden-1":
+        if self._is_refused:
             return "rejected", REJECT
         if self.how == "hang":
             return "cancelled", CANCELLED
         return ("error", RATE_LIMITED) if self.how in ("fail", "break") and self.otherwise is None else None
+
+    @property
+    def _is_refused(self) -> bool:
+        return self.model == "forbidden-1" or self.how == "refuse"
 
     def facts(self, agent: str, tenant: str) -> tuple[Fact, ...]:
         return (self._fact(agent), *(self.otherwise.facts(agent, tenant) if self.otherwise is not None else ()))
 
     def _fact(self, agent: str) -> Fact:
         known = MODELS[self.model]
-        refused = self.model == "forbidden-1"
+        refused = self._is_refused
         outcome: Mapping[How, tuple[Status, str, Tokens | None]] = {
             "answer": ("success", "", self.tokens),
             "stream": ("success", "", self.tokens),
@@ -101,8 +118,9 @@ class Ask:
             "fail": ("error", RATE_LIMITED, None),
             "break": ("error", RATE_LIMITED, self.tokens.unanswered),
             "hang": ("cancelled", CANCELLED, None),
+            "refuse": ("rejected", REJECT, None),
         }
-        status, error_type, tokens = ("rejected", REJECT, None) if refused else outcome[self.how]
+        status, error_type, tokens = outcome["refuse" if refused else self.how]
         return Fact(
             kind="llm.call",
             name=self.model,
@@ -119,6 +137,8 @@ class Ask:
         )
 
     def _decisions(self) -> tuple[Decided, ...]:
+        if self.model == BUDGETED:
+            return REFUSED_BY_BUDGET if self.how == "refuse" else WITHIN_BUDGET
         if self.model == "claude-sonnet-4-5":
             late: Mapping[How, tuple[Decided, ...]] = {
                 "answer": (MASKED,),
@@ -166,6 +186,7 @@ class Use:
                 called=trick.called,
                 decisions=trick.decided(tenant),
                 operation="execute_tool",
+                approvals=trick.approvals,
                 inside=inside,
             ),
         )

@@ -9,6 +9,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from spanhook.cli.load.facts import REJECT, Decided, Fact, Tokens
 from spanhook.cli.load.hooks import CLOSED, TIMED
 from spanhook.cli.load.prices import SOURCE, price
+from spanhook.cli.load.steps import BUDGETED
 
 Row = tuple[str, ...]
 
@@ -36,6 +37,8 @@ COLUMNS: Mapping[str, Row] = {
     "decisions": ("hook", "event", "decision", "coverage", "fail_mode"),
     "shadow_decisions": ("hook", "event", "decision", "coverage", "fail_mode"),
     "hook_durations": ("hook", "event", "mode"),
+    "budgets": ("hook", "tokens", "nano"),
+    "approvals": ("hook", "outcome"),
     "coverage": ("coverage",),
     "errors": ("kind", "error_type"),
     "events": ("event",),
@@ -43,8 +46,10 @@ COLUMNS: Mapping[str, Row] = {
 """The columns of each table.
 
 Costs are in nano-dollars; ``calls`` are those inside an outermost operation. Decisions of hooks in shadow mode are only
-in ``shadow_decisions``, ``hook_durations`` and ``events``.
+in ``shadow_decisions``, ``hook_durations`` and ``events``. ``budgets`` counts runs by what they used of theirs.
 """
+MEASURED = {"hook_durations", "budgets", "approvals"}
+"""Tables of what is only recorded with a meter provider, and counted by nothing else."""
 
 
 class Tables:
@@ -87,6 +92,7 @@ def expected(runs: Iterable[tuple[str, str, Fact]]) -> Tables:
         tables.add("events", "spanhook.run")
         nano = sum(_cost(one) or 0 for one in _flat(fact))
         tables.add("run_costs", amount_of(nano), fact.name, fact.status, tenant, user)
+        _add_budget(tables, fact)
         for one in _flat(fact):
             _add_operation(tables, one)
             calls = int(one.called)
@@ -97,9 +103,17 @@ def expected(runs: Iterable[tuple[str, str, Fact]]) -> Tables:
     return tables
 
 
-def amount_of(nano: int) -> str:
-    """Nano-dollars as text that sorts by amount."""
-    return f"{nano:018}"
+def amount_of(number: int) -> str:
+    """Nano-dollars or tokens as text that sorts by amount."""
+    return f"{number:018}"
+
+
+def _add_budget(tables: Tables, run: Fact) -> None:
+    used = [one for one in _flat(run) if one.name == BUDGETED and one.tokens is not None]
+    if used:
+        tokens = sum(one.tokens.total for one in used if one.tokens is not None)
+        nano = sum(_cost(one) or 0 for one in used)
+        tables.add("budgets", "run_budget", amount_of(tokens), amount_of(nano))
 
 
 def _flat(fact: Fact) -> Iterator[Fact]:
@@ -136,6 +150,8 @@ def _add_operation(tables: Tables, fact: Fact) -> None:
             tables.add("reported", *call, "output", amount=fact.tokens.completion)
     for decided in fact.decisions:
         _add_decision(tables, decided)
+    for outcome in fact.approvals:
+        tables.add("approvals", "ask_a_person", outcome)
 
 
 def _add_tokens(tables: Tables, fact: Fact, tokens: Tokens, whose: Row) -> None:

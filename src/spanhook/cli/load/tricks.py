@@ -17,6 +17,8 @@ Told = tuple[str, Phase, Decision]
 AUDIT: Told = ("audit", "pre", "allow")
 ON_TRIAL = "globex"
 """The tenant whose searches a hook in shadow mode would reject."""
+ASKED: Told = ("ask_a_person", "post", "allow")
+"""An approval also looks at how a call has ended."""
 MEMBERS_ONLY: Told = ("members_only", "pre", "reject")
 """What that hook would decide about them."""
 
@@ -29,6 +31,7 @@ class Trick:
         tool, about: The tool and its argument.
         decisions: Besides that of ``audit``, which allows every tool call.
         shadowed: What hooks in shadow mode would have decided, for every tenant.
+        approvals: What becomes of its request for approval.
         ending: How it ends the run, if it does.
     """
 
@@ -40,6 +43,7 @@ class Trick:
     called: bool = True
     ending: Ending | None = None
     shadowed: tuple[Told, ...] = ()
+    approvals: tuple[str, ...] = ()
 
     def decided(self, tenant: str) -> tuple[Decided, ...]:
         """Every decision about it, for a tenant."""
@@ -92,12 +96,21 @@ TRICKS: Mapping[str, Trick] = {
     ),
     "close": Trick(
         "close_account",
-        (("ask_a_person", "pre", "pause"),),
+        (("ask_a_person", "pre", "pause"), ASKED),
         status="interrupted",
         called=False,
         ending=("interrupted", ""),
+        approvals=("requested",),
     ),
-    "close, agreed": Trick("close_account", (("ask_a_person", "pre", "allow"),)),
+    "close, agreed": Trick("close_account", (("ask_a_person", "pre", "allow"), ASKED), approvals=("approved", "used")),
+    "close, denied": Trick(
+        "close_account",
+        (("ask_a_person", "pre", "reject"),),
+        status="rejected",
+        error_type=REJECT,
+        called=False,
+        approvals=("denied",),
+    ),
     "break": Trick("break_down", status="error", error_type="ValueError", ending=("error", "ValueError")),
     "delegate": Trick("delegate", shadowed=(("summarized", "post", "replace"),)),
 }

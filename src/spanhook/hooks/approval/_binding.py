@@ -17,7 +17,10 @@ from pathlib import PurePath
 from typing import Any, cast
 from uuid import UUID
 
+from spanhook.model import Operation
+
 _DEEPEST = 50
+_MOST_SHOWN = 20_000
 _AS_TEXT = (Decimal, UUID, PurePath, timedelta)
 
 
@@ -107,3 +110,26 @@ def _typed(kind: str, value: Any) -> dict[str, Any]:
 
 def _name(value: Any) -> str:
     return f"{type(value).__module__}.{type(value).__qualname__}"
+
+
+def asked_for(op: Operation) -> Any:
+    """What the call will be made with."""
+    request = op.request
+    if op.kind == "tool.execute":
+        return request.arguments or request.inputs
+    every: dict[str, Any] = {
+        "arguments": request.arguments,
+        "inputs": request.inputs,
+        "messages": request.messages,
+        "system": request.system,
+        "model": request.model or op.model,
+        "tools": request.tool_definitions or request.tools,
+        "parameters": dict(op.parameters),
+    }
+    return {name: value for name, value in every.items() if value}
+
+
+def shown(arguments: str) -> str:
+    """Arguments as they are shown to whoever decides, not too much of them."""
+    more = len(arguments) - _MOST_SHOWN
+    return arguments if more <= 0 else f"{arguments[:_MOST_SHOWN]}... ({more} more characters are not shown)"

@@ -5,15 +5,17 @@ import inspect
 import time
 from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
-from typing import Any, Literal, NamedTuple, ParamSpec, TypeVar, cast
+from typing import Literal, NamedTuple, ParamSpec, TypeVar
 from uuid import uuid4
-from weakref import WeakValueDictionary
 
 from spanhook import semconv
 from spanhook.errors import Reject, StoreError
-from spanhook.gating import Hook, Measures, Pausable, handler, pausable, validated
-from spanhook.hooks.approval._binding import binding_of, canonical
+from spanhook.gating import Hook, Pausable, handler, pausable, validated
+from spanhook.hooks.approval._binding import asked_for, binding_of, canonical, shown
 from spanhook.hooks.approval._config import Config
+from spanhook.hooks.approval._figures import Figures
+from spanhook.hooks.approval._pausing import Pausing
+from spanhook.hooks.approval._refusals import NotApproved, refuse
 from spanhook.model import Operation
 from spanhook.store import ApprovalError, ApprovalRequest, in_worker, open_approvals
 
@@ -22,9 +24,6 @@ T = TypeVar("T")
 
 Ask = Callable[[ApprovalRequest], "bool | Awaitable[bool | None] | None"]
 """Decides about a request: true approves, false denies, ``None`` leaves it to a person."""
-
-_DECISIONS = {"approve": True, "deny": False}
-_LONGEST_SHOWN = 20_000
 
 
 class _Used(NamedTuple):
@@ -36,23 +35,6 @@ class _Used(NamedTuple):
 
 
 _NOTHING = _Used("", "", "")
-
-
-class NotApproved(Reject):
-    """A call was not approved, or not yet.
-
-    Attributes:
-        approval_id: The request.
-    """
-
-    approval_id: str = ""
-
-    @classmethod
-    def of(cls, request: ApprovalRequest, reason: str, status_code: int) -> "NotApproved":
-        """The refusal of a request."""
-        made = cls(reason, status_code=status_code)
-        made.approval_id = request.id
-        return made
 
 
 @handler
@@ -122,12 +104,8 @@ class Approval(Hook):
         self._ask = ask
         self._approvals = open_approvals(store)
         self._key = f"spanhook.approval.{id(self):x}"
-        self._turns: WeakValueDictionary[tuple[int, str], asyncio.Lock] = WeakValueDictionary()
-        measures = Measures("approval")
-        self._requests = measures.counter(
-            semconv.METRIC_APPROVAL_REQUESTS, "{request}", "Requests for approval, by what became of them"
-        )
-        self._waited = measures.histogram(semconv.METRIC_APPROVAL_WAIT, "s", "Time from a request to its answer")
+        self._pausing = Pausing(self, self._approvals)
+        self._figures = Figures(self._approvals)
 
     async def before(self, op: Operation) -> None:
         """Let the call pass if it is approved.
@@ -144,6 +122,7 @@ class Approval(Hook):
             return  # asked again after a rewrite that changes nothing here
         if op.mode == "shadow":
             raise Reject(f"Approval {self.name!r} would be asked for", status_code=409)
+        self._figures.begin(self.name)
         used = await self._decided(op, binding, arguments, here, place)
         self._check_unchanged(op, binding, place)
         op.state[self._key] = _Used(binding, used.id, place)
@@ -153,7 +132,7 @@ class Approval(Hook):
         used: _Used = op.state.get(self._key, _NOTHING)
         if op.status == "interrupted" and used.place:
             with suppress(StoreError):  # it has to be approved again then
-                await self._call(self._approvals.pause, used.id, used.place)
+                await self.call(self._approvals.pause, used.id, used.place)
 
     def _fails_with(self, error: Exception, reason: str, status_code: int) -> Exception:
         if isinstance(error, StoreError):
@@ -168,7 +147,7 @@ class Approval(Hook):
         A framework that runs a call again says which call it is. Without that, equal calls cannot be told apart.
         """
         try:
-            arguments = canonical(_asked_for(op))
+            arguments = canonical(asked_for(op))
         except (ValueError, RecursionError) as error:
             raise Reject(
                 f"The arguments of {op.name!r} cannot be approved: {error}; pass plain data", status_code=400
@@ -194,7 +173,7 @@ class Approval(Hook):
             user_id=who.user_id,
             session_id=who.session_id,
             agent=op.agent,
-            arguments=_shown(arguments) if config.show_arguments else "",
+            arguments=shown(arguments) if config.show_arguments else "",
             title=config.title,
             valid_s=config.timeout if config.valid_for is None else config.valid_for,
             approvers=tuple(config.approvers),
@@ -209,34 +188,35 @@ class Approval(Hook):
     ) -> ApprovalRequest:
         """Ask until there is an approval that this call can use. Returns it."""
         if here is not None:
-            paused = await self._call(self._approvals.paused_by, binding, place)
-            if paused is not None and await self._call(self._approvals.use, paused.id, place):
+            paused = await self.call(self._approvals.paused_by, binding, place)
+            if paused is not None and await self.call(self._approvals.use, paused.id, place):
                 op.span.set_attribute(semconv.APPROVAL_ID, paused.id)
-                self._go_on(paused, here)
+                self._pausing.go_on(paused, here)
                 return paused
         while True:
-            request, is_new = await self._call(
+            request, is_new = await self.call(
                 self._approvals.ask,
                 self._request(op, binding, arguments, "" if here is None else here.place),
                 self._config.timeout,
             )
             op.span.set_attribute(semconv.APPROVAL_ID, request.id)
+            self._figures.see(request)
             if is_new:
-                self._count("requested")
+                self._figures.count("requested")
                 request = await self._ask_callback(request)
             if here is not None:
-                async with self._turn(here):
-                    request = await self._paused(request, here)
+                async with self._pausing.turn(here):
+                    request = await self._pausing.paused(request, here)
             elif request.status == "pending":
                 request = await self._wait(request)
+            self._figures.see(request)
             if request.status == "expired" and not request.answered_by and self._config.on_timeout == "allow":
-                self._count("expired")
                 return request
             if request.status not in ("approved", "used"):
-                self._refuse(request)
+                refuse(request)
             self._check_unchanged(op, binding, place)
-            if await self._call(self._approvals.use, request.id, place):
-                self._count("used")
+            if await self.call(self._approvals.use, request.id, place):
+                self._figures.count("used")
                 return request
 
     async def _ask_callback(self, request: ApprovalRequest) -> ApprovalRequest:
@@ -247,70 +227,22 @@ class Approval(Hook):
             answer = await answer
         if answer is None:
             return request
-        return await self._answered(request, bool(answer), "callback", "", checked=False)
+        return await self.answered(request, bool(answer), "callback", "", checked=False)
 
-    async def _paused(self, request: ApprovalRequest, here: Pausable) -> ApprovalRequest:
-        """Pause until the request is answered, and so are those of other calls of the same node.
-
-        A node that pauses for one call runs again with all of them, so none may run before. And a framework may give
-        the answer of one call to another, so an answer names its request. What else it is resumed with says no more
-        than that the request may have been answered elsewhere.
-        """
-        has_paused = False
-        while True:
-            request = await self._call(self._approvals.find, request.id) or request
-            asked = request if request.status == "pending" else await self._call(self._other_pending, request, here)
-            if asked is None:
-                if not has_paused:
-                    self._go_on(request, here)
-                return request
-            value: Any = here.ask(self._question(asked))
-            has_paused = True
-            if isinstance(value, dict):
-                await self._take(request, cast("dict[str, Any]", value))
-
-    def _turn(self, here: Pausable) -> asyncio.Lock:
-        """Calls of one node take turns: which of them gets which answer is not known before."""
-        key = id(asyncio.get_running_loop()), here.place
-        lock = self._turns.get(key)
-        if lock is None:
-            lock = self._turns[key] = asyncio.Lock()
-        return lock
-
-    def _go_on(self, request: ApprovalRequest, here: Pausable) -> None:
-        """Take the answer that waits for this call, if any, so that no question of the tool's own gets it."""
-        with suppress(here.signal):
-            here.ask(self._question(request))
-
-    def _other_pending(self, request: ApprovalRequest, here: Pausable) -> ApprovalRequest | None:
-        """The request of another call of the same node that is not answered yet."""
-        return next((one for one in self._approvals.pending_at(here.place) if one.id != request.id), None)
-
-    async def _take(self, request: ApprovalRequest, given: dict[str, Any]) -> None:
-        """Answer a request with what something was resumed with."""
-        approve = _DECISIONS.get(str(given.get("decision", "")))
-        named = str(given.get("approval_id", ""))
-        found = request if named == request.id else await self._call(self._approvals.find, named)
-        if approve is None or found is None or found.status != "pending" or _whose(found) != _whose(request):
-            return
-        by, reason = str(given.get("by", "")), str(given.get("reason", ""))
-        checked = bool(by) or (approve and found.restricted)
-        await self._answered(found, approve, by if checked else "whoever resumed it", reason, checked=checked)
-
-    async def _answered(
+    async def answered(
         self, request: ApprovalRequest, approve: bool, by: str, reason: str, *, checked: bool
     ) -> ApprovalRequest:
         def answer() -> ApprovalRequest:
             return self._approvals.answer(request.id, approve=approve, by=by, reason=reason, checked=checked)
 
         try:
-            answered = await self._call(answer)
+            answered = await self.call(answer)
         except ApprovalError as error:
-            found = await self._call(self._approvals.find, request.id)
+            found = await self.call(self._approvals.find, request.id)
             if found is None or found.status == "pending":
                 raise NotApproved.of(request, str(error), 403) from None
             return found
-        self._note(answered)
+        self._figures.see(answered)
         return answered
 
     async def _wait(self, request: ApprovalRequest) -> ApprovalRequest:
@@ -318,80 +250,15 @@ class Approval(Hook):
         ends = time.monotonic() + self._config.wait
         while request.status == "pending" and (left := ends - time.monotonic()) > 0:
             await asyncio.sleep(min(self._config.poll, left))
-            found = await self._call(self._approvals.find, request.id)
+            found = await self.call(self._approvals.find, request.id)
             if found is None:
                 break
             request = found
-        if request.status in ("approved", "denied"):
-            self._note(request)
         return request
-
-    def _question(self, request: ApprovalRequest) -> dict[str, Any]:
-        """What whoever resumes is shown."""
-        return {
-            "type": "approval",
-            "approval_id": request.id,
-            "policy": self.name,
-            "tool": request.tool,
-            "arguments": request.arguments,
-            "title": request.title,
-            "repeats": request.repeats,
-            "expires_at": request.expires_at,
-        }
-
-    def _refuse(self, request: ApprovalRequest) -> None:
-        why = f": {request.reason}" if request.reason else ""
-        if request.status == "pending":
-            raise NotApproved.of(
-                request,
-                f"{request.tool!r} needs approval {request.id}, which nobody has given yet; call it again once it is "
-                "approved",
-                409,
-            )
-        if request.status == "denied":
-            self._count("denied")
-            raise NotApproved.of(request, f"{request.tool!r} was not approved{why}", 403)
-        self._count("expired")
-        if request.answered_by:
-            raise NotApproved.of(request, f"the answer to approval {request.id} of {request.tool!r} is too old", 403)
-        raise NotApproved.of(request, f"nobody has answered approval {request.id} of {request.tool!r} in time", 403)
 
     # ----------------------------------------------------------------- how
 
-    async def _call(self, function: Callable[P, T], /, *args: P.args, **kwargs: P.kwargs) -> T:
+    async def call(self, function: Callable[P, T], /, *args: P.args, **kwargs: P.kwargs) -> T:
         if self._approvals.remote:
             return await in_worker(function, *args, **kwargs)
         return function(*args, **kwargs)
-
-    def _note(self, request: ApprovalRequest) -> None:
-        self._count(request.status)
-        self._waited(max(0.0, request.answered_at - request.asked_at), {semconv.HOOK: self.name})
-
-    def _count(self, outcome: str) -> None:
-        self._requests(1, {semconv.HOOK: self.name, semconv.APPROVAL_OUTCOME: outcome})
-
-
-def _asked_for(op: Operation) -> Any:
-    """What the call will be made with."""
-    request = op.request
-    if op.kind == "tool.execute":
-        return request.arguments or request.inputs
-    every: dict[str, Any] = {
-        "arguments": request.arguments,
-        "inputs": request.inputs,
-        "messages": request.messages,
-        "system": request.system,
-        "model": request.model or op.model,
-        "tools": request.tool_definitions or request.tools,
-        "parameters": dict(op.parameters),
-    }
-    return {name: value for name, value in every.items() if value}
-
-
-def _shown(arguments: str) -> str:
-    more = len(arguments) - _LONGEST_SHOWN
-    return arguments if more <= 0 else f"{arguments[:_LONGEST_SHOWN]}... ({more} more characters are not shown)"
-
-
-def _whose(request: ApprovalRequest) -> tuple[str, ...]:
-    return request.policy, request.tenant_id, request.user_id, request.session_id

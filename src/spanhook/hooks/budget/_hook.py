@@ -2,7 +2,7 @@
 
 import asyncio
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterator
 from typing import Any, NamedTuple
 from urllib.parse import quote
 from zoneinfo import ZoneInfo
@@ -114,18 +114,21 @@ class Budget(Hook):
         self._clock = clock
         self._key = f"spanhook.budget.{id(self):x}"
         self._book = open_book(store, lease)
-        self._highest: dict[str, tuple[str, float]] = {}
+        self._highest: dict[str, tuple[float | None, float]] = {}
         measures = Measures("budget")
         self._tokens = measures.counter(semconv.METRIC_BUDGET_TOKENS, "{token}", "Tokens counted against a budget")
         self._cost = measures.counter(semconv.METRIC_BUDGET_COST, "USD", "Money counted against a budget")
         self._expired = measures.counter(
             semconv.METRIC_BUDGET_EXPIRED, "{reservation}", "Reservations of processes that died"
         )
-        self._utilization = measures.gauge(
-            semconv.METRIC_BUDGET_UTILIZATION, "1", "The highest share of a budget that anyone has used"
+        self._utilization = measures.watched(
+            semconv.METRIC_BUDGET_UTILIZATION, "1", "The highest share of a budget that anyone has used", self._shares
         )
-        self._unsettled = measures.gauge(
-            semconv.METRIC_BUDGET_UNSETTLED, "{reservation}", "Calls whose use waits for a store that is away"
+        self._unsettled = measures.watched(
+            semconv.METRIC_BUDGET_UNSETTLED,
+            "{reservation}",
+            "Calls whose use waits for a store that is away",
+            self._waiting,
         )
 
     # ----------------------------------------------------------------- hooks
@@ -137,6 +140,9 @@ class Budget(Hook):
             Reject: The budget does not suffice, or the model's price or whose budget it is is unknown.
             StoreError: The store cannot be used now.
         """
+        if op.mode == "enforce":
+            self._utilization()
+            self._unsettled()
         amounts = self._estimated(op)
         reservation: Reservation | None = op.state.get(self._key)
         if reservation is None:
@@ -148,7 +154,7 @@ class Budget(Hook):
             return None  # asked again after a rewrite that changes nothing here
         if self._book.ledger.remote and not may_wait():
             return self._reserve_elsewhere(reservation, amounts)
-        self._judge(reservation.reserve(amounts, self._caps))
+        self._judge(reservation, reservation.reserve(amounts, self._caps))
         return None
 
     def after(self, op: Operation) -> Awaitable[None] | None:
@@ -218,11 +224,10 @@ class Budget(Hook):
         return ":".join(("budget", *(quote(part, safe="") for part in kept))), period
 
     async def _reserve_elsewhere(self, reservation: Reservation, amounts: Amounts) -> None:
-        self._judge(await in_worker(reservation.reserve, amounts, self._caps))
+        self._judge(reservation, await in_worker(reservation.reserve, amounts, self._caps))
 
-    def _judge(self, account: Account) -> None:
-        if account.expired:
-            self._expired(account.expired, {semconv.HOOK: self.name})
+    def _judge(self, reservation: Reservation, account: Account) -> None:
+        self._note(reservation, account)
         if account.granted:
             return
         config = self._config
@@ -283,27 +288,29 @@ class Budget(Hook):
 
     def _note(self, reservation: Reservation, account: Account | None) -> None:
         """Record how the budget stands."""
-        said = {semconv.HOOK: self.name}
-        waiting = self._book.waiting
-        if waiting or account is None:
-            self._unsettled(waiting, said)
         if account is None or reservation.account.split(":", 3)[2] == _SHADOW:
             return
-        self._unsettled(0, said)
         if account.expired:
-            self._expired(account.expired, said)
-        period = reservation.account.rpartition(":")[2]
-        for unit, spent, cap in (
-            ("token", account.spent.tokens, self._caps.tokens),
-            ("usd", account.spent.nano, self._caps.nano),
-        ):
-            if cap is None:
-                continue
-            share = spent / cap
-            known = self._highest.get(unit)
-            if known is None or known[0] != period or share > known[1]:
-                self._highest[unit] = period, share
-                self._utilization(share, {**said, semconv.BUDGET_UNIT: unit})
+            self._expired(account.expired, {semconv.HOOK: self.name})
+        spent, caps = account.spent, self._caps
+        for unit, used, cap in (("token", spent.tokens, caps.tokens), ("usd", spent.nano, caps.nano)):
+            if cap is not None and used / cap > self._share(unit) and not self._is_over(reservation.until):
+                self._highest[unit] = reservation.until, used / cap
+
+    def _is_over(self, until: float | None) -> bool:
+        return until is not None and self._clock() >= until
+
+    def _share(self, unit: str) -> float:
+        until, share = self._highest.get(unit, (None, 0.0))
+        return 0.0 if self._is_over(until) else share
+
+    def _shares(self) -> Iterator[tuple[float, dict[str, str]]]:
+        for unit, cap in (("token", self._caps.tokens), ("usd", self._caps.nano)):
+            if cap is not None:
+                yield self._share(unit), {semconv.HOOK: self.name, semconv.BUDGET_UNIT: unit}
+
+    def _waiting(self) -> Iterator[tuple[float, dict[str, str]]]:
+        yield self._book.waiting, {semconv.HOOK: self.name}
 
 
 def _money(usd: float) -> str:
