@@ -219,7 +219,10 @@ def test_the_totals_of_a_seed_are_always_the_same(document: Document) -> None:
             "decisions": {
                 "alerted": {"agent.invoke.error": {"allow": 11}},
                 "archived": {"tool.execute.post": {"skipped": 1}},
-                "ask_a_person": {'tool.execute.post': {'allow': 4}, "tool.execute.pre": {"allow": 1, "pause": 3, "reject": 1}},
+                "ask_a_person": {
+                    "tool.execute.post": {"allow": 4},
+                    "tool.execute.pre": {"allow": 1, "pause": 3, "reject": 1},
+                },
                 "audit": {"tool.execute.pre": {"allow": 28}},
                 "billed": {"agent.invoke.post": {"allow": 36}},
                 "cached": {"tool.execute.post": {"allow": 3}, "tool.execute.pre": {"replace": 1}},
