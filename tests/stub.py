@@ -9,7 +9,20 @@ from typing import Any, Literal
 from spanhook import Operation, semconv
 from spanhook.gating import Hooks, controls
 from spanhook.instrument.instrumentor import Bindings
-from spanhook.model import Adapter, Args, Attributes, Change, Kwargs, Message, Point, Request, Usage, first, with_first
+from spanhook.model import (
+    Adapter,
+    Args,
+    Attributes,
+    Change,
+    Kwargs,
+    Message,
+    PlainTexts,
+    Point,
+    Request,
+    Usage,
+    first,
+    with_first,
+)
 from spanhook.settings import Settings
 from spanhook.testing import Recorder, recorder
 
@@ -125,7 +138,7 @@ PARTS: dict[str, Any] = {
     "answer": answer,
 }
 WHOLE = Adapter(**PARTS)
-STREAM = replace(WHOLE, start=stream_start, chunks=Letters, answer_chunks=answer_chunks)
+STREAM = replace(WHOLE, start=stream_start, chunks=Letters, answer_chunks=answer_chunks, texts=PlainTexts())
 READ_ONLY = replace(WHOLE, kind="agent.invoke")
 
 TABLE = (

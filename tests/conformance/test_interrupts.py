@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from spanhook import Hooks, Operation, Reject, current_operation
+from spanhook import Hook, Hooks, Operation, Reject, current_operation
 from spanhook.cli.conformance import own_code
 from spanhook.cli.conformance.subject import Body, Subject
 from spanhook.concurrency import reaper
@@ -70,14 +70,21 @@ PLACES = {"graph": 100, "handoff": 95, "ChatOpenAI": None}
 
 
 class Guard:
-    """Hooks of every form, which remember what they saw begin, and refuse when they are told to."""
+    """Hooks of every form, which remember what they saw begin, and refuse when they are told to.
 
-    def __init__(self, hooked: bool = True) -> None:
+    Args:
+        hooked: Whether there are any.
+        windowed: Whether one of them sees the text of streams before it goes out.
+    """
+
+    def __init__(self, hooked: bool = True, *, windowed: bool = False) -> None:
         self.begun: list[Operation] = []
         self.refuse = False
         self.hooks = Hooks()
         if hooked:
             self._fill()
+        if windowed:
+            self.hooks.add(Windowed())
 
     def _fill(self) -> None:
         @self.hooks.before("*", priority=1)
@@ -95,6 +102,19 @@ class Guard:
 
         @self.hooks.on_error("*")
         def failed(_op: Operation) -> None: ...
+
+
+class Windowed(Hook):
+    """One that makes letters big."""
+
+    stream = "window"
+    window = 1
+    fail_mode = "closed"
+
+    def text(self, op: Operation, text: str) -> str:
+        return text.upper()
+
+    def after(self, op: Operation) -> None: ...
 
 
 class Timeout(Exception):
@@ -265,6 +285,15 @@ def test_in_spanhook(way: str, hooked: bool) -> None:
         made, wrong = Fuzz(lambda: STUB[way](library), seen, guard).sweep(places=25)
     assert wrong == {}
     assert made > 20
+
+
+@pytest.mark.parametrize("way", ["stream", "dropped stream", "async stream"])
+def test_in_windows(way: str) -> None:
+    guard = Guard(windowed=True)
+    with stubbed(guard.hooks) as (library, seen):
+        made, wrong = Fuzz(lambda: STUB[way](library), seen, guard).sweep(places=150)
+    assert wrong == {}
+    assert made > 100
 
 
 @pytest.mark.parametrize("hooked", [True, False], ids=["hooks", "no hooks"])

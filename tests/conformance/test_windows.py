@@ -316,6 +316,18 @@ def test_methods_are_as_they_were_once_no_hook_has_a_window() -> None:
         assert Below.__dict__["_stream"] is before
 
 
+@pytest.mark.parametrize("wanted", [True, False])
+def test_callbacks_are_told_as_text_goes_out(wanted: bool) -> None:
+    masking = Masking()
+    masking.when = lambda op: wanted
+    heard = Listener()
+    told: list[int] = []
+    with recorder(Hooks(masking)):
+        for _ in Delegating(said=("one ", "two ", "three ") * 4).stream("hi", config={"callbacks": [heard]}):
+            told.append(len(heard.told))
+    assert told == sorted(set(told)), "each chunk is told before it is handed on"
+
+
 class Refusing(Masking):
     def text(self, op: Operation, text: str) -> str:
         if CARD.search(text):

@@ -15,9 +15,13 @@ class Holding(Ending):
         adapter: How the stream's call is read.
         source: The library's own iterator.
         is_async: Whether its steps are awaited.
+
+    Attributes:
+        _whole: Whether hooks must see the whole stream before the consumer sees any of it.
+        _windowed: The source, if hooks see its text before it goes out.
     """
 
-    __slots__ = ("_body", "_buffer", "_windowed", "adapter", "source")
+    __slots__ = ("_body", "_buffer", "_whole", "_windowed", "adapter", "source")
 
     def __init__(self, adapter: Adapter, source: Any, *, is_async: bool) -> None:
         super().__init__(is_async=is_async)
@@ -25,24 +29,23 @@ class Holding(Ending):
         self._body: Body | None = None
         self._buffer: deque[Any] | None = None
         self._windowed: Windowed | None = None
+        self._whole = False
 
-    def _show(self, op: Record) -> None:
-        """Have hooks see the text before it goes out, if they want to and it can be read as it arrives."""
+    def _hold_back(self, op: Record) -> None:
+        """Find out what hooks need held back, now that they have let the call pass."""
+        plan = op.plan
+        if plan is None or not op.streamed or not (plan.buffers or plan.windows):
+            return
+        self._whole = any(bound.concerns(op) for bound in plan.buffers)
+        if self._whole or not any(bound.concerns(op) for bound in plan.windows):
+            return
         texts = self.adapter.texts
-        if op.plan is None or not op.plan.windows or texts is None or self._body is not None or not op.streamed:
+        if texts is None or self._body is not None:
+            self._whole = True
             return
         window = window_of(op)
         if window is not None:
             self.source = self._windowed = Windowed(self.source, Flow(op, texts, window))
-
-    def _held_back(self, op: Record) -> bool:
-        """Whether hooks must see the whole stream before the consumer sees any of it."""
-        plan = op.plan
-        if plan is None or not op.streamed or not (plan.buffers or plan.windows):
-            return False
-        if any(bound.concerns(op) for bound in plan.buffers):
-            return True
-        return self._windowed is None and any(bound.concerns(op) for bound in plan.windows)
 
     def _read(self, op: Record) -> None:
         if self._windowed is not None and self._reading is not None:

@@ -25,6 +25,7 @@ def inner_stream(texts: Texts, wrapped: Callable[..., Any], instance: Any, args:
         return wrapped(*args, **kwargs)
     window = window_of(op)
     if window is None:
+        op.windowed = False  # nobody wants to see it
         return wrapped(*args, **kwargs)
     token = _inside.set(op)
     try:

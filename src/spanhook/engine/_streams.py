@@ -69,7 +69,7 @@ class Track(Holding):
             self._context = get_context()
         self._body = body
         self._prepare(op)
-        self._show(op)
+        self._hold_back(op)
 
     def _prepare(self, op: Record) -> None:
         op.streamed = op.kind in REPLACEABLE
@@ -94,7 +94,8 @@ class Track(Holding):
         body = body_of(op, response)
         if body is not None:
             self.source, self._body, self._reading = body.stream, body, reading(op, body)
-            self._windowed = None
+            if self._windowed is not None:
+                self._windowed, self._whole = None, True
         return body
 
     async def _begin(self) -> None:
@@ -119,7 +120,7 @@ class Track(Holding):
                     op.args, op.kwargs = prepared(self.adapter, instance, *call)
                     if op.modified or op.kwargs is not call[1]:
                         self.source = make(*op.args, **op.kwargs)
-                    self._show(op)
+                    self._hold_back(op)
                     return
                 self.dead = True
                 await self._finish(op)
@@ -154,7 +155,7 @@ class Track(Holding):
         op = self.op
         if self.plain or op is None:
             return await self._pass(method, args)
-        if self._held_back(op):
+        if self._whole:
             return await self._buffered(op)
         return await self._next(op, method, args)
 
@@ -198,7 +199,7 @@ class Track(Holding):
     def take(self) -> Any:
         """``step("__next__")`` of a sync stream, without a coroutine once the stream is running."""
         op = self.op
-        if op is None or self.dead or self._buffer is not None or self._held_back(op):
+        if op is None or self.dead or self._buffer is not None or self._whole:
             return drive(self.step("__next__"))
         try:
             while True:

@@ -17,7 +17,7 @@ from spanhook.model import Channel, ChunkText, Leaf, Record, Texts
 def window_of(op: Record) -> Window | None:
     """The window onto a stream of ``op``; ``None`` if no hook wants one, or one holds the whole stream back."""
     plan = op.plan
-    if plan is None or not plan.windows or any(bound.concerns(op) for bound in plan.buffers):
+    if plan is None or any(bound.concerns(op) for bound in plan.buffers):
         return None
     hooks = [bound for bound in plan.windows if _matches(bound, op)]
     return Window(op, hooks) if hooks else None
@@ -62,9 +62,8 @@ class Flow:
             raise
         window, changed = self._window, dict[Any, str]()
         for leaf in said.grows:
-            made = window.feed(leaf.channel, leaf.text)
             self._last[leaf.channel] = chunk, leaf
-            changed[leaf.route] = made
+            changed[leaf.route] = window.feed(leaf.channel, leaf.text)
         out = self._ended(said, changed)
         for leaf in said.whole:
             changed[leaf.route] = window.whole(leaf.text)
@@ -134,6 +133,8 @@ class Windowed:
         self._told = False
 
     def __getattr__(self, name: str) -> Any:
+        if name == "_source":  # of an object that is being copied
+            raise AttributeError(name)
         return getattr(self._source, name)
 
     def __iter__(self) -> Any:

@@ -9,6 +9,8 @@ from spanhook.hooks.pii_redaction._views import readings
 
 MOST = 32_768
 """The most characters without a space that are held back."""
+STEP = 32
+"""How many new characters are looked through at once: a provider's chunks are shorter."""
 _CONTEXT = 256
 """How many characters before a value may say what it is."""
 _BEYOND = 4
@@ -45,7 +47,7 @@ class StreamRedactor:
         self._window = redactor.longest + _BEYOND
         self._keys = any(entity.name == "PRIVATE_KEY" for entity in redactor.entities)
         self._text = ""  # what was released and may still be context, and what is held
-        self._released = 0
+        self._released = self._new = 0
         self._cuts: list[int] = []
         self._begins = ""  # the first character that is no space
         self._quotes = 0  # quotation marks that have been released
@@ -58,6 +60,10 @@ class StreamRedactor:
         """
         self._text += text
         self._begins = self._begins or text.lstrip()[:1]
+        self._new += len(text)
+        if self._new < STEP:
+            return ""
+        self._new = 0
         limit = self._limit()
         return self._release(limit, final=False) if limit > self._released else ""
 
