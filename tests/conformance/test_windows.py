@@ -321,10 +321,9 @@ def test_callbacks_are_told_as_text_goes_out(wanted: bool) -> None:
     masking = Masking()
     masking.when = lambda op: wanted
     heard = Listener()
-    told: list[int] = []
+    model = Delegating(said=("one ", "two ", "three ") * 4)
     with recorder(Hooks(masking)):
-        for _ in Delegating(said=("one ", "two ", "three ") * 4).stream("hi", config={"callbacks": [heard]}):
-            told.append(len(heard.told))
+        told = [len(heard.told) for _ in model.stream("hi", config={"callbacks": [heard]})]
     assert told == sorted(set(told)), "each chunk is told before it is handed on"
 
 
