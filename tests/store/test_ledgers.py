@@ -280,6 +280,23 @@ def test_a_redis_that_is_away_is_a_clear_error_without_its_password() -> None:
     ledger.close()
 
 
+@pytest.mark.parametrize("replaced", [True, False], ids=["replaced", "deleted"])
+def test_a_file_that_is_no_longer_there_is_not_counted_in(
+    tmp_path: Path, replaced: bool, caplog: pytest.LogCaptureFixture
+) -> None:
+    here, there = SQLiteLedger(str(tmp_path / "a.db")), SQLiteLedger(str(tmp_path / "b.db"))
+    here.reserve("acme", "1", Amounts(60), Caps(100), 60.0, None)
+    for name in ("a.db", "a.db-wal", "a.db-shm"):
+        (tmp_path / name).unlink(missing_ok=True)
+    if replaced:
+        there.reserve("acme", "2", Amounts(70), Caps(100), 60.0, None)
+        there._file.close()
+        (tmp_path / "b.db").rename(tmp_path / "a.db")
+    assert here.standing("acme").reserved.tokens == (70 if replaced else 0)
+    assert SQLiteLedger(str(tmp_path / "a.db")).standing("acme").reserved.tokens == (70 if replaced else 0)
+    assert "was replaced or deleted; it is opened anew" in caplog.text
+
+
 def test_a_busy_file_is_waited_for(tmp_path: Path) -> None:
     path = str(tmp_path / "ledger.db")
     ledger, other = SQLiteLedger(path), SQLiteLedger(path)

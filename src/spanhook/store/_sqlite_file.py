@@ -6,6 +6,7 @@ import threading
 from collections.abc import Generator, Sequence
 from contextlib import contextmanager, suppress
 
+from spanhook.diagnostics import log
 from spanhook.errors import ConfigurationError, StoreError
 from spanhook.store._renewal import renewed
 
@@ -31,6 +32,7 @@ class SQLiteFile:
         self.path = os.path.abspath(path)
         self._name, self._version, self._schema, self._busy_s = name, version, schema, busy_s
         self._lock = threading.RLock()
+        self._opened: tuple[int, int] | None = None
         renewed.add(self)
 
     def renew(self) -> None:
@@ -60,6 +62,9 @@ class SQLiteFile:
         """
         with self._lock:
             try:
+                if self._connection is not None and self._identity() != self._opened:
+                    log.warning("spanhook: SQLite file %r was replaced or deleted; it is opened anew", self.path)
+                    self._discard()
                 connection = self._connection or self._open()
                 connection.execute("BEGIN IMMEDIATE")
                 try:
@@ -72,6 +77,14 @@ class SQLiteFile:
             except (sqlite3.Error, OSError) as error:
                 self._discard()
                 raise StoreError(f"SQLite file {self.path!r} cannot be used: {error}") from error
+
+    def _identity(self) -> tuple[int, int] | None:
+        """Which file is there now: others would use that, and not the one that is open."""
+        try:
+            found = os.stat(self.path)
+        except FileNotFoundError:
+            return None
+        return found.st_dev, found.st_ino
 
     def _discard(self) -> None:
         connection, self._connection = self._connection, None
@@ -88,7 +101,7 @@ class SQLiteFile:
         except BaseException:
             connection.close()
             raise
-        self._connection = connection
+        self._connection, self._opened = connection, self._identity()
         return connection
 
     def _prepare(self, connection: sqlite3.Connection) -> None:
