@@ -16,8 +16,8 @@ COLUMNS = {
     "denied": "a call that a hook refuses is not made",
     "once": "each call is one operation: hooks asked once, tokens counted once",
     "held": "if a hook replaces an answer, only the replacement gets out, from streams too",
-    "window": "if a hook rewrites or refuses streamed text, no more of it gets out, through callbacks neither",
-    "callbacks": "the same as held for LangChain's callbacks",
+    "window": "if a hook rewrites or refuses streamed text, it does not get out, not through callbacks either",
+    "callbacks": "if a hook replaces an answer, LangChain's callbacks get only the replacement",
     "rewritten": "if a hook rewrites a request, the rewritten one arrives",
 }
 KEPT = "by a reference taken before hooks were active"

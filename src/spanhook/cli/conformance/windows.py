@@ -5,8 +5,8 @@ from contextlib import AbstractContextManager, nullcontext, suppress
 from dataclasses import dataclass
 from typing import Any
 
-from spanhook.cli.conformance.cells import ANSWER, NONE, OK, PATIENCE, Cell, Way, Wrong, operations_of
-from spanhook.cli.conformance.subject import Body, Subject, settle
+from spanhook.cli.conformance.cells import ANSWER, NONE, NOT_GATED, OK, PATIENCE, Cell, Way, Wrong, operations_of
+from spanhook.cli.conformance.subject import STREAMED, Body, Subject, settle
 from spanhook.errors import Reject
 from spanhook.gating import Hook, Hooks
 from spanhook.model import Operation
@@ -17,7 +17,7 @@ def windowed(way: Way) -> Cell:
     """The caller and callbacks get streamed text only as a hook lets it out, piece by piece."""
     subject = way.subject
     if not subject.said:
-        return NONE
+        return Cell(NOT_GATED) if subject.kind == "agent.invoke" and way.name in STREAMED else NONE
     hearing = subject.listeners or _nobody_listens
     for decide in (_rewrite_text, _refuse_text):
         for listening in hearing(subject, way.name):
