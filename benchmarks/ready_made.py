@@ -27,7 +27,7 @@ def _budget_sqlite() -> Any:
 def _rate_limit() -> Any:
     from spanhook.hooks.rate_limit import RateLimit
 
-    return RateLimit("1000/second; 100000000/day", "tenant", strategy="fixed_window")
+    return RateLimit("1000000/second; 1000000000/day", "tenant", strategy="fixed_window")
 
 
 def _circuit_breaker() -> Any:
@@ -46,6 +46,12 @@ def _pii_redaction() -> Any:
     from spanhook.hooks.pii_redaction import PIIRedaction
 
     return PIIRedaction()
+
+
+def _pii_window() -> Any:
+    from spanhook.hooks.pii_redaction import PIIRedaction
+
+    return PIIRedaction(stream="window")
 
 
 def _injection_scan() -> Any:
@@ -68,6 +74,7 @@ _MAKERS: dict[str, Callable[[], Any]] = {
     "circuit breaker": _circuit_breaker,
     "loop guard": _loop_guard,
     "pii redaction": _pii_redaction,
+    "pii window": _pii_window,
     "injection scan": _injection_scan,
     "audit log": _audit_log,
 }

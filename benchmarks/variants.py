@@ -15,6 +15,7 @@ READY_MADE = {
     "circuit breaker": "closed",
     "loop guard": "as it is unless set otherwise",
     "pii redaction": "nothing to redact",
+    "pii window": "the same, streams as they arrive",
     "injection scan": "nothing to find",
     "audit log": "a file, without its contents",
 }

@@ -75,7 +75,7 @@ def stream() -> Operation:
 
     def operation() -> None:
         seen = sum(1 for _ in completions.create(**STREAM))
-        assert seen == CHUNKS, seen
+        assert seen in (CHUNKS, CHUNKS + 1), seen  # a window lets the rest out in a chunk of its own
 
     return operation
 
@@ -87,6 +87,6 @@ def astream() -> Operation:
         seen = 0
         async for _ in await completions.create(**STREAM):
             seen += 1
-        assert seen == CHUNKS, seen
+        assert seen in (CHUNKS, CHUNKS + 1), seen  # a window lets the rest out in a chunk of its own
 
     return operation

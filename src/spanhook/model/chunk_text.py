@@ -107,10 +107,12 @@ def fields_in(value: Any) -> Iterator[tuple[str, Any]]:
         yield from cast("Mapping[str, Any]", value).items()
         return
     kind = cast("type[Any]", type(value))
-    if not hasattr(kind, "model_fields") and not is_dataclass(kind):
+    if not hasattr(kind, "__pydantic_fields_set__") and not is_dataclass(kind):
         raise TypeError(f"no text can be read from {kind.__name__}")
     yield from cast("dict[str, Any]", vars(value)).items()
-    yield from (getattr(value, "__pydantic_extra__", None) or {}).items()
+    more = getattr(value, "__pydantic_extra__", None)
+    if more:
+        yield from more.items()
 
 
 def _place(value: Any) -> Any:
@@ -134,15 +136,20 @@ def with_texts(value: Any, texts: Mapping[Route, Any]) -> Any:
         for position, more in inside.items():
             copy[cast("int", position)] = with_texts(copy[cast("int", position)], more)
         return copy if isinstance(value, list) else tuple(copy)
-    found = dict(fields_in(value))
-    changed: dict[str, Any] = {
-        cast("str", name): with_texts(found.get(cast("str", name)), more) for name, more in inside.items()
-    }
+    changed: dict[str, Any] = {str(name): with_texts(_field(value, str(name)), more) for name, more in inside.items()}
     if isinstance(value, Mapping):
-        return {**found, **changed}
+        return {**cast("Mapping[str, Any]", value), **changed}
     if hasattr(value, "model_copy"):
         return value.model_copy(update=changed)
     return replace(value, **changed)
+
+
+def _field(value: Any, name: str) -> Any:
+    if isinstance(value, Mapping):
+        return cast("Mapping[str, Any]", value).get(name)
+    own = cast("dict[str, Any]", vars(value))
+    more = cast("dict[str, Any]", getattr(value, "__pydantic_extra__", None) or {})
+    return own[name] if name in own else more.get(name)
 
 
 def nested(channel: Sequence[Hashable], text: str) -> Any:
