@@ -61,7 +61,7 @@ def test_items_with_an_index_belong_to_it_wherever_they_stand() -> None:
     assert first == second == [(3, "args")]
 
 
-@pytest.mark.parametrize("chunk", [object(), b"bytes", {"x": object()}, [b""]], ids=repr)
+@pytest.mark.parametrize("chunk", [object(), b"bytes", {"x": object()}, [b""]], ids=["object", "bytes", "dict", "list"])
 def test_what_may_hide_text_is_refused(chunk: Any) -> None:
     with pytest.raises(TypeError, match="no text can be read from"):
         list(leaves(chunk))
