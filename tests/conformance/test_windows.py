@@ -3,13 +3,13 @@
 import json
 import re
 from collections.abc import Callable, Iterator
+from importlib.util import find_spec
 from typing import Any
 
 import pytest
 from anthropic import Anthropic
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from langchain_anthropic import ChatAnthropic
 from langchain_core.callbacks import BaseCallbackHandler
 from langchain_core.language_models import BaseChatModel
 from langchain_core.messages import AIMessageChunk, BaseMessage
@@ -178,6 +178,20 @@ def anthropic_events(cuts: list[int], written: str) -> Iterator[dict[str, Any]]:
 # ------------------------------------------------------------------------------------------------- LangChain
 
 
+OVER_ANTHROPIC = ["anthropic"] if find_spec("langchain_anthropic") is not None else []
+"""LangChain's package for Anthropic, which needs a newer LangChain than the oldest that is supported."""
+
+
+def openai_model(server: OpenAIServer) -> BaseChatModel:
+    return ChatOpenAI(base_url=server.url, api_key="test", model="m", max_retries=0)  # pyright: ignore[reportArgumentType]
+
+
+def anthropic_model(server: AnthropicServer) -> BaseChatModel:
+    from langchain_anthropic import ChatAnthropic
+
+    return ChatAnthropic(base_url=server.url, api_key="test", model="m", max_retries=0)  # pyright: ignore[reportCallIssue]
+
+
 class Listener(BaseCallbackHandler):
     """Keeps what callbacks are told."""
 
@@ -217,15 +231,11 @@ def in_a_graph(model: BaseChatModel, heard: Listener) -> Any:
 
 
 @pytest.mark.parametrize("use", [streaming, in_a_graph], ids=lambda use: use.__name__)
-@pytest.mark.parametrize("library", ["openai", "anthropic"])
+@pytest.mark.parametrize("library", ["openai", *OVER_ANTHROPIC])
 def test_langchain(
     library: str, use: Callable[..., Any], openai_server: OpenAIServer, anthropic_server: AnthropicServer
 ) -> None:
-    model: BaseChatModel = (
-        ChatOpenAI(base_url=openai_server.url, api_key="test", model="m", max_retries=0)  # pyright: ignore[reportArgumentType]
-        if library == "openai"
-        else ChatAnthropic(base_url=anthropic_server.url, api_key="test", model="m", max_retries=0)  # pyright: ignore[reportCallIssue]
-    )
+    model = openai_model(openai_server) if library == "openai" else anthropic_model(anthropic_server)
     server = openai_server if library == "openai" else anthropic_server
 
     @many
@@ -245,7 +255,7 @@ def test_langchain(
 
 
 def test_arguments_of_tool_calls_are_made_anew(openai_server: OpenAIServer) -> None:
-    model = ChatOpenAI(base_url=openai_server.url, api_key="test", model="m", max_retries=0)  # pyright: ignore[reportArgumentType]
+    model = openai_model(openai_server)
     openai_server.script(Reply(calls=(Call("pay", ARGUMENTS),)))
     with recorder(Hooks(Masking())):
         whole = streaming(model, Listener())

@@ -33,6 +33,10 @@ def test_however_a_text_is_split_the_same_comes_out(words: list[str], cuts: list
     assert "".join(fed(text, cuts)) == masked(text)
 
 
+def test_a_cut_makes_nothing_of_what_is_nothing() -> None:
+    assert "".join(fed("x1234-5678 12", [])) == "x1234-5678 12"
+
+
 @given(text=st.text("12-x ", max_size=80), cuts=st.lists(st.integers(0, 80)))
 def test_nothing_that_the_function_finds_comes_out(text: str, cuts: list[int]) -> None:
     assert not CARD.search("".join(fed(text, cuts)))

@@ -59,9 +59,6 @@ class Windowed:
         if limit <= 0:
             return ""
         for cut in self._cuts(limit):
-            if whole == held:  # nothing to rewrite, and what begins in the window is still held
-                self._held = held[cut:]
-                return held[:cut]
             head = self._asked(held[:cut])
             if whole == head + self._asked(held[cut:]):
                 self._held = held[cut:]
