@@ -38,7 +38,7 @@ class Measure:
         """Create the instrument on a provider, unless it is there, and return the function that records on it."""
         record = self._known.get(provider)
         if record is None:
-            meter = provider.get_meter(self._scope, __version__)
+            meter = provider.get_meter(self._scope, __version__, telemetry.naming.schema_url)
             record = self._known.setdefault(provider, self._make(meter))
         return record
 
@@ -108,7 +108,7 @@ class Gauge:
         self._known.add(provider)
         if not shared.made:  # a second gauge of this name would not be asked
             shared.made = True
-            self._make(provider.get_meter(self._scope, __version__), shared)
+            self._make(provider.get_meter(self._scope, __version__, telemetry.naming.schema_url), shared)
 
 
 class Measures:
