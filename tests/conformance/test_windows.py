@@ -12,8 +12,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from langchain_core.callbacks import BaseCallbackHandler
 from langchain_core.language_models import BaseChatModel
-from langchain_core.messages import AIMessageChunk, BaseMessage
-from langchain_core.outputs import ChatGenerationChunk
+from langchain_core.messages import AIMessage, AIMessageChunk, BaseMessage
+from langchain_core.outputs import ChatGeneration, ChatGenerationChunk, ChatResult
 from langchain_openai import ChatOpenAI
 from langgraph.graph import START, MessagesState, StateGraph
 from openai import OpenAI
@@ -297,6 +297,31 @@ class Eager(Delegating):
             if kwargs.get("run_manager"):
                 kwargs["run_manager"].on_llm_new_token(chunk.text, chunk=chunk)
             yield chunk
+
+
+class Falling(Delegating):
+    """Falls back on telling callbacks itself, if its stream breaks."""
+
+    def _generate(self, messages: list[BaseMessage], stop: Any = None, run_manager: Any = None, **kwargs: Any) -> Any:
+        try:
+            list(self._stream(messages, broken=True))
+        except ConnectionError:
+            for piece in self.said:
+                run_manager.on_llm_new_token(piece)
+        return ChatResult(generations=[ChatGeneration(message=AIMessage("".join(self.said)))])
+
+    def _stream(self, messages: list[BaseMessage], *args: Any, **kwargs: Any) -> Iterator[ChatGenerationChunk]:
+        yield from super()._stream(messages, *args, **kwargs)
+        if kwargs.get("broken"):
+            raise ConnectionError("cut off")
+
+
+def test_what_a_model_says_in_place_of_a_stream_is_held_back() -> None:
+    heard = Listener()
+    with recorder(Hooks(Masking())):
+        assert Falling().invoke("hi", config={"callbacks": [heard]}).text == "The card [card] is mine, I say"
+    assert SECRET not in repr(heard.told)
+    assert SECRET not in heard.tokens
 
 
 def test_a_method_that_reads_that_of_its_base_class_is_shown_once() -> None:

@@ -43,17 +43,30 @@ class Inner(Windowed):
         self._op = op
 
     def _step(self, method: str, *args: Any) -> Any:
-        self._op.windowed = self
         token = _inside.set(self._op)
         try:
-            return super()._step(method, *args)
+            chunk = super()._step(method, *args)
+        except BaseException as error:
+            self._fails(error)
+            raise
         finally:
             _inside.reset(token)
+        self._op.windowed = self
+        return chunk
 
     async def _astep(self, method: str, *args: Any) -> Any:
-        self._op.windowed = self
         token = _inside.set(self._op)
         try:
-            return await super()._astep(method, *args)
+            chunk = await super()._astep(method, *args)
+        except BaseException as error:
+            self._fails(error)
+            raise
         finally:
             _inside.reset(token)
+        self._op.windowed = self
+        return chunk
+
+    def _fails(self, error: BaseException) -> None:
+        """What the model may do instead of streaming has not been seen."""
+        if not isinstance(error, StopIteration | StopAsyncIteration):
+            self._op.windowed = None
