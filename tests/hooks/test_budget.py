@@ -7,7 +7,7 @@ import threading
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
-from datetime import datetime
+from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
 from zoneinfo import ZoneInfo
@@ -513,7 +513,8 @@ def test_periods_are_those_of_the_calendar(window: Any, at: datetime, name: str,
 
 
 def test_a_new_period_is_a_new_budget(tmp_path: Path) -> None:
-    now = [datetime(2026, 11, 22, 23, 59, tzinfo=BERLIN).timestamp()]
+    last_minute = datetime.now(BERLIN).replace(hour=23, minute=59) + timedelta(days=1)  # what is past is forgotten
+    now = [last_minute.timestamp()]
     made = Budget(
         "all", "day", tokens=1_500, time_zone="Europe/Berlin", store=f"memory://{tmp_path}", clock=lambda: now[0]
     )

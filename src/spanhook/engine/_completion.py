@@ -6,6 +6,7 @@ from concurrent.futures import wait
 from contextlib import nullcontext, suppress
 from contextvars import Context, copy_context
 from functools import partial
+from inspect import CORO_CREATED, getcoroutinestate
 from typing import Any
 
 from spanhook.concurrency import Dropped, astep, drive, private_loops, reaper, running_loop, shielded, step, under_trio
@@ -262,11 +263,18 @@ def _rested_on(loop: asyncio.AbstractEventLoop, op: Record, run: Run) -> bool:
         for _ in range(600):
             if future.done() or loop.is_closed():
                 break
+            if not loop.is_running():  # it may never run again
+                if getcoroutinestate(rest) != CORO_CREATED:
+                    return True  # what it has begun, only it can finish
+                break
             wait([future], 0.05)
         else:
             return True  # the loop is busy; it will get to it
     except RuntimeError:  # closed in the meantime
         pass
     if not op.ended:
-        rest.close()
+        try:
+            rest.close()
+        except ValueError:  # it runs again, and has just begun it
+            return True
     return op.ended
