@@ -127,14 +127,14 @@ WRONG: dict[str, tuple[Any, str]] = {
         {"most": 1, "word": []},
         "hook 'Limit': unknown setting word=[] (did you mean 'words'?); expected one of most, words, part",
     ),
-    "type": ({"most": "many"}, "hook 'Limit': most='many': Input should be a valid integer"),
-    "range": ({"most": 0}, "most=0: Input should be greater than or equal to 1"),
-    "inner": ({"most": 1, "part": {"size": []}}, "part.size=[]: Input should be a valid integer"),
+    "type": ({"most": "many"}, "hook 'Limit': most='many': expected a whole number"),
+    "range": ({"most": 0}, "most=0: expected greater than or equal to 1"),
+    "inner": ({"most": 1, "part": {"size": []}}, "part.size=[]: expected a whole number"),
     "inner unknown": ({"most": 1, "part": {"sise": 1}}, "unknown setting part.sise=1"),
-    "item": ({"most": 1, "words": ["a", 7]}, "words.1=7: Input should be a valid string"),
+    "item": ({"most": 1, "words": ["a", 7]}, "words.1=7: expected text"),
     "own check": ({"most": 1, "words": ["bad"]}, "words=['bad']: it says 'bad'"),
     "several": ({"most": 0, "wrods": 1}, "; unknown setting wrods=1"),
-    "long": ({"most": "x" * 500}, "xxx...: Input should"),
+    "long": ({"most": "x" * 500}, "xxx...: expected a whole number"),
     "no mapping": ([1], "its settings are [1], expected a mapping"),
     "key of another type": ({"most": 1, 7: 1}, "7"),
 }
@@ -184,7 +184,7 @@ def test_values_are_not_shown_where_the_model_hides_them() -> None:
     with pytest.raises(ConfigurationError) as caught:
         make(Secretive, {"key": "s3cret"})
     assert "s3cret" not in str(caught.value)
-    assert "key: Input should be" in str(caught.value)
+    assert "key: expected" in str(caught.value)
 
 
 def test_marking_what_cannot_be_made_is_refused() -> None:

@@ -101,7 +101,7 @@ def test_by_its_short_name() -> None:
         ({}, "attributes is missing"),
         ({"attributes": []}, "attributes=[]: List should have at least 1 item"),
         ({"attributes": ["a b"]}, "attributes.0='a b': String should match pattern"),
-        ({"attributes": ["a"], "most_values": 0}, "most_values=0: Input should be greater than or equal to 1"),
+        ({"attributes": ["a"], "most_values": 0}, "most_values=0: expected greater than or equal to 1"),
     ],
 )
 def test_mistakes_are_named(config: Any, expected: str) -> None:

@@ -336,11 +336,11 @@ def test_by_its_short_name_and_settings() -> None:
 BAD: dict[str, tuple[dict[str, Any], str]] = {
     "nothing": ({}, "it would allow everything; write default: deny, or a rule that denies"),
     "only allows": ({"rules": [{"allow": ["a"]}]}, "it would allow everything"),
-    "default": ({"default": "maybe"}, "default='maybe': Input should be 'allow' or 'deny'"),
+    "default": ({"default": "maybe"}, "default='maybe': expected 'allow' or 'deny'"),
     "neither": ({"rules": [{"when": "true"}]}, "rules.0={'when': 'true'}: a rule has either 'allow' or 'deny'"),
     "both": ({"rules": [{"allow": ["a"], "deny": ["b"]}]}, "a rule has either 'allow' or 'deny'"),
-    "no list": ({"rules": [{"deny": "refund"}]}, "rules.0.deny='refund': Input should be a valid list"),
-    "no name": ({"rules": [{"deny": [False]}]}, "rules.0.deny.0=False: Input should be a valid string"),
+    "no list": ({"rules": [{"deny": "refund"}]}, "rules.0.deny='refund': expected a list, such as [a, b]"),
+    "no name": ({"rules": [{"deny": [False]}]}, "rules.0.deny.0=False: expected text"),
     "empty name": ({"rules": [{"deny": [""]}]}, "rules.0.deny.0='': String should have at least 1 character"),
     "no names": ({"rules": [{"deny": []}]}, "rules.0.deny=[]: List should have at least 1 item"),
     "unknown": ({"rules": [{"deny": ["a"], "tenant": ["b"]}]}, "unknown setting rules.0.tenant=['b']"),
@@ -352,7 +352,7 @@ BAD: dict[str, tuple[dict[str, Any], str]] = {
         {"rules": [{"deny": ["a"], "when": "args.x"}]},
         "rules.0.when='args.x': unknown name 'args' (did you mean 'arguments'?)",
     ),
-    "status": ({"rules": [{"deny": ["a"], "status_code": 200}]}, "rules.0.status_code=200: Input should be greater"),
+    "status": ({"rules": [{"deny": ["a"], "status_code": 200}]}, "rules.0.status_code=200: expected greater"),
     "reason": ({"default": "deny", "rules": [{"allow": ["a"], "reason": "x"}]}, "are for rules that deny"),
 }
 

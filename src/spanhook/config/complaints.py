@@ -11,20 +11,9 @@ from pydantic.fields import FieldInfo
 from spanhook.config.models import UNAVAILABLE, Configuration
 from spanhook.config.reading import Document, Keys
 from spanhook.errors import Mistake
+from spanhook.gating import EXPECTED
 
 _LONGEST_VALUE = 80
-_EXPECTED = {
-    "bool_type": "true or false",
-    "int_type": "a whole number",
-    "int_from_float": "a whole number",
-    "float_type": "a number",
-    "finite_number": "a number",
-    "string_type": "text",
-    "list_type": "a list, such as [a, b]",
-    "dict_type": "keys and values",
-    "model_type": "keys and values",
-}
-"""Plain words for pydantic's types of errors."""
 
 _SHOULD = re.compile(r"^(?:Input|String|List|Value|Dictionary|Number) should (be|have|match) ")
 _WORDS = {"be": "expected ", "have": "expected ", "match": "expected to match "}
@@ -59,8 +48,8 @@ def _message(one: Mapping[str, Any], model: type[BaseModel], within: Keys) -> st
     if kind == "missing":
         return f"missing; add {loc[-1]}: ..."
     value = f"{_short(one['input'])}: " if "input" in one else ""
-    if kind in _EXPECTED:
-        return f"{value}expected {_EXPECTED[kind]}"
+    if kind in EXPECTED:
+        return f"{value}expected {EXPECTED[kind]}"
     said = said.removeprefix("Value error, ").removeprefix("Assertion failed, ")
     said = _SHOULD.sub(lambda found: _WORDS[found[1]], said)
     if kind.startswith(("greater_than", "less_than")):

@@ -12,7 +12,7 @@ from spanhook.gating.control_flow import Control, control, controls
 from spanhook.gating.emitting import emit_event
 from spanhook.gating.estimating import estimated_cost
 from spanhook.gating.fast_path import pass_fast
-from spanhook.gating.handlers import Marked, find, handler, handler_of, make, named, set_up, validated
+from spanhook.gating.handlers import EXPECTED, Marked, find, handler, handler_of, make, named, set_up, validated
 from spanhook.gating.hook import UNSET, FunctionHook, Hook, HookSettings, again, bridge
 from spanhook.gating.limits import Limits
 from spanhook.gating.loader import check_file, is_path, load_hooks, load_object, module_at
@@ -47,6 +47,7 @@ __all__ = [
     "BEFORE",
     "BEFORE_NEXT",
     "ERROR",
+    "EXPECTED",
     "UNSET",
     "WATCH",
     "WRAP",

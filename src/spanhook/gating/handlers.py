@@ -6,6 +6,7 @@ imports pydantic nowhere: a ``Config`` brings it.
 """
 
 import inspect
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from difflib import get_close_matches
@@ -243,11 +244,31 @@ def _mistakes(error: Exception, config: Any) -> str:
     return "; ".join(_mistake(one, config) for one in found)
 
 
+EXPECTED: Mapping[str, str] = {
+    "bool_type": "true or false",
+    "bool_parsing": "true or false",
+    "int_type": "a whole number",
+    "int_parsing": "a whole number",
+    "int_from_float": "a whole number",
+    "float_type": "a number",
+    "float_parsing": "a number",
+    "finite_number": "a number",
+    "string_type": "text",
+    "list_type": "a list, such as [a, b]",
+    "dict_type": "keys and values",
+    "model_type": "keys and values",
+}
+"""Plain words for pydantic's types of errors."""
+_SHOULD_BE = re.compile(r"^(?:Input|String|List|Value|Dictionary|Number) should be ")
+
+
 def _mistake(one: dict[str, Any], config: Any) -> str:
     fields: list[str] = list(config.model_fields)
     key = ".".join(map(str, one["loc"]))
     value = f"={_short(one['input'])}" if "input" in one else ""
-    said = str(one["msg"]).removeprefix("Value error, ")
+    said = _SHOULD_BE.sub("expected ", str(one["msg"]).removeprefix("Value error, "))
+    if one["type"] in EXPECTED:
+        said = f"expected {EXPECTED[one['type']]}"
     if one["type"] == "missing":
         return f"{key} is missing"
     if one["type"] == "extra_forbidden":
