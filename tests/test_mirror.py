@@ -71,7 +71,6 @@ THROUGH = {
     "config/validating": "config/test_checking",
     "config/yaml_nodes": "config/test_reading",
     "engine/_chunks": "conformance/test_streams",
-    "engine/_completion": "conformance/test_streams",
     "engine/_ending": "conformance/test_streams",
     "engine/_foreign_operations": "conformance/test_foreign",
     "engine/_gates": "conformance/test_contract",

@@ -1,4 +1,4 @@
-"""Streams that nobody reads to the end, whose hooks need the application's event loop."""
+"""What ends off the call: streams that nobody reads to the end, whose hooks need the application's event loop."""
 
 import asyncio
 import gc
