@@ -34,11 +34,9 @@ def _server() -> AnthropicServer:
     return AnthropicServer().__enter__()
 
 
-def counting_into(body: Body) -> AnthropicServer:
-    """The single server; from now on its requests count as runs of ``body``."""
-    server = _server()
-    server.requests = Heard(body)
-    return server
+def counting_into(body: Body) -> str:
+    """A base URL of the single server, whose requests count as runs of ``body``."""
+    return _server().url_for(Heard(body))
 
 
 @dataclass
@@ -50,7 +48,7 @@ class Clients:
 
     @classmethod
     def of(cls, body: Body) -> "Clients":
-        given: dict[str, Any] = {"base_url": counting_into(body).url, "api_key": "test", "max_retries": 0}
+        given: dict[str, Any] = {"base_url": counting_into(body), "api_key": "test", "max_retries": 0}
         return cls(
             Anthropic(http_client=DefaultHttpxClient(verify=False, limits=_ONCE), **given),
             AsyncAnthropic(http_client=DefaultAsyncHttpxClient(verify=False, limits=_ONCE), **given),

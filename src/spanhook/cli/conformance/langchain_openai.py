@@ -13,8 +13,7 @@ from spanhook.cli.conformance.subject import Body, Subject
 
 
 def _langchain(made: type[Any], body: Body, **options: Any) -> Any:
-    server = counting_into(body)
-    return made(base_url=server.url, api_key="test", max_retries=0, **connections(), **options)
+    return made(base_url=counting_into(body), api_key="test", max_retries=0, **connections(), **options)
 
 
 def _chat(body: Body) -> Any:

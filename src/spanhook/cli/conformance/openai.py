@@ -49,11 +49,9 @@ def _server() -> OpenAIServer:
     return OpenAIServer().__enter__()
 
 
-def counting_into(body: Body) -> OpenAIServer:
-    """The single server; from now on its requests count as runs of ``body``."""
-    server = _server()
-    server.requests = Heard(body)
-    return server
+def counting_into(body: Body) -> str:
+    """A base URL of the single server, whose requests count as runs of ``body``."""
+    return _server().url_for(Heard(body))
 
 
 def connections() -> dict[str, Any]:
@@ -72,9 +70,8 @@ class Clients:
 
     @classmethod
     def of(cls, body: Body) -> "Clients":
-        server = counting_into(body)
         ours = connections()
-        given: dict[str, Any] = {"base_url": server.url, "api_key": "test", "max_retries": 0}
+        given: dict[str, Any] = {"base_url": counting_into(body), "api_key": "test", "max_retries": 0}
         return cls(
             OpenAI(http_client=ours["http_client"], **given),
             AsyncOpenAI(http_client=ours["http_async_client"], **given),

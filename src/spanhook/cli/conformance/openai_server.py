@@ -96,9 +96,10 @@ class Handler(BaseHTTPRequestHandler):
         self.json(404, self.error_body(404, "", ""), {})
 
     def _take(self, body: Json) -> str:
-        path = self.path.removeprefix("/v1")
+        line, path = self.owner.line_of(self.path)
+        path = path.removeprefix("/v1")
         headers = {name.lower(): value for name, value in self.headers.items()}
-        self.owner.requests.append(Seen(self.command, path, body, headers))
+        line.append(Seen(self.command, path, body, headers))
         return re.sub("/+", "/", unquote(path).partition("?")[0]).rstrip("/").lower()
 
     def _other(self, body: Json, reply: Reply, answer: Any) -> None:
@@ -178,7 +179,7 @@ class OpenAIServer:
 
     Attributes:
         handler: The request handler class.
-        requests: Every received request, in order.
+        requests: Every request received at ``url``, in order.
         reply: The reply to requests without a scripted one.
     """
 
@@ -186,6 +187,7 @@ class OpenAIServer:
 
     def __init__(self, reply: Reply | None = None) -> None:
         self.requests: list[Seen] = []
+        self._lines: list[list[Seen]] = []
         self.reply = reply or Reply()
         self._script: deque[Reply] = deque()
         self._http = _Server(("127.0.0.1", 0), self._handler())
@@ -213,6 +215,18 @@ class OpenAIServer:
     def url(self) -> str:
         """The base URL for OpenAI clients."""
         return f"{self.origin}/v1"
+
+    def url_for(self, requests: list[Seen]) -> str:
+        """Another base URL, whose requests are recorded in ``requests``, however late they arrive."""
+        self._lines.append(requests)
+        return self.url.replace(self.origin, f"{self.origin}/~{len(self._lines) - 1}")
+
+    def line_of(self, path: str) -> tuple[list[Seen], str]:
+        """Where a request at ``path`` is recorded, and its path as if it had come to ``url``."""
+        if not path.startswith("/~"):
+            return self.requests, path
+        line, slash, rest = path[2:].partition("/")
+        return self._lines[int(line)], slash + rest
 
     def script(self, *replies: Reply | str) -> None:
         """Set the replies to the next requests, one each; a string is a reply with that text."""
