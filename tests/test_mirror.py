@@ -207,7 +207,7 @@ def _tested(module: str) -> bool:
     if (TESTS / path.parent / f"test_{name}.py").is_file() or (TESTS / "conformance" / f"test_{name}.py").is_file():
         return True
     package = path.parent
-    of_package = (TESTS / package.parent / f"test_{package.name}.py").is_file()
+    of_package = any((TESTS / one.parent / f"test_{one.name}.py").is_file() for one in path.parents)
     is_library = package.parent.name == "instrument" and (TESTS / package).is_dir()
     return of_package or is_library
 

@@ -31,7 +31,7 @@ import spanhook
 from spanhook import Reject, Settings, semconv
 from spanhook.bootstrap import environment
 from spanhook.cards import agent_scope, load_card
-from spanhook.cli.conformance.langchain import ASK, Calls, Turns, agent
+from spanhook.cli.conformance.libraries.langchain import ASK, Calls, Turns, agent
 from spanhook.cli.demo import run_demo
 from spanhook.cli.main import cli
 from spanhook.gating.hook import HookSettings

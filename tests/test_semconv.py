@@ -14,8 +14,8 @@ from opentelemetry.sdk.trace.sampling import Decision, Sampler, SamplingResult
 
 import spanhook
 from spanhook import Hooks, Operation, Reject, Settings, semconv
-from spanhook.cli.conformance.langchain import Calls, agent, consume
-from spanhook.cli.conformance.langchain_core import CHAT_WAYS
+from spanhook.cli.conformance.libraries.langchain import Calls, agent, consume
+from spanhook.cli.conformance.libraries.langchain_core import CHAT_WAYS
 from spanhook.cli.conformance.subject import Body, settle
 from spanhook.testing import recorder
 from tests.conformance.everything import HERE

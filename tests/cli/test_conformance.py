@@ -14,10 +14,10 @@ import pytest
 from langchain_core.tools import StructuredTool
 
 from spanhook.cli.conformance import examine
-from spanhook.cli.conformance.cells import FAILED, NONE, NOT_GATED, OK, Cell, ways_of
 from spanhook.cli.conformance.checks import CHECKS, checks_of
+from spanhook.cli.conformance.checks.cells import FAILED, NONE, NOT_GATED, OK, Cell, ways_of
 from spanhook.cli.conformance.children import environment, fill
-from spanhook.cli.conformance.langchain_core import SUBJECTS
+from spanhook.cli.conformance.libraries.langchain_core import SUBJECTS
 from spanhook.cli.conformance.matrix import LIBRARIES, Library, rows
 from spanhook.cli.conformance.printing import COLUMNS, print_report
 from spanhook.cli.conformance.report import Absent, Line, Report

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 from inline_snapshot import snapshot
 
-from spanhook.cli.conformance.openai_server import Call, OpenAIServer, Reply, Tokens, error
+from spanhook.cli.conformance.servers.openai_server import Call, OpenAIServer, Reply, Tokens, error
 from spanhook.cli.demo import NEXT, model, run_demo
 from spanhook.engine import listeners, registry
 from tests.servers.collector import collector

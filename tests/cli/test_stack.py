@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 import yaml
 
-from spanhook.cli.conformance.loopback import serving
+from spanhook.cli.conformance.servers.loopback import serving
 from spanhook.cli.stack.files import NAME, PROFILES, compose_file
 from spanhook.cli.stack.services import DASHBOARDS, OTLP_GRPC, OTLP_HTTP, SERVICES, Service, asked
 from spanhook.errors import ConfigurationError

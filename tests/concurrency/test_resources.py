@@ -9,7 +9,7 @@ import pytest
 
 import spanhook
 from spanhook import Hooks, Operation
-from spanhook.cli.conformance.openai_server import OpenAIServer
+from spanhook.cli.conformance.servers.openai_server import OpenAIServer
 from spanhook.concurrency import private_loops
 from tests.stub import Library, stubbed
 

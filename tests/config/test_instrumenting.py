@@ -14,7 +14,7 @@ from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanE
 
 import spanhook
 from spanhook import ConfigurationError, Hook, Hooks, Operation, Reject, RequirementError
-from spanhook.cli.conformance.langchain_core import ScriptedChat, ScriptedEmbeddings
+from spanhook.cli.conformance.libraries.langchain_core import ScriptedChat, ScriptedEmbeddings
 from spanhook.cli.conformance.subject import Body
 from spanhook.config.instrumenting import _active
 from spanhook.engine import bound_libraries, registry

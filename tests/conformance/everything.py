@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from spanhook.cli.conformance import anthropic, langchain_core, langchain_openai, langgraph, openai, own_code
+from spanhook.cli.conformance.libraries import anthropic, langchain_core, langchain_openai, langgraph, openai, own_code
 from spanhook.cli.conformance.subject import Subject
 
 
@@ -13,7 +13,7 @@ def _over_anthropic() -> tuple[Subject, ...]:
     """Of LangChain's package, which needs a newer LangChain than the oldest that is supported."""
     if find_spec("langchain_anthropic") is None:
         return ()
-    from spanhook.cli.conformance import langchain_anthropic
+    from spanhook.cli.conformance.libraries import langchain_anthropic
 
     return langchain_anthropic.SUBJECTS
 

@@ -20,10 +20,10 @@ from openai import APIError, DefaultAsyncHttpxClient, DefaultHttpxClient, OpenAI
 from pydantic import BaseModel
 
 from spanhook import Hooks, Operation, Reject
-from spanhook.cli.conformance.langchain_core import ScriptedChat
+from spanhook.cli.conformance.libraries.langchain_core import ScriptedChat
+from spanhook.cli.conformance.libraries.openai_ways import sync_client
 from spanhook.cli.conformance.loops import run
-from spanhook.cli.conformance.openai_server import OpenAIServer, Reply, Tokens
-from spanhook.cli.conformance.openai_ways import sync_client
+from spanhook.cli.conformance.servers.openai_server import OpenAIServer, Reply, Tokens
 from spanhook.cli.conformance.subject import Body
 from spanhook.testing import Recorder, recorder
 

@@ -18,8 +18,8 @@ from langgraph.store.memory import InMemoryStore
 from openai import AzureOpenAI, DefaultHttpxClient, OpenAI
 
 from spanhook import HookError, Hooks, Operation, Reject, operation
-from spanhook.cli.conformance.langgraph import make_graph
-from spanhook.cli.conformance.openai_server import OpenAIServer
+from spanhook.cli.conformance.libraries.langgraph import make_graph
+from spanhook.cli.conformance.servers.openai_server import OpenAIServer
 from spanhook.cli.conformance.subject import Body
 from spanhook.testing import recorder
 from tests.conformance.everything import SUBJECTS

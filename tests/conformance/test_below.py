@@ -17,8 +17,13 @@ from openai import OpenAI
 
 import spanhook
 from spanhook import Hooks, Reject
-from spanhook.cli.conformance.langchain_core import ScriptedChat, ScriptedEmbeddings, ScriptedRetriever, ScriptedText
-from spanhook.cli.conformance.langgraph import OuterStore
+from spanhook.cli.conformance.libraries.langchain_core import (
+    ScriptedChat,
+    ScriptedEmbeddings,
+    ScriptedRetriever,
+    ScriptedText,
+)
+from spanhook.cli.conformance.libraries.langgraph import OuterStore
 from spanhook.cli.conformance.subject import Body, settle
 from spanhook.instrument._wrapping import Wrapper
 from spanhook.model import Point

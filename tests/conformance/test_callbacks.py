@@ -21,9 +21,9 @@ from langchain_core.outputs import ChatGeneration, ChatResult, LLMResult
 from langchain_core.tools import tool
 
 from spanhook import Hooks, Operation, Reject
-from spanhook.cli.conformance.hearing import ENDS, ERRORS, HANDLERS, STARTS, TOKENS, Handler, listening, sorts
-from spanhook.cli.conformance.langchain import Calls, Turns, agent
-from spanhook.cli.conformance.langchain_core import CHAT_WAYS, SAID, SUBJECTS, ScriptedChat, SilentChat
+from spanhook.cli.conformance.libraries.hearing import ENDS, ERRORS, HANDLERS, STARTS, TOKENS, Handler, listening, sorts
+from spanhook.cli.conformance.libraries.langchain import Calls, Turns, agent
+from spanhook.cli.conformance.libraries.langchain_core import CHAT_WAYS, SAID, SUBJECTS, ScriptedChat, SilentChat
 from spanhook.cli.conformance.loops import run
 from spanhook.cli.conformance.subject import Body, Subject, settle
 from spanhook.diagnostics import internal

@@ -20,11 +20,11 @@ from openai._models import FinalRequestOptions
 
 import spanhook
 from spanhook import HookError, Hooks, Operation, Reject, Settings
-from spanhook.cli.conformance import anthropic_ways
-from spanhook.cli.conformance.anthropic_server import AnthropicServer
-from spanhook.cli.conformance.openai_replies import Call, Reply
-from spanhook.cli.conformance.openai_server import OpenAIServer
-from spanhook.cli.conformance.openai_ways import sync_client
+from spanhook.cli.conformance.libraries import anthropic_ways
+from spanhook.cli.conformance.libraries.openai_ways import sync_client
+from spanhook.cli.conformance.servers.anthropic_server import AnthropicServer
+from spanhook.cli.conformance.servers.openai_replies import Call, Reply
+from spanhook.cli.conformance.servers.openai_server import OpenAIServer
 from spanhook.instrument.openai.chat import CHAT as CHAT_ADAPTER
 from spanhook.instrument.openai.chat_chunks import ChatChunks
 from spanhook.testing import recorder

@@ -20,9 +20,9 @@ from langgraph.types import Command, interrupt
 
 import spanhook
 from spanhook import Hooks, Operation
-from spanhook.cli.conformance.langchain import WAYS, Calls, agent, consume
-from spanhook.cli.conformance.langchain_core import ScriptedChat
-from spanhook.cli.conformance.langgraph import State
+from spanhook.cli.conformance.libraries.langchain import WAYS, Calls, agent, consume
+from spanhook.cli.conformance.libraries.langchain_core import ScriptedChat
+from spanhook.cli.conformance.libraries.langgraph import State
 from spanhook.cli.conformance.subject import Body, Subject, settle
 from spanhook.diagnostics import internal
 from spanhook.instrument import INSTRUMENTORS, instrumentor_of

@@ -14,8 +14,8 @@ from langchain_core.tools import tool
 from langgraph.graph import END, START, StateGraph
 
 from spanhook import Hooks, Operation
-from spanhook.cli.conformance.langchain import WAYS, Calls, agent, consume
-from spanhook.cli.conformance.langchain_core import ScriptedChat, ScriptedEmbeddings, SilentChat
+from spanhook.cli.conformance.libraries.langchain import WAYS, Calls, agent, consume
+from spanhook.cli.conformance.libraries.langchain_core import ScriptedChat, ScriptedEmbeddings, SilentChat
 from spanhook.cli.conformance.subject import Body, Subject, settle
 from spanhook.model import current_operation
 from spanhook.testing import recorder
@@ -153,7 +153,7 @@ def test_a_sub_agent_in_a_tool(way: str) -> None:
     def agent(calls: Calls, name_of: str = "helper", extra: Any = ()) -> Any:
         from langchain.agents import create_agent
 
-        from spanhook.cli.conformance.langchain import Turns
+        from spanhook.cli.conformance.libraries.langchain import Turns
 
         turns = (
             [[("ask_expert", {"question": "x"})], "done"] if extra else [[("search", {"query": "x"})], "expert says"]

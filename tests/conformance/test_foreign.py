@@ -20,9 +20,9 @@ from langgraph.graph import START, StateGraph
 from opentelemetry.trace import Span, StatusCode, Tracer
 
 from spanhook import Hooks, Operation, Reject, testing
-from spanhook.cli.conformance.anthropic_server import AnthropicServer
 from spanhook.cli.conformance.loops import run
-from spanhook.cli.conformance.openai_server import OpenAIServer, Reply, Tokens
+from spanhook.cli.conformance.servers.anthropic_server import AnthropicServer
+from spanhook.cli.conformance.servers.openai_server import OpenAIServer, Reply, Tokens
 from spanhook.cli.conformance.subject import settle
 from spanhook.testing import Recorder
 
@@ -489,7 +489,7 @@ def test_ctrl_c_in_a_hook_is_carried_whoever_swallows(server: AnthropicServer) -
 
 
 def test_another_instrumentation_around_a_call_of_ours_is_counted_once() -> None:
-    from spanhook.cli.conformance.openai_ways import CHAT, sync_client
+    from spanhook.cli.conformance.libraries.openai_ways import CHAT, sync_client
 
     with OpenAIServer() as openai, recorder() as seen, sync_client(openai.url) as sdk:
         tracer = seen.tracer_provider.get_tracer(SOMEBODY)

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from spanhook import Hook, Hooks, Operation, Reject, current_operation
-from spanhook.cli.conformance import own_code
+from spanhook.cli.conformance.libraries import own_code
 from spanhook.cli.conformance.subject import Body, Subject
 from spanhook.concurrency import reaper
 from spanhook.diagnostics import internal

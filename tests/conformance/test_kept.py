@@ -11,7 +11,7 @@ from langchain_core.runnables import RunnableLambda
 
 import spanhook
 from spanhook import Hook, Operation, Reject
-from spanhook.cli.conformance.langgraph import GIVEN
+from spanhook.cli.conformance.libraries.langgraph import GIVEN
 from spanhook.cli.conformance.subject import Body, Subject, settle
 from spanhook.instrument._family import descendants
 from spanhook.model import Point

@@ -13,10 +13,10 @@ from opentelemetry.exporter.otlp.proto.common.metrics_encoder import encode_metr
 from opentelemetry.exporter.otlp.proto.common.trace_encoder import encode_spans
 
 from spanhook import Hooks, Operation
-from spanhook.cli.conformance.langchain_core import CHAT_WAYS, ScriptedChat
-from spanhook.cli.conformance.langgraph import State
-from spanhook.cli.conformance.openai_server import OpenAIServer, Reply, Tokens
-from spanhook.cli.conformance.openai_ways import WAYS, Way, named
+from spanhook.cli.conformance.libraries.langchain_core import CHAT_WAYS, ScriptedChat
+from spanhook.cli.conformance.libraries.langgraph import State
+from spanhook.cli.conformance.libraries.openai_ways import WAYS, Way, named
+from spanhook.cli.conformance.servers.openai_server import OpenAIServer, Reply, Tokens
 from spanhook.cli.conformance.subject import Body, settle
 from spanhook.diagnostics import internal
 from spanhook.engine.foreign import usage_of

@@ -11,7 +11,7 @@ import pytest
 
 import spanhook
 from spanhook import Hooks, Operation, Reject
-from spanhook.cli.conformance import langchain_core, langgraph
+from spanhook.cli.conformance.libraries import langchain_core, langgraph
 from spanhook.cli.conformance.subject import Body, settle
 
 SUBJECTS = (*langchain_core.SUBJECTS, *langgraph.SUBJECTS)
@@ -99,7 +99,7 @@ import threading
 import spanhook
 from spanhook import Hooks
 from spanhook.cli.conformance.subject import Body
-from spanhook.cli.conformance.langchain_core import SUBJECTS
+from spanhook.cli.conformance.libraries.langchain_core import SUBJECTS
 from tests.conformance.test_processes import hooks, in_fork, refused
 
 slow, inside, go = Hooks(), threading.Event(), threading.Event()
@@ -139,7 +139,7 @@ import httpx, os
 import spanhook
 from spanhook.instrument.instrumentor import Bindings
 from tests.conformance.test_processes import in_fork
-from spanhook.cli.conformance.openai_server import OpenAIServer
+from spanhook.cli.conformance.servers.openai_server import OpenAIServer
 from tests.stub import TABLE, Library
 
 clients = spanhook.per_loop(lambda: httpx.AsyncClient(verify=False))
@@ -222,7 +222,7 @@ atexit.register(last)  # registered first, so it runs last
 import spanhook
 from tests.conformance.test_processes import hooks
 from spanhook.cli.conformance.subject import Body
-from spanhook.cli.conformance.langchain_core import SUBJECTS
+from spanhook.cli.conformance.libraries.langchain_core import SUBJECTS
 spanhook.instrument(hooks)
 try:
     SUBJECTS[3].make(Body()).invoke({"query": "x"})

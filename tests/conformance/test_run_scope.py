@@ -17,8 +17,8 @@ from langgraph.prebuilt import ToolNode
 from langgraph.types import RetryPolicy
 
 from spanhook import Hooks, Operation, Reject
-from spanhook.cli.conformance.langchain import WAYS, Calls, Turns, agent, consume
-from spanhook.cli.conformance.langchain_core import ScriptedChat
+from spanhook.cli.conformance.libraries.langchain import WAYS, Calls, Turns, agent, consume
+from spanhook.cli.conformance.libraries.langchain_core import ScriptedChat
 from spanhook.cli.conformance.subject import Body, settle
 from spanhook.testing import Recorder, recorder
 

@@ -19,8 +19,8 @@ from opentelemetry import context as otel_context
 from opentelemetry import trace
 
 from spanhook import Hooks, Operation, Reject, current_operation
-from spanhook.cli.conformance.langchain_core import ScriptedChat, ScriptedText
-from spanhook.cli.conformance.langgraph import make_graph
+from spanhook.cli.conformance.libraries.langchain_core import ScriptedChat, ScriptedText
+from spanhook.cli.conformance.libraries.langgraph import make_graph
 from spanhook.cli.conformance.subject import Body
 from spanhook.concurrency import reaper
 from spanhook.testing import Recorder, recorder

@@ -15,8 +15,8 @@ import trio
 import trio.lowlevel
 
 from spanhook import Hooks, Operation, Reject
-from spanhook.cli.conformance.openai_server import OpenAIServer, Reply
-from spanhook.cli.conformance.openai_ways import CHAT, WAYS, Way, async_client, collected, named
+from spanhook.cli.conformance.libraries.openai_ways import CHAT, WAYS, Way, async_client, collected, named
+from spanhook.cli.conformance.servers.openai_server import OpenAIServer, Reply
 from spanhook.concurrency import is_cancellation, reaper, running, running_loop
 from spanhook.testing import Recorder, recorder
 

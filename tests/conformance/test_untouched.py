@@ -11,8 +11,8 @@ from langgraph.graph import START, StateGraph
 from langgraph.types import Command
 
 from spanhook import Hooks, Operation, SealedError, current_operation
-from spanhook.cli.conformance.langchain import WAYS, Calls, agent, consume
-from spanhook.cli.conformance.langchain_core import ScriptedChat
+from spanhook.cli.conformance.libraries.langchain import WAYS, Calls, agent, consume
+from spanhook.cli.conformance.libraries.langchain_core import ScriptedChat
 from spanhook.cli.conformance.subject import Body, Subject, settle
 from spanhook.testing import recorder
 from tests.conformance.everything import CASES, named, nearest

@@ -16,8 +16,8 @@ from langgraph.graph import START, StateGraph
 from opentelemetry.sdk.trace.sampling import ALWAYS_OFF, ALWAYS_ON, ParentBased, Sampler, TraceIdRatioBased
 
 from spanhook import Hooks, Operation
-from spanhook.cli.conformance.langchain import WAYS, Calls, agent, consume
-from spanhook.cli.conformance.langchain_core import CHAT_WAYS, TEXT_WAYS, ScriptedChat, ScriptedText
+from spanhook.cli.conformance.libraries.langchain import WAYS, Calls, agent, consume
+from spanhook.cli.conformance.libraries.langchain_core import CHAT_WAYS, TEXT_WAYS, ScriptedChat, ScriptedText
 from spanhook.cli.conformance.subject import Body, settle
 from spanhook.testing import Recorder, recorder
 from tests.conformance.everything import HERE
@@ -270,7 +270,7 @@ FORKED = """
 import json
 import spanhook
 from opentelemetry.sdk.metrics import MeterProvider
-from spanhook.cli.conformance.langchain import Calls, agent, consume
+from spanhook.cli.conformance.libraries.langchain import Calls, agent, consume
 from tests.telemetry.test_metrics import in_a_fork, reader, tokens
 
 def counted(delta):

@@ -19,9 +19,9 @@ from langgraph.graph import START, MessagesState, StateGraph
 from openai import OpenAI
 
 from spanhook import Hook, Hooks, Operation, Reject
-from spanhook.cli.conformance.anthropic_server import AnthropicServer
-from spanhook.cli.conformance.openai_replies import Call
-from spanhook.cli.conformance.openai_server import OpenAIServer, Reply
+from spanhook.cli.conformance.servers.anthropic_server import AnthropicServer
+from spanhook.cli.conformance.servers.openai_replies import Call
+from spanhook.cli.conformance.servers.openai_server import OpenAIServer, Reply
 from spanhook.settings import Settings
 from spanhook.testing import recorder
 

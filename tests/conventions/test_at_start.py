@@ -14,8 +14,8 @@ from opentelemetry.sdk.trace import Span, SpanProcessor
 from pydantic import SecretStr
 
 from spanhook import Hooks, Operation, Reject, semconv
-from spanhook.cli.conformance.openai_server import OpenAIServer
-from spanhook.cli.conformance.openai_ways import CHAT, sync_client
+from spanhook.cli.conformance.libraries.openai_ways import CHAT, sync_client
+from spanhook.cli.conformance.servers.openai_server import OpenAIServer
 from spanhook.testing import recorder
 
 KEY = SecretStr("x")

@@ -7,8 +7,8 @@ from openai._models import FinalRequestOptions
 from opentelemetry._logs import SeverityNumber
 
 from spanhook import Hooks, Operation, Reject, operation, semconv
-from spanhook.cli.conformance.openai_server import OpenAIServer, Reply
-from spanhook.cli.conformance.openai_ways import sync_client
+from spanhook.cli.conformance.libraries.openai_ways import sync_client
+from spanhook.cli.conformance.servers.openai_server import OpenAIServer, Reply
 from spanhook.instrument.openai.chat_chunks import ChatChunks
 from spanhook.testing import recorder
 

@@ -11,8 +11,8 @@ from langgraph.store.memory import InMemoryStore
 from pydantic import BaseModel
 
 import spanhook
-from spanhook.cli.conformance.langchain import Calls, agent, consume
-from spanhook.cli.conformance.langchain_core import ScriptedChat
+from spanhook.cli.conformance.libraries.langchain import Calls, agent, consume
+from spanhook.cli.conformance.libraries.langchain_core import ScriptedChat
 from spanhook.cli.conformance.subject import Body
 from spanhook.definitions import (
     AgentHookContext,

@@ -14,7 +14,7 @@ from langchain_core.messages import ToolMessage
 
 import spanhook
 from spanhook import Operation, Reject, Settings
-from spanhook.cli.conformance.langchain import Calls, agent, consume
+from spanhook.cli.conformance.libraries.langchain import Calls, agent, consume
 from spanhook.definitions import (
     AgentHookContext,
     CallNext,

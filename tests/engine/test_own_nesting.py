@@ -8,10 +8,10 @@ import pytest
 
 import spanhook
 from spanhook import Hooks, Operation, operation
-from spanhook.cli.conformance.anthropic_server import AnthropicServer
-from spanhook.cli.conformance.anthropic_ways import sync_client as anthropic_client
-from spanhook.cli.conformance.openai_server import OpenAIServer, Reply, Tokens
-from spanhook.cli.conformance.openai_ways import async_client, sync_client
+from spanhook.cli.conformance.libraries.anthropic_ways import sync_client as anthropic_client
+from spanhook.cli.conformance.libraries.openai_ways import async_client, sync_client
+from spanhook.cli.conformance.servers.anthropic_server import AnthropicServer
+from spanhook.cli.conformance.servers.openai_server import OpenAIServer, Reply, Tokens
 from spanhook.testing import Recorder, recorder
 
 MODEL = "gpt-4o-mini"

@@ -8,7 +8,7 @@ from opentelemetry.sdk.trace.export import SimpleSpanProcessor
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
 
 from spanhook import Hook, Hooks, Operation, Reject
-from spanhook.cli.conformance.langchain_core import ScriptedChat
+from spanhook.cli.conformance.libraries.langchain_core import ScriptedChat
 from spanhook.cli.conformance.subject import Body
 from spanhook.testing import recorder
 

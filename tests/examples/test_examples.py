@@ -16,8 +16,8 @@ from typing import Any
 import pytest
 import yaml
 
-from spanhook.cli.conformance.anthropic_server import AnthropicServer
-from spanhook.cli.conformance.openai_server import Call, OpenAIServer, Reply
+from spanhook.cli.conformance.servers.anthropic_server import AnthropicServer
+from spanhook.cli.conformance.servers.openai_server import Call, OpenAIServer, Reply
 from spanhook.gating import find, make
 from spanhook.hooks.tool_policy import ToolPolicy
 from tests.commands import Folder, free_port

@@ -17,7 +17,7 @@ from opentelemetry.sdk.trace import TracerProvider
 from opentelemetry.sdk.trace.export import BatchSpanProcessor
 
 from spanhook import semconv
-from spanhook.cli.conformance.loopback import serving
+from spanhook.cli.conformance.servers.loopback import serving
 from spanhook.diagnostics import internal
 from spanhook.export._losses import watch
 from tests.commands import Folder

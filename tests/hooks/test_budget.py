@@ -19,11 +19,11 @@ from langchain_openai import ChatOpenAI
 
 import spanhook
 from spanhook import ConfigurationError, Hooks, Operation, Reject, operation
-from spanhook.cli.conformance.anthropic_server import AnthropicServer
-from spanhook.cli.conformance.anthropic_ways import MESSAGES
-from spanhook.cli.conformance.anthropic_ways import sync_client as anthropic_client
-from spanhook.cli.conformance.openai_server import OpenAIServer, Reply, Tokens
-from spanhook.cli.conformance.openai_ways import CHAT, EMBEDDINGS, async_client, sync_client
+from spanhook.cli.conformance.libraries.anthropic_ways import MESSAGES
+from spanhook.cli.conformance.libraries.anthropic_ways import sync_client as anthropic_client
+from spanhook.cli.conformance.libraries.openai_ways import CHAT, EMBEDDINGS, async_client, sync_client
+from spanhook.cli.conformance.servers.anthropic_server import AnthropicServer
+from spanhook.cli.conformance.servers.openai_server import OpenAIServer, Reply, Tokens
 from spanhook.gating import find, make
 from spanhook.hooks.budget import Budget
 from spanhook.hooks.budget._estimate import _number

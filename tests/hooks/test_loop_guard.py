@@ -22,8 +22,8 @@ from pydantic import BaseModel
 
 import spanhook
 from spanhook import ConfigurationError, Hooks, Operation, Reject, operation
-from spanhook.cli.conformance.openai_server import OpenAIServer
-from spanhook.cli.conformance.openai_ways import CHAT, sync_client
+from spanhook.cli.conformance.libraries.openai_ways import CHAT, sync_client
+from spanhook.cli.conformance.servers.openai_server import OpenAIServer
 from spanhook.gating import find, make
 from spanhook.hooks.loop_guard import LoopGuard
 from spanhook.hooks.loop_guard._digests import digest

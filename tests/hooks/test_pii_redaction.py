@@ -15,14 +15,14 @@ from pydantic import BaseModel
 
 import spanhook
 from spanhook import ConfigurationError, Hooks, Operation, Reject, Settings, operation
-from spanhook.cli.conformance.anthropic_server import AnthropicServer
-from spanhook.cli.conformance.anthropic_ways import WAYS as ANTHROPIC_WAYS
-from spanhook.cli.conformance.anthropic_ways import sync_client as anthropic_client
-from spanhook.cli.conformance.openai_replies import Call
-from spanhook.cli.conformance.openai_server import OpenAIServer, Reply
-from spanhook.cli.conformance.openai_ways import WAYS as OPENAI_WAYS
-from spanhook.cli.conformance.openai_ways import async_client, named, sync_client
-from spanhook.cli.conformance.stainless_ways import Way
+from spanhook.cli.conformance.libraries.anthropic_ways import WAYS as ANTHROPIC_WAYS
+from spanhook.cli.conformance.libraries.anthropic_ways import sync_client as anthropic_client
+from spanhook.cli.conformance.libraries.openai_ways import WAYS as OPENAI_WAYS
+from spanhook.cli.conformance.libraries.openai_ways import async_client, named, sync_client
+from spanhook.cli.conformance.libraries.stainless_ways import Way
+from spanhook.cli.conformance.servers.anthropic_server import AnthropicServer
+from spanhook.cli.conformance.servers.openai_replies import Call
+from spanhook.cli.conformance.servers.openai_server import OpenAIServer, Reply
 from spanhook.config import load_file
 from spanhook.gating import find, make
 from spanhook.hooks.pii_redaction import PIIRedaction
@@ -229,7 +229,7 @@ def test_langchain(how: str) -> None:
 def test_an_agent_with_a_tool(action: str, how: str) -> None:
     from langchain_core.tools import tool
 
-    from spanhook.cli.conformance.langchain import Turns, consume, create
+    from spanhook.cli.conformance.libraries.langchain import Turns, consume, create
 
     got: list[Any] = []
 

@@ -14,7 +14,7 @@ from langchain_core.tools import tool
 
 import spanhook
 from spanhook import ConfigurationError, Hooks, Operation, Reject, operation
-from spanhook.cli.conformance.langchain import Turns, create
+from spanhook.cli.conformance.libraries.langchain import Turns, create
 from spanhook.gating import find, make
 from spanhook.hooks.tool_policy import Rule, ToolPolicy
 from spanhook.testing import recorder

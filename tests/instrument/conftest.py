@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from spanhook.cli.conformance.openai_server import OpenAIServer
+from spanhook.cli.conformance.servers.openai_server import OpenAIServer
 
 
 @pytest.fixture

@@ -19,10 +19,18 @@ from anthropic.types import Message
 from inline_snapshot import snapshot
 
 from spanhook import Hooks, Operation, Reject
-from spanhook.cli.conformance.anthropic_server import AnthropicServer
-from spanhook.cli.conformance.anthropic_ways import BATCH, MESSAGES, MODEL, WAYS, async_client, run_tools, sync_client
-from spanhook.cli.conformance.openai_replies import Call, Reply, Tokens
-from spanhook.cli.conformance.stainless_ways import Way, named
+from spanhook.cli.conformance.libraries.anthropic_ways import (
+    BATCH,
+    MESSAGES,
+    MODEL,
+    WAYS,
+    async_client,
+    run_tools,
+    sync_client,
+)
+from spanhook.cli.conformance.libraries.stainless_ways import Way, named
+from spanhook.cli.conformance.servers.anthropic_server import AnthropicServer
+from spanhook.cli.conformance.servers.openai_replies import Call, Reply, Tokens
 from spanhook.instrument.anthropic.messages import server_of
 from spanhook.testing import Recorder, recorder
 

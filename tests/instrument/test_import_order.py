@@ -51,7 +51,7 @@ states = instrumentor_of(library).required_states()
 assert all(state == "bound" for _, state in states), states
 assert not heard, heard
 
-from spanhook.cli.conformance import anthropic, langchain_core, langgraph, openai
+from spanhook.cli.conformance.libraries import anthropic, langchain_core, langgraph, openai
 from spanhook.cli.conformance.subject import Body
 
 for subjects in (langchain_core.SUBJECTS, langgraph.SUBJECTS):

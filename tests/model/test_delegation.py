@@ -10,7 +10,7 @@ from langgraph.types import Command, Send
 
 import spanhook
 from spanhook import Event, Hooks, Operation, Reject
-from spanhook.cli.conformance.langchain import WAYS, consume
+from spanhook.cli.conformance.libraries.langchain import WAYS, consume
 from spanhook.cli.conformance.subject import settle
 from spanhook.testing import recorder
 from tests.conformance.teams import asker, asking_swarm, member, swarm, team, transfer_to

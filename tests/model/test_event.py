@@ -15,7 +15,7 @@ from opentelemetry.sdk.trace.sampling import ALWAYS_OFF
 
 import spanhook
 from spanhook import Event, Hooks, Operation, Reject
-from spanhook.cli.conformance.langchain import ASK, SCRIPT, WAYS, Calls, Turns, agent, consume, create
+from spanhook.cli.conformance.libraries.langchain import ASK, SCRIPT, WAYS, Calls, Turns, agent, consume, create
 from spanhook.cli.conformance.subject import settle
 from spanhook.diagnostics import internal
 from spanhook.model import MOST_TOOLS

@@ -10,7 +10,7 @@ from opentelemetry import context as otel_context
 from opentelemetry.baggage.propagation import W3CBaggagePropagator
 
 from spanhook import Settings, context
-from spanhook.cli.conformance.langgraph import make_graph
+from spanhook.cli.conformance.libraries.langgraph import make_graph
 from spanhook.cli.conformance.subject import Body
 from spanhook.testing import recorder
 from tests.stub import stubbed
@@ -91,7 +91,7 @@ def test_what_the_application_says_comes_before_what_the_framework_knows() -> No
 
 
 def test_operations_inside_inherit() -> None:
-    from spanhook.cli.conformance.langchain import Calls, agent, consume
+    from spanhook.cli.conformance.libraries.langchain import Calls, agent, consume
 
     with recorder() as seen:
         consume(agent(Calls()), "invoke", None, {"configurable": {"thread_id": "t1", "user_id": "ann"}})

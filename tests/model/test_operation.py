@@ -11,8 +11,8 @@ import pytest
 from langchain_core.tools import StructuredTool
 
 from spanhook import Hooks, Operation, operation
-from spanhook.cli.conformance.langchain import Calls, agent, consume
-from spanhook.cli.conformance.langchain_core import ScriptedChat
+from spanhook.cli.conformance.libraries.langchain import Calls, agent, consume
+from spanhook.cli.conformance.libraries.langchain_core import ScriptedChat
 from spanhook.cli.conformance.subject import Body
 from spanhook.diagnostics import internal
 from spanhook.gating import _hosts

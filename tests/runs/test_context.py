@@ -11,7 +11,7 @@ from openai import OpenAI
 
 import spanhook
 from spanhook import Usage, operation
-from spanhook.cli.conformance.openai_server import OpenAIServer
+from spanhook.cli.conformance.servers.openai_server import OpenAIServer
 from spanhook.diagnostics import internal
 from spanhook.runs import RunContext, RunHooks, User, run_scope
 from spanhook.testing import recorder
@@ -234,7 +234,7 @@ class Uncopied:
 
 def test_a_user_that_cannot_be_read_fails_gates_and_nobody_else(caplog: pytest.LogCaptureFixture) -> None:
     """What decides about the run must not do so without it; who is told of the end is told the rest."""
-    from spanhook.cli.conformance.langgraph import make_graph
+    from spanhook.cli.conformance.libraries.langgraph import make_graph
     from spanhook.cli.conformance.subject import Body
 
     told, user, body = Told(), Uncopied(), Body()

@@ -13,7 +13,7 @@ from langgraph.types import Command, interrupt
 from opentelemetry.sdk.trace.sampling import ALWAYS_OFF
 
 from spanhook import Hooks, Operation, Reject
-from spanhook.cli.conformance.langchain import ASK, WAYS, Calls, Turns, agent, consume, create
+from spanhook.cli.conformance.libraries.langchain import ASK, WAYS, Calls, Turns, agent, consume, create
 from spanhook.cli.conformance.subject import settle
 from spanhook.runs import RejectRun, RunContext, RunHooks, run_scope
 from spanhook.testing import recorder

@@ -19,8 +19,8 @@ from opentelemetry.sdk._logs import LoggingHandler
 
 import spanhook
 from spanhook import HookError, Hooks, Operation, Request, Settings, semconv
-from spanhook.cli.conformance.langchain import ASK, Calls, agent, consume
-from spanhook.cli.conformance.langchain_core import ScriptedChat, ScriptedRetriever
+from spanhook.cli.conformance.libraries.langchain import ASK, Calls, agent, consume
+from spanhook.cli.conformance.libraries.langchain_core import ScriptedChat, ScriptedRetriever
 from spanhook.cli.conformance.subject import Body
 from spanhook.diagnostics import internal
 from spanhook.engine import call, registry

@@ -12,9 +12,9 @@ from openai import DefaultHttpxClient
 from pydantic import SecretStr
 
 from spanhook import Hooks, Operation, Reject, Settings, semconv
-from spanhook.cli.conformance.langchain import Calls, agent, consume
-from spanhook.cli.conformance.openai_server import OpenAIServer, Reply
-from spanhook.cli.conformance.openai_ways import CHAT, sync_client
+from spanhook.cli.conformance.libraries.langchain import Calls, agent, consume
+from spanhook.cli.conformance.libraries.openai_ways import CHAT, sync_client
+from spanhook.cli.conformance.servers.openai_server import OpenAIServer, Reply
 from spanhook.model import clock
 from spanhook.testing import Recorder, recorder
 

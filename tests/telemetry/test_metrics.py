@@ -18,7 +18,7 @@ from opentelemetry.sdk.trace.sampling import ALWAYS_OFF, ALWAYS_ON, TraceIdRatio
 
 import spanhook
 from spanhook import Hooks, Operation
-from spanhook.cli.conformance.langchain_core import ScriptedChat
+from spanhook.cli.conformance.libraries.langchain_core import ScriptedChat
 from spanhook.cli.conformance.subject import Body
 from spanhook.telemetry import counts
 from tests.stub import stubbed
@@ -195,7 +195,7 @@ from opentelemetry.sdk.metrics import MeterProvider
 from opentelemetry.sdk.trace import TracerProvider
 from opentelemetry.sdk.trace.export import SimpleSpanProcessor
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
-from spanhook.cli.conformance.langchain_core import ScriptedChat
+from spanhook.cli.conformance.libraries.langchain_core import ScriptedChat
 from spanhook.cli.conformance.subject import Body
 from tests.telemetry.test_metrics import read, reader
 
@@ -237,7 +237,7 @@ FORK = """
 import json
 import spanhook
 from opentelemetry.sdk.metrics import MeterProvider
-from spanhook.cli.conformance.langchain_core import ScriptedChat
+from spanhook.cli.conformance.libraries.langchain_core import ScriptedChat
 from spanhook.cli.conformance.subject import Body
 from tests.telemetry.test_metrics import in_a_fork, reader, tokens
 
@@ -373,7 +373,7 @@ import json
 import spanhook
 from opentelemetry import trace
 from opentelemetry.sdk.trace import TracerProvider
-from spanhook.cli.conformance.langchain_core import ScriptedChat
+from spanhook.cli.conformance.libraries.langchain_core import ScriptedChat
 from spanhook.cli.conformance.subject import Body
 from tests.telemetry.test_metrics import in_a_fork
 

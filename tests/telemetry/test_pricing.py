@@ -2,7 +2,7 @@
 
 import pytest
 
-from spanhook.cli.conformance.langchain_core import ScriptedChat
+from spanhook.cli.conformance.libraries.langchain_core import ScriptedChat
 from spanhook.cli.conformance.subject import Body
 from spanhook.testing import recorder
 

@@ -11,8 +11,8 @@ from langchain_core.outputs import ChatGenerationChunk
 from langchain_core.tools import BaseTool, StructuredTool
 
 from spanhook import Hooks, Operation, Reject
-from spanhook.cli.conformance.hearing import listening
-from spanhook.cli.conformance.langchain_core import USAGE, ScriptedChat, ScriptedText, SilentChat
+from spanhook.cli.conformance.libraries.hearing import listening
+from spanhook.cli.conformance.libraries.langchain_core import USAGE, ScriptedChat, ScriptedText, SilentChat
 from spanhook.cli.conformance.subject import Body, settle
 from spanhook.testing import recorder
 

@@ -17,7 +17,7 @@ from langchain_core.tools import InjectedToolArg, InjectedToolCallId, Tool, crea
 
 import spanhook
 from spanhook import HookError, Hooks, Operation, Reject, Settings
-from spanhook.cli.conformance.langchain_core import ScriptedChat, ScriptedRetriever, ScriptedText
+from spanhook.cli.conformance.libraries.langchain_core import ScriptedChat, ScriptedRetriever, ScriptedText
 from spanhook.cli.conformance.subject import Body
 from spanhook.instrument.langchain_core.results import usage_of
 from spanhook.testing import recorder
@@ -335,7 +335,7 @@ def test_rewriting_a_chat_request(way: str) -> None:
 
     body = Body()
     with recorder(hooks) as seen:
-        from spanhook.cli.conformance.langchain_core import CHAT_WAYS
+        from spanhook.cli.conformance.libraries.langchain_core import CHAT_WAYS
         from spanhook.cli.conformance.subject import settle
 
         settle(CHAT_WAYS[way](ScriptedChat(body=body)))

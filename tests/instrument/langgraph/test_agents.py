@@ -16,8 +16,8 @@ from pydantic import BaseModel
 
 import spanhook
 from spanhook import Hooks, Operation, Reject
-from spanhook.cli.conformance.langchain import WAYS, consume
-from spanhook.cli.conformance.langgraph import State
+from spanhook.cli.conformance.libraries.langchain import WAYS, consume
+from spanhook.cli.conformance.libraries.langgraph import State
 from spanhook.cli.conformance.subject import settle
 from spanhook.model import Identity
 from spanhook.testing import recorder

@@ -16,9 +16,9 @@ from langgraph.store.memory import InMemoryStore
 from langgraph.types import Command, interrupt
 
 from spanhook import Hooks, Operation, Reject, Settings
-from spanhook.cli.conformance.langchain import ASK, WAYS, Calls, agent, consume
-from spanhook.cli.conformance.langchain_core import ScriptedChat
-from spanhook.cli.conformance.langgraph import make_graph
+from spanhook.cli.conformance.libraries.langchain import ASK, WAYS, Calls, agent, consume
+from spanhook.cli.conformance.libraries.langchain_core import ScriptedChat
+from spanhook.cli.conformance.libraries.langgraph import make_graph
 from spanhook.cli.conformance.subject import Body, settle
 from spanhook.instrument import _outlets
 from spanhook.instrument._wrapping import Binding
@@ -268,7 +268,7 @@ def test_a_tool_that_asks_first() -> None:
 
     from langchain.agents import create_agent
 
-    from spanhook.cli.conformance.langchain import Turns
+    from spanhook.cli.conformance.libraries.langchain import Turns
 
     graph = create_agent(
         Turns(turns=[[("wire", {"amount": 5})], "done"], asked=[]),

@@ -13,7 +13,7 @@ from langgraph.errors import ParentCommand
 from langgraph.types import Command, RetryPolicy, interrupt
 
 from spanhook import Hooks, Operation, Reject, Settings
-from spanhook.cli.conformance.langchain import WAYS, consume
+from spanhook.cli.conformance.libraries.langchain import WAYS, consume
 from spanhook.cli.conformance.subject import settle
 from spanhook.testing import Recorder, is_gated, recorder
 from tests.conformance.teams import asker, asking_swarm, hands_off, member, swarm, team, transfer_to

@@ -18,7 +18,7 @@ from langgraph.store.memory import InMemoryStore
 
 import spanhook
 from spanhook import Hooks, Operation, Reject
-from spanhook.cli.conformance.langgraph import State
+from spanhook.cli.conformance.libraries.langgraph import State
 from spanhook.testing import Recorder, recorder
 
 VALUE: Any = {"text": "likes tea"}

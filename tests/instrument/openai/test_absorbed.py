@@ -14,8 +14,8 @@ from langchain_openai import OpenAI as TextOpenAI
 from openai import DefaultAsyncHttpxClient, DefaultHttpxClient
 
 from spanhook import Hooks, Operation, Reject, Settings
-from spanhook.cli.conformance.openai_server import OpenAIServer, Reply, Tokens
-from spanhook.cli.conformance.openai_ways import CHAT, sync_client
+from spanhook.cli.conformance.libraries.openai_ways import CHAT, sync_client
+from spanhook.cli.conformance.servers.openai_server import OpenAIServer, Reply, Tokens
 from spanhook.testing import recorder
 
 

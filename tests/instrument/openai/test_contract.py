@@ -9,8 +9,8 @@ import httpx
 import pytest
 
 from spanhook import Hooks, Operation, Settings
-from spanhook.cli.conformance.openai_server import Call, OpenAIServer, Reply, Tokens
-from spanhook.cli.conformance.openai_ways import CHAT, WAYS, Way, named, sync_client
+from spanhook.cli.conformance.libraries.openai_ways import CHAT, WAYS, Way, named, sync_client
+from spanhook.cli.conformance.servers.openai_server import Call, OpenAIServer, Reply, Tokens
 from spanhook.diagnostics import internal
 from spanhook.instrument.openai import paths
 from spanhook.instrument.openai.deltas import Deltas

@@ -8,8 +8,8 @@ import pytest
 from inline_snapshot import snapshot
 
 from spanhook import HookError, Hooks, Operation
-from spanhook.cli.conformance.openai_server import OpenAIServer, Reply, Tokens
-from spanhook.cli.conformance.openai_ways import DECISIONS, sync_client
+from spanhook.cli.conformance.libraries.openai_ways import DECISIONS, sync_client
+from spanhook.cli.conformance.servers.openai_server import OpenAIServer, Reply, Tokens
 from spanhook.testing import recorder
 
 pytestmark = pytest.mark.skipif(

@@ -12,8 +12,7 @@ from opentelemetry.trace import NoOpTracerProvider, StatusCode
 
 import spanhook
 from spanhook import Hooks, Operation, Reject
-from spanhook.cli.conformance.openai_server import OpenAIServer
-from spanhook.cli.conformance.openai_ways import (
+from spanhook.cli.conformance.libraries.openai_ways import (
     CHAT,
     EMBEDDINGS,
     RESPONSES,
@@ -25,6 +24,7 @@ from spanhook.cli.conformance.openai_ways import (
     named,
     sync_client,
 )
+from spanhook.cli.conformance.servers.openai_server import OpenAIServer
 from spanhook.testing import is_gated, recorder
 from tests.conformance.tracing import ForeignProvider
 

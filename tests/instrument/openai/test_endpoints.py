@@ -9,9 +9,9 @@ import pytest
 from openai import AzureOpenAI, OpenAI
 
 from spanhook import Hooks, Operation, Reject
-from spanhook.cli.conformance.openai_endpoints import IMAGES, MODERATIONS, PICTURE, SOUND, SOUNDS, VIDEOS
-from spanhook.cli.conformance.openai_server import OpenAIServer
-from spanhook.cli.conformance.openai_ways import CHAT, sync_client
+from spanhook.cli.conformance.libraries.openai_endpoints import IMAGES, MODERATIONS, PICTURE, SOUND, SOUNDS, VIDEOS
+from spanhook.cli.conformance.libraries.openai_ways import CHAT, sync_client
+from spanhook.cli.conformance.servers.openai_server import OpenAIServer
 from spanhook.instrument.openai.paths import ADAPTERS, ending
 from spanhook.testing import recorder
 

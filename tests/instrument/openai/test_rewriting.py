@@ -14,8 +14,7 @@ from openai.types import CreateEmbeddingResponse
 from openai.types.chat import ChatCompletion
 
 from spanhook import HookError, Hooks, Operation, Reject
-from spanhook.cli.conformance.openai_server import Call, OpenAIServer, Reply
-from spanhook.cli.conformance.openai_ways import (
+from spanhook.cli.conformance.libraries.openai_ways import (
     CHAT,
     EMBEDDINGS,
     MESSAGES,
@@ -29,6 +28,7 @@ from spanhook.cli.conformance.openai_ways import (
     named,
     sync_client,
 )
+from spanhook.cli.conformance.servers.openai_server import Call, OpenAIServer, Reply
 from spanhook.instrument.openai import items, messages
 from spanhook.testing import recorder
 

@@ -11,8 +11,7 @@ from openai import AzureOpenAI, OpenAI
 from openai.types.responses import Response
 
 from spanhook import Hooks, Operation, Reject, Settings
-from spanhook.cli.conformance.openai_server import Call, OpenAIServer, Reply, Tokens
-from spanhook.cli.conformance.openai_ways import (
+from spanhook.cli.conformance.libraries.openai_ways import (
     CHAT,
     EMBEDDINGS,
     RESPONSES,
@@ -23,6 +22,7 @@ from spanhook.cli.conformance.openai_ways import (
     named,
     sync_client,
 )
+from spanhook.cli.conformance.servers.openai_server import Call, OpenAIServer, Reply, Tokens
 from spanhook.instrument.openai.servers import server_of
 from spanhook.instrument.stainless import estimate
 from spanhook.testing import Recorder, recorder

@@ -15,8 +15,8 @@ from opentelemetry import context as otel_context
 
 from spanhook import Hooks, Operation, Reject, current_operation
 from spanhook.cli.conformance import loops
-from spanhook.cli.conformance.openai_server import OpenAIServer, Reply
-from spanhook.cli.conformance.openai_ways import CHAT, RESPONSES, TEXT, async_client, collected, sync_client
+from spanhook.cli.conformance.libraries.openai_ways import CHAT, RESPONSES, TEXT, async_client, collected, sync_client
+from spanhook.cli.conformance.servers.openai_server import OpenAIServer, Reply
 from spanhook.concurrency import reaper
 from spanhook.testing import Recorder, recorder
 

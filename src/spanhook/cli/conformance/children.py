@@ -18,8 +18,8 @@ from pathlib import Path
 from typing import Any
 
 from spanhook.bootstrap import SITE
-from spanhook.cli.conformance.cells import FAILED, NONE, Cell
 from spanhook.cli.conformance.checks import CHECKS
+from spanhook.cli.conformance.checks.cells import FAILED, NONE, Cell
 from spanhook.cli.conformance.child import STARTING
 from spanhook.cli.conformance.matrix import Library
 from spanhook.cli.conformance.report import Line

@@ -7,14 +7,15 @@ import importlib
 from dataclasses import dataclass
 from importlib import metadata
 
-from spanhook.cli.conformance.cells import ways_of
+from spanhook.cli.conformance import libraries
 from spanhook.cli.conformance.checks import Checks, checks_of, checks_of_ungated
+from spanhook.cli.conformance.checks.cells import ways_of
 from spanhook.instrument import INSTRUMENTORS
 
 
 @dataclass(frozen=True)
 class Library:
-    """A library with known ways of calling, in the module of this package with the same name.
+    """A library with known ways of calling, in the module of ``libraries`` with the same name.
 
     Attributes:
         name: Its import name; ``own_code`` for the application's own code.
@@ -71,7 +72,7 @@ def rows(library: str) -> list[Row]:
     Raises:
         ImportError: The library, or something its ways of calling need, cannot be imported.
     """
-    module = importlib.import_module(f"{__package__}.{library}")
+    module = importlib.import_module(f"{libraries.__name__}.{library}")
     found = [
         Row(
             subject.name.removeprefix(f"{library} "),

@@ -5,8 +5,8 @@ from collections.abc import Iterator, Sequence
 
 import click
 
-from spanhook.cli.conformance.cells import FAILED, NOT_GATED, OK, Cell
 from spanhook.cli.conformance.checks import CHECKS
+from spanhook.cli.conformance.checks.cells import FAILED, NOT_GATED, OK, Cell
 from spanhook.cli.conformance.report import Line, Report
 from spanhook.export.console import Style, encodable, style_of, width
 

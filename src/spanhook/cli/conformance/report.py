@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
-from spanhook.cli.conformance.cells import FAILED, NOT_GATED, OK, Cell
+from spanhook.cli.conformance.checks.cells import FAILED, NOT_GATED, OK, Cell
 
 
 @dataclass(frozen=True)

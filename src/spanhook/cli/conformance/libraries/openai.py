@@ -7,9 +7,9 @@ from typing import Any
 
 from openai import DEFAULT_CONNECTION_LIMITS, AsyncOpenAI, DefaultAsyncHttpxClient, DefaultHttpxClient, OpenAI
 
-from spanhook.cli.conformance.openai_endpoints import IMAGES, MODERATIONS, SOUNDS, VIDEOS, Ask
-from spanhook.cli.conformance.openai_server import OpenAIServer, Reply, Seen, Tokens
-from spanhook.cli.conformance.openai_ways import CHAT, EMBEDDINGS, RESPONSES, WAYS, Way
+from spanhook.cli.conformance.libraries.openai_endpoints import IMAGES, MODERATIONS, SOUNDS, VIDEOS, Ask
+from spanhook.cli.conformance.libraries.openai_ways import CHAT, EMBEDDINGS, RESPONSES, WAYS, Way
+from spanhook.cli.conformance.servers.openai_server import OpenAIServer, Reply, Seen, Tokens
 from spanhook.cli.conformance.subject import Body, Subject, Ungated, Use
 
 _ONCE = type(DEFAULT_CONNECTION_LIMITS)(max_keepalive_connections=0)  # a connection is not reused on another event loop

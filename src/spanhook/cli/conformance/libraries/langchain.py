@@ -10,9 +10,9 @@ from langchain_core.outputs import ChatGeneration, ChatGenerationChunk, ChatResu
 from langchain_core.tools import BaseTool, tool
 from langgraph.graph.state import CompiledStateGraph
 
-from spanhook.cli.conformance.hearing import listeners
-from spanhook.cli.conformance.langchain_core import FOUND, SAID, make_tool
-from spanhook.cli.conformance.runnables import V3, collect, lacks_v3
+from spanhook.cli.conformance.libraries.hearing import listeners
+from spanhook.cli.conformance.libraries.langchain_core import FOUND, SAID, make_tool
+from spanhook.cli.conformance.libraries.runnables import V3, collect, lacks_v3
 from spanhook.cli.conformance.subject import Body, Subject, Use
 
 create = cast("Callable[..., Any]", create_agent)

@@ -9,7 +9,7 @@ from langgraph.store.base import BaseStore, Op, PutOp, Result
 from langgraph.store.memory import InMemoryStore
 from langgraph.types import Command
 
-from spanhook.cli.conformance.runnables import V3, collect, lacks_v3, later, more_ways, then, v3_ways
+from spanhook.cli.conformance.libraries.runnables import V3, collect, lacks_v3, later, more_ways, then, v3_ways
 from spanhook.cli.conformance.subject import Body, Subject, Ungated, Use
 
 

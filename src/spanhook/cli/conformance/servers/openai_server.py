@@ -22,10 +22,10 @@ from http.server import BaseHTTPRequestHandler
 from typing import Any, Self
 from urllib.parse import unquote
 
-from spanhook.cli.conformance import openai_bodies as bodies
-from spanhook.cli.conformance import other_endpoints
-from spanhook.cli.conformance.loopback import Server
-from spanhook.cli.conformance.openai_replies import Call, Json, Reply, Tokens, error, error_body
+from spanhook.cli.conformance.servers import openai_bodies as bodies
+from spanhook.cli.conformance.servers import other_endpoints
+from spanhook.cli.conformance.servers.loopback import Server
+from spanhook.cli.conformance.servers.openai_replies import Call, Json, Reply, Tokens, error, error_body
 
 __all__ = ["Call", "OpenAIServer", "Reply", "Seen", "Tokens", "error"]
 

@@ -6,11 +6,11 @@ from typing import Any
 
 from anthropic import DEFAULT_CONNECTION_LIMITS, Anthropic, AsyncAnthropic, DefaultAsyncHttpxClient, DefaultHttpxClient
 
-from spanhook.cli.conformance.anthropic_server import AnthropicServer
-from spanhook.cli.conformance.anthropic_ways import MESSAGES, MODEL, WAYS
-from spanhook.cli.conformance.openai_replies import Reply, Tokens
-from spanhook.cli.conformance.openai_server import Seen
-from spanhook.cli.conformance.stainless_ways import Way
+from spanhook.cli.conformance.libraries.anthropic_ways import MESSAGES, MODEL, WAYS
+from spanhook.cli.conformance.libraries.stainless_ways import Way
+from spanhook.cli.conformance.servers.anthropic_server import AnthropicServer
+from spanhook.cli.conformance.servers.openai_replies import Reply, Tokens
+from spanhook.cli.conformance.servers.openai_server import Seen
 from spanhook.cli.conformance.subject import Body, Subject, Ungated, Use
 
 _ONCE = type(DEFAULT_CONNECTION_LIMITS)(max_keepalive_connections=0)  # a connection is not reused on another event loop

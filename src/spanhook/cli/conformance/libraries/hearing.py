@@ -123,7 +123,7 @@ else:
 
     HANDLERS["events"] = EventHandler
 
-_listening: ContextVar[Any] = ContextVar("spanhook.cli.conformance.hearing", default=None)
+_listening: ContextVar[Any] = ContextVar("spanhook.cli.conformance.libraries.hearing", default=None)
 register_configure_hook(_listening, inheritable=True)
 
 

@@ -6,8 +6,8 @@ import json
 from collections.abc import Iterator
 from typing import Any
 
-from spanhook.cli.conformance.openai_replies import Json, Reply, Tokens
-from spanhook.cli.conformance.openai_server import Handler, OpenAIServer
+from spanhook.cli.conformance.servers.openai_replies import Json, Reply, Tokens
+from spanhook.cli.conformance.servers.openai_server import Handler, OpenAIServer
 
 _ERRORS = {
     400: "invalid_request_error",

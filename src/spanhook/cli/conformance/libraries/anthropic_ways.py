@@ -5,7 +5,7 @@ from typing import Any
 
 from anthropic import Anthropic, AsyncAnthropic, DefaultAsyncHttpxClient, DefaultHttpxClient, beta_async_tool, beta_tool
 
-from spanhook.cli.conformance.stainless_ways import Way, facts, ways_of
+from spanhook.cli.conformance.libraries.stainless_ways import Way, facts, ways_of
 
 MODEL = "claude-haiku-4-5"
 MESSAGES: dict[str, Any] = {

@@ -4,7 +4,7 @@ from typing import Any
 
 from openai import AsyncOpenAI, DefaultAsyncHttpxClient, DefaultHttpxClient, OpenAI
 
-from spanhook.cli.conformance.stainless_ways import Answer, Way, collected, facts, named, raw_facts, ways_of
+from spanhook.cli.conformance.libraries.stainless_ways import Answer, Way, collected, facts, named, raw_facts, ways_of
 
 __all__ = ["Answer", "Way", "collected", "facts", "named", "raw_facts"]
 

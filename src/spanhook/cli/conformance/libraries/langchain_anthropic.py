@@ -5,12 +5,12 @@ from typing import Any
 from langchain_anthropic import ChatAnthropic
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, ToolMessage
 
-from spanhook.cli.conformance.anthropic import Clients
-from spanhook.cli.conformance.anthropic_ways import MODEL
-from spanhook.cli.conformance.hearing import listeners
-from spanhook.cli.conformance.langchain_core import CHAT_BIND, CHAT_WAYS
-from spanhook.cli.conformance.openai_replies import Reply
-from spanhook.cli.conformance.runnables import V3, lacks_v3
+from spanhook.cli.conformance.libraries.anthropic import Clients
+from spanhook.cli.conformance.libraries.anthropic_ways import MODEL
+from spanhook.cli.conformance.libraries.hearing import listeners
+from spanhook.cli.conformance.libraries.langchain_core import CHAT_BIND, CHAT_WAYS
+from spanhook.cli.conformance.libraries.runnables import V3, lacks_v3
+from spanhook.cli.conformance.servers.openai_replies import Reply
 from spanhook.cli.conformance.subject import Body, Subject, Use
 
 

@@ -20,8 +20,8 @@ from langchain_core.outputs import (
 from langchain_core.retrievers import BaseRetriever
 from langchain_core.tools import StructuredTool
 
-from spanhook.cli.conformance.hearing import listeners
-from spanhook.cli.conformance.runnables import V3, collect, lacks_v3, later, more_ways, then, v3_ways
+from spanhook.cli.conformance.libraries.hearing import listeners
+from spanhook.cli.conformance.libraries.runnables import V3, collect, lacks_v3, later, more_ways, then, v3_ways
 from spanhook.cli.conformance.subject import Body, Subject, Ungated, Use
 
 # ----------------------------------------------------------------------------------------------- chat

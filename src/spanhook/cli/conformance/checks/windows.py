@@ -5,7 +5,7 @@ from contextlib import AbstractContextManager, nullcontext, suppress
 from dataclasses import dataclass
 from typing import Any
 
-from spanhook.cli.conformance.cells import ANSWER, NONE, NOT_GATED, OK, PATIENCE, Cell, Way, Wrong, operations_of
+from spanhook.cli.conformance.checks.cells import ANSWER, NONE, NOT_GATED, OK, PATIENCE, Cell, Way, Wrong, operations_of
 from spanhook.cli.conformance.subject import STREAMED, Body, Subject, settle
 from spanhook.errors import Reject
 from spanhook.gating import Hook, Hooks

@@ -6,7 +6,7 @@ import struct
 from collections.abc import Iterator
 from typing import Any
 
-from spanhook.cli.conformance.openai_replies import CREATED, Call, Json, Reply
+from spanhook.cli.conformance.servers.openai_replies import CREATED, Call, Json, Reply
 
 
 def _model(body: Json, fallback: str = "gpt-4o-mini") -> str:

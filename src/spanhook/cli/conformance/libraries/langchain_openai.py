@@ -4,11 +4,11 @@ from typing import Any
 
 from langchain_openai import ChatOpenAI, OpenAI, OpenAIEmbeddings
 
-from spanhook.cli.conformance.hearing import listeners
-from spanhook.cli.conformance.langchain_core import CHAT_BIND, CHAT_WAYS, EMBEDDINGS_WAYS, TEXT_WAYS
-from spanhook.cli.conformance.openai import connections, counting_into
-from spanhook.cli.conformance.openai_server import Reply
-from spanhook.cli.conformance.runnables import V3, lacks_v3
+from spanhook.cli.conformance.libraries.hearing import listeners
+from spanhook.cli.conformance.libraries.langchain_core import CHAT_BIND, CHAT_WAYS, EMBEDDINGS_WAYS, TEXT_WAYS
+from spanhook.cli.conformance.libraries.openai import connections, counting_into
+from spanhook.cli.conformance.libraries.runnables import V3, lacks_v3
+from spanhook.cli.conformance.servers.openai_server import Reply
 from spanhook.cli.conformance.subject import Body, Subject
 
 

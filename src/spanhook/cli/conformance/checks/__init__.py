@@ -5,7 +5,7 @@ from contextlib import suppress
 from functools import partial
 from typing import Any, cast
 
-from spanhook.cli.conformance.cells import (
+from spanhook.cli.conformance.checks.cells import (
     ANSWER,
     FAILED,
     NONE,
@@ -18,8 +18,8 @@ from spanhook.cli.conformance.cells import (
     Wrong,
     operations_of,
 )
+from spanhook.cli.conformance.checks.windows import windowed
 from spanhook.cli.conformance.subject import STREAMED, Body, Ungated, settle
-from spanhook.cli.conformance.windows import windowed
 from spanhook.errors import Reject
 from spanhook.gating import Hooks
 from spanhook.model import Operation
