@@ -3,6 +3,7 @@
 Knows no library.
 """
 
+import threading
 from collections.abc import Awaitable, Callable, Iterable
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
@@ -10,6 +11,36 @@ from typing import Any, cast
 
 from spanhook.cli.conformance.loops import run
 from spanhook.semconv import Kind
+
+PLANTED = "planted"
+"""A word of content, which telemetry must not show."""
+
+
+@dataclass(frozen=True)
+class Fault:
+    """What goes wrong when a body runs.
+
+    Attributes:
+        name: What it is, in messages.
+        status: The error status that a server answers with; 0 if its answer is no error.
+        cut: The connection breaks after this many events of a stream, or in the middle of any other answer.
+    """
+
+    name: str
+    status: int = 0
+    cut: int | None = None
+
+
+RAISED = Fault("an exception")
+OVER_HTTP = (
+    *(Fault(f"status {status}", status=status) for status in (400, 401, 429, 500)),
+    Fault("a connection that breaks", cut=2),
+)
+"""The faults of a provider."""
+
+
+class Broken(Exception):
+    """What a body raises that is told to fail."""
 
 
 @dataclass
@@ -20,16 +51,34 @@ class Body:
         runs: How often it ran.
         seen: Its input at each run.
         tokens: The total usage that it reported.
+        fault: What goes wrong when it runs, if anything.
+        hold: What it waits for before it answers, if anything; only bodies behind a server do.
+        started: Set when it runs.
     """
 
     runs: int = 0
     seen: list[Any] = field(default_factory=list[Any])
     tokens: int = 0
+    fault: Fault | None = None
+    hold: threading.Event | None = None
+    started: threading.Event = field(default_factory=threading.Event)
 
     def run(self, given: Any, tokens: int = 0) -> None:
+        """Run it in this process.
+
+        Raises:
+            Broken: It is told to fail.
+        """
+        self.count(given, tokens)
+        if self.fault is not None:
+            raise Broken(f"{PLANTED} is broken")
+
+    def count(self, given: Any, tokens: int = 0) -> None:
+        """Note a run."""
         self.runs += 1
         self.seen.append(given)
         self.tokens += tokens
+        self.started.set()
 
 
 Use = Callable[[Any], Any]
@@ -56,9 +105,15 @@ class Subject:
         ways: Every way of calling it, by name.
         bind: Ways to take a reference first and call it later, by name.
         said: Its body's output, if hooks may replace it.
+        asked: A text in every request.
         whole_batches: Whether a batch is a single call.
         raises: Whether a refusal is raised; otherwise the model is told, and its agent continues.
         lacking: Ways missing from the installed version.
+        blocks: Ways whose body is a block of code, which runs even if a hook answers.
+        opened: Ways that return a stream before any of it is read, by name; each returns the stream, or an awaitable.
+        faults: What can go wrong in its body.
+        slow: Whether its body waits for ``Body.hold``.
+        answer: What a hook answers with in place of a call, if such answers are passed on.
         listeners: Context managers that record a call's callback ``results``, and among these the ``ends``, by way of
             calling.
     """
@@ -69,9 +124,15 @@ class Subject:
     ways: dict[str, Use]
     bind: dict[str, Callable[[Any], Callable[[], Any]]]
     said: str = ""
+    asked: str = ""
     whole_batches: bool = False
     raises: bool = True
     lacking: tuple[str, ...] = ()
+    blocks: tuple[str, ...] = ()
+    opened: dict[str, Use] = field(default_factory=dict[str, Use])
+    faults: tuple[Fault, ...] = (RAISED,)
+    slow: bool = False
+    answer: Any = None
     listeners: "Callable[[Subject, str], Iterable[AbstractContextManager[Any]]] | None" = None
 
     def takes_whole(self, way: str) -> bool:

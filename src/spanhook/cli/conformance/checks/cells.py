@@ -17,7 +17,6 @@ NOT_APPLICABLE: State = "n/a"
 PATIENCE = 60.0
 """Seconds that a hook may take: generous, because a slow machine is not a failure."""
 ANSWER = "withheld"
-PLANTED = "planted"
 
 
 @dataclass(frozen=True)
@@ -67,3 +66,14 @@ class Wrong(Exception):
 
 def operations_of(way: Way, seen: Recorder) -> list[Operation]:
     return [op for op in seen.operations if op.kind == way.subject.kind]
+
+
+def times(count: int) -> str:
+    """How often something happened, if not once."""
+    return "" if count == 1 else f" {count} times"
+
+
+def brief(text: str) -> str:
+    """A text on one line, cut if it is long."""
+    text = " ".join(text.split())
+    return text if len(text) <= 200 else f"{text[:199]}…"

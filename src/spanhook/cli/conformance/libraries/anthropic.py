@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 from functools import cache
+from operator import attrgetter
 from typing import Any
 
 from anthropic import DEFAULT_CONNECTION_LIMITS, Anthropic, AsyncAnthropic, DefaultAsyncHttpxClient, DefaultHttpxClient
@@ -10,23 +11,16 @@ from spanhook.cli.conformance.libraries.anthropic_ways import MESSAGES, MODEL, W
 from spanhook.cli.conformance.libraries.stainless_ways import Way
 from spanhook.cli.conformance.servers.anthropic_server import AnthropicServer
 from spanhook.cli.conformance.servers.openai_replies import Reply, Tokens
-from spanhook.cli.conformance.servers.openai_server import Seen
-from spanhook.cli.conformance.subject import Body, Subject, Ungated, Use
+from spanhook.cli.conformance.servers.requests import Line, Seen
+from spanhook.cli.conformance.subject import OVER_HTTP, Body, Subject, Ungated, Use
 
 _ONCE = type(DEFAULT_CONNECTION_LIMITS)(max_keepalive_connections=0)  # a connection is not reused on another event loop
 
 
-class Heard(list[Seen]):
-    """The requests of one subject."""
-
-    def __init__(self, body: Body) -> None:
-        super().__init__()
-        self._body = body
-
-    def append(self, seen: Seen, /) -> None:
-        super().append(seen)
-        answers = seen.path.partition("?")[0] == "/messages"
-        self._body.run(seen, Tokens().input + Tokens().output if answers else 0)
+def _tokens(seen: Seen) -> int:
+    """The usage that the server reports for a request."""
+    answers = seen.path.partition("?")[0] == "/messages"
+    return Tokens().input + Tokens().output if answers else 0
 
 
 @cache
@@ -36,7 +30,7 @@ def _server() -> AnthropicServer:
 
 def counting_into(body: Body) -> str:
     """A base URL of the single server, whose requests count as runs of ``body``."""
-    return _server().url_for(Heard(body))
+    return _server().url_for(Line(body, _tokens))
 
 
 @dataclass
@@ -78,6 +72,15 @@ def _ways(api: str) -> dict[str, Use]:
     return {way.name.replace(f"{api} ", "", 1): _use(way) for way in WAYS if way.name in names}
 
 
+def _opened(api: str) -> dict[str, Use]:
+    """Both clients' streams, unread."""
+    create, asked = attrgetter(f"{api}.create"), {**MESSAGES, "stream": True}
+    return {
+        "stream": lambda clients: create(clients.sync)(**asked),
+        "async stream": lambda clients: create(clients.later)(**asked),
+    }
+
+
 def _bound(method: Any) -> Any:
     return lambda: method(**MESSAGES)
 
@@ -85,6 +88,8 @@ def _bound(method: Any) -> Any:
 def _parsed(method: Any) -> Any:
     return lambda: method(**MESSAGES).parse()
 
+
+_HTTP: dict[str, Any] = {"asked": "Say hello.", "faults": OVER_HTTP, "slow": True}
 
 SUBJECTS: tuple[Subject, ...] = (
     Subject(
@@ -98,6 +103,8 @@ SUBJECTS: tuple[Subject, ...] = (
             "raw": lambda clients: _parsed(clients.sync.messages.with_raw_response.create),
         },
         said=Reply.text,
+        opened=_opened("messages"),
+        **_HTTP,
     ),
     Subject(
         "anthropic beta",
@@ -106,8 +113,10 @@ SUBJECTS: tuple[Subject, ...] = (
         _ways("beta"),
         {"create": lambda clients: _bound(clients.sync.beta.messages.create)},
         said=Reply.text,
+        opened=_opened("beta.messages"),
+        **_HTTP,
     ),
-    Subject("anthropic batches", "llm.call", Clients.of, _ways("batches"), {}),
+    Subject("anthropic batches", "llm.call", Clients.of, _ways("batches"), {}, faults=OVER_HTTP, slow=True),
 )
 
 UNGATED = (

@@ -9,9 +9,9 @@ from spanhook.cli.conformance.libraries.anthropic import Clients
 from spanhook.cli.conformance.libraries.anthropic_ways import MODEL
 from spanhook.cli.conformance.libraries.hearing import listeners
 from spanhook.cli.conformance.libraries.langchain_core import CHAT_BIND, CHAT_WAYS
-from spanhook.cli.conformance.libraries.runnables import V3, lacks_v3
+from spanhook.cli.conformance.libraries.runnables import V3, lacks_v3, opened
 from spanhook.cli.conformance.servers.openai_replies import Reply
-from spanhook.cli.conformance.subject import Body, Subject, Use
+from spanhook.cli.conformance.subject import OVER_HTTP, Body, Subject, Use
 
 
 def _chat(body: Body) -> Any:
@@ -47,6 +47,9 @@ SUBJECTS: tuple[Subject, ...] = (
         CHAT_BIND,
         said=Reply.text,
         listeners=listeners,
+        faults=OVER_HTTP,
+        slow=True,
+        opened=opened("hi"),
         lacking=V3 if lacks_v3(ChatAnthropic) else (),
     ),
 )

@@ -21,7 +21,7 @@ from langchain_core.retrievers import BaseRetriever
 from langchain_core.tools import StructuredTool
 
 from spanhook.cli.conformance.libraries.hearing import listeners
-from spanhook.cli.conformance.libraries.runnables import V3, collect, lacks_v3, later, more_ways, then, v3_ways
+from spanhook.cli.conformance.libraries.runnables import V3, collect, lacks_v3, later, more_ways, opened, then, v3_ways
 from spanhook.cli.conformance.subject import Body, Subject, Ungated, Use
 
 # ----------------------------------------------------------------------------------------------- chat
@@ -245,6 +245,7 @@ SUBJECTS: tuple[Subject, ...] = (
         CHAT_BIND,
         said=SAID,
         listeners=listeners,
+        opened=opened("hi"),
         lacking=V3 if lacks_v3(BaseChatModel) else (),
     ),
     Subject(
@@ -264,6 +265,7 @@ SUBJECTS: tuple[Subject, ...] = (
         TEXT_BIND,
         said=SAID,
         listeners=listeners,
+        opened=opened("hi"),
         whole_batches=True,
     ),
     Subject("tool", "tool.execute", make_tool, TOOL_WAYS, TOOL_BIND, said=FOUND, listeners=listeners),

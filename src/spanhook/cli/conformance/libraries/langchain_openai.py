@@ -7,9 +7,9 @@ from langchain_openai import ChatOpenAI, OpenAI, OpenAIEmbeddings
 from spanhook.cli.conformance.libraries.hearing import listeners
 from spanhook.cli.conformance.libraries.langchain_core import CHAT_BIND, CHAT_WAYS, EMBEDDINGS_WAYS, TEXT_WAYS
 from spanhook.cli.conformance.libraries.openai import connections, counting_into
-from spanhook.cli.conformance.libraries.runnables import V3, lacks_v3
+from spanhook.cli.conformance.libraries.runnables import V3, lacks_v3, opened
 from spanhook.cli.conformance.servers.openai_server import Reply
-from spanhook.cli.conformance.subject import Body, Subject
+from spanhook.cli.conformance.subject import OVER_HTTP, Body, Subject
 
 
 def _langchain(made: type[Any], body: Body, **options: Any) -> Any:
@@ -34,9 +34,20 @@ def _embeddings(body: Body) -> Any:
 
 _LACKING = V3 if lacks_v3(ChatOpenAI) else ()
 
+_HTTP: dict[str, Any] = {"faults": OVER_HTTP, "slow": True}
+
 SUBJECTS: tuple[Subject, ...] = (
     Subject(
-        "ChatOpenAI", "llm.call", _chat, CHAT_WAYS, CHAT_BIND, said=Reply.text, listeners=listeners, lacking=_LACKING
+        "ChatOpenAI",
+        "llm.call",
+        _chat,
+        CHAT_WAYS,
+        CHAT_BIND,
+        said=Reply.text,
+        listeners=listeners,
+        lacking=_LACKING,
+        opened=opened("hi"),
+        **_HTTP,
     ),
     Subject(
         "ChatOpenAI responses",
@@ -48,9 +59,20 @@ SUBJECTS: tuple[Subject, ...] = (
         said=Reply.text,
         listeners=listeners,
         lacking=_LACKING,
+        opened=opened("hi"),
+        **_HTTP,
     ),
     Subject(
-        "langchain OpenAI", "llm.call", _text, TEXT_WAYS, {}, said=Reply.text, listeners=listeners, whole_batches=True
+        "langchain OpenAI",
+        "llm.call",
+        _text,
+        TEXT_WAYS,
+        {},
+        said=Reply.text,
+        listeners=listeners,
+        whole_batches=True,
+        opened=opened("hi"),
+        **_HTTP,
     ),
-    Subject("OpenAIEmbeddings", "embeddings.create", _embeddings, EMBEDDINGS_WAYS, {}),
+    Subject("OpenAIEmbeddings", "embeddings.create", _embeddings, EMBEDDINGS_WAYS, {}, **_HTTP),
 )

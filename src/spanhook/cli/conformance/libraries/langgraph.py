@@ -9,7 +9,7 @@ from langgraph.store.base import BaseStore, Op, PutOp, Result
 from langgraph.store.memory import InMemoryStore
 from langgraph.types import Command
 
-from spanhook.cli.conformance.libraries.runnables import V3, collect, lacks_v3, later, more_ways, then, v3_ways
+from spanhook.cli.conformance.libraries.runnables import V3, collect, lacks_v3, later, more_ways, opened, then, v3_ways
 from spanhook.cli.conformance.subject import Body, Subject, Ungated, Use
 
 
@@ -125,7 +125,7 @@ _LACKING = V3 if lacks_v3(CompiledStateGraph) else ()
 SUBJECTS: tuple[Subject, ...] = (
     Subject("handoff", "agent.delegate", make_handoff, GRAPH_WAYS, GRAPH_BIND, lacking=_LACKING),
     Subject("store", "memory.store", _store, STORE_WAYS, STORE_BIND),
-    Subject("graph", "agent.invoke", make_graph, GRAPH_WAYS, GRAPH_BIND, lacking=_LACKING),
+    Subject("graph", "agent.invoke", make_graph, GRAPH_WAYS, GRAPH_BIND, lacking=_LACKING, opened=opened(GIVEN)),
 )
 
 UNGATED = (

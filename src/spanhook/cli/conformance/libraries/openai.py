@@ -3,28 +3,18 @@
 from dataclasses import dataclass
 from functools import cache
 from importlib.util import find_spec
+from operator import attrgetter
 from typing import Any
 
 from openai import DEFAULT_CONNECTION_LIMITS, AsyncOpenAI, DefaultAsyncHttpxClient, DefaultHttpxClient, OpenAI
 
 from spanhook.cli.conformance.libraries.openai_endpoints import IMAGES, MODERATIONS, SOUNDS, VIDEOS, Ask
-from spanhook.cli.conformance.libraries.openai_ways import CHAT, EMBEDDINGS, RESPONSES, WAYS, Way
-from spanhook.cli.conformance.servers.openai_server import OpenAIServer, Reply, Seen, Tokens
-from spanhook.cli.conformance.subject import Body, Subject, Ungated, Use
+from spanhook.cli.conformance.libraries.openai_ways import CHAT, EMBEDDINGS, RESPONSES, TEXT, WAYS, Way
+from spanhook.cli.conformance.servers.openai_server import OpenAIServer, Reply, Tokens
+from spanhook.cli.conformance.servers.requests import Line, Seen
+from spanhook.cli.conformance.subject import OVER_HTTP, Body, Subject, Ungated, Use
 
 _ONCE = type(DEFAULT_CONNECTION_LIMITS)(max_keepalive_connections=0)  # a connection is not reused on another event loop
-
-
-class Heard(list[Seen]):
-    """The requests of one subject."""
-
-    def __init__(self, body: Body) -> None:
-        super().__init__()
-        self._body = body
-
-    def append(self, seen: Seen, /) -> None:
-        super().append(seen)
-        self._body.run(seen, _tokens(seen))
 
 
 _OTHERS = ("/images/", "/audio/", "/moderations", "/videos")
@@ -51,7 +41,7 @@ def _server() -> OpenAIServer:
 
 def counting_into(body: Body) -> str:
     """A base URL of the single server, whose requests count as runs of ``body``."""
-    return _server().url_for(Heard(body))
+    return _server().url_for(Line(body, _tokens))
 
 
 def connections() -> dict[str, Any]:
@@ -126,6 +116,15 @@ def _on_trio(way: Way) -> Use:
     return use
 
 
+def _opened(api: str, given: dict[str, Any]) -> dict[str, Use]:
+    """Both clients' streams, unread."""
+    create, asked = attrgetter(f"{api}.create"), {**given, "stream": True}
+    return {
+        "stream": lambda clients: create(clients.sync)(**asked),
+        "async stream": lambda clients: create(clients.later)(**asked),
+    }
+
+
 def _bound(method: Any, given: dict[str, Any]) -> Any:
     return lambda: method(**given)
 
@@ -133,6 +132,9 @@ def _bound(method: Any, given: dict[str, Any]) -> Any:
 def _parsed(method: Any, given: dict[str, Any]) -> Any:
     return lambda: method(**given).parse()
 
+
+HTTP: dict[str, Any] = {"asked": "Say hello.", "faults": OVER_HTTP, "slow": True}
+"""What subjects over HTTP have in common."""
 
 SUBJECTS: tuple[Subject, ...] = (
     Subject(
@@ -146,6 +148,8 @@ SUBJECTS: tuple[Subject, ...] = (
             "raw": lambda clients: _parsed(clients.sync.chat.completions.with_raw_response.create, CHAT),
         },
         said=Reply.text,
+        opened=_opened("chat.completions", CHAT),
+        **HTTP,
     ),
     Subject(
         "openai responses",
@@ -158,6 +162,8 @@ SUBJECTS: tuple[Subject, ...] = (
             "raw": lambda clients: _parsed(clients.sync.responses.with_raw_response.create, RESPONSES),
         },
         said=Reply.text,
+        opened=_opened("responses", RESPONSES),
+        **HTTP,
     ),
     Subject(
         "openai embeddings",
@@ -168,9 +174,11 @@ SUBJECTS: tuple[Subject, ...] = (
             "create": lambda clients: _bound(clients.sync.embeddings.create, EMBEDDINGS),
             "acreate": lambda clients: _bound(clients.later.embeddings.create, EMBEDDINGS),
         },
+        faults=OVER_HTTP,
+        slow=True,
     ),
     *(
-        Subject(f"openai {name}", "llm.call", Clients.of, _both(ways), {})
+        Subject(f"openai {name}", "llm.call", Clients.of, _both(ways), {}, faults=OVER_HTTP, slow=True)
         for name, ways in (
             ("images", IMAGES),
             ("audio", SOUNDS),
@@ -183,13 +191,24 @@ SUBJECTS: tuple[Subject, ...] = (
 
 
 MORE = (
-    Subject("openai completions", "llm.call", Clients.of, _ways("text"), {}, said=Reply.text),
+    Subject(
+        "openai completions",
+        "llm.call",
+        Clients.of,
+        _ways("text"),
+        {},
+        said=Reply.text,
+        opened=_opened("completions", TEXT),
+        **HTTP,
+    ),
     Subject(
         "openai decisions",
         "llm.call",
         Clients.of,
         _ways("decisions"),
         {},
+        faults=OVER_HTTP,
+        slow=True,
         lacking=() if hasattr(OpenAI, "decisions") else ("create", "async create"),
     ),
     *(

@@ -134,6 +134,12 @@ MODEL_WAYS: dict[str, Use] = {
     "generator": lambda model: list(model.words(_HI)),
     "async generator": lambda model: _collect(model.awords(_HI)),
 }
+BLOCKS = ("with, result_of", "async with, aresult_of", "async with, result_of")
+OPENED: dict[str, Use] = {
+    "stream handed out": lambda model: model.handed_out(),
+    "generator": lambda model: model.words(_HI),
+    "async generator": lambda model: model.awords(_HI),
+}
 BARE_WAYS: dict[str, Use] = {
     "with": lambda model: model.bare(),
     "async with": lambda model: model.abare(),
@@ -166,7 +172,7 @@ class Tools:
 
         async def block(query: str) -> str:
             async with spanhook.operation("tool.execute", "look_up", request={"arguments": {"query": query}}) as op:
-                return await op.acall(_found, body, op.request.arguments["query"])
+                return await op.acall(_looked_up, body, op.request.arguments["query"])
 
         @spanhook.agent
         def loop(question: str) -> str:
@@ -175,7 +181,7 @@ class Tools:
         self.look_up, self.alook_up, self.block, self.loop = look_up, alook_up, block, loop
 
 
-async def _found(body: Body, query: str) -> str:
+async def _looked_up(body: Body, query: str) -> str:
     body.run(query)
     return f"found {query}"
 
@@ -217,7 +223,7 @@ AGENT_WAYS: dict[str, Use] = {
 }
 
 SUBJECTS: tuple[Subject, ...] = (
-    Subject("own model", "llm.call", Model, MODEL_WAYS, MODEL_BIND, said=SAID),
+    Subject("own model", "llm.call", Model, MODEL_WAYS, MODEL_BIND, said=SAID, blocks=BLOCKS, opened=OPENED),
     Subject("own model, bare", "llm.call", Bare, BARE_WAYS, {}),
     Subject(
         "own tool",

@@ -56,6 +56,11 @@ def v3_ways(kind: type, given: Any) -> dict[str, Use]:
     }
 
 
+def opened(given: Any) -> dict[str, Use]:
+    """Streams that every Runnable has, unread."""
+    return {"stream": lambda thing: thing.stream(given), "astream": lambda thing: thing.astream(given)}
+
+
 def later(bound: Callable[..., Any], *args: Any) -> Callable[[], Any]:
     return lambda: bound(*args)
 

@@ -17,7 +17,6 @@ import threading
 import zlib
 from collections import deque
 from collections.abc import Iterator
-from dataclasses import dataclass
 from http.server import BaseHTTPRequestHandler
 from typing import Any, Self
 from urllib.parse import unquote
@@ -26,22 +25,14 @@ from spanhook.cli.conformance.servers import openai_bodies as bodies
 from spanhook.cli.conformance.servers import other_endpoints
 from spanhook.cli.conformance.servers.loopback import Server
 from spanhook.cli.conformance.servers.openai_replies import Call, Json, Reply, Tokens, error, error_body
+from spanhook.cli.conformance.servers.requests import Line, Seen
 
 __all__ = ["Call", "OpenAIServer", "Reply", "Seen", "Tokens", "error"]
 
 
-@dataclass(frozen=True)
-class Seen:
-    """A received request: its path without the base URL's part, its JSON, its headers in lower case."""
-
-    method: str
-    path: str
-    body: Json
-    headers: dict[str, str]
-
-
 class Handler(BaseHTTPRequestHandler):
     owner: "OpenAIServer"
+    line: list[Seen]
     protocol_version = "HTTP/1.1"
     disable_nagle_algorithm = True
 
@@ -60,6 +51,8 @@ class Handler(BaseHTTPRequestHandler):
         body = _form(content, kind) if kind.startswith("multipart/") else json.loads(content or b"{}")
         path = self._take(body)
         reply = self.owner.next()
+        if isinstance(self.line, Line):
+            reply = self.line.reply(reply)
         if reply.hold is not None:
             reply.hold.wait(10.0)
         if reply.status != 200:
@@ -96,10 +89,10 @@ class Handler(BaseHTTPRequestHandler):
         self.json(404, self.error_body(404, "", ""), {})
 
     def _take(self, body: Json) -> str:
-        line, path = self.owner.line_of(self.path)
+        self.line, path = self.owner.line_of(self.path)
         path = path.removeprefix("/v1")
         headers = {name.lower(): value for name, value in self.headers.items()}
-        line.append(Seen(self.command, path, body, headers))
+        self.line.append(Seen(self.command, path, body, headers))
         return re.sub("/+", "/", unquote(path).partition("?")[0]).rstrip("/").lower()
 
     def _other(self, body: Json, reply: Reply, answer: Any) -> None:

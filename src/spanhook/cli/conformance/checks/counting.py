@@ -1,0 +1,114 @@
+"""Checks of what is counted and recorded: calls, tokens, and no content unless it is asked for."""
+
+from collections.abc import Iterator
+from typing import Any
+
+from spanhook.cli.conformance.checks.cells import NONE, OK, Cell, Way, Wrong, brief, operations_of
+from spanhook.cli.conformance.checks.comparing import outcome
+from spanhook.cli.conformance.subject import PLANTED, Body, settle
+from spanhook.gating import Hooks
+from spanhook.model import Operation
+from spanhook.testing import Recorder, recorder
+
+
+def watching(way: Way) -> tuple[Hooks, dict[str, int]]:
+    """Hooks that look and change nothing, and how often they ran."""
+    hooks, passes = Hooks(), {"before": 0, "after": 0}
+
+    @hooks.before(way.subject.kind)
+    def count_before(op: Operation) -> None:
+        assert op.request is not None
+        passes["before"] += 1
+
+    @hooks.around(way.subject.kind)
+    def look(_op: Operation) -> Iterator[Any]:
+        yield
+
+    @hooks.after(way.subject.kind)
+    def count_after(op: Operation) -> None:
+        assert op.response is not None
+        passes["after"] += 1
+
+    return hooks, passes
+
+
+def allowed(way: Way) -> Cell:
+    """A call that hooks look at and allow gives what it gives without spanhook."""
+    expected, body = outcome(way.take(way.subject.make(Body()))), Body()
+    call = way.take(way.subject.make(body))
+    with recorder(watching(way)[0]) as seen:
+        found = outcome(call)
+    if found != expected:
+        raise Wrong(f"without spanhook the caller gets {brief(repr(expected))}, with it {brief(repr(found))}")
+    if not body.runs:
+        raise Wrong("hooks allowed it, and the call was not made")
+    if decided := [decision.decision for op in seen.operations for decision in op.decisions]:
+        raise Wrong(f"hooks allowed it, and {', '.join(decided)} was recorded")
+    return Cell(OK)
+
+
+def once(way: Way) -> Cell:
+    """Operations and hook runs match the number of calls."""
+    hooks, passes = watching(way)
+    call = way.take(way.subject.make(Body()))
+    with recorder(hooks) as seen:
+        settle(call())
+    expect_once(way, seen, passes)
+    return Cell(OK)
+
+
+def expect_once(way: Way, seen: Recorder, passes: dict[str, int]) -> None:
+    """Check that each call was one operation.
+
+    Raises:
+        Wrong: It was not.
+    """
+    mine = operations_of(way, seen)
+    found = {"operations": len(mine), **{f"runs of {phase} hooks": count for phase, count in passes.items()}}
+    wrong = [f"{count} {what}" for what, count in found.items() if count != way.calls]
+    if wrong:
+        calls = "was 1 call" if way.calls == 1 else f"were {way.calls} calls"
+        raise Wrong(f"{', '.join(wrong)}, where there {calls}")
+    if odd := {op.status for op in mine} - {"success"}:
+        raise Wrong(f"the call succeeded, and its status is {', '.join(sorted(odd))}")
+
+
+def usage(way: Way) -> Cell:
+    """The tokens that are counted are those that the body reported."""
+    body = Body()
+    call = way.take(way.subject.make(body))
+    with recorder() as seen:
+        settle(call())
+        tokens = tokens_in(seen)
+    expect_tokens(way, seen, body, tokens)
+    return Cell(OK) if body.tokens or tokens else NONE
+
+
+def tokens_in(seen: Recorder) -> int:
+    """The tokens that have been counted."""
+    return sum(value for _, value in seen.metrics().get("spanhook.usage.tokens", ()))
+
+
+def expect_tokens(way: Way, seen: Recorder, body: Body, tokens: int) -> None:
+    """Check that what was counted is what was used.
+
+    Raises:
+        Wrong: It is not.
+    """
+    if body.tokens and not any(op.usage.estimated for op in operations_of(way, seen)) and tokens != body.tokens:
+        raise Wrong(f"{tokens} tokens were counted, but {body.tokens} were used")
+
+
+def content(way: Way) -> Cell:
+    """Telemetry shows nothing of requests, results and errors."""
+    for fault in (None, way.subject.faults[0]):
+        body = Body(fault=fault)
+        call = way.take(way.subject.make(body))
+        with recorder(watching(way)[0]) as seen:
+            outcome(call)
+        told = f"{seen.tree()!r} {seen.events!r} {seen.metrics()!r}"
+        for word in (way.subject.said, way.subject.asked, PLANTED):
+            if word and word in told:
+                where = told[max(0, told.index(word) - 60) : told.index(word) + 20]
+                raise Wrong(f"content is off, and telemetry shows {word!r}: {brief(where)}")
+    return Cell(OK)

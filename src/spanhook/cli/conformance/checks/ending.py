@@ -1,0 +1,134 @@
+"""Checks of how calls end: failed, cancelled, or left by the caller before the end."""
+
+import asyncio
+import gc
+import threading
+from collections.abc import Awaitable, Callable
+from contextlib import suppress
+from typing import Any
+
+from spanhook.cli.conformance.checks.cells import NONE, OK, PATIENCE, Cell, Way, Wrong, brief, operations_of
+from spanhook.cli.conformance.checks.comparing import is_awaited, outcome
+from spanhook.cli.conformance.checks.counting import watching
+from spanhook.cli.conformance.loops import run
+from spanhook.cli.conformance.subject import Body, Fault
+from spanhook.gating import Hooks
+from spanhook.model import Operation
+from spanhook.testing import recorder
+
+
+def errors(way: Way) -> Cell:
+    """The caller gets the error of the body unchanged, and hooks are told of it."""
+    for fault in way.subject.faults:
+        expected = outcome(way.take(way.subject.make(Body(fault=fault))))
+        hooks, told = _told()
+        body = Body(fault=fault)
+        call = way.take(way.subject.make(body))
+        with recorder(hooks(way)) as seen:
+            found = outcome(call)
+        if found != expected:
+            raise Wrong(
+                f"{fault.name}: without spanhook the caller gets {brief(repr(expected))}, with it {brief(repr(found))}"
+            )
+        failed = [op for op in operations_of(way, seen) if op.status == "error"]
+        if _raises(expected, fault) and not failed:
+            raise Wrong(f"{fault.name}: the call failed, and its operation did not")
+        if len(told) != len(failed):
+            raise Wrong(f"{fault.name}: {len(failed)} operations failed, and hooks were told of {len(told)}")
+    return Cell(OK)
+
+
+def _raises(expected: Any, fault: Fault) -> bool:
+    """Whether the caller of a call that fails gets an exception; what is cut may also just be short."""
+    is_error = isinstance(expected[0], type) if isinstance(expected, tuple) else False
+    return is_error and fault.cut is None
+
+
+def _told() -> tuple[Callable[[Way], Hooks], list[str]]:
+    told: list[str] = []
+
+    def hooks(way: Way) -> Hooks:
+        made = watching(way)[0]
+
+        @made.on_error(way.subject.kind)
+        def failed(op: Operation) -> None:
+            told.append(op.status)
+
+        return made
+
+    return hooks, told
+
+
+def cancelled(way: Way) -> Cell:
+    """If the task of an async call is cancelled, the call is, and its operation says so."""
+    if not way.subject.slow:
+        return NONE
+    body = Body()
+    call = way.take(way.subject.make(body))
+
+    async def main() -> bool:
+        made = call()
+        if not is_awaited(made):
+            return False
+        body.hold = threading.Event()
+        task: asyncio.Task[Any] = asyncio.ensure_future(_awaited(made))
+        try:
+            started = asyncio.ensure_future(asyncio.to_thread(body.started.wait, PATIENCE))
+            await asyncio.wait((started, task), return_when=asyncio.FIRST_COMPLETED)
+            body.started.set()
+            await started
+            task.cancel()
+            with suppress(asyncio.CancelledError):
+                await task
+        finally:
+            body.hold.set()
+        if not task.cancelled():
+            raise Wrong("the task of the call was cancelled, and the call went on")
+        return True
+
+    with recorder(watching(way)[0]) as seen:
+        if not run(main()):
+            return NONE
+    found = [op.status for op in operations_of(way, seen)]
+    if not found or set(found) != {"cancelled"}:
+        raise Wrong(f"the call was cancelled, and its status is {', '.join(found) or 'unknown'}")
+    return Cell(OK)
+
+
+async def _awaited(made: Awaitable[Any]) -> Any:
+    return await made
+
+
+def left(way: Way) -> Cell:
+    """A stream that its caller leaves after the first chunk ends its operation, closed or not."""
+    opened = way.subject.opened.get(way.name)
+    if opened is None:
+        return NONE
+    for closes in (True, False):
+        thing = way.subject.make(Body())
+        with recorder(watching(way)[0]) as seen:
+            run(_leave(opened, thing, closes=closes))
+            gc.collect()
+        found = [op.status for op in operations_of(way, seen)]
+        if found != ["abandoned"]:
+            did = "closed" if closes else "dropped"
+            raise Wrong(
+                f"the stream was {did} after its first chunk, and its status is {', '.join(found) or 'unknown'}"
+            )
+    return Cell(OK)
+
+
+async def _leave(opened: Callable[[Any], Any], thing: Any, *, closes: bool) -> None:
+    made = opened(thing)
+    stream: Any = await made if is_awaited(made) else made
+    if hasattr(stream, "__anext__"):
+        await anext(stream)
+    elif hasattr(stream, "__aiter__"):
+        await anext(aiter(stream))
+    else:
+        next(iter(stream))
+    if closes:
+        close = getattr(stream, "aclose", None) or stream.close
+        done = close()
+        if is_awaited(done):
+            await done

@@ -1,0 +1,129 @@
+"""Checks of refusals: what hooks of any form refuse, or do not allow in time, is not made."""
+
+import asyncio
+from typing import Any
+
+from spanhook.cli.conformance.checks.cells import OK, PATIENCE, Cell, Way, Wrong, brief, operations_of, times
+from spanhook.cli.conformance.checks.comparing import outcome
+from spanhook.cli.conformance.subject import Body, settle
+from spanhook.errors import Reject
+from spanhook.gating import Hooks
+from spanhook.model import Operation
+from spanhook.testing import Recorder, recorder
+
+STATUS = 451
+_SHORT = 0.01
+"""Seconds that a hook has which takes for ever."""
+
+
+def refuse(_op: Operation) -> None:
+    """A hook that refuses."""
+    raise Reject("refused by spanhook conformance", status_code=STATUS)
+
+
+async def arefuse(op: Operation) -> None:
+    """An async hook that refuses."""
+    await asyncio.sleep(0)
+    refuse(op)
+
+
+async def _never(_op: Operation) -> None:
+    await asyncio.Event().wait()
+
+
+def denied(way: Way) -> Cell:
+    """If a hook refuses the call, the body does not run, and the refusal is on the call's span alone."""
+    seen = expect_refused(way, refusing(way))
+    for span in seen.spans:
+        attributes = span.attributes or {}
+        is_refused = attributes.get("spanhook.status") == "rejected" and "spanhook.decision" in attributes
+        if attributes.get("spanhook.kind") != way.subject.kind and is_refused:
+            raise Wrong(f"the refusal is also on the span {span.name!r} around it")
+    return Cell(OK)
+
+
+def refusing(way: Way) -> Hooks:
+    """A hook that refuses the calls of a subject."""
+    hooks = Hooks()
+    hooks.before(way.subject.kind, timeout=PATIENCE, name="refuse")(refuse)
+    return hooks
+
+
+def expect_refused(way: Way, hooks: Hooks, status: int = STATUS, **options: Any) -> Recorder:
+    """Make a call that hooks refuse.
+
+    Raises:
+        Wrong: It was made, or the caller was not told, or no hook was asked.
+    """
+    body = Body()
+    call = way.take(way.subject.make(body))
+    with recorder(hooks, **options) as seen:
+        try:
+            result = settle(call())
+        except Reject as error:
+            if error.status_code != status:
+                raise Wrong(f"the caller got {error!r}, which is not what the hook raised") from None
+        else:
+            if way.subject.raises and not body.runs:
+                raise Wrong(f"a hook refused it, and the caller got {brief(repr(result))}")
+    if body.runs:
+        raise Wrong(f"a hook refused it, and the call was made{times(body.runs)}")
+    mine = operations_of(way, seen)
+    if not any(op.status == "rejected" for op in mine):
+        raise Wrong("no hook was asked")
+    refused = [op for op in mine if op.status == "rejected"]
+    if not all(any(one.decision in ("reject", "timeout") for one in op.decisions) for op in refused):
+        raise Wrong("a hook refused it, and that is not on its operation")
+    return seen
+
+
+def asynchronous(way: Way) -> Cell:
+    """Async hooks run before, around and after the call, and can refuse it."""
+    hooks, passes = Hooks(), dict.fromkeys(("before", "around", "after"), 0)
+
+    @hooks.before(way.subject.kind, timeout=PATIENCE)
+    async def before(_op: Operation) -> None:
+        await asyncio.sleep(0)
+        passes["before"] += 1
+
+    @hooks.around(way.subject.kind, timeout=PATIENCE)
+    async def around(_op: Operation, call_next: Any) -> Any:
+        passes["around"] += 1
+        return await call_next()
+
+    @hooks.after(way.subject.kind, timeout=PATIENCE)
+    async def after(_op: Operation) -> None:
+        await asyncio.sleep(0)
+        passes["after"] += 1
+
+    call = way.take(way.subject.make(Body()))
+    with recorder(hooks):
+        settle(call())
+    for form, count in passes.items():
+        if count != way.calls:
+            raise Wrong(f"the async hook {form} ran{times(count) or ' once'}; there were {way.calls} calls")
+    refusal = Hooks()
+    refusal.before(way.subject.kind, timeout=PATIENCE, name="refuse")(arefuse)
+    expect_refused(way, refusal)
+    return Cell(OK)
+
+
+def timed(way: Way) -> Cell:
+    """A gate that does not answer in time refuses the call; with ``fail_mode="open"`` it lets the call through."""
+    closed, opened = Hooks(), Hooks()
+    closed.before(way.subject.kind, timeout=_SHORT, fail_mode="closed", name="slow")(_never)
+    expect_refused(way, closed, status=504)
+    opened.before(way.subject.kind, timeout=_SHORT, fail_mode="open", name="slow")(_never)
+    expected = outcome(way.take(way.subject.make(Body())))
+    body = Body()
+    call = way.take(way.subject.make(body))
+    with recorder(opened) as seen:
+        found = outcome(call)
+    if found != expected:
+        raise Wrong(f"a gate that fails open took too long, and the caller got {brief(repr(found))}")
+    if not body.runs:
+        raise Wrong("a gate that fails open took too long, and the call was not made")
+    told = {decision.decision for op in operations_of(way, seen) for decision in op.decisions}
+    if told != {"timeout"}:
+        raise Wrong(f"a gate took too long, and this was recorded as {', '.join(sorted(told)) or 'nothing'}")
+    return Cell(OK)

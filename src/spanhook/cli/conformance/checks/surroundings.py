@@ -1,0 +1,148 @@
+"""Checks of what is around a call: samplers, an SDK that is off, exporters that are down, other instrumentations."""
+
+import logging
+import os
+import sys
+from collections.abc import Generator, Iterator
+from contextlib import contextmanager
+from functools import cache
+from importlib.metadata import EntryPoint, entry_points
+from typing import Any
+
+from opentelemetry.sdk.trace.export import SimpleSpanProcessor, SpanExporter, SpanExportResult
+from opentelemetry.sdk.trace.sampling import ALWAYS_OFF
+
+from spanhook.cli.conformance.checks.cells import NONE, OK, Cell, Way, Wrong, operations_of, times
+from spanhook.cli.conformance.checks.comparing import outcome
+from spanhook.cli.conformance.checks.counting import expect_once, expect_tokens, tokens_in, watching
+from spanhook.cli.conformance.checks.refusing import STATUS, expect_refused, refusing
+from spanhook.cli.conformance.subject import Body, settle
+from spanhook.errors import Reject
+from spanhook.instrument import INSTRUMENTORS
+from spanhook.testing import recorder
+
+_DISABLED = "OTEL_SDK_DISABLED"
+
+
+def unsampled(way: Way) -> Cell:
+    """If no span is sampled, refusals stand, and calls, decisions and tokens are counted."""
+    seen = expect_refused(way, refusing(way), sampler=ALWAYS_OFF)
+    refused = [op for op in operations_of(way, seen) if op.status == "rejected"]
+    decided = [event for event in seen.events if event["name"] == "spanhook.decision"]
+    if len(decided) != len(refused):
+        raise Wrong(f"{len(refused)} calls were refused, and there are {len(decided)} events of that")
+    hooks, passes = watching(way)
+    body = Body()
+    call = way.take(way.subject.make(body))
+    with recorder(hooks, sampler=ALWAYS_OFF) as seen:
+        settle(call())
+        tokens = tokens_in(seen)
+    expect_once(way, seen, passes)
+    expect_tokens(way, seen, body, tokens)
+    return Cell(OK)
+
+
+def disabled(way: Way) -> Cell:
+    """If OpenTelemetry's SDK is turned off, hooks gate as before."""
+    before = os.environ.get(_DISABLED)
+    os.environ[_DISABLED] = "true"
+    try:
+        expect_refused(way, refusing(way))
+        expected = outcome(way.take(way.subject.make(Body())))
+        hooks, passes = watching(way)
+        call = way.take(way.subject.make(Body()))
+        with recorder(hooks) as seen:
+            found = outcome(call)
+        expect_once(way, seen, passes)
+    finally:
+        if before is None:
+            del os.environ[_DISABLED]
+        else:
+            os.environ[_DISABLED] = before
+    if found != expected:
+        raise Wrong("the SDK is turned off, and the caller gets something else than without spanhook")
+    return Cell(OK)
+
+
+class _Down(SpanExporter):
+    """An exporter whose backend is gone."""
+
+    def export(self, spans: Any) -> SpanExportResult:
+        raise ConnectionError("the backend is down")
+
+
+@contextmanager
+def _unlogged() -> Generator[None]:
+    """Without what the SDK logs of exporters that fail."""
+    log = logging.getLogger("opentelemetry")
+    before = log.level
+    log.setLevel(logging.CRITICAL + 1)
+    try:
+        yield
+    finally:
+        log.setLevel(before)
+
+
+def exporter(way: Way) -> Cell:
+    """If the exporter's backend is down, refusals stand, and calls go on."""
+    expected = outcome(way.take(way.subject.make(Body())))
+    with _unlogged():
+        for hooks, refused in ((refusing(way), True), (watching(way)[0], False)):
+            body = Body()
+            call = way.take(way.subject.make(body))
+            with recorder(hooks) as seen:
+                seen.tracer_provider.add_span_processor(SimpleSpanProcessor(_Down()))
+                found = outcome(call)
+            if refused and body.runs:
+                raise Wrong(f"the exporter is down, a hook refused the call, and it was made{times(body.runs)}")
+            if refused and not any(op.status == "rejected" for op in operations_of(way, seen)):
+                raise Wrong("the exporter is down, and no hook was asked")
+            if not refused and found != expected:
+                raise Wrong("the exporter is down, and the caller gets something else than without spanhook")
+    return Cell(OK)
+
+
+# ----------------------------------------------------------------------------------------------- others
+
+
+@cache
+def _others() -> list[EntryPoint]:
+    """Installed instrumentations of other projects, for libraries that spanhook binds and that are in use here."""
+    found = entry_points(group="opentelemetry_instrumentor")
+    libraries = [one for one in INSTRUMENTORS.values() if one.module in sys.modules]
+    named = ((one, one.dist.name if one.dist is not None else one.name) for one in found)
+    return [one for one, name in named if any(library.recognises(name) for library in libraries)]
+
+
+@contextmanager
+def _instrumented(other: EntryPoint, provider: Any) -> Iterator[None]:
+    made = other.load()()
+    made.instrument(tracer_provider=provider)
+    try:
+        yield
+    finally:
+        made.uninstrument()
+
+
+def foreign(way: Way) -> Cell:
+    """Beside another instrumentation of the same library, each call is refused or counted once, as without it."""
+    for other in _others():
+        for hooks, passes in ((refusing(way), None), watching(way)):
+            body = Body()
+            call = way.take(way.subject.make(body))
+            with recorder(hooks) as seen, _instrumented(other, seen.tracer_provider):
+                try:
+                    settle(call())
+                except Reject as error:
+                    if error.status_code != STATUS:
+                        raise
+                tokens = tokens_in(seen)
+            try:
+                if passes is None and body.runs:
+                    raise Wrong(f"a hook refused it, and the call was made{times(body.runs)}")
+                if passes is not None:
+                    expect_once(way, seen, passes)
+                    expect_tokens(way, seen, body, tokens)
+            except Wrong as wrong:
+                raise Wrong(f"beside {other.name}: {wrong}") from None
+    return Cell(OK) if _others() else NONE
