@@ -1,17 +1,18 @@
 """The command ``spanhook conformance``: that what holds is told, that what does not is, and that it stays apart."""
 
+import asyncio
 import json
 import os
 import re
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
-from langchain_core.tools import StructuredTool
+from langchain_core.tools import BaseTool, StructuredTool
 
 from spanhook.cli.conformance import examine
 from spanhook.cli.conformance.checks import CHECKS, checks_of
@@ -21,7 +22,8 @@ from spanhook.cli.conformance.libraries.langchain_core import SUBJECTS
 from spanhook.cli.conformance.matrix import LIBRARIES, Library, rows
 from spanhook.cli.conformance.printing import COLUMNS, print_report
 from spanhook.cli.conformance.report import Absent, Line, Report
-from spanhook.cli.conformance.subject import Body, Subject
+from spanhook.cli.conformance.subject import Body, Broken, Subject
+from spanhook.engine import registry
 from spanhook.instrument import INSTRUMENTORS
 from tests.commands import Folder
 
@@ -46,18 +48,32 @@ def failures(cells: dict[str, Cell]) -> dict[str, str]:
 # ----------------------------------------------------------------------------------------------- checks
 
 
+IDLE = {"usage", "cancelled", "left", "foreign"}
+"""Columns with nothing to check for a tool that is called once and reports no tokens."""
+
+
 def test_what_is_gated_is_ok() -> None:
     for name in ("invoke", "ainvoke", "stream", "batch", "invoke (kept)"):
-        assert checked(TOOL, name) == dict.fromkeys(CHECKS, Cell(OK)), name
+        cells = checked(TOOL, name)
+        assert {column: cell.state for column, cell in cells.items()} == {
+            column: "n/a" if column in IDLE else OK for column in CHECKS
+        }, name
 
 
-def test_what_goes_around_the_gate_fails_every_check() -> None:
+def test_what_goes_around_the_gate_fails_every_check_of_it() -> None:
     assert failures(using(lambda tool: tool.func("x"))) == {
         "denied": "a hook refused it, and the call was made",
-        "once": "0 operations, 0 runs of before hooks, 0 runs of after hooks, where there was 1 call",
+        "async": "an async hook before the call ran 0 times; calls: 1",
+        "timeout": "a hook refused it, and the call was made",
+        "rewritten": "a hook rewrote the request, and the original one arrived",
+        "answered": "a hook answered, and the call was made",
         "held": "a hook replaced the output, and the caller got 'found'",
         "window": "a hook rewrote the text, and 'found' got out",
-        "rewritten": "a hook rewrote the request, and the original one arrived",
+        "once": "0 operations, 0 runs of before hooks, 0 runs of after hooks, where there was 1 call",
+        "errors": "an exception: the call failed, and its operation did not",
+        "unsampled": "a hook refused it, and the call was made",
+        "disabled": "a hook refused it, and the call was made",
+        "exporter": "the exporter is down, a hook refused the call, and it was made",
     }
 
 
@@ -68,13 +84,17 @@ def test_a_refusal_that_is_swallowed_fails() -> None:
         except Exception:
             return "never mind"
 
-    assert failures(using(swallowing)) == {"denied": "a hook refused it, and the caller got 'never mind'"}
+    why = "a hook refused it, and the caller got 'never mind'"
+    assert failures(using(swallowing)) == dict.fromkeys(("denied", "async", "timeout", "unsampled", "disabled"), why)
 
 
 def test_a_call_that_is_two_fails() -> None:
     twice = using(lambda tool: [tool.invoke({"query": "x"}), tool.invoke({"query": "x"})])
     told = "2 operations, 2 runs of before hooks, 2 runs of after hooks, where there was 1 call"
-    assert failures(twice) == {"once": told}
+    assert failures(twice) == {
+        **dict.fromkeys(("once", "unsampled", "disabled"), told),
+        "async": "an async hook before the call ran 2 times; calls: 1",
+    }
 
 
 def test_tokens_counted_otherwise_than_used_fail() -> None:
@@ -83,14 +103,92 @@ def test_tokens_counted_otherwise_than_used_fail() -> None:
         return TOOL.make(body)
 
     cells = using(lambda tool: tool.invoke({"query": "x"}), replace(TOOL, make=make))
-    assert failures(cells) == {"once": "0 tokens were counted, but 1 were used"}
+    assert failures(cells) == dict.fromkeys(("usage", "unsampled"), "0 tokens were counted, but 1 were used")
+
+
+def _is_hooked() -> bool:
+    return bool(registry.plans)
+
+
+def test_a_caller_that_can_tell_fails() -> None:
+    """Of a library whose results differ while it is instrumented."""
+    cells = using(lambda tool: (tool.invoke({"query": "x"}), _is_hooked()))
+    found = failures(cells)
+    assert {"allowed", "timeout", "disabled", "exporter"} <= found.keys()
+    assert found["allowed"] == (
+        "without spanhook the caller gets ('tuple', [('str', 'found x'), ('bool', False)]), "
+        "with it ('tuple', [('str', 'found x'), ('bool', True)])"
+    )
+
+
+def test_an_error_that_changes_on_its_way_fails() -> None:
+    def changing(tool: StructuredTool) -> Any:
+        try:
+            return tool.invoke({"query": "x"})
+        except Broken as error:
+            if _is_hooked():
+                raise ValueError("something else") from error
+            raise
+
+    found = failures(using(changing))
+    assert found.keys() == {"errors"}
+    assert found["errors"].startswith("an exception: without spanhook the caller gets (<class '")
+
+
+def test_a_call_that_goes_on_when_it_is_cancelled_fails() -> None:
+    async def stubborn(tool: StructuredTool) -> Any:
+        made = asyncio.ensure_future(asyncio.to_thread(tool.invoke, {"query": "x"}))
+        try:
+            return await asyncio.shield(made)
+        except asyncio.CancelledError:
+            return await made
+
+    cells = using(stubborn, replace(TOOL, slow=True))
+    assert cells["cancelled"] == Cell(FAILED, "the task of the call was cancelled, and the call went on")
+
+
+def test_a_stream_that_is_left_but_not_gated_fails() -> None:
+    def chunks(_tool: StructuredTool) -> Iterator[str]:
+        yield from "ab"
+
+    cells = using(lambda tool: tool.invoke({"query": "x"}), replace(TOOL, opened={"way": chunks}))
+    assert failures(cells) == {"left": "the stream was closed after its first chunk, and its status is unknown"}
+
+
+def test_content_in_telemetry_fails() -> None:
+    cells = using(lambda tool: tool.invoke({"query": "x"}), replace(TOOL, asked="look_up"))  # the name of the tool
+    found = failures(cells)
+    assert found.keys() == {"content"}
+    assert found["content"].startswith("content is off, and telemetry shows 'look_up': ")
+
+
+def test_what_is_not_restored_fails(monkeypatch: pytest.MonkeyPatch) -> None:
+    before = BaseTool.run
+
+    def taken(tool: StructuredTool) -> Callable[[], Any]:
+        if _is_hooked():
+            monkeypatch.setattr(BaseTool, "run", lambda *args, **kwargs: before(*args, **kwargs))
+        return lambda: tool.invoke({"query": "x"})
+
+    [way] = ways_of(replace(TOOL, ways={}, bind={"way": taken}))
+    told = checks_of(way)["restored"]()
+    assert told == Cell(FAILED, "langchain_core.tools.base.BaseTool.run is not the function it was")
 
 
 def test_what_raises_fails_with_what_it_said() -> None:
     def broken(tool: StructuredTool) -> Any:
         raise ConnectionError("cut\noff")
 
-    assert failures(using(broken)) == dict.fromkeys(CHECKS, "ConnectionError: cut off")
+    found = failures(using(broken))
+    told = [found.pop(column) for column in ("allowed", "errors", "exporter", "restored")]
+    assert told == [
+        "hooks allowed it, and the call was not made",
+        "an exception: the call failed, and its operation did not",
+        "the exporter is down, and no hook was asked",
+        "spanhook was removed, and the caller gets "
+        "(<class 'ConnectionError'>, 'cut\\noff', None, <class 'NoneType'>, [])",
+    ]
+    assert set(found.values()) == {"ConnectionError: cut off"}
 
 
 def test_a_way_that_this_version_lacks_is_not_tried() -> None:
@@ -137,7 +235,7 @@ REPORT = Report(
         Line("openai", "3.1", "chat", "raw", cells={**dict.fromkeys(CHECKS, NONE), "once": Cell(FAILED, "two\nlines")}),
         Line("openai", "3.1", "chat", "v3", "not in this version", dict.fromkeys(CHECKS, NONE)),
         Line("openai", "3.1", "graph", "stream", cells={**dict.fromkeys(CHECKS, Cell(OK)), "held": Cell(NOT_GATED)}),
-        Line("openai", "3.1", "files", "", "documented", {**dict.fromkeys(CHECKS, NONE), "denied": Cell(NOT_GATED)}),
+        Line("groq", "1.0", "files", "", "documented", {**dict.fromkeys(CHECKS, NONE), "denied": Cell(NOT_GATED)}),
     ],
     absent=[Absent("langgraph", "pip install it")],
     unsupported=["openai 3.1 is odd"],
@@ -150,13 +248,19 @@ def test_the_report_for_people(capsys: pytest.CaptureFixture[str], monkeypatch: 
     shown = capsys.readouterr().out
     lines = [" ".join(line.split()) for line in shown.splitlines()]
     assert lines[:2] == ["spanhook 1, Python 3 (python)", ""]
+    assert lines[2:].index("") == len(CHECKS) + 1
+    numbers = " ".join(map(str, range(1, len(CHECKS) + 1)))
     assert lines[lines.index("", 2) + 1 :] == [
-        f"library version way of calling {' '.join(CHECKS)}",
-        f"openai 3.1 chat, create {' '.join('ok' for _ in CHECKS)}",
-        f"openai 3.1 chat, raw {' '.join('FAILED' if one == 'once' else 'n/a' for one in CHECKS)}",
-        f"openai 3.1 chat, v3 {' '.join('n/a' for _ in CHECKS)} not in this version",
-        f"openai 3.1 graph, stream {' '.join('not held' if one == 'held' else 'ok' for one in CHECKS)}",
-        f"openai 3.1 files not gated {' '.join('n/a' for _ in list(CHECKS)[1:])} documented",
+        "+ holds, X FAILED, ! not gated or not held, as documented, . nothing to check",
+        "",
+        f"openai 3.1 {numbers}",
+        f"chat, create {' '.join('+' for _ in CHECKS)}",
+        f"chat, raw {' '.join('X' if one == 'once' else '.' for one in CHECKS)}",
+        f"chat, v3 {' '.join('.' for _ in CHECKS)} not in this version",
+        f"graph, stream {' '.join('!' if one == 'held' else '+' for one in CHECKS)}",
+        "",
+        f"groq 1.0 {numbers}",
+        f"files ! {' '.join('.' for _ in list(CHECKS)[1:])} documented",
         "",
         "Not installed",
         "langgraph pip install it",
@@ -167,11 +271,11 @@ def test_the_report_for_people(capsys: pytest.CaptureFixture[str], monkeypatch: 
         "",
         "openai 3.1 is odd",
         "",
-        "5 ways of calling: 2 ok, 1 FAILED, 1 not gated, as documented, 1 not in this version; in 2 s",
+        "5 ways of calling: 2 hold, 1 FAILED, 1 not gated, as documented, 1 not in this version; in 2 s",
     ]
     monkeypatch.setenv("FORCE_COLOR", "1")
     print_report(REPORT)
-    assert "\x1b[31mFAILED\x1b[0m" in capsys.readouterr().out
+    assert "\x1b[31mX\x1b[0m" in capsys.readouterr().out
     monkeypatch.setenv("NO_COLOR", "1")
     print_report(REPORT)
     assert capsys.readouterr().out == shown
@@ -306,7 +410,7 @@ def test_progress_on_a_terminal(folder: Folder) -> None:
     assert process.wait(60) == 0
     text = shown.decode()
     assert re.search(r"\r\x1b\[K\d+ ways of calling checked; openai: chat, create", text)
-    assert "\x1b[32mok\x1b[0m" in text
+    assert "\x1b[32m+\x1b[0m" in text
 
 
 @pytest.mark.slow

@@ -1,27 +1,42 @@
-"""The report for people: a line for each way of calling, in colour only if wanted."""
+"""The report for people: a block for each library with a line for each way of calling, in colour only if wanted."""
 
 import sys
 from collections.abc import Iterator, Sequence
+from itertools import groupby
 
 import click
 
 from spanhook.cli.conformance.checks import CHECKS
-from spanhook.cli.conformance.checks.cells import FAILED, NOT_GATED, OK, Cell
+from spanhook.cli.conformance.checks.cells import FAILED, NOT_APPLICABLE, NOT_GATED, OK, Cell
 from spanhook.cli.conformance.report import Line, Report
 from spanhook.export.console import Style, encodable, style_of, width
 
-_NOT_HELD = "not held"
-_COLOURS = {OK: "green", FAILED: "red", NOT_GATED: "yellow", _NOT_HELD: "yellow", "n/a": "dim"}
 COLUMNS = {
-    "denied": "a call that a hook refuses is not made",
-    "once": "each call is one operation: hooks asked once, tokens counted once",
+    "denied": "a call that a hook refuses is not made, and its operation alone says so",
+    "async": "async hooks run before, around and after it, and can refuse it",
+    "timeout": "a gate that takes too long refuses it, or lets it through if it fails open",
+    "rewritten": "if a hook rewrites a request, the rewritten one arrives",
+    "answered": "if a hook answers in its place, it is not made, and the caller gets the answer",
     "held": "if a hook replaces an answer, only the replacement gets out, from streams too",
     "window": "if a hook rewrites or refuses streamed text, it does not get out, not through callbacks either",
-    "callbacks": "if a hook replaces an answer, LangChain's callbacks get only the replacement",
-    "rewritten": "if a hook rewrites a request, the rewritten one arrives",
+    "callbacks": "if a hook replaces or refuses an answer, callbacks do not get it",
+    "allowed": "if hooks let it pass, the caller gets what a caller without spanhook gets",
+    "once": "each call is one operation, and hooks run once",
+    "usage": "the tokens counted are those that the provider reported",
+    "errors": "errors 400, 401, 429, 500 and broken connections reach the caller unchanged, and hooks are told",
+    "cancelled": "if its task is cancelled, the call is, and its operation says so",
+    "left": "a stream that is closed or dropped early ends its operation",
+    "content": "telemetry shows nothing of requests, answers and errors, unless asked to",
+    "unsampled": "without a sampled span, refusals stand, and calls and tokens are counted",
+    "disabled": "with OTEL_SDK_DISABLED=true, hooks gate as before",
+    "exporter": "with the exporter's backend down, refusals stand, and calls go on",
+    "foreign": "beside another instrumentation of the library, calls are refused and counted once",
+    "restored": "once spanhook is removed, functions are what they were",
 }
 KEPT = "by a reference taken before hooks were active"
 GAP = "  "
+_MARKS = {OK: "+", FAILED: "X", NOT_GATED: "!", NOT_APPLICABLE: "."}
+_COLOURS = {OK: "green", FAILED: "red", NOT_GATED: "yellow", NOT_APPLICABLE: "dim"}
 
 
 def print_report(report: Report) -> None:
@@ -34,13 +49,24 @@ def print_report(report: Report) -> None:
 def _document(report: Report, style: Style) -> Iterator[str]:
     yield f"spanhook {report.spanhook}, Python {report.python} ({report.executable})"
     yield ""
-    yield from _aligned([*((column, COLUMNS[column]) for column in CHECKS), ("(kept)", KEPT)], style)
+    yield from _aligned([(str(number), name, COLUMNS[name]) for number, name in enumerate(CHECKS, 1)])
+    yield f"{GAP}(kept)  {KEPT}"
     yield ""
-    yield from _aligned([("library", "version", "way of calling", *CHECKS, ""), *map(_row, report.lines)], style)
+    yield (
+        GAP
+        + ", ".join(
+            f"{style.paint(_MARKS[state], _COLOURS[state])} {words}"
+            for state, words in ((OK, "holds"), (FAILED, "FAILED"), (NOT_GATED, "not gated or not held, as documented"))
+        )
+        + f", {_MARKS[NOT_APPLICABLE]} nothing to check"
+    )
+    for library, lines in groupby(report.lines, lambda line: (line.library, line.version)):
+        yield ""
+        yield from _block(" ".join(library), list(lines), style)
     if report.absent:
         yield ""
         yield style.paint("Not installed", "bold")
-        yield from _aligned([(one.library, one.fix) for one in report.absent], style)
+        yield from _aligned([(one.library, one.fix) for one in report.absent])
     failed = [line for line in report.lines if line.state == FAILED]
     if failed:
         yield ""
@@ -54,15 +80,20 @@ def _document(report: Report, style: Style) -> Iterator[str]:
     yield _summary(report, style)
 
 
-def _row(line: Line) -> tuple[str, ...]:
-    return line.library, line.version, line.name, *(_said(column, line.cells[column]) for column in CHECKS), line.note
+def _block(library: str, lines: list[Line], style: Style) -> Iterator[str]:
+    """The ways of calling one library, with a mark for each check."""
+    columns = max(width(line.name) for line in lines)
+    columns = max(columns, width(library) - len(GAP))
+    heads = "".join(f"{number:>3}" for number in range(1, len(CHECKS) + 1))
+    yield f"{style.paint(library, 'bold')}{' ' * (columns + len(GAP) - width(library))}{style.paint(heads, 'dim')}"
+    for line in lines:
+        marks = "".join(_mark(line.cells[column], style) for column in CHECKS)
+        note = f"{GAP}{line.note}" if line.note else ""
+        yield f"{GAP}{line.name}{' ' * (columns - width(line.name))}{marks}{note}"
 
 
-def _said(column: str, cell: Cell) -> str:
-    """The text of a cell. Some gated calls are not held back, such as a graph's stream: that must not read as not
-    gated.
-    """
-    return _NOT_HELD if cell.state == NOT_GATED and column in ("held", "window", "callbacks") else cell.state
+def _mark(cell: Cell, style: Style) -> str:
+    return "  " + style.paint(_MARKS[cell.state], _COLOURS[cell.state])
 
 
 def _reasons(line: Line, style: Style) -> Iterator[str]:
@@ -75,20 +106,17 @@ def _reasons(line: Line, style: Style) -> Iterator[str]:
 
 def _summary(report: Report, style: Style) -> str:
     counts = report.counts
-    told = [f"{counts[OK]} ok", f"{counts[FAILED]} FAILED", f"{counts[NOT_GATED]} not gated, as documented"]
+    told = [f"{counts[OK]} hold", f"{counts[FAILED]} FAILED", f"{counts[NOT_GATED]} not gated, as documented"]
     if lacking := counts["n/a"]:
         told.append(f"{lacking} not in this version")
     text = f"{len(report.lines)} ways of calling: {', '.join(told)}; in {report.seconds:.0f} s"
     return style.paint(text, "red" if report.exit_code else "green")
 
 
-def _aligned(rows: Sequence[Sequence[str]], style: Style) -> Iterator[str]:
+def _aligned(rows: Sequence[Sequence[str]]) -> Iterator[str]:
     widths = [max(map(width, column)) for column in zip(*rows, strict=True)]
     for row in rows:
-        cells = (
-            style.paint(cell, _COLOURS.get(cell, "")) + " " * (columns - width(cell))
-            for cell, columns in zip(row, widths, strict=True)
-        )
+        cells = (cell + " " * (columns - width(cell)) for cell, columns in zip(row, widths, strict=True))
         yield (GAP + GAP.join(cells)).rstrip()
 
 

@@ -101,7 +101,7 @@ def expect_tokens(way: Way, seen: Recorder, body: Body, tokens: int) -> None:
 
 def content(way: Way) -> Cell:
     """Telemetry shows nothing of requests, results and errors."""
-    for fault in (None, way.subject.faults[0]):
+    for fault in (None, *way.subject.faults[:1]):
         body = Body(fault=fault)
         call = way.take(way.subject.make(body))
         with recorder(watching(way)[0]) as seen:

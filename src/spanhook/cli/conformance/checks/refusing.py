@@ -101,7 +101,7 @@ def asynchronous(way: Way) -> Cell:
         settle(call())
     for form, count in passes.items():
         if count != way.calls:
-            raise Wrong(f"the async hook {form} ran{times(count) or ' once'}; there were {way.calls} calls")
+            raise Wrong(f"an async hook {form} the call ran {count} times; calls: {way.calls}")
     refusal = Hooks()
     refusal.before(way.subject.kind, timeout=PATIENCE, name="refuse")(arefuse)
     expect_refused(way, refusal)

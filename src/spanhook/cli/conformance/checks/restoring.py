@@ -19,7 +19,7 @@ def restored(way: Way) -> Cell:
     thing = way.subject.make(body)
     with recorder(refusing(way)):
         call = way.take(thing)
-    if changed := [name for name, function in _functions().items() if function is not before.get(name)]:
+    if changed := [name for name, function in _functions().items() if function != before.get(name)]:
         raise Wrong(f"{changed[0]} is not the function it was")
     found = outcome(call)
     if found != expected or not body.runs:
@@ -28,7 +28,7 @@ def restored(way: Way) -> Cell:
 
 
 def _functions() -> dict[str, Any]:
-    """The functions that spanhook binds in libraries that are in use here, by place."""
+    """The functions that spanhook binds in libraries that are in use here, and their code, by place."""
     found: dict[str, Any] = {}
     for declared in INSTRUMENTORS.values():
         for entry in instrumentor_of(declared.library).table if declared.module in sys.modules else ():
@@ -37,5 +37,6 @@ def _functions() -> dict[str, Any]:
             for part in path:
                 owner = getattr(owner, part, None)
             if owner is not None:
-                found[str(entry)] = inspect.getattr_static(owner, name, None)
+                function = inspect.getattr_static(owner, name, None)
+                found[str(entry)] = id(function), getattr(function, "__code__", None)
     return found

@@ -123,7 +123,7 @@ GRAPH_BIND: dict[str, Callable[[Any], Callable[[], Any]]] = {
 _LACKING = V3 if lacks_v3(CompiledStateGraph) else ()
 
 SUBJECTS: tuple[Subject, ...] = (
-    Subject("handoff", "agent.delegate", make_handoff, GRAPH_WAYS, GRAPH_BIND, lacking=_LACKING),
+    Subject("handoff", "agent.delegate", make_handoff, GRAPH_WAYS, GRAPH_BIND, lacking=_LACKING, faults=()),
     Subject("store", "memory.store", _store, STORE_WAYS, STORE_BIND),
     Subject("graph", "agent.invoke", make_graph, GRAPH_WAYS, GRAPH_BIND, lacking=_LACKING, opened=opened(GIVEN)),
 )
