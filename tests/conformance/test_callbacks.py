@@ -21,6 +21,7 @@ from langchain_core.outputs import ChatGeneration, ChatResult, LLMResult
 from langchain_core.tools import tool
 
 from spanhook import Hooks, Operation, Reject
+from spanhook.cli.conformance.checks.comparing import comparable
 from spanhook.cli.conformance.libraries.hearing import ENDS, ERRORS, HANDLERS, STARTS, TOKENS, Handler, listening, sorts
 from spanhook.cli.conformance.libraries.langchain import Calls, Turns, agent
 from spanhook.cli.conformance.libraries.langchain_core import CHAT_WAYS, SAID, SUBJECTS, ScriptedChat, SilentChat
@@ -30,7 +31,7 @@ from spanhook.diagnostics import internal
 from spanhook.gating import Registry
 from spanhook.instrument.langchain_core import callbacks
 from spanhook.testing import recorder
-from tests.conformance.test_contract import plain, watching
+from tests.conformance.test_contract import watching
 
 SECRETS = (*SAID.split(" "), "found")
 INSTEAD = "replaced"
@@ -132,7 +133,7 @@ def test_what_is_let_pass_is_told_as_it_would_have_been(case: tuple[Subject, str
 
 def _alike(sequence: Any) -> Any:
     """Without ids, and in an order that does not depend on which of several calls at a time came first."""
-    return sorted((repr(plain(one)) for one in sequence if one[0] not in STARTS), key=str)
+    return sorted((repr(comparable(one)) for one in sequence if one[0] not in STARTS), key=str)
 
 
 @pytest.mark.parametrize("case", CASES, ids=named)

@@ -1,4 +1,4 @@
-"""Denied means denied: whatever the way of calling, the sampler and the provider, the body never runs."""
+"""Denied means denied, beyond what the grid shows: every form of hook, sampler, provider and thread."""
 
 import asyncio
 import gc
@@ -21,7 +21,7 @@ from spanhook.cli.conformance.libraries.langchain_core import ScriptedChat
 from spanhook.cli.conformance.subject import Body, Subject, settle
 from spanhook.diagnostics import internal
 from spanhook.testing import recorder
-from tests.conformance.everything import BOUND_CASES, CASES, OVER_HTTP, SUBJECTS, named, nearest
+from tests.conformance.everything import CASES, OVER_HTTP, SUBJECTS, named
 from tests.conformance.tracing import ForeignProvider
 
 Case = tuple[Subject, str]
@@ -74,8 +74,9 @@ def expect_refused(use: Callable[[], Any]) -> None:
     assert caught.value.status_code == 402
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("case", CASES, ids=named)
-@pytest.mark.parametrize("form", often(REFUSALS, "def"))
+@pytest.mark.parametrize("form", [form for form in REFUSALS if form not in ("def", "async")])
 def test_every_way_with_every_form_of_hook(case: Case, form: str) -> None:
     subject, way = case
     body = Body()
@@ -109,8 +110,9 @@ SAMPLERS: dict[str, Sampler] = {
 }
 
 
-@pytest.mark.parametrize("case", nearest(CASES), ids=named)
-@pytest.mark.parametrize("sampler", often(SAMPLERS, "always_off"))
+@pytest.mark.slow
+@pytest.mark.parametrize("case", CASES, ids=named)
+@pytest.mark.parametrize("sampler", [name for name in SAMPLERS if name != "always_off"])
 def test_every_way_under_every_sampler(case: Case, sampler: str) -> None:
     subject, way = case
     body = Body()
@@ -125,42 +127,23 @@ def test_every_way_under_every_sampler(case: Case, sampler: str) -> None:
     assert len(decided) == len(refused)
 
 
-def _disabled(monkeypatch: pytest.MonkeyPatch) -> Any:
-    monkeypatch.setenv("OTEL_SDK_DISABLED", "true")
-    return TracerProvider(shutdown_on_exit=False)
-
-
-PROVIDERS: dict[str, Callable[[pytest.MonkeyPatch], Any]] = {
-    "disabled": _disabled,
-    "none": lambda _monkeypatch: None,
-    "no-op": lambda _monkeypatch: NoOpTracerProvider(),
-    "foreign": lambda _monkeypatch: ForeignProvider(),
+PROVIDERS: dict[str, Callable[[], Any]] = {
+    "none": lambda: None,
+    "no-op": NoOpTracerProvider,
+    "foreign": ForeignProvider,
 }
 
 
-@pytest.mark.parametrize("case", nearest(CASES), ids=named)
-@pytest.mark.parametrize("provider", often(PROVIDERS, "disabled"))
-def test_every_way_without_an_sdk(case: Case, provider: str, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.slow
+@pytest.mark.parametrize("case", CASES, ids=named)
+@pytest.mark.parametrize("provider", PROVIDERS)
+def test_every_way_without_an_sdk(case: Case, provider: str) -> None:
     subject, way = case
     body = Body()
     thing = subject.make(body)
-    spanhook.instrument(refusing(subject.kind), tracer_provider=PROVIDERS[provider](monkeypatch))
+    spanhook.instrument(refusing(subject.kind), tracer_provider=PROVIDERS[provider]())
     expect_refused(lambda: subject.ways[way](thing))
     assert body.runs == 0
-
-
-@pytest.mark.parametrize("case", BOUND_CASES, ids=named)
-def test_references_taken_before_instrument(case: Case) -> None:
-    subject, way = case
-    body = Body()
-    later = subject.bind[way](subject.make(body))
-    before = settle(later())
-    runs = body.runs
-    with recorder(refusing(subject.kind)):
-        expect_refused(later)
-    assert body.runs == runs
-    assert type(settle(later())) is type(before)
-    assert body.runs == 2 * runs
 
 
 class Refuse(Hook):

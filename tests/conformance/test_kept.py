@@ -101,17 +101,6 @@ def _source(function: FunctionType) -> str:
         return ""
 
 
-@pytest.mark.parametrize("case", BOUND_CASES, ids=named)
-def test_calls_give_what_they_gave(case: tuple[Subject, str]) -> None:
-    subject, way = case
-    body = Body()
-    later = subject.bind[way](subject.make(body))
-    before = settle(later())
-    with recorder() as seen:
-        assert type(settle(later())) is type(before)
-    assert [op.kind for op in seen.operations].count(subject.kind) == 1
-
-
 GIVEN_TO: dict[str, Any] = {
     "chat": "hi",
     "text": "hi",

@@ -11,12 +11,13 @@ from langgraph.graph import START, StateGraph
 from langgraph.types import Command
 
 from spanhook import Hooks, Operation, SealedError, current_operation
+from spanhook.cli.conformance.checks.comparing import comparable, outcome
 from spanhook.cli.conformance.libraries.langchain import WAYS, Calls, agent, consume
 from spanhook.cli.conformance.libraries.langchain_core import ScriptedChat
 from spanhook.cli.conformance.subject import Body, Subject, settle
 from spanhook.testing import recorder
 from tests.conformance.everything import CASES, named, nearest
-from tests.conformance.test_contract import FAILING, MALFORMED, outcome, plain
+from tests.conformance.test_contract import FAILING, MALFORMED
 from tests.stub import stubbed
 
 DAMAGE = "damaged"
@@ -109,7 +110,7 @@ def intact(seen: list[str]) -> Hooks:
             repr(request.inputs),
             repr(op.result),
             repr(op.error),
-            plain(op.response.messages),
+            comparable(op.response.messages),
             op.extras,
         )
         if DAMAGE in repr(shown):
@@ -123,7 +124,7 @@ def intact(seen: list[str]) -> Hooks:
 
 def asked(body: Body) -> list[str]:
     """What a body was called with, in no order, as batches have none."""
-    return sorted(str(plain(one)) for one in body.seen if isinstance(one, list | dict | str))
+    return sorted(str(comparable(one)) for one in body.seen if isinstance(one, list | dict | str))
 
 
 @pytest.mark.parametrize("case", nearest(CASES), ids=named)

@@ -27,8 +27,8 @@ def outcome(use: Callable[[], Any]) -> Any:
 
 def told_of(error: BaseException) -> Any:
     """What a caller can tell of an exception."""
-    several = getattr(error, "exceptions", None)
-    inside = [told_of(one) for one in several] if isinstance(several, tuple) else []
+    several: tuple[BaseException, ...] = vars(error).get("exceptions", ())  # of a group
+    inside: list[Any] = [told_of(one) for one in several]
     return type(error), str(error), getattr(error, "status_code", None), type(error.__cause__), inside
 
 

@@ -7,7 +7,7 @@ from spanhook.cli.conformance.checks.cells import NONE, OK, Cell, Way, Wrong, br
 from spanhook.cli.conformance.checks.comparing import outcome
 from spanhook.cli.conformance.subject import PLANTED, Body, settle
 from spanhook.gating import Hooks
-from spanhook.model import Operation
+from spanhook.model import Operation, current_operation
 from spanhook.testing import Recorder, recorder
 
 
@@ -53,6 +53,8 @@ def once(way: Way) -> Cell:
     call = way.take(way.subject.make(Body()))
     with recorder(hooks) as seen:
         settle(call())
+    if current_operation() is not None:
+        raise Wrong("the call has ended, and its operation is still current")
     expect_once(way, seen, passes)
     return Cell(OK)
 

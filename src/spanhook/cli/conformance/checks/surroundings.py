@@ -3,7 +3,7 @@
 import logging
 import os
 import sys
-from collections.abc import Generator, Iterator
+from collections.abc import Generator
 from contextlib import contextmanager
 from functools import cache
 from importlib.metadata import EntryPoint, entry_points
@@ -115,7 +115,7 @@ def _others() -> list[EntryPoint]:
 
 
 @contextmanager
-def _instrumented(other: EntryPoint, provider: Any) -> Iterator[None]:
+def _instrumented(other: EntryPoint, provider: Any) -> Generator[None]:
     made = other.load()()
     made.instrument(tracer_provider=provider)
     try:

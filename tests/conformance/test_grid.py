@@ -1,0 +1,24 @@
+"""The grid of the command, for what runs in this process; all else, over HTTP, in the command's own slow test."""
+
+from typing import Any
+
+import pytest
+
+from spanhook.cli.conformance.checks.cells import FAILED
+from spanhook.cli.conformance.matrix import Row, rows
+
+LIBRARIES = ("own_code", "langchain_core", "langgraph", "langchain")
+ROWS = [(library, row) for library in LIBRARIES for row in rows(library) if not row.note]
+
+
+def _named(case: Any) -> str:
+    library, row = case
+    return f"{library}-{row.subject}-{row.way}".replace(" ", "_")
+
+
+@pytest.mark.parametrize("case", ROWS, ids=_named)
+def test_every_promise_holds(case: tuple[str, Row]) -> None:
+    _, row = case
+    found = {column: check() for column, check in row.checks.items()}
+    assert {column: cell.why for column, cell in found.items() if cell.state == FAILED} == {}
+    assert found["denied"].state == "ok"
