@@ -12,6 +12,7 @@ from typing import Any
 from opentelemetry.context import Context
 
 from spanhook.concurrency import drive, reaper
+from spanhook.engine._announcing import announced
 from spanhook.engine._chunks import answer_chunks, body_of, reading
 from spanhook.engine._completion import await_end
 from spanhook.engine._gates import Run, apasses, passes, prepared, start
@@ -121,6 +122,9 @@ class Track(Holding):
                     if op.modified or op.kwargs is not call[1]:
                         self.source = make(*op.args, **op.kwargs)
                     self._hold_back(op)
+                    return
+                if op.error is None and (source := announced(op, is_async=self.is_async)) is not None:
+                    self.source = source
                     return
                 self.dead = True
                 await self._finish(op)

@@ -237,6 +237,10 @@ def called_back(wrapped: Callable[..., Any], args: Args, kwargs: Kwargs) -> Any:
     try:
         _calling_back.set(op)
         return wrapped(*args, **kwargs)
+    except Exception as error:
+        if op.short_circuited:
+            op.told_error = error
+        raise
     finally:
         _calling_back.set(before)
 
@@ -255,5 +259,9 @@ async def _awaited(op: Record, wrapped: Callable[..., Awaitable[Any]], args: Arg
         _calling_back.set(op)
         # Called only now: if cancelled before its first step, no unawaited coroutine is left behind.
         return await wrapped(*args, **kwargs)
+    except Exception as error:
+        if op.short_circuited:
+            op.told_error = error
+        raise
     finally:
         _calling_back.set(before)
