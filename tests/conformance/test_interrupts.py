@@ -12,6 +12,7 @@ import pytest
 
 from spanhook import Hook, Hooks, Operation, Reject, current_operation
 from spanhook.cli.conformance.libraries import own_code
+from spanhook.cli.conformance.libraries.hearing import listening
 from spanhook.cli.conformance.subject import Body, Subject
 from spanhook.concurrency import reaper
 from spanhook.diagnostics import internal
@@ -340,3 +341,21 @@ def test_at_every_function_of_a_framework(subject: Subject, way: str) -> None:
         made, wrong = Fuzz(lambda: subject.ways[way](thing), seen, guard).sweep(everywhere=True, places=200)
     assert wrong == {}
     assert made > 90
+
+
+ANSWERED = [one for one in SUBJECTS if one.name in ("chat", "tool", "async tool", "retriever", "graph")]
+
+
+@pytest.mark.parametrize(
+    "places", [pytest.param(20, id="some places"), pytest.param(400, id="every place", marks=pytest.mark.slow)]
+)
+@pytest.mark.parametrize(("subject", "way"), rows(tuple(ANSWERED)))
+def test_where_an_answer_is_announced(subject: Subject, way: str, places: int) -> None:
+    guard = Guard()
+    answer = "instead" if subject.answer is None else subject.answer
+    guard.hooks.before(subject.kind, priority=90)(lambda op: op.respond(answer))
+    thing = subject.make(Body())
+    with recorder(guard.hooks) as seen, listening("plain"):
+        made, wrong = Fuzz(lambda: subject.ways[way](thing), seen, guard).sweep(places=places)
+    assert wrong == {}
+    assert made >= 20

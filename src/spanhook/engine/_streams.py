@@ -12,7 +12,6 @@ from typing import Any
 from opentelemetry.context import Context
 
 from spanhook.concurrency import drive, reaper
-from spanhook.engine._announcing import announced
 from spanhook.engine._chunks import answer_chunks, body_of, reading
 from spanhook.engine._completion import await_end
 from spanhook.engine._gates import Run, apasses, passes, prepared, start
@@ -24,15 +23,6 @@ from spanhook.telemetry import context_with, get_context, set_context
 
 END: Any = object()
 """What a step returns at the end of the stream; ``Track.value`` is then the generator's return value."""
-
-
-class Nothing:
-    """The track of an object without a stream."""
-
-    hand = int
-
-
-NOTHING = Nothing()
 
 
 class Track(Holding):
@@ -123,8 +113,7 @@ class Track(Holding):
                         self.source = make(*op.args, **op.kwargs)
                     self._hold_back(op)
                     return
-                if op.error is None and (source := announced(op, is_async=self.is_async)) is not None:
-                    self.source = source
+                if op.error is None and self._announces(op):
                     return
                 self.dead = True
                 await self._finish(op)
