@@ -3,9 +3,6 @@
 from typing import Any
 
 import pytest
-from langchain_core.language_models import BaseChatModel
-from langchain_core.retrievers import BaseRetriever
-from langchain_core.tools import BaseTool
 
 from spanhook.cli.conformance.libraries.langchain_core import (
     ScriptedChat,
@@ -55,4 +52,4 @@ def test_what_describes_the_object_is_the_objects_own(kind: type[StandIn]) -> No
     made = kind(thing, None, False)
     assert made.tags is thing.tags
     assert made.get_name() == thing.get_name()
-    assert {Chat: BaseChatModel, Tool: BaseTool, Retriever: BaseRetriever}[kind] is kind.base
+    assert isinstance(thing, kind.base)
