@@ -1,6 +1,7 @@
 """Ctrl-C at any instruction: what was running ends, nothing stays current, and what comes next is as if nothing was."""
 
 import asyncio
+import gc
 import re
 from collections import Counter
 from collections.abc import Callable, Coroutine, Generator, Iterator
@@ -173,7 +174,7 @@ class Fuzz:
                 except BaseException as error:
                     raised = raised or type(error)
 
-        with unchanged(left):
+        with unchanged(left), uncollected():
             try:
                 with interrupts.put_on():
                     made = self.call()
@@ -264,6 +265,16 @@ def unchanged(left: list[str]) -> Generator[None]:
         if value is not was and _watched(variable) and not (was is _UNSET and not value):
             left.append(f"{variable.name} is left")
             variable.set(None if was is _UNSET else was)
+
+
+@contextmanager
+def uncollected() -> Generator[None]:
+    """Let no garbage of earlier calls be collected: where its finalizers are interrupted, Python ignores it."""
+    gc.disable()
+    try:
+        yield
+    finally:
+        gc.enable()
 
 
 def _watched(variable: ContextVar[Any]) -> bool:
