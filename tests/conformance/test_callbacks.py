@@ -19,6 +19,7 @@ from langchain_core.language_models import BaseChatModel
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage
 from langchain_core.outputs import ChatGeneration, ChatResult, LLMResult
 from langchain_core.tools import tool
+from langgraph.checkpoint.memory import InMemorySaver
 
 from spanhook import Hooks, Operation, Reject
 from spanhook.cli.conformance.checks.comparing import comparable
@@ -308,6 +309,56 @@ def test_a_message_is_told_once(way: str) -> None:
     with recorder(decide("llm.call", "replace", stream="buffer")):
         told = _told(way, agent(Calls(), ("hello there friend",)))
     assert len(told) == 1
+
+
+def answer(kind: str) -> Hooks:
+    hooks = Hooks()
+    hooks.before(kind)(lambda op: op.respond(INSTEAD))
+    return hooks
+
+
+@pytest.mark.parametrize("way", STREAMS)
+def test_streams_of_agents_tell_of_the_answer_that_took_the_place_of_a_model(way: str) -> None:
+    graph = agent(Calls(), ("hello there friend",))
+    with recorder(answer("llm.call")) as seen, listening("plain") as heard:
+        told = _told(way, graph)
+    assert not leaked(told, heard.results)
+    assert INSTEAD in repr(told)
+    assert [one.decision for op in seen.operations for one in op.decisions] == ["replace"]
+    assert [events[-1] for events in heard.runs.values()] == ["on_llm_end"]
+    _check_ids(heard)
+    if way == "events":
+        ends = [event["data"]["output"].content for event in told if event["event"] == "on_chat_model_end"]
+        assert ends == [INSTEAD]
+
+
+@pytest.mark.parametrize("way", STREAMS)
+def test_streams_of_agents_tell_of_the_answer_that_took_the_place_of_a_tool(way: str) -> None:
+    graph = agent(Calls(), _SCRIPT)
+    with recorder(answer("tool.execute")), listening("plain") as heard:
+        told = _told(way, graph)
+    assert "found" not in repr((told, heard.results))
+    assert [end.content for end in heard.of("on_tool_end")] == [INSTEAD]
+    if way == "tools":
+        events = [event for mode, event in told if mode == "tools"]
+        assert [event["event"] for event in events] == ["tool-started", "tool-finished"]
+        assert {event["tool_call_id"] for event in events} == {"call_0_0"}
+        assert events[-1]["output"].content == INSTEAD
+
+
+@pytest.mark.parametrize(
+    "way", [way for way in ("messages", "amessages", "many", "amany", "v3", "av3") if way in STREAMS]
+)
+def test_a_message_that_a_hook_answered_is_told_once_with_the_id_that_it_has_in_the_state(way: str) -> None:
+    graph = agent(Calls(), ("hello there friend",), checkpointer=InMemorySaver()).with_config(
+        configurable={"thread_id": "1"}
+    )
+    with recorder(answer("llm.call")):
+        told = _told(way, graph)
+    state = graph.get_state({"configurable": {"thread_id": "1"}}).values["messages"][-1]
+    messages = [one[1] for one in told if one[0] == "messages"] if "many" in way else told
+    (message,) = [next(part for part in one if isinstance(part, AIMessage)) for one in messages]
+    assert (message.id, message.text) == (state.id, INSTEAD)
 
 
 # ------------------------------------------------------------------------------------------------ single cases

@@ -1,6 +1,7 @@
 """Ctrl-C at any instruction: what was running ends, nothing stays current, and what comes next is as if nothing was."""
 
 import asyncio
+import gc
 import re
 from collections import Counter
 from collections.abc import Callable, Coroutine, Generator, Iterator
@@ -12,6 +13,7 @@ import pytest
 
 from spanhook import Hook, Hooks, Operation, Reject, current_operation
 from spanhook.cli.conformance.libraries import own_code
+from spanhook.cli.conformance.libraries.hearing import listening
 from spanhook.cli.conformance.subject import Body, Subject
 from spanhook.concurrency import reaper
 from spanhook.diagnostics import internal
@@ -172,7 +174,7 @@ class Fuzz:
                 except BaseException as error:
                     raised = raised or type(error)
 
-        with unchanged(left):
+        with unchanged(left), uncollected():
             try:
                 with interrupts.put_on():
                     made = self.call()
@@ -265,6 +267,16 @@ def unchanged(left: list[str]) -> Generator[None]:
             variable.set(None if was is _UNSET else was)
 
 
+@contextmanager
+def uncollected() -> Generator[None]:
+    """Let no garbage of earlier calls be collected: where its finalizers are interrupted, Python ignores it."""
+    gc.disable()
+    try:
+        yield
+    finally:
+        gc.enable()
+
+
 def _watched(variable: ContextVar[Any]) -> bool:
     """Whether it is spanhook's or OpenTelemetry's: LangChain leaves one of its own, without spanhook too."""
     return variable.name.startswith("spanhook") or variable.name == "current_context"
@@ -340,3 +352,21 @@ def test_at_every_function_of_a_framework(subject: Subject, way: str) -> None:
         made, wrong = Fuzz(lambda: subject.ways[way](thing), seen, guard).sweep(everywhere=True, places=200)
     assert wrong == {}
     assert made > 90
+
+
+ANSWERED = [one for one in SUBJECTS if one.name in ("chat", "tool", "async tool", "retriever", "graph")]
+
+
+@pytest.mark.parametrize(
+    "places", [pytest.param(20, id="some places"), pytest.param(400, id="every place", marks=pytest.mark.slow)]
+)
+@pytest.mark.parametrize(("subject", "way"), rows(tuple(ANSWERED)))
+def test_where_an_answer_is_announced(subject: Subject, way: str, places: int) -> None:
+    guard = Guard()
+    answer = "instead" if subject.answer is None else subject.answer
+    guard.hooks.before(subject.kind, priority=90)(lambda op: op.respond(answer))
+    thing = subject.make(Body())
+    with recorder(guard.hooks) as seen, listening("plain"):
+        made, wrong = Fuzz(lambda: subject.ways[way](thing), seen, guard).sweep(places=places)
+    assert wrong == {}
+    assert made >= 20

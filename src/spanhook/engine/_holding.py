@@ -3,6 +3,7 @@
 from collections import deque
 from typing import Any
 
+from spanhook.engine._announcing import announced
 from spanhook.engine._ending import Ending
 from spanhook.engine._windowed import Flow, Windowed, window_of
 from spanhook.model import Adapter, Body, Record
@@ -46,6 +47,14 @@ class Holding(Ending):
         window = window_of(op)
         if window is not None:
             self.source = self._windowed = Windowed(self.source, Flow(op, texts, window))
+
+    def _announces(self, op: Record) -> bool:
+        """Go on with the library's own stream of the answer that hooks gave, if it has one."""
+        source = announced(op, is_async=self.is_async)
+        if source is None:
+            return False
+        self.source = source
+        return True
 
     def _read(self, op: Record) -> None:
         if self._windowed is not None and self._reading is not None:

@@ -12,13 +12,22 @@ from weakref import ref
 import wrapt
 
 from spanhook.concurrency import drive
-from spanhook.engine._streams import END, NOTHING, Track
+from spanhook.engine._streams import END, Track
 from spanhook.model import asheds, shed, sheds
 
 if TYPE_CHECKING:
     ObjectProxy = wrapt.ObjectProxy[Any]
 else:
     ObjectProxy = wrapt.ObjectProxy  # wrapt 1 is not generic
+
+
+class Nothing:
+    """The track of an object without a stream."""
+
+    hand = int
+
+
+NOTHING = Nothing()
 
 
 def _nothing() -> None:

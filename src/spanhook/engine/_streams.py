@@ -25,15 +25,6 @@ END: Any = object()
 """What a step returns at the end of the stream; ``Track.value`` is then the generator's return value."""
 
 
-class Nothing:
-    """The track of an object without a stream."""
-
-    hand = int
-
-
-NOTHING = Nothing()
-
-
 class Track(Holding):
     """One stream and its operation.
 
@@ -121,6 +112,8 @@ class Track(Holding):
                     if op.modified or op.kwargs is not call[1]:
                         self.source = make(*op.args, **op.kwargs)
                     self._hold_back(op)
+                    return
+                if op.error is None and self._announces(op):
                     return
                 self.dead = True
                 await self._finish(op)

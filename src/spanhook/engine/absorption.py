@@ -24,6 +24,7 @@ from spanhook.model import (
     current,
     gated_by,
     make_encodable,
+    shed,
 )
 
 _calling_back: ContextVar[Record | None] = ContextVar("spanhook.calling_back", default=None)
@@ -237,6 +238,9 @@ def called_back(wrapped: Callable[..., Any], args: Args, kwargs: Kwargs) -> Any:
     try:
         _calling_back.set(op)
         return wrapped(*args, **kwargs)
+    except BaseException as error:
+        _note(op, error)
+        raise
     finally:
         _calling_back.set(before)
 
@@ -249,11 +253,21 @@ def acalled_back(wrapped: Callable[..., Awaitable[Any]], args: Args, kwargs: Kwa
     return _awaited(op, wrapped, args, kwargs)
 
 
+def _note(op: Record, error: BaseException) -> None:
+    """What a callback raises about an answer that took the call's place is meant for the caller."""
+    if op.short_circuited and isinstance(error, Exception):
+        op.told_error = error
+
+
 async def _awaited(op: Record, wrapped: Callable[..., Awaitable[Any]], args: Args, kwargs: Kwargs) -> Any:
     before = _calling_back.get()
     try:
         _calling_back.set(op)
         # Called only now: if cancelled before its first step, no unawaited coroutine is left behind.
         return await wrapped(*args, **kwargs)
+    except BaseException as error:
+        shed(error)
+        _note(op, error)
+        raise
     finally:
         _calling_back.set(before)

@@ -14,6 +14,7 @@ from typing import Any
 from opentelemetry.context import Context
 
 from spanhook.concurrency import Dropped, drive, reaper
+from spanhook.engine._announcing import Announcement
 from spanhook.engine._completion import afinish, await_end, finish, interrupted, left
 from spanhook.engine._gates import Run, apasses, asked, passes, prepared, start
 from spanhook.engine.absorption import Absorbed
@@ -56,6 +57,8 @@ def call(adapter: Adapter, wrapped: Callable[..., Any], instance: Any, args: Arg
                     if issubclass(type(result), Awaitable):
                         return _awaited(op, run, result, left(op, run))
                     settle(op, result)
+            elif op.short_circuited and adapter.announce is not None:
+                op.withheld = [Announcement(op)]
             finish(op, run)
         finally:
             try:
@@ -97,6 +100,8 @@ async def acall(
                 await _make(op, wrapped)
                 if adapter.stream_of is not None and (stream := hand_over(op, run, op.result)) is not None:
                     return stream
+            elif op.short_circuited and adapter.announce is not None:
+                op.withheld = [Announcement(op)]
             if run is None:
                 finish(op, run)
             else:

@@ -159,6 +159,10 @@ class Adapter:
         rewrite: New ``(args, kwargs)`` for a ``Change``; ``None`` if the library's call cannot be rewritten.
         takes: The fields of a ``Change`` that ``rewrite`` supports; it is never given others.
         answer: The library's own result for a value that a hook answered with.
+        announce: Makes a call that a hook answered by the library's own code, with the answer in place of what its body
+            does, so that the library tells its listeners, such as callbacks, of it. Given the call, its result and
+            whether it is async, it returns what such a call returns: the result, an awaitable or a stream; ``None`` if
+            nobody can be told.
         rejected: The library's own error *result* for a rejection, or ``None`` to have the rejection raised.
         identity: Ids the library knows: keys of ``Identity``.
         metadata: Further facts the application gave the library about the call; ``op.extras["metadata"]``.
@@ -206,6 +210,7 @@ class Adapter:
     rewrite: Callable[[Any, Args, Kwargs, Change], tuple[Args, Kwargs]] | None = None
     takes: frozenset[str] = frozenset()
     answer: Callable[[Any, Args, Kwargs, Any], Any] = plain_answer
+    announce: Callable[[Any, Args, Kwargs, Any, bool], Any] | None = None
     rejected: Callable[[Any, Args, Kwargs, str], Any] | None = None
     identity: Callable[[Any, Args, Kwargs], Mapping[str, str]] | None = None
     metadata: Callable[[Any, Args, Kwargs], Mapping[str, Any]] | None = None

@@ -63,6 +63,7 @@ class Record(End):
         streamed, buffered: Its result is a stream; the stream is held back until hooks have seen it.
         windowed: What has shown hooks the text of its stream before it went out, other than its own stream.
         reworded: Hooks have rewritten text of its stream before it went out.
+        told_error: What a listener raised that the library told of an answer which took the call's place.
         withheld: Output through other channels, such as callbacks, held until hooks have decided.
         spilt: Some of that output could not be held.
         returned_ns: When the call returned or its stream ended; 0 before.
@@ -139,6 +140,7 @@ class Record(End):
     opened = False
     spilt = False
     state: dict[str, Any] | None = None
+    told_error: Exception | None = None
     unawaited = False
     undescribed = False
     view: weakref.ref[Any] | None = None
@@ -310,7 +312,7 @@ class Record(End):
     @property
     def out(self) -> bool:
         """Whether the result, or part of it, has already been handed to the application."""
-        return self.streamed and not self.buffered
+        return self.streamed and not self.buffered and not self.short_circuited
 
     def rewrite(self, rewritten: Rewritten) -> None:
         """Replace the call."""

@@ -190,6 +190,20 @@ def test_rewriting_and_replacing(name: str, way: str) -> None:
     assert [one.decision for one in seen.operations[0].decisions] == ["modify", "replace"]
 
 
+@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize("name", ALL)
+def test_an_answer_is_announced_as_by_langchains_own(name: str, way: str) -> None:
+    hooks, body = Hooks(), Body()
+    hooks.before("tool.execute" if name in TOOLS else "llm.call")(lambda op: op.respond("instead"))
+    with recorder(hooks) as seen, listening("plain") as heard:
+        result = settle(WAYS[way](ALL[name](body), given_to(name)))
+    assert "instead" in repr(result)
+    assert (body.runs, len(seen.operations)) == (0, 1)
+    ((start, *_, end),) = heard.runs.values()
+    assert end == start.replace("start", "end").replace("chat_model", "llm")
+    assert "instead" in repr(heard.ends)
+
+
 @pytest.mark.parametrize("name", TOOLS)
 def test_a_refused_tool_call_is_told_to_the_model(name: str) -> None:
     hooks, body = Hooks(), Body()

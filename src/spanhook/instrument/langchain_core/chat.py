@@ -5,13 +5,15 @@ from itertools import islice
 from typing import Any
 from uuid import uuid4
 
-from langchain_core.messages import AIMessage, AIMessageChunk, BaseMessage
-from langchain_core.outputs import ChatGeneration, ChatResult, LLMResult
+from langchain_core.messages import AIMessageChunk, BaseMessage
+from langchain_core.outputs import ChatGeneration, LLMResult
 from opentelemetry.trace import SpanKind
 
 from spanhook import semconv
+from spanhook.instrument.langchain_core.announcing import CHAT_GENERATE, CHAT_STREAM
+from spanhook.instrument.langchain_core.answers import as_ai_message, as_chunk
 from spanhook.instrument.langchain_core.chat_chunks import ChatChunks
-from spanhook.instrument.langchain_core.messages import from_message, read, rewrite, system_of, to_message, with_system
+from spanhook.instrument.langchain_core.messages import read, rewrite, system_of, to_message, with_system
 from spanhook.instrument.langchain_core.model import describe, model_of, with_model
 from spanhook.instrument.langchain_core.results import result_mark, result_output, result_response
 from spanhook.instrument.langchain_core.texts import MESSAGE_TEXTS
@@ -112,29 +114,6 @@ def chat_rewrite(prompts: Prompts, name: str, *, many: bool) -> Callable[..., tu
 # ----------------------------------------------------------------------------------------------- answers
 
 
-def as_ai_message(value: Any) -> AIMessage:
-    """The AI message for a hook's answer.
-
-    Raises:
-        TypeError: It is neither text, a message nor a result.
-    """
-    if isinstance(value, LLMResult):
-        value = value.generations[0][0]
-    if isinstance(value, ChatResult):
-        value = value.generations[0]
-    if isinstance(value, ChatGeneration):
-        value = value.message
-    if isinstance(value, dict) and "role" in value:
-        value = from_message(value)
-    if isinstance(value, list) and value and isinstance(value[-1], dict):
-        value = from_message(value[-1])
-    if isinstance(value, AIMessage):
-        return value
-    if isinstance(value, str):
-        return AIMessage(content=value)
-    raise TypeError(f"a chat model's answer is text, an AIMessage or an LLMResult, not {type(value).__name__}")
-
-
 def generate_answer(instance: Any, args: Args, kwargs: Kwargs, value: Any) -> LLMResult:
     if isinstance(value, LLMResult):
         return value
@@ -149,18 +128,10 @@ def stream_answer(_instance: Any, _args: Args, _kwargs: Kwargs, value: Any) -> L
 
 
 def answer_chunks(_instance: Any, _args: Args, _kwargs: Kwargs, value: Any) -> Iterable[AIMessageChunk]:
-    message = as_ai_message(value)
-    if isinstance(message, AIMessageChunk):
-        yield message
-        return
-    yield AIMessageChunk(
-        content=message.content,
-        id=message.id or f"lc_run--{uuid4()}",
-        tool_calls=message.tool_calls,
-        response_metadata=message.response_metadata,
-        usage_metadata=message.usage_metadata,
-        chunk_position="last",
-    )
+    chunk = as_chunk(as_ai_message(value))
+    if chunk.id is None:
+        chunk.id = f"lc_run--{uuid4()}"
+    yield chunk
 
 
 TAKES = frozenset(("messages", "system", "model"))
@@ -176,6 +147,7 @@ GENERATE = Adapter(
     rewrite=chat_rewrite(generate_prompts, "messages", many=True),
     takes=TAKES,
     answer=generate_answer,
+    announce=CHAT_GENERATE,
     mark=result_mark,
     model_layer=True,
     system_in_messages=True,
@@ -195,6 +167,7 @@ STREAM = Adapter(
     rewrite=chat_rewrite(stream_prompts, "input", many=False),
     takes=TAKES,
     answer=stream_answer,
+    announce=CHAT_STREAM,
     chunks=ChatChunks,
     answer_chunks=answer_chunks,
     texts=MESSAGE_TEXTS,

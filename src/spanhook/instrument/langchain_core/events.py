@@ -6,10 +6,11 @@ from typing import Any
 from langchain_core.messages import BaseMessage
 from opentelemetry.trace import SpanKind
 
+from spanhook.instrument.langchain_core.announcing import CHAT_EVENTS
+from spanhook.instrument.langchain_core.answers import as_ai_message
 from spanhook.instrument.langchain_core.callbacks import keeper_of
 from spanhook.instrument.langchain_core.chat import (
     TAKES,
-    as_ai_message,
     carries_prompts,
     chat_request,
     chat_rewrite,
@@ -94,6 +95,7 @@ EVENTS = Adapter(
     rewrite=chat_rewrite(event_prompts, "messages", many=False),
     takes=TAKES,
     answer=stream_answer,
+    announce=CHAT_EVENTS,
     chunks=ChatChunks,
     answer_chunks=answer_events,
     prepare=prepare,

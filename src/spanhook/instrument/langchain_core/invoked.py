@@ -11,7 +11,9 @@ from langchain_core.messages import BaseMessage
 from langchain_core.outputs import ChatGeneration, Generation, LLMResult
 
 from spanhook.instrument.langchain_core import text, tools
-from spanhook.instrument.langchain_core.chat import STREAM, as_ai_message, chat_start
+from spanhook.instrument.langchain_core.announcing import CHAT_INVOKE, TEXT_INVOKE, TOOL_INVOKE
+from spanhook.instrument.langchain_core.answers import as_ai_message
+from spanhook.instrument.langchain_core.chat import STREAM, chat_start
 from spanhook.instrument.langchain_core.results import result_mark, result_output, result_response
 from spanhook.instrument.langchain_core.text import text_of, text_start
 from spanhook.instrument.layers import (
@@ -89,6 +91,7 @@ CHAT = _invoke(
     LANGCHAIN_CHAT_INVOKE,
     start=chat_start,
     answer=chat_answer,
+    announce=CHAT_INVOKE,
     transport_of=frozenset((LANGCHAIN_CHAT_INVOKE, LANGCHAIN_CHAT_STREAM)),
 )
 TEXT = _invoke(
@@ -96,6 +99,7 @@ TEXT = _invoke(
     LANGCHAIN_LLM_INVOKE,
     start=text_start,
     answer=text_answer,
+    announce=TEXT_INVOKE,
     transport_of=frozenset((LANGCHAIN_LLM_INVOKE, LANGCHAIN_LLM_STREAM)),
 )
 
@@ -144,6 +148,7 @@ TOOL = replace(
     request=tool_request,
     rewrite=tool_rewrite,
     answer=_as_run(tools.tool_answer),
+    announce=TOOL_INVOKE,
     rejected=_as_run(tools.tool_rejected),
     follows=tool_follows,
     carries=_as_run(tools.tool_carries),

@@ -1,25 +1,15 @@
 """Callback events for a call whose result a hook replaced: in LangChain's terms, with the original ids."""
 
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator
 from typing import Any, Protocol
 
-from langchain_core.messages import BaseMessage
-from langchain_core.outputs import (
-    ChatGeneration,
-    ChatGenerationChunk,
-    Generation,
-    GenerationChunk,
-    LLMResult,
-)
+from langchain_core.outputs import ChatGenerationChunk, GenerationChunk, LLMResult
 
-from spanhook.instrument.langchain_core.chat import answer_chunks
+from spanhook.instrument.langchain_core.answers import as_chunk, as_events, generations_of, id_in
 from spanhook.model import Record
 
 Telling = tuple[str, str, tuple[Any, ...], dict[str, Any]]
 """An event, the flag by which handlers ignore it, and its arguments."""
-
-_PREFIX = "lc_run-"
-"""The prefix of the ids that LangChain gives messages, before the id of the run."""
 
 
 class _Told(Protocol):
@@ -42,7 +32,7 @@ def message_id(run: Any, told: Iterable[_Told]) -> str:
             found = getattr(generations[0][0], "message", None) if generations and generations[0] else None
         if found is not None and found.id:
             return found.id
-    return f"{_PREFIX}-{run}"
+    return id_in(run)
 
 
 def retold(op: Record, index: int, events: Collection[str], identifier: str) -> Iterator[Telling]:
@@ -54,7 +44,7 @@ def retold(op: Record, index: int, events: Collection[str], identifier: str) -> 
         return
     if op.kind != "llm.call":
         return
-    generations, output = _generations(op.result, index)
+    generations = generations_of(op.result, index)
     for position, generation in enumerate(generations):
         message = getattr(generation, "message", None)
         if message is not None and message.id is None:
@@ -62,18 +52,11 @@ def retold(op: Record, index: int, events: Collection[str], identifier: str) -> 
     if "on_llm_new_token" in events:
         yield from _as_token(generations[0])
     if "on_stream_event" in events:
-        yield from _as_events(generations[0])
+        for one in as_events(generations[0].message):
+            yield "on_stream_event", "ignore_llm", (one,), {}
     if ends:
-        whole = LLMResult(generations=[list(generations)], llm_output=output)
+        whole = LLMResult(generations=[generations], llm_output=getattr(op.result, "llm_output", None))
         yield "on_llm_end", "ignore_llm", (whole,), {}
-
-
-def _generations(result: Any, index: int) -> tuple[Sequence[Any], Any]:
-    if isinstance(result, LLMResult):
-        return result.generations[min(index, len(result.generations) - 1)], result.llm_output
-    if isinstance(result, BaseMessage):
-        return [ChatGeneration(message=result)], None
-    return [Generation(text=str(result))], None
 
 
 def _as_token(generation: Any) -> Iterator[Telling]:
@@ -82,12 +65,5 @@ def _as_token(generation: Any) -> Iterator[Telling]:
         chunk: Any = GenerationChunk(text=generation.text)
         yield "on_llm_new_token", "ignore_llm", (generation.text,), {"chunk": chunk}
         return
-    for one in answer_chunks(None, (), {}, message):
-        yield "on_llm_new_token", "ignore_llm", (one.content,), {"chunk": ChatGenerationChunk(message=one)}
-
-
-def _as_events(generation: Any) -> Iterator[Telling]:
-    from langchain_core.language_models._compat_bridge import message_to_events
-
-    for event in message_to_events(generation.message, message_id=generation.message.id):
-        yield "on_stream_event", "ignore_llm", (event,), {}
+    one = as_chunk(message)
+    yield "on_llm_new_token", "ignore_llm", (one.content,), {"chunk": ChatGenerationChunk(message=one)}

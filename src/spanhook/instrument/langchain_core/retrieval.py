@@ -7,6 +7,7 @@ from langchain_core.documents import Document
 from opentelemetry.trace import SpanKind
 
 from spanhook import semconv
+from spanhook.instrument.langchain_core.announcing import RETRIEVER_INVOKE
 from spanhook.instrument.langchain_core.model import PROVIDERS, model_of, note_server
 from spanhook.instrument.layers import LANGCHAIN_EMBEDDINGS
 from spanhook.model import Adapter, Args, Attributes, Carried, Change, Kwargs, Message, Request, first, with_first
@@ -113,6 +114,7 @@ RETRIEVAL = Adapter(
     takes=frozenset(("inputs",)),
     output=retrieval_output,
     answer=retrieval_answer,
+    announce=RETRIEVER_INVOKE,
 )
 DOCUMENTS = Adapter(
     kind="embeddings.create",

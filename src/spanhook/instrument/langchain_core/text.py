@@ -7,6 +7,7 @@ from langchain_core.outputs import Generation, LLMResult
 from opentelemetry.trace import SpanKind
 
 from spanhook import semconv
+from spanhook.instrument.langchain_core.announcing import TEXT_GENERATE, TEXT_STREAM
 from spanhook.instrument.langchain_core.model import describe, model_of, with_model
 from spanhook.instrument.langchain_core.results import result_output, result_response
 from spanhook.instrument.langchain_core.texts import TEXT
@@ -144,6 +145,7 @@ GENERATE = Adapter(
     rewrite=text_rewrite,
     takes=TAKES,
     answer=text_answer,
+    announce=TEXT_GENERATE,
     model_layer=True,
     carries=text_carries,
     transport_of=frozenset((LANGCHAIN_LLM_STREAM, LANGCHAIN_LLM_INVOKE)),
@@ -159,6 +161,7 @@ STREAM = Adapter(
     rewrite=text_stream_rewrite,
     takes=TAKES,
     answer=text_stream_answer,
+    announce=TEXT_STREAM,
     chunks=TextChunks,
     answer_chunks=text_answer_chunks,
     texts=TEXT,

@@ -7,6 +7,7 @@ from langchain_core.messages import ToolMessage
 from langchain_core.tools import BaseTool
 
 from spanhook import semconv
+from spanhook.instrument.langchain_core.announcing import TOOL_RUN
 from spanhook.instrument.langchain_core.handoffs import tool_handoffs
 from spanhook.instrument.langchain_core.messages import as_content, to_message
 from spanhook.instrument.layers import LANGCHAIN_TOOL_INVOKE
@@ -125,6 +126,7 @@ TOOL = Adapter(
     rewrite=tool_rewrite,
     takes=frozenset(("arguments", "inputs")),
     answer=tool_answer,
+    announce=TOOL_RUN,
     rejected=tool_rejected,
     follows=tool_handoffs,
     model_layer=True,

@@ -1,7 +1,7 @@
 """Graphs: one invocation is one ``agent.invoke``, however it was started."""
 
 import copy
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -11,6 +11,7 @@ from langgraph import types
 from spanhook import semconv
 from spanhook.instrument.langchain_core.messages import read, rewrite, system_of, to_message, with_system
 from spanhook.instrument.langchain_core.results import output_message
+from spanhook.instrument.langgraph import announcing
 from spanhook.instrument.langgraph.agents import agent_id, agent_name, config, graph_identity, metadata
 from spanhook.instrument.langgraph.handoffs import graph_handoffs
 from spanhook.model import (
@@ -113,7 +114,7 @@ def graph_answer(_instance: Any, args: Args, kwargs: Kwargs, value: Any) -> Any:
     return value
 
 
-def graph_chunks(instance: Any, args: Args, kwargs: Kwargs, value: Any) -> Iterable[Any]:
+def graph_chunks(instance: Any, args: Args, kwargs: Kwargs, value: Any) -> Iterator[Any]:
     """The final state, once for every stream mode that can express it."""
     state = graph_answer(instance, args, kwargs, value)
     mode = kwargs.get("stream_mode") or instance.stream_mode
@@ -144,6 +145,19 @@ def invoke_answer(instance: Any, args: Args, kwargs: Kwargs, value: Any) -> Any:
     return state
 
 
+def graph_announce(instance: Any, args: Args, kwargs: Kwargs, state: Any, is_async: bool) -> Any:
+    return announcing.run(
+        instance, args, kwargs, state, lambda: graph_chunks(instance, args, kwargs, state), is_async=is_async
+    )
+
+
+def invoke_announce(instance: Any, args: Args, kwargs: Kwargs, result: Any, is_async: bool) -> Any:
+    output = getattr(types, "GraphOutput", None)
+    state = result.value if output is not None and isinstance(result, output) else result
+    stream = announcing.run(instance, args, kwargs, state, lambda: iter(()), is_async=is_async)
+    return announcing.whole(stream, result, is_async=is_async)
+
+
 LAYER, INVOKE_LAYER = "langgraph", "langgraph.invoke"
 GRAPH = Adapter(
     kind="agent.invoke",
@@ -160,7 +174,15 @@ GRAPH = Adapter(
     rewrite=graph_rewrite,
     takes=frozenset(("inputs", "messages", "system")),
     answer=graph_answer,
+    announce=graph_announce,
     answer_chunks=graph_chunks,
     follows=graph_handoffs,
 )
-INVOKE = replace(GRAPH, layer=INVOKE_LAYER, opening_of="", answer=invoke_answer, answer_chunks=None)
+INVOKE = replace(
+    GRAPH,
+    layer=INVOKE_LAYER,
+    opening_of="",
+    answer=invoke_answer,
+    announce=invoke_announce,
+    answer_chunks=None,
+)

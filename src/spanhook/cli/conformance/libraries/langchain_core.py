@@ -284,6 +284,7 @@ SUBJECTS: tuple[Subject, ...] = (
         lambda body: ScriptedRetriever(body=body),
         RETRIEVER_WAYS,
         {"invoke": lambda retriever: later(retriever.invoke, "x")},
+        answer=[Document(page_content="instead")],
     ),
     Subject(
         "embeddings",

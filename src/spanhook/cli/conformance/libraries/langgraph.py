@@ -125,7 +125,16 @@ _LACKING = V3 if lacks_v3(CompiledStateGraph) else ()
 SUBJECTS: tuple[Subject, ...] = (
     Subject("handoff", "agent.delegate", make_handoff, GRAPH_WAYS, GRAPH_BIND, lacking=_LACKING, faults=()),
     Subject("store", "memory.store", _store, STORE_WAYS, STORE_BIND),
-    Subject("graph", "agent.invoke", make_graph, GRAPH_WAYS, GRAPH_BIND, lacking=_LACKING, opened=opened(GIVEN)),
+    Subject(
+        "graph",
+        "agent.invoke",
+        make_graph,
+        GRAPH_WAYS,
+        GRAPH_BIND,
+        lacking=_LACKING,
+        opened=opened(GIVEN),
+        answer={"value": "instead"},
+    ),
 )
 
 UNGATED = (
