@@ -19,6 +19,7 @@ from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.types import Command, interrupt
 
 from spanhook import Hook, Hooks, Operation, Reject
+from spanhook.cli.conformance.checks.comparing import comparable
 from spanhook.cli.conformance.libraries import langchain_core, langgraph
 from spanhook.cli.conformance.libraries.hearing import (
     ENDS,
@@ -43,7 +44,6 @@ from spanhook.cli.conformance.loops import run
 from spanhook.cli.conformance.subject import Body, Subject, settle
 from spanhook.diagnostics import internal
 from spanhook.testing import recorder
-from tests.conformance.test_contract import plain
 
 INSTEAD = "instead"
 KINDS = ("llm.call", "tool.execute", "retrieval.query", "agent.invoke")
@@ -117,7 +117,7 @@ def _starts(heard: Hears) -> list[str]:
     found = [one for one in heard.told if one[0] in _STARTS and one[2].get("name") not in _AROUND]
     names = {about["run_id"]: about.get("name") for _, _, about in found}
     return sorted(
-        repr(plain([event, args[1:], {**about, "parent_run_id": names.get(about["parent_run_id"])}]))
+        repr(comparable([event, args[1:], {**about, "parent_run_id": names.get(about["parent_run_id"])}]))
         for event, args, about in found
     )
 
@@ -166,12 +166,12 @@ def test_a_model_is_heard_as_if_langchains_cache_had_the_answer(made: type[Scrip
         answered = call(CHAT_WAYS[way], made(body=Body()))
     assert _told(heard) == _told(expected)
     assert sorted(heard.runs.values()) == sorted(expected.runs.values())
-    assert plain(answered) == plain(result)
+    assert comparable(answered) == comparable(result)
 
 
 def _told(heard: Any) -> list[str]:
     """What was told after the start, in an order that does not depend on which of two runs was first."""
-    return sorted(repr(plain(one)) for one in heard.sequence if one[0] not in STARTS)
+    return sorted(repr(comparable(one)) for one in heard.sequence if one[0] not in STARTS)
 
 
 @pytest.mark.parametrize("sort", HANDLERS)
