@@ -1,4 +1,4 @@
-"""What the telemetry pipeline costs: SDK, exporter and collector, in items per CPU second and relative to a control.
+"""What the telemetry pipeline costs: operations, exporter and collector, in items per CPU second and beside a control.
 
 Run it as ``python -m benchmarks.pipeline``. Exporter and collector need what ``.ci/tools otelcol`` builds. CPU seconds
 are those of the measured process, so that a busy machine changes little; progress goes to standard error.
@@ -18,7 +18,7 @@ from tests.e2e.stack import pipe
 
 from benchmarks import payloads, printing, receiving, sending
 from benchmarks.process import environment
-from benchmarks.sending import CONTROL, Cost
+from benchmarks.sending import CONTROL, OPERATION, Cost
 from benchmarks.terminal import machine, some
 
 PARTS = ("sdk", "exporter", "collector")
@@ -94,7 +94,8 @@ def _own(rounds: int, *, exporting: bool) -> list[Cost]:
 def _runs(costs: list[Cost], part: str) -> int:
     """How many runs a day keep one core busy with this part of the pipeline alone."""
     spent = {one.item: one.nanoseconds for one in costs if one.part == part}
-    return round(DAY_NS / (payloads.SPANS_PER_RUN * spent["span"] + EVENTS_PER_RUN * spent["log event"]))
+    span = spent[OPERATION] if part == "sdk" else spent["span"]
+    return round(DAY_NS / (payloads.SPANS_PER_RUN * span + EVENTS_PER_RUN * spent["log event"]))
 
 
 def _tables(document: dict[str, Any]) -> str:
@@ -104,7 +105,7 @@ def _tables(document: dict[str, Any]) -> str:
             f"{one['per_cpu_second']:,}",
             f"{one['cpu_us']:.1f}",
             f"{one['ratio']:.2f}",
-            f"{document['runs_per_core_day'][one['part']]:,}" if one["item"] == "span" else "",
+            f"{document['runs_per_core_day'][one['part']]:,}" if one["item"] in ("span", OPERATION) else "",
             one["item"],
         )
         for one in document["stages"]

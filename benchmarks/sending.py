@@ -4,7 +4,7 @@ Every round does all of it once, plus a control: spans of the bare SDK. CPU time
 """
 
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from importlib.util import find_spec
 from statistics import mean, median
@@ -21,6 +21,7 @@ from opentelemetry.sdk.trace import ReadableSpan, TracerProvider
 from opentelemetry.sdk.trace.export import BatchSpanProcessor, SpanExporter, SpanExportResult
 from opentelemetry.trace import SpanKind, set_span_in_context
 
+import spanhook
 from benchmarks.payloads import BATCH, BODY, ENDED, SPANS_PER_RUN, STARTED
 from benchmarks.terminal import tell
 from spanhook import semconv
@@ -31,6 +32,7 @@ from spanhook.telemetry.spans import Opener
 
 RESOURCE = Resource({"service.name": "benchmark"})
 CONTROL = "sdk", "span of the bare SDK"
+ALONE, OPERATION = "span alone", "operation"
 NEVER = 3_600_000
 """Milliseconds after which processors export by themselves; here they are flushed after each batch."""
 WARM = 3
@@ -87,6 +89,8 @@ class Sender:
     def __init__(self) -> None:
         self._spans, self._bare_spans, self._logs = LastSpans(), LastSpans(), LastLogs()
         self._tracers, self._bare_tracers = _tracers(self._spans), _tracers(self._bare_spans)
+        self._operated = LastSpans()
+        self.operating = _tracers(self._operated)
         self._loggers = LoggerProvider(RESOURCE, shutdown_on_exit=False)
         self._loggers.add_log_record_processor(BatchLogRecordProcessor(self._logs, schedule_delay_millis=NEVER))
         self._opener = Opener(self._tracers.get_tracer("spanhook"))
@@ -109,8 +113,18 @@ class Sender:
         self._bare_tracers.force_flush()
         assert len(self._bare_spans.batch) == BATCH
 
+    def operations(self) -> None:
+        """Operations with nothing in them: spans like these, and all else that spanhook does for a call."""
+        for _ in range(BATCH // SPANS_PER_RUN):
+            with spanhook.operation("agent.invoke", "planner"):
+                for _ in range(SPANS_PER_RUN - 1):
+                    with spanhook.operation("llm.call", "gpt-4o-mini", provider="openai") as op:
+                        op.record_usage(input_tokens=2894, output_tokens=589, cache_read_tokens=1536)
+        self.operating.force_flush()
+        assert len(self._operated.batch) == BATCH
+
     def spans(self) -> None:
-        """The same spans as spanhook creates them."""
+        """The same spans as spanhook creates them, without the operations that they are of."""
         opener = self._opener
         for _ in range(BATCH // SPANS_PER_RUN):
             root = opener.open("invoke_agent planner", Context(), SpanKind.INTERNAL, dict(STARTED))
@@ -166,7 +180,8 @@ def costs(rounds: int, endpoints: tuple[str, str] | None) -> Iterator[Cost]:
     sender = Sender()
     works: dict[tuple[str, str], Callable[[], None]] = {
         CONTROL: sender.bare,
-        ("sdk", "span"): sender.spans,
+        ("sdk", ALONE): sender.spans,
+        ("sdk", OPERATION): sender.operations,
         ("sdk", "log event"): sender.logs,
     }
     if endpoints is not None:
@@ -175,18 +190,29 @@ def costs(rounds: int, endpoints: tuple[str, str] | None) -> Iterator[Cost]:
         works["exporter", "log event"] = sender.sends_logs(OTLPLogExporter(f"{http}/v1/logs"))
         if find_spec("grpc") is not None:
             works["exporter", "span, gRPC"], works["exporter", "log event, gRPC"] = _over_grpc(sender, grpc)
+    spanhook.instrument(tracer_provider=sender.operating)
+    try:
+        taken = _taken(works, rounds)
+    finally:
+        spanhook.uninstrument()
+    for (part, item), times in taken.items():
+        ratio = median(one / control for one, control in zip(times, taken[CONTROL], strict=True))
+        yield Cost(part, item, mean(times) / BATCH, ratio)
+
+
+def _taken(works: Mapping[tuple[str, str], Callable[[], None]], rounds: int) -> dict[tuple[str, str], list[int]]:
+    """Nanoseconds of CPU that each took, in each round."""
     taken: dict[tuple[str, str], list[int]] = {name: [] for name in works}
+    exporting = any(part == "exporter" for part, _ in works)
     for done in range(WARM + rounds):
         if done % 50 == WARM:
-            tell(f"sdk{', exporter' if endpoints else ''}: round {done - WARM + 1} of {rounds}")
+            tell(f"sdk{', exporter' if exporting else ''}: round {done - WARM + 1} of {rounds}")
         for name, work in works.items():
             before = time.process_time_ns()
             work()
             if done >= WARM:
                 taken[name].append(time.process_time_ns() - before)
-    for (part, item), times in taken.items():
-        ratio = median(one / control for one, control in zip(times, taken[CONTROL], strict=True))
-        yield Cost(part, item, mean(times) / BATCH, ratio)
+    return taken
 
 
 def _over_grpc(sender: Sender, endpoint: str) -> tuple[Callable[[], None], Callable[[], None]]:

@@ -94,7 +94,7 @@ def items(document: Any, part: str) -> set[str]:
 @pytest.mark.slow
 def test_spans_and_log_events_are_measured_against_bare_spans() -> None:
     found = piped("--only", "sdk")
-    assert items(found, "sdk") == {"span of the bare SDK", "span", "log event"}
+    assert items(found, "sdk") == {"span of the bare SDK", "span alone", "operation", "log event"}
     assert found["stages"][0]["ratio"] == 1.0
     assert set(found["runs_per_core_day"]) == {"sdk"}
 

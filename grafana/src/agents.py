@@ -2,12 +2,13 @@
 
 from grafana_foundation_sdk.models.dashboard import Dashboard
 
-from grafana.src import frame, gated, gates, slow
+from grafana.src import frame, gated, gates, outside, slow
 from grafana.src.names import label
 from grafana.src.panels import BAD, COUNT, GREEN, RED, STATUS_COLOURS, YELLOW, Line, Panel, figure, graph, log_lines
 from grafana.src.queries import (
     AGENT,
     MODEL,
+    SERVICE,
     TENANT,
     attribute,
     chosen_url,
@@ -21,6 +22,7 @@ from grafana.src.queries import (
     per_minute,
     quantile,
     runs,
+    series,
     share_of_total,
     top,
     total,
@@ -54,7 +56,7 @@ def most_expensive(width: int = 12) -> Panel:
     return log_rows(
         "Most expensive runs",
         "The ten runs that cost most, every run counted. Cost from: leave out cheaper ones where there are too "
-        "many runs to sort. A click on the trace id shows the run, if its trace was kept.",
+        "many runs to sort. Click the trace id to see the run, if its trace was kept.",
         top(10, largest(runs(f"{label(semconv.COST_USD)} >= $cost_from"), semconv.COST_USD, *RUN_KEYS)),
         columns=run_columns(Column("Cost", unit="currencyUSD")),
         empty="No run with a known cost in this time. Models without a price: dashboard Usage, Unpriced models",
@@ -95,7 +97,7 @@ def _now() -> frame.Row:
         ),
         figure(
             "Spent",
-            "Cost of all model calls with a known price. A click leads to who spends it.",
+            "Cost of all model calls with a known price. Click to see who spends it.",
             total(ours(semconv.METRIC_COST, AGENT, MODEL, TENANT)),
             unit="currencyUSD",
             empty="Nothing priced",
@@ -125,7 +127,7 @@ def _now() -> frame.Row:
         ),
         figure(
             "Items lost",
-            "Items of any signal that an SDK or a collector has given up. A click leads to where.",
+            "Items of any signal that an SDK or a collector has given up. Click to see where.",
             gates.LOST,
             unit=COUNT,
             empty="0",
@@ -135,7 +137,7 @@ def _now() -> frame.Row:
         ),
         figure(
             "Alerts firing",
-            "Of the rules in collector/backends/rules, for all services. A click leads to the list.",
+            "Of the rules in collector/backends/rules, for all services. Click to see the list.",
             gates.FIRING,
             unit=COUNT,
             empty="0",
@@ -161,7 +163,7 @@ def _runs() -> frame.Row:
         ),
         graph(
             "Duration",
-            "How long agents take, sub-agents included, all statuses. Points on the graph lead to traces.",
+            "How long agents take, sub-agents included, all statuses. Click a point on the graph to see its trace.",
             *(Line(quantile(of, DURATION), f"p{of * 100:.0f}") for of in (0.5, 0.95, 0.99)),
             unit="s",
             empty=NO_RUNS,
@@ -175,7 +177,7 @@ def _runs() -> frame.Row:
         ),
         graph(
             "Calls per run",
-            "Model and tool calls of an average run. One that grows is an agent that loops.",
+            "Model and tool calls of an average run. A line that grows is an agent that loops.",
             Line(mean(semconv.METRIC_RUN_LLM_CALLS, matchers=[AGENT]), "model calls"),
             Line(mean(semconv.METRIC_RUN_TOOL_CALLS, matchers=[AGENT]), "tool calls"),
             unit="short",
@@ -197,7 +199,7 @@ def _runs() -> frame.Row:
         ),
         matrix(
             "By agent",
-            "Runs over the time shown. A click on an agent shows it alone.",
+            "Runs in the time shown. Click an agent to see only its runs.",
             counts(RUNS, semconv.GEN_AI_AGENT_NAME, semconv.STATUS),
             down=label(semconv.GEN_AI_AGENT_NAME),
             across=label(semconv.STATUS),
@@ -205,6 +207,34 @@ def _runs() -> frame.Row:
             order=tuple(STATUS_COLOURS),
             unit=COUNT,
             empty=NO_RUNS,
+        ),
+    ]
+
+
+def _handed_off() -> frame.Row:
+    handed = series(outside.SPAN_CALLS, SERVICE, is_(semconv.KIND, "agent.delegate"))
+    return "Hand-offs", [
+        graph(
+            "Hand-offs by status",
+            "Per minute: one agent passes its work on to another. From spans, before the collector samples.",
+            Line(per_minute(handed, semconv.STATUS), f"{{{{{label(semconv.STATUS)}}}}}"),
+            unit="cpm",
+            empty="No agent handed off in this time",
+            stacked=True,
+            colours=STATUS_COLOURS,
+            width=8,
+        ),
+        traces(
+            "Who handed off to whom",
+            "Of traces that were kept. Why one was refused is in Where they broke, above.",
+            f'{attribute(semconv.KIND)} = "agent.delegate"',
+            columns={
+                semconv.DELEGATING_AGENT: Column("From"),
+                semconv.GEN_AI_AGENT_NAME: Column("To"),
+                semconv.STATUS: Column("Status", colours=STATUS_COLOURS, width=90),
+            },
+            empty="No agent handed off in this time, or traces are not exported",
+            width=16,
         ),
     ]
 
@@ -223,7 +253,7 @@ def _which() -> frame.Row:
     return "Which run, and why", [
         log_lines(
             "Runs that failed or were rejected",
-            "Status, agent, error, tenant, user and run, newest first. A line opens to all there is of the run, "
+            "Status, agent, error, tenant, user and run, newest first. Open a line to see all of the run, "
             "and to its trace.",
             f"{runs(failed)} | line_format `{line}`",
             empty="No run failed or was rejected in this time",
@@ -260,7 +290,7 @@ def dashboard() -> Dashboard:
         frame.AGENTS,
         "Agents",
         "What broke, which run and why, what became slow. Every other question is one click from here.",
-        [_now(), _runs(), _which(), slow.row()],
+        [_now(), _runs(), _which(), _handed_off(), slow.row()],
         [
             frame.floor(
                 "cost_from", "Cost from, USD", "Runs that cost less are not in the table of the most expensive"

@@ -33,8 +33,8 @@ def row() -> frame.Row:
         ),
         figure(
             "Oldest request",
-            "For how long the oldest request without an answer has been waiting. The alert SpanhookApprovalWaiting "
-            "fires from half an hour on.",
+            "How long the oldest request without an answer has been waiting. The alert SpanhookApprovalWaiting "
+            "fires after half an hour.",
             f"max({AGE})",
             unit="s",
             empty="No approvals",
@@ -60,7 +60,7 @@ def row() -> frame.Row:
         ),
         matrix(
             "Approvals by policy and outcome",
-            "Over the time shown, as calls found them. approved, denied: a call that waited got this answer; used: a "
+            "In the time shown, as calls found them. approved, denied: a call that waited got this answer; used: a "
             "call was made with its approval.",
             counts(REQUESTS, semconv.HOOK, semconv.APPROVAL_OUTCOME),
             down=label(semconv.HOOK),

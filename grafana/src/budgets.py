@@ -69,7 +69,7 @@ def row() -> frame.Row:
         ),
         rows(
             "Budgets",
-            "Over the time shown: the largest share of a limit that any one run, session, user or tenant used in a "
+            "In the time shown: the largest share of a limit that any one run, session, user or tenant used in a "
             "period, and of all of them what was counted and how many calls were refused.",
             f"max by ({_ON}) (max_over_time({SHARES}[$__range]))",
             total(TOKENS, *WHOSE),

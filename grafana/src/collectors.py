@@ -43,8 +43,7 @@ def taken() -> frame.Row:
         ),
         graph(
             "Refused",
-            "Items per second that were not taken, for lack of memory or because a queue is full. SDKs try again "
-            "for a while.",
+            "Items per second that were refused, because memory or a queue is full. SDKs try again for a while.",
             *_by_signal(outside.RECEIVED, "refused", "instance"),
             *_by_signal(outside.RECEIVED, "failed", "instance"),
             unit="cps",
@@ -79,7 +78,7 @@ def taken() -> frame.Row:
         ),
         graph(
             "Traces held",
-            "Waiting for their decision, and those decided before they were whole since there was no room for more.",
+            "Traces that wait for their decision, and traces decided before they were complete, for lack of room.",
             Line(summed(series(outside.SAMPLING_HELD), "instance"), "held by {{instance}}"),
             Line(summed(rate(series(outside.SAMPLING_EARLY)), "instance"), "decided early by {{instance}}, per second"),
             unit="short",
@@ -109,7 +108,7 @@ def sent() -> frame.Row:
     panels: list[Panel] = [
         graph(
             "Sent",
-            "Items per second that a backend has taken.",
+            "Items per second that a backend accepted.",
             *_by_signal(outside.SENT, "sent", "exporter"),
             unit="cps",
             empty=NO_COLLECTOR,

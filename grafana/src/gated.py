@@ -72,7 +72,7 @@ def not_bound() -> Panel:
     """Agent libraries that are there and not bound, for the first row of the first dashboard."""
     return libraries(
         "Libraries that are not bound",
-        "Agent libraries that processes of the time shown found and that are not gated, or not as they should be.",
+        "Agent libraries that processes in the time shown have found, and whose calls are not all gated.",
         is_not(semconv.STATE, *gates.BOUND),
         empty="No process has reported a library that is not bound",
         width=24,
@@ -87,12 +87,12 @@ def row() -> frame.Row:
     return "What is gated", [
         figure(
             "Ungated libraries",
-            "Libraries in a state but bound, waiting or importable, by service and version.",
+            "Libraries whose calls are not all gated (missing, unbound, _unsupported), by service and version.",
             gates.UNBOUND,
             unit=COUNT,
             empty="0",
             steps=BAD,
-            width=6,
+            width=4,
         ),
         figure(
             "Hooks off",
@@ -101,7 +101,7 @@ def row() -> frame.Row:
             unit=COUNT,
             empty="0",
             steps=BAD,
-            width=6,
+            width=4,
         ),
         figure(
             "Gates failed open",
@@ -110,20 +110,38 @@ def row() -> frame.Row:
             unit=COUNT,
             empty="0",
             steps=BAD,
-            width=6,
+            width=4,
+        ),
+        figure(
+            "Gates failed closed",
+            "Passes of hooks that failed or timed out before a call that was therefore refused.",
+            or_zero(total(gates.FAILED_CLOSED)),
+            unit=COUNT,
+            empty="0",
+            steps=((None, GREEN), (1, YELLOW)),
+            width=4,
+        ),
+        figure(
+            "Circuits open",
+            "Circuits that are open now, of processes that run: models and tools that they do not call.",
+            or_zero(f"sum({gates.CIRCUITS})"),
+            unit=COUNT,
+            empty="0",
+            steps=((None, GREEN), (1, YELLOW)),
+            width=4,
         ),
         figure(
             "Gates timed out",
-            "Passes that took longer than the hook may. The hook's fail mode decides whether the call was made.",
+            "Passes that took longer than the hook's timeout. The hook's fail mode decides whether the call was made.",
             or_zero(total(gates.TIMED_OUT)),
             unit=COUNT,
             empty="0",
             steps=BAD,
-            width=6,
+            width=4,
         ),
         libraries(
             "Libraries by service",
-            "What each process of the time shown found; one that was in two states counts in both. bound: every "
+            "What each process in the time shown has found; one that was in two states counts in both. bound: every "
             "function is wrapped. waiting: the application has not imported the library.",
             empty="No process has reported in this time",
             width=10,
@@ -151,7 +169,7 @@ def row() -> frame.Row:
         ),
         rows(
             "Operations that no hook saw",
-            "Spans over the time shown of kinds without a hook. Expected if nothing has to be gated; a kind that "
+            "Spans in the time shown, of kinds that have no hook. Expected if nothing has to be gated; a kind that "
             "should be gated and is listed here is not gated.",
             counts(series(outside.SPAN_CALLS, SERVICE, is_not(semconv.KIND, ""), hidden), "service.name", semconv.KIND),
             columns={

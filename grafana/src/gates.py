@@ -28,6 +28,21 @@ FAILED_OPEN = ours(semconv.METRIC_DECISIONS, *_FAILED_GATE, is_(semconv.FAIL_MOD
 FAILED_CLOSED = ours(semconv.METRIC_DECISIONS, *_FAILED_GATE, is_(semconv.FAIL_MODE, "closed"))
 """The same, and the call was refused."""
 
+ATTEMPTED = ours(semconv.METRIC_DECISIONS, TENANT, ENFORCED, is_(semconv.DECISION, "attempted"))
+"""Refusals on spans of other instrumentations, which may not have stopped the call."""
+ANSWERED = ours(
+    semconv.METRIC_DECISIONS,
+    TENANT,
+    ENFORCED,
+    is_(semconv.EVENT, "llm.call.pre"),
+    is_(semconv.DECISION, "reject", "replace"),
+)
+"""Model calls that were not made: refused, or answered by a hook."""
+CIRCUITS = ours(semconv.METRIC_CIRCUIT_BREAKER_OPEN)
+AUDIT_FAILED = ours(semconv.METRIC_AUDIT_FAILURES)
+UNHEARD = ours(semconv.METRIC_DROPPED, is_(semconv.COMPONENT, "subscription"))
+"""Events that subscriptions did not get."""
+
 BOUND = ("bound", "waiting")
 """States of a library that is gated, or will be."""
 _LIBRARY = ", ".join(label(one) for one in ("service.name", semconv.LIBRARY, semconv.LIBRARY_VERSION))
@@ -54,7 +69,9 @@ LOST = " + ".join(
         *(_grown(series(name, SERVICE, is_not(semconv.ERROR_TYPE, ""))) for name in outside.SDK_PROCESSED),
         _given_up("traces", outside.SDK_EXPORTED[0]),
         _given_up("logs", outside.SDK_EXPORTED[2]),
-        _grown(ours(semconv.METRIC_DROPPED, is_not(semconv.COMPONENT, "exporter.traces", "exporter.logs"))),
+        _grown(
+            ours(semconv.METRIC_DROPPED, is_not(semconv.COMPONENT, "exporter.traces", "exporter.logs", "subscription"))
+        ),
         *(_grown(series(outside.SENT.format(outcome="send_failed", signal=signal))) for signal in outside.SIGNALS),
         _grown(series(outside.SENT.format(outcome="enqueue_failed", signal="spans"), is_("exporter", outside.TEMPO))),
     )

@@ -5,7 +5,7 @@ Budgets and approvals have modules of their own.
 
 from grafana_foundation_sdk.models.dashboard import Dashboard
 
-from grafana.src import approvals, budgets, frame, gated, gates
+from grafana.src import approvals, budgets, frame, gated, gates, guards
 from grafana.src.names import label
 from grafana.src.panels import COUNT, GREEN, RED, Line, Panel, graph, log_lines
 from grafana.src.queries import (
@@ -74,7 +74,7 @@ def _decided() -> frame.Row:
         ),
         rows(
             "Decisions by hook and event",
-            "Over the time shown, including decisions to allow. enforced: the hook runs at the call. "
+            "In the time shown, including decisions to allow. enforced: the hook runs at the call. "
             "best_effort and observed: on spans of other instrumentations.",
             counts(
                 gates.DECISIONS,
@@ -113,7 +113,7 @@ def _blocked() -> frame.Row:
     return "Which gate blocked whom", [
         _refused(
             "Who was blocked",
-            "Rejections over the time shown, from log events: none is missing, whether or not its trace was kept.",
+            "Rejections in the time shown, from log events: none is missing, whether or not its trace was kept.",
             decisions(is_(semconv.DECISION, "reject")),
             empty="Nobody was blocked in this time",
             width=16,
@@ -128,12 +128,24 @@ def _blocked() -> frame.Row:
             stacked=True,
             width=8,
         ),
+        graph(
+            "Refusals, enforced and attempted",
+            "Per minute. enforced: the call was not made. attempted: it is known only from another instrumentation's "
+            "span, and may have been made; bind that library, or remove that instrumentation.",
+            Line(per_minute(gates.REJECTED), "enforced"),
+            Line(per_minute(gates.ATTEMPTED), "attempted"),
+            unit="cpm",
+            empty="No hook refused anything in this time",
+            width=8,
+            colours={"enforced": "orange", "attempted": RED},
+        ),
         _refused(
             "Refused, but possibly made anyway",
             "Refusals of calls that spanhook knows only from another instrumentation's span. The call may have "
             "been made anyway; its usage is counted if the span reports it.",
             decisions(is_(semconv.DECISION, "attempted")),
             empty="No refusal in this time depended on another instrumentation",
+            width=16,
         ),
         traces(
             "Blocked, in traces",
@@ -150,7 +162,7 @@ def _blocked() -> frame.Row:
         ),
         log_lines(
             "Latest decisions",
-            "Decision, hook, event, target, tenant, user and reason, newest first. A line opens to all there is, "
+            "Decision, hook, event, target, tenant, user and reason, newest first. Open a line to see all of it, "
             "and to its trace.",
             f"{decisions()} | line_format `{line}`",
             empty=NO_LOGS,
@@ -174,7 +186,7 @@ def _shadow() -> frame.Row:
         ),
         rows(
             "Shadow decisions by hook and event",
-            "Over the time shown, including decisions to allow: how often each hook would have stepped in.",
+            "In the time shown, including decisions to allow: how often each hook would have stepped in.",
             counts(gates.SHADOWED, semconv.HOOK, semconv.EVENT, semconv.DECISION),
             columns={
                 label(semconv.HOOK): Column("Hook"),
@@ -188,7 +200,7 @@ def _shadow() -> frame.Row:
         ),
         _refused(
             "Who would have been blocked",
-            "Rejections that hooks in shadow mode would have made, over the time shown.",
+            "Rejections that hooks in shadow mode would have made, in the time shown.",
             shadow_decisions(is_(semconv.DECISION, "reject")),
             empty="No hook in shadow mode would have blocked anybody in this time",
         ),
@@ -223,7 +235,7 @@ def _failing() -> frame.Row:
         ),
         graph(
             "Timeouts",
-            "Passes per minute that took longer than the hook may, all events.",
+            "Passes per minute that took longer than the hook's timeout, all events.",
             Line(per_minute(gates.TIMED_OUT, semconv.HOOK, semconv.EVENT), HOOK_EVENT),
             unit="cpm",
             empty="No hook took too long in this time",
@@ -270,5 +282,5 @@ def dashboard() -> Dashboard:
         "Hooks and policy",
         "What is gated and what is not, which gate blocked whom, how much of budgets is used, what waits for a person, "
         "whether a gate fails open or takes too long.",
-        [gated.row(), _decided(), _blocked(), budgets.row(), approvals.row(), _shadow(), _failing()],
+        [gated.row(), _decided(), _blocked(), budgets.row(), approvals.row(), guards.row(), _shadow(), _failing()],
     )

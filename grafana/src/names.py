@@ -12,7 +12,11 @@ from opentelemetry.metrics import Counter, Histogram, Meter, NoOpMeter, NoOpMete
 
 from spanhook.gating import Gauge, Measure
 from spanhook.hooks.approval._figures import Figures
+from spanhook.hooks.audit_log import AuditLog
 from spanhook.hooks.budget import Budget
+from spanhook.hooks.circuit_breaker import CircuitBreaker
+from spanhook.hooks.injection_scan import InjectionScan
+from spanhook.hooks.pii_redaction import PIIRedaction
 from spanhook.store import open_approvals
 from spanhook.telemetry import Snapshot
 from spanhook.telemetry.metrics import Instruments
@@ -82,8 +86,16 @@ class _Catalogued(NoOpMeterProvider):
 def _instruments() -> dict[str, tuple[str, Sort]]:
     provider = _Catalogued()
     Instruments(provider, Snapshot(taken=False), {})
-    for made in (vars(Budget(tokens=1)), vars(Figures(open_approvals("memory://")))):
-        for one in made.values():
+    of_hooks = (
+        Budget(tokens=1),
+        Figures(open_approvals("memory://")),
+        AuditLog(),
+        CircuitBreaker(),
+        InjectionScan(),
+        PIIRedaction(),
+    )
+    for made in of_hooks:
+        for one in vars(made).values():
             if isinstance(one, Measure | Gauge):
                 one.on(provider)
     return provider.catalogue.made

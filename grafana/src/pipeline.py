@@ -7,7 +7,20 @@ from grafana_foundation_sdk.models.dashboard import Dashboard
 from grafana.src import collectors, frame, gates, outside
 from grafana.src.names import label
 from grafana.src.panels import BAD, COUNT, GREEN, RED, Line, figure, graph
-from grafana.src.queries import SERVICE, counts, is_, is_not, or_zero, ours, rate, seen, series, summed, total
+from grafana.src.queries import (
+    SERVICE,
+    counts,
+    is_,
+    is_not,
+    or_zero,
+    ours,
+    per_minute,
+    rate,
+    seen,
+    series,
+    summed,
+    total,
+)
 from grafana.src.tables import Column, rows
 from spanhook import semconv
 
@@ -108,11 +121,24 @@ def _sdk() -> frame.Row:
             "Items per second: dropped by a full queue, refused by the collector, or not kept by spanhook.",
             *of((*outside.SDK_PROCESSED, *outside.SDK_EXPORTED), rate, failed),
             Line(
-                summed(rate(ours(semconv.METRIC_DROPPED)), "service.name", semconv.COMPONENT),
+                summed(
+                    rate(ours(semconv.METRIC_DROPPED, is_not(semconv.COMPONENT, "subscription"))),
+                    "service.name",
+                    semconv.COMPONENT,
+                ),
                 f"{{{{service_name}}}} {{{{{label(semconv.COMPONENT)}}}}}",
             ),
             unit="cps",
             empty="Nothing was dropped in this time",
+            width=8,
+        ),
+        graph(
+            "Events not delivered",
+            "Per minute: events that subscriptions (hooks.on) did not get, since the handler was too slow for them or "
+            "the process had ended. Gates and telemetry are not affected.",
+            Line(per_minute(gates.UNHEARD, "service.name"), "{{service_name}}"),
+            unit="cpm",
+            empty="Every event was delivered in this time",
             width=8,
         ),
         rows(
@@ -124,11 +150,12 @@ def _sdk() -> frame.Row:
                 "Value": Column("Last report", unit="dateTimeFromNow"),
             },
             empty="No service has reported in this time: OTEL_EXPORTER_OTLP_ENDPOINT is not set, or leads elsewhere",
+            width=8,
             sort="Last report",
         ),
         rows(
             "Errors in spanhook, by place",
-            "Over the time shown. hook.hung: a blocking hook's thread that never came back. loop.hung: an async "
+            "In the time shown. hook.hung: a blocking hook's thread that never came back. loop.hung: an async "
             "hook that blocked the loop.",
             counts(ours(semconv.METRIC_INTERNAL_ERRORS), "service.name", semconv.COMPONENT),
             columns={
@@ -137,6 +164,7 @@ def _sdk() -> frame.Row:
                 "Value": Column("Errors", unit=COUNT),
             },
             empty="No error in spanhook's own code in this time",
+            width=8,
             sort="Errors",
         ),
     ]

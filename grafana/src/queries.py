@@ -58,7 +58,7 @@ def per_minute(selector: str, *by: str) -> str:
 
 
 def growth(selector: str) -> str:
-    """What each counter has grown by over the time shown, to the unit.
+    """What each counter has grown by in the time shown, to the unit.
 
     ``increase`` extrapolates to the edges of the range: a count of 300 within eight seconds is reported as 450. So
     it is the largest value less the one at the start, which is zero for a series that was not there: one begins with
@@ -70,7 +70,7 @@ def growth(selector: str) -> str:
 
 
 def risen(selector: str) -> str:
-    """About what each counter has grown by over the time shown; of those that were not there before, all of it.
+    """About what each counter has grown by in the time shown; of those that were not there before, all of it.
 
     ``increase`` alone misses a series' first step, and rare events may have no second.
     """
@@ -83,12 +83,12 @@ def _before(selector: str) -> str:
 
 
 def total(selector: str, *by: str) -> str:
-    """What was counted over the time shown."""
+    """What was counted in the time shown."""
     return summed(growth(selector), *by)
 
 
 def counts(selector: str, *by: str) -> str:
-    """Counts over the time shown, without zeros: for tables."""
+    """Counts in the time shown, without zeros: for tables."""
     return f"{total(selector, *by)} > 0"
 
 
@@ -99,7 +99,7 @@ def share(part: str, whole: str, *by: str) -> str:
 
 
 def share_of_total(part: str, whole: str) -> str:
-    """The share of a part in a whole, over the time shown; 0 if there is a whole but no part."""
+    """The share of a part in a whole, in the time shown; 0 if there is a whole but no part."""
     return f"{or_zero(total(part))} / ({total(whole)} > 0)"
 
 
@@ -155,17 +155,17 @@ def shadow_decisions(*conditions: str) -> str:
 
 
 def counted(log: str, *by: str) -> str:
-    """How many of these log events there were over the time shown."""
+    """How many of these log events there were in the time shown."""
     return f"sum{_by(by)} (count_over_time({log} [$__range]))"
 
 
 def added(log: str, attribute: str, *by: str) -> str:
-    """The sum of a number in these log events over the time shown."""
+    """The sum of a number in these log events in the time shown."""
     return f"sum{_by(by)} (sum_over_time({log} | unwrap {label(attribute)} [$__range]))"
 
 
 def largest(log: str, attribute: str, *by: str) -> str:
-    """The largest of a number in these log events over the time shown."""
+    """The largest of a number in these log events in the time shown."""
     return f"max{_by(by)} (max_over_time({log} | unwrap {label(attribute)} [$__range]))"
 
 

@@ -54,7 +54,7 @@ def _figures() -> frame.Row:
         ),
         matrix(
             "Executions by tool and status",
-            "Over the time shown.",
+            "In the time shown.",
             counts(CALLS, semconv.GEN_AI_TOOL_NAME, semconv.STATUS),
             down=label(semconv.GEN_AI_TOOL_NAME),
             across=label(semconv.STATUS),
@@ -65,7 +65,7 @@ def _figures() -> frame.Row:
         ),
         rows(
             "Errors by tool and type",
-            "Over the time shown.",
+            "In the time shown.",
             counts(
                 ours(semconv.METRIC_TOOL_DURATION, AGENT, is_not(semconv.ERROR_TYPE, ""), part="_count"),
                 semconv.GEN_AI_TOOL_NAME,
@@ -96,7 +96,7 @@ def _time() -> frame.Row:
         ),
         graph(
             "Duration",
-            "All tools. Points on the graph lead to traces.",
+            "All tools. Click a point on the graph to see its trace.",
             *(Line(quantile(of, BUCKETS), f"p{of * 100:.0f}") for of in (0.5, 0.95, 0.99)),
             unit="s",
             empty=NO_TOOLS,

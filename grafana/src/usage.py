@@ -2,7 +2,7 @@
 
 from grafana_foundation_sdk.models.dashboard import Dashboard
 
-from grafana.src import frame, outside
+from grafana.src import frame, gates, outside
 from grafana.src.agents import most_expensive
 from grafana.src.names import label
 from grafana.src.panels import COUNT, GREEN, RED, Line, figure, graph, log_bars
@@ -14,6 +14,7 @@ from grafana.src.queries import (
     added,
     chosen_url,
     counts,
+    dashboard_url,
     is_not,
     or_zero,
     ours,
@@ -82,7 +83,7 @@ def _figures() -> frame.Row:
         ),
         figure(
             "Cost per run",
-            "Cost by the number of runs.",
+            "Cost divided by the number of runs.",
             f"{total(ours(semconv.METRIC_COST, AGENT))} / ({total(RUNS)} > 0)",
             unit="currencyUSD",
             empty="No run",
@@ -121,7 +122,7 @@ def _tokens() -> frame.Row:
         ),
         matrix(
             "Tokens by model and bucket",
-            "Over the time shown. The sum of a row is all that model used.",
+            "In the time shown. The sum of a row is all that model used.",
             counts(TOKENS, semconv.GEN_AI_RESPONSE_MODEL, semconv.TOKEN_BUCKET),
             down=label(semconv.GEN_AI_RESPONSE_MODEL),
             across=label(semconv.TOKEN_BUCKET),
@@ -132,7 +133,7 @@ def _tokens() -> frame.Row:
         ),
         graph(
             "Size of prompts, p95",
-            "Input tokens of a call, cached ones included. One that grows is a conversation nobody shortens.",
+            "Input tokens of a call, cached ones included. A line that grows is a conversation nobody shortens.",
             Line(
                 quantile(
                     0.95,
@@ -194,7 +195,7 @@ def _cost() -> frame.Row:
         ),
         rows(
             "Cost by agent and model",
-            "Over the time shown. The agent is the one that made the call: a sub-agent's cost is listed under "
+            "In the time shown. The agent is the one that made the call: a sub-agent's cost is listed under "
             "its own name.",
             counts(COST, semconv.GEN_AI_AGENT_NAME, semconv.GEN_AI_RESPONSE_MODEL),
             columns={
@@ -210,7 +211,7 @@ def _cost() -> frame.Row:
         ),
         log_bars(
             "Cost by tenant",
-            "Over the time shown, from log events: every run counted, whether or not metrics carry the tenant.",
+            "In the time shown, from log events: every run counted, whether or not metrics carry the tenant.",
             added(runs(), semconv.COST_USD, semconv.TENANT_ID),
             legend=label(semconv.TENANT_ID),
             unit="currencyUSD",
@@ -218,7 +219,7 @@ def _cost() -> frame.Row:
         ),
         log_rows(
             "Top users",
-            "The ten users whose runs cost most over the time shown, from log events.",
+            "The ten users whose runs cost most in the time shown, from log events.",
             top(10, added(runs(), semconv.COST_USD, semconv.USER_ID, semconv.TENANT_ID)),
             columns={
                 label(semconv.USER_ID): Column("User"),
@@ -239,12 +240,16 @@ def _models() -> frame.Row:
     answered = ours(semconv.METRIC_CLIENT_DURATION, is_not(semconv.GEN_AI_RESPONSE_MODEL, ""), MODEL, part="_bucket")
     first = ours(semconv.METRIC_TIME_TO_FIRST_CHUNK, MODEL, part="_bucket")
     legend = f"{{{{{label(semconv.GEN_AI_RESPONSE_MODEL)}}}}}"
+    held, asked = (
+        ours(semconv.METRIC_STREAM_HELD, ASKED_MODEL, part="_bucket"),
+        f"{{{{{label(semconv.GEN_AI_REQUEST_MODEL)}}}}}",
+    )
     failed = calls("_count", is_not(semconv.ERROR_TYPE, ""))
     by_model = f"sum by ({label(semconv.GEN_AI_REQUEST_MODEL)})"
     return "Models", [
         graph(
             "Duration of calls",
-            "All models chosen. Points on the graph lead to traces.",
+            "All models chosen. Click a point on the graph to see its trace.",
             *(Line(quantile(of, answered), f"p{of * 100:.0f}") for of in (0.5, 0.95, 0.99)),
             unit="s",
             empty="No model was called in this time",
@@ -265,8 +270,18 @@ def _models() -> frame.Row:
             empty="No stream in this time",
         ),
         graph(
+            "Time streams are held back",
+            "From a stream's first chunk until its reader gets it, where hooks must see the whole of it first "
+            '(stream="buffer", and gates with an after). With stream="window" only the last words wait.',
+            Line(quantile(0.5, held, semconv.GEN_AI_REQUEST_MODEL), f"p50 {asked}"),
+            Line(quantile(0.95, held, semconv.GEN_AI_REQUEST_MODEL), f"p95 {asked}"),
+            unit="s",
+            empty="No stream was held back in this time",
+            width=12,
+        ),
+        graph(
             "Errors by type",
-            "Model calls per minute that failed. Calls that a hook refused are not among them.",
+            "Model calls per minute that failed. Calls that a hook refused are not counted.",
             Line(f"sum by ({label(semconv.ERROR_TYPE)}) ({failed}) * 60", f"{{{{{label(semconv.ERROR_TYPE)}}}}}"),
             unit="cpm",
             empty="No model call failed in this time",
@@ -275,15 +290,25 @@ def _models() -> frame.Row:
         ),
         graph(
             "Error rate by model",
-            "Share of calls that failed, by the model asked for; refused ones are left out.",
+            "Share of calls that failed, by the requested model; refused ones are left out.",
             Line(
-                f"{by_model} ({calls('_count', is_not(semconv.ERROR_TYPE, '', 'spanhook.Reject'))}) "
-                f"/ {by_model} ({calls('_count')})",
+                f"{by_model} ({calls('_count', is_not(semconv.ERROR_TYPE, ''))}) / {by_model} ({calls('_count')})",
                 f"{{{{{label(semconv.GEN_AI_REQUEST_MODEL)}}}}}",
             ),
             unit="percentunit",
             empty="No model call failed in this time",
             width=6,
+        ),
+        graph(
+            "Calls not made",
+            "Model calls per minute that a hook refused (reject) or answered (replace). They are in no duration and no "
+            "error rate: the provider did not see them.",
+            Line(per_minute(gates.ANSWERED, semconv.DECISION), f"{{{{{label(semconv.DECISION)}}}}}"),
+            unit="cpm",
+            empty="No hook refused or answered a model call in this time",
+            stacked=True,
+            width=12,
+            links={"Which gate blocked whom": dashboard_url(frame.HOOKS)},
         ),
     ]
 

@@ -4,6 +4,7 @@ import json
 import os
 import pty
 import re
+import shlex
 import subprocess
 import sys
 from collections.abc import Generator, Sequence
@@ -237,16 +238,44 @@ def test_a_command_without_an_engine_behind_it_is_no_engine(place: Place) -> Non
     )
 
 
+def _engine_that_says(place: Place, name: str, said: str) -> None:
+    """A command that answers all with this and an error."""
+    (place.bin / name).write_text(f"#!/bin/sh\nprintf '%s' {shlex.quote(said)} >&2; exit 1\n")
+    (place.bin / name).chmod(0o755)
+
+
 def test_what_the_command_says_is_why_there_is_no_engine(place: Place) -> None:
     place.stack()
-    (place.bin / "docker").write_text(
-        "#!/bin/sh\nprintf 'unknown command: docker compose\\n\\nRun docker --help\\n' >&2; exit 1\n"
-    )
-    (place.bin / "docker").chmod(0o755)
+    _engine_that_says(place, "docker", "cannot read its settings\n\nRun docker --help\n")
     ran = place.run("down")
     assert (ran.returncode, ran.stdout) == (2, "")
-    said = "docker compose version failed: unknown command: docker compose"
+    said = "docker compose version failed: cannot read its settings"
     assert ran.stderr == f"spanhook: no container engine answers ({said})\n"
+
+
+@pytest.mark.parametrize(
+    ("name", "said", "advice"),
+    [
+        (
+            "podman",
+            "Error: unrecognized command `podman compose`\nTry 'podman --help' for more information\n",
+            "podman has compose from 4.7 on: install that, or docker-compose and set DOCKER_HOST to podman's socket",
+        ),
+        (
+            "podman",
+            "Error: looking up compose provider failed\n7 errors occurred:\n",
+            "podman compose needs docker-compose: install it",
+        ),
+        ("docker", "docker: unknown command: docker compose\n", "docker has no compose: install its compose plugin"),
+        ("docker", "docker: 'compose' is not a docker command.\n", "docker has no compose: install its compose plugin"),
+    ],
+    ids=["podman 4.3", "podman 5 alone", "docker 28", "docker 20"],
+)
+def test_engines_without_compose_are_told_what_helps(place: Place, name: str, said: str, advice: str) -> None:
+    place.stack()
+    _engine_that_says(place, name, said)
+    ran = place.run("down")
+    assert (ran.returncode, ran.stderr) == (2, f"spanhook: no container engine answers ({advice})\n")
 
 
 @pytest.mark.slow

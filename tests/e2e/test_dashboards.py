@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 
 from spanhook import semconv
+from spanhook.cli.load.catalogue import UNREACHABLE
 from tests.e2e.backends import Loki
 from tests.e2e.loads import foretold, load, stored
 from tests.e2e.programs import until
@@ -29,6 +30,8 @@ TRACEQL = [query for query in QUERIES if query.source == "tempo"]
 #: Queries that find nothing behind a load that lost nothing, and why.
 EMPTY = {
     "agents/Libraries that are not bound": "none is installed beside those that are; test_unbound.py has some",
+    "hooks/Audit records": "there is no audit log: test_guards.py",
+    "pipeline/Events not delivered": "every event was delivered: test_guards.py has some that were not",
     "agents/Models, now and before/B": "nothing ran in the hour before",
     "agents/Models, now and before/C": "nothing ran in the hour before",
     "agents/Tools, now and before/B": "nothing ran in the hour before",
@@ -198,6 +201,10 @@ def _failed_open(shown: Shown) -> float:
     return _decided(shown, phase=".pre", decisions=("error", "timeout"), fail_mode="open")
 
 
+def _failed_closed(shown: Shown) -> float:
+    return _decided(shown, phase=".pre", decisions=("error", "timeout"), fail_mode="closed")
+
+
 def _by_agent(shown: Shown) -> Answer:
     agents = shown.totals["runs_by_agent"]
     return {(agent, status): float(runs) for agent, of in agents.items() for status, runs in of.items() if runs}
@@ -276,6 +283,8 @@ TOTALS: dict[str, tuple[tuple[str, ...], Callable[[Shown], Answer]]] = {
     "hooks/Ungated libraries/A": ((), lambda one: _one(0)),
     "hooks/Hooks off/A": ((), lambda one: _one(0)),
     "hooks/Gates failed open/A": ((), lambda one: _one(_failed_open(one))),
+    "hooks/Gates failed closed/A": ((), lambda one: _one(_failed_closed(one))),
+    "hooks/Circuits open/A": ((), lambda one: _one(1)),  # that of UNREACHABLE
     "hooks/Gates timed out/A": ((), lambda one: _one(_decided(one, decisions=("timeout",)))),
     "hooks/Decisions by hook and event/A": (
         DECIDED,
@@ -301,6 +310,10 @@ TOTALS: dict[str, tuple[tuple[str, ...], Callable[[Shown], Answer]]] = {
     "hooks/Approvals by policy and outcome/A": (
         APPROVAL,
         lambda one: one.metric(semconv.METRIC_APPROVAL_REQUESTS, *APPROVAL),
+    ),
+    "hooks/Circuits/A": (
+        ("service.name", semconv.HOOK, semconv.CIRCUIT_BREAKER_TARGET),
+        lambda one: {(one.service, "line", f"house/{UNREACHABLE}"): 1},
     ),
     "hooks/Shadow decisions by hook and event/A": (
         SHADOWED,

@@ -9,6 +9,7 @@ import pytest
 import yaml
 
 from spanhook import semconv
+from spanhook.cli.load.catalogue import UNREACHABLE
 from tests.e2e.stack import BACKENDS
 from tests.e2e.told import Answer, Told
 
@@ -34,6 +35,8 @@ NOT_OF_A_LOAD = {
     "SpanhookTracesDecidedEarly": "of collectors: test_sampling.py",
     "SpanhookBackendDown": "of backends: its unit tests alone",
     "SpanhookReservationsExpired": "of processes that are killed: its unit tests alone",
+    "SpanhookAuditFailing": "of audit logs, which a load has none of: test_guards.py",
+    "SpanhookEventsNotDelivered": "a load's subscriptions get all: test_guards.py",
     "SpanhookApprovalWaiting": "half an hour later: its unit tests alone",
 }
 
@@ -46,6 +49,9 @@ TELL_WHOM = (
     "SpanhookErrorRate",
     "SpanhookUnpricedModel",
     "SpanhookBudgetSpent",
+    "SpanhookGateFailedClosed",
+    "SpanhookRefusalAttempted",
+    "SpanhookCircuitOpen",
 )
 WELL = (
     "SpanhookCostBurnRate",
@@ -130,6 +136,28 @@ def test_gates_that_failed_open(told: Told) -> None:
     }
     assert wanted
     assert set(answer(told, "SpanhookGateFailedOpen", semconv.HOOK, semconv.EVENT)) == wanted
+
+
+def test_gates_that_failed_closed(told: Told) -> None:
+    by = (semconv.HOOK, semconv.EVENT, semconv.DECISION, semconv.FAIL_MODE)
+    wanted = {
+        (hook, event)
+        for hook, event, decision, mode in told.counted(semconv.METRIC_DECISIONS, *by, mode=("enforce",))
+        if event.endswith(".pre") and decision in ("error", "timeout") and mode == "closed"
+    }
+    assert wanted
+    assert set(answer(told, "SpanhookGateFailedClosed", semconv.HOOK, semconv.EVENT)) == wanted
+
+
+def test_refusals_that_may_have_been_in_vain(told: Told) -> None:
+    wanted = {(hook,) for (hook, _), of in _decided(told).items() if of["attempted"]}
+    assert wanted
+    assert set(answer(told, "SpanhookRefusalAttempted", semconv.HOOK)) == wanted
+
+
+def test_circuits_that_are_open(told: Told) -> None:
+    found = answer(told, "SpanhookCircuitOpen", semconv.HOOK, semconv.CIRCUIT_BREAKER_TARGET)
+    assert set(found) == {("line", f"house/{UNREACHABLE}")}
 
 
 def test_gates_that_time_out(told: Told) -> None:

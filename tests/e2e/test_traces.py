@@ -110,8 +110,17 @@ def test_no_tool_of_the_load_takes_a_second(kept: Kept) -> None:
     assert len(kept.found(quicker)) == kept.document["totals"]["spans"]["tool.execute"]
 
 
+def test_who_handed_off(kept: Kept) -> None:
+    agents = kept.document["totals"]["runs_by_agent"]
+    found = kept.found(TRACEQL["agents/Who handed off to whom/A"])
+    assert len(found) == kept.document["totals"]["spans"]["agent.delegate"]
+    assert {span.attributes[semconv.DELEGATING_AGENT] for span in found} <= set(agents)
+    assert {span.attributes[semconv.GEN_AI_AGENT_NAME] for span in found} <= {"billing", "shipping"}
+
+
 def test_every_query_is_checked() -> None:
     assert TRACEQL.keys() == {
+        "agents/Who handed off to whom/A",
         "agents/Where they broke/A",
         "hooks/Blocked, in traces/A",
         "tools/Slow executions/A",

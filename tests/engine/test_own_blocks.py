@@ -914,3 +914,17 @@ def test_a_retrieval_without_a_query_has_none() -> None:
             pass
         found = [(span.attributes or {}).get(semconv.GEN_AI_RETRIEVAL_QUERY_TEXT) for span in seen.spans]
     assert found == [None, "when?"]
+
+
+def test_a_hand_off_names_the_agent_that_hands_off() -> None:
+    with recorder() as seen:
+        with operation("agent.invoke", "desk"), operation("agent.delegate", "billing"):
+            pass
+        with operation("agent.delegate", "shipping"):
+            pass
+    named = {
+        span.attributes["gen_ai.agent.name"]: span.attributes["spanhook.delegating_agent.name"]
+        for span in seen.spans
+        if span.attributes and "delegate" in span.name
+    }
+    assert named == {"billing": "desk", "shipping": ""}

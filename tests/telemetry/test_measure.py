@@ -164,6 +164,31 @@ def test_the_time_to_the_first_chunk_is_not_that_of_the_gates(server: OpenAIServ
     assert (span.attributes or {})[semconv.GEN_AI_RESPONSE_TIME_TO_FIRST_CHUNK] == waited
 
 
+@pytest.mark.parametrize("stream", ["buffer", "observe"])
+def test_a_stream_that_is_held_back_waits_from_its_first_chunk_on(stream: Any, server: OpenAIServer) -> None:
+    hooks = Hooks()
+
+    @hooks.after("llm.call", stream=stream, timeout=60.0)
+    def slow(op: Operation) -> None:
+        for _ in range(1000):
+            clock.now()  # which goes on by a millisecond each time
+
+    with recorder(hooks) as seen, sync_client(server.url) as client:
+        list(client.chat.completions.create(**ASK, stream=True))
+        found = seen.metrics().get(semconv.METRIC_STREAM_HELD, [])
+    if stream == "observe":
+        assert found == []
+        return
+    [(attributes, (held, count))] = found
+    assert attributes == {
+        semconv.GEN_AI_OPERATION_NAME: "chat",
+        semconv.GEN_AI_PROVIDER_NAME: "openai",
+        semconv.GEN_AI_REQUEST_MODEL: "gpt-4o-mini",
+    }
+    assert count == 1
+    assert held > 1
+
+
 def test_what_is_no_stream_has_no_first_chunk(server: OpenAIServer) -> None:
     with recorder() as seen, sync_client(server.url) as client:
         with client.embeddings.with_streaming_response.create(model="e", input="x") as read:

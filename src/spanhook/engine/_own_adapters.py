@@ -14,7 +14,19 @@ from opentelemetry.trace import SpanKind
 from spanhook import semconv
 from spanhook.engine._own_messages import back, last_text, output, to_message, to_messages, tool_output
 from spanhook.engine._own_signature import Parameters
-from spanhook.model import TARGET_KEYS, Adapter, Args, Attributes, Change, Kwargs, PlainTexts, Request, Usage, nothing
+from spanhook.model import (
+    TARGET_KEYS,
+    Adapter,
+    Args,
+    Attributes,
+    Change,
+    Kwargs,
+    PlainTexts,
+    Request,
+    Usage,
+    current_record,
+    nothing,
+)
 from spanhook.semconv import Kind
 
 LAYER = "own code"
@@ -79,6 +91,12 @@ class Own:
 
 def _start(own: Own, _args: Args, _kwargs: Kwargs) -> Attributes:
     return own.attributes.copy()
+
+
+def _delegate_start(own: Own, _args: Args, _kwargs: Kwargs) -> Attributes:
+    """A hand-off has the agent that hands off, too."""
+    around = current_record()
+    return {**own.attributes, semconv.DELEGATING_AGENT: around.agent if around is not None else ""}
 
 
 def _stream_start(own: Own, _args: Args, _kwargs: Kwargs) -> Attributes:
@@ -191,7 +209,7 @@ def block_adapter(kind: Kind, fields: frozenset[str], verb: str = "", *, identif
         kind=kind,
         layer=LAYER,
         span_kind=SpanKind.CLIENT if kind in _CLIENTS else SpanKind.INTERNAL,
-        start=_start,
+        start=_delegate_start if kind == "agent.delegate" else _start,
         identity=_ids if identified else None,
         response=_model_response if kind == "llm.call" else nothing,
         names=_names,

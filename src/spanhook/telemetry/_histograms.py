@@ -45,6 +45,7 @@ class Histograms:
         self.tool = histogram(seconds, "s", semconv.METRIC_TOOL_DURATION, "Duration of tool calls")
         self.workflow = histogram(agent, "s", semconv.METRIC_WORKFLOW_DURATION, "Duration of workflow runs")
         self.hook = histogram(seconds, "s", semconv.METRIC_HOOK_DURATION, "Duration of async and blocking hooks")
+        self.held = histogram(seconds, "s", semconv.METRIC_STREAM_HELD, "Time that streams were held back by hooks")
         self.llm_calls = histogram(calls, "{call}", semconv.METRIC_RUN_LLM_CALLS, "Model calls per run")
         self.tool_calls = histogram(calls, "{call}", semconv.METRIC_RUN_TOOL_CALLS, "Tool calls per run")
 

@@ -20,6 +20,7 @@ _CLIENT_ATTRIBUTES = (
     semconv.SERVER_ADDRESS,
     semconv.SERVER_PORT,
 )
+_HELD = (semconv.GEN_AI_OPERATION_NAME, semconv.GEN_AI_PROVIDER_NAME, semconv.GEN_AI_REQUEST_MODEL)
 _ANSWERED = (semconv.GEN_AI_RESPONSE_MODEL, semconv.OPENAI_RESPONSE_SERVICE_TIER)
 """What identifies the answer on metrics, if it is reported. A fingerprint changes with each deployment, so only spans
 have it."""
@@ -95,6 +96,9 @@ def _call(op: Record, histograms: Histograms, naming: Naming, context: Context, 
         if naming.newest and is_inference:
             histograms.inference_first_chunk.record(waited, whose, context)
         _chunks(op, histograms, naming.older, naming.newest and is_inference, whose, context)
+        if op.buffered:
+            by = {name: whose[name] for name in _HELD if name in whose}
+            histograms.held.record((op.end_ns - op.first_chunk_ns) / 1e9, by, context)
     used = op.own_usage
     if used is None or used.incomplete or used.estimated:
         return  # the conventions exclude estimates that were not requested

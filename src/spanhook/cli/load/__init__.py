@@ -31,7 +31,7 @@ def run_load(runs: int, seed: int, concurrency: int, as_json: bool) -> int:
     """Make the runs, print their totals on standard output, and any differences in spanhook's counts on standard error.
 
     Args:
-        runs: How many runs; from 40 on, they cover every scenario.
+        runs: How many runs; from 45 on, they cover every scenario.
         seed: Selects the runs; the same seed gives the same totals everywhere.
         concurrency: How many at a time; does not change the totals.
         as_json: Print one JSON document instead of text; ``spanhook.cli.load.document`` describes it.

@@ -9,8 +9,8 @@ concurrency, sampling or providers. Durations are left out: they depend on the m
 from collections.abc import Iterator, Mapping
 from typing import Any, TypedDict
 
+from spanhook.cli.load.catalogue import RUN_BUDGET
 from spanhook.cli.load.series import Series
-from spanhook.cli.load.steps import RUN_BUDGET
 from spanhook.cli.load.tables import COLUMNS, MEASURED, Tables
 from spanhook.model import NANO
 from spanhook.telemetry import BUCKETS

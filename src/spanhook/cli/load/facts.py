@@ -8,6 +8,38 @@ from spanhook.semconv import Coverage, Decision, Kind, Status
 REJECT = "spanhook.Reject"
 """The ``error.type`` of everything that a hook refused."""
 
+CLOSED = {
+    "within_budget",
+    "not_allowed",
+    "traced",
+    "screened",
+    "audit",
+    "paying_customers_only",
+    "stop_the_run",
+    "cached",
+    "masked",
+    "scanned",
+    "judged",
+    "fraud_check",
+    "vault",
+    "ask_a_person",
+    "run_budget",
+    "redaction",
+    "reviewed",
+    "redacted",
+    "withheld",
+    "members_only",
+    "second_look",
+    "house_style",
+    "classified",
+    "summarized",
+    "no_house_models",
+    "known_models_only",
+}
+"""Hooks whose failure rejects the call; a failure of all others lets it pass."""
+TIMED = {"traced", "scanned", "directory", "fraud_check", "deep_scan", "ask_a_person"}
+"""Async and blocking hooks, whose durations are recorded."""
+
 
 @dataclass(frozen=True, slots=True)
 class Tokens:
@@ -68,8 +100,10 @@ class Fact:
         operation: Its ``gen_ai.operation.name``.
         tokens: What a model call reported; ``None`` if it reported nothing.
         streamed: Whether it is a model call whose answer was streamed, so that a first chunk arrived.
+        held_back: Whether hooks hold that stream back.
         foreign: Whether another instrumentation opened its span.
         approvals: What becomes of its request for approval.
+        redacted, suspected: What ready-made hooks find in its request and result: entities, and rules about injection.
     """
 
     kind: Kind
@@ -84,7 +118,10 @@ class Fact:
     operation: str = ""
     tokens: Tokens | None = None
     streamed: bool = False
+    held_back: bool = False
     foreign: bool = False
     approvals: tuple[str, ...] = ()
+    redacted: tuple[str, ...] = ()
+    suspected: tuple[str, ...] = ()
     inside: tuple["Fact", ...] = field(default=(), repr=False)
     """Operations directly inside."""

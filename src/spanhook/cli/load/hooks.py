@@ -14,12 +14,16 @@ from collections.abc import Awaitable, Callable, Generator
 from typing import Any
 
 from spanhook import Hooks, Operation, Reject
+from spanhook.cli.load.catalogue import BUDGETED, HELD_BACK, RUN_BUDGET, UNREACHABLE
 from spanhook.cli.load.models import judge
 from spanhook.cli.load.scenarios import BROKE
-from spanhook.cli.load.steps import BUDGETED, CAREFUL, RUN_BUDGET
+from spanhook.cli.load.steps import CAREFUL
 from spanhook.cli.load.tricks import ON_TRIAL
 from spanhook.hooks.approval import Approval
 from spanhook.hooks.budget import Budget
+from spanhook.hooks.circuit_breaker import CircuitBreaker
+from spanhook.hooks.injection_scan import InjectionScan
+from spanhook.hooks.pii_redaction import PIIRedaction
 
 hooks = Hooks()
 
@@ -80,6 +84,11 @@ class RunBudget(Budget):
 hooks.add(RunBudget("run", tokens=RUN_BUDGET, usd=100, unpriced="count"))
 
 
+@hooks.after("llm.call", models={HELD_BACK}, stream="buffer", timeout=None)
+def proofread(op: Operation) -> None:
+    pass
+
+
 @hooks.before("llm.call", models={"foreign-model-1"}, timeout=None)
 def screened(op: Operation) -> None:
     pass
@@ -89,6 +98,42 @@ def screened(op: Operation) -> None:
 def noticed(op: Operation) -> None:
     pass
 
+
+class Line(CircuitBreaker):
+    """Its circuit opens at the first failure, and everybody may try at once whether it is still so: nobody is refused.
+
+    So what hooks decide does not depend on the order of runs.
+    """
+
+    name = "line"
+    models = (UNREACHABLE,)
+    timeout = None
+
+
+hooks.add(Line(failures=1, open_for=1e-6, probes=1_000))
+
+# ----------------------------------------------------------------------------------------------- knowledge and memory
+
+
+class Scan(InjectionScan):
+    """Documents may try to give instructions."""
+
+    name = "scan"
+    kinds = ("retrieval.query",)
+    timeout = AMPLE
+
+
+hooks.add(Scan(apply_to=["documents"]))
+
+
+class Redaction(PIIRedaction):
+    """What is remembered of customers has no personal data."""
+
+    name = "redaction"
+    timeout = AMPLE
+
+
+hooks.add(Redaction(kinds=["memory.store"]))
 
 # ----------------------------------------------------------------------------------------------- tools
 
@@ -228,35 +273,3 @@ def no_house_models(op: Operation) -> None:
 @hooks.before("llm.call", models={"foreign-model-1"}, mode="shadow", timeout=None)
 def known_models_only(op: Operation) -> None:
     raise Reject(f"{op.model} is not known")
-
-
-CLOSED = {
-    "within_budget",
-    "not_allowed",
-    "traced",
-    "screened",
-    "audit",
-    "paying_customers_only",
-    "stop_the_run",
-    "cached",
-    "masked",
-    "scanned",
-    "judged",
-    "fraud_check",
-    "vault",
-    "ask_a_person",
-    "run_budget",
-    "reviewed",
-    "redacted",
-    "withheld",
-    "members_only",
-    "second_look",
-    "house_style",
-    "classified",
-    "summarized",
-    "no_house_models",
-    "known_models_only",
-}
-"""Hooks whose failure rejects the call; a failure of all others lets it pass."""
-TIMED = {"traced", "scanned", "directory", "fraud_check", "deep_scan", "ask_a_person"}
-"""Async and blocking hooks, whose durations are recorded."""

@@ -11,8 +11,9 @@ from langchain_core.messages.ai import InputTokenDetails, OutputTokenDetails, Us
 from langchain_core.outputs import ChatGeneration, ChatGenerationChunk, ChatResult
 from typing_extensions import override
 
+from spanhook.cli.load.catalogue import MODELS
 from spanhook.cli.load.facts import Tokens
-from spanhook.cli.load.steps import JUDGE, MODELS, Ask
+from spanhook.cli.load.steps import JUDGE, Ask
 
 
 class RateLimitError(Exception):

@@ -19,7 +19,7 @@ import spanhook
 from spanhook.cli.load.elsewhere import call_elsewhere
 from spanhook.cli.load.models import OBJECTS, to_cancel
 from spanhook.cli.load.scenarios import Job, Run
-from spanhook.cli.load.steps import RESEARCHER, Ask, Foreign, Recall, Step, Use
+from spanhook.cli.load.steps import RESEARCHER, Ask, Foreign, HandOff, Recall, Step, Use
 from spanhook.cli.load.tools import CUSTOMERS, POLICIES, TOOLS, Delegate, delegate
 from spanhook.cli.load.tricks import TRICKS
 
@@ -81,10 +81,17 @@ def _calls(step: Step) -> Iterator[Call]:
         yield _using(step)
     elif isinstance(step, Recall):
         yield (lambda: POLICIES.invoke("returns"), lambda: POLICIES.ainvoke("returns"))
-        put = ("customers",), "ann", {"likes": "tea"}
+        put = ("customers",), "ann", {"likes": "tea", "writes from": "ann@example.com"}
         yield (lambda: CUSTOMERS.put(*put), lambda: CUSTOMERS.aput(*put))
+    elif isinstance(step, HandOff):
+        yield (lambda: _hand_off(step), lambda: asyncio.sleep(0, _hand_off(step)))
     elif isinstance(step, Foreign):
         yield (lambda: call_elsewhere(step), lambda: asyncio.sleep(0, call_elsewhere(step)))
+
+
+def _hand_off(step: HandOff) -> None:
+    with spanhook.operation("agent.delegate", step.to):
+        pass
 
 
 def _asking(step: Ask) -> Call:

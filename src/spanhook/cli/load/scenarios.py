@@ -4,18 +4,16 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Literal
 
+from spanhook.cli.load.catalogue import BUDGETED, HELD_BACK, RUN_BUDGET, UNREACHABLE
 from spanhook.cli.load.draw import Draw
 from spanhook.cli.load.facts import REJECT, Fact, Tokens
-from spanhook.cli.load.steps import BUDGETED, CAREFUL, RUN_BUDGET, Ask, Foreign, How, Recall, Step, Use, agent_fact
+from spanhook.cli.load.steps import CAREFUL, Ask, Foreign, HandOff, How, Recall, Step, Use, agent_fact
 from spanhook.cli.load.tricks import Ending
 
 AGENTS = ("support", "planner", "analyst")
 CUSTOMERS = (
-    ("acme", "ann"),
-    ("acme", "bob"),
-    ("acme", "cyd"),
-    ("globex", "gus"),
-    ("globex", "gil"),
+    *(("acme", user) for user in ("ann", "bob", "cyd")),
+    *(("globex", user) for user in ("gus", "gil")),
     (CAREFUL, "ida"),
 )
 """Tenants and their users. One more user has spent the budget; see ``over_budget``."""
@@ -195,6 +193,21 @@ def recalled(draw: Draw) -> Job:
     return (run(draw, Recall(), ask(draw)),)
 
 
+def handed_off(draw: Draw) -> Job:
+    """The agent passes its work on."""
+    return (run(draw, ask(draw), HandOff(draw.one_of(("billing", "shipping")))),)
+
+
+def held_back(draw: Draw) -> Job:
+    """A hook sees the whole stream before its reader does."""
+    return (run(draw, ask(draw, "stream", HELD_BACK)),)
+
+
+def line_down(draw: Draw) -> Job:
+    """A model keeps failing."""
+    return (run(draw, ask(draw), ask(draw, "fail", UNREACHABLE)),)
+
+
 def foreign(draw: Draw) -> Job:
     """A model is called through another instrumentation."""
     return (run(draw, Foreign(tokens(draw)), ask(draw)),)
@@ -231,6 +244,9 @@ WEIGHTS: Mapping[Scenario, float] = {
     approved: 2,
     denied: 1,
     unanswered: 1,
+    handed_off: 3,
+    held_back: 3,
+    line_down: 1,
     foreign: 2,
     foreign_refused: 1,
     signed: 0.05,

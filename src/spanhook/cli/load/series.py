@@ -39,6 +39,8 @@ _NAMES: Mapping[str, str] = {
     "fail_mode": semconv.FAIL_MODE,
     "mode": semconv.MODE,
     "outcome": semconv.APPROVAL_OUTCOME,
+    "entity": semconv.REDACTION_ENTITY,
+    "rule": semconv.INJECTION_RULE,
 }
 
 
@@ -70,6 +72,9 @@ def metrics(tables: Tables) -> dict[str, list[Series]]:
         semconv.METRIC_BUDGET_COST: _charged(tables, "nano", NANO),
         semconv.METRIC_APPROVAL_REQUESTS: counter("approvals"),
         semconv.METRIC_APPROVAL_WAIT: _answers(tables),
+        semconv.METRIC_REDACTION_FINDINGS: counter("redacted"),
+        semconv.METRIC_INJECTION_FINDINGS: counter("suspected"),
+        semconv.METRIC_STREAM_HELD: histogram("held_streams"),
     }
 
 

@@ -8,55 +8,22 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal, Protocol
 
+from spanhook.cli.load.catalogue import (
+    BUDGETED,
+    HELD_BACK,
+    MASKED,
+    MASKED_TOO_LATE,
+    MODEL_DECISIONS,
+    MODELS,
+    REFUSED_BY_BUDGET,
+    WITHIN_BUDGET,
+)
 from spanhook.cli.load.facts import REJECT, Decided, Fact, Tokens
 from spanhook.cli.load.tricks import TRICKS, Ending
 from spanhook.semconv import Status
 
 CANCELLED = "asyncio.exceptions.CancelledError"
 RATE_LIMITED = "spanhook.cli.load.models.RateLimitError"
-
-
-@dataclass(frozen=True, slots=True)
-class Model:
-    """A scripted model: its provider, and the model name in its answers."""
-
-    provider: str
-    answers_as: str
-
-
-MODELS: Mapping[str, Model] = {
-    "gpt-4o-mini": Model("openai", "gpt-4o-mini"),
-    "claude-sonnet-4-5": Model("anthropic", "claude-sonnet-4-5"),
-    "o4-mini": Model("openai", "o4-mini-2025-04-16"),
-    "house-model-1": Model("house", "house-model-1"),
-    "forbidden-1": Model("house", "forbidden-1"),
-    "gpt-4.1-mini": Model("openai", "gpt-4.1-mini"),
-}
-BUDGETED = "gpt-4.1-mini"
-"""The model of which each run has a budget."""
-RUN_BUDGET = 8_000
-"""That budget, in tokens."""
-#: Decisions about every model call.
-MODEL_DECISIONS: Mapping[str, tuple[Decided, ...]] = {
-    "o4-mini": (Decided("traced", "llm.call.post", "allow"),),
-    "house-model-1": (
-        Decided("scored", "llm.call.pre", "error"),
-        Decided("no_house_models", "llm.call.pre", "reject", mode="shadow"),
-    ),
-    "forbidden-1": (Decided("not_allowed", "llm.call.pre", "reject"),),
-}
-WITHIN_BUDGET = (
-    Decided("run_budget", "llm.call.pre", "allow"),
-    Decided("run_budget", "llm.call.post", "allow"),
-)
-REFUSED_BY_BUDGET = (
-    Decided("run_budget", "llm.call.pre", "reject"),
-    Decided("run_budget", "llm.call.error", "allow"),
-)
-MASKED = Decided("masked_answer", "llm.call.post", "replace")
-"""Decisions about every answer of ``claude-sonnet-4-5``."""
-MASKED_TOO_LATE = Decided("masked_answer", "llm.call.post", "too_late")
-"""Decisions about every streamed answer, because the hook does not hold it back."""
 
 
 class Step(Protocol):
@@ -134,6 +101,7 @@ class Ask:
             operation="chat",
             tokens=tokens,
             streamed=self.how in ("stream", "stop", "break"),
+            held_back=self.model == HELD_BACK,
         )
 
     def _decisions(self) -> tuple[Decided, ...]:
@@ -203,9 +171,44 @@ class Recall:
     def facts(self, agent: str, tenant: str) -> tuple[Fact, ...]:  # noqa: ARG002 - as every step
         embedded = Fact("embeddings.create", "", agent=agent, provider="scripted", operation="embeddings", answered="")
         return (
-            Fact("retrieval.query", "Policies", agent=agent, operation="retrieval", inside=(embedded,)),
-            Fact("memory.store", "customers", agent=agent, operation="upsert_memory"),
+            Fact(
+                "retrieval.query",
+                "Policies",
+                agent=agent,
+                operation="retrieval",
+                decisions=(
+                    Decided("scan", "retrieval.query.pre", "allow"),
+                    Decided("scan", "retrieval.query.post", "allow"),
+                ),
+                suspected=("override",),
+                inside=(embedded,),
+            ),
+            Fact(
+                "memory.store",
+                "customers",
+                agent=agent,
+                operation="upsert_memory",
+                decisions=(
+                    Decided("redaction", "memory.store.pre", "modify"),
+                    Decided("redaction", "memory.store.post", "allow"),
+                ),
+                redacted=("EMAIL",),
+            ),
         )
+
+
+@dataclass(frozen=True, slots=True)
+class HandOff:
+    """Pass the work on to another agent."""
+
+    to: str
+
+    @property
+    def ending(self) -> Ending | None:
+        return None
+
+    def facts(self, agent: str, tenant: str) -> tuple[Fact, ...]:  # noqa: ARG002 - as every step
+        return (Fact("agent.delegate", self.to, agent=agent),)
 
 
 @dataclass(frozen=True, slots=True)

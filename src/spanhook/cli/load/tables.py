@@ -6,10 +6,9 @@ One ``Tables`` is filled from the script, another from spanhook's counts; if the
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 
-from spanhook.cli.load.facts import REJECT, Decided, Fact, Tokens
-from spanhook.cli.load.hooks import CLOSED, TIMED
+from spanhook.cli.load.catalogue import BUDGETED
+from spanhook.cli.load.facts import CLOSED, REJECT, TIMED, Decided, Fact, Tokens
 from spanhook.cli.load.prices import SOURCE, price
-from spanhook.cli.load.steps import BUDGETED
 
 Row = tuple[str, ...]
 
@@ -39,6 +38,9 @@ COLUMNS: Mapping[str, Row] = {
     "hook_durations": ("hook", "event", "mode"),
     "budgets": ("hook", "tokens", "nano"),
     "approvals": ("hook", "outcome"),
+    "redacted": ("hook", "entity", "mode"),
+    "suspected": ("hook", "rule", "mode"),
+    "held_streams": ("operation", "provider", "requested"),
     "coverage": ("coverage",),
     "errors": ("kind", "error_type"),
     "events": ("event",),
@@ -48,7 +50,7 @@ COLUMNS: Mapping[str, Row] = {
 Costs are in nano-dollars; ``calls`` are those inside an outermost operation. Decisions of hooks in shadow mode are only
 in ``shadow_decisions``, ``hook_durations`` and ``events``. ``budgets`` counts runs by what they used of theirs.
 """
-MEASURED = {"hook_durations", "budgets", "approvals"}
+MEASURED = {"hook_durations", "budgets", "approvals", "redacted", "suspected", "held_streams"}
 """Tables of what is only recorded with a meter provider, and counted by nothing else."""
 
 
@@ -150,6 +152,12 @@ def _add_operation(tables: Tables, fact: Fact) -> None:
             tables.add("reported", *call, "output", amount=fact.tokens.completion)
     for decided in fact.decisions:
         _add_decision(tables, decided)
+    if fact.held_back:
+        tables.add("held_streams", fact.operation, fact.provider, fact.name)
+    for entity in fact.redacted:
+        tables.add("redacted", "redaction", entity, "enforce")
+    for rule in fact.suspected:
+        tables.add("suspected", "scan", rule, "enforce")
     for outcome in fact.approvals:
         tables.add("approvals", "ask_a_person", outcome)
 

@@ -17,6 +17,19 @@ _KNOWN: tuple[tuple[tuple[str, ...], tuple[tuple[str, ...], ...]], ...] = (
 )
 _PROBE_SECONDS = 20
 
+#: What commands without compose say to a probe, and what helps.
+_ADVICE: tuple[tuple[str, str, str], ...] = (
+    (
+        "podman compose version",
+        "unrecognized command",
+        "podman has compose from 4.7 on: install that, or docker-compose and set DOCKER_HOST to podman's socket",
+    ),
+    ("podman compose version", "compose provider", "podman compose needs docker-compose: install it"),
+    ("docker compose version", "unknown command", "docker has no compose: install its compose plugin"),
+    ("docker compose version", "not a docker command", "docker has no compose: install its compose plugin"),
+    ("docker-compose ls", "No such command", "this docker-compose is of version 1: install a newer one"),
+)
+
 
 @dataclass(frozen=True, slots=True)
 class Engine:
@@ -88,5 +101,9 @@ def _failure(command: Sequence[str]) -> str | None:
         return f"{what}: {error}"
     if ran.returncode == 0:
         return None
-    said = ran.stderr.decode(errors="replace").split("\n", 1)[0].strip()
+    said = ran.stderr.decode(errors="replace").strip()
+    for probe, words, advice in _ADVICE:
+        if probe == " ".join(command) and words in said:
+            return advice
+    said = said.split("\n", 1)[0].strip()
     return f"{what}: {said}" if said else what
