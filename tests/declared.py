@@ -45,7 +45,7 @@ def _files(declared: Declaration) -> Iterator[str]:
     name = declared.library
     for place, what in (
         (f"{_FOLDER}/{name}/__init__.py", "its instrumentor"),
-        (f"src/spanhook/cli/conformance/{name}.py", "its ways of calling, as SUBJECTS"),
+        (f"src/spanhook/cli/conformance/libraries/{name}.py", "its ways of calling, as SUBJECTS"),
     ):
         if not (ROOT / place).exists():
             yield f"{place}: make it, with {what}"

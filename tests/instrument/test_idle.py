@@ -34,7 +34,9 @@ def test_a_library_says_which_kinds_it_makes(library: str) -> None:
     modules = [
         importlib.import_module(one.name) for one in pkgutil.iter_modules(package.__path__, f"{package.__name__}.")
     ]
-    adapters = [one for module in modules for one in vars(module).values() if isinstance(one, Adapter)]
+    values = [one for module in modules for one in vars(module).values()]
+    values += [one for value in values if isinstance(value, dict) for one in value.values()]
+    adapters = [one for one in values if isinstance(one, Adapter)]
     assert instrumentor_of(library).kinds == {one.kind for one in adapters}
 
 

@@ -4,7 +4,7 @@ Nothing here knows spans, hooks or metrics. Every function of an adapter takes `
 library's function received them, so that nothing is allocated for a call that nobody inspects.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
@@ -95,21 +95,46 @@ class Withheld(Protocol):
         ...
 
 
+class Framing(Protocol):
+    """Cuts the pieces of one body into units that ``Texts`` can read, and puts units together again."""
+
+    def units(self, piece: Any) -> Sequence[Any]:
+        """The units that are complete now.
+
+        Raises:
+            Exception: The piece cannot be read.
+        """
+        ...
+
+    def rest(self) -> Sequence[Any]:
+        """What is left at the end, as units."""
+        ...
+
+    def pieces(self, units: Sequence[Any], *, last: bool = False) -> Sequence[Any]:
+        """Units as they go out; ``last`` if no others follow."""
+        ...
+
+
 @dataclass(frozen=True, slots=True)
 class Body:
-    """The content of a result that its holder may read later, as a stream of bytes.
+    """The content of a result that its holder may read later, as a stream of pieces, such as bytes.
 
     Attributes:
-        stream: The library's byte stream: iterable, with ``close`` or ``aclose``.
+        stream: The library's stream of pieces: iterable, with ``close`` or ``aclose``.
         put: Replaces the stream.
-        chunks: Adds up the bytes.
-        answer: The bytes for a value that a hook gave instead.
+        chunks: Adds up the pieces.
+        answer: The pieces for a value that a hook gave instead.
+        texts: How the text in the pieces, or in the units that ``framing`` cuts them into, is read and rewritten as
+            they pass; ``None`` if the body must be held back as a whole for hooks to decide about it.
+        framing: Creates a ``Framing``; ``None``, or returning ``None``, if each piece is one unit.
     """
 
     stream: Any
     put: Callable[[Any], None]
     chunks: Chunks
     answer: Callable[[Any], Iterable[Any]]
+    texts: Texts | None = None
+    framing: Callable[[], Framing | None] | None = None
 
 
 def nothing(_result: Any) -> tuple[Attributes, Usage | None]:

@@ -1,7 +1,7 @@
 """Anthropic's SDK, for Anthropic itself and the platforms that its clients support: messages, and batches of them."""
 
 from spanhook.instrument.instrumentor import Instrumentor
-from spanhook.instrument.stainless import transport
+from spanhook.instrument.stainless import points_of
 
 _HERE = "spanhook.instrument.anthropic"
 
@@ -11,4 +11,4 @@ class AnthropicInstrumentor(Instrumentor):
 
     library = "anthropic"
     kinds = frozenset(("llm.call",))
-    table = transport("anthropic", f"{_HERE}.messages:MESSAGES", f"{_HERE}.messages:choose")
+    table = points_of("anthropic", f"{_HERE}.apis:MESSAGES", f"{_HERE}.apis:choose")

@@ -1,7 +1,7 @@
 """OpenAI's SDK, including other providers used through it: chat, responses, completions, decisions, embeddings."""
 
 from spanhook.instrument.instrumentor import Instrumentor
-from spanhook.instrument.stainless import transport
+from spanhook.instrument.stainless import points_of
 
 _HERE = "spanhook.instrument.openai"
 
@@ -11,4 +11,4 @@ class OpenAIInstrumentor(Instrumentor):
 
     library = "openai"
     kinds = frozenset(("llm.call", "embeddings.create"))
-    table = transport("openai", f"{_HERE}.chat:CHAT", f"{_HERE}.paths:choose")
+    table = points_of("openai", f"{_HERE}.paths:CHAT", f"{_HERE}.paths:choose")

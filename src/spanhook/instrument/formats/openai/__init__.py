@@ -1,0 +1,25 @@
+"""OpenAI's APIs, which many providers speak: chat, responses, completions, embeddings, and other endpoints."""
+
+from spanhook.instrument.formats.openai.chat import Chat
+from spanhook.instrument.formats.openai.chat_chunks import ChatChunks
+from spanhook.instrument.formats.openai.completions import Completions
+from spanhook.instrument.formats.openai.decisions import Decisions
+from spanhook.instrument.formats.openai.deltas import Deltas
+from spanhook.instrument.formats.openai.embeddings import Embeddings
+from spanhook.instrument.formats.openai.endpoints import MAKES, RUNS, Endpoint
+from spanhook.instrument.formats.openai.responses import Responses
+from spanhook.instrument.formats.openai.responses_chunks import ResponsesChunks
+
+__all__ = [
+    "MAKES",
+    "RUNS",
+    "Chat",
+    "ChatChunks",
+    "Completions",
+    "Decisions",
+    "Deltas",
+    "Embeddings",
+    "Endpoint",
+    "Responses",
+    "ResponsesChunks",
+]
