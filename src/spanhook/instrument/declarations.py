@@ -124,6 +124,13 @@ INSTRUMENTORS = {
             variables=("ANTHROPIC_",),
         ),
         Declaration(
+            "groq",
+            instrumentor="spanhook.instrument.groq:GroqInstrumentor",
+            requirement="groq >= 0.30, < 2",
+            extra="groq",
+            variables=("GROQ_",),
+        ),
+        Declaration(
             "langchain_core",
             instrumentor="spanhook.instrument.langchain_core:LangChainInstrumentor",
             requirement="langchain-core >= 1.0, < 2",

@@ -24,7 +24,10 @@ def counted(reported: Any, places: Mapping[str, str]) -> Usage | None:
         return used
     for name, place in places.items():
         around, _, last = place.rpartition(".")
-        holder = told.get(around) if around else reported
+        holder = reported
+        if around:
+            holder = told.get(around)
+            holder = extra_of(reported, around) if holder is None else holder
         if holder:
             value = fields_of(holder).get(last)
             setattr(used, name, used.count(extra_of(holder, last) if value is None else value, name))

@@ -7,14 +7,17 @@ from spanhook.instrument.formats.openai.decisions import Decisions
 from spanhook.instrument.formats.openai.deltas import Deltas
 from spanhook.instrument.formats.openai.embeddings import Embeddings
 from spanhook.instrument.formats.openai.endpoints import MAKES, RUNS, Endpoint
+from spanhook.instrument.formats.openai.reading import completion_usage
 from spanhook.instrument.formats.openai.responses import Responses
 from spanhook.instrument.formats.openai.responses_chunks import ResponsesChunks
+from spanhook.instrument.formats.openai.texts import ChoiceTexts
 
 __all__ = [
     "MAKES",
     "RUNS",
     "Chat",
     "ChatChunks",
+    "ChoiceTexts",
     "Completions",
     "Decisions",
     "Deltas",
@@ -22,4 +25,5 @@ __all__ = [
     "Endpoint",
     "Responses",
     "ResponsesChunks",
+    "completion_usage",
 ]

@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from spanhook.instrument.formats.openai.deltas import Deltas
-from spanhook.instrument.wire import Construct, Fields, fields_of, index_of, text_of
+from spanhook.instrument.wire import Construct, Fields, fields_of, index_of, plain, text_of
 
 
 class ChatChunks(Deltas):
@@ -31,10 +31,11 @@ class ChatChunks(Deltas):
                 function = fields_of(fields_of(call).get("function"))
                 self.characters += len(function.get("name") or "") + len(function.get("arguments") or "")
         more = told if type(delta) is dict else getattr(delta, "__pydantic_extra__", None)
-        if more:
-            thought = more.get("reasoning_content") or more.get("reasoning")  # from compatible providers
-            if isinstance(thought, str):
-                self.characters += len(thought)
+        thought = told.get("reasoning")  # from compatible providers
+        if more and not thought:
+            thought = more.get("reasoning_content") or more.get("reasoning")
+        if isinstance(thought, str):
+            self.characters += len(thought)
         if self.keep:
             message = self._messages.get(index)
             if message is None:
@@ -52,13 +53,14 @@ class ChatChunks(Deltas):
 class Growing:
     """One message, as far as it has arrived."""
 
-    __slots__ = ("_calls", "_fields", "_sound", "_text")
+    __slots__ = ("_calls", "_fields", "_items", "_sound", "_text")
 
     def __init__(self) -> None:
         self._sound: list[Fields] = []
         self._text: dict[str, list[str]] = {"content": []}
         self._fields: dict[str, Any] = {"role": "assistant"}
         self._calls: dict[int, dict[str, Any]] = {}
+        self._items: dict[str, dict[int, dict[str, Any]]] = {}
 
     def add(self, delta: Fields, more: Mapping[str, Any]) -> None:
         for name, value in {**delta, **more}.items():
@@ -71,6 +73,10 @@ class Growing:
                 self._sound.append(fields_of(value))
             elif isinstance(value, str):
                 self._text.setdefault(name, []).append(value)
+            elif isinstance(value, list) and all("index" in fields_of(one) for one in value):
+                items = self._items.setdefault(name, {})
+                for one in value:
+                    items.setdefault(index_of(fields_of(one)), {}).update(plain(one))
             else:
                 self._fields[name] = value
 
@@ -86,7 +92,8 @@ class Growing:
     def whole(self) -> dict[str, Any]:
         """The message on the wire."""
         text = {name: "".join(pieces) for name, pieces in self._text.items()}
-        made = {**self._fields, **text, "content": text["content"] or None}
+        items = {name: [one for _, one in sorted(found.items())] for name, found in self._items.items()}
+        made = {**self._fields, **items, **text, "content": text["content"] or None}
         if self._calls:
             made["tool_calls"] = [call for _, call in sorted(self._calls.items())]
         if self._sound:

@@ -22,7 +22,7 @@ class Deltas(ABC):
         itself: The server is OpenAI's own.
     """
 
-    __slots__ = ("_head", "_hides", "_itself", "_usage", "_waits", "body", "characters", "construct", "keep", "reasons")
+    __slots__ = ("_head", "_hides", "_itself", "_waits", "body", "characters", "construct", "keep", "reasons", "usage")
 
     def __init__(self, body: Fields, construct: Construct, *, itself: bool) -> None:
         self.keep = False
@@ -31,12 +31,12 @@ class Deltas(ABC):
         self.body, self.construct, self._itself = body, construct, itself
         self._waits, self._hides = was_asked(body)
         self._head: Fields = {}
-        self._usage: Any = None
+        self.usage: Any = None
 
     @property
     def complete(self) -> bool:
         """Every choice has a finish reason, and usage has arrived if the application requested it."""
-        return len(self.reasons) >= self.wanted() and (self._usage is not None or not self._waits)
+        return len(self.reasons) >= self.wanted() and (self.usage is not None or not self._waits)
 
     def wanted(self) -> int:
         """The number of choices that the request asks for."""
@@ -48,7 +48,7 @@ class Deltas(ABC):
             self._head = told
         usage = told.get("usage")
         if usage is not None:
-            self._usage = usage
+            self.usage = usage
         choices = told.get("choices")
         if not choices:
             return usage is None or not self._hides
@@ -70,7 +70,7 @@ class Deltas(ABC):
         attributes = noted_answer(self._head, itself=self._itself)
         if self.reasons:
             attributes[semconv.GEN_AI_RESPONSE_FINISH_REASONS] = tuple(self._reasons())
-        return attributes, usage_of(self._usage, CHAT_USAGE) or estimate(self.body, self.characters)
+        return attributes, usage_of(self.usage, CHAT_USAGE) or estimate(self.body, self.characters)
 
     def _reasons(self) -> list[str]:
         """Why each choice has stopped; ``error`` for those asked for that have not come to their end."""
@@ -82,5 +82,5 @@ class Deltas(ABC):
     def whole(self) -> dict[str, Any]:
         """What the chunks contained besides the choices."""
         names = ("id", "created", "model", "service_tier", "system_fingerprint")
-        usage = None if self._usage is None else plain(self._usage)
+        usage = None if self.usage is None else plain(self.usage)
         return {**{name: self._head.get(name) for name in names}, "usage": usage}

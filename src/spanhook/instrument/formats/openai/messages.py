@@ -60,10 +60,11 @@ _THOUGHTS = ("reasoning_content", "reasoning")
 
 def _thoughts(told: Mapping[str, Any], wire: Any) -> Iterable[str]:
     """Reasoning that compatible providers send beside the content."""
-    more = getattr(wire, "__pydantic_extra__", None) or told
+    more = getattr(wire, "__pydantic_extra__", None) or {}
     for name in _THOUGHTS:
-        if isinstance(more.get(name), str) and more[name]:
-            yield more[name]
+        thought = told.get(name) or more.get(name)
+        if isinstance(thought, str) and thought:
+            yield thought
             return
 
 

@@ -40,6 +40,11 @@ def usage_of(reported: Any, places: Mapping[str, str]) -> Usage | None:
     return bounded(used)
 
 
+def completion_usage(reported: Any) -> Usage | None:
+    """Usage in the form of chat completions, completions and embeddings."""
+    return usage_of(reported, CHAT_USAGE)
+
+
 _TOLD = (("id", semconv.GEN_AI_RESPONSE_ID), ("model", semconv.GEN_AI_RESPONSE_MODEL))
 _TOLD_BY_ITSELF = (
     *_TOLD,
