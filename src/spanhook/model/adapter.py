@@ -11,6 +11,7 @@ from typing import Any, Protocol
 from opentelemetry.trace import SpanKind
 
 from spanhook import semconv
+from spanhook.errors import Reject
 from spanhook.model.chunk_text import Texts
 from spanhook.model.failures import exception_name
 from spanhook.model.request import Change, Message, Request
@@ -185,6 +186,7 @@ class Adapter:
         takes: The fields of a ``Change`` that ``rewrite`` supports; it is never given others.
         answer: The library's own result for a value that a hook answered with.
         rejected: The library's own error *result* for a rejection, or ``None`` to have the rejection raised.
+        native_error: The library's own exception for a rejection, which is raised as both; ``None`` if it has none.
         identity: Ids the library knows: keys of ``Identity``.
         metadata: Further facts the application gave the library about the call; ``op.extras["metadata"]``.
         config: The configuration that the library was given for the call; ``op.extras["config"]``.
@@ -232,6 +234,7 @@ class Adapter:
     takes: frozenset[str] = frozenset()
     answer: Callable[[Any, Args, Kwargs, Any], Any] = plain_answer
     rejected: Callable[[Any, Args, Kwargs, str], Any] | None = None
+    native_error: Callable[[Any, Args, Kwargs, Reject], BaseException | None] | None = None
     identity: Callable[[Any, Args, Kwargs], Mapping[str, str]] | None = None
     metadata: Callable[[Any, Args, Kwargs], Mapping[str, Any]] | None = None
     config: Callable[[Any, Args, Kwargs], Mapping[str, Any]] | None = None

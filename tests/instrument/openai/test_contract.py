@@ -195,6 +195,7 @@ def test_every_extractor_is_known() -> None:
         "error_type",
         "failure",
         "message",
+        "native_error",
         "output",
         "prepare",
         "request",

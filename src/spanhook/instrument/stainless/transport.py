@@ -1,6 +1,7 @@
 """How a generated client carries JSON: the options of its requests, its results, and its own code that makes them."""
 
 import copy
+import json
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
@@ -17,6 +18,7 @@ from spanhook.instrument.wire import (
     Server,
     Servers,
     Transport,
+    answered,
     answered_with,
     fields_of,
 )
@@ -116,6 +118,16 @@ class StainlessTransport(Transport):
         if streamed and hasattr(result, "_decoder"):  # the decoder of Bedrock's clients reads another format
             result._decoder = self.sdk.decoder()
         return result
+
+    def error(
+        self, instance: Any, args: Args, kwargs: Kwargs, status: int, reason: str, payload: Payload
+    ) -> BaseException | None:
+        request = request_of(instance, options_of(args, kwargs))
+        response = answered(request, json.dumps(payload).encode(), "application/json", status)
+        try:
+            return instance._make_status_error(reason, body=payload, response=response)
+        except NotImplementedError:  # of a client that somebody has built on the base class
+            return None
 
     def chunks_for(self, args: Args, kwargs: Kwargs, events: Iterable[Event]) -> Iterator[Any]:
         stream_cls = kwargs.get("stream_cls")

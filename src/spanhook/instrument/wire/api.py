@@ -7,6 +7,7 @@ from typing import Any
 
 from opentelemetry.trace import SpanKind
 
+from spanhook.errors import Reject
 from spanhook.instrument.surroundings import settings
 from spanhook.instrument.wire.describing import described
 from spanhook.instrument.wire.format import Format
@@ -56,6 +57,7 @@ def adapted(format: Format, transport: Transport, layer: str) -> Adapter:
         prepare=api.prepare if format.parses or format.streams else None,
         failure=api.failure if format.parses else None,
         answer=api.answer,
+        native_error=api.native_error,
         stream_of=transport.stream_of,
         chunks=api.chunks if format.streams else None,
         answer_chunks=api.answer_chunks if format.streams else None,
@@ -183,6 +185,11 @@ class _Api:
         """What the caller's stream would have yielded."""
         body = self.transport.body_of(instance, args, kwargs)
         return self.transport.chunks_for(args, kwargs, self.format.events(body, self._payload(body, value)))
+
+    def native_error(self, instance: Any, args: Args, kwargs: Kwargs, reject: Reject) -> BaseException | None:
+        """The SDK's exception, as if the server had refused the call for the same reason."""
+        payload = self.format.error(reject.status_code, reject.reason)
+        return self.transport.error(instance, args, kwargs, reject.status_code, reject.reason, payload)
 
     def _payload(self, body: Any, value: Any) -> Payload:
         return self.format.payload(body, self.transport.said_in(value))

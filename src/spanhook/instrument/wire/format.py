@@ -100,3 +100,7 @@ class Format(ABC):
     def events(self, body: Fields, payload: Payload) -> Iterable[Event]:  # noqa: ARG002
         """The answer as a stream."""
         return ()
+
+    def error(self, status: int, reason: str) -> Payload:  # noqa: ARG002
+        """What a server would send with an HTTP status that refuses the request."""
+        return {"error": {"message": reason}}

@@ -106,6 +106,25 @@ class Transport(ABC):
         """Events in the type that the caller's stream yields."""
         return (data for _, data in events)
 
+    def error(
+        self,
+        instance: Any,  # noqa: ARG002
+        args: Args,  # noqa: ARG002
+        kwargs: Kwargs,  # noqa: ARG002
+        status: int,  # noqa: ARG002
+        reason: str,  # noqa: ARG002
+        payload: Payload,  # noqa: ARG002
+    ) -> BaseException | None:
+        """The SDK's exception for a call that a server refuses; ``None`` if it has none.
+
+        Args:
+            instance, args, kwargs: The call.
+            status: The HTTP status.
+            reason: The message of the exception.
+            payload: What the server would send.
+        """
+        return None
+
     def construct(self, args: Args, kwargs: Kwargs, value: Payload) -> Any:  # noqa: ARG002
         """JSON in the type that the call returns without streaming, whether it is complete or not."""
         return value

@@ -49,6 +49,19 @@ _PARTS = Parts(
     signed=("reasoning",),
     media=source_form,
 )
+_ERRORS = {
+    401: "authentication_error",
+    402: "billing_error",
+    403: "permission_error",
+    404: "not_found_error",
+    413: "request_too_large",
+    429: "rate_limit_error",
+    504: "timeout_error",
+    529: "overloaded_error",
+}
+"""Anthropic's types of errors, by HTTP status."""
+_SERVER = 500
+"""From this HTTP status on, errors are the server's."""
 _TEXTS = {"text": "content", "tool_call_response": "response"}
 
 
@@ -152,6 +165,10 @@ class Messages(Format):
 
     def events(self, body: Fields, payload: Payload) -> Iterator[Event]:  # noqa: ARG002
         return message_events(payload)
+
+    def error(self, status: int, reason: str) -> Payload:
+        kind = _ERRORS.get(status, "api_error" if status >= _SERVER else "invalid_request_error")
+        return {"type": "error", "error": {"type": kind, "message": reason}}
 
 
 class Batches(Messages):

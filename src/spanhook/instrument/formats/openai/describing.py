@@ -4,10 +4,12 @@ from typing import Any
 
 from spanhook import semconv
 from spanhook.instrument.formats.openai.reading import noted_answer
-from spanhook.instrument.wire import Fields, Format
+from spanhook.instrument.wire import Fields, Format, Payload
 from spanhook.model import Attributes
 
 _OUTPUT_TYPES = {"text": "text", "json_object": "json", "json_schema": "json"}
+_SERVER = 500
+"""From this HTTP status on, errors are the server's."""
 
 
 class OpenAIFormat(Format):
@@ -42,6 +44,10 @@ class OpenAIFormat(Format):
             tier = body.get("service_tier")
             if isinstance(tier, str) and tier != "auto":
                 attributes[semconv.OPENAI_REQUEST_SERVICE_TIER] = tier
+
+    def error(self, status: int, reason: str) -> Payload:
+        kind = "server_error" if status >= _SERVER else "invalid_request_error"
+        return {"error": {"message": reason, "type": kind, "param": None, "code": "rejected"}}
 
     def noted(self, told: Fields) -> Attributes:
         """What every API reports about its answer."""
