@@ -8,6 +8,7 @@ from typing import Any
 from openai import DEFAULT_CONNECTION_LIMITS, AsyncOpenAI, DefaultAsyncHttpxClient, DefaultHttpxClient, OpenAI
 
 from spanhook.cli.conformance.libraries.openai_endpoints import IMAGES, MODERATIONS, SOUNDS, VIDEOS, Ask
+from spanhook.cli.conformance.libraries.openai_tools import LACKING, SAID, TOOL_WAYS, Tooled
 from spanhook.cli.conformance.libraries.openai_ways import CHAT, EMBEDDINGS, RESPONSES, WAYS, Way
 from spanhook.cli.conformance.servers.openai_server import OpenAIServer, Reply, Seen, Tokens
 from spanhook.cli.conformance.subject import Body, Subject, Ungated, Use
@@ -197,6 +198,9 @@ MORE = (
         if VIDEOS
         else (Subject("openai videos", "llm.call", Clients.of, {}, {}, lacking=("create", "async create")),)
     ),
+    Subject("openai tools", "tool.execute", Tooled.of, {}, {}, lacking=tuple(TOOL_WAYS))
+    if LACKING
+    else Subject("openai tools", "tool.execute", Tooled.of, TOOL_WAYS, {}, said=SAID, raises=False),
 )
 """What the client's own tests call in every way; here, only the command does."""
 
