@@ -38,6 +38,7 @@ WHOLE = {
     "instrument/openai/test_rewriting": "one promise for all endpoints",
     "instrument/openai/test_spans_and_usage": "the library as its users see it",
     "instrument/openai/test_streams": "one promise for all endpoints",
+    "instrument/test_anthropic_tools": "what the tool runners of Anthropic's SDK run",
     "instrument/test_import_order": "every library, whatever is imported first",
     "runs/test_graphs": "hooks of runs on LangGraph, from the call to what they are told",
     "store/test_ledgers": "what every ledger promises, wherever it is kept",
@@ -116,26 +117,17 @@ THROUGH = {
     "instrument/_points": "instrument/test_family",
     "instrument/_redirect": "conformance/test_kept",
     "instrument/_refusing": "instrument/test_unbound",
+    "instrument/functions": "instrument/test_anthropic_tools",
     "instrument/instrumentor": "instrument/test_wrapping",
     "instrument/instrumentors": "instrument/test_import_order",
     "instrument/known": "instrument/test_unbound",
     "instrument/otel": "config/test_instrumenting",
-    "instrument/stainless/_estimate": "instrument/openai/test_spans_and_usage",
-    "instrument/stainless/_settled": "instrument/test_anthropic",
-    "instrument/stainless/api": "instrument/openai/test_contract",
-    "instrument/stainless/body": "instrument/openai/test_streams",
-    "instrument/stainless/delivery": "instrument/openai/test_streams",
-    "instrument/stainless/describing": "instrument/openai/test_spans_and_usage",
-    "instrument/stainless/dialogue": "instrument/test_anthropic",
-    "instrument/stainless/messages": "instrument/openai/test_rewriting",
     "instrument/stainless/options": "instrument/openai/test_rewriting",
     "instrument/stainless/parsing": "instrument/openai/test_contract",
     "instrument/stainless/paths": "instrument/openai/test_endpoints",
     "instrument/stainless/points": "instrument/openai/test_contract",
-    "instrument/stainless/reading": "instrument/openai/test_streams",
     "instrument/stainless/sdk": "instrument/openai/test_contract",
-    "instrument/stainless/servers": "instrument/openai/test_spans_and_usage",
-    "instrument/stainless/unstreamed": "instrument/openai/test_endpoints",
+    "instrument/stainless/transport": "instrument/openai/test_contract",
     "instrument/surroundings": "instrument/openai/test_spans_and_usage",
     "instrument/watching": "instrument/test_unbound",
     "iterations/_context": "iterations/test_hooks",
@@ -197,6 +189,7 @@ def _is_module(name: str) -> bool:
         SOURCE / folder / f"{module}.py",
         SOURCE / folder / f"_{module}.py",
         SOURCE / folder / module / "__init__.py",
+        SOURCE / folder.replace("instrument", "instrument/formats", 1) / f"{module}.py",  # through its own library
     )
     return any(place.is_file() for place in places)
 
@@ -210,7 +203,15 @@ def _tested(module: str) -> bool:
     package = path.parent
     of_package = any((TESTS / one.parent / f"test_{one.name}.py").is_file() for one in path.parents)
     is_library = package.parent.name == "instrument" and (TESTS / package).is_dir()
-    return of_package or is_library
+    return of_package or is_library or _is_format_of_a_library(path)
+
+
+def _is_format_of_a_library(path: Path) -> bool:
+    """Whether it belongs to a format whose provider's own library has tests."""
+    if path.parent.parent != Path("instrument", "formats"):
+        return False
+    tests = TESTS / "instrument"
+    return (tests / path.parent.name).is_dir() or (tests / f"test_{path.parent.name}.py").is_file()
 
 
 def test_tests_are_named_for_what_they_are_about() -> None:

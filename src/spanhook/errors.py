@@ -135,7 +135,7 @@ class Reject(SpanhookError):
         self.scope = scope
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return _bare, (type(self), self.args), self.__getstate__()
+        return bare, (type(self), self.args), self.__getstate__()
 
     def __setstate__(self, state: Any) -> None:
         several = cast("tuple[dict[str, Any] | None, ...]", state if isinstance(state, tuple) else (state,))
@@ -147,7 +147,7 @@ class Reject(SpanhookError):
 Reject.__module__ = "spanhook"  # where users import it from, and what error.type says
 
 
-def _bare(cls: type[Reject], args: tuple[Any, ...]) -> Reject:
+def bare(cls: type[Reject], args: tuple[Any, ...]) -> Reject:
     """An instance without attributes, created without ``__init__``, whose arguments are unknown."""
     try:
         made = Exception.__new__(cls, *args)

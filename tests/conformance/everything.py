@@ -5,7 +5,15 @@ from typing import Any
 
 import pytest
 
-from spanhook.cli.conformance.libraries import anthropic, langchain_core, langchain_openai, langgraph, openai, own_code
+from spanhook.cli.conformance.libraries import (
+    anthropic,
+    groq,
+    langchain_core,
+    langchain_openai,
+    langgraph,
+    openai,
+    own_code,
+)
 from spanhook.cli.conformance.subject import Subject
 
 
@@ -24,6 +32,7 @@ OVER_HTTP: tuple[Subject, ...] = (
     *langchain_openai.SUBJECTS,
     *anthropic.SUBJECTS,
     *_over_anthropic(),
+    *groq.SUBJECTS,
 )
 SUBJECTS: tuple[Subject, ...] = (*HERE, *OVER_HTTP, *own_code.SUBJECTS)
 

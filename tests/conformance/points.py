@@ -2,6 +2,7 @@
 
 import importlib
 from collections.abc import Iterator
+from contextlib import nullcontext, suppress
 from dataclasses import dataclass
 from typing import Any
 
@@ -29,7 +30,9 @@ def _places() -> Iterator[Place]:
         for entry in instrumentor_of(library).table:
             if isinstance(entry, InnerStream) or (isinstance(entry, Outlet) and not entry.around):
                 continue  # bound while hooks want it; inner streams, in subclasses alone
-            owner: Any = importlib.import_module(entry.module)
+            owner: Any = None
+            with suppress(ImportError) if entry.optional else nullcontext():  # not in this version
+                owner = importlib.import_module(entry.module)
             *path, name = entry.name.split(".")
             for part in path:
                 owner = getattr(owner, part, None)

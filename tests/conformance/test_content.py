@@ -16,7 +16,6 @@ from langchain_core.tools import tool
 from langchain_openai import ChatOpenAI
 from langgraph.graph import END, START, MessagesState, StateGraph
 from openai import DefaultHttpxClient
-from openai._models import FinalRequestOptions
 
 import spanhook
 from spanhook import HookError, Hooks, Operation, Reject, Settings
@@ -25,8 +24,8 @@ from spanhook.cli.conformance.libraries.openai_ways import sync_client
 from spanhook.cli.conformance.servers.anthropic_server import AnthropicServer
 from spanhook.cli.conformance.servers.openai_replies import Call, Reply
 from spanhook.cli.conformance.servers.openai_server import OpenAIServer
-from spanhook.instrument.openai.chat import CHAT as CHAT_ADAPTER
-from spanhook.instrument.openai.chat_chunks import ChatChunks
+from spanhook.instrument.formats.openai import ChatChunks
+from spanhook.instrument.openai.paths import CHAT as CHAT_ADAPTER
 from spanhook.testing import recorder
 
 FACTS = yaml.safe_load((Path(__file__).parent.parent / "conventions" / "messages.yaml").read_text())
@@ -522,7 +521,7 @@ def test_sound_that_comes_in_pieces() -> None:
         {"expires_at": 1},
     ]
     deltas: list[Any] = [{"role": "assistant", "audio": piece} for piece in pieces]
-    chunks = ChatChunks(None, (None, FinalRequestOptions(method="post", url="/chat/completions")), {})
+    chunks = ChatChunks({}, dict, itself=True)
     chunks.keep = True
     for delta in deltas:
         chunks.add({**CREATED, "choices": [{"index": 0, "delta": delta, "finish_reason": None}]})

@@ -3,13 +3,12 @@
 from typing import Any
 
 import pytest
-from openai._models import FinalRequestOptions
 from opentelemetry._logs import SeverityNumber
 
 from spanhook import Hooks, Operation, Reject, operation, semconv
 from spanhook.cli.conformance.libraries.openai_ways import sync_client
 from spanhook.cli.conformance.servers.openai_server import OpenAIServer, Reply
-from spanhook.instrument.openai.chat_chunks import ChatChunks
+from spanhook.instrument.formats.openai import ChatChunks
 from spanhook.testing import recorder
 
 
@@ -87,8 +86,7 @@ def test_a_choice_that_never_came_to_an_end_keeps_its_place() -> None:
     ],
 )
 def test_nor_does_one_of_a_stream_lose_it(count: Any, index: int, told: tuple[str, ...]) -> None:
-    asked = FinalRequestOptions(method="post", url="/chat/completions", json_data={"model": "m", "n": count})
-    chunks = ChatChunks(None, (object, asked), {"stream": True})
+    chunks = ChatChunks({"model": "m", "n": count}, dict, itself=True)
     chunks.add({"id": "1", "choices": [{"index": index, "delta": {"content": "x"}, "finish_reason": "stop"}]})
     attributes, _ = chunks.response()
     assert attributes[semconv.GEN_AI_RESPONSE_FINISH_REASONS] == told

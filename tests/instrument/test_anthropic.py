@@ -31,7 +31,7 @@ from spanhook.cli.conformance.libraries.anthropic_ways import (
 from spanhook.cli.conformance.libraries.stainless_ways import Way, named
 from spanhook.cli.conformance.servers.anthropic_server import AnthropicServer
 from spanhook.cli.conformance.servers.openai_replies import Call, Reply, Tokens
-from spanhook.instrument.anthropic.messages import server_of
+from spanhook.instrument.anthropic.apis import server_of
 from spanhook.testing import Recorder, recorder
 
 USED = Tokens(input=1000, output=500, cached=200, written=300, reasoning=100)

@@ -126,32 +126,32 @@ def test_libraries_that_are_imported_already_are_told_of_once(folder: Path, told
 
 
 def test_without_a_distribution_the_version_is_unknown(folder: Path, told: Told) -> None:
-    package(folder, "groq")
+    package(folder, "ollama")
     spanhook.instrument()
 
-    importlib.import_module("groq")
+    importlib.import_module("ollama")
 
-    assert [one[:45] for one in told()] == ["spanhook: groq (of unknown version) is import"]
+    assert [one[:47] for one in told()] == ["spanhook: ollama (of unknown version) is import"]
 
 
 def test_metadata_that_cannot_be_read_breaks_no_import(folder: Path, told: Told) -> None:
-    package(folder, "groq")
-    (folder / "groq-1.dist-info").mkdir()
-    (folder / "groq-1.dist-info" / "METADATA").write_bytes(b"\xff\xfe\x00 not metadata")
+    package(folder, "ollama")
+    (folder / "ollama-1.dist-info").mkdir()
+    (folder / "ollama-1.dist-info" / "METADATA").write_bytes(b"\xff\xfe\x00 not metadata")
     spanhook.instrument()
 
-    importlib.import_module("groq")
+    importlib.import_module("ollama")
 
     assert len(told()) == 1
 
 
 def test_an_error_of_ours_breaks_no_import(folder: Path, told: Told, monkeypatch: pytest.MonkeyPatch) -> None:
-    library(folder, BY_NAME["groq"])
+    library(folder, BY_NAME["ollama"])
     spanhook.instrument()
     monkeypatch.setattr(internal, "fatal", False)
     monkeypatch.setattr(watch, "rule", None)
 
-    assert importlib.import_module("groq").__name__ == "groq"
+    assert importlib.import_module("ollama").__name__ == "ollama"
     assert "internal error in unbound" in told()[0]
 
 
@@ -168,13 +168,13 @@ def test_a_package_of_the_same_name_is_not_meant(folder: Path, told: Told) -> No
 
 
 def test_a_module_that_loads_itself_when_it_is_used_is_left_alone(folder: Path, told: Told) -> None:
-    library(folder, BY_NAME["groq"], "loaded = True")
-    spec = importlib.util.find_spec("groq")
+    library(folder, BY_NAME["ollama"], "loaded = True")
+    spec = importlib.util.find_spec("ollama")
     assert spec is not None
     assert spec.loader is not None
     spec.loader = importlib.util.LazyLoader(spec.loader)
     module = importlib.util.module_from_spec(spec)
-    sys.modules["groq"] = module
+    sys.modules["ollama"] = module
     spec.loader.exec_module(module)
 
     spanhook.instrument()
@@ -184,15 +184,15 @@ def test_a_module_that_loads_itself_when_it_is_used_is_left_alone(folder: Path, 
 
 
 def test_what_is_left_out_is_not_told_of(folder: Path, told: Told) -> None:
-    library(folder, BY_NAME["cohere"])
-    library(folder, BY_NAME["groq"])
-    importlib.import_module("cohere")
+    library(folder, BY_NAME["dashscope"])
+    library(folder, BY_NAME["ollama"])
+    importlib.import_module("dashscope")
 
     spanhook.instrument(only=["langchain"], settings=STRICT)
-    importlib.import_module("groq")
+    importlib.import_module("ollama")
     assert (told(), watch.in_use(), importable()) == ([], [], [])
 
-    with pytest.raises(RequirementError, match=r"cohere.*groq"):
+    with pytest.raises(RequirementError, match=r"dashscope.*ollama"):
         spanhook.instrument()  # now nothing is left out
     assert (told(), watch.in_use()) == ([], [])
     spanhook.instrument(settings=Settings())
@@ -211,26 +211,26 @@ def test_what_is_allowed_is_not_told_of(name: str, folder: Path, told: Told) -> 
 
 
 def test_one_name_may_be_allowed_as_a_string() -> None:
-    spanhook.instrument(settings=Settings(allow="cohere"))
-    assert watch.rule.allowed == {"cohere"}
+    spanhook.instrument(settings=Settings(allow="dashscope"))
+    assert watch.rule.allowed == {"dashscope"}
 
 
 def test_a_name_to_allow_that_nobody_has() -> None:
-    with pytest.raises(ConfigurationError, match="unknown library 'coheer' to allow; did you mean 'cohere'"):
-        spanhook.instrument(settings=Settings(allow=["coheer"]))
+    with pytest.raises(ConfigurationError, match="unknown library 'olama' to allow; did you mean 'ollama'"):
+        spanhook.instrument(settings=Settings(allow=["olama"]))
     with pytest.raises(ConfigurationError, match="spanhook doctor lists"):
         spanhook.instrument(settings=Settings(allow=["zzz"]))
 
 
 def test_nothing_is_told_of_or_refused_any_more(folder: Path, told: Told) -> None:
-    for name in ("cohere", "groq"):
+    for name in ("dashscope", "ollama"):
         library(folder, BY_NAME[name])
     finders = list(sys.meta_path)
     spanhook.instrument(settings=STRICT)
     spanhook.uninstrument()
-    importlib.import_module("cohere")
+    importlib.import_module("dashscope")
     spanhook.instrument(only=["langchain"])
-    importlib.import_module("groq")
+    importlib.import_module("ollama")
     assert told() == []
     assert sys.meta_path == finders
 
@@ -303,52 +303,52 @@ def test_strict_refuses_imports_before_anything_runs(folder: Path, told: Told) -
 
 
 def test_strict_lets_look_whether_a_library_is_there(folder: Path, told: Told) -> None:
-    library(folder, BY_NAME["cohere"])
+    library(folder, BY_NAME["dashscope"])
     spanhook.instrument(settings=STRICT)
 
-    assert importlib.util.find_spec("cohere") is not None
-    assert importlib.util.find_spec("groq") is None
-    with pytest.raises(ModuleNotFoundError, match="No module named 'groq'"):
-        importlib.import_module("groq")
+    assert importlib.util.find_spec("dashscope") is not None
+    assert importlib.util.find_spec("ollama") is None
+    with pytest.raises(ModuleNotFoundError, match="No module named 'ollama'"):
+        importlib.import_module("ollama")
     assert told() == []
 
 
 def test_strict_refuses_what_is_imported_already(folder: Path) -> None:
-    library(folder, BY_NAME["cohere"])
-    importlib.import_module("cohere")
+    library(folder, BY_NAME["dashscope"])
+    importlib.import_module("dashscope")
     before = in_force()
 
     with pytest.raises(RequirementError) as refused:
         spanhook.instrument(Hooks(), settings=STRICT)
 
-    assert str(refused.value).startswith("cohere 1.2.3 is imported but not bound, which strict mode does not allow")
+    assert str(refused.value).startswith("dashscope 1.2.3 is imported but not bound, which strict mode does not allow")
     assert not isinstance(refused.value, ImportError)
     assert in_force() == before
-    library(folder, BY_NAME["groq"])
-    importlib.import_module("groq")
+    library(folder, BY_NAME["ollama"])
+    importlib.import_module("ollama")
 
     spanhook.instrument(only=["langchain"])
     before = in_force()
-    with pytest.raises(RequirementError, match=r"cohere .*; groq "):
+    with pytest.raises(RequirementError, match=r"dashscope .*; ollama "):
         spanhook.instrument(settings=STRICT)
     assert in_force() == before
 
 
 def test_strict_is_what_was_said_last(folder: Path) -> None:
-    library(folder, BY_NAME["cohere"])
+    library(folder, BY_NAME["dashscope"])
     spanhook.instrument(settings=STRICT)
     spanhook.instrument()
     with pytest.raises(UnboundError):
-        importlib.import_module("cohere")
+        importlib.import_module("dashscope")
     spanhook.instrument(settings=Settings())
-    importlib.import_module("cohere")
+    importlib.import_module("dashscope")
 
 
 class Shortcut:
     """A finder that somebody puts before ours."""
 
     def find_spec(self, name: str, path: Any = None, target: Any = None) -> ModuleSpec | None:
-        return PathFinder.find_spec(name, path, target) if name == "cohere" else None
+        return PathFinder.find_spec(name, path, target) if name == "dashscope" else None
 
 
 @pytest.fixture
@@ -362,7 +362,7 @@ def shortcut(monkeypatch: pytest.MonkeyPatch) -> Callable[[int], None]:
 
 
 def test_strict_holds_where_another_finder_is_asked_before_it(folder: Path, shortcut: Callable[[int], None]) -> None:
-    library(folder, BY_NAME["cohere"])
+    library(folder, BY_NAME["dashscope"])
     spanhook.instrument(settings=STRICT)
     finders = [type(one).__name__ for one in sys.meta_path]
     assert finders[0] == "Refusals"
@@ -371,19 +371,19 @@ def test_strict_holds_where_another_finder_is_asked_before_it(folder: Path, shor
     shortcut(1)
 
     with pytest.raises(UnboundError):
-        importlib.import_module("cohere")
+        importlib.import_module("dashscope")
 
-    assert "cohere" not in sys.modules
+    assert "dashscope" not in sys.modules
 
 
 def test_an_import_that_goes_around_every_hook_is_still_counted(folder: Path, shortcut: Callable[[int], None]) -> None:
-    library(folder, BY_NAME["cohere"])
+    library(folder, BY_NAME["dashscope"])
     spanhook.instrument()
     shortcut(0)
 
-    importlib.import_module("cohere")
+    importlib.import_module("dashscope")
 
-    assert [one.known.library for one in watch.in_use()] == ["cohere"]
+    assert [one.known.library for one in watch.in_use()] == ["dashscope"]
 
 
 # ----------------------------------------------------------------------------------- Bedrock
@@ -467,19 +467,19 @@ def points(metrics: Any) -> set[tuple[str, str, str]]:
 
 @pytest.mark.slow
 def test_points_tell_what_is_in_use_and_what_could_be(folder: Path) -> None:
-    for name in ("cohere", "mcp", "huggingface_hub"):
+    for name in ("dashscope", "mcp", "huggingface_hub"):
         library(folder, BY_NAME[name])
     metrics = reader()
-    before = {one for one in points_of_here() if one[0] not in ("cohere", "mcp", "huggingface_hub")}
+    before = {one for one in points_of_here() if one[0] not in ("dashscope", "mcp", "huggingface_hub")}
     spanhook.instrument(meter_provider=MeterProvider([metrics], shutdown_on_exit=False))
 
-    assert points(metrics) - before == {("cohere", "1.2.3", "importable"), ("mcp", "1.2.3", "importable")}
-    importlib.import_module("cohere")
-    assert points(metrics) - before == {("cohere", "1.2.3", "unbound"), ("mcp", "1.2.3", "importable")}
+    assert points(metrics) - before == {("dashscope", "1.2.3", "importable"), ("mcp", "1.2.3", "importable")}
+    importlib.import_module("dashscope")
+    assert points(metrics) - before == {("dashscope", "1.2.3", "unbound"), ("mcp", "1.2.3", "importable")}
     importlib.import_module("huggingface_hub.inference._client")
     assert ("huggingface_hub", "1.2.3", "unbound") in points(metrics)
 
-    spanhook.instrument(settings=Settings(allow=["cohere", "mcp", "huggingface_hub"]))
+    spanhook.instrument(settings=Settings(allow=["dashscope", "mcp", "huggingface_hub"]))
     assert points(metrics) - before == set()
 
 

@@ -8,6 +8,7 @@ from collections import deque
 from typing import Any
 
 from spanhook.diagnostics import internal
+from spanhook.engine._native_errors import native
 from spanhook.engine.lifecycle import note_response
 from spanhook.errors import Reject
 from spanhook.model import Body, Chunks, Record, clock
@@ -113,4 +114,5 @@ def answer_chunks(op: Record, body: Body | None) -> deque[Any]:
             return deque([op.result])
         return deque(adapter.answer_chunks(op.instance, op.args, op.kwargs, op.answer))
     except Exception as error:
-        raise Reject(f"a hook's answer could not be delivered: {type(error).__name__}", status_code=500) from error
+        reject = Reject(f"a hook's answer could not be delivered: {type(error).__name__}", status_code=500)
+        raise native(op, reject) from error

@@ -5,7 +5,7 @@ from typing import Any
 
 from spanhook.engine._announcing import announced
 from spanhook.engine._ending import Ending
-from spanhook.engine._windowed import Flow, Windowed, window_of
+from spanhook.engine._windowed import Flow, Framed, Windowed, window_of
 from spanhook.model import Adapter, Body, Record
 
 
@@ -19,16 +19,18 @@ class Holding(Ending):
 
     Attributes:
         _whole: Whether hooks must see the whole stream before the consumer sees any of it.
-        _windowed: The source, if hooks see its text before it goes out.
+        _flow: What hooks see of the source before it goes out.
+        _windowed: The source with what goes out, once it is an iterator.
     """
 
-    __slots__ = ("_body", "_buffer", "_whole", "_windowed", "adapter", "source")
+    __slots__ = ("_body", "_buffer", "_flow", "_whole", "_windowed", "adapter", "source")
 
     def __init__(self, adapter: Adapter, source: Any, *, is_async: bool) -> None:
         super().__init__(is_async=is_async)
         self.adapter, self.source = adapter, source
         self._body: Body | None = None
         self._buffer: deque[Any] | None = None
+        self._flow: Flow | Framed | None = None
         self._windowed: Windowed | None = None
         self._whole = False
 
@@ -40,13 +42,24 @@ class Holding(Ending):
         self._whole = any(bound.concerns(op) for bound in plan.buffers)
         if self._whole or not any(bound.concerns(op) for bound in plan.windows):
             return
-        texts = self.adapter.texts
-        if texts is None or self._body is not None:
+        texts = self.adapter.texts if self._body is None else self._body.texts
+        if texts is None:
             self._whole = True
             return
         window = window_of(op)
-        if window is not None:
-            self.source = self._windowed = Windowed(self.source, Flow(op, texts, window))
+        if window is None:
+            return
+        self._flow = flow = Flow(op, texts, window)
+        if self._body is None:
+            self._window_on(self.source)
+        elif self._body.framing is not None and (framing := self._body.framing()) is not None:
+            self._flow = Framed(flow, framing)
+
+    def _window_on(self, steps: Any) -> None:
+        """From now on, the source is what goes out of this iterator."""
+        if self._flow is not None:
+            self._windowed = Windowed(steps, self._flow)
+        self.source = steps if self._windowed is None else self._windowed
 
     def _announces(self, op: Record) -> bool:
         """Go on with the library's own stream of the answer that hooks gave, if it has one."""

@@ -71,7 +71,7 @@ class Track(Holding):
         """Whether ``steps`` are the first to read ``body``, and so belong to this track."""
         if self.plain or self.source is not body:
             return False
-        self.source = steps
+        self._window_on(steps)
         return True
 
     def goes_on_in(self, response: Any) -> Body | None:
@@ -85,8 +85,8 @@ class Track(Holding):
         body = body_of(op, response)
         if body is not None:
             self.source, self._body, self._reading = body.stream, body, reading(op, body)
-            if self._windowed is not None:
-                self._windowed, self._whole = None, True
+            self._flow = self._windowed = None
+            self._hold_back(op)
         return body
 
     async def _begin(self) -> None:

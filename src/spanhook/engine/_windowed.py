@@ -5,13 +5,13 @@ gone out.
 """
 
 from collections import deque
-from collections.abc import Hashable
+from collections.abc import Callable, Hashable, Iterable, Sequence
 from typing import Any, cast
 
 from spanhook.diagnostics import internal
 from spanhook.errors import HookError
 from spanhook.gating import Bound, Window
-from spanhook.model import Channel, ChunkText, Leaf, Record, Texts
+from spanhook.model import Channel, ChunkText, Framing, Leaf, Record, Texts
 
 
 def window_of(op: Record) -> Window | None:
@@ -58,7 +58,7 @@ class Flow:
         try:
             said = self._texts.read(chunk)
         except Exception as error:
-            self._window.refuse(HookError(f"the text of a chunk cannot be read: {error}; use stream='buffer'"))
+            self.unreadable(error)
             raise
         window, changed = self._window, dict[Any, str]()
         for leaf in said.grows:
@@ -73,6 +73,14 @@ class Flow:
             window.refuse(HookError(f"the text of a chunk cannot be rewritten: {error}; use stream='buffer'"))
             raise
         return out
+
+    def unreadable(self, error: Exception) -> None:
+        """What has come cannot be read, so hooks cannot see it.
+
+        Raises:
+            Reject: Always.
+        """
+        self._window.refuse(HookError(f"the text of a chunk cannot be read: {error}; use stream='buffer'"))
 
     def _ended(self, said: ChunkText, changed: dict[Any, str]) -> list[Any]:
         """The rest of the channels that end with a chunk: in the chunk itself if it has text of theirs."""
@@ -123,10 +131,40 @@ class Flow:
         return out
 
 
+class Framed:
+    """A flow of pieces, such as bytes, in which chunks stand as units.
+
+    Args:
+        flow: Lets units pass.
+        framing: Cuts pieces into units.
+    """
+
+    def __init__(self, flow: Flow, framing: Framing) -> None:
+        self._flow, self._framing = flow, framing
+
+    def through(self, piece: Any) -> Sequence[Any]:
+        return self._framing.pieces(self._passed(lambda: self._framing.units(piece)))
+
+    def rest(self) -> Sequence[Any]:
+        units = self._passed(self._framing.rest)
+        return self._framing.pieces([*units, *self._flow.rest()], last=True)
+
+    def unread(self) -> Sequence[Any]:
+        return self._framing.pieces(self._flow.unread())
+
+    def _passed(self, cut: Callable[[], Iterable[Any]]) -> list[Any]:
+        try:
+            units = cut()
+        except Exception as error:
+            self._flow.unreadable(error)
+            raise
+        return [out for unit in units for out in self._flow.through(unit)]
+
+
 class Windowed:
     """The library's iterator, sync or async, with what may go out."""
 
-    def __init__(self, source: Any, flow: Flow) -> None:
+    def __init__(self, source: Any, flow: Flow | Framed) -> None:
         self._source, self._flow = source, flow
         self._ready: deque[Any] = deque()
         self._stop: BaseException | None = None

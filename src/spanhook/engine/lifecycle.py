@@ -11,6 +11,7 @@ from opentelemetry.trace import INVALID_SPAN, get_current_span
 from spanhook import semconv
 from spanhook.concurrency import reaper
 from spanhook.diagnostics import internal
+from spanhook.engine._native_errors import native
 from spanhook.engine.absorption import Absorbed, Part, absorbed
 from spanhook.errors import Reject, RunStopped
 from spanhook.gating import Registry, again, count_decision, in_shadow, publish, tell_decided, tell_ended
@@ -276,6 +277,7 @@ def outcome(op: Record) -> Any:
             else:
                 if result is not None:
                     return result
+        error = native(op, error)
     # Raised as the library raised it: a plain `raise` here would replace its __context__ with whatever the caller
     # happens to be handling.
     context = error.__context__

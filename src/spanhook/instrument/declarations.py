@@ -119,9 +119,16 @@ INSTRUMENTORS = {
             instrumentor="spanhook.instrument.anthropic:AnthropicInstrumentor",
             requirement="anthropic >= 1.0, < 3",
             extra="anthropic",
-            doubled=("llm.call",),  # its SDK also opens spans for tools and agents
+            doubled=("llm.call", "tool.execute"),  # its SDK also opens spans for agents
             tracing=Tracing(("com.anthropic.sdk.python",), "unless ANTHROPIC_OPEN_TELEMETRY=false", swallows=True),
             variables=("ANTHROPIC_",),
+        ),
+        Declaration(
+            "groq",
+            instrumentor="spanhook.instrument.groq:GroqInstrumentor",
+            requirement="groq >= 0.30, < 2",
+            extra="groq",
+            variables=("GROQ_",),
         ),
         Declaration(
             "langchain_core",

@@ -81,7 +81,6 @@ _PROVIDERS = (
     Known("fireworks", MODELS, ("fireworks-ai",)),
     Known("google.genai", MODELS),
     Known("google.generativeai", MODELS),
-    Known("groq", MODELS),
     Known(
         "huggingface_hub",
         MODELS,

@@ -4,13 +4,14 @@ Nothing here knows spans, hooks or metrics. Every function of an adapter takes `
 library's function received them, so that nothing is allocated for a call that nobody inspects.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 from opentelemetry.trace import SpanKind
 
 from spanhook import semconv
+from spanhook.errors import Reject
 from spanhook.model.chunk_text import Texts
 from spanhook.model.failures import exception_name
 from spanhook.model.request import Change, Message, Request
@@ -95,21 +96,46 @@ class Withheld(Protocol):
         ...
 
 
+class Framing(Protocol):
+    """Cuts the pieces of one body into units that ``Texts`` can read, and puts units together again."""
+
+    def units(self, piece: Any) -> Sequence[Any]:
+        """The units that are complete now.
+
+        Raises:
+            Exception: The piece cannot be read.
+        """
+        ...
+
+    def rest(self) -> Sequence[Any]:
+        """What is left at the end, as units."""
+        ...
+
+    def pieces(self, units: Sequence[Any], *, last: bool = False) -> Sequence[Any]:
+        """Units as they go out; ``last`` if no others follow."""
+        ...
+
+
 @dataclass(frozen=True, slots=True)
 class Body:
-    """The content of a result that its holder may read later, as a stream of bytes.
+    """The content of a result that its holder may read later, as a stream of pieces, such as bytes.
 
     Attributes:
-        stream: The library's byte stream: iterable, with ``close`` or ``aclose``.
+        stream: The library's stream of pieces: iterable, with ``close`` or ``aclose``.
         put: Replaces the stream.
-        chunks: Adds up the bytes.
-        answer: The bytes for a value that a hook gave instead.
+        chunks: Adds up the pieces.
+        answer: The pieces for a value that a hook gave instead.
+        texts: How the text in the pieces, or in the units that ``framing`` cuts them into, is read and rewritten as
+            they pass; ``None`` if the body must be held back as a whole for hooks to decide about it.
+        framing: Creates a ``Framing``; ``None``, or returning ``None``, if each piece is one unit.
     """
 
     stream: Any
     put: Callable[[Any], None]
     chunks: Chunks
     answer: Callable[[Any], Iterable[Any]]
+    texts: Texts | None = None
+    framing: Callable[[], Framing | None] | None = None
 
 
 def nothing(_result: Any) -> tuple[Attributes, Usage | None]:
@@ -164,6 +190,7 @@ class Adapter:
             whether it is async, it returns what such a call returns: the result, an awaitable or a stream; ``None`` if
             nobody can be told.
         rejected: The library's own error *result* for a rejection, or ``None`` to have the rejection raised.
+        native_error: The library's own exception for a rejection, which is raised as both; ``None`` if it has none.
         identity: Ids the library knows: keys of ``Identity``.
         metadata: Further facts the application gave the library about the call; ``op.extras["metadata"]``.
         config: The configuration that the library was given for the call; ``op.extras["config"]``.
@@ -212,6 +239,7 @@ class Adapter:
     answer: Callable[[Any, Args, Kwargs, Any], Any] = plain_answer
     announce: Callable[[Any, Args, Kwargs, Any, bool], Any] | None = None
     rejected: Callable[[Any, Args, Kwargs, str], Any] | None = None
+    native_error: Callable[[Any, Args, Kwargs, Reject], BaseException | None] | None = None
     identity: Callable[[Any, Args, Kwargs], Mapping[str, str]] | None = None
     metadata: Callable[[Any, Args, Kwargs], Mapping[str, Any]] | None = None
     config: Callable[[Any, Args, Kwargs], Mapping[str, Any]] | None = None

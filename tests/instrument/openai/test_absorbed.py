@@ -149,8 +149,10 @@ def test_without_langchain_bound_it_is_gated_at_the_transport(case: Case, server
         again = ask(case, server.url)
         assert type(again) is type(expected)
     assert [op._record.adapter.layer for op in seen.operations] == ["openai"]
-    with recorder(hooks, only=["openai"]), pytest.raises(Reject):
+    with recorder(hooks, only=["openai"]), pytest.raises(Exception, match="no") as refused:
         ask(case, server.url)
+    # Newer versions of LangChain's package turn the client's errors into their own.
+    assert isinstance(refused.value, Reject) or isinstance(refused.value.__cause__, Reject)
     assert len(server.requests) == 2
 
 

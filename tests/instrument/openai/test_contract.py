@@ -12,10 +12,9 @@ from spanhook import Hooks, Operation, Settings
 from spanhook.cli.conformance.libraries.openai_ways import CHAT, WAYS, Way, named, sync_client
 from spanhook.cli.conformance.servers.openai_server import Call, OpenAIServer, Reply, Tokens
 from spanhook.diagnostics import internal
+from spanhook.instrument.formats.openai import Deltas, ResponsesChunks
 from spanhook.instrument.openai import paths
-from spanhook.instrument.openai.deltas import Deltas
-from spanhook.instrument.openai.responses_chunks import ResponsesChunks
-from spanhook.instrument.stainless import BodyChunks
+from spanhook.instrument.wire import BodyChunks
 from spanhook.model import Adapter
 from spanhook.testing import recorder
 
@@ -196,6 +195,7 @@ def test_every_extractor_is_known() -> None:
         "error_type",
         "failure",
         "message",
+        "native_error",
         "output",
         "prepare",
         "request",

@@ -29,7 +29,7 @@ from spanhook.cli.conformance.libraries.openai_ways import (
     sync_client,
 )
 from spanhook.cli.conformance.servers.openai_server import Call, OpenAIServer, Reply
-from spanhook.instrument.openai import items, messages
+from spanhook.instrument.formats.openai import items, messages
 from spanhook.testing import recorder
 
 
@@ -485,7 +485,7 @@ def test_a_cache_in_an_around_hook(server: OpenAIServer) -> None:
 
     @hooks.around("llm.call")
     def cached(op: Operation) -> Any:
-        key = f"{op._record.adapter.start.__name__} {op._record.kwargs.get('stream')}"
+        key = f"{op._record.args[1].url} {op._record.kwargs.get('stream')}"
         if key in kept:
             return kept[key]
         kept[key] = yield

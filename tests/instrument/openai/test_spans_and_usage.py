@@ -23,8 +23,8 @@ from spanhook.cli.conformance.libraries.openai_ways import (
     sync_client,
 )
 from spanhook.cli.conformance.servers.openai_server import Call, OpenAIServer, Reply, Tokens
-from spanhook.instrument.openai.servers import server_of
-from spanhook.instrument.stainless import estimate
+from spanhook.instrument.openai.transport import server_of
+from spanhook.instrument.wire import estimate
 from spanhook.testing import Recorder, recorder
 
 

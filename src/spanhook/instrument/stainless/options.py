@@ -5,12 +5,11 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
+from spanhook.instrument.wire import Fields, bytes_of, settled
 from spanhook.model import Args, Kwargs
 
 RAW_HEADER = "X-Stainless-Raw-Response"
 """Set by ``with_raw_response`` to ``true`` and by ``with_streaming_response`` to ``stream``."""
-
-Body = Mapping[str, Any]
 
 
 def options_of(args: Args, kwargs: Kwargs) -> Any:
@@ -18,7 +17,7 @@ def options_of(args: Args, kwargs: Kwargs) -> Any:
     return args[1] if len(args) > 1 else kwargs["options"]
 
 
-def body_of(args: Args, kwargs: Kwargs) -> Body:
+def body_of(args: Args, kwargs: Kwargs) -> Fields:
     """The JSON that will be sent, ``extra_body`` included; empty if the body is not a JSON object."""
     options = options_of(args, kwargs)
     body, extra = options.json_data, options.extra_json
@@ -36,7 +35,7 @@ def body_of(args: Args, kwargs: Kwargs) -> Body:
     return read if isinstance(read, dict) else {}
 
 
-def with_body(args: Args, kwargs: Kwargs, body: Body) -> tuple[Args, Kwargs]:
+def with_body(args: Args, kwargs: Kwargs, body: Fields) -> tuple[Args, Kwargs]:
     """The arguments with a copy of the options that sends ``body`` instead."""
     options = options_of(args, kwargs)
     changes: dict[str, Any] = {"json_data": dict(body)}
@@ -66,3 +65,22 @@ def is_raw(args: Args, kwargs: Kwargs) -> bool:
 def is_streamed(kwargs: Kwargs) -> bool:
     """Whether the caller gets a stream of events."""
     return bool(kwargs.get("stream"))
+
+
+def settle(options: Any) -> None:
+    """Replace what the options of a request would send with plain data, where it is not plain already.
+
+    Data that contains itself stays as it is; no SDK can send it.
+    """
+    try:
+        for name in ("json_data", "extra_json"):
+            given = getattr(options, name, None)
+            if given is not None and (made := settled(given)) is not given:
+                setattr(options, name, made)
+    except RecursionError:
+        return
+    content = getattr(options, "content", None)
+    if content is not None and not isinstance(content, bytes | bytearray | str):
+        read = bytes_of(content)
+        if read is not content:
+            options.content = read

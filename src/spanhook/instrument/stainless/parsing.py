@@ -4,7 +4,7 @@ from collections.abc import Callable
 from typing import Any
 
 from spanhook.instrument.stainless.options import is_raw, options_of, with_options
-from spanhook.model import Args, Attributes, Kwargs, Usage
+from spanhook.model import Args, Kwargs
 
 
 class Kept:
@@ -21,7 +21,7 @@ class Kept:
         return self.parser(given)
 
 
-def keep_what_is_parsed(_instance: Any, args: Args, kwargs: Kwargs) -> tuple[Args, Kwargs]:
+def keeping(args: Args, kwargs: Kwargs) -> tuple[Args, Kwargs]:
     """The arguments of ``parse`` with a parser that keeps the answer; a raw response keeps it itself."""
     parser = options_of(args, kwargs).post_parser
     if not callable(parser) or is_raw(args, kwargs):
@@ -29,14 +29,7 @@ def keep_what_is_parsed(_instance: Any, args: Args, kwargs: Kwargs) -> tuple[Arg
     return with_options(args, kwargs, post_parser=Kept(parser))
 
 
-def parsing_failed(
-    response: Callable[[Any], tuple[Attributes, Usage | None]],
-) -> Callable[[Any, Args, Kwargs, BaseException], tuple[Attributes, Usage | None]]:
-    """Read with ``response`` what could not be parsed; nothing if the call failed earlier."""
-
-    def failure(_instance: Any, args: Args, kwargs: Kwargs, _error: BaseException) -> tuple[Attributes, Usage | None]:
-        parser = options_of(args, kwargs).post_parser
-        given = parser.given if isinstance(parser, Kept) else None
-        return response(given) if given is not None else ({}, None)
-
-    return failure
+def unparsed(args: Args, kwargs: Kwargs) -> Any:
+    """What the parser was given; ``None`` if the call failed earlier."""
+    parser = options_of(args, kwargs).post_parser
+    return parser.given if isinstance(parser, Kept) else None

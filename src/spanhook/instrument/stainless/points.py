@@ -7,7 +7,7 @@ clients are gated too; the path tells what a call is.
 from spanhook.model import Point
 
 
-def transport(library: str, adapter: str, choose: str) -> tuple[Point, ...]:
+def points_of(library: str, adapter: str, choose: str) -> tuple[Point, ...]:
     """The points of one package.
 
     Args:

@@ -7,6 +7,7 @@ from typing import Any
 
 from anthropic import DEFAULT_CONNECTION_LIMITS, Anthropic, AsyncAnthropic, DefaultAsyncHttpxClient, DefaultHttpxClient
 
+from spanhook.cli.conformance.libraries.anthropic_tools import SAID, TOOL_WAYS, Tooled
 from spanhook.cli.conformance.libraries.anthropic_ways import MESSAGES, MODEL, WAYS
 from spanhook.cli.conformance.libraries.stainless_ways import Way
 from spanhook.cli.conformance.servers.anthropic_server import AnthropicServer
@@ -118,6 +119,8 @@ SUBJECTS: tuple[Subject, ...] = (
     ),
     Subject("anthropic batches", "llm.call", Clients.of, _ways("batches"), {}, faults=OVER_HTTP, slow=True),
 )
+MORE = (Subject("anthropic tools", "tool.execute", Tooled.of, TOOL_WAYS, {}, said=SAID, raises=False),)
+"""What is refused to the model, not raised, so that only the command and the tests of the client call it."""
 
 UNGATED = (
     Ungated(

@@ -9,6 +9,7 @@ from typing import Any
 from openai import DEFAULT_CONNECTION_LIMITS, AsyncOpenAI, DefaultAsyncHttpxClient, DefaultHttpxClient, OpenAI
 
 from spanhook.cli.conformance.libraries.openai_endpoints import IMAGES, MODERATIONS, SOUNDS, VIDEOS, Ask
+from spanhook.cli.conformance.libraries.openai_tools import LACKING, SAID, TOOL_WAYS, Tooled
 from spanhook.cli.conformance.libraries.openai_ways import CHAT, EMBEDDINGS, RESPONSES, TEXT, WAYS, Way
 from spanhook.cli.conformance.servers.openai_server import OpenAIServer, Reply, Tokens
 from spanhook.cli.conformance.servers.requests import Line, Seen
@@ -216,6 +217,9 @@ MORE = (
         if VIDEOS
         else (Subject("openai videos", "llm.call", Clients.of, {}, {}, lacking=("create", "async create")),)
     ),
+    Subject("openai tools", "tool.execute", Tooled.of, {}, {}, lacking=tuple(TOOL_WAYS))
+    if LACKING
+    else Subject("openai tools", "tool.execute", Tooled.of, TOOL_WAYS, {}, said=SAID, raises=False),
 )
 """What the client's own tests call in every way; here, only the command does."""
 

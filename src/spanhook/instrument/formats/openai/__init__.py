@@ -1,0 +1,29 @@
+"""OpenAI's APIs, which many providers speak: chat, responses, completions, embeddings, and other endpoints."""
+
+from spanhook.instrument.formats.openai.chat import Chat
+from spanhook.instrument.formats.openai.chat_chunks import ChatChunks
+from spanhook.instrument.formats.openai.completions import Completions
+from spanhook.instrument.formats.openai.decisions import Decisions
+from spanhook.instrument.formats.openai.deltas import Deltas
+from spanhook.instrument.formats.openai.embeddings import Embeddings
+from spanhook.instrument.formats.openai.endpoints import MAKES, RUNS, Endpoint
+from spanhook.instrument.formats.openai.reading import completion_usage
+from spanhook.instrument.formats.openai.responses import Responses
+from spanhook.instrument.formats.openai.responses_chunks import ResponsesChunks
+from spanhook.instrument.formats.openai.texts import ChoiceTexts
+
+__all__ = [
+    "MAKES",
+    "RUNS",
+    "Chat",
+    "ChatChunks",
+    "ChoiceTexts",
+    "Completions",
+    "Decisions",
+    "Deltas",
+    "Embeddings",
+    "Endpoint",
+    "Responses",
+    "ResponsesChunks",
+    "completion_usage",
+]

@@ -1,0 +1,98 @@
+"""What SDKs that send JSON to a model share. No SDK is known here, and no API.
+
+A ``Format`` says what the JSON of one API means, a ``Transport`` how one SDK carries it; ``adapted`` makes an adapter
+of both.
+"""
+
+from spanhook.instrument.wire._estimate import estimate
+from spanhook.instrument.wire._settled import bytes_of, settled
+from spanhook.instrument.wire.api import adapted
+from spanhook.instrument.wire.body import BodyChunks
+from spanhook.instrument.wire.content import Content, Event, Payload
+from spanhook.instrument.wire.describing import described
+from spanhook.instrument.wire.format import ChunkLike, Format
+from spanhook.instrument.wire.framing import LINES, SERVER_SENT, Form, FrameTexts
+from spanhook.instrument.wire.http import HttpContent, answered, answered_with
+from spanhook.instrument.wire.messages import (
+    Kind,
+    Part,
+    Parts,
+    Wire,
+    by_prompt,
+    decoded,
+    encoded,
+    finished,
+    messages_in,
+    one_prompt,
+    rewrite,
+    text_in,
+)
+from spanhook.instrument.wire.paths import Paths
+from spanhook.instrument.wire.reading import (
+    Fields,
+    extra_of,
+    fields_of,
+    index_of,
+    is_model,
+    list_of,
+    noted,
+    plain,
+    text_of,
+)
+from spanhook.instrument.wire.servers import Server, Servers
+from spanhook.instrument.wire.transport import Transport
+from spanhook.instrument.wire.unstreamed import Construct, NoChunks, Passing
+from spanhook.instrument.wire.usage import bounded, counted, cut_short, responses
+
+__all__ = [
+    "LINES",
+    "SERVER_SENT",
+    "BodyChunks",
+    "ChunkLike",
+    "Construct",
+    "Content",
+    "Event",
+    "Fields",
+    "Form",
+    "Format",
+    "FrameTexts",
+    "HttpContent",
+    "Kind",
+    "NoChunks",
+    "Part",
+    "Parts",
+    "Passing",
+    "Paths",
+    "Payload",
+    "Server",
+    "Servers",
+    "Transport",
+    "Wire",
+    "adapted",
+    "answered",
+    "answered_with",
+    "bounded",
+    "by_prompt",
+    "bytes_of",
+    "counted",
+    "cut_short",
+    "decoded",
+    "described",
+    "encoded",
+    "estimate",
+    "extra_of",
+    "fields_of",
+    "finished",
+    "index_of",
+    "is_model",
+    "list_of",
+    "messages_in",
+    "noted",
+    "one_prompt",
+    "plain",
+    "responses",
+    "rewrite",
+    "settled",
+    "text_in",
+    "text_of",
+]

@@ -1,0 +1,79 @@
+"""Usage as reported by a provider, in the conventions' terms."""
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from spanhook import semconv
+from spanhook.instrument.wire._estimate import estimate
+from spanhook.instrument.wire.reading import Fields, extra_of, fields_of, noted, text_of
+from spanhook.model import Attributes, Usage
+
+
+def counted(reported: Any, places: Mapping[str, str]) -> Usage | None:
+    """The reported counts; ``None`` if nothing was reported.
+
+    Args:
+        reported: A model, or JSON.
+        places: The reported name for each field of ``Usage``; dotted if nested.
+    """
+    told, used = fields_of(reported), Usage()
+    if not told:
+        if not reported:
+            return None
+        used.skip("usage")
+        return used
+    for name, place in places.items():
+        around, _, last = place.rpartition(".")
+        holder = reported
+        if around:
+            holder = told.get(around)
+            holder = extra_of(reported, around) if holder is None else holder
+        if holder:
+            value = fields_of(holder).get(last)
+            setattr(used, name, used.count(extra_of(holder, last) if value is None else value, name))
+    return used
+
+
+def bounded(used: Usage) -> Usage:
+    """The same usage, with no part larger than its whole."""
+    used.cache_read_tokens = min(used.cache_read_tokens, used.input_tokens)
+    used.cache_write_tokens = min(used.cache_write_tokens, used.input_tokens - used.cache_read_tokens)
+    if used.cache_hour_tokens:
+        used.cache_hour_tokens = min(used.cache_hour_tokens, used.cache_write_tokens)
+    used.reasoning_tokens = min(used.reasoning_tokens, used.output_tokens)
+    return used
+
+
+def responses(
+    usage_of: Callable[[Any], Usage | None], reason: str
+) -> Callable[[Fields], tuple[Attributes, Usage | None]]:
+    """A function that reads an answer's id, model, finish reason and usage.
+
+    Args:
+        usage_of: Reads its ``usage``.
+        reason: The field with the finish reason.
+    """
+
+    def response(told: Fields) -> tuple[Attributes, Usage | None]:
+        attributes = noted(told, (("id", semconv.GEN_AI_RESPONSE_ID), ("model", semconv.GEN_AI_RESPONSE_MODEL)))
+        why = text_of(told.get(reason))
+        if why:
+            attributes[semconv.GEN_AI_RESPONSE_FINISH_REASONS] = (why,)
+        return attributes, usage_of(told.get("usage"))
+
+    return response
+
+
+def cut_short(used: Usage | None, body: Fields, characters: int) -> Usage:
+    """Usage of a stream that did not report all of it.
+
+    Args:
+        used: What it reported: the input, and perhaps part of the output.
+        body: The request's JSON.
+        characters: How many have arrived.
+    """
+    guess = estimate(body, characters)
+    if used is None:
+        return guess
+    used.output_tokens, used.estimated = max(used.output_tokens, guess.output_tokens), True
+    return used
