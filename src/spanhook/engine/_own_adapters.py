@@ -14,7 +14,19 @@ from opentelemetry.trace import SpanKind
 from spanhook import semconv
 from spanhook.engine._own_messages import back, last_text, output, to_message, to_messages, tool_output
 from spanhook.engine._own_signature import Parameters
-from spanhook.model import TARGET_KEYS, Adapter, Args, Attributes, Change, Kwargs, PlainTexts, Request, Usage, nothing
+from spanhook.model import (
+    TARGET_KEYS,
+    Adapter,
+    Args,
+    Attributes,
+    Change,
+    Kwargs,
+    PlainTexts,
+    Request,
+    Usage,
+    in_order,
+    nothing,
+)
 from spanhook.semconv import Kind
 
 LAYER = "own code"
@@ -263,7 +275,7 @@ def _tool_carries(own: Own, args: Args, kwargs: Kwargs) -> list[str | None]:
     """The tool's arguments as text, without those equal to their defaults."""
     parameters = own.parameters
     assert parameters is not None
-    return [repr(sorted(parameters.given(args, kwargs).items()))]
+    return [in_order(parameters.given(args, kwargs))]
 
 
 def _carries(own: Own, args: Args, kwargs: Kwargs) -> list[str | None]:

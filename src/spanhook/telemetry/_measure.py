@@ -31,7 +31,7 @@ def measure(op: Record, histograms: Histograms, naming: Naming, context: Context
     if kind in ("llm.call", "embeddings.create"):
         if op.called:  # calls that a hook answered or refused say nothing about the provider
             _call(op, histograms, naming, context, error_type)
-    elif kind == "tool.execute":
+    elif kind == "tool.execute" and not op.serves:
         _execution(op, histograms, context, error_type)
     elif kind == "agent.invoke":
         histograms.agent.record(_seconds(op), _ended(op, semconv.GEN_AI_AGENT_NAME, error_type), context)
