@@ -18,12 +18,22 @@ def _over_anthropic() -> tuple[Subject, ...]:
     return langchain_anthropic.SUBJECTS
 
 
+def _of_mcp() -> tuple[Subject, ...]:
+    """Of MCP's SDK, which needs a newer pydantic than the oldest that is supported."""
+    if find_spec("mcp") is None:
+        return ()
+    from spanhook.cli.conformance.libraries import mcp
+
+    return (*mcp.SUBJECTS,)
+
+
 HERE: tuple[Subject, ...] = (*langchain_core.SUBJECTS, *langgraph.SUBJECTS)
 OVER_HTTP: tuple[Subject, ...] = (
     *openai.SUBJECTS,
     *langchain_openai.SUBJECTS,
     *anthropic.SUBJECTS,
     *_over_anthropic(),
+    *_of_mcp(),
 )
 SUBJECTS: tuple[Subject, ...] = (*HERE, *OVER_HTTP, *own_code.SUBJECTS)
 
