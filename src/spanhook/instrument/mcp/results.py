@@ -9,12 +9,31 @@ from mcp import types
 
 from spanhook import semconv
 from spanhook.instrument.mcp.content import as_blocks, as_part, field, plain, said, text
-from spanhook.model import Message
+from spanhook.model import Message, copied_model, copies
 
 Schema = Mapping[str, Any] | None
 """A tool's schema for the structured part of its results; ``None`` if it has none, or if it is not known."""
 _ANSWER = "result"
 """The one field of the schemas that the SDK makes for functions that do not return an object."""
+
+
+def _models() -> tuple[type[Any], ...]:
+    """The models that results consist of; version 1 wraps those that servers give in another one."""
+    return (
+        types.Result,
+        types.TextContent,
+        types.ImageContent,
+        types.AudioContent,
+        types.EmbeddedResource,
+        types.ResourceLink,
+        types.ResourceContents,
+        types.PromptMessage,
+        types.Annotations,
+        *((one,) if isinstance(one := getattr(types, "ServerResult", None), type) else ()),
+    )
+
+
+copies(*_models())(copied_model)
 
 
 # ----------------------------------------------------------------------------------------------- tools

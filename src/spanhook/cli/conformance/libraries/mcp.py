@@ -51,6 +51,12 @@ SUBJECTS: tuple[Subject, ...] = (
         faults=(_REFUSED,),
         **_AT_CLIENTS,
     ),
+    Subject(
+        "mcp tool in its server", "tool.execute", _body, {"call_tool": servers.directly}, {}, asked=ASKED, said=FOUND
+    ),
+)
+
+MORE: tuple[Subject, ...] = (
     Subject("mcp server, tool", "tool.execute", _body, servers.ways(servers.CALL), {}, **_AT_SERVERS),
     Subject("mcp server, resource", RESOURCE, _body, servers.ways(servers.READ), {}, **_AT_SERVERS),
     Subject("mcp server, prompt", GET, _body, servers.ways(servers.GET), {}, **_AT_SERVERS),
@@ -63,9 +69,6 @@ SUBJECTS: tuple[Subject, ...] = (
         asked=ASKED,
         said=FOUND,
         raises=False,
-    ),
-    Subject(
-        "mcp tool in its server", "tool.execute", _body, {"call_tool": servers.directly}, {}, asked=ASKED, said=FOUND
     ),
 )
 

@@ -111,7 +111,7 @@ async def pipes(server: Any) -> AsyncIterator[Exchange]:
         writer.flush()
         return json.loads(await anyio.to_thread.run_sync(reader.readline)) if "id" in message else {}
 
-    with reader, stdout:
+    with reader, stdin, stdout, writer:
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(serve)
             yield exchange

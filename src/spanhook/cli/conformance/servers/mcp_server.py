@@ -41,7 +41,7 @@ def answer(message: Json, body: Body) -> Json | None:
         return None
     method, params = message["method"], message.get("params") or {}
     if method in METHODS:
-        body.count(params)
+        body.count({name: value for name, value in params.items() if name != "_meta"})
         if body.hold is not None:
             body.hold.wait()
         if body.fault is not None and body.fault.status:
