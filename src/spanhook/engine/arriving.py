@@ -56,15 +56,23 @@ def _origin(arrival: Arrival, around: Held, before: Context, identity: Identity)
     A request of another trace is no part of what happens to be current here.
     """
     context, sender = _extracted(arrival, before), _operation(arrival.sender)
-    trace = get_current_span(context).get_span_context()
+    is_told, trace = context is not before, get_current_span(context).get_span_context()
+    if is_told and _continues(get_current_span(before), trace.span_id):
+        context = before
     if sender is not None and not sender.ended:
         if not trace.is_valid or trace.trace_id != sender.span.get_span_context().trace_id:
             context = context_with(sender.span, sender.before)
         return arrival.sender, context, sender.ambient
     op = _operation(around)
-    if context is before or op is None or op.span.get_span_context().trace_id == trace.trace_id:
+    if not is_told or op is None or op.span.get_span_context().trace_id == trace.trace_id:
         return around, context, identity
     return None, context, identity
+
+
+def _continues(span: Any, span_id: int) -> bool:
+    """Whether the current span is somebody else's for the same request: then that is where the trace goes on."""
+    parent = getattr(span, "parent", None)
+    return parent is not None and parent.span_id == span_id
 
 
 def _operation(held: Any) -> Record | None:

@@ -150,7 +150,8 @@ INSTRUMENTORS = {
             instrumentor="spanhook.instrument.mcp:MCPInstrumentor",
             requirement="mcp >= 1.22, < 3",
             extra="mcp",
-            unlike=("fastmcp", "langchain_mcp_adapters"),
+            words=("instrumentation_mcp", "logfire_mcp"),  # many servers have mcp in their name
+            doubled=("tool.execute",),
             tracing=Tracing(("mcp-python-sdk",), "from version 2 on, always"),
             variables=("FASTMCP_",),
             kinds=("mcp.resource.read", "mcp.prompt.get"),

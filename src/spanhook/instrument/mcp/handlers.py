@@ -57,7 +57,15 @@ def _about(instance: Served, _args: Args, _kwargs: Kwargs) -> Attributes:
 
 def _schema(instance: Served, name: str) -> Schema:
     tool = getattr(instance.server, "_tool_cache", {}).get(name)
-    return getattr(tool, "outputSchema", None)
+    if tool is not None:
+        return tool.outputSchema
+    # The first request for a tool fills that cache, unless a hook answers it. What FastMCP registered knows them all.
+    handler = instance.server.request_handlers.get(types.CallToolRequest)
+    for cell in getattr(handler, "__closure__", None) or ():
+        tools = getattr(getattr(cell.cell_contents, "__self__", None), "_tool_manager", None)
+        if tools is not None:
+            return getattr(tools.get_tool(name), "output_schema", None)
+    return None
 
 
 def _identity(instance: Served, _args: Args, _kwargs: Kwargs) -> Mapping[str, str]:

@@ -67,6 +67,8 @@ def _result(method: str, params: Json, body: Body) -> Json | None:
                 "capabilities": {"tools": {}, "resources": {}, "prompts": {}},
                 "serverInfo": {"name": "conformance", "version": "1"},
             }
+        case "ping":
+            return {}
         case "tools/list":
             schema = {"type": "object", "properties": {"query": {"type": "string"}}}
             return {"tools": [{"name": TOOL, "inputSchema": schema}]}
