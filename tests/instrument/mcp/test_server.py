@@ -26,6 +26,8 @@ from tests.instrument.mcp.parts import (
     text_in,
 )
 
+pytestmark = LEAKS
+
 HTTP = http(stateless=False)
 
 
@@ -51,7 +53,6 @@ GET = ("prompts/get", {"name": "greet", "arguments": {"name": "bo"}})
 # ----------------------------------------------------------------------------------------------- spans
 
 
-@LEAKS
 def test_a_served_call_as_a_span() -> None:
     with recorder() as seen:
         _ask(Shop().server, _tool("search"), over=HTTP)
@@ -487,7 +488,6 @@ class _Users:
         await self._app({**scope, "user": User()}, receive, send)
 
 
-@LEAKS
 def test_each_request_has_the_user_of_its_own_token(monkeypatch: pytest.MonkeyPatch) -> None:
     from spanhook.cli.conformance.libraries import mcp_servers
 
