@@ -1,19 +1,21 @@
 """A client with two servers, their tools, resources and prompts, without hooks and with them."""
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Coroutine
 from contextlib import AsyncExitStack
 from typing import Any
 
 import anyio
 import pytest
 from mcp import ClientSession
+from mcp.client.sse import sse_client
+from opentelemetry.trace import SpanKind
 
 import spanhook
-from spanhook import Hooks
+from spanhook import Hooks, Operation, Reject
 from spanhook.cli.conformance.libraries.mcp_versions import http_app, http_transport, session_over
 from spanhook.cli.conformance.servers.asgi import running
 from spanhook.testing import recorder
-from tests.instrument.mcp.parts import LEAKS, Shop, connected, run
+from tests.instrument.mcp.parts import LEAKS, Shop, connected, run, said
 
 pytestmark = LEAKS
 
@@ -107,3 +109,46 @@ def test_what_a_hook_changes_is_all_that_differs(phase: str) -> None:
     differing = [(one, other) for one, other in zip(bare, hooked, strict=True) if one != other]
     assert len(differing) == 4
     assert all(one.replace("short", "masked") == other for one, other in differing)
+
+
+# ----------------------------------------------------------------------------------------------- other ways
+
+
+async def _two_calls(session: ClientSession) -> list[str]:
+    return [said(await session.call_tool(name, {"query": "x"})) for name in ("search", "count")]
+
+
+def _gated(main: Callable[[Shop], Coroutine[Any, Any, list[str]]], *, backend: str = "asyncio") -> None:
+    """A server refuses one of two tools, and a client asks for both."""
+    hooks, shop = Hooks(), Shop()
+
+    @hooks.before("tool.execute", names={"count"})
+    def refuse(op: Operation) -> None:
+        if getattr(op.span, "kind", None) is SpanKind.SERVER:
+            raise Reject("no")
+
+    with recorder(hooks) as seen:
+        found = anyio.run(main, shop, backend=backend)
+        counted = [(op.name, op.status) for op in seen.operations]
+    assert (found, shop.ran) == (["found x", "Tool call rejected: no"], ["x"])
+    assert counted == [("search", "success"), ("search", "success"), ("count", "rejected"), ("count", "error")]
+
+
+def test_trio() -> None:
+    async def main(shop: Shop) -> list[str]:
+        async with connected(shop) as session:
+            return await _two_calls(session)
+
+    _gated(main, backend="trio")
+
+
+def test_server_sent_events() -> None:
+    async def main(shop: Shop) -> list[str]:
+        async with (
+            running(shop.server.sse_app()) as port,
+            sse_client(f"http://127.0.0.1:{port}/sse") as streams,
+            session_over(*streams) as session,
+        ):
+            return await _two_calls(session)
+
+    _gated(main)

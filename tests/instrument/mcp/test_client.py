@@ -16,7 +16,9 @@ from spanhook.cli.conformance.libraries.mcp_versions import FIRST
 from spanhook.cli.conformance.servers.mcp_server import FOUND, PROMPT, TOOL, URI
 from spanhook.cli.conformance.subject import PLANTED, Body, Fault
 from spanhook.testing import recorder
-from tests.instrument.mcp.parts import OVER_HTTP, TYPES, Shop, connected, is_error, run, said, structured, use
+from tests.instrument.mcp.parts import LEAKS, OVER_HTTP, TYPES, Shop, connected, is_error, run, said, structured, use
+
+pytestmark = LEAKS
 
 EVERY = [
     clients.call_tool,

@@ -10,7 +10,9 @@ from mcp import ClientSession, StdioServerParameters, stdio_client
 from spanhook import Hooks, Operation, Reject
 from spanhook.cli.conformance.libraries.mcp_versions import FIRST
 from spanhook.testing import recorder
-from tests.instrument.mcp.parts import is_error, run, said
+from tests.instrument.mcp.parts import LEAKS, is_error, run, said
+
+pytestmark = LEAKS
 
 HOOKS = """
 from opentelemetry import trace
