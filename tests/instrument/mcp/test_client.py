@@ -12,7 +12,7 @@ from mcp import ClientSession
 from spanhook import Hooks, Operation, Reject
 from spanhook.cli.conformance.libraries import mcp_clients as clients
 from spanhook.cli.conformance.libraries.mcp_clients import ASKED
-from spanhook.cli.conformance.libraries.mcp_versions import FIRST
+from spanhook.cli.conformance.libraries.mcp_versions import FIRST, wrapped
 from spanhook.cli.conformance.servers.mcp_server import FOUND, PROMPT, TOOL, URI
 from spanhook.cli.conformance.subject import PLANTED, Body, Fault
 from spanhook.testing import recorder
@@ -529,3 +529,31 @@ def test_names_filter_by_tool_address_and_prompt() -> None:
         for ask in (clients.call_tool, clients.read_resource, clients.get_prompt):
             use(Body(), ask)
     assert told == [("tool", TOOL), ("resource", URI), ("prompt", PROMPT)]
+
+
+def test_an_answer_is_of_the_class_that_was_asked_for() -> None:
+    class Own(TYPES.CallToolResult): ...
+
+    async def ask(session: ClientSession) -> Any:
+        params = TYPES.CallToolRequestParams(name=TOOL, arguments={})
+        return await session.send_request(wrapped(TYPES.CallToolRequest(params=params)), Own)
+
+    hooks = Hooks()
+    hooks.before("tool.execute")(lambda op: op.respond("mine"))
+    with recorder(hooks):
+        found = use(Body(), ask)
+    assert (type(found), said(found)) == (Own, "mine")
+
+
+if hasattr(TYPES, "CreateTaskResult"):
+
+    def test_an_answer_is_no_task() -> None:
+        async def ask(session: ClientSession) -> Any:
+            params = TYPES.CallToolRequestParams.model_validate({"name": TOOL, "task": {"ttl": 1000}})
+            return await session.send_request(wrapped(TYPES.CallToolRequest(params=params)), TYPES.CreateTaskResult)
+
+        hooks, body = Hooks(), Body()
+        hooks.before("tool.execute", priority=50)(lambda op: op.respond("done"))
+        with recorder(hooks), pytest.raises(Reject):
+            use(body, ask)
+        assert body.runs == 0

@@ -171,6 +171,14 @@ def test_a_refusal_of_the_run_inside_of_a_tool() -> None:
     ]
 
 
+def test_whoever_asks_for_a_task_is_told_as_an_error() -> None:
+    hooks, shop = Hooks(), Shop()
+    hooks.before("tool.execute", name="refuse")(_refuse)
+    with recorder(hooks):
+        (told,) = _ask(shop.server, _tool("search", task={"ttl": 1000}))
+    assert (told["error"]["code"], told["error"]["message"], shop.ran) == (-32003, "no", [])
+
+
 def test_a_refused_result() -> None:
     hooks, shop = Hooks(), Shop()
 

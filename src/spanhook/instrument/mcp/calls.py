@@ -99,6 +99,10 @@ class Calls:
         told = in_order(self.arguments(args, kwargs))
         return [told if self.method is TOOL else f"{self.target(args, kwargs)} {told}"]
 
+    def tells(self, args: Args, kwargs: Kwargs) -> bool:
+        """Whether a result can say why a request was refused; whoever asks for a task waits for a task, or an error."""
+        return self.method is TOOL and self.form.get(args, kwargs, "task") is None
+
     def rewrite(self, _instance: Any, args: Args, kwargs: Kwargs, change: Change) -> tuple[Args, Kwargs]:
         asked = change.arguments or {}
         if self.method is not RESOURCE:

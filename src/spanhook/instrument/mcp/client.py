@@ -49,8 +49,10 @@ def _about(instance: Any, _args: Args, _kwargs: Kwargs) -> Attributes:
 def _calls(method: Method, form: Form) -> Calls:
     result = _RESULTS[method.name]
 
-    def made(_instance: Any, _args: Args, _kwargs: Kwargs, told: dict[str, Any]) -> Any:
-        return result.model_validate(told)
+    def made(_instance: Any, args: Args, kwargs: Kwargs, told: dict[str, Any]) -> Any:
+        asked: Any = (args[1] if len(args) > 1 else kwargs.get("result_type")) if form is SENT else None
+        special = isinstance(asked, type) and not issubclass(result, asked)  # such as a task, or the caller's own class
+        return (asked if special else result).model_validate(told)
 
     return Calls(method=method, form=form, about=_about, made=made, schema=_schema)
 

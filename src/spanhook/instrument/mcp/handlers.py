@@ -8,7 +8,7 @@ from opentelemetry.trace import SpanKind
 
 from spanhook import semconv
 from spanhook.instrument.layers import MCP_SERVER
-from spanhook.instrument.mcp.calls import METHODS, TOOL, Calls, Method
+from spanhook.instrument.mcp.calls import METHODS, Calls, Method
 from spanhook.instrument.mcp.client import Sent
 from spanhook.instrument.mcp.failures import REFUSED
 from spanhook.instrument.mcp.forms import HANDLED
@@ -90,7 +90,7 @@ def _handler(method: Method) -> Adapter:
         return result(model.model_validate(told))
 
     def rejected(instance: Served, args: Args, kwargs: Kwargs, reason: str) -> Any:
-        if method is not TOOL:
+        if not calls.tells(args, kwargs):
             return types.ErrorData(code=REFUSED, message=reason)
         return made(instance, args, kwargs, tool_refused(reason))
 

@@ -80,7 +80,7 @@ def _server(method: Method) -> Adapter:
         return instance._serialize(method.name, instance.connection.protocol_version, model.model_validate(told))
 
     def rejected(instance: Any, args: Args, kwargs: Kwargs, reason: str) -> Any:
-        if method is not TOOLS:
+        if not calls.tells(args, kwargs):
             from mcp.shared.exceptions import MCPError
 
             return MCPError(REFUSED, reason)
