@@ -10,7 +10,13 @@ from spanhook.cli.conformance.subject import RAISED, Body, Fault, Subject, Ungat
 from spanhook.semconv import Kind
 
 _REFUSED = Fault("an error of the protocol", status=-32000)
-_AT_CLIENTS: dict[str, Any] = {"make": lambda body: body, "said": FOUND, "slow": True, "lacking": LACKING}
+
+
+def _itself(body: Body) -> Body:
+    return body
+
+
+_AT_CLIENTS: dict[str, Any] = {"make": _itself, "said": FOUND, "slow": True, "lacking": LACKING}
 _AT_SERVERS: dict[str, Any] = {
     "asked": ASKED,
     "said": FOUND,

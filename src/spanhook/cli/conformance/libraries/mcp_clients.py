@@ -1,7 +1,7 @@
 """Ways of calling with clients of the MCP SDK, over every transport, to a server that is not the SDK's."""
 
 import sys
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncGenerator, Awaitable, Callable
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from functools import cache, partial
 from typing import Any
@@ -40,7 +40,7 @@ Ask = Callable[[Any], Awaitable[Any]]
 
 
 @asynccontextmanager
-async def memory(body: Body) -> AsyncIterator[tuple[Any, Any]]:
+async def memory(body: Body) -> AsyncGenerator[tuple[Any, Any]]:
     """Within the process."""
 
     async def reply(write: Any, message: dict[str, Any]) -> None:

@@ -6,7 +6,7 @@ A server's tool, resource and prompt count the runs of a body. Messages are writ
 import asyncio
 import json
 import os
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncGenerator, Awaitable, Callable
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from typing import Any
 
@@ -84,7 +84,7 @@ def of_handlers(body: Body) -> Any:
 
 
 @asynccontextmanager
-async def memory(server: Any) -> AsyncIterator[Exchange]:
+async def memory(server: Any) -> AsyncGenerator[Exchange]:
     """Within the process."""
     async with served(server) as (read, write):
 
@@ -96,7 +96,7 @@ async def memory(server: Any) -> AsyncIterator[Exchange]:
 
 
 @asynccontextmanager
-async def pipes(server: Any) -> AsyncIterator[Exchange]:
+async def pipes(server: Any) -> AsyncGenerator[Exchange]:
     """Over pipes, as a child process is served."""
     (theirs, ours), (from_it, its) = os.pipe(), os.pipe()
     reader, writer = os.fdopen(from_it, encoding="utf-8"), os.fdopen(ours, "w", encoding="utf-8")
@@ -122,7 +122,7 @@ def http(*, stateless: bool) -> Callable[[Any], AbstractAsyncContextManager[Exch
     """Streamable HTTP."""
 
     @asynccontextmanager
-    async def opened(server: Any) -> AsyncIterator[Exchange]:
+    async def opened(server: Any) -> AsyncGenerator[Exchange]:
         session: dict[str, str] = {}
         async with running(http_app(server, stateless=stateless)) as port:
 
@@ -140,9 +140,9 @@ def http(*, stateless: bool) -> Callable[[Any], AbstractAsyncContextManager[Exch
 async def _post(port: int, message: Json, more: dict[str, str]) -> tuple[dict[str, str], Json]:
     """Send one message over a connection of its own; returns the headers and the message in the answer."""
     given = json.dumps(message)
-    params = message.get("params") or {}
+    params: Json = message.get("params") or {}
     if _MODERN in str(params.get("_meta")):
-        name = params.get("name") or params.get("uri")
+        name = str(params.get("name") or params.get("uri"))
         more = {"mcp-protocol-version": _MODERN, "mcp-method": message["method"], "mcp-name": name}
     head = {
         "Host": f"127.0.0.1:{port}",

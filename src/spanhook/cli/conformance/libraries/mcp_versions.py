@@ -1,7 +1,7 @@
 """What differs between the versions of the MCP SDK: names, and what is told by position."""
 
 import importlib
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncGenerator, Callable
 from contextlib import asynccontextmanager
 from typing import Any
 
@@ -88,15 +88,17 @@ def streams() -> Any:
 
 
 @asynccontextmanager
-async def http_transport(url: str) -> AsyncIterator[Any]:
+async def http_transport(url: str) -> AsyncGenerator[Any]:
     """The transport over HTTP, with a client that does not read the machine's certificates, which takes 100 ms."""
     http: Any = importlib.import_module("httpx" if FIRST else "httpx2")
     module: Any = importlib.import_module("mcp.client.streamable_http")
     options: dict[str, Any] = {"verify": False, "timeout": 60}
+
+    def client_of(**given: Any) -> Any:
+        return http.AsyncClient(**{**given, **options})
+
     if not hasattr(module, "streamable_http_client"):  # before version 1.24
-        async with module.streamablehttp_client(
-            url, httpx_client_factory=lambda **given: http.AsyncClient(**{**given, **options})
-        ) as found:
+        async with module.streamablehttp_client(url, httpx_client_factory=client_of) as found:
             yield found
         return
     async with http.AsyncClient(**options) as client, module.streamable_http_client(url, http_client=client) as found:
@@ -104,7 +106,7 @@ async def http_transport(url: str) -> AsyncIterator[Any]:
 
 
 @asynccontextmanager
-async def session_over(read: Any, write: Any, *_more: Any) -> AsyncIterator[ClientSession]:
+async def session_over(read: Any, write: Any, *_more: Any) -> AsyncGenerator[ClientSession]:
     """A session that has been initialized."""
     async with ClientSession(read, write) as session:
         await session.initialize()
@@ -118,7 +120,7 @@ async def run_server(server: Any, read: Any, write: Any) -> None:
 
 
 @asynccontextmanager
-async def served(server: Any) -> AsyncIterator[tuple[Any, Any]]:
+async def served(server: Any) -> AsyncGenerator[tuple[Any, Any]]:
     """The client's end of a connection to a server of the SDK's, within the process."""
     async with streams() as (client, (read, write)), anyio.create_task_group() as tasks:
         tasks.start_soon(run_server, server, read, write)

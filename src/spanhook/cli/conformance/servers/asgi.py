@@ -4,7 +4,7 @@ A connection serves one request, and is closed after it.
 """
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager, suppress
 from typing import Any
 
@@ -12,7 +12,7 @@ Headers = list[tuple[bytes, bytes]]
 
 
 @asynccontextmanager
-async def running(app: Any) -> AsyncIterator[int]:
+async def running(app: Any) -> AsyncGenerator[int]:
     """The port of a server of ``app``, a Starlette application, while the block runs."""
 
     async def handle(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:

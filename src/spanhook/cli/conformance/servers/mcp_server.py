@@ -39,7 +39,8 @@ def answer(message: Json, body: Body) -> Json | None:
     """
     if "id" not in message:
         return None
-    method, params = message["method"], message.get("params") or {}
+    method: str = message["method"]
+    params: Json = message.get("params") or {}
     if method in METHODS:
         body.count({name: value for name, value in params.items() if name != "_meta"})
         if body.hold is not None:
@@ -106,13 +107,13 @@ class _Handler(BaseHTTPRequestHandler):
 
     do_DELETE = do_GET
 
-    def log_message(self, *_args: Any) -> None: ...
+    def log_message(self, format: str, *args: Any) -> None: ...
 
 
 class _Http(Server):
     """The server over HTTP. Clients whose call is cancelled break their connection, which is no error here."""
 
-    def handle_error(self, *_args: Any) -> None: ...
+    def handle_error(self, request: Any, client_address: Any) -> None: ...
 
 
 class _Lines(Server):
