@@ -8,6 +8,7 @@ import yaml
 from docs.semconv import PAGE, page
 
 from spanhook import semconv
+from spanhook.instrument import INSTRUMENTORS
 from spanhook.semconv import Coverage, Decision, Kind, LifecyclePhase, Status
 from spanhook.telemetry import BUCKETS
 
@@ -93,7 +94,7 @@ def test_an_attribute_says_what_it_is(key: str) -> None:
 @pytest.mark.parametrize(
     ("key", "values"),
     [
-        (semconv.KIND, get_args(Kind)),
+        (semconv.KIND, (*get_args(Kind), *(kind for one in INSTRUMENTORS.values() for kind in one.kinds))),
         (semconv.STATUS, get_args(Status)),
         (semconv.COVERAGE, get_args(Coverage)),
         (semconv.DECISION, get_args(Decision)),

@@ -168,6 +168,10 @@ class RunStopped(BaseException):
         self.reject = reject
 
 
+class FailedResult(Exception):
+    """Stands for what went wrong in a call that raised nothing, but returned a result which says that it failed."""
+
+
 class TooLate(Exception):
     """A hook refuses what has happened and cannot be taken back: its result stands, and later hooks are left out."""
 

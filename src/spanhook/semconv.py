@@ -1,9 +1,9 @@
 """Every attribute, event and metric name that spanhook writes, once.
 
-Names under ``gen_ai.``, ``openai.``, ``error.``, ``server.``, ``user.`` and ``session.`` are those of the
-OpenTelemetry semantic conventions (https://github.com/open-telemetry/semantic-conventions-genai). They come in two
-sets: see ``SETS``. Names under ``spanhook.`` are this project's own, because no convention for hook decisions exists
-yet.
+Names under ``gen_ai.``, ``openai.``, ``mcp.``, ``jsonrpc.``, ``rpc.``, ``network.``, ``error.``, ``server.``, ``user.``
+and ``session.`` are those of the OpenTelemetry semantic conventions
+(https://github.com/open-telemetry/semantic-conventions-genai). They come in two sets: see ``SETS``. Names under
+``spanhook.`` are this project's own, because no convention for hook decisions exists yet.
 """
 
 from collections.abc import Mapping
@@ -108,6 +108,18 @@ GEN_AI_TOOL_NAME: Final = "gen_ai.tool.name"
 GEN_AI_TOOL_TYPE: Final = "gen_ai.tool.type"
 GEN_AI_TOOL_CALL_ID: Final = "gen_ai.tool.call.id"
 GEN_AI_TOOL_DESCRIPTION: Final = "gen_ai.tool.description"
+
+# Of the conventions for the Model Context Protocol.
+MCP_METHOD_NAME: Final = "mcp.method.name"
+MCP_PROTOCOL_VERSION: Final = "mcp.protocol.version"
+MCP_RESOURCE_URI: Final = "mcp.resource.uri"
+MCP_SESSION_ID: Final = "mcp.session.id"
+JSONRPC_REQUEST_ID: Final = "jsonrpc.request.id"
+RPC_RESPONSE_STATUS_CODE: Final = "rpc.response.status_code"
+NETWORK_TRANSPORT: Final = "network.transport"
+NETWORK_PROTOCOL_NAME: Final = "network.protocol.name"
+TOOL_ERROR: Final = "tool_error"
+"""The ``error.type`` of a tool that returned a result which says that it failed."""
 
 # Content: written only on request.
 GEN_AI_INPUT_MESSAGES: Final = "gen_ai.input.messages"
@@ -257,6 +269,8 @@ METRIC_AGENT_INFERENCE_CALLS: Final = "gen_ai.invoke_agent.inference_calls"
 METRIC_AGENT_TOOL_CALLS: Final = "gen_ai.invoke_agent.tool_calls"
 METRIC_TOOL_DURATION: Final = "gen_ai.execute_tool.duration"
 METRIC_WORKFLOW_DURATION: Final = "gen_ai.invoke_workflow.duration"
+METRIC_MCP_CLIENT_DURATION: Final = "mcp.client.operation.duration"
+METRIC_MCP_SERVER_DURATION: Final = "mcp.server.operation.duration"
 METRIC_RUN_LLM_CALLS: Final = "spanhook.run.llm_calls"
 METRIC_RUN_TOOL_CALLS: Final = "spanhook.run.tool_calls"
 METRIC_TOKENS: Final = "spanhook.usage.tokens"
@@ -293,6 +307,7 @@ METRIC_CIRCUIT_BREAKER_OPEN: Final = "spanhook.circuit_breaker.open"
 DURATION_BUCKETS: Final = tuple(0.01 * 2**n for n in range(14))
 TOKEN_BUCKETS: Final = tuple(4.0**n for n in range(14))
 AGENT_DURATION_BUCKETS: Final = tuple(0.1 * 2**n for n in range(13))
+MCP_DURATION_BUCKETS: Final = (0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0, 30.0, 60.0, 120.0, 300.0)
 CALL_BUCKETS: Final = (0.0, 1.0, 2.0, 4.0, 8.0, 16.0, 32.0, 64.0, 128.0, 256.0)
 
 # Replaces the values of an attribute that would otherwise be unbounded.

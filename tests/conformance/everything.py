@@ -26,6 +26,19 @@ def _over_anthropic() -> tuple[Subject, ...]:
     return langchain_anthropic.SUBJECTS
 
 
+def _of_mcp() -> tuple[tuple[Subject, ...], tuple[Subject, ...]]:
+    """Of MCP's SDK, which needs a newer pydantic than the oldest that is supported; and of its servers."""
+    if find_spec("mcp") is None:
+        return (), ()
+    from spanhook.cli.conformance.libraries import mcp
+
+    return (*mcp.SUBJECTS,), mcp.MORE
+
+
+_MCP, TOLD = _of_mcp()
+"""``TOLD`` are subjects whose refusal is told to whoever asked, in another process."""
+
+
 HERE: tuple[Subject, ...] = (*langchain_core.SUBJECTS, *langgraph.SUBJECTS)
 OVER_HTTP: tuple[Subject, ...] = (
     *openai.SUBJECTS,
@@ -33,6 +46,7 @@ OVER_HTTP: tuple[Subject, ...] = (
     *anthropic.SUBJECTS,
     *_over_anthropic(),
     *groq.SUBJECTS,
+    *_MCP,
 )
 SUBJECTS: tuple[Subject, ...] = (*HERE, *OVER_HTTP, *own_code.SUBJECTS)
 

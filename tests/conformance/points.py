@@ -2,20 +2,19 @@
 
 import importlib
 from collections.abc import Iterator
-from contextlib import nullcontext, suppress
 from dataclasses import dataclass
 from typing import Any
 
 from spanhook.instrument import INSTRUMENTORS, instrumentor_of
 from spanhook.instrument._wrapping import static
-from spanhook.model import InnerStream, Outlet, Point, Signal
+from spanhook.model import InnerStream, Lookup, Outlet, Point, Signal
 
 
 @dataclass(frozen=True)
 class Place:
     """Where a point stands: a class or module, and a name there."""
 
-    entry: Point | Signal | Outlet
+    entry: Point | Lookup | Signal | Outlet
     owner: Any
     name: str
 
@@ -25,14 +24,22 @@ class Place:
         return static(self.owner, self.name) if isinstance(self.owner, type) else getattr(self.owner, self.name)
 
 
+def module_of(entry: Any) -> Any:
+    """The module of a point; ``None`` if only other versions have it."""
+    try:
+        return importlib.import_module(entry.module)
+    except ImportError:
+        if entry.optional:
+            return None
+        raise
+
+
 def _places() -> Iterator[Place]:
     for library in INSTRUMENTORS:
         for entry in instrumentor_of(library).table:
             if isinstance(entry, InnerStream) or (isinstance(entry, Outlet) and not entry.around):
                 continue  # bound while hooks want it; inner streams, in subclasses alone
-            owner: Any = None
-            with suppress(ImportError) if entry.optional else nullcontext():  # not in this version
-                owner = importlib.import_module(entry.module)
+            owner = module_of(entry)
             *path, name = entry.name.split(".")
             for part in path:
                 owner = getattr(owner, part, None)

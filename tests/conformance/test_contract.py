@@ -29,6 +29,7 @@ from spanhook.instrument import INSTRUMENTORS, instrumentor_of
 from spanhook.model import Adapter, Point
 from spanhook.testing import recorder
 from tests.conformance.everything import CASES, HERE, OVER_HTTP, named
+from tests.conformance.points import module_of
 
 
 def watching() -> Hooks:
@@ -333,7 +334,7 @@ def test_after_uninstrument_everything_is_the_object_it_was() -> None:
                 continue
             one.load()
             for entry in one.table:
-                owner: Any = importlib.import_module(entry.module)
+                owner = module_of(entry)
                 *path, attribute = entry.name.split(".")
                 for part in path:
                     owner = getattr(owner, part, None)

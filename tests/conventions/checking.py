@@ -51,6 +51,8 @@ _CHECKS = {
 
 def sort_of(attributes: Mapping[str, Any]) -> str:
     """The sort of span that something is about; services that run agents are called as models are."""
+    if semconv.MCP_METHOD_NAME in attributes:
+        return "mcp"
     operation, is_call = attributes.get(semconv.GEN_AI_OPERATION_NAME), attributes.get(semconv.KIND) == "llm.call"
     if operation == "invoke_agent":
         return "remote_agent" if is_call or semconv.GEN_AI_REQUEST_MODEL in attributes else "agent"
@@ -119,7 +121,7 @@ class Checker:
         attributes = dict(span.attributes or {})
         where = f"span {span.name!r}"
         yield from self._attributes(attributes, where)
-        if semconv.GEN_AI_OPERATION_NAME not in attributes:
+        if semconv.GEN_AI_OPERATION_NAME not in attributes and semconv.MCP_METHOD_NAME not in attributes:
             if attributes.get(semconv.KIND) in ("llm.call", "tool.execute", "agent.invoke"):
                 yield f"{where}: has no {semconv.GEN_AI_OPERATION_NAME}"
         elif (sort := sort_of(attributes)) != OTHER:
@@ -147,7 +149,7 @@ class Checker:
     def _conventional(
         self, span: Any, attributes: dict[str, Any], told: Any, where: str, at_start: Mapping[str, Any] | None
     ) -> Iterator[str]:
-        if span.kind.name.lower() != told["kind"]:
+        if span.kind.name.lower() not in told["kind"].split(" or "):
             yield f"{where}: is {span.kind.name}, not {told['kind']}"
         if span.name not in _names(told["name"], attributes):
             yield f"{where}: is not named {told['name']}"
@@ -261,6 +263,10 @@ def _conditions(attributes: Mapping[str, Any], told: Mapping[str, Mapping[str, A
 
 def _names(pattern: str, attributes: Mapping[str, Any]) -> set[str]:
     """What a span may be called, without the target if it has none."""
+    if semconv.MCP_METHOD_NAME in attributes:
+        targets = (semconv.GEN_AI_TOOL_NAME, semconv.GEN_AI_PROMPT_NAME)
+        found = next((f" {attributes[one]}" for one in targets if attributes.get(one)), "")
+        return {f"{attributes[semconv.MCP_METHOD_NAME]}{found}"}
     operation = str(attributes[semconv.GEN_AI_OPERATION_NAME])
     whole = re.sub(r"\{([^}]+)\}", lambda found: str(attributes.get(found[1], "")), pattern).strip()
     target = re.findall(r"\{([^}]+)\}", pattern)[-1]

@@ -19,7 +19,7 @@ from spanhook.cli.load import measure
 from spanhook.cli.load.hooks import hooks as load_hooks
 from spanhook.semconv import KINDS
 from spanhook.testing import Recorder, recorder
-from tests.conformance.everything import SUBJECTS
+from tests.conformance.everything import SUBJECTS, TOLD
 from tests.conventions.checking import Checker
 
 SETS = {
@@ -88,7 +88,7 @@ def _hooks(subject: Subject) -> Hooks:
 
 
 @pytest.mark.parametrize("content", [pytest.param("NO_CONTENT", marks=pytest.mark.slow), "SPAN_AND_EVENT"])
-@pytest.mark.parametrize("subject", SUBJECTS, ids=lambda one: one.name.replace(" ", "_"))
+@pytest.mark.parametrize("subject", [*SUBJECTS, *TOLD], ids=lambda one: one.name.replace(" ", "_"))
 def test_nothing_is_emitted_that_has_no_name(subject: Subject, content: Any) -> None:
     with recorded(_hooks(subject), Settings(content=content, steps=True)) as (seen, started):
         for way in subject.ways.values():
@@ -122,7 +122,7 @@ def test_the_demo(content: Any, monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.parametrize("opt_in", SETS)
 @pytest.mark.parametrize(
     "subject",
-    [pytest.param(one, marks=[] if one.name in NEAR else pytest.mark.slow) for one in SUBJECTS],
+    [pytest.param(one, marks=[] if one.name in NEAR else pytest.mark.slow) for one in (*SUBJECTS, *TOLD)],
     ids=lambda one: one.name.replace(" ", "_"),
 )
 def test_either_set_of_names(subject: Subject, opt_in: str, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -467,19 +467,19 @@ def points(metrics: Any) -> set[tuple[str, str, str]]:
 
 @pytest.mark.slow
 def test_points_tell_what_is_in_use_and_what_could_be(folder: Path) -> None:
-    for name in ("dashscope", "mcp", "huggingface_hub"):
+    for name in ("dashscope", "fastmcp", "huggingface_hub"):
         library(folder, BY_NAME[name])
     metrics = reader()
-    before = {one for one in points_of_here() if one[0] not in ("dashscope", "mcp", "huggingface_hub")}
+    before = {one for one in points_of_here() if one[0] not in ("dashscope", "fastmcp", "huggingface_hub")}
     spanhook.instrument(meter_provider=MeterProvider([metrics], shutdown_on_exit=False))
 
-    assert points(metrics) - before == {("dashscope", "1.2.3", "importable"), ("mcp", "1.2.3", "importable")}
+    assert points(metrics) - before == {("dashscope", "1.2.3", "importable"), ("fastmcp", "1.2.3", "importable")}
     importlib.import_module("dashscope")
-    assert points(metrics) - before == {("dashscope", "1.2.3", "unbound"), ("mcp", "1.2.3", "importable")}
+    assert points(metrics) - before == {("dashscope", "1.2.3", "unbound"), ("fastmcp", "1.2.3", "importable")}
     importlib.import_module("huggingface_hub.inference._client")
     assert ("huggingface_hub", "1.2.3", "unbound") in points(metrics)
 
-    spanhook.instrument(settings=Settings(allow=["dashscope", "mcp", "huggingface_hub"]))
+    spanhook.instrument(settings=Settings(allow=["dashscope", "fastmcp", "huggingface_hub"]))
     assert points(metrics) - before == set()
 
 

@@ -278,7 +278,7 @@ spanhook.instrument(
     logger_provider=LoggerProvider(),
     settings=Settings(mode="off", steps=True, stream_usage=True, trust_baggage=True, content="SPAN_ONLY"),
 )
-spanhook.instrument(settings=Settings(strict=True, allow={"cohere", "mcp"}))
+spanhook.instrument(settings=Settings(strict=True, allow={"cohere", "fastmcp"}))
 spanhook.uninstrument()
 assert_type(Settings().mode, Literal["enforce", "shadow", "off"])
 assert_type(spanhook.__version__, str)

@@ -4,6 +4,7 @@ from spanhook.engine._inner_windows import inner_stream
 from spanhook.engine._own_blocks import OperationBlock
 from spanhook.engine._own_operation import OwnOperation
 from spanhook.engine.absorption import acalled_back, called_back, goes_on
+from spanhook.engine.arriving import arrive
 from spanhook.engine.calls import acall, acall_for, call, call_for
 from spanhook.engine.foreign import FOREIGN_KINDS, bound_libraries, swallowing
 from spanhook.engine.handover import lazy
@@ -19,6 +20,7 @@ __all__ = [
     "acall_for",
     "acalled_back",
     "agent",
+    "arrive",
     "attach",
     "bound_libraries",
     "call",

@@ -13,7 +13,6 @@ from spanhook.concurrency import Dropped, astep, drive, private_loops, reaper, r
 from spanhook.diagnostics import internal
 from spanhook.engine._gates import Run, apasses, passes, start
 from spanhook.engine._withheld import hand_out
-from spanhook.engine.absorption import Absorbed
 from spanhook.engine.lifecycle import begin, end, outcome
 from spanhook.gating import conclude
 from spanhook.model import Following, Record, ambient, current
@@ -144,7 +143,7 @@ async def _instantly(following: Following, *, is_async: bool) -> Any:
         Reject: It was refused, and there is no replacement.
     """
     op = begin(following.adapter, following.instance, (), {})
-    if op is None or type(op) is Absorbed:
+    if type(op) is not Record:
         return None
     run: Run | None = None
     try:

@@ -4,6 +4,8 @@ from collections.abc import Awaitable, Callable
 from types import CoroutineType
 from typing import TYPE_CHECKING, Any
 
+from opentelemetry.propagate import inject
+
 from spanhook import semconv
 from spanhook.concurrency import astep, reaper, step
 from spanhook.diagnostics import internal
@@ -89,10 +91,22 @@ def _broken(op: Record, error: BaseException) -> bool:
 
 
 def prepared(adapter: Adapter, instance: Any, args: Args, kwargs: Kwargs) -> tuple[Args, Kwargs]:
-    """The arguments of a call that is about to be made, with spanhook's own last changes."""
+    """The arguments of a call that is about to be made, with spanhook's own last changes. Its context is current."""
     if adapter.prepare is not None:
         try:
-            return adapter.prepare(instance, args, kwargs)
+            args, kwargs = adapter.prepare(instance, args, kwargs)
         except Exception as error:
             internal.report("extract.prepare", error)
+    return sent_on(adapter, instance, args, kwargs)
+
+
+def sent_on(adapter: Adapter, instance: Any, args: Args, kwargs: Kwargs) -> tuple[Args, Kwargs]:
+    """The arguments of a call with the current trace context, if it carries one to others."""
+    if adapter.onward is not None:
+        try:
+            carrier: dict[str, str] = {}
+            inject(carrier)
+            args, kwargs = adapter.onward(instance, args, kwargs, carrier)
+        except Exception as error:
+            internal.report("extract.onward", error)
     return args, kwargs

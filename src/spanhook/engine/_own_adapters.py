@@ -25,6 +25,7 @@ from spanhook.model import (
     Request,
     Usage,
     current_record,
+    in_order,
     nothing,
 )
 from spanhook.semconv import Kind
@@ -281,7 +282,7 @@ def _tool_carries(own: Own, args: Args, kwargs: Kwargs) -> list[str | None]:
     """The tool's arguments as text, without those equal to their defaults."""
     parameters = own.parameters
     assert parameters is not None
-    return [repr(sorted(parameters.given(args, kwargs).items()))]
+    return [in_order(parameters.given(args, kwargs))]
 
 
 def _carries(own: Own, args: Args, kwargs: Kwargs) -> list[str | None]:

@@ -16,7 +16,6 @@ from spanhook.engine._chunks import answer_chunks, body_of, reading
 from spanhook.engine._completion import await_end
 from spanhook.engine._gates import Run, apasses, passes, prepared, start
 from spanhook.engine._holding import Holding
-from spanhook.engine.absorption import Absorbed
 from spanhook.engine.lifecycle import begin, outcome
 from spanhook.model import REPLACEABLE, Adapter, Args, Body, Kwargs, Record, current, shed
 from spanhook.telemetry import context_with, get_context, set_context
@@ -95,7 +94,7 @@ class Track(Holding):
         make, instance, args, kwargs = self.call
         self.call = None
         op = begin(self.adapter, instance, args, kwargs)
-        if op is None or type(op) is Absorbed:
+        if type(op) is not Record:
             self.plain = True
             return
         try:

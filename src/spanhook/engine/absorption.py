@@ -2,7 +2,8 @@
 
 A framework's model calls a provider's client: one call, gated and counted once. The same kind and model as the
 enclosing operation is not enough, because callbacks and a model's own code also make calls there. The call must carry
-the gated request, identified by the last text of each prompt; a call that carries another is gated.
+the gated request, identified by the last text of each prompt, or by a tool's name and arguments; a call that carries
+another is gated.
 """
 
 from collections.abc import Awaitable, Callable
@@ -84,12 +85,15 @@ class Absorbed:
             _running.set(before)
 
     def _made(self) -> None:
-        if not self.adapter.model_layer:
+        if self.adapter.relays or not self.adapter.model_layer:
             self.op.transported = True
 
-    def goes_on(self, instance: Any, carried: Carried) -> bool:
-        """Whether a call on the same client belongs to this one, such as one of an overridden method."""
-        return self.instance is instance and self.carried == carried
+    def goes_on(self, adapter: Adapter, instance: Any, carried: Carried) -> bool:
+        """Whether a call belongs to this one: on the same client, such as one of an overridden method, or of the same
+        library, if this one only relays it.
+        """
+        same = self.instance is instance or (self.adapter.relays and self.adapter.layer == adapter.layer)
+        return same and self.carried == carried
 
     def failed(self) -> None:
         """The call, or its stream, has failed: a retry may take its place."""
@@ -128,14 +132,15 @@ def absorbed(
     """The call as the transport of ``parent``, which directly encloses it; ``None`` if it is not its transport."""
     if parent.kind != adapter.kind or not _open(parent):
         return None
-    if adapter.model_layer:
+    below = adapter.relays or not adapter.model_layer
+    if not below:
         if parent.adapter.layer not in adapter.transport_of or parent.instance is not instance:
             return None
-    elif not same_model(attributes.get(semconv.GEN_AI_REQUEST_MODEL), parent.model):
+    elif not _same_target(parent, attributes):
         return None
     carried = carried_by(adapter, instance, args, kwargs)
     running = _running.get()
-    if running is not None and running.op is parent and not adapter.model_layer and running.goes_on(instance, carried):
+    if running is not None and running.op is parent and below and running.goes_on(adapter, instance, carried):
         return PART
     if adapter.layer == parent.adapter.layer:  # one of its methods continues in another, at any depth
         own = gated_by(parent)
@@ -145,6 +150,23 @@ def absorbed(
     if claimed is not None:
         parent.below = attributes
     return claimed
+
+
+def _same_target(parent: Record, attributes: Attributes) -> bool:
+    """Whether a call is for the tool, or may be for the model, that the gates of ``parent`` were asked about."""
+    if parent.kind == "tool.execute":
+        return attributes.get(semconv.GEN_AI_TOOL_NAME) == parent.name
+    return same_model(attributes.get(semconv.GEN_AI_REQUEST_MODEL), parent.model)
+
+
+def serves(parent: Record, op: Record) -> bool:
+    """Whether ``op`` serves, in the same process, the very call that ``parent`` makes."""
+    if parent.kind != op.kind or parent.adapter.carries is None or not _open(parent):
+        return False
+    if not _same_target(parent, op.attributes):
+        return False
+    own = gated_by(parent)
+    return all(one in own for one in carried_by(op.adapter, op.instance, op.args, op.kwargs))
 
 
 def goes_on(op: Record, args: Args, kwargs: Kwargs) -> bool:

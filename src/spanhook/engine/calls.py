@@ -16,8 +16,8 @@ from opentelemetry.context import Context
 from spanhook.concurrency import Dropped, drive, reaper
 from spanhook.engine._announcing import Announcement
 from spanhook.engine._completion import afinish, await_end, finish, interrupted, left
-from spanhook.engine._gates import Run, apasses, asked, passes, prepared, start
-from spanhook.engine.absorption import Absorbed
+from spanhook.engine._gates import Run, apasses, asked, passes, prepared, sent_on, start
+from spanhook.engine.absorption import Absorbed, Part
 from spanhook.engine.handover import hand_over, stream_sort, tap
 from spanhook.engine.lifecycle import begin, fail, outcome, settle
 from spanhook.errors import RunStopped
@@ -32,7 +32,11 @@ def call(adapter: Adapter, wrapped: Callable[..., Any], instance: Any, args: Arg
     op = begin(adapter, instance, args, kwargs)
     if op is None:
         return wrapped(*args, **kwargs)
-    if type(op) is Absorbed:
+    if type(op) is not Record:
+        if type(op) is Part:
+            args, kwargs = sent_on(adapter, instance, args, kwargs)
+            return wrapped(*args, **kwargs)
+        assert type(op) is Absorbed
         args, kwargs = prepared(adapter, instance, args, kwargs)
         result = op.make(wrapped, args, kwargs)
         return tap(op, instance, args, kwargs, result)
@@ -45,7 +49,7 @@ def call(adapter: Adapter, wrapped: Callable[..., Any], instance: Any, args: Arg
                 run = start(op, is_async=False)
             if op.error is None and (run is None or passes(op, run)):
                 op.called = True
-                if adapter.prepare is not None:
+                if adapter.prepares:
                     op.args, op.kwargs = prepared(adapter, instance, op.args, op.kwargs)
                 try:
                     result = wrapped(*op.args, **op.kwargs)
@@ -79,10 +83,14 @@ async def acall(
 ) -> Any:
     """Call a coroutine function as an operation."""
     op = begin(adapter, instance, args, kwargs)
-    if op is None or type(op) is Absorbed:
+    if type(op) is not Record:
         try:
             if op is None:
                 return await wrapped(*args, **kwargs)
+            if type(op) is Part:
+                args, kwargs = sent_on(adapter, instance, args, kwargs)
+                return await wrapped(*args, **kwargs)
+            assert type(op) is Absorbed
             args, kwargs = prepared(adapter, instance, args, kwargs)
             result = await op.amake(wrapped, args, kwargs)
             return tap(op, instance, args, kwargs, result)
@@ -169,7 +177,7 @@ async def _standing_in(held: Held, wrapped: Callable[..., Any], args: Args, kwar
 async def _make(op: Record, wrapped: Callable[..., Awaitable[Any]]) -> None:
     op.called = True
     asked(op)
-    if op.adapter.prepare is not None:
+    if op.adapter.prepares:
         op.args, op.kwargs = prepared(op.adapter, op.instance, op.args, op.kwargs)
     try:
         result = await wrapped(*op.args, **op.kwargs)

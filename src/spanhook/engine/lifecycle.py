@@ -12,7 +12,7 @@ from spanhook import semconv
 from spanhook.concurrency import reaper
 from spanhook.diagnostics import internal
 from spanhook.engine._native_errors import native
-from spanhook.engine.absorption import Absorbed, Part, absorbed
+from spanhook.engine.absorption import Absorbed, Part, absorbed, serves
 from spanhook.errors import Reject, RunStopped
 from spanhook.gating import Registry, again, count_decision, in_shadow, publish, tell_decided, tell_ended
 from spanhook.model import (
@@ -47,7 +47,7 @@ foreign: dict[int, Record] = {}
 # ----------------------------------------------------------------------------------------------- start
 
 
-def begin(adapter: Adapter, instance: Any, args: Args, kwargs: Kwargs) -> Record | Absorbed | None:
+def begin(adapter: Adapter, instance: Any, args: Args, kwargs: Kwargs) -> Record | Absorbed | Part | None:
     """Start an operation; ``None`` if the call is not one.
 
     Its span is started but not yet current, and no hook has run.
@@ -81,7 +81,7 @@ def begin(adapter: Adapter, instance: Any, args: Args, kwargs: Kwargs) -> Record
             if transport is not None:
                 if not plain:
                     parent.odd = True
-                return None if isinstance(transport, Part) else transport
+                return transport
         while parent is not None and parent.ended:
             latch = latch or parent.latch
             parent = parent.parent
@@ -118,7 +118,10 @@ def begin(adapter: Adapter, instance: Any, args: Args, kwargs: Kwargs) -> Record
         latch = latch or op.root.latch  # also of an ended run: what it started may outlive it
     if latch is not None and not in_hook:
         op.error = again(latch)
+    if adapter.boundary and parent is not None and serves(parent, op):
+        op.serves = True
     told = telemetry.naming.told(kind, attributes)
+    operation = adapter.method or operation
     try:  # last: an interrupt before this leaves nothing behind, and nothing is called after it
         op.span = telemetry.opener.open(
             f"{operation} {named}" if named else operation, before, adapter.span_kind, told, plain=plain
@@ -265,17 +268,19 @@ def outcome(op: Record) -> Any:
     if error is None:
         return op.result
     if isinstance(error, Reject):
-        root = op.root
-        if root.latch is not None:
+        root, adapter = op.root, op.adapter
+        if root.latch is not None and not adapter.boundary:
             if not root.ended and _is_inside(op):
                 raise RunStopped(root.latch) from None
-        elif op.decided and op.adapter.rejected is not None:
+        elif (op.decided or adapter.boundary) and adapter.rejected is not None:
             try:
-                result = op.adapter.rejected(op.instance, op.args, op.kwargs, error.reason)
+                result = adapter.rejected(op.instance, op.args, op.kwargs, error.reason)
             except Exception as failure:
                 internal.report("extract.rejected", failure)
             else:
-                if result is not None:
+                if isinstance(result, BaseException):
+                    error = result
+                elif result is not None:
                     return result
         error = native(op, error)
     # Raised as the library raised it: a plain `raise` here would replace its __context__ with whatever the caller

@@ -108,7 +108,7 @@ class Verdicts:
             if op.error is not None and (not isinstance(op.error, Exception) or isinstance(op.error, Reject)):
                 raise HookError(f"a {type(op.error).__name__} cannot be replaced by a value")
             value = copied(value)
-            op.result = op.adapter.answer(op.instance, op.args, op.kwargs, value)
+            op.result = self._in_place(value)
         except Exception as error:
             self.failed(bound, error, spent, keep=op.error is not None)
             return
@@ -117,6 +117,14 @@ class Verdicts:
             self._late(bound, reason or "replaced the result", spent)
         else:
             self.record(bound, "replace", reason or "replaced the result", spent)
+
+    def _in_place(self, value: Any) -> Any:
+        """The library's own result for a value that takes the place of the call's."""
+        op = self._op
+        amend = op.adapter.amend
+        if amend is not None and op.error is None and op.result is not None:
+            return amend(op.result, op.instance, op.args, op.kwargs, value)
+        return op.adapter.answer(op.instance, op.args, op.kwargs, value)
 
     def unyielded(self, bound: Bound, value: Any, spent: int, before: str) -> None:
         """An around hook ended before the call: its value answers instead."""

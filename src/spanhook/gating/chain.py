@@ -9,7 +9,7 @@ from collections.abc import Awaitable, Callable
 from typing import Any
 
 from spanhook.concurrency import is_cancellation, park
-from spanhook.errors import HookError, Reject, TimedOut
+from spanhook.errors import FailedResult, HookError, Reject, TimedOut
 from spanhook.gating._decisions import Verdicts
 from spanhook.gating._filtering import wanted
 from spanhook.gating._nesting import nest
@@ -66,6 +66,20 @@ class Chain:
         plan = self._plan
         if plan.error if op.phase == "error" else (plan.post or plan.together):
             await Observers(plan, self._pieces, self._verdicts).run()
+        if plan.error and op.error is None and op.adapter.fault is not None:
+            await self._tell_of_fault()
+
+    async def _tell_of_fault(self) -> None:
+        """Run ``on_error`` hooks for a result which says that the call failed, once it is settled; it is returned."""
+        op = self._op
+        conclude(op)
+        if not op.fault:
+            return
+        failed = op.error = FailedResult(op.fault)
+        conclude(op)
+        await Observers(self._plan, self._pieces, self._verdicts).run()
+        if op.error is failed:
+            op.error = None
 
     # ------------------------------------------------------------------------------------ before the call
 

@@ -1,6 +1,7 @@
 """How an operation has ended: its status and phase. This module knows nothing of hooks."""
 
 from spanhook.concurrency import is_cancellation
+from spanhook.diagnostics import internal
 from spanhook.errors import Reject, RunStopped
 from spanhook.gating.control_flow import control
 from spanhook.model import Record
@@ -13,7 +14,9 @@ def conclude(op: Record) -> None:
         error = op.error = op.latch
     if error is None:
         op.phase = "post"
-        op.status = op.left or "success"
+        if op.adapter.fault is not None:
+            op.fault = _fault(op)
+        op.status = op.left or ("error" if op.fault else "success")
         return
     if isinstance(error, RunStopped):
         error = op.error = error.reject
@@ -27,6 +30,16 @@ def conclude(op: Record) -> None:
         op.phase, op.status = "post", "abandoned"
     else:
         op.phase, op.status = "error", "error"
+
+
+def _fault(op: Record) -> str:
+    """Why the result is an error, although nothing was raised."""
+    assert op.adapter.fault is not None
+    try:
+        return op.adapter.fault(op.result)
+    except Exception as error:
+        internal.report("extract.fault", error)
+        return ""
 
 
 def _is_from_outside(error: BaseException | None) -> bool:

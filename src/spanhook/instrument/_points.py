@@ -4,13 +4,16 @@ import importlib
 import sys
 from collections.abc import Callable
 from contextlib import suppress
+from functools import partial
 from typing import Any
 
+import wrapt
+
 from spanhook.diagnostics import internal, log
-from spanhook.engine import acall, acall_for, call, call_for, goes_on, lazy
+from spanhook.engine import acall, acall_for, arrive, call, call_for, goes_on, lazy
 from spanhook.errors import UnboundError
 from spanhook.instrument._wrapping import Binding
-from spanhook.model import Adapter, Point, Record, Signal, Within, current, shed
+from spanhook.model import Adapter, Found, Lookup, Point, Record, Signal, Within, current, shed
 
 Make = Callable[[Binding], Callable[..., Any]]
 """Creates the wrapper of a function, given its binding."""
@@ -113,7 +116,8 @@ def _operation(point: Point) -> Make:
                 if mode == "sync":
                     return call(adapter, wrapped, instance, args, kwargs)
                 if mode == "async":
-                    return acall(adapter, wrapped, instance, args, kwargs)
+                    make = acall if adapter.arrival is None else arrive
+                    return make(adapter, wrapped, instance, args, kwargs)
                 return lazy(adapter, wrapped, instance, args, kwargs, is_async=mode == "astream")
             except BaseException as error:
                 shed(error)
@@ -122,6 +126,44 @@ def _operation(point: Point) -> Make:
         return wrapper
 
     return make
+
+
+def looked_up(lookup: Lookup) -> Make:
+    """The wrapper of a function that looks up what it calls.
+
+    It is called on a stand-in for its instance, whose table has the gated function: nothing is left behind in the
+    table, and nothing goes around the gate, since whatever is in the table is gated as it is found.
+    """
+    find = partial(load, lookup.find)
+    stand_in = type("StandIn", (wrapt.ObjectProxy,), {lookup.table: property(lambda self: self._self_table)})
+
+    def make(binding: Binding) -> Callable[..., Any]:
+        def wrapper(wrapped: Any, instance: Any, args: Any, kwargs: Any) -> Any:
+            if not binding.on:
+                return binding.beyond(wrapped, instance)(*args, **kwargs)
+            if type(instance) is stand_in:  # an overridden method, called by the overriding one
+                return wrapped(*args, **kwargs)
+            found: Found | None = find()(instance, args, kwargs)
+            table = getattr(instance, lookup.table)
+            function = table.get(found.key) if found is not None else None
+            if found is None or function is None:
+                return wrapped(*args, **kwargs)
+            here: Any = stand_in(instance)
+            here._self_table = {**table, found.key: _gated(found, function)}
+            return wrapped.__func__(here, *args, **kwargs)
+
+        return wrapper
+
+    return make
+
+
+def _gated(found: Found, function: Callable[..., Any]) -> Callable[..., Any]:
+    make = acall if found.adapter.arrival is None else arrive
+
+    async def gated(*args: Any, **kwargs: Any) -> Any:
+        return await make(found.adapter, function, found.instance, args, kwargs)
+
+    return gated
 
 
 def told(signal: Signal) -> Make:

@@ -38,6 +38,7 @@ class Declaration:
         tracing: How it traces itself, if it does.
         variables: Prefixes of the environment variables that it reads.
         knows: Libraries from whose folders its own may import.
+        kinds: Kinds of operation that only this library has.
     """
 
     __slots__ = (
@@ -45,6 +46,7 @@ class Declaration:
         "doubled",
         "extra",
         "instrumentor",
+        "kinds",
         "knows",
         "layer",
         "library",
@@ -74,11 +76,12 @@ class Declaration:
         tracing: "Tracing | None" = None,
         variables: "tuple[str, ...]" = (),
         knows: "tuple[str, ...]" = (),
+        kinds: "tuple[str, ...]" = (),
     ) -> None:
         self.library, self.instrumentor, self.requirement, self.extra = library, instrumentor, requirement, extra
         self.module, self.layer, self.aliases, self.knows = module or library, layer or library, aliases, knows
         self.words, self.unlike, self.doubled = words or (_plain(library),), unlike, doubled
-        self.swallowing, self.tracing, self.variables = swallowing, tracing, variables
+        self.swallowing, self.tracing, self.variables, self.kinds = swallowing, tracing, variables, kinds
 
     @property
     def distribution(self) -> str:
@@ -148,6 +151,17 @@ INSTRUMENTORS = {
             extra="langchain",
             variables=("LANGGRAPH_",),
             knows=("langchain_core",),
+        ),
+        Declaration(
+            "mcp",
+            instrumentor="spanhook.instrument.mcp:MCPInstrumentor",
+            requirement="mcp >= 1.22, < 3",
+            extra="mcp",
+            words=("instrumentation_mcp", "logfire_mcp"),  # many servers have mcp in their name
+            doubled=("tool.execute",),
+            tracing=Tracing(("mcp-python-sdk",), "from version 2 on, always"),
+            variables=("FASTMCP_",),
+            kinds=("mcp.resource.read", "mcp.prompt.get"),
         ),
         Declaration(
             "openai",

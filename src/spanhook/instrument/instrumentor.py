@@ -19,18 +19,17 @@ from spanhook.engine import registry
 from spanhook.gating import Control, Isolate, Pause, controls, isolating, pauses
 from spanhook.instrument._family import Family
 from spanhook.instrument._outlets import FamilyOnDemand, OnDemand, Telling, held_back, inner_streams
-from spanhook.instrument._points import Operations, load, told
+from spanhook.instrument._points import Operations, load, looked_up, told
 from spanhook.instrument._versions import requirement, version
 from spanhook.instrument._wrapping import Binding
 from spanhook.instrument.declarations import INSTRUMENTORS, Declaration
-from spanhook.model import InnerStream, Outlet, Point, Signal
-from spanhook.semconv import Kind
+from spanhook.model import InnerStream, Lookup, Outlet, Point, Signal
 
 BOUND, WAITING, MISSING = "bound", "waiting", "missing"
 """States of a point: wrapped; its module is not imported yet; missing in this version."""
 
 
-Entry = Point | Signal | Outlet | InnerStream
+Entry = Point | Lookup | Signal | Outlet | InnerStream
 Adapting = OnDemand | Telling | FamilyOnDemand
 Made = Binding | Family | Adapting
 
@@ -117,6 +116,9 @@ class Bindings:
         if isinstance(entry, InnerStream):
             wanted, inner = load(entry.wanted), inner_streams(partial(load, entry.texts), entry.sends)
             return lambda owner, name: FamilyOnDemand(owner, name, wanted, inner, entry.outside)
+        if isinstance(entry, Lookup):
+            looks = looked_up(entry)
+            return lambda owner, name: Family(owner, name, looks)
         if isinstance(entry, Signal):
             tells = told(entry)
             return lambda owner, name: Binding(owner, name, tells, plain=isinstance(owner, type))
@@ -128,6 +130,12 @@ class Bindings:
         if entry.overrides:
             return lambda owner, name: Family(owner, name, make, entry.outside)
         return lambda owner, name: Binding(owner, name, make)
+
+    def lack(self, module: str) -> None:
+        """Note that this version has no such module, so that nothing waits for it."""
+        for entry in self._table:
+            if entry.module == module and entry.optional and self.states.get(str(entry)) == WAITING:
+                self.states[str(entry)] = MISSING
 
     def settle(self) -> None:
         """Read what could not be read while the library was being imported; what still cannot be read is missing."""
@@ -171,7 +179,7 @@ class Instrumentor(BaseInstrumentor):
 
     library: str = ""
     table: Collection[Entry] = ()
-    kinds: frozenset[Kind] = frozenset()
+    kinds: frozenset[str] = frozenset()
     control: Control | None = None
     isolate: Isolate | None = None
     pause: Pause | None = None
@@ -245,4 +253,5 @@ class Instrumentor(BaseInstrumentor):
                 importlib.import_module(module)
             except ImportError as error:
                 log.debug("spanhook: %s: %s", module, error)
+                self.bindings.lack(module)
         self.bindings.settle()

@@ -6,6 +6,10 @@ from collections.abc import Iterable, Iterator
 from spanhook.errors import ConfigurationError
 from spanhook.instrument.declarations import INSTRUMENTORS
 from spanhook.instrument.instrumentor import Instrumentor
+from spanhook.model import add_library_kind
+
+for _kind in (kind for one in INSTRUMENTORS.values() for kind in one.kinds):
+    add_library_kind(_kind)
 
 
 def meant(name: str) -> str:

@@ -26,7 +26,6 @@ class Bypass:
 
 MODELS: Final = Bypass("model calls made with it directly", direct=True)
 EMBEDDINGS: Final = Bypass("embeddings made with it directly", direct=True)
-TOOL_CALLS: Final = Bypass("tool calls made with it directly", direct=True)
 TOOLS: Final = Bypass("its tools")
 AGENTS: Final = Bypass("its agents and tools")
 ALL: Final = Bypass("its agents, tools and model calls")
@@ -159,7 +158,6 @@ _AGENTS = (
     Known("haystack", ALL, ("haystack-ai",), mark=("core/pipeline",)),
     Known("livekit.agents", ALL, tracing=Tracing(("livekit-agents",), "always")),
     Known("llama_index.core", AGENTS),
-    Known("mcp", TOOL_CALLS, mark=("shared/exceptions.py",), tracing=Tracing(("mcp-python-sdk",), "always")),
     Known(
         "openai_agents",
         AGENTS,

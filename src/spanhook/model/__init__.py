@@ -2,13 +2,14 @@
 
 from spanhook.model._clock import clock
 from spanhook.model._current import InHook, Within, current, current_operation, current_record
-from spanhook.model._kinds import REPLACEABLE, REWRITABLE, add_kind, events, kinds, made
+from spanhook.model._kinds import REPLACEABLE, REWRITABLE, add_kind, add_library_kind, events, kinds, made
 from spanhook.model._payload import MOST_TOOLS
 from spanhook.model.adapter import (
     OPERATION_NAMES,
     TARGET_KEYS,
     Adapter,
     Args,
+    Arrival,
     Attributes,
     Body,
     Chunks,
@@ -20,7 +21,7 @@ from spanhook.model.adapter import (
     nothing,
     with_first,
 )
-from spanhook.model.carried import Carried, carried_by, gated_by, in_pieces, note_gated, text_of
+from spanhook.model.carried import Carried, carried_by, gated_by, in_order, in_pieces, note_gated, text_of
 from spanhook.model.chunk_text import (
     Channel,
     ChunkText,
@@ -64,7 +65,7 @@ from spanhook.model.media_forms import (
     text_wire,
 )
 from spanhook.model.operation import CALLING, FILTERING, RETURNED, STREAMING, TIMED_OUT, Operation, view_of
-from spanhook.model.points import InnerStream, Outlet, Point, Signal
+from spanhook.model.points import Found, InnerStream, Lookup, Outlet, Point, Signal
 from spanhook.model.record import Record
 from spanhook.model.request import Change, Message, Request, Response
 from spanhook.model.tracebacks import asheds, frames, shed, sheds
@@ -93,6 +94,7 @@ __all__ = [
     "Adapter",
     "Alias",
     "Args",
+    "Arrival",
     "Attributes",
     "Body",
     "Carried",
@@ -104,6 +106,7 @@ __all__ = [
     "Event",
     "Following",
     "Form",
+    "Found",
     "Framing",
     "HookMode",
     "Identity",
@@ -113,6 +116,7 @@ __all__ = [
     "Leaf",
     "Leaves",
     "Level",
+    "Lookup",
     "Message",
     "Operation",
     "Outlet",
@@ -129,6 +133,7 @@ __all__ = [
     "Withheld",
     "Within",
     "add_kind",
+    "add_library_kind",
     "added",
     "alias_of",
     "alike",
@@ -160,6 +165,7 @@ __all__ = [
     "frames",
     "from_baggage",
     "gated_by",
+    "in_order",
     "in_pieces",
     "is_media",
     "item_form",

@@ -1,5 +1,5 @@
-"""The kinds of operation, and what hooks may do to each: kinds of the conventions, kinds of spanhook, and kinds that an
-application registers for its own code.
+"""The kinds of operation, and what hooks may do to each: kinds of the conventions, kinds of spanhook, kinds of a single
+library, and kinds that an application registers for its own code.
 """
 
 import re
@@ -27,18 +27,27 @@ REPLACEABLE: set[str] = {"llm.call", "tool.execute", "request"}
 
 _FORM = re.compile(r"[a-z][a-z0-9_]*(\.[a-z][a-z0-9_]*)*")
 _own: list[str] = []
+_of_libraries: list[str] = []
 made: set[str] = set()
 """Kinds that the application's own code has registered so far."""
 
 
 def kinds() -> tuple[str, ...]:
     """Every kind there is."""
-    return (*semconv.KINDS, *_own)
+    return (*semconv.KINDS, *_of_libraries, *_own)
 
 
 def events() -> Iterator[str]:
     """Every kind with each of its phases."""
     return (f"{kind}.{phase}" for kind in kinds() for phase in semconv.PHASES)
+
+
+def add_library_kind(kind: str) -> None:
+    """Add a kind that only operations of one library have; does nothing if it exists."""
+    if kind not in _of_libraries:
+        REWRITABLE.add(kind)
+        REPLACEABLE.add(kind)
+        _of_libraries.append(kind)
 
 
 def add_kind(kind: str) -> None:

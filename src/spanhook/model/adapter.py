@@ -40,7 +40,7 @@ OPERATION_NAMES: Mapping[Kind, str] = {
 }
 
 #: The start attribute with the name of an operation, by kind: what ``names=`` filters by.
-TARGET_KEYS: Mapping[Kind, str] = {
+TARGET_KEYS: Mapping[str, str] = {
     "run": semconv.GEN_AI_WORKFLOW_NAME,
     "agent.invoke": semconv.GEN_AI_AGENT_NAME,
     "agent.lifecycle": semconv.GEN_AI_AGENT_NAME,
@@ -51,10 +51,17 @@ TARGET_KEYS: Mapping[Kind, str] = {
     "embeddings.create": semconv.GEN_AI_REQUEST_MODEL,
     "workflow.step": semconv.STEP_NAME,
     "memory.store": semconv.MEMORY_NAMESPACE,
+    "mcp.resource.read": semconv.MCP_RESOURCE_URI,
+    "mcp.prompt.get": semconv.GEN_AI_PROMPT_NAME,
 }
 
-#: The start attribute that names the span, if it is a different one: a namespace may hold user ids.
-NAMING_KEYS: Mapping[Kind, str] = {"retrieval.query": semconv.GEN_AI_DATA_SOURCE_ID, "memory.store": ""}
+#: The start attribute that names the span, if it is a different one: a namespace may hold user ids, and there are any
+#: number of addresses.
+NAMING_KEYS: Mapping[str, str] = {
+    "retrieval.query": semconv.GEN_AI_DATA_SOURCE_ID,
+    "memory.store": "",
+    "mcp.resource.read": "",
+}
 
 
 class Chunks(Protocol):
@@ -189,8 +196,14 @@ class Adapter:
             does, so that the library tells its listeners, such as callbacks, of it. Given the call, its result and
             whether it is async, it returns what such a call returns: the result, an awaitable or a stream; ``None`` if
             nobody can be told.
-        rejected: The library's own error *result* for a rejection, or ``None`` to have the rejection raised.
+        amend: ``answer`` for a value that replaces a result, which comes first, if it depends on that.
+        rejected: The library's own error *result* for a rejection, or its own exception, which is raised; ``None`` to
+            have the rejection raised.
         native_error: The library's own exception for a rejection, which is raised as both; ``None`` if it has none.
+        boundary: This serves a request from elsewhere, such as another process: what refuses it or ends its run leaves
+            it as ``rejected`` says, and is never raised into what serves other requests too.
+        fault: Why a result that was returned is an error, as an ``error.type``; empty if it is none. ``after`` hooks
+            decide about such a result as about any other.
         identity: Ids the library knows: keys of ``Identity``.
         metadata: Further facts the application gave the library about the call; ``op.extras["metadata"]``.
         config: The configuration that the library was given for the call; ``op.extras["config"]``.
@@ -201,6 +214,9 @@ class Adapter:
             back as a whole for hooks to decide about it.
         body: The body of a result that ``stream_of`` calls a stream, if the result holds unread content.
         prepare: Makes spanhook's own last changes to a call, such as requesting a stream's usage.
+        arrival: Where a request that this call serves comes from; see ``Arrival``.
+        onward: Puts the trace context, as text, into a request that leaves the process, or that the library reads it
+            from.
         failure: What a failed call reports nevertheless, such as the usage of an answer that could not be parsed.
         follows: Further operations that follow from the call's result or exception, which it is also given; see
             ``Following``.
@@ -208,6 +224,8 @@ class Adapter:
         opaque: The stream runs no application code, so no context is attached around its steps.
         model_layer: This is a framework's view of a model or tool: a call directly inside it that carries its request,
             such as a client's, is its transport; see ``absorption``.
+        relays: With ``model_layer``: it passes on what it is asked for, as a client does, and so may itself be the
+            transport of another library's call.
         carries: What identifies the request in its transport: the last text of each prompt, or arguments.
         goes_on: Whether calls on this instance may continue in another of its methods; unset if they always may. What
             such a call carries is noted before the gates run, which takes time in proportion to its length.
@@ -220,6 +238,7 @@ class Adapter:
         system_in_messages: The request's ``system`` is also in its messages.
         verb: What span names begin with, and the ``gen_ai.operation.name`` if the conventions have it; if empty, the
             kind's word in ``OPERATION_NAMES``.
+        method: What span names begin with instead, for calls that have conventions of their own.
         named_by: The start attribute that names the span, if it differs from the one for its kind.
         on_demand: An operation only if a hook applies to its kind, or the settings ask for every step.
     """
@@ -238,8 +257,11 @@ class Adapter:
     takes: frozenset[str] = frozenset()
     answer: Callable[[Any, Args, Kwargs, Any], Any] = plain_answer
     announce: Callable[[Any, Args, Kwargs, Any, bool], Any] | None = None
+    amend: Callable[[Any, Any, Args, Kwargs, Any], Any] | None = None
     rejected: Callable[[Any, Args, Kwargs, str], Any] | None = None
     native_error: Callable[[Any, Args, Kwargs, Reject], BaseException | None] | None = None
+    boundary: bool = False
+    fault: Callable[[Any], str] | None = None
     identity: Callable[[Any, Args, Kwargs], Mapping[str, str]] | None = None
     metadata: Callable[[Any, Args, Kwargs], Mapping[str, Any]] | None = None
     config: Callable[[Any, Args, Kwargs], Mapping[str, Any]] | None = None
@@ -250,11 +272,14 @@ class Adapter:
     texts: Texts | None = None
     body: Callable[[Any, Args, Kwargs, Any], Body | None] | None = None
     prepare: Callable[[Any, Args, Kwargs], tuple[Args, Kwargs]] | None = None
+    arrival: Callable[[Any, Args, Kwargs], "Arrival"] | None = None
+    onward: Callable[[Any, Args, Kwargs, Mapping[str, str]], tuple[Args, Kwargs]] | None = None
     failure: Callable[[Any, Args, Kwargs, BaseException], tuple[Attributes, Usage | None]] | None = None
     follows: Callable[[Any, Args, Kwargs, Any, BaseException | None], Iterable["Following"]] | None = None
     ends_complete: bool = False
     opaque: bool = False
     model_layer: bool = False
+    relays: bool = False
     carries: Callable[[Any, Args, Kwargs], list[str | None]] | None = None
     goes_on: Callable[[Any], bool] | None = None
     transport_of: frozenset[str] = frozenset()
@@ -263,16 +288,32 @@ class Adapter:
     block: bool = False
     system_in_messages: bool = False
     verb: str = ""
+    method: str = ""
     named_by: str = ""
     on_demand: bool = False
     target_key: str = field(init=False)
     naming_key: str = field(init=False)
+    prepares: bool = field(init=False)
 
     def __post_init__(self) -> None:
         target = TARGET_KEYS.get(self.kind, semconv.OPERATION_NAME)
         object.__setattr__(self, "target_key", target)
         object.__setattr__(self, "verb", self.verb or OPERATION_NAMES.get(self.kind, self.kind))
         object.__setattr__(self, "naming_key", self.named_by or NAMING_KEYS.get(self.kind, target))
+        object.__setattr__(self, "prepares", self.prepare is not None or self.onward is not None)
+
+
+@dataclass(frozen=True, slots=True)
+class Arrival:
+    """Where a request comes from that this process serves.
+
+    Attributes:
+        carrier: What came with it that may contain a trace context, as text.
+        sender: What was current where it was sent from, if that was in this process and is known.
+    """
+
+    carrier: Mapping[str, Any]
+    sender: Any = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,6 +1,6 @@
 """What identifies a request, so that its transport is recognized: the last text of each prompt."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from itertools import accumulate
 from typing import Any, Self
 
@@ -41,6 +41,11 @@ class Pieces(str):
 def in_pieces(pieces: Sequence[str]) -> str | None:
     """The text of a message in pieces; ``None`` if there is none."""
     return Pieces(pieces) if len(pieces) > 1 else (pieces[0] or None) if pieces else None
+
+
+def in_order(arguments: Mapping[str, Any]) -> str:
+    """A tool's arguments as text, which is the same for every library that passes them on."""
+    return repr(sorted(arguments.items()))
 
 
 def carried_by(adapter: Adapter, instance: Any, args: Args, kwargs: Kwargs) -> Carried:

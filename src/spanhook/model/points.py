@@ -4,6 +4,9 @@ These are entries of an instrumentor's table. References of the form ``module:na
 """
 
 from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+from spanhook.model.adapter import Adapter
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -37,6 +40,43 @@ class Point:
 
     def __str__(self) -> str:
         return f"{self.module}.{self.name}"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Lookup:
+    """A coroutine function that looks up another one in a table of its instance, and awaits it: the operation is that
+    call, whoever put the function there.
+
+    Attributes:
+        module, name: The function, as in ``Point``; it is also wrapped in subclasses.
+        table: The attribute of the instance that holds the table, a dict.
+        find: Called with ``(instance, args, kwargs)``; returns which entry is about to be called, as ``Found``, or
+            ``None`` if its call is no operation, as ``module:function``.
+        optional: Missing in some supported versions.
+    """
+
+    module: str
+    name: str
+    table: str
+    find: str
+    optional: bool = False
+
+    def __str__(self) -> str:
+        return f"{self.module}.{self.name}"
+
+
+class Found(NamedTuple):
+    """An entry of a table whose call is an operation.
+
+    Attributes:
+        key: Its key.
+        adapter: How its calls are read.
+        instance: What the adapter gets as the instance of the call.
+    """
+
+    key: Any
+    adapter: Adapter
+    instance: Any
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -81,6 +81,8 @@ class Record(End):
         shadow: The operation that it is a copy of, for a hook in shadow mode to decide about.
         shadow_decisions: What hooks in shadow mode would have done; each hook adds to it on its own thread.
         trials: How far each hook in shadow mode has come with it, by the id of its ``Shadow``.
+        fault: Why its result is an error, although nothing was raised; empty if it is none.
+        serves: It serves the enclosing operation's call in the same process: both are counted as one call.
     """
 
     # Slots hold what every operation sets or reads: in CPython 3.11, class-level defaults are ten times slower to look
@@ -166,6 +168,8 @@ class Record(End):
     shadow: "Record | None" = None
     shadow_decisions: list[DecisionRecord] | tuple[()] = ()
     trials: dict[int, Any] | None = None
+    fault = ""
+    serves = False
 
     def __init__(
         self,

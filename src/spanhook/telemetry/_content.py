@@ -10,7 +10,7 @@ from spanhook import semconv
 from spanhook.diagnostics import internal
 from spanhook.model import Record, Response, encodable, tool_definitions
 
-_WITHOUT = frozenset(("embeddings.create", "memory.store", "agent.lifecycle"))
+_WITHOUT = frozenset(("embeddings.create", "memory.store", "agent.lifecycle", "mcp.resource.read", "mcp.prompt.get"))
 """Kinds whose content the conventions have no attributes for."""
 
 

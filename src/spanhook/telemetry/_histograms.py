@@ -43,6 +43,12 @@ class Histograms:
             calls, "{tool_call}", semconv.METRIC_AGENT_TOOL_CALLS, "Tool calls per agent run"
         )
         self.tool = histogram(seconds, "s", semconv.METRIC_TOOL_DURATION, "Duration of tool calls")
+        self.mcp_client = histogram(
+            semconv.MCP_DURATION_BUCKETS, "s", semconv.METRIC_MCP_CLIENT_DURATION, "Duration of requests to MCP servers"
+        )
+        self.mcp_server = histogram(
+            semconv.MCP_DURATION_BUCKETS, "s", semconv.METRIC_MCP_SERVER_DURATION, "Duration of requests of MCP clients"
+        )
         self.workflow = histogram(agent, "s", semconv.METRIC_WORKFLOW_DURATION, "Duration of workflow runs")
         self.hook = histogram(seconds, "s", semconv.METRIC_HOOK_DURATION, "Duration of async and blocking hooks")
         self.held = histogram(seconds, "s", semconv.METRIC_STREAM_HELD, "Time that streams were held back by hooks")

@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from opentelemetry.context import Context
+from opentelemetry.trace import SpanKind
 
 from spanhook import semconv
 from spanhook.errors import Reject
@@ -21,6 +22,15 @@ _CLIENT_ATTRIBUTES = (
     semconv.SERVER_PORT,
 )
 _HELD = (semconv.GEN_AI_OPERATION_NAME, semconv.GEN_AI_PROVIDER_NAME, semconv.GEN_AI_REQUEST_MODEL)
+_MCP_ATTRIBUTES = (
+    semconv.MCP_METHOD_NAME,
+    semconv.MCP_PROTOCOL_VERSION,
+    semconv.GEN_AI_OPERATION_NAME,
+    semconv.GEN_AI_TOOL_NAME,
+    semconv.GEN_AI_PROMPT_NAME,
+    semconv.NETWORK_TRANSPORT,
+    semconv.NETWORK_PROTOCOL_NAME,
+)
 _ANSWERED = (semconv.GEN_AI_RESPONSE_MODEL, semconv.OPENAI_RESPONSE_SERVICE_TIER)
 """What identifies the answer on metrics, if it is reported. A fingerprint changes with each deployment, so only spans
 have it."""
@@ -32,12 +42,14 @@ def measure(op: Record, histograms: Histograms, naming: Naming, context: Context
     if kind in ("llm.call", "embeddings.create"):
         if op.called:  # calls that a hook answered or refused say nothing about the provider
             _call(op, histograms, naming, context, error_type)
-    elif kind == "tool.execute":
+    elif kind == "tool.execute" and not op.serves:
         _execution(op, histograms, context, error_type)
     elif kind == "agent.invoke":
         histograms.agent.record(_seconds(op), _ended(op, semconv.GEN_AI_AGENT_NAME, error_type), context)
     elif kind == "run":
         histograms.workflow.record(_seconds(op), _ended(op, semconv.GEN_AI_WORKFLOW_NAME, error_type), context)
+    if op.called and semconv.MCP_METHOD_NAME in op.attributes:
+        _mcp(op, histograms, context, error_type)
     if kind == "agent.invoke" or op.parent is None:
         _inside(op, histograms, context)
 
@@ -50,6 +62,18 @@ def _execution(op: Record, histograms: Histograms, context: Context, error_type:
     if tool_type:
         attributes[semconv.GEN_AI_TOOL_TYPE] = tool_type
     histograms.tool.record(_seconds(op), attributes, context)
+
+
+def _mcp(op: Record, histograms: Histograms, context: Context, error_type: str | None) -> None:
+    """Record a request of the Model Context Protocol that was made, or served."""
+    attributes = {key: op.attributes[key] for key in _MCP_ATTRIBUTES if key in op.attributes}
+    if error_type and not isinstance(op.error, Reject):
+        attributes[semconv.ERROR_TYPE] = error_type
+        code = (op.end_attributes or {}).get(semconv.RPC_RESPONSE_STATUS_CODE)
+        if code:
+            attributes[semconv.RPC_RESPONSE_STATUS_CODE] = code
+    is_client = op.adapter.span_kind is SpanKind.CLIENT
+    (histograms.mcp_client if is_client else histograms.mcp_server).record(_seconds(op), attributes, context)
 
 
 def _inside(op: Record, histograms: Histograms, context: Context) -> None:

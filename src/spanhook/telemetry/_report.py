@@ -55,7 +55,7 @@ def _report(op: Record, telemetry: Telemetry) -> None:
     op.described = True
     if instruments is None and logger is None:
         return
-    context, error_type = set_span_in_context(span), _error_type(op) if op.phase == "error" else None
+    context, error_type = set_span_in_context(span), _error_type(op) if op.phase == "error" else op.fault or None
     if instruments is not None and not op.foreign and not op.measured:
         try:
             op.measured = True
@@ -71,7 +71,7 @@ def _report(op: Record, telemetry: Telemetry) -> None:
                 details[semconv.ERROR_TYPE] = _error_type(op)
             severity = SeverityNumber.DEBUG if newest else SeverityNumber.INFO
             _events.emit(op, number, logger, context, semconv.EVENT_INFERENCE_DETAILS, details, severity=severity)
-        if newest and _has_failed(op) and not op.foreign and not isinstance(op.error, Reject):
+        if newest and _has_failed(op) and op.error is not None and not op.foreign and not isinstance(op.error, Reject):
             is_client = op.adapter.span_kind is SpanKind.CLIENT
             name = semconv.EVENT_CLIENT_EXCEPTION if is_client else semconv.EVENT_INTERNAL_EXCEPTION
             failure = _exception(op, telemetry.error_messages)
@@ -94,7 +94,7 @@ def _describe(op: Record, kept: dict[str, Any] | None, telemetry: Telemetry) -> 
 
 
 def _has_failed(op: Record) -> bool:
-    return op.phase == "error" and op.status != "cancelled"
+    return (op.phase == "error" and op.status != "cancelled") or bool(op.fault)
 
 
 def _end_attributes(op: Record, telemetry: Telemetry) -> dict[str, Any]:
@@ -191,8 +191,10 @@ def _decisive(op: Record) -> DecisionRecord:
 
 def _fail(op: Record, telemetry: Telemetry) -> None:
     error, span, in_full = op.error, op.span, telemetry.error_messages
-    assert error is not None
     span.set_attribute(semconv.ERROR_TYPE, _error_type(op))
+    if error is None:
+        span.set_status(Status(StatusCode.ERROR))
+        return
     if isinstance(error, Reject):
         span.set_status(Status(StatusCode.ERROR, concealed(op, encodable(error.reason))))
         return
@@ -213,7 +215,8 @@ def _exception(op: Record, in_full: bool) -> dict[str, Any]:
 
 
 def _error_type(op: Record) -> str:
-    assert op.error is not None
+    if op.error is None:
+        return encodable(op.fault)
     if isinstance(op.error, Reject):
         return exception_name(Reject())  # for subclasses too: dashboards use it to tell refusals from failures
     try:

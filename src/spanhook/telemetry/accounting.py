@@ -24,7 +24,7 @@ def account(op: Record) -> None:
     kind = op.kind
     try:
         if kind == "tool.execute":
-            if op.parent is not None:
+            if op.parent is not None and not op.serves:
                 op.owed, op.owing, op.accounted = (op.name, None), op.parent, True
                 _roll_up(op)
         elif kind in ("llm.call", "embeddings.create"):

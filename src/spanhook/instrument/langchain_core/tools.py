@@ -11,7 +11,7 @@ from spanhook.instrument.langchain_core.announcing import TOOL_RUN
 from spanhook.instrument.langchain_core.handoffs import tool_handoffs
 from spanhook.instrument.langchain_core.messages import as_content, to_message
 from spanhook.instrument.layers import LANGCHAIN_TOOL_INVOKE
-from spanhook.model import Adapter, Args, Attributes, Change, Kwargs, Message, Request, first, with_first
+from spanhook.model import Adapter, Args, Attributes, Change, Kwargs, Message, Request, first, in_order, with_first
 
 _RETRIEVING = "langchain_core.tools.retriever"
 """The module that defines the arguments of retriever tools."""
@@ -98,7 +98,7 @@ def tool_rejected(instance: Any, _args: Args, kwargs: Kwargs, reason: str) -> To
 def tool_carries(instance: Any, args: Args, kwargs: Kwargs) -> list[str | None]:
     """The tool's arguments, as text."""
     arguments = _arguments(instance, first(args, kwargs, "tool_input"))
-    return [repr(sorted(arguments.items()))]
+    return [in_order(arguments)]
 
 
 def tool_goes_on(instance: Any) -> bool:

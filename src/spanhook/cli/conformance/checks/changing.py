@@ -57,6 +57,8 @@ _REWRITES: dict[str, Callable[[Way, Operation], None]] = {
     "tool.execute": lambda _way, op: op.replace(arguments=_planted(op.request.arguments)),
     "memory.store": lambda _way, op: op.replace(arguments=_planted(op.request.arguments)),
     "agent.invoke": lambda _way, op: op.replace(inputs=_planted(op.request.inputs)),
+    "mcp.resource.read": lambda _way, op: op.replace(arguments={"uri": f"doc://{PLANTED}"}),
+    "mcp.prompt.get": lambda _way, op: op.replace(arguments=_planted(op.request.arguments)),
 }
 
 
