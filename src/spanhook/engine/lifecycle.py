@@ -282,7 +282,8 @@ def outcome(op: Record) -> Any:
                     error = result
                 elif result is not None:
                     return result
-        error = native(op, error)
+        if isinstance(error, Reject):
+            error = native(op, error)
     # Raised as the library raised it: a plain `raise` here would replace its __context__ with whatever the caller
     # happens to be handling.
     context = error.__context__
