@@ -168,8 +168,10 @@ def settle(op: Record, result: Any) -> None:
         attributes, used = op.adapter.response(result)
     except Exception as error:
         internal.report("extract.response", error, lost=1)
-        return
-    note_response(op, attributes, used)
+    else:
+        note_response(op, attributes, used)
+    if op.handled is not None:
+        op.error = op.handled
 
 
 def fail(op: Record, error: BaseException) -> None:
@@ -259,9 +261,9 @@ def _is_inside(op: Record) -> bool:
 
 
 def outcome(op: Record) -> Any:
-    """Return or raise what the caller of an ended operation gets."""
+    """Return or raise what the caller of an ended operation gets; a refused coroutine function may get an awaitable."""
     error = op.error
-    if error is None:
+    if error is None or error is op.handled:
         return op.result
     if isinstance(error, Reject):
         root = op.root

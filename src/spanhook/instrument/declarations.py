@@ -151,5 +151,15 @@ INSTRUMENTORS = {
             swallowing=("openinference.instrumentation.openai",),
             variables=("OPENAI_", "AZURE_OPENAI_"),
         ),
+        Declaration(
+            "openai_agents",
+            instrumentor="spanhook.instrument.openai_agents:OpenAIAgentsInstrumentor",
+            requirement="openai-agents >= 0.8, < 1",
+            extra="openai-agents",
+            module="agents",
+            tracing=Tracing((), "to OpenAI, unless OPENAI_AGENTS_DISABLE_TRACING=1; not as OpenTelemetry spans"),
+            variables=("OPENAI_",),
+            knows=("openai",),
+        ),
     )
 }

@@ -18,19 +18,20 @@ from spanhook.diagnostics import log
 from spanhook.engine import registry
 from spanhook.gating import Control, Isolate, Pause, controls, isolating, pauses
 from spanhook.instrument._family import Family
+from spanhook.instrument._holding import HeldFamily
 from spanhook.instrument._outlets import FamilyOnDemand, OnDemand, Telling, held_back, inner_streams
 from spanhook.instrument._points import Operations, load, told
 from spanhook.instrument._versions import requirement, version
 from spanhook.instrument._wrapping import Binding
 from spanhook.instrument.declarations import INSTRUMENTORS, Declaration
-from spanhook.model import InnerStream, Outlet, Point, Signal
+from spanhook.model import Held, InnerStream, Outlet, Point, Signal
 from spanhook.semconv import Kind
 
 BOUND, WAITING, MISSING = "bound", "waiting", "missing"
 """States of a point: wrapped; its module is not imported yet; missing in this version."""
 
 
-Entry = Point | Signal | Outlet | InnerStream
+Entry = Point | Held | Signal | Outlet | InnerStream
 Adapting = OnDemand | Telling | FamilyOnDemand
 Made = Binding | Family | Adapting
 
@@ -90,7 +91,7 @@ class Bindings:
         *path, attribute = entry.name.split(".")
         for part in path:
             owner = getattr(owner, part, None)
-        if owner is None or not hasattr(owner, attribute):
+        if owner is None or not (hasattr(owner, attribute) or attribute in getattr(owner, "__dataclass_fields__", ())):
             self.states[str(entry)] = MISSING
             if not entry.optional:
                 log.warning("spanhook: %s is missing; calls that go through it are not gated", entry)
@@ -122,6 +123,8 @@ class Bindings:
             return lambda owner, name: Binding(owner, name, tells, plain=isinstance(owner, type))
         make = Operations(entry, partial(self.states.__setitem__, str(entry), MISSING))
         self._operations.append(make)
+        if isinstance(entry, Held):
+            return lambda owner, name: HeldFamily(owner, name, make)
         if entry.wanted:
             wanted = load(entry.wanted)
             return lambda owner, name: OnDemand(owner, name, wanted, make)

@@ -63,7 +63,7 @@ from spanhook.model.media_forms import (
     text_wire,
 )
 from spanhook.model.operation import CALLING, FILTERING, RETURNED, STREAMING, TIMED_OUT, Operation, view_of
-from spanhook.model.points import InnerStream, Outlet, Point, Signal
+from spanhook.model.points import Held, InnerStream, Outlet, Point, Signal
 from spanhook.model.record import Record
 from spanhook.model.request import Change, Message, Request, Response
 from spanhook.model.tracebacks import asheds, frames, shed, sheds
@@ -103,6 +103,7 @@ __all__ = [
     "Event",
     "Following",
     "Form",
+    "Held",
     "HookMode",
     "Identity",
     "InHook",

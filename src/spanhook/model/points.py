@@ -40,12 +40,37 @@ class Point:
 
 
 @dataclass(frozen=True, kw_only=True)
+class Held:
+    """A function that the instances of a class hold in an attribute, such as that of a tool. Each call is an operation.
+
+    Attributes:
+        module: The module that defines the class.
+        name: ``Class.attribute``.
+        adapter: The adapter of the calls, as in ``Point``; its instance is the one that holds the function.
+        choose: As in ``Point``.
+        methods: Names of the methods that are operations, if the attribute holds an object with methods.
+        optional: Missing in some supported versions.
+    """
+
+    module: str
+    name: str
+    adapter: str
+    choose: str = ""
+    methods: tuple[str, ...] = ()
+    optional: bool = False
+
+    def __str__(self) -> str:
+        return f"{self.module}.{self.name}"
+
+
+@dataclass(frozen=True, kw_only=True)
 class Signal:
     """A function that is only listened to, or called with changed arguments.
 
     Attributes:
         module, name: The function, as in ``Point``.
-        after: Called with ``(instance, args, kwargs, result)`` once it has returned, as ``module:function``.
+        after: Called with ``(instance, args, kwargs, result)`` once it has returned, as ``module:function``; for a
+            coroutine function, once that has.
         before: Called with ``(instance, args, kwargs)``; returns the arguments for the call.
     """
 

@@ -30,6 +30,7 @@ from spanhook.instrument.stainless import (
     Fields,
     Payload,
     body_of,
+    estimate,
     fields_of,
     finished,
     keep_what_is_parsed,
@@ -126,28 +127,40 @@ def responses_response(result: Any) -> tuple[Attributes, Usage | None]:
 
 def responses_output(result: Any) -> list[Message]:
     told = fields_of(result_of(result))
+    return [finished(output_message(told.get("output")), _finish_reason(told))] if told else []
+
+
+def output_message(output: Any) -> Message:
+    """The output items of a response, which are one message."""
     parts: list[dict[str, Any]] = []
-    for item in list_of(told.get("output")):
+    for item in list_of(output):
         said = fields_of(item)
         if said.get("type") == "message":
             parts.extend(PARTS.read(said.get("content")))
         else:
             parts.append(output_part(item))
-    return [finished({"role": "assistant", "parts": parts}, _finish_reason(told))] if told else []
+    return {"role": "assistant", "parts": parts}
 
 
 # ----------------------------------------------------------------------------------------------- answers
 
 
 def responses_payload(args: Args, kwargs: Kwargs, value: Any) -> Payload:
+    """A response on the wire, as ``response_payload`` makes it, given the arguments of the request."""
+    body, compact = body_of(args, kwargs), "/compact" in options_of(args, kwargs).url
+    return response_payload(value, str(body.get("model") or ""), compact=compact)
+
+
+def response_payload(value: Any, model: str, *, compact: bool = False) -> Payload:
     """A response on the wire.
 
     Args:
-        args, kwargs: Of the request that it answers.
         value: Text, a response, or messages in role/parts form.
+        model: The model that answers.
+        compact: Whether it is a compaction.
 
     Raises:
-        TypeError: It is none of these.
+        TypeError: ``value`` is none of these.
     """
     if hasattr(value, "to_dict"):
         value = value.to_dict(mode="json", warnings=False)
@@ -157,12 +170,11 @@ def responses_payload(args: Args, kwargs: Kwargs, value: Any) -> Payload:
         messages = messages_in(value, "a response's answer is text, a Response or messages")
         items = [item for message in messages for item in from_message(message)]
         made = {"output": [_output_item(index, item) for index, item in enumerate(items)]}
-    body, compact = body_of(args, kwargs), "/compact" in options_of(args, kwargs).url
     return {
         "id": "resp_spanhook",
         "object": "response.compaction" if compact else "response",
         "created_at": seconds(),
-        "model": str(body.get("model") or ""),
+        "model": model,
         "status": "completed",
         "parallel_tool_calls": True,
         "tool_choice": "auto",
@@ -195,7 +207,7 @@ def _events(_args: Args, _kwargs: Kwargs, payload: Payload) -> Iterator[Event]:
 
 
 def _chunks(_instance: Any, args: Args, kwargs: Kwargs) -> ResponsesChunks:
-    return ResponsesChunks(responses_response, args, kwargs)
+    return ResponsesChunks(responses_response, lambda characters: estimate(body_of(args, kwargs), characters))
 
 
 _API = Api(sdk=SDK, payload=responses_payload, events=_events, response=responses_response, chunks=_chunks)

@@ -6,8 +6,8 @@ from typing import Any
 from openai._models import construct_type
 
 from spanhook.instrument.openai.reading import note
-from spanhook.instrument.stainless import Fields, body_of, estimate, fields_of, index_of, text_of
-from spanhook.model import Args, Attributes, Kwargs, Usage
+from spanhook.instrument.stainless import Fields, fields_of, index_of, text_of
+from spanhook.model import Attributes, Usage
 
 _LAST = frozenset(("response.completed", "response.incomplete", "response.failed"))
 
@@ -17,14 +17,18 @@ class ResponsesChunks:
 
     Args:
         response: Reads a complete response.
-        args, kwargs: The arguments of the request.
+        estimate: Estimates the usage, given the number of characters that have arrived.
     """
 
-    __slots__ = ("_args", "_characters", "_head", "_items", "_kwargs", "_last", "_response", "_text", "keep")
+    __slots__ = ("_characters", "_estimate", "_head", "_items", "_last", "_response", "_text", "keep")
 
-    def __init__(self, response: Callable[[Any], tuple[Attributes, Usage | None]], args: Args, kwargs: Kwargs) -> None:
+    def __init__(
+        self,
+        response: Callable[[Any], tuple[Attributes, Usage | None]],
+        estimate: Callable[[int], Usage | None],
+    ) -> None:
         self.keep = False
-        self._response, self._args, self._kwargs = response, args, kwargs
+        self._response, self._estimate = response, estimate
         self._head: Any = None
         self._last: Any = None
         self._characters = 0
@@ -60,7 +64,7 @@ class ResponsesChunks:
         else:
             attributes, used = dict[str, Any](), None
             note(attributes, fields_of(self._head))
-        return attributes, used or estimate(body_of(self._args, self._kwargs), self._characters)
+        return attributes, used or self._estimate(self._characters)
 
     def result(self) -> Any:
         from openai.types.responses import Response
