@@ -7,11 +7,11 @@ from contextlib import suppress
 from typing import Any
 
 from spanhook.diagnostics import internal, log
-from spanhook.engine import acall, acall_for, call, call_for, goes_on, lazy
+from spanhook.engine import acall, acall_for, acall_turn, call, call_for, goes_on, lazy
 from spanhook.errors import UnboundError
 from spanhook.instrument._holding import Driver, HeldBinding
 from spanhook.instrument._wrapping import Binding
-from spanhook.model import Adapter, Held, Point, Record, Signal, Within, current, shed
+from spanhook.model import Adapter, Held, Point, Record, Signal, Turn, Within, current, shed
 
 Make = Callable[[Binding], Callable[..., Any]]
 """Creates the wrapper of a function, given its binding."""
@@ -88,7 +88,7 @@ def _chooser(point: Point | Held, given: Adapter) -> Callable[[Any, Any, Any], A
     """Picks the adapter of a call; ``None`` if it is no operation."""
     choose = load(point.choose)
 
-    def chosen(instance: Any, args: Any, kwargs: Any) -> Adapter | Within | None:
+    def chosen(instance: Any, args: Any, kwargs: Any) -> Adapter | Turn | Within | None:
         try:
             return choose(instance, args, kwargs)
         except Exception as error:
@@ -132,6 +132,8 @@ def _operation(point: Point) -> Make:
                     return wrapped(*args, **kwargs)
                 if isinstance(adapter, Within):
                     return (call_for if mode == "sync" else acall_for)(adapter.held, wrapped, args, kwargs)
+                if isinstance(adapter, Turn):
+                    return acall_turn(adapter, wrapped, args, kwargs)
                 held = current.get()
                 if (
                     type(held) is Record

@@ -1,7 +1,7 @@
 """What a hook sees of one operation, and the data behind it. Knows no SDK and no registry."""
 
 from spanhook.model._clock import clock
-from spanhook.model._current import InHook, Within, current, current_operation, current_record
+from spanhook.model._current import InHook, Turn, Within, current, current_operation, current_record
 from spanhook.model._kinds import REPLACEABLE, REWRITABLE, add_kind, events, kinds, made
 from spanhook.model._payload import MOST_TOOLS
 from spanhook.model.adapter import (
@@ -124,6 +124,7 @@ __all__ = [
     "Said",
     "Signal",
     "Texts",
+    "Turn",
     "Usage",
     "Withheld",
     "Within",

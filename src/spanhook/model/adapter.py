@@ -190,6 +190,7 @@ class Adapter:
         verb: What span names begin with, and the ``gen_ai.operation.name`` if the conventions have it; if empty, the
             kind's word in ``OPERATION_NAMES``.
         named_by: The start attribute that names the span, if it differs from the one for its kind.
+        hosts: Agents that this agent hands over to run inside its operation, not after it.
         on_demand: An operation only if a hook applies to its kind, or the settings ask for every step.
     """
 
@@ -231,6 +232,7 @@ class Adapter:
     system_in_messages: bool = False
     verb: str = ""
     named_by: str = ""
+    hosts: bool = False
     on_demand: bool = False
     target_key: str = field(init=False)
     naming_key: str = field(init=False)

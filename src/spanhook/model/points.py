@@ -15,7 +15,8 @@ class Point:
         name: ``Class.method`` or a function's name.
         adapter: The adapter of its calls, as ``module:NAME``; never loaded before the library.
         choose: Picks another adapter by the call, as ``module:function``; returns ``None`` for calls that are no
-            operation, or ``Within`` for calls that a framework makes on behalf of other code.
+            operation, ``Within`` for calls that a framework makes on behalf of other code, or ``Turn`` for calls that
+            are turns of one operation.
         mode: ``"sync"`` or ``"async"`` for functions; ``"stream"`` or ``"astream"`` for generator functions, whose
             operation starts at the first step.
         overrides: Also wrap the method in every subclass that overrides it, present and future.

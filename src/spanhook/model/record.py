@@ -77,6 +77,7 @@ class Record(End):
         delegation: The run of an agent inside another agent, as a delegation; false if it is not one.
         epoch_ns: What its times are counted from, in nanoseconds since the epoch, once somebody has asked.
         handled: What the call failed with, if the library has made a result of that, such as a message for the model.
+        lasting: An operation inside it that lasts over several of its calls, and the rest of that one's hooks.
         noted: Events that a library reports inside it, for its span: name, attributes and time since the epoch.
         held_call: Its arguments and their copies for events, once there has been an event.
         handed_to: Agents that this agent's members have handed off to and that have not begun yet.
@@ -164,6 +165,7 @@ class Record(End):
     epoch_ns: int | None = None
     handed_to: set[str] | None = None
     handled: BaseException | None = None
+    lasting: "tuple[Record, Any] | None" = None
     noted: list[tuple[str, Attributes, int]] | tuple[()] = ()
     held_call: tuple[Args, Kwargs, Args, Kwargs] | None = None
     shadow: "Record | None" = None

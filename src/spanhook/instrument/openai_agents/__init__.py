@@ -1,21 +1,24 @@
 """OpenAI's Agents SDK: runs of agents, their models, tools and hand-offs; the results of their guardrails.
 
-Runs end in ``AgentRunner.run`` and the loop that ``run_streamed`` starts in a task. Models are gated where the SDK calls
-them, whatever they send their requests through. Tools are gated at the functions that they hold, which the SDK calls
-from agents, realtime sessions and wherever else.
+Runs end in ``AgentRunner.run`` and in the loop that ``run_streamed`` starts in a task. Models are gated where the SDK
+calls them, whatever they send their requests through. Tools are gated at the functions that they hold, which the SDK
+calls from agents, realtime sessions and wherever else.
 """
 
 from spanhook.instrument.instrumentor import Instrumentor
-from spanhook.model import Held, Point, Signal
+from spanhook.model import Held, Outlet, Point, Signal
 
 _HERE = "spanhook.instrument.openai_agents"
 _RUN = "agents.run"
 _LOOP = "agents.run_internal.run_loop"
+_STEPS = "agents.run_internal.turn_resolution"
 _MODEL = "agents.models.interface"
 _TOOL = "agents.tool"
 
 
-def _point(module: str, name: str, adapter: str, mode: str = "async", *, choose: str = "", optional: bool = False) -> Point:
+def _point(
+    module: str, name: str, adapter: str, mode: str = "async", *, choose: str = "", optional: bool = False
+) -> Point:
     return Point(
         module=module,
         name=name,
@@ -48,7 +51,10 @@ class OpenAIAgentsInstrumentor(Instrumentor):
         _point(_LOOP, "start_streaming", "runs:STREAMED"),
         _point(_MODEL, "Model.get_response", "models:MODEL"),
         _point(_MODEL, "Model.stream_response", "models:STREAM", "astream"),
-        _point("agents.run_internal.turn_resolution", "execute_handoffs", "handoffs:HANDOFF"),
+        _point(_LOOP, "run_single_turn", "turns:HANDED_OVER", choose="turns:turn"),
+        _point(_LOOP, "run_single_turn_streamed", "turns:HANDED_OVER", choose="turns:turn"),
+        _point(_STEPS, "resolve_interrupted_turn", "turns:HANDED_OVER", choose="turns:turn"),
+        _point(_STEPS, "execute_handoffs", "handoffs:HANDOFF"),
         _point(_TOOL, "invoke_function_tool", "tools:INVOKED", choose="tools:invoked", optional=True),
         _point(_TOOL, "_invoke_function_tool_with_metadata", "tools:TIMED", choose="tools:timed", optional=True),
         _held("FunctionTool.on_invoke_tool", "tools:TOOL", "tools:held"),
@@ -58,6 +64,12 @@ class OpenAIAgentsInstrumentor(Instrumentor):
         _held("ApplyPatchTool.editor", "native_tools:PATCH", methods=("create_file", "update_file", "delete_file")),
         _point(
             "agents.run_internal.tool_actions", "ComputerAction._execute_action_and_capture", "native_tools:COMPUTER"
+        ),
+        Outlet(
+            module="agents.tracing.provider",
+            name="SynchronousMultiTracingProcessor.on_span_end",
+            wanted=f"{_HERE}.traces:wanted",
+            hold=f"{_HERE}.traces:hold",
         ),
         Signal(module=_RUN, name="AgentRunner.run_streamed", after=f"{_HERE}.runs:run_streamed"),
         Signal(

@@ -77,7 +77,10 @@ def _note_settings(attributes: Attributes, settings: Any) -> None:
 
 
 def _note_conversation(attributes: Attributes, args: Args, kwargs: Kwargs) -> None:
-    conversation, previous = MODEL.given(args, kwargs, "conversation_id"), MODEL.given(args, kwargs, "previous_response_id")
+    conversation, previous = (
+        MODEL.given(args, kwargs, "conversation_id"),
+        MODEL.given(args, kwargs, "previous_response_id"),
+    )
     if isinstance(conversation, str):
         attributes[semconv.GEN_AI_CONVERSATION_ID] = conversation
     if isinstance(previous, str):

@@ -93,5 +93,3 @@ HANDOFF = Adapter(
     rejected=handoff_rejected,
     answer=handoff_answer,
 )
-
-

@@ -6,6 +6,9 @@ The application gives the SDK a function or an object for each, and the SDK call
 from dataclasses import replace
 from typing import Any
 
+from openai._models import construct_type
+from openai.types.responses.response_computer_tool_call import Action
+
 from spanhook import semconv
 from spanhook.instrument.openai_agents.signatures import COMPUTER as SIGNATURE
 from spanhook.instrument.openai_agents.tools import TOOL, describe, held_call, with_arguments
@@ -151,6 +154,15 @@ def computer_request(_instance: Any, args: Args, kwargs: Kwargs) -> Request:
     return Request(arguments={"actions": given}, inputs=given)
 
 
+def computer_rewrite(_instance: Any, args: Args, kwargs: Kwargs, change: Change) -> tuple[Args, Kwargs]:
+    call, given = _call(args, kwargs), change.arguments or {}
+    if given.keys() != {"actions"}:
+        raise ValueError("a computer's call has one argument, 'actions'")
+    actions: Any = construct_type(type_=list[Action], value=[dict(action) for action in given["actions"]])
+    changes = {"actions": actions} if getattr(call, "actions", None) or len(actions) != 1 else {"action": actions[0]}
+    return SIGNATURE.having(args, kwargs, tool_call=call.model_copy(update=changes))
+
+
 def computer_output(_result: Any) -> list[Any]:
     return [{"role": "tool", "parts": [{"type": "tool_call_response", "response": "a screenshot"}]}]
 
@@ -160,6 +172,6 @@ COMPUTER: Adapter = replace(
     start=computer_start,
     request=computer_request,
     output=computer_output,
-    rewrite=None,
-    takes=frozenset(),
+    rewrite=computer_rewrite,
+    takes=frozenset(("arguments",)),
 )

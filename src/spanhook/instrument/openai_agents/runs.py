@@ -1,4 +1,4 @@
-"""Runs of agents: ``AgentRunner.run``, in which ``Runner.run`` and ``run_sync`` end, and the loop of ``run_streamed``."""
+"""Runs of agents: ``AgentRunner.run``, where ``Runner.run`` and ``run_sync`` end, and the loop of ``run_streamed``."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
@@ -168,6 +168,7 @@ RUN = Adapter(
     rewrite=run_rewrite,
     takes=frozenset(("inputs", "messages")),
     answer=run_answer,
+    hosts=True,
 )
 
 

@@ -237,9 +237,7 @@ def timed_rejected(instance: Any, args: Args, kwargs: Kwargs, reason: str) -> An
     return timed_refused(invoked_call(instance, args, kwargs), reason)
 
 
-TIMED = replace(
-    INVOKED, response=timed_response, output=timed_output, answer=timed_answer, rejected=timed_rejected
-)
+TIMED = replace(INVOKED, response=timed_response, output=timed_output, answer=timed_answer, rejected=timed_rejected)
 
 
 # ----------------------------------------------------------------------------------------------- failures
