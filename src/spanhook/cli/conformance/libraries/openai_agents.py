@@ -10,7 +10,7 @@ from agents import (
     OpenAIResponsesModel,
     function_tool,
     handoff,
-    set_tracing_disabled,
+    set_trace_processors,
 )
 from agents.tool_context import ToolContext
 from openai import AsyncOpenAI
@@ -33,7 +33,7 @@ from spanhook.cli.conformance.libraries.openai_agents_ways import (
 from spanhook.cli.conformance.servers.openai_server import Reply, Tokens
 from spanhook.cli.conformance.subject import OVER_HTTP, Body, Subject, Ungated
 
-set_tracing_disabled(True)
+set_trace_processors([])  # without the SDK's own, which sends traces to OpenAI
 
 FOUND = "found leaves everywhere"
 """What the tool of these agents returns."""

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from agents import Agent, ModelSettings, ModelTracing, RunConfig, RunHooks, Runner, SQLiteSession, TracingProcessor
-from agents.tracing import set_trace_processors, set_tracing_disabled
+from agents.tracing import set_trace_processors
 
 from spanhook.cli.conformance.servers.openai_server import Reply, Tokens
 from spanhook.cli.conformance.servers.requests import Line, Seen
@@ -266,11 +266,9 @@ class Traces(TracingProcessor):
 def _tracing() -> Generator[Traces, None, None]:
     traces = Traces()
     set_trace_processors([traces])
-    set_tracing_disabled(False)
     try:
         yield traces
     finally:
-        set_tracing_disabled(True)
         set_trace_processors([])
 
 
