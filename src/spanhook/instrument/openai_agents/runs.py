@@ -4,6 +4,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
+from agents.exceptions import InputGuardrailTripwireTriggered, MaxTurnsExceeded
 from agents.run_state import RunState
 
 from spanhook import semconv
@@ -213,7 +214,18 @@ def streamed_response(_result: Any) -> tuple[Attributes, Usage | None]:
     result = op.result = _streaming("streamed_result", op.args, op.kwargs)
     if result._cancel_mode == "after_turn":
         op.left = "abandoned"
+    op.handled = _failure(result)
     return run_response(result)
+
+
+def _failure(result: Any) -> BaseException | None:
+    """What a loop that has ended well raises from the stream of events all the same."""
+    if result.max_turns is not None and result.current_turn > result.max_turns and not result._max_turns_handled:
+        return MaxTurnsExceeded(f"Max turns ({result.max_turns}) exceeded")
+    for checked in result.input_guardrail_results:
+        if checked.output.tripwire_triggered and not getattr(result, "_tool_error_selected", False):
+            return InputGuardrailTripwireTriggered(checked)
+    return None
 
 
 def streamed_identity(_instance: Any, args: Args, kwargs: Kwargs) -> Mapping[str, str]:

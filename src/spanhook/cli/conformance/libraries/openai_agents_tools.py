@@ -17,6 +17,7 @@ from agents import (
     Usage,
 )
 from agents.editor import ApplyPatchResult
+from agents.run_internal import tool_actions
 from openai._models import construct_type
 from openai.types.responses import Response, ResponseStreamEvent
 
@@ -149,10 +150,11 @@ def _other_keys(arguments: dict[str, Any]) -> dict[str, Any]:
 
 
 _TOLD: dict[str, Any] = {"raises": False, "said": DID}
+_TRACED: dict[str, Any] = {"listeners": listeners} if hasattr(tool_actions, "with_tool_function_span") else {}
 _HAS_CUSTOM = hasattr(agents, "CustomTool")
 
 NATIVE = (
-    Subject("shell", "tool.execute", _shell, BOTH_WAYS, {}, listeners=listeners, **_TOLD),
+    Subject("shell", "tool.execute", _shell, BOTH_WAYS, {}, **_TOLD, **_TRACED),
     Subject("shell with a plain function", "tool.execute", _sync_shell, BOTH_WAYS, {}, **_TOLD),
     Subject("local shell", "tool.execute", _local_shell, BOTH_WAYS, {}, **_TOLD),  # which the SDK does not trace
     Subject(
@@ -162,10 +164,10 @@ NATIVE = (
         BOTH_WAYS if _HAS_CUSTOM else {},
         {},
         lacking=() if _HAS_CUSTOM else tuple(BOTH_WAYS),
-        listeners=listeners,
         **_TOLD,
+        **_TRACED,
     ),
-    Subject("patch", "tool.execute", _patch, BOTH_WAYS, {}, rewrites=_another_patch, listeners=listeners, **_TOLD),
+    Subject("patch", "tool.execute", _patch, BOTH_WAYS, {}, rewrites=_another_patch, **_TOLD, **_TRACED),
     Subject("computer", "tool.execute", _computer, BOTH_WAYS, {}, rewrites=_other_keys),
 )
 
