@@ -75,6 +75,12 @@ class OpenAIAgentsInstrumentor(Instrumentor):
         Signal(
             module="agents.util._error_tracing", name="attach_error_to_current_span", before=f"{_HERE}.tools:failed"
         ),
+        Signal(
+            module="agents.exceptions",
+            name="ToolTimeoutError.__init__",
+            after=f"{_HERE}.tools:timed_out",
+            optional=True,
+        ),
         Signal(module="agents.guardrail", name="InputGuardrail.run", after=f"{_HERE}.guardrails:checked"),
         Signal(module="agents.guardrail", name="OutputGuardrail.run", after=f"{_HERE}.guardrails:checked"),
         Signal(

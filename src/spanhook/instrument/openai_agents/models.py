@@ -123,6 +123,7 @@ MODEL = Adapter(
     answer=stream_answer,
     model_layer=True,
     carries=model_carries,
+    transport_of=frozenset((AGENTS_MODEL,)),  # one method of a model may be made of the other
 )
 STREAM = replace(
     MODEL,

@@ -249,3 +249,10 @@ def failed(_instance: Any, args: Args, kwargs: Kwargs) -> tuple[Args, Kwargs]:
     if op is not None and error is not None and op.adapter.layer == LAYER and op.called:
         op.handled = error
     return args, kwargs
+
+
+def timed_out(error: Any, _args: Args, _kwargs: Kwargs, _result: Any) -> None:
+    """A tool has run out of time, of which the SDK may make a message too."""
+    op = current_record()
+    if op is not None and op.adapter in (INVOKED, TIMED) and op.called:
+        op.handled = error
