@@ -178,7 +178,7 @@ def fail(op: Record, error: BaseException) -> None:
     """The call raised ``error``: read what it reports nevertheless."""
     returned(op)
     shed(error)
-    op.error = error
+    op.error, op.handled = error, None
     if op.adapter.failure is not None:
         try:
             attributes, used = op.adapter.failure(op.instance, op.args, op.kwargs, error)

@@ -1,7 +1,7 @@
 """Agents whose models answer in turns, and what comes of running them."""
 
 import asyncio
-from collections.abc import Callable, Coroutine
+from collections.abc import Awaitable, Callable, Coroutine
 from typing import Any
 
 import pytest
@@ -18,7 +18,21 @@ Way = Callable[..., Coroutine[Any, Any, Any]]
 
 def scripted(body: Body | None = None, *turns: Turn, kind: Any = OpenAIResponsesModel) -> Any:
     """A model that answers in turns, whose requests count as runs of ``body``."""
-    return model_of(kind, Body() if body is None else body, turns, Reply.tokens)
+    made = model_of(kind, Body() if body is None else body, turns, Reply.tokens)
+    _clients.append(made._client._client)
+    return made
+
+
+_clients: list[Any] = []
+
+
+async def hanging_up(running: Awaitable[Any]) -> Any:
+    """Wait for what runs, then close the connections of all models: some versions of the SDK leave some open."""
+    try:
+        return await running
+    finally:
+        for client in _clients:
+            await client._transport.aclose()
 
 
 async def run(agent: Any, given: Any = ASK, **more: Any) -> Any:
@@ -37,7 +51,7 @@ both_ways = pytest.mark.parametrize("way", [run, streamed])
 
 def go(way: Way, agent: Any, given: Any = ASK, **more: Any) -> Any:
     """Run the agent in an event loop of its own."""
-    return asyncio.run(way(agent, given, **more))
+    return asyncio.run(hanging_up(way(agent, given, **more)))
 
 
 def told(seen: Recorder) -> list[tuple[str, str, str]]:

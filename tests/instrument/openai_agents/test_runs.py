@@ -13,7 +13,16 @@ from spanhook import Hooks, Operation, Reject
 from spanhook.cli.conformance.libraries.openai_agents_ways import ASK
 from spanhook.cli.conformance.subject import Body
 from spanhook.testing import Recorder, recorder
-from tests.instrument.openai_agents.scripted import Way, both_ways, go, outputs, run, scripted, streamed, told
+from tests.instrument.openai_agents.scripted import (
+    Way,
+    both_ways,
+    go,
+    hanging_up,
+    run,
+    scripted,
+    streamed,
+    told,
+)
 
 
 @function_tool
@@ -50,7 +59,89 @@ def test_one_agent_and_its_tool() -> None:
     agent = Agent(name="helper", instructions="Be brief.", model=scripted(None, *ADDING), tools=[add])
     with recorder() as seen:
         assert go(run, agent).final_output == "It is 3."
-    assert spans_of(seen) == snapshot([{'name': 'invoke_agent helper', 'status': 'UNSET', 'attributes': {'gen_ai.provider.name': 'openai_agents', 'gen_ai.agent.name': 'helper', 'gen_ai.operation.name': 'invoke_agent', 'spanhook.kind': 'agent.invoke', 'spanhook.status': 'success', 'spanhook.run.id': '00000000000000000000000000000001', 'spanhook.usage.input_tokens': 40, 'spanhook.usage.output_tokens': 16, 'spanhook.llm_calls': 2, 'spanhook.tool_calls': 1, 'spanhook.cost.usd': 1.56e-05}, 'children': [{'name': 'chat gpt-4o-mini', 'status': 'UNSET', 'attributes': {'gen_ai.operation.name': 'chat', 'server.address': '127.0.0.1', 'gen_ai.provider.name': 'openai', 'gen_ai.request.model': 'gpt-4o-mini', 'spanhook.kind': 'llm.call', 'spanhook.status': 'success', 'spanhook.run.id': '00000000000000000000000000000001', 'openai.api.type': 'responses', 'gen_ai.response.id': 'resp_1', 'gen_ai.response.model': 'gpt-4o-mini-2024-07-18', 'openai.response.service_tier': 'default', 'gen_ai.response.finish_reasons': ('tool_calls', ), 'gen_ai.usage.input_tokens': 20, 'gen_ai.usage.output_tokens': 8, 'spanhook.cost.usd': 7.8e-06}, 'children': []}, {'name': 'execute_tool add', 'status': 'UNSET', 'attributes': {'gen_ai.tool.name': 'add', 'gen_ai.tool.type': 'function', 'gen_ai.tool.call.id': 'call_0_0', 'gen_ai.tool.description': 'Add numbers.', 'gen_ai.operation.name': 'execute_tool', 'spanhook.kind': 'tool.execute', 'spanhook.status': 'success', 'spanhook.run.id': '00000000000000000000000000000001', 'gen_ai.agent.name': 'helper'}, 'children': []}, {'name': 'chat gpt-4o-mini', 'status': 'UNSET', 'attributes': {'gen_ai.operation.name': 'chat', 'server.address': '127.0.0.1', 'gen_ai.provider.name': 'openai', 'gen_ai.request.model': 'gpt-4o-mini', 'spanhook.kind': 'llm.call', 'spanhook.status': 'success', 'spanhook.run.id': '00000000000000000000000000000001', 'openai.api.type': 'responses', 'gen_ai.response.id': 'resp_1', 'gen_ai.response.model': 'gpt-4o-mini-2024-07-18', 'openai.response.service_tier': 'default', 'gen_ai.response.finish_reasons': ('stop', ), 'gen_ai.usage.input_tokens': 20, 'gen_ai.usage.output_tokens': 8, 'spanhook.cost.usd': 7.8e-06}, 'children': []}]}])
+    assert spans_of(seen) == snapshot(
+        [
+            {
+                "name": "invoke_agent helper",
+                "status": "UNSET",
+                "attributes": {
+                    "gen_ai.provider.name": "openai_agents",
+                    "gen_ai.agent.name": "helper",
+                    "gen_ai.operation.name": "invoke_agent",
+                    "spanhook.kind": "agent.invoke",
+                    "spanhook.status": "success",
+                    "spanhook.run.id": "00000000000000000000000000000001",
+                    "spanhook.usage.input_tokens": 40,
+                    "spanhook.usage.output_tokens": 16,
+                    "spanhook.llm_calls": 2,
+                    "spanhook.tool_calls": 1,
+                    "spanhook.cost.usd": 1.56e-05,
+                },
+                "children": [
+                    {
+                        "name": "chat gpt-4o-mini",
+                        "status": "UNSET",
+                        "attributes": {
+                            "gen_ai.operation.name": "chat",
+                            "server.address": "127.0.0.1",
+                            "gen_ai.provider.name": "openai",
+                            "gen_ai.request.model": "gpt-4o-mini",
+                            "spanhook.kind": "llm.call",
+                            "spanhook.status": "success",
+                            "spanhook.run.id": "00000000000000000000000000000001",
+                            "openai.api.type": "responses",
+                            "gen_ai.response.id": "resp_1",
+                            "gen_ai.response.model": "gpt-4o-mini-2024-07-18",
+                            "openai.response.service_tier": "default",
+                            "gen_ai.response.finish_reasons": ("tool_calls",),
+                            "gen_ai.usage.input_tokens": 20,
+                            "gen_ai.usage.output_tokens": 8,
+                            "spanhook.cost.usd": 7.8e-06,
+                        },
+                        "children": [],
+                    },
+                    {
+                        "name": "execute_tool add",
+                        "status": "UNSET",
+                        "attributes": {
+                            "gen_ai.tool.name": "add",
+                            "gen_ai.tool.type": "function",
+                            "gen_ai.tool.call.id": "call_0_0",
+                            "gen_ai.tool.description": "Add numbers.",
+                            "gen_ai.operation.name": "execute_tool",
+                            "spanhook.kind": "tool.execute",
+                            "spanhook.status": "success",
+                            "spanhook.run.id": "00000000000000000000000000000001",
+                            "gen_ai.agent.name": "helper",
+                        },
+                        "children": [],
+                    },
+                    {
+                        "name": "chat gpt-4o-mini",
+                        "status": "UNSET",
+                        "attributes": {
+                            "gen_ai.operation.name": "chat",
+                            "server.address": "127.0.0.1",
+                            "gen_ai.provider.name": "openai",
+                            "gen_ai.request.model": "gpt-4o-mini",
+                            "spanhook.kind": "llm.call",
+                            "spanhook.status": "success",
+                            "spanhook.run.id": "00000000000000000000000000000001",
+                            "openai.api.type": "responses",
+                            "gen_ai.response.id": "resp_1",
+                            "gen_ai.response.model": "gpt-4o-mini-2024-07-18",
+                            "openai.response.service_tier": "default",
+                            "gen_ai.response.finish_reasons": ("stop",),
+                            "gen_ai.usage.input_tokens": 20,
+                            "gen_ai.usage.output_tokens": 8,
+                            "spanhook.cost.usd": 7.8e-06,
+                        },
+                        "children": [],
+                    },
+                ],
+            }
+        ]
+    )
 
 
 def test_a_streamed_one_is_told_in_the_same_way() -> None:
@@ -97,7 +188,8 @@ def test_a_refused_one_sends_nothing(way: Way, scope: Any) -> None:
     session = SQLiteSession("conversation")
     with recorder(hooks) as seen:
         error = raw_call(way, Agent(name="helper", model=scripted(body)), session=session)
-    assert isinstance(error, Reject) and error.reason == "not today"
+    assert isinstance(error, Reject)
+    assert error.reason == "not today"
     assert body.runs == 0
     assert told(seen) == [("agent.invoke", "helper", "rejected")]
     assert asyncio.run(session.get_items()) in ([], [{"role": "user", "content": ASK}])
@@ -156,7 +248,8 @@ def test_a_refusal_of_the_run_ends_it(way: Way, kind: Any) -> None:
 
     with recorder(hooks) as seen:
         error = raw_call(way, agent)
-    assert type(error) is Reject and error.reason == "enough"
+    assert type(error) is Reject
+    assert error.reason == "enough"
     assert body.runs == (0 if kind == "llm.call" else 1)
     assert seen.operations[-1].kind == "agent.invoke"
     assert seen.operations[-1].status == "rejected"
@@ -249,7 +342,7 @@ def test_cancelled_by_who_reads_it(mode: Any) -> None:
         return result
 
     with recorder() as seen:
-        asyncio.run(leave())
+        asyncio.run(hanging_up(leave()))
     assert body.runs == 1
     assert told(seen)[-1][::2] == ("agent.invoke", "cancelled" if mode == "immediate" else "abandoned")
 
@@ -265,7 +358,7 @@ def test_cancelled_from_outside() -> None:
             await task
 
     with recorder() as seen:
-        asyncio.run(stop())
+        asyncio.run(hanging_up(stop()))
         assert body.hold is not None
         body.hold.set()
     assert told(seen) == [("llm.call", "gpt-4o-mini", "cancelled"), ("agent.invoke", "helper", "cancelled")]
@@ -286,7 +379,7 @@ def test_many_at_once_are_counted_apart(way: Way) -> None:
         await asyncio.gather(*(way(agent) for agent in agents))
 
     with recorder() as seen:
-        asyncio.run(together())
+        asyncio.run(hanging_up(together()))
     runs = [op for op in seen.operations if op.kind == "agent.invoke"]
     assert sorted(op.name for op in runs) == sorted(f"helper {number}" for number in range(20))
     assert [(op.usage.total_tokens, op.usage.llm_calls, op.usage.tool_calls) for op in runs] == [
