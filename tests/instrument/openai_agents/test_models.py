@@ -275,8 +275,7 @@ def test_streamed_text_is_rewritten_wherever_it_goes(masking: Any, kind: Any) ->
         result = Runner.run_streamed(
             Agent(name="helper", model=scripted(kind=kind)), ASK, hooks=native, session=session
         )
-        async for event in result.stream_events():
-            events.append(event)
+        events.extend([event async for event in result.stream_events()])
         return result, await session.get_items()
 
     with recorder(hooks) as seen:
