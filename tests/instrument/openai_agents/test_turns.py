@@ -61,7 +61,10 @@ def test_it_waits_for_a_person_and_goes_on(way: Way) -> None:
     agent = team(body, PAY, "Paid.", needs_approval=True)
     with recorder() as seen:
         result = go(way, agent)
-        assert told(seen)[-2:] == [("agent.invoke", "billing", "interrupted"), ("agent.invoke", "triage", "interrupted")]
+        assert told(seen)[-2:] == [
+            ("agent.invoke", "billing", "interrupted"),
+            ("agent.invoke", "triage", "interrupted"),
+        ]
         state = result.to_state()
         for one in result.interruptions:
             state.approve(one)

@@ -46,13 +46,18 @@ class Script(Line):
         usual = replace(super().reply(usual), tokens=self._used)
         if not self._turns or usual.status != 200:
             return usual
-        given: Any = self[-1].body.get("input")
-        done = sum(str(one.get("type")).endswith("_output") for one in given if isinstance(given, list))
+        asked = self[-1].body
+        given: Any = asked.get("input") or asked.get("messages")
+        done = sum(_is_result(one) for one in given) if isinstance(given, list) else 0
         turn = self._turns[min(done, len(self._turns) - 1)]
         if isinstance(turn, str):
             return replace(usual, text=turn)
         items = [_item(f"{done}_{number}", one) for number, one in enumerate(turn)]
         return replace(usual, items=tuple(items))
+
+
+def _is_result(item: dict[str, Any]) -> bool:
+    return str(item.get("type")).endswith("_output") or item.get("role") == "tool"
 
 
 def _item(number: str, given: Any) -> dict[str, Any]:
