@@ -45,7 +45,7 @@ def _files(declared: Declaration) -> Iterator[str]:
     name = declared.library
     for place, what in (
         (f"{_FOLDER}/{name}/__init__.py", "its instrumentor"),
-        (f"src/spanhook/cli/conformance/{name}.py", "its ways of calling, as SUBJECTS"),
+        (f"src/spanhook/cli/conformance/libraries/{name}.py", "its ways of calling, as SUBJECTS"),
     ):
         if not (ROOT / place).exists():
             yield f"{place}: make it, with {what}"
@@ -60,10 +60,10 @@ def _extras(declared: Declaration, extras: dict[str, list[str]]) -> Iterator[str
     found = [Requirement(one) for one in extras.get(declared.extra, ())]
     if not any((one.name, one.specifier) == (wanted.name, wanted.specifier) for one in found):
         yield f"pyproject.toml: add {str(wanted)!r} to the extra {declared.extra!r}"
-    for collecting in ("all", "test"):
-        named = [Requirement(one) for one in extras[collecting]]
+    for collecting in (("all",), ("test", "dev")):
+        named = [Requirement(one) for extra in collecting for one in extras[extra]]
         if not any(one.name == "spanhook" and declared.extra in one.extras for one in named):
-            yield f"pyproject.toml: add {declared.extra!r} to spanhook[...] in the extra {collecting!r}"
+            yield f"pyproject.toml: add {declared.extra!r} to spanhook[...] in the extra {collecting[0]!r}"
 
 
 def _contracts(declared: Declaration, contracts: list[dict[str, Any]]) -> Iterator[str]:
@@ -83,7 +83,12 @@ def _contracts(declared: Declaration, contracts: list[dict[str, Any]]) -> Iterat
 
 
 def _versions(declared: Declaration) -> Iterator[str]:
-    for name, which in (("constraints.txt", "the newest version"), (".ci/oldest.txt", "the oldest version")):
+    for name, apart, which in (
+        ("constraints.txt", "newest", "the newest version"),
+        (".ci/oldest.txt", "oldest", "the oldest version"),
+    ):
+        own = f".ci/libraries/{declared.library}-{apart}.txt"  # of an environment of its own
+        name = own if (ROOT / own).exists() else name
         pinned = re.search(rf"^{re.escape(declared.distribution)}==(\S+)$", (ROOT / name).read_text(), re.MULTILINE)
         if pinned is None:
             yield f"{name}: add {declared.distribution}=={which} that is supported"

@@ -18,12 +18,22 @@ def _over_anthropic() -> tuple[Subject, ...]:
     return langchain_anthropic.SUBJECTS
 
 
+def _over_agents() -> tuple[Subject, ...]:
+    """Of OpenAI's Agents SDK, which needs a newer openai and pydantic than the oldest that are supported."""
+    if find_spec("agents") is None:
+        return ()
+    from spanhook.cli.conformance.libraries import openai_agents
+
+    return (*openai_agents.SUBJECTS,)
+
+
 HERE: tuple[Subject, ...] = (*langchain_core.SUBJECTS, *langgraph.SUBJECTS)
 OVER_HTTP: tuple[Subject, ...] = (
     *openai.SUBJECTS,
     *langchain_openai.SUBJECTS,
     *anthropic.SUBJECTS,
     *_over_anthropic(),
+    *_over_agents(),
 )
 SUBJECTS: tuple[Subject, ...] = (*HERE, *OVER_HTTP, *own_code.SUBJECTS)
 

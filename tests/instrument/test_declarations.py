@@ -96,8 +96,8 @@ def test_the_start_up_code_of_any_python_can_read_it() -> None:
     {
         "openinference.instrumentation.openai": ["openai"],
         "opentelemetry.instrumentation.openai_v2": ["openai"],
-        "opentelemetry.instrumentation.openai_agents": [],
-        "openinference.instrumentation.openai-agents": [],
+        "opentelemetry.instrumentation.openai_agents": ["openai_agents"],
+        "openinference.instrumentation.openai-agents": ["openai_agents"],
         "opentelemetry.instrumentation.langchain": ["langchain_core"],
         "opentelemetry-instrumentation-langgraph": ["langgraph"],
         "somebody": [],
@@ -228,7 +228,7 @@ def test_what_cannot_read_it_is_told_what_to_add() -> None:
     told = disagreements(added(), AcmeInstrumentor(), libraries)
     assert told == [
         "src/spanhook/instrument/acme/__init__.py: make it, with its instrumentor",
-        "src/spanhook/cli/conformance/acme.py: make it, with its ways of calling, as SUBJECTS",
+        "src/spanhook/cli/conformance/libraries/acme.py: make it, with its ways of calling, as SUBJECTS",
         "tests/instrument/test_acme.py: make it, with its tests",
         "tests/conformance/everything.py: add *acme.SUBJECTS to HERE or OVER_HTTP",
         "pyproject.toml: add 'acme-sdk<2,>=1' to the extra 'acme'",

@@ -29,6 +29,7 @@ class Declaration:
         requirement: Its distribution and supported versions, as in a requirements file.
         extra: The extra of spanhook that installs it.
         module: The module to import; its name unless given.
+        mark: Files or folders of which its package has one, if other packages use the module's name too.
         layer: The unique prefix of its adapters' layers.
         aliases: Names that users may use besides its own and its distribution's.
         words: Words in the names of other instrumentations' scopes and distributions that create spans for its calls.
@@ -48,6 +49,7 @@ class Declaration:
         "knows",
         "layer",
         "library",
+        "mark",
         "module",
         "requirement",
         "swallowing",
@@ -65,6 +67,7 @@ class Declaration:
         requirement: str,
         extra: str,
         module: str = "",
+        mark: "tuple[str, ...]" = (),
         layer: str = "",
         aliases: "tuple[str, ...]" = (),
         words: "tuple[str, ...]" = (),
@@ -79,6 +82,7 @@ class Declaration:
         self.module, self.layer, self.aliases, self.knows = module or library, layer or library, aliases, knows
         self.words, self.unlike, self.doubled = words or (_plain(library),), unlike, doubled
         self.swallowing, self.tracing, self.variables = swallowing, tracing, variables
+        self.mark = mark
 
     @property
     def distribution(self) -> str:
@@ -157,6 +161,7 @@ INSTRUMENTORS = {
             requirement="openai-agents >= 0.8, < 1",
             extra="openai-agents",
             module="agents",
+            mark=("function_schema.py",),
             tracing=Tracing((), "to OpenAI, unless OPENAI_AGENTS_DISABLE_TRACING=1; not as OpenTelemetry spans"),
             variables=("OPENAI_",),
             knows=("openai",),

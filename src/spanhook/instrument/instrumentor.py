@@ -8,6 +8,7 @@ import sys
 from collections.abc import Callable, Collection, Iterator
 from functools import partial
 from importlib import metadata
+from importlib.util import find_spec
 from types import ModuleType
 from typing import Any
 
@@ -20,6 +21,7 @@ from spanhook.gating import Control, Isolate, Pause, controls, isolating, pauses
 from spanhook.instrument._family import Family
 from spanhook.instrument._holding import HeldFamily
 from spanhook.instrument._outlets import FamilyOnDemand, OnDemand, Telling, held_back, inner_streams
+from spanhook.instrument._packages import has_mark, spec_of
 from spanhook.instrument._points import Operations, load, told
 from spanhook.instrument._versions import requirement, version
 from spanhook.instrument._wrapping import Binding
@@ -39,12 +41,16 @@ Made = Binding | Family | Adapting
 class Bindings:
     """A table of points, signals and outlets, bound as their modules are imported.
 
+    Args:
+        table: The entries.
+        mark: What tells the library's package from others of its name; see ``Declaration``.
+
     Attributes:
         states: State of each point by its name.
     """
 
-    def __init__(self, table: Collection[Entry]) -> None:
-        self._table = table
+    def __init__(self, table: Collection[Entry], mark: tuple[str, ...] = ()) -> None:
+        self._table, self._mark = table, mark
         self._made: list[Made] = []
         self._operations: list[Operations] = []
         self._on = False
@@ -75,6 +81,8 @@ class Bindings:
         return imported
 
     def _bind_module(self, module: ModuleType, entries: list[Entry]) -> None:
+        if not has_mark(spec_of(module), self._mark):
+            return
         families: list[Family] = []
         try:
             for entry in entries:
@@ -182,7 +190,8 @@ class Instrumentor(BaseInstrumentor):
     def __init__(self) -> None:
         if not hasattr(self, "bindings"):  # BaseInstrumentor returns one instance per class
             super().__init__()
-            self.bindings = Bindings(self.table)
+            declared = INSTRUMENTORS.get(self.library)
+            self.bindings = Bindings(self.table, declared.mark if declared is not None else ())
 
     @property
     def declared(self) -> Declaration:
@@ -243,6 +252,8 @@ class Instrumentor(BaseInstrumentor):
 
     def load(self) -> None:
         """Import the modules of the points, so that everything that can be bound is bound."""
+        if not has_mark(find_spec(self.declared.module.partition(".")[0]), self.declared.mark):
+            return
         for module in dict.fromkeys(entry.module for entry in self.table):
             try:
                 importlib.import_module(module)

@@ -222,6 +222,10 @@ def _failure(result: Any) -> BaseException | None:
     """What a loop that has ended well raises from the stream of events all the same."""
     if result.max_turns is not None and result.current_turn > result.max_turns and not result._max_turns_handled:
         return MaxTurnsExceeded(f"Max turns ({result.max_turns}) exceeded")
+    for task in (result._input_guardrails_task, result._output_guardrails_task):
+        error = task.exception() if task is not None and task.done() and not task.cancelled() else None
+        if error is not None and not getattr(result, "_tool_error_selected", False):
+            return error
     for checked in result.input_guardrail_results:
         if checked.output.tripwire_triggered and not getattr(result, "_tool_error_selected", False):
             return InputGuardrailTripwireTriggered(checked)
