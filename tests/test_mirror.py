@@ -116,7 +116,6 @@ THROUGH = {
     "gating/_checking_window": "gating/test_window",
     "gating/tally": "telemetry/test_metrics",
     "telemetry/_histograms": "conventions/test_emitted",
-    "instrument/_holding": "instrument/openai_agents/test_tools",
     "instrument/_outlets": "conformance/test_callbacks",
     "instrument/_points": "instrument/test_family",
     "instrument/_redirect": "conformance/test_kept",

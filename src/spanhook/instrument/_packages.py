@@ -15,12 +15,8 @@ def has_mark(spec: ModuleSpec | None, marks: tuple[str, ...]) -> bool:
     folders, depth = list(spec.submodule_search_locations or ()), spec.name.count(".")
     if not folders and depth and spec.origin:
         folders, depth = [os.path.dirname(spec.origin)], depth - 1
-    for folder in folders:
-        for _ in range(depth):
-            folder = os.path.dirname(folder)
-        if any(os.path.exists(os.path.join(folder, mark)) for mark in marks):
-            return True
-    return False
+    up = os.path.join(*[os.pardir] * depth) if depth else ""
+    return any(os.path.exists(os.path.join(folder, up, mark)) for folder in folders for mark in marks)
 
 
 def spec_of(module: Any) -> ModuleSpec | None:

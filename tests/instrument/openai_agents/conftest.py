@@ -1,12 +1,9 @@
-"""Leaves out the tests of what an older version of the SDK does not have, and its export of traces."""
+"""The SDK without its export of traces."""
 
 from collections.abc import Iterator
 
 import pytest
 from agents import set_trace_processors
-from agents.models import openai_responses
-
-collect_ignore = [] if hasattr(openai_responses, "OpenAIResponsesWSModel") else ["test_websockets.py"]
 
 
 @pytest.fixture(autouse=True)

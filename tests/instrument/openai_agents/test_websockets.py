@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 from agents import Agent
-from agents.models.openai_responses import OpenAIResponsesWSModel
+from agents.models import openai_responses
 from openai import AsyncOpenAI
 from websockets.asyncio.server import ServerConnection, serve
 
@@ -38,7 +38,7 @@ def serving(work: Callable[[Any], Coroutine[Any, Any, Any]]) -> Asked:
                 base_url=f"http://127.0.0.1:{port}/v1",
                 websocket_base_url=f"ws://127.0.0.1:{port}/v1",
             )
-            model = OpenAIResponsesWSModel("gpt-4o-mini", client)
+            model = openai_responses.OpenAIResponsesWSModel("gpt-4o-mini", client)
             try:
                 await work(model)
             finally:
@@ -49,42 +49,42 @@ def serving(work: Callable[[Any], Coroutine[Any, Any, Any]]) -> Asked:
     return asked
 
 
-@both_ways
-def test_one_operation_for_a_call(way: Way) -> None:
-    with recorder() as seen:
-        asked = serving(lambda model: way(Agent(name="helper", model=model)))
-    assert len(asked) == 1
-    assert told(seen) == [("llm.call", "gpt-4o-mini", "success"), ("agent.invoke", "helper", "success")]
-    assert seen.operations[-1].usage.total_tokens == Reply.tokens.total
-    attributes = seen.spans[0].attributes or {}
-    assert attributes["gen_ai.response.id"] == "resp_1"
-    assert attributes["gen_ai.provider.name"] == "openai"
+if hasattr(openai_responses, "OpenAIResponsesWSModel"):
 
+    @both_ways
+    def test_one_operation_for_a_call(way: Way) -> None:
+        with recorder() as seen:
+            asked = serving(lambda model: way(Agent(name="helper", model=model)))
+        assert len(asked) == 1
+        assert told(seen) == [("llm.call", "gpt-4o-mini", "success"), ("agent.invoke", "helper", "success")]
+        assert seen.operations[-1].usage.total_tokens == Reply.tokens.total
+        attributes = seen.spans[0].attributes or {}
+        assert attributes["gen_ai.response.id"] == "resp_1"
+        assert attributes["gen_ai.provider.name"] == "openai"
 
-@both_ways
-def test_a_refused_call_sends_nothing(way: Way) -> None:
-    hooks = Hooks()
+    @both_ways
+    def test_a_refused_call_sends_nothing(way: Way) -> None:
+        hooks = Hooks()
 
-    @hooks.before("llm.call")
-    def refuse(op: Operation) -> None:
-        raise Reject("no")
+        @hooks.before("llm.call")
+        def refuse(op: Operation) -> None:
+            raise Reject("no")
 
-    async def refused(model: Any) -> None:
-        with pytest.raises(Reject):
-            await way(Agent(name="helper", model=model))
+        async def refused(model: Any) -> None:
+            with pytest.raises(Reject):
+                await way(Agent(name="helper", model=model))
 
-    with recorder(hooks):
-        assert serving(refused) == []
+        with recorder(hooks):
+            assert serving(refused) == []
 
+    @both_ways
+    def test_a_rewritten_one_is_sent_as_it_is_then(way: Way) -> None:
+        hooks = Hooks()
 
-@both_ways
-def test_a_rewritten_one_is_sent_as_it_is_then(way: Way) -> None:
-    hooks = Hooks()
+        @hooks.before("llm.call")
+        def rewrite(op: Operation) -> Operation:
+            return op.replace(system="Be kind.", model="gpt-4.1")
 
-    @hooks.before("llm.call")
-    def rewrite(op: Operation) -> Operation:
-        return op.replace(system="Be kind.", model="gpt-4.1")
-
-    with recorder(hooks):
-        [asked] = serving(lambda model: way(Agent(name="helper", instructions="Be brief.", model=model)))
-    assert (asked["instructions"], asked["model"]) == ("Be kind.", "gpt-4.1")
+        with recorder(hooks):
+            [asked] = serving(lambda model: way(Agent(name="helper", instructions="Be brief.", model=model)))
+        assert (asked["instructions"], asked["model"]) == ("Be kind.", "gpt-4.1")
