@@ -116,12 +116,13 @@ class HeldBinding:
         self._read: dict[int, weakref.ref[Wrapped]] = {}  # by the id of the instance, which the wrapper keeps alive
         setattr(owner, attribute, self)
 
-    def __get__(self, instance: Any, owner: type | None = None) -> Any:
+    def __get__(self, instance: Any, owner: type[Any] | None = None) -> Any:
         if instance is None:
-            return self._of_class(None, owner or self._owner)
+            return self._of_class(None, self._owner if owner is None else owner)
         held = instance.__dict__.get(self._attribute, _MISSING)
         if held is _MISSING:
-            held = self._of_class(instance, type(instance))
+            cls: type[Any] = type(instance)
+            held = self._of_class(instance, cls)
         return self._wrapped(instance, held) if self.on and self._is_wrapped(held) else held
 
     def __set__(self, instance: Any, value: Any) -> None:
@@ -132,7 +133,7 @@ class HeldBinding:
             raise AttributeError(self._attribute)
         del instance.__dict__[self._attribute]
 
-    def _of_class(self, instance: Any, cls: type) -> Any:
+    def _of_class(self, instance: Any, cls: type[Any]) -> Any:
         """What the class itself has, such as a default."""
         found, after = self._before, iter(cls.__mro__)
         while found is _MISSING:
@@ -142,7 +143,8 @@ class HeldBinding:
             found = vars(base).get(self._attribute, _MISSING)
             if found is self:
                 found = _MISSING
-        bind = getattr(type(found), "__get__", None)
+        kind: type[Any] = type(found)
+        bind = getattr(kind, "__get__", None)
         return found if bind is None else bind(found, instance, cls)
 
     def _is_wrapped(self, held: Any) -> bool:

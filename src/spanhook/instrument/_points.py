@@ -64,14 +64,13 @@ class Operations:
     def __call__(self, binding: Any) -> Callable[..., Any]:
         if self._make is not None:
             return self._make(binding)
-        made: Callable[..., Any] | None = None
+        made: list[Callable[..., Any]] = []
 
         def first(wrapped: Any, instance: Any, args: Any, kwargs: Any, *awaits: bool) -> Any:
-            nonlocal made
-            if made is None:
+            if not made:
                 make = self.settle()
-                made = _pass if make is None else make(binding)
-            return made(wrapped, instance, args, kwargs, *awaits)
+                made.append(_pass if make is None else make(binding))
+            return made[0](wrapped, instance, args, kwargs, *awaits)
 
         return first
 

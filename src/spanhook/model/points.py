@@ -44,6 +44,8 @@ class Point:
 class Held:
     """A function that the instances of a class hold in an attribute, such as that of a tool. Each call is an operation.
 
+    The class keeps its attributes in a ``__dict__``.
+
     Attributes:
         module: The module that defines the class.
         name: ``Class.attribute``.

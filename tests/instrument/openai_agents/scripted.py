@@ -7,8 +7,7 @@ from typing import Any
 import pytest
 from agents import OpenAIResponsesModel, Runner
 
-from spanhook.cli.conformance.libraries.openai_agents import model_of
-from spanhook.cli.conformance.libraries.openai_agents_ways import ASK, Turn
+from spanhook.cli.conformance.libraries.openai_agents_ways import ASK, Turn, model_of
 from spanhook.cli.conformance.servers.openai_server import Reply
 from spanhook.cli.conformance.subject import Body
 from spanhook.testing import Recorder

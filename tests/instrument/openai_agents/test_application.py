@@ -113,7 +113,7 @@ def test_it_does_the_same_and_every_token_is_counted_once(way: Way) -> None:
             ("tool.execute", "look_up_order"),
             ("tool.execute", "refund"),
         ]
-        assert len({(span.attributes or {})["spanhook.run.id"] for span in seen.spans}) == 1
+        assert len({str((span.attributes or {})["spanhook.run.id"]) for span in seen.spans}) == 1
 
 
 @both_ways

@@ -25,7 +25,7 @@ from tests.instrument.openai_agents.scripted import Way, both_ways, go, outputs,
 def results(seen: Recorder) -> list[tuple[str, str, str]]:
     """What each span tells of guardrails: the span's name, the guardrail's, its result."""
     return [
-        (span.name, (event.attributes or {})["gen_ai.guardrail.component.name"], value)
+        (span.name, str((event.attributes or {})["gen_ai.guardrail.component.name"]), value)
         for span in seen.spans
         for event in span.events
         if event.name == "gen_ai.guardrail.result"

@@ -139,8 +139,8 @@ def test_rewritten_messages_system_and_model(way: Way, kind: Any) -> None:
     hooks, body = Hooks(), Body()
 
     @hooks.before("llm.call")
-    def rewrite(op: Operation) -> Operation:
-        return op.replace(messages=[text("user", "Wave.")], system="Be kind.", model="gpt-4.1")
+    def rewrite(op: Operation) -> None:
+        op.replace(messages=[text("user", "Wave.")], system="Be kind.", model="gpt-4.1")
 
     with recorder(hooks) as seen:
         result = go(way, Agent(name="helper", instructions="Be brief.", model=scripted(body, kind=kind)))
@@ -158,8 +158,8 @@ def test_a_model_that_passes_no_settings_on_keeps_its_own() -> None:
     hooks, body = Hooks(), Body()
 
     @hooks.before("llm.call", fail_mode="closed")
-    def rewrite(op: Operation) -> Operation:
-        return op.replace(model="another")
+    def rewrite(op: Operation) -> None:
+        op.replace(model="another")
 
     with recorder(hooks), pytest.raises(Reject, match="failed"):
         go_run(Agent(name="helper", model=OwnModel(body)))

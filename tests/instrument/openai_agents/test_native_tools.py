@@ -81,8 +81,8 @@ def test_rewritten_commands(way: Way) -> None:
     hooks, body = Hooks(), Body()
 
     @hooks.before("tool.execute")
-    def other(op: Operation) -> Operation:
-        return op.replace(arguments={"commands": ["pwd"]})
+    def other(op: Operation) -> None:
+        op.replace(arguments={"commands": ["pwd"]})
 
     with recorder(hooks):
         running(way, tools._shell(body))
@@ -95,8 +95,8 @@ def test_a_patch_stays_of_its_sort(way: Way, changes: Any) -> None:
     hooks, body = Hooks(), Body()
 
     @hooks.before("tool.execute")
-    def other(op: Operation) -> Operation:
-        return op.replace(arguments=changes)
+    def other(op: Operation) -> None:
+        op.replace(arguments=changes)
 
     with recorder(hooks):
         running(way, tools._patch(body))

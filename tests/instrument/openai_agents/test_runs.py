@@ -10,7 +10,7 @@ from agents import Agent, MaxTurnsExceeded, RunConfig, Runner, SQLiteSession, fu
 from inline_snapshot import snapshot
 
 from spanhook import Hooks, Operation, Reject
-from spanhook.cli.conformance.libraries.openai_agents_ways import ASK
+from spanhook.cli.conformance.libraries.openai_agents_ways import ASK, close_loop
 from spanhook.cli.conformance.subject import Body
 from spanhook.testing import Recorder, recorder
 from tests.instrument.openai_agents.scripted import (
@@ -210,7 +210,7 @@ def test_a_refused_one_without_a_loop() -> None:
         except Reject as error:
             raised.append(error)
         finally:
-            asyncio.get_event_loop_policy().get_event_loop().close()  # the SDK leaves it open
+            close_loop()
 
     with recorder(hooks):
         thread = threading.Thread(target=work)
@@ -265,8 +265,8 @@ def test_rewritten_inputs_are_all_that_is_sent_and_kept(way: Way, given: Any) ->
     session = SQLiteSession("conversation")
 
     @hooks.before("agent.invoke")
-    def rewrite(op: Operation) -> Operation:
-        return op.replace(messages=[{"role": "user", "parts": [{"type": "text", "content": "Wave."}]}])
+    def rewrite(op: Operation) -> None:
+        op.replace(messages=[{"role": "user", "parts": [{"type": "text", "content": "Wave."}]}])
 
     config = RunConfig(session_input_callback=lambda kept, new: [*kept, *new])
     with recorder(hooks):

@@ -6,6 +6,7 @@ import dataclasses
 import json
 import pickle
 import threading
+from collections.abc import AsyncIterator
 from typing import Any
 
 import agents
@@ -65,7 +66,9 @@ class _Listening(Model):
         self.body.run(list(input))
         return await self.inner.get_response(system_instructions, input, *args, **kwargs)
 
-    async def stream_response(self, system_instructions: Any, input: Any, *args: Any, **kwargs: Any) -> Any:
+    async def stream_response(
+        self, system_instructions: Any, input: Any, *args: Any, **kwargs: Any
+    ) -> AsyncIterator[Any]:
         self.body.run(list(input))
         async for event in self.inner.stream_response(system_instructions, input, *args, **kwargs):
             yield event
@@ -154,8 +157,8 @@ def test_rewritten_arguments(way: Way) -> None:
     hooks, body = Hooks(), Body()
 
     @hooks.before("tool.execute")
-    def less(op: Operation) -> Operation:
-        return op.replace(arguments={"amount": 1})
+    def less(op: Operation) -> None:
+        op.replace(arguments={"amount": 1})
 
     assert told_model(working(body), way, hooks) == ["did 1"]
     assert body.seen == [1]
@@ -166,8 +169,8 @@ def test_an_argument_that_the_tool_does_not_take_is_a_mistake(way: Way, caplog: 
     hooks, body = Hooks(), Body()
 
     @hooks.before("tool.execute")
-    def other(op: Operation) -> Operation:
-        return op.replace(arguments={"sum": 1})
+    def other(op: Operation) -> None:
+        op.replace(arguments={"sum": 1})
 
     assert "failed" in told_model(working(body), way, hooks)[0]
     assert "has no argument ['sum']" in caplog.text
@@ -301,10 +304,10 @@ def test_what_a_person_approved_a_hook_may_still_refuse_or_rewrite(way: Way) -> 
     refuse = [True]
 
     @hooks.before("tool.execute")
-    def decide(op: Operation) -> Operation | None:
+    def decide(op: Operation) -> None:
         if refuse[0]:
             raise Reject("too late")
-        return op.replace(arguments={"amount": 1})
+        op.replace(arguments={"amount": 1})
 
     agent = working(body, needs_approval=True)
     with recorder(hooks):
@@ -450,7 +453,8 @@ def test_a_tool_stays_the_object_it_is() -> None:
     _RAN.clear()
     assert _invoke(made) == _invoke(before) == "did"
     assert made.on_invoke_tool is plain_invoke
-    assert asyncio.run(kept(None, "{}")) == "did"
+    call: Any = kept
+    assert asyncio.run(call(None, "{}")) == "did"
 
 
 def test_a_function_that_is_put_in_later_is_gated() -> None:
@@ -497,7 +501,9 @@ def test_tools_of_an_mcp_server(way: Way) -> None:
     class Local(MCPServer):
         """A server in this process."""
 
-        name = "local"
+        @property
+        def name(self) -> str:
+            return "local"
 
         async def connect(self) -> None: ...
         async def cleanup(self) -> None: ...

@@ -82,8 +82,8 @@ if hasattr(openai_responses, "OpenAIResponsesWSModel"):
         hooks = Hooks()
 
         @hooks.before("llm.call")
-        def rewrite(op: Operation) -> Operation:
-            return op.replace(system="Be kind.", model="gpt-4.1")
+        def rewrite(op: Operation) -> None:
+            op.replace(system="Be kind.", model="gpt-4.1")
 
         with recorder(hooks):
             [asked] = serving(lambda model: way(Agent(name="helper", instructions="Be brief.", model=model)))

@@ -1,6 +1,6 @@
 """What is gated in OpenAI's Agents SDK, and every way of running it, against a server on loopback."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any
 
 from agents import (
@@ -13,9 +13,7 @@ from agents import (
     set_trace_processors,
 )
 from agents.tool_context import ToolContext
-from openai import AsyncOpenAI
 
-from spanhook.cli.conformance.libraries.openai import connections, serving
 from spanhook.cli.conformance.libraries.openai_agents_tools import NATIVE, OwnModel
 from spanhook.cli.conformance.libraries.openai_agents_ways import (
     ASK,
@@ -26,9 +24,8 @@ from spanhook.cli.conformance.libraries.openai_agents_ways import (
     RUN_BIND,
     RUN_WAYS,
     Run,
-    Script,
-    Turn,
     listeners,
+    model_of,
 )
 from spanhook.cli.conformance.servers.openai_server import Reply, Tokens
 from spanhook.cli.conformance.subject import OVER_HTTP, Body, Subject, Ungated
@@ -37,13 +34,6 @@ set_trace_processors([])  # without the SDK's own, which sends traces to OpenAI
 
 FOUND = "found leaves everywhere"
 """What the tool of these agents returns."""
-
-
-def model_of(kind: Callable[..., Any], body: Body, turns: Sequence[Turn] = (), used: Tokens = Reply.tokens) -> Any:
-    """A model whose requests count as runs of ``body``, and which answers in turns if they are given."""
-    url = serving(Script(body, turns, used))
-    client = AsyncOpenAI(base_url=url, api_key="test", max_retries=0, http_client=connections()["http_async_client"])
-    return kind(model="gpt-4o-mini", openai_client=client)
 
 
 def _responses(body: Body) -> Any:

@@ -21,7 +21,7 @@ from agents.run_internal import tool_actions
 from openai._models import construct_type
 from openai.types.responses import Response, ResponseStreamEvent
 
-from spanhook.cli.conformance.libraries.openai_agents_ways import BOTH_WAYS, Run, listeners
+from spanhook.cli.conformance.libraries.openai_agents_ways import BOTH_WAYS, Run, listeners, model_of
 from spanhook.cli.conformance.servers import openai_bodies as bodies
 from spanhook.cli.conformance.servers.openai_server import Reply
 from spanhook.cli.conformance.subject import PLANTED, Body, Subject
@@ -31,8 +31,6 @@ DID = "wrote letters twice"
 
 
 def _run(tool: Any, item: dict[str, Any]) -> Run:
-    from spanhook.cli.conformance.libraries.openai_agents import model_of
-
     model = model_of(OpenAIResponsesModel, Body(), ([item], "All done."))
     return Run(Agent(name="helper", model=model, tools=[tool]))
 

@@ -10,7 +10,9 @@ from typing import Any
 
 from agents import Agent, ModelSettings, ModelTracing, RunConfig, RunHooks, Runner, SQLiteSession, TracingProcessor
 from agents.tracing import set_trace_processors
+from openai import AsyncOpenAI
 
+from spanhook.cli.conformance.libraries.openai import connections, serving
 from spanhook.cli.conformance.servers.openai_server import Reply, Tokens
 from spanhook.cli.conformance.servers.requests import Line, Seen
 from spanhook.cli.conformance.subject import Body, Subject, Use
@@ -48,7 +50,7 @@ class Script(Line):
             return usual
         asked = self[-1].body
         given: Any = asked.get("input") or asked.get("messages")
-        done = sum(_is_result(one) for one in given) if isinstance(given, list) else 0
+        done = 0 if isinstance(given, str) else sum(map(_is_result, given))
         turn = self._turns[min(done, len(self._turns) - 1)]
         if isinstance(turn, str):
             return replace(usual, text=turn)
@@ -66,6 +68,13 @@ def _item(number: str, given: Any) -> dict[str, Any]:
     name, arguments = given
     made = {"id": f"fc_{number}", "type": "function_call", "status": "completed", "call_id": f"call_{number}"}
     return {**made, "name": name, "arguments": arguments}
+
+
+def model_of(kind: Callable[..., Any], body: Body, turns: Sequence[Turn] = (), used: Tokens = Reply.tokens) -> Any:
+    """A model whose requests count as runs of ``body``, and which answers in turns if they are given."""
+    url = serving(Script(body, turns, used))
+    client = AsyncOpenAI(base_url=url, api_key="test", max_retries=0, http_client=connections()["http_async_client"])
+    return kind(model="gpt-4o-mini", openai_client=client)
 
 
 # ------------------------------------------------------------------------------------------------- runs
@@ -117,9 +126,10 @@ def _plain(value: Any) -> Any:
     """A model as plain data, without the time that the SDK gives a response of its own making."""
     if not hasattr(value, "model_dump"):
         return value
-    told = value.model_dump(mode="json", warnings=False)
-    for one in (told, told.get("response")):
-        if isinstance(one, dict):
+    told: dict[str, Any] = value.model_dump(mode="json", warnings=False)
+    inside: Any = told.get("response")
+    for one in (told, inside):
+        if one is not None:
             one.pop("created_at", None)
     return told
 
@@ -166,8 +176,13 @@ def _run_here(run: Run) -> Any:
         return facts(result), run.hearing.told
     finally:
         run.session.close()
-        asyncio.get_event_loop_policy().get_event_loop().close()  # the SDK leaves it open
-        asyncio.set_event_loop(None)
+        close_loop()
+
+
+def close_loop() -> None:
+    """Close this thread's event loop, which ``run_sync`` leaves open."""
+    asyncio.get_event_loop_policy().get_event_loop().close()  # pyright: ignore[reportDeprecated]
+    asyncio.set_event_loop(None)
 
 
 def event_facts(event: Any) -> Any:
