@@ -119,10 +119,9 @@ class HeldBinding:
     def __get__(self, instance: Any, owner: type[Any] | None = None) -> Any:
         if instance is None:
             return self._of_class(None, self._owner if owner is None else owner)
-        held = instance.__dict__.get(self._attribute, _MISSING)
+        held: Any = instance.__dict__.get(self._attribute, _MISSING)
         if held is _MISSING:
-            cls: type[Any] = type(instance)
-            held = self._of_class(instance, cls)
+            held = self._of_class(instance, type(instance))  # pyright: ignore[reportUnknownArgumentType]
         return self._wrapped(instance, held) if self.on and self._is_wrapped(held) else held
 
     def __set__(self, instance: Any, value: Any) -> None:
@@ -135,7 +134,8 @@ class HeldBinding:
 
     def _of_class(self, instance: Any, cls: type[Any]) -> Any:
         """What the class itself has, such as a default."""
-        found, after = self._before, iter(cls.__mro__)
+        found: Any = self._before
+        after = iter(cls.__mro__)
         while found is _MISSING:
             base = next(after, None)
             if base is None:
@@ -143,8 +143,7 @@ class HeldBinding:
             found = vars(base).get(self._attribute, _MISSING)
             if found is self:
                 found = _MISSING
-        kind: type[Any] = type(found)
-        bind = getattr(kind, "__get__", None)
+        bind = getattr(type(found), "__get__", None)  # pyright: ignore[reportUnknownArgumentType]
         return found if bind is None else bind(found, instance, cls)
 
     def _is_wrapped(self, held: Any) -> bool:

@@ -117,7 +117,7 @@ _TOLD: dict[str, Any] = {"raises": False, "said": FOUND, "listeners": listeners}
 SUBJECTS: tuple[Subject, ...] = (
     Subject("responses model", "llm.call", _responses, MODEL_WAYS, {}, opened=MODEL_OPENED, **_HTTP),
     Subject("chat completions model", "llm.call", _chat, MODEL_WAYS, {}, opened=MODEL_OPENED, **_HTTP),
-    Subject("own model", "llm.call", OwnModel, MODEL_WAYS, {}, said=Reply.text, opened=MODEL_OPENED),
+    Subject("model without a client", "llm.call", OwnModel, MODEL_WAYS, {}, said=Reply.text, opened=MODEL_OPENED),
     Subject(
         "an agent's model", "llm.call", _asking(OpenAIResponsesModel), RUN_WAYS, RUN_BIND, listeners=listeners, **_HTTP
     ),
@@ -140,8 +140,8 @@ SUBJECTS: tuple[Subject, ...] = (
         faults=OVER_HTTP,
         slow=True,
     ),
-    Subject("async tool", "tool.execute", _using(async_tool), RUN_WAYS, {}, **_TOLD),
-    Subject("sync tool", "tool.execute", _using(sync_tool), RUN_WAYS, {}, **_TOLD),
+    Subject("async function tool", "tool.execute", _using(async_tool), RUN_WAYS, {}, **_TOLD),
+    Subject("function tool", "tool.execute", _using(sync_tool), RUN_WAYS, {}, **_TOLD),
     Subject("tool with a function of its own", "tool.execute", _using(own_tool), BOTH_WAYS, {}, **_TOLD),
     Subject(
         "agent as a tool",
