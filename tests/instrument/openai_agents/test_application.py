@@ -1,8 +1,11 @@
 """A small application: triage with hand-offs, two tools, a guardrail, an agent as a tool; with spanhook and without."""
 
+import dataclasses
+import importlib
 from dataclasses import dataclass, field
 from typing import Any
 
+import pytest
 from agents import (
     Agent,
     GuardrailFunctionOutput,
@@ -16,6 +19,9 @@ from agents import (
 from spanhook import Hooks, Operation, Settings
 from spanhook.cli.conformance.libraries.openai_agents_ways import Hearing, Traces, facts
 from spanhook.cli.conformance.subject import Body
+from spanhook.diagnostics import internal
+from spanhook.instrument.openai_agents import OpenAIAgentsInstrumentor
+from spanhook.model import Adapter, Held, Point
 from spanhook.testing import recorder
 from tests.instrument.openai_agents.scripted import Way, both_ways, go, scripted
 
@@ -126,3 +132,46 @@ def test_no_content_leaves_because_of_us(way: Way) -> None:
     with recorder(settings=Settings(content="SPAN_ONLY")) as seen:
         Application().run(way)
     assert SECRET in str([span.to_json() for span in seen.spans])
+
+
+# ------------------------------------------------------------------------------------------------ errors of ours
+
+
+def reading() -> Hooks:
+    """Hooks that read everything, and change nothing."""
+    hooks = Hooks()
+
+    @hooks.before("*", priority=500)
+    def before(op: Operation) -> None:
+        str((op.request.messages, op.request.arguments, op.request.inputs, op.identity, op.extras))
+
+    @hooks.after("*", priority=500)
+    def after(op: Operation) -> None:
+        str((op.response.messages, op.response.text, op.usage))
+
+    return hooks
+
+
+def _raise(*_args: Any, **_kwargs: Any) -> Any:
+    raise ZeroDivisionError("injected")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "path", dict.fromkeys(one.adapter for one in OpenAIAgentsInstrumentor.table if isinstance(one, Point | Held))
+)
+@both_ways
+def test_whatever_cannot_be_read_it_does_the_same(way: Way, path: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    expected = Application().run(way)
+    module, _, name = path.partition(":")
+    loaded = importlib.import_module(module)
+    adapter = getattr(loaded, name)
+    for part in dataclasses.fields(Adapter):
+        if not callable(getattr(adapter, part.name)) or part.name == "kind":
+            continue
+        monkeypatch.setattr(loaded, name, dataclasses.replace(adapter, **{part.name: _raise}))
+        with recorder(reading()):
+            internal.fatal = False
+            told = Application().run(way)
+            internal.renew()
+        assert told == expected, part.name
