@@ -155,10 +155,22 @@ def _operation(point: Point) -> Make:
     return make
 
 
+def _on_demand(path: str) -> Callable[..., Any] | None:
+    """What ``path`` names, or nothing for an empty one; loaded at the first call if its library is being imported."""
+    if not path:
+        return None
+    with suppress(ImportError, AttributeError):
+        return load(path)
+
+    def later(*given: Any) -> Any:
+        return load(path)(*given)
+
+    return later
+
+
 def told(signal: Signal) -> Make:
     """The wrapper of a function that is no operation."""
-    before = load(signal.before) if signal.before else None
-    after = load(signal.after) if signal.after else None
+    before, after = _on_demand(signal.before), _on_demand(signal.after)
 
     def make(binding: Binding) -> Callable[..., Any]:
         is_async = binding.sort == "async"

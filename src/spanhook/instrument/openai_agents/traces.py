@@ -1,13 +1,14 @@
 """The SDK's own traces: what they say of a model's answer waits until hooks have decided about it.
 
-They are the application's: spanhook starts none, changes no setting of theirs, and adds nothing to them.
+They are the application's: spanhook starts none, changes no setting of theirs, and adds nothing to them. This is read
+while the SDK is being imported, and imports none of it.
 """
 
 from collections.abc import Callable, Iterator
 from typing import Any
 
 from spanhook.gating import Plan, Registry
-from spanhook.instrument.openai_agents.models import MODEL, STREAM
+from spanhook.instrument.layers import AGENTS_MODEL
 from spanhook.instrument.stainless import plain
 from spanhook.model import Record, current
 
@@ -22,7 +23,7 @@ def wanted(_hooks: Registry) -> bool:
 def hold(tell: Tell, args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool:
     """Whether the end of a span must wait now."""
     op = current.get()
-    if type(op) is not Record or op.plan is None or op.adapter not in (MODEL, STREAM):
+    if type(op) is not Record or op.plan is None or op.adapter.layer != AGENTS_MODEL:
         return False
     data = getattr(args[0], "span_data", None)
     if getattr(data, "type", "") not in ("response", "generation") or not _decides(op, op.plan):
