@@ -81,6 +81,14 @@ _CASES = (
         is_async=True,
         steps=True,
     ),
+    Case(
+        name="openai_agents",
+        about="OpenAI Agents SDK run, 3 LLM and 2 tool calls",
+        make="openai_agents:arun",
+        needs="agents",
+        count=60,
+        is_async=True,
+    ),
     Case(name="chat", about="OpenAI chat completion", make="openai_chat:create", needs="openai", count=100),
     Case(
         name="chat_async",

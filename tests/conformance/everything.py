@@ -39,6 +39,15 @@ _MCP, TOLD = _of_mcp()
 """``TOLD`` are subjects whose refusal is told to whoever asked, in another process."""
 
 
+def _over_agents() -> tuple[Subject, ...]:
+    """Of OpenAI's Agents SDK, which needs a newer openai and pydantic than the oldest that are supported."""
+    if find_spec("agents") is None:
+        return ()
+    from spanhook.cli.conformance.libraries import openai_agents
+
+    return (*openai_agents.SUBJECTS,)
+
+
 HERE: tuple[Subject, ...] = (*langchain_core.SUBJECTS, *langgraph.SUBJECTS)
 OVER_HTTP: tuple[Subject, ...] = (
     *openai.SUBJECTS,
@@ -47,6 +56,7 @@ OVER_HTTP: tuple[Subject, ...] = (
     *_over_anthropic(),
     *groq.SUBJECTS,
     *_MCP,
+    *_over_agents(),
 )
 SUBJECTS: tuple[Subject, ...] = (*HERE, *OVER_HTTP, *own_code.SUBJECTS)
 

@@ -96,8 +96,8 @@ def test_the_start_up_code_of_any_python_can_read_it() -> None:
     {
         "openinference.instrumentation.openai": ["openai"],
         "opentelemetry.instrumentation.openai_v2": ["openai"],
-        "opentelemetry.instrumentation.openai_agents": [],
-        "openinference.instrumentation.openai-agents": [],
+        "opentelemetry.instrumentation.openai_agents": ["openai_agents"],
+        "openinference.instrumentation.openai-agents": ["openai_agents"],
         "opentelemetry.instrumentation.langchain": ["langchain_core"],
         "opentelemetry-instrumentation-langgraph": ["langgraph"],
         "somebody": [],

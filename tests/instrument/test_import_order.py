@@ -28,6 +28,8 @@ MODULES = [
     if module not in NEVER_FIRST and _is_there(module)
 ]
 FIRST = {
+    "agents.run",
+    "agents.tool",
     "anthropic._base_client",
     "langgraph.pregel.main",
 }
@@ -57,7 +59,7 @@ def refuse(op):
 def seen(op):
     pass
 
-spanhook.instrument(hooks)
+spanhook.instrument(hooks, settings=spanhook.Settings(allow=["mcp"]))  # which others import
 library, module, *rest = sys.argv[1:]
 importlib.import_module(module)
 for other in rest:
@@ -86,6 +88,21 @@ for subjects in (langchain_core.SUBJECTS, langgraph.SUBJECTS):
             else:
                 raise AssertionError(f"{subject.name} {way} was not refused")
             assert body.runs == 0, subject.name
+if library == "openai_agents":
+    import asyncio
+    from spanhook.cli.conformance.libraries import openai_agents
+
+    for subject in openai_agents.SUBJECTS:
+        for way in ("run", "run_streamed", "get_response", "on_invoke_tool"):
+            if way in subject.ways:
+                body = Body()
+                try:
+                    asyncio.run(subject.ways[way](subject.make(body)))
+                except Reject:
+                    pass
+                else:
+                    assert not subject.raises, f"{subject.name} {way} was not refused"
+                assert body.runs == 0, subject.name
 assert not heard, heard
 print("all refused")
 """

@@ -11,6 +11,7 @@ from spanhook.engine.handover import lazy
 from spanhook.engine.lifecycle import listeners, registry
 from spanhook.engine.own_code import agent, operation, operation_for, record_usage, register_kind, tool
 from spanhook.engine.processor import attach, detach, joined, listening
+from spanhook.engine.turns import acall_turn
 
 __all__ = [
     "FOREIGN_KINDS",
@@ -18,6 +19,7 @@ __all__ = [
     "OwnOperation",
     "acall",
     "acall_for",
+    "acall_turn",
     "acalled_back",
     "agent",
     "arrive",

@@ -12,6 +12,7 @@ from typing import Any
 from spanhook.concurrency import Dropped, astep, drive, private_loops, reaper, running_loop, shielded, step, under_trio
 from spanhook.diagnostics import internal
 from spanhook.engine._gates import Run, apasses, passes, start
+from spanhook.engine._lasting import end_lasting
 from spanhook.engine._withheld import hand_out
 from spanhook.engine.lifecycle import begin, end, outcome
 from spanhook.gating import conclude
@@ -24,6 +25,8 @@ _apart: set["asyncio.Task[None]"] = set()
 
 def finish(op: Record, run: Run | None) -> None:
     """Run the hooks after the call and end the operation. Its context is current."""
+    if op.lasting is not None:
+        drive(end_lasting(op, _finished))
     account(op)
     if op.adapter.follows is not None and not op.resumed and (followers := _followers(op)):
         drive(_follow(op, followers, is_async=False))
@@ -39,12 +42,20 @@ def finish(op: Record, run: Run | None) -> None:
     end(op)
 
 
+async def _finished(op: Record, run: Run | None) -> None:
+    """``finish`` for an operation that has awaited, in code that cannot."""
+    op.unawaited = True
+    finish(op, run)
+
+
 async def afinish(op: Record, run: Run | None) -> None:
     """``finish`` for async code.
 
     Error hooks of a cancelled operation run in a separate task, which is awaited once; if cancelled again, it finishes
     on its own. Under Trio they run in the caller's task, shielded.
     """
+    if op.lasting is not None:
+        await end_lasting(op, _finished if isinstance(op.error, GeneratorExit) else afinish)
     account(op)
     if isinstance(op.error, GeneratorExit):
         # The coroutine is being closed and must not await anything.
@@ -249,6 +260,8 @@ def _finish_alone(op: Record, run: Run | None, is_async: bool, loop: asyncio.Abs
     elif run is None or not is_async:
         finish(op, run)
     else:
+        if op.lasting is not None:
+            drive(end_lasting(op, _finished))
         account(op)
         if loop is None or not loop.is_running() or not _rested_on(loop, op, run):
             asyncio.run_coroutine_threadsafe(_rest(op, run), private_loops.get().loop).result(30.0)

@@ -127,7 +127,7 @@ async def acall(
         raise
     try:
         result = outcome(op)
-        if op.short_circuited and issubclass(type(result), Awaitable):
+        if (op.short_circuited or op.decided) and issubclass(type(result), Awaitable):
             return await result
         return result
     except BaseException as error:

@@ -172,15 +172,17 @@ def settle(op: Record, result: Any) -> None:
         attributes, used = op.adapter.response(result)
     except Exception as error:
         internal.report("extract.response", error, lost=1)
-        return
-    note_response(op, attributes, used)
+    else:
+        note_response(op, attributes, used)
+    if op.handled is not None:
+        op.error = op.handled
 
 
 def fail(op: Record, error: BaseException) -> None:
     """The call raised ``error``: read what it reports nevertheless."""
     returned(op)
     shed(error)
-    op.error = error
+    op.error, op.handled = error, None
     if op.adapter.failure is not None:
         try:
             attributes, used = op.adapter.failure(op.instance, op.args, op.kwargs, error)
@@ -263,9 +265,9 @@ def _is_inside(op: Record) -> bool:
 
 
 def outcome(op: Record) -> Any:
-    """Return or raise what the caller of an ended operation gets."""
+    """Return or raise what the caller of an ended operation gets; a refused coroutine function may get an awaitable."""
     error = op.error
-    if error is None:
+    if error is None or error is op.handled:
         return op.result
     if isinstance(error, Reject):
         root, adapter = op.root, op.adapter

@@ -24,15 +24,15 @@ after_fork("wrapped families", _renew)
 class _ByClass:
     """Bindings, at most one per class. They are released with their classes."""
 
-    def __init__(self, attribute: str, make: Callable[[Binding], Callable[..., Any]]) -> None:
-        self._attribute, self._make = attribute, make
+    def __init__(self, binding: type[Binding], attribute: str, make: Callable[[Binding], Callable[..., Any]]) -> None:
+        self._binding, self._attribute, self._make = binding, attribute, make
         self._held: dict[int, weakref.ref[Binding]] = {}  # by the id of the class
 
     def bind(self, cls: type) -> None:
         known = id(cls)
         if known in self._held:
             return
-        binding = Binding(cls, self._attribute, self._make)
+        binding = self._binding(cls, self._attribute, self._make)
 
         def forget(gone: weakref.ref[Binding]) -> None:
             if self._held.get(known) is gone:
@@ -53,13 +53,18 @@ class Family:
 
     Args:
         outside: Only methods defined outside this package are bound.
+
+    Attributes:
+        binding: What binds it in one class.
     """
+
+    binding = Binding
 
     def __init__(
         self, base: type, attribute: str, make: Callable[[Binding], Callable[..., Any]], outside: str = ""
     ) -> None:
         self._base, self._attribute, self._outside = base, attribute, outside
-        self._bound = _ByClass(attribute, make)
+        self._bound = _ByClass(self.binding, attribute, make)
         self._lineage: Lineage | None = None
         self.bind(base)
 
@@ -141,7 +146,7 @@ class Lineage:
         self._new: Any = vars(base).get("__new__")
         self._made: Any = None
         self._hook: Any = None
-        self._below = _ByClass("__init_subclass__", self._made_below)
+        self._below = _ByClass(Binding, "__init_subclass__", self._made_below)
 
     @staticmethod
     def of(base: type) -> "Lineage":

@@ -10,10 +10,11 @@ from typing import Any
 import wrapt
 
 from spanhook.diagnostics import internal, log
-from spanhook.engine import acall, acall_for, arrive, call, call_for, goes_on, lazy
+from spanhook.engine import acall, acall_for, acall_turn, arrive, call, call_for, goes_on, lazy
 from spanhook.errors import UnboundError
+from spanhook.instrument._holding import Driver, HeldBinding
 from spanhook.instrument._wrapping import Binding
-from spanhook.model import Adapter, Found, Lookup, Point, Record, Signal, Within, current, shed
+from spanhook.model import Adapter, Found, Held, Lookup, Point, Record, Signal, Turn, Within, current, shed
 
 Make = Callable[[Binding], Callable[..., Any]]
 """Creates the wrapper of a function, given its binding."""
@@ -45,17 +46,17 @@ class Operations:
         missing: Called if it cannot be read then either.
     """
 
-    def __init__(self, point: Point, missing: Callable[[], None]) -> None:
+    def __init__(self, point: Point | Held, missing: Callable[[], None]) -> None:
         self._point, self._missing = point, missing
-        self._make: Make | None = None
+        self._make: Any = None
         with suppress(ImportError, AttributeError):
-            self._make = _operation(point)
+            self._make = _read(point)
 
-    def settle(self) -> Make | None:
+    def settle(self) -> Any:
         """Read the description if not read yet; if that fails, log it and return ``None``."""
         if self._make is None:
             try:
-                self._make = _operation(self._point)
+                self._make = _read(self._point)
             except Exception as error:
                 log.error(
                     "spanhook: cannot bind %s; calls that go through it are not gated", self._point, exc_info=error
@@ -63,35 +64,63 @@ class Operations:
                 self._missing()
         return self._make
 
-    def __call__(self, binding: Binding) -> Callable[..., Any]:
+    def __call__(self, binding: Any) -> Callable[..., Any]:
         if self._make is not None:
             return self._make(binding)
-        made: Callable[..., Any] | None = None
+        made: list[Callable[..., Any]] = []
 
-        def first(wrapped: Any, instance: Any, args: Any, kwargs: Any) -> Any:
-            nonlocal made
-            if made is None:
+        def first(wrapped: Any, instance: Any, args: Any, kwargs: Any, *awaits: bool) -> Any:
+            if not made:
                 make = self.settle()
-                made = _pass if make is None else make(binding)
-            return made(wrapped, instance, args, kwargs)
+                made.append(_pass if make is None else make(binding))
+            return made[0](wrapped, instance, args, kwargs, *awaits)
 
         return first
 
 
-def _pass(wrapped: Any, _instance: Any, args: Any, kwargs: Any) -> Any:
+def _pass(wrapped: Any, _instance: Any, args: Any, kwargs: Any, *_awaits: bool) -> Any:
     return wrapped(*args, **kwargs)
+
+
+def _read(point: Point | Held) -> Any:
+    return _held(point) if isinstance(point, Held) else _operation(point)
+
+
+def _chooser(point: Point | Held, given: Adapter) -> Callable[[Any, Any, Any], Any]:
+    """Picks the adapter of a call; ``None`` if it is no operation."""
+    choose = load(point.choose)
+
+    def chosen(instance: Any, args: Any, kwargs: Any) -> Adapter | Turn | Within | None:
+        try:
+            return choose(instance, args, kwargs)
+        except Exception as error:
+            internal.report("extract.shape", error)
+            return given  # an unrecognized call is still gated
+
+    return chosen
+
+
+def _held(point: Held) -> Callable[[HeldBinding], Driver]:
+    given = load(point.adapter)
+    choose = _chooser(point, given) if point.choose else None
+
+    def make(binding: HeldBinding) -> Driver:
+        binding.methods = point.methods
+
+        def drive(function: Any, instance: Any, args: Any, kwargs: Any, awaits: bool) -> Any:
+            adapter = given if choose is None else choose(instance, args, kwargs)
+            if adapter is None or not binding.on:
+                return function(*args, **kwargs)
+            return (acall if awaits else call)(adapter, function, instance, args, kwargs)
+
+        return drive
+
+    return make
 
 
 def _operation(point: Point) -> Make:
     given = load(point.adapter)
-    choose = load(point.choose) if point.choose else None
-
-    def chosen(instance: Any, args: Any, kwargs: Any) -> Adapter | Within | None:
-        try:
-            return choose(instance, args, kwargs) if choose is not None else given
-        except Exception as error:
-            internal.report("extract.shape", error)
-            return given  # an unrecognized call is still gated
+    choose = _chooser(point, given) if point.choose else None
 
     def make(binding: Binding) -> Callable[..., Any]:
         mode = _mode(point, given, binding.sort)
@@ -100,11 +129,13 @@ def _operation(point: Point) -> Make:
             try:
                 if not binding.on:
                     return binding.beyond(wrapped, instance)(*args, **kwargs)
-                adapter = given if choose is None else chosen(instance, args, kwargs)
+                adapter = given if choose is None else choose(instance, args, kwargs)
                 if adapter is None:
                     return wrapped(*args, **kwargs)
                 if isinstance(adapter, Within):
                     return (call_for if mode == "sync" else acall_for)(adapter.held, wrapped, args, kwargs)
+                if isinstance(adapter, Turn):
+                    return acall_turn(adapter, wrapped, args, kwargs)
                 held = current.get()
                 if (
                     type(held) is Record
@@ -166,12 +197,26 @@ def _gated(found: Found, function: Callable[..., Any]) -> Callable[..., Any]:
     return gated
 
 
+def _on_demand(path: str) -> Callable[..., Any] | None:
+    """What ``path`` names, or nothing for an empty one; loaded at the first call if its library is being imported."""
+    if not path:
+        return None
+    with suppress(ImportError, AttributeError):
+        return load(path)
+
+    def later(*given: Any) -> Any:
+        return load(path)(*given)
+
+    return later
+
+
 def told(signal: Signal) -> Make:
     """The wrapper of a function that is no operation."""
-    before = load(signal.before) if signal.before else None
-    after = load(signal.after) if signal.after else None
+    before, after = _on_demand(signal.before), _on_demand(signal.after)
 
     def make(binding: Binding) -> Callable[..., Any]:
+        is_async = binding.sort == "async"
+
         def wrapper(wrapped: Any, instance: Any, args: Any, kwargs: Any) -> Any:
             if before is not None and binding.on:
                 try:
@@ -183,6 +228,12 @@ def told(signal: Signal) -> Make:
             except BaseException as error:
                 shed(error)
                 raise
+            if is_async:
+                return returned_later(result, instance, args, kwargs)
+            returned(result, instance, args, kwargs)
+            return result
+
+        def returned(result: Any, instance: Any, args: Any, kwargs: Any) -> None:
             if after is not None and binding.on:
                 try:
                     after(instance, args, kwargs, result)
@@ -190,6 +241,14 @@ def told(signal: Signal) -> Make:
                     raise
                 except Exception as error:
                     internal.report("signal", error)
+
+        async def returned_later(coroutine: Any, instance: Any, args: Any, kwargs: Any) -> Any:
+            try:
+                result = await coroutine
+            except BaseException as error:
+                shed(error)
+                raise
+            returned(result, instance, args, kwargs)
             return result
 
         return wrapper

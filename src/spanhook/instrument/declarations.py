@@ -29,6 +29,7 @@ class Declaration:
         requirement: Its distribution and supported versions, as in a requirements file.
         extra: The extra of spanhook that installs it.
         module: The module to import; its name unless given.
+        mark: Files or folders of which its package has one, if other packages use the module's name too.
         layer: The unique prefix of its adapters' layers.
         aliases: Names that users may use besides its own and its distribution's.
         words: Words in the names of other instrumentations' scopes and distributions that create spans for its calls.
@@ -50,6 +51,7 @@ class Declaration:
         "knows",
         "layer",
         "library",
+        "mark",
         "module",
         "requirement",
         "swallowing",
@@ -67,6 +69,7 @@ class Declaration:
         requirement: str,
         extra: str,
         module: str = "",
+        mark: "tuple[str, ...]" = (),
         layer: str = "",
         aliases: "tuple[str, ...]" = (),
         words: "tuple[str, ...]" = (),
@@ -82,6 +85,7 @@ class Declaration:
         self.module, self.layer, self.aliases, self.knows = module or library, layer or library, aliases, knows
         self.words, self.unlike, self.doubled = words or (_plain(library),), unlike, doubled
         self.swallowing, self.tracing, self.variables, self.kinds = swallowing, tracing, variables, kinds
+        self.mark = mark
 
     @property
     def distribution(self) -> str:
@@ -171,6 +175,17 @@ INSTRUMENTORS = {
             unlike=("openai_agents",),
             swallowing=("openinference.instrumentation.openai",),
             variables=("OPENAI_", "AZURE_OPENAI_"),
+        ),
+        Declaration(
+            "openai_agents",
+            instrumentor="spanhook.instrument.openai_agents:OpenAIAgentsInstrumentor",
+            requirement="openai-agents >= 0.8, < 1",
+            extra="openai-agents",
+            module="agents",
+            mark=("function_schema.py",),
+            tracing=Tracing((), "to OpenAI, unless OPENAI_AGENTS_DISABLE_TRACING=1; not as OpenTelemetry spans"),
+            variables=("OPENAI_",),
+            knows=("openai",),
         ),
     )
 }

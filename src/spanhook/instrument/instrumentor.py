@@ -8,6 +8,7 @@ import sys
 from collections.abc import Callable, Collection, Iterator
 from functools import partial
 from importlib import metadata
+from importlib.util import find_spec
 from types import ModuleType
 from typing import Any
 
@@ -18,18 +19,20 @@ from spanhook.diagnostics import log
 from spanhook.engine import registry
 from spanhook.gating import Control, Isolate, Pause, controls, isolating, pauses
 from spanhook.instrument._family import Family
+from spanhook.instrument._holding import HeldFamily
 from spanhook.instrument._outlets import FamilyOnDemand, OnDemand, Telling, held_back, inner_streams
+from spanhook.instrument._packages import has_mark, spec_of
 from spanhook.instrument._points import Operations, load, looked_up, told
 from spanhook.instrument._versions import requirement, version
 from spanhook.instrument._wrapping import Binding
 from spanhook.instrument.declarations import INSTRUMENTORS, Declaration
-from spanhook.model import InnerStream, Lookup, Outlet, Point, Signal
+from spanhook.model import Held, InnerStream, Lookup, Outlet, Point, Signal
 
 BOUND, WAITING, MISSING = "bound", "waiting", "missing"
 """States of a point: wrapped; its module is not imported yet; missing in this version."""
 
 
-Entry = Point | Lookup | Signal | Outlet | InnerStream
+Entry = Point | Lookup | Held | Signal | Outlet | InnerStream
 Adapting = OnDemand | Telling | FamilyOnDemand
 Made = Binding | Family | Adapting
 
@@ -37,12 +40,16 @@ Made = Binding | Family | Adapting
 class Bindings:
     """A table of points, signals and outlets, bound as their modules are imported.
 
+    Args:
+        table: The entries.
+        mark: What tells the library's package from others of its name; see ``Declaration``.
+
     Attributes:
         states: State of each point by its name.
     """
 
-    def __init__(self, table: Collection[Entry]) -> None:
-        self._table = table
+    def __init__(self, table: Collection[Entry], mark: tuple[str, ...] = ()) -> None:
+        self._table, self._mark = table, mark
         self._made: list[Made] = []
         self._operations: list[Operations] = []
         self._on = False
@@ -73,6 +80,8 @@ class Bindings:
         return imported
 
     def _bind_module(self, module: ModuleType, entries: list[Entry]) -> None:
+        if not has_mark(spec_of(module), self._mark):
+            return
         families: list[Family] = []
         try:
             for entry in entries:
@@ -89,7 +98,7 @@ class Bindings:
         *path, attribute = entry.name.split(".")
         for part in path:
             owner = getattr(owner, part, None)
-        if owner is None or not hasattr(owner, attribute):
+        if owner is None or not (hasattr(owner, attribute) or attribute in getattr(owner, "__dataclass_fields__", ())):
             self.states[str(entry)] = MISSING
             if not entry.optional:
                 log.warning("spanhook: %s is missing; calls that go through it are not gated", entry)
@@ -124,6 +133,8 @@ class Bindings:
             return lambda owner, name: Binding(owner, name, tells, plain=isinstance(owner, type))
         make = Operations(entry, partial(self.states.__setitem__, str(entry), MISSING))
         self._operations.append(make)
+        if isinstance(entry, Held):
+            return lambda owner, name: HeldFamily(owner, name, make)
         if entry.wanted:
             wanted = load(entry.wanted)
             return lambda owner, name: OnDemand(owner, name, wanted, make)
@@ -187,7 +198,8 @@ class Instrumentor(BaseInstrumentor):
     def __init__(self) -> None:
         if not hasattr(self, "bindings"):  # BaseInstrumentor returns one instance per class
             super().__init__()
-            self.bindings = Bindings(self.table)
+            declared = INSTRUMENTORS.get(self.library)
+            self.bindings = Bindings(self.table, declared.mark if declared is not None else ())
 
     @property
     def declared(self) -> Declaration:
@@ -248,6 +260,8 @@ class Instrumentor(BaseInstrumentor):
 
     def load(self) -> None:
         """Import the modules of the points, so that everything that can be bound is bound."""
+        if not has_mark(find_spec(self.declared.module.partition(".")[0]), self.declared.mark):
+            return
         for module in dict.fromkeys(entry.module for entry in self.table):
             try:
                 importlib.import_module(module)

@@ -159,13 +159,6 @@ _AGENTS = (
     Known("livekit.agents", ALL, tracing=Tracing(("livekit-agents",), "always")),
     Known("llama_index.core", AGENTS),
     Known(
-        "openai_agents",
-        AGENTS,
-        modules=("agents",),
-        mark=("function_schema.py",),
-        tracing=Tracing((), "to OpenAI, unless OPENAI_AGENTS_DISABLE_TRACING=1; not as OpenTelemetry spans"),
-    ),
-    Known(
         "pipecat", ALL, ("pipecat-ai",), tracing=Tracing(("pipecat",), "if the application sets enable_tracing=True")
     ),
     Known(

@@ -1,17 +1,15 @@
 """Finds agent libraries that are imported or installed but not bound, without importing anything."""
 
 import difflib
-import os
 import sys
 from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import lru_cache
 from importlib.machinery import ModuleSpec
-from types import ModuleType
-from typing import Any
 
 from spanhook.diagnostics import log
 from spanhook.errors import ConfigurationError
+from spanhook.instrument._packages import has_mark, spec_of
 from spanhook.instrument._versions import version as installed
 from spanhook.instrument.declarations import INSTRUMENTORS, Declaration
 from spanhook.instrument.instrumentors import instrumentor_of
@@ -77,7 +75,14 @@ def _libraries(declared: tuple[Declaration, ...]) -> tuple[Known, ...]:
 
 def _known(declared: Declaration) -> Known:
     modules = tuple(dict.fromkeys(entry.module for entry in instrumentor_of(declared.library).table))
-    return Known(declared.library, Bypass("its calls"), (declared.distribution,), modules, tracing=declared.tracing)
+    return Known(
+        declared.library,
+        Bypass("its calls"),
+        (declared.distribution,),
+        modules,
+        mark=declared.mark,
+        tracing=declared.tracing,
+    )
 
 
 def swallowers() -> set[str]:
@@ -132,15 +137,4 @@ def is_of(known: Known, spec: ModuleSpec | None) -> bool:
     """Whether a module found under the library's module name belongs to the library, not to another package of that
     name.
     """
-    if not known.mark:
-        return True
-    folders = (spec.submodule_search_locations if spec is not None else None) or ()
-    return any(os.path.exists(os.path.join(folder, mark)) for folder in folders for mark in known.mark)
-
-
-def spec_of(module: Any) -> ModuleSpec | None:
-    """The spec of a module, without triggering the load of a lazy module."""
-    try:
-        return ModuleType.__getattribute__(module, "__spec__")
-    except (AttributeError, TypeError):
-        return None
+    return has_mark(spec, known.mark)

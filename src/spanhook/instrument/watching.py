@@ -15,10 +15,11 @@ import wrapt
 
 from spanhook.diagnostics import internal, log
 from spanhook.errors import RequirementError, UnboundError
+from spanhook.instrument._packages import spec_of
 from spanhook.instrument._refusing import Refusal, Refusals
 from spanhook.instrument.instrumentor import Bindings
 from spanhook.instrument.known import BEDROCK, Known
-from spanhook.instrument.unbound import Unbound, imported, is_bound, is_of, libraries, spec_of, version
+from spanhook.instrument.unbound import Unbound, imported, is_bound, is_of, libraries, version
 from spanhook.model import Args, Kwargs, Signal
 
 _BEDROCK_SERVICES = frozenset({"bedrock-runtime", "bedrock-agent-runtime", "bedrock-agentcore"})

@@ -1,7 +1,7 @@
 """What a hook sees of one operation, and the data behind it. Knows no SDK and no registry."""
 
 from spanhook.model._clock import clock
-from spanhook.model._current import InHook, Within, current, current_operation, current_record
+from spanhook.model._current import InHook, Turn, Within, current, current_operation, current_record
 from spanhook.model._kinds import REPLACEABLE, REWRITABLE, add_kind, add_library_kind, events, kinds, made
 from spanhook.model._payload import MOST_TOOLS
 from spanhook.model.adapter import (
@@ -65,7 +65,7 @@ from spanhook.model.media_forms import (
     text_wire,
 )
 from spanhook.model.operation import CALLING, FILTERING, RETURNED, STREAMING, TIMED_OUT, Operation, view_of
-from spanhook.model.points import Found, InnerStream, Lookup, Outlet, Point, Signal
+from spanhook.model.points import Found, Held, InnerStream, Lookup, Outlet, Point, Signal
 from spanhook.model.record import Record
 from spanhook.model.request import Change, Message, Request, Response
 from spanhook.model.tracebacks import asheds, frames, shed, sheds
@@ -108,6 +108,7 @@ __all__ = [
     "Form",
     "Found",
     "Framing",
+    "Held",
     "HookMode",
     "Identity",
     "InHook",
@@ -129,6 +130,7 @@ __all__ = [
     "Said",
     "Signal",
     "Texts",
+    "Turn",
     "Usage",
     "Withheld",
     "Within",

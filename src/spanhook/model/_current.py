@@ -1,8 +1,11 @@
 """Which operation the running code belongs to, and whether a hook is running."""
 
+from collections.abc import Callable
 from contextvars import ContextVar
 from dataclasses import dataclass
+from typing import Any
 
+from spanhook.model.adapter import Adapter
 from spanhook.model.operation import Operation, view_of
 from spanhook.model.record import Record
 
@@ -38,6 +41,26 @@ class Within:
     """
 
     held: Record | InHook | None
+
+
+@dataclass(frozen=True, slots=True)
+class Turn:
+    """Marks a call that is one turn of an operation, which lasts over several calls and contains what they do.
+
+    The first turn begins it. It ends with a turn that is the last, with one that fails, before a turn of another one,
+    and at the latest with the operation around it.
+
+    Attributes:
+        adapter: How the operation is read; its arguments are those of the first turn.
+        instance: Whose turn it is.
+        around: The operation around it.
+        is_last: Whether a turn that has returned this is the last.
+    """
+
+    adapter: Adapter
+    instance: Any
+    around: Record
+    is_last: Callable[[Any], bool]
 
 
 def current_operation() -> Operation | None:

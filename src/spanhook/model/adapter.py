@@ -240,6 +240,7 @@ class Adapter:
             kind's word in ``OPERATION_NAMES``.
         method: What span names begin with instead, for calls that have conventions of their own.
         named_by: The start attribute that names the span, if it differs from the one for its kind.
+        hosts: Agents that this agent hands over to run inside its operation, not after it.
         on_demand: An operation only if a hook applies to its kind, or the settings ask for every step.
     """
 
@@ -290,6 +291,7 @@ class Adapter:
     verb: str = ""
     method: str = ""
     named_by: str = ""
+    hosts: bool = False
     on_demand: bool = False
     target_key: str = field(init=False)
     naming_key: str = field(init=False)

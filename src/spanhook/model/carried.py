@@ -62,9 +62,10 @@ def carried_by(adapter: Adapter, instance: Any, args: Args, kwargs: Kwargs) -> C
 def note_gated(op: Record) -> None:
     """Note what the gates are asked about: the application's callbacks may later change it in place."""
     adapter, instance = op.adapter, op.instance
-    if adapter.carries is not None and (adapter.goes_on is None or adapter.goes_on(instance)):
+    if adapter.carries is not None:
         try:
-            op.gated = adapter.carries(instance, op.args, op.kwargs)
+            if adapter.goes_on is None or adapter.goes_on(instance):
+                op.gated = adapter.carries(instance, op.args, op.kwargs)
         except Exception as error:
             internal.report("extract.carries", error)
             op.gated = [None]

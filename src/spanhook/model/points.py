@@ -18,7 +18,8 @@ class Point:
         name: ``Class.method`` or a function's name.
         adapter: The adapter of its calls, as ``module:NAME``; never loaded before the library.
         choose: Picks another adapter by the call, as ``module:function``; returns ``None`` for calls that are no
-            operation, or ``Within`` for calls that a framework makes on behalf of other code.
+            operation, ``Within`` for calls that a framework makes on behalf of other code, or ``Turn`` for calls that
+            are turns of one operation.
         mode: ``"sync"`` or ``"async"`` for functions; ``"stream"`` or ``"astream"`` for generator functions, whose
             operation starts at the first step.
         overrides: Also wrap the method in every subclass that overrides it, present and future.
@@ -80,12 +81,39 @@ class Found(NamedTuple):
 
 
 @dataclass(frozen=True, kw_only=True)
+class Held:
+    """A function that the instances of a class hold in an attribute, such as that of a tool. Each call is an operation.
+
+    The class keeps its attributes in a ``__dict__``.
+
+    Attributes:
+        module: The module that defines the class.
+        name: ``Class.attribute``.
+        adapter: The adapter of the calls, as in ``Point``; its instance is the one that holds the function.
+        choose: As in ``Point``.
+        methods: Names of the methods that are operations, if the attribute holds an object with methods.
+        optional: Missing in some supported versions.
+    """
+
+    module: str
+    name: str
+    adapter: str
+    choose: str = ""
+    methods: tuple[str, ...] = ()
+    optional: bool = False
+
+    def __str__(self) -> str:
+        return f"{self.module}.{self.name}"
+
+
+@dataclass(frozen=True, kw_only=True)
 class Signal:
     """A function that is only listened to, or called with changed arguments.
 
     Attributes:
         module, name: The function, as in ``Point``.
-        after: Called with ``(instance, args, kwargs, result)`` once it has returned, as ``module:function``.
+        after: Called with ``(instance, args, kwargs, result)`` once it has returned, as ``module:function``; for a
+            coroutine function, once that has.
         before: Called with ``(instance, args, kwargs)``; returns the arguments for the call.
     """
 

@@ -14,11 +14,12 @@ from opentelemetry.context import Context
 from opentelemetry.trace import INVALID_SPAN, Span
 
 from spanhook import semconv
+from spanhook.model._clock import clock
 from spanhook.model._end import End
 from spanhook.model._rewriting import Rewritten
 from spanhook.model.adapter import Adapter, Args, Attributes, Chunks, Kwargs, Withheld
 from spanhook.model.decision import DecisionRecord
-from spanhook.model.encoding import encodable
+from spanhook.model.encoding import encodable, make_encodable
 from spanhook.model.identity import NOBODY, Identity, identity_of
 from spanhook.model.request import Request
 from spanhook.model.usage import Leaves, Usage
@@ -76,6 +77,9 @@ class Record(End):
         odd: Its end attributes include values that the SDK does not accept as they are.
         delegation: The run of an agent inside another agent, as a delegation; false if it is not one.
         epoch_ns: What its times are counted from, in nanoseconds since the epoch, once somebody has asked.
+        handled: What the call failed with, if the library has made a result of that, such as a message for the model.
+        lasting: An operation inside it that lasts over several of its calls, and the rest of that one's hooks.
+        noted: Events that a library reports inside it, for its span: name, attributes and time since the epoch.
         held_call: Its arguments and their copies for events, once there has been an event.
         handed_to: Agents that this agent's members have handed off to and that have not begun yet.
         shadow: The operation that it is a copy of, for a hook in shadow mode to decide about.
@@ -164,6 +168,9 @@ class Record(End):
     delegation: "Record | bool | None" = None
     epoch_ns: int | None = None
     handed_to: set[str] | None = None
+    handled: BaseException | None = None
+    lasting: "tuple[Record, Any] | None" = None
+    noted: list[tuple[str, Attributes, int]] | tuple[()] = ()
     held_call: tuple[Args, Kwargs, Args, Kwargs] | None = None
     shadow: "Record | None" = None
     shadow_decisions: list[DecisionRecord] | tuple[()] = ()
@@ -312,6 +319,11 @@ class Record(End):
         return str((self.end_attributes or {}).get(semconv.GEN_AI_RESPONSE_MODEL) or self.model)
 
     # ----------------------------------------------------------------- its progress
+
+    def note(self, event: str, attributes: Attributes) -> None:
+        """Note an event that the library reports inside it."""
+        make_encodable(attributes)
+        self.__dict__.setdefault("noted", []).append((event, attributes, clock.wall()))
 
     @property
     def out(self) -> bool:

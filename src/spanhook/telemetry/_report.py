@@ -87,6 +87,8 @@ def _describe(op: Record, kept: dict[str, Any] | None, telemetry: Telemetry) -> 
     if kept is not None and telemetry.values:
         attributes.update(concealed_content(op, _content.as_values(op, kept)))
     fill(span, attributes, plain=not op.odd)
+    for name, noted, time_ns in op.noted:
+        span.add_event(name, noted, time_ns)
     if op.decisions:
         _tell_decisions(op, telemetry.error_messages)
     if _has_failed(op):

@@ -42,7 +42,12 @@ def _server() -> OpenAIServer:
 
 def counting_into(body: Body) -> str:
     """A base URL of the single server, whose requests count as runs of ``body``."""
-    return _server().url_for(Line(body, _tokens))
+    return serving(Line(body, _tokens))
+
+
+def serving(line: Line) -> str:
+    """A base URL of the single server, whose requests are recorded in ``line``."""
+    return _server().url_for(line)
 
 
 def connections() -> dict[str, Any]:

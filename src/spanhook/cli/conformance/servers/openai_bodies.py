@@ -113,8 +113,8 @@ def text_events(body: Json, reply: Reply) -> Iterator[tuple[str, Json | str]]:
 
 
 def response(body: Json, reply: Reply) -> Json:
-    output = [_function_call(index, call) for index, call in enumerate(reply.calls)]
-    if not reply.calls:
+    output = [*reply.items, *(_function_call(index, call) for index, call in enumerate(reply.calls))]
+    if not output:
         part: Json = {"type": "output_text", "text": reply.text, "annotations": [], "logprobs": []}
         output = [{"id": "msg_1", "type": "message", "role": "assistant", "status": "completed", "content": [part]}]
     if "compact" in body:
@@ -172,6 +172,8 @@ def response_events(body: Json, reply: Reply) -> Iterator[tuple[str, Json | str]
             yield event("response.output_item.added", **at, item={**item, "status": "in_progress", "arguments": ""})
             yield event("response.function_call_arguments.delta", **said, delta=item["arguments"])
             yield event("response.function_call_arguments.done", **said, arguments=item["arguments"], name=item["name"])
+        elif item["type"] != "message":
+            yield event("response.output_item.added", **at, item={**item, "status": "in_progress"})
         else:
             part = item["content"][0]
             said["content_index"] = 0

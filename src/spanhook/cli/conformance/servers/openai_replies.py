@@ -68,6 +68,7 @@ class Reply:
         text: The model's text; a stream sends it word by word.
         pieces: How a stream splits the text, if not by words.
         calls: Its tool calls.
+        items: The output items of a response, instead of text and calls.
         finish: Its finish reason; ``stop`` or ``tool_calls`` unless given.
         tokens: The reported usage.
         status: 200, or an error status.
@@ -85,6 +86,7 @@ class Reply:
     text: str = "hello there friend"
     pieces: tuple[str, ...] = ()
     calls: tuple[Call, ...] = ()
+    items: tuple[Json, ...] = ()
     finish: str = ""
     tokens: Tokens = Tokens()
     status: int = 200

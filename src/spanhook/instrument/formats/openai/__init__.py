@@ -1,5 +1,6 @@
 """OpenAI's APIs, which many providers speak: chat, responses, completions, embeddings, and other endpoints."""
 
+from spanhook.instrument.formats.openai import items
 from spanhook.instrument.formats.openai.chat import Chat
 from spanhook.instrument.formats.openai.chat_chunks import ChatChunks
 from spanhook.instrument.formats.openai.completions import Completions
@@ -8,12 +9,14 @@ from spanhook.instrument.formats.openai.deltas import Deltas
 from spanhook.instrument.formats.openai.embeddings import Embeddings
 from spanhook.instrument.formats.openai.endpoints import MAKES, RUNS, Endpoint
 from spanhook.instrument.formats.openai.reading import completion_usage
-from spanhook.instrument.formats.openai.responses import Responses
+from spanhook.instrument.formats.openai.response_events import response_events
+from spanhook.instrument.formats.openai.responses import Responses, output_message
 from spanhook.instrument.formats.openai.responses_chunks import ResponsesChunks
-from spanhook.instrument.formats.openai.texts import ChoiceTexts
+from spanhook.instrument.formats.openai.texts import RESPONSE_TEXTS, ChoiceTexts
 
 __all__ = [
     "MAKES",
+    "RESPONSE_TEXTS",
     "RUNS",
     "Chat",
     "ChatChunks",
@@ -26,4 +29,7 @@ __all__ = [
     "Responses",
     "ResponsesChunks",
     "completion_usage",
+    "items",
+    "output_message",
+    "response_events",
 ]

@@ -104,14 +104,7 @@ class Responses(OpenAIFormat):
         return whole_response(told, itself=self.itself)
 
     def output(self, told: Fields) -> list[Message]:
-        parts: list[dict[str, Any]] = []
-        for item in list_of(told.get("output")):
-            said = fields_of(item)
-            if said.get("type") == "message":
-                parts.extend(PARTS.read(said.get("content")))
-            else:
-                parts.append(output_part(item))
-        return [finished({"role": "assistant", "parts": parts}, finish_reason(told))] if told else []
+        return [finished(output_message(told.get("output")), finish_reason(told))] if told else []
 
     def chunks(self, body: Fields, construct: Construct) -> Chunks:
         return ResponsesChunks(body, construct, itself=self.itself)
@@ -151,6 +144,18 @@ class Responses(OpenAIFormat):
 
     def events(self, body: Fields, payload: Payload) -> Iterator[Event]:  # noqa: ARG002
         return response_events(payload)
+
+
+def output_message(output: Any) -> Message:
+    """The output items of a response, which are one message."""
+    parts: list[dict[str, Any]] = []
+    for item in list_of(output):
+        said = fields_of(item)
+        if said.get("type") == "message":
+            parts.extend(PARTS.read(said.get("content")))
+        else:
+            parts.append(output_part(item))
+    return {"role": "assistant", "parts": parts}
 
 
 def _output_item(index: int, item: Payload) -> Payload:
