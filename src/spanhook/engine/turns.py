@@ -7,7 +7,6 @@ from spanhook.concurrency import reaper
 from spanhook.engine._completion import afinish, await_end, interrupted
 from spanhook.engine._gates import Run, apasses, start
 from spanhook.engine._lasting import end_lasting
-from spanhook.engine.absorption import Absorbed
 from spanhook.engine.lifecycle import begin, fail, outcome, settle
 from spanhook.model import Args, Kwargs, Record, Turn, current, shed
 from spanhook.telemetry import context_with, get_context, set_context
@@ -24,7 +23,7 @@ async def acall_turn(turn: Turn, wrapped: Callable[..., Awaitable[Any]], args: A
         if lasting is not None:
             return await _go_on(turn, lasting[0], lasting[1], wrapped, args, kwargs)
         op = begin(turn.adapter, turn.instance, args, kwargs)
-        if op is None or type(op) is Absorbed:
+        if type(op) is not Record:
             return await wrapped(*args, **kwargs)
         return await _go_on(turn, op, None, wrapped, args, kwargs)
     except BaseException as error:

@@ -11,7 +11,7 @@ from openai.types.responses import Response, ResponseStreamEvent
 from spanhook.instrument.formats.openai import Responses
 from spanhook.instrument.formats.openai import response_events as events_of
 from spanhook.instrument.openai_agents.reading import FAKE_ID
-from spanhook.instrument.wire import Payload
+from spanhook.instrument.wire import Payload, plain
 from spanhook.model import copied_dataclass, copies
 
 copies(ModelResponse)(copied_dataclass)
@@ -57,6 +57,8 @@ def _payload(model: str, value: Any) -> Payload:
     if isinstance(value, ModelResponse):
         output = [item if isinstance(item, dict) else item.to_dict(mode="json") for item in value.output]
         value = {"id": value.response_id or FAKE_ID, "output": output}
+    elif hasattr(value, "to_dict"):
+        value = plain(value)
     payload = _RESPONSES.payload({"model": model}, value)
     return {**_unidentified(payload), "output": [_unidentified(item) for item in payload["output"]]}
 

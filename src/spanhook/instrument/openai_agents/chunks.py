@@ -20,7 +20,7 @@ class ModelChunks(ResponsesChunks):
     __slots__ = ("mark",)
 
     def __init__(self, _instance: Any, _args: Args, _kwargs: Kwargs) -> None:
-        super().__init__({}, _constructed, itself=False)
+        super().__init__({}, _constructed, itself=True)  # no other provider names such things here
         self.mark: Any = None
 
     def response(self) -> tuple[Attributes, Usage | None]:

@@ -10,7 +10,7 @@ from agents.items import ItemHelpers, ToolCallOutputItem
 from agents.run_internal.run_steps import NextStepRunAgain, SingleStepResult
 
 from spanhook import semconv
-from spanhook.instrument.formats.openai import items
+from spanhook.instrument.formats.openai import item_messages
 from spanhook.instrument.openai_agents.runs import PROVIDER
 from spanhook.instrument.wire import decoded
 from spanhook.model import Adapter, Args, Attributes, Kwargs, Message, Request
@@ -47,7 +47,7 @@ def handoff_request(_instance: Any, _args: Args, kwargs: Kwargs) -> Request:
     """What is handed over: what the model gave with it, and the input of the run."""
     given = decoded(_asked(kwargs).tool_call.arguments or "{}")
     return Request(
-        messages=items.to_messages(kwargs["original_input"]),
+        messages=item_messages(kwargs["original_input"]),
         arguments=given if isinstance(given, dict) else {},
         inputs=kwargs["original_input"],
     )

@@ -7,7 +7,14 @@ from typing import Any
 from opentelemetry.trace import SpanKind
 
 from spanhook import semconv
-from spanhook.instrument.formats.openai import RESPONSE_TEXTS, items, output_message
+from spanhook.instrument.formats.openai import (
+    RESPONSE_TEXTS,
+    item_message,
+    item_messages,
+    last_text,
+    output_message,
+    rewrite_items,
+)
 from spanhook.instrument.layers import AGENTS_MODEL
 from spanhook.instrument.openai_agents.answers import model_response, response_events
 from spanhook.instrument.openai_agents.chunks import ModelChunks
@@ -31,7 +38,7 @@ def stream_start(instance: Any, args: Args, kwargs: Kwargs) -> Attributes:
 def model_request(instance: Any, args: Args, kwargs: Kwargs) -> Request:
     tools = [*(CALL.given(args, kwargs, "tools") or ()), *(CALL.given(args, kwargs, "handoffs") or ())]
     return Request(
-        messages=items.to_messages(CALL.given(args, kwargs, "input")),
+        messages=item_messages(CALL.given(args, kwargs, "input")),
         system=CALL.given(args, kwargs, "system_instructions") or "",
         tools=[_name(tool) for tool in tools],
         tool_definitions=[_definition(tool) for tool in tools],
@@ -54,7 +61,7 @@ def _name(tool: Any) -> str:
 
 
 def model_carries(_instance: Any, args: Args, kwargs: Kwargs) -> Carried:
-    return [items.last_text(CALL.given(args, kwargs, "input"))]
+    return [last_text(CALL.given(args, kwargs, "input"))]
 
 
 def model_rewrite(instance: Any, args: Args, kwargs: Kwargs, change: Change) -> tuple[Args, Kwargs]:
@@ -62,7 +69,7 @@ def model_rewrite(instance: Any, args: Args, kwargs: Kwargs, change: Change) -> 
     if change.inputs is not None:
         changes["input"] = change.inputs
     if change.messages is not None:
-        changes["input"] = items.rewrite(CALL.given(args, kwargs, "input"), one_prompt(change.messages))
+        changes["input"] = rewrite_items(CALL.given(args, kwargs, "input"), one_prompt(change.messages))
     if change.system is not None:
         changes["system_instructions"] = change.system
     if change.model is not None:
@@ -114,7 +121,7 @@ MODEL = Adapter(
     response=response_told,
     mark=model_mark,
     request=model_request,
-    message=items.to_message,
+    message=item_message,
     output=model_output,
     rewrite=model_rewrite,
     takes=frozenset(("messages", "system", "inputs", "model")),

@@ -8,7 +8,7 @@ from agents.exceptions import InputGuardrailTripwireTriggered, MaxTurnsExceeded
 from agents.run_state import RunState
 
 from spanhook import semconv
-from spanhook.instrument.formats.openai import items, output_message
+from spanhook.instrument.formats.openai import item_message, item_messages, output_message, rewrite_items
 from spanhook.instrument.openai_agents.signatures import RUN as CALL
 from spanhook.instrument.openai_agents.signatures import STREAMING
 from spanhook.instrument.wire import one_prompt
@@ -56,7 +56,7 @@ def _given(value: Any) -> Any:
 def _request(agent: Any, value: Any) -> Request:
     instructions = getattr(agent, "instructions", None)
     return Request(
-        messages=items.to_messages(_given(value)),
+        messages=item_messages(_given(value)),
         system=instructions if isinstance(instructions, str) else "",
         inputs=_given(value),
     )
@@ -72,7 +72,7 @@ def _rewritten(value: Any, change: Change) -> Any:
     if change.inputs is not None:
         value = change.inputs
     if change.messages is not None:
-        value = items.rewrite(value, one_prompt(change.messages))
+        value = rewrite_items(value, one_prompt(change.messages))
     return value
 
 
@@ -162,7 +162,7 @@ RUN = Adapter(
     identity=run_identity,
     metadata=run_metadata,
     request=run_request,
-    message=items.to_message,
+    message=item_message,
     response=run_response,
     output=run_output,
     rewrite=run_rewrite,

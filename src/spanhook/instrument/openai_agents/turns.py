@@ -4,7 +4,7 @@ from typing import Any
 
 from agents.run_internal.run_steps import NextStepFinalOutput, NextStepInterruption, NextStepRunAgain
 
-from spanhook.instrument.formats.openai import items, output_message
+from spanhook.instrument.formats.openai import item_message, item_messages, output_message
 from spanhook.instrument.openai_agents.runs import RUN, STREAMED, agent_attributes, run_answer
 from spanhook.instrument.openai_agents.signatures import TURN
 from spanhook.model import Adapter, Args, Attributes, Kwargs, Message, Request, Turn, Usage, current_record
@@ -38,7 +38,7 @@ def agent_request(instance: Any, args: Args, kwargs: Kwargs) -> Request:
     given = kwargs.get("original_input") if streamed is None else streamed.input
     instructions = getattr(instance, "instructions", None)
     return Request(
-        messages=items.to_messages(given),
+        messages=item_messages(given),
         system=instructions if isinstance(instructions, str) else "",
         inputs=given,
     )
@@ -62,7 +62,7 @@ HANDED_OVER = Adapter(
     layer="openai_agents.turns",
     start=agent_start,
     request=agent_request,
-    message=items.to_message,
+    message=item_message,
     response=agent_response,
     output=agent_output,
     answer=run_answer,

@@ -1,6 +1,5 @@
 """OpenAI's APIs, which many providers speak: chat, responses, completions, embeddings, and other endpoints."""
 
-from spanhook.instrument.formats.openai import items
 from spanhook.instrument.formats.openai.chat import Chat
 from spanhook.instrument.formats.openai.chat_chunks import ChatChunks
 from spanhook.instrument.formats.openai.completions import Completions
@@ -8,6 +7,10 @@ from spanhook.instrument.formats.openai.decisions import Decisions
 from spanhook.instrument.formats.openai.deltas import Deltas
 from spanhook.instrument.formats.openai.embeddings import Embeddings
 from spanhook.instrument.formats.openai.endpoints import MAKES, RUNS, Endpoint
+from spanhook.instrument.formats.openai.items import last_text
+from spanhook.instrument.formats.openai.items import rewrite as rewrite_items
+from spanhook.instrument.formats.openai.items import to_message as item_message
+from spanhook.instrument.formats.openai.items import to_messages as item_messages
 from spanhook.instrument.formats.openai.reading import completion_usage
 from spanhook.instrument.formats.openai.response_events import response_events
 from spanhook.instrument.formats.openai.responses import Responses, output_message
@@ -29,7 +32,10 @@ __all__ = [
     "Responses",
     "ResponsesChunks",
     "completion_usage",
-    "items",
+    "item_message",
+    "item_messages",
+    "last_text",
     "output_message",
     "response_events",
+    "rewrite_items",
 ]
