@@ -13,6 +13,7 @@ TESTS = Path(__file__).parent
 SOURCE = TESTS.parent / "src" / "spanhook"
 
 ACROSS = {
+    "applications": "agents that others publish, in an environment of their own",
     "compose": "docker-compose.yml on a real container engine, and the command that starts it",
     "conformance": "promises that hold for every library and every way of calling",
     "conventions": "what the conventions ask for, of everything that is emitted",

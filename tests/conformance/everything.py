@@ -48,6 +48,10 @@ def _over_agents() -> tuple[Subject, ...]:
     return (*openai_agents.SUBJECTS,)
 
 
+_AGENTS = _over_agents()
+ONCE = frozenset(one.name for one in _AGENTS)
+"""Names of subjects that serve one call: their conversation ends with it."""
+
 HERE: tuple[Subject, ...] = (*langchain_core.SUBJECTS, *langgraph.SUBJECTS)
 OVER_HTTP: tuple[Subject, ...] = (
     *openai.SUBJECTS,
@@ -56,7 +60,7 @@ OVER_HTTP: tuple[Subject, ...] = (
     *_over_anthropic(),
     *groq.SUBJECTS,
     *_MCP,
-    *_over_agents(),
+    *_AGENTS,
 )
 SUBJECTS: tuple[Subject, ...] = (*HERE, *OVER_HTTP, *own_code.SUBJECTS)
 
