@@ -48,7 +48,7 @@ def model_of(url: str) -> Any:
 
 
 def supervisor(url: str) -> Any:
-    agents = [
+    agents: Any = [
         create_agent(model_of(url), [add], system_prompt="You are the mathematician.", name="mathematician"),
         create_agent(model_of(url), [cite], system_prompt="You are the librarian.", name="librarian"),
     ]
@@ -57,7 +57,7 @@ def supervisor(url: str) -> Any:
 
 
 def swarm(url: str) -> Any:
-    agents = [
+    agents: Any = [
         create_agent(
             model_of(url),
             [add, create_handoff_tool(agent_name="librarian")],
