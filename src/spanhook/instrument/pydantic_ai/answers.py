@@ -78,7 +78,7 @@ class AnsweredStream(StreamedResponse):
 
     def __post_init__(self) -> None:
         self._usage = self.answer.usage
-        self._parts_manager: Any = Parts(self.__dict__.get("_parts_manager"))
+        self._parts_manager: Any = Parts(self._parts_manager)
 
     async def _get_event_iterator(self) -> AsyncIterator[Any]:
         for event in events_of(self.answer):

@@ -6,6 +6,7 @@ change what goes out, a copy of it reads the provider's stream, so that the obje
 
 import copy
 from collections.abc import AsyncIterator, Callable, Iterator
+from dataclasses import replace
 from typing import Any
 
 from pydantic_ai.models import StreamedResponse
@@ -35,30 +36,35 @@ class Events:
 
 
 class ResponseChunks:
-    """What one stream reports; the library adds it up.
+    """What one stream reports; the library adds it up, but does not know what hooks rewrite.
 
     Args:
         response: What reads the provider's stream.
+        rewritten: Whether hooks may rewrite it.
     """
 
-    __slots__ = ("_response", "keep")
+    __slots__ = ("_parts", "_response", "keep")
 
-    def __init__(self, response: Any) -> None:
+    def __init__(self, response: Any, *, rewritten: bool) -> None:
         self._response = response
+        self._parts = Parts(None) if rewritten else None
         self.keep = False
 
     @property
     def complete(self) -> bool:
         return getattr(self._response, "finish_reason", None) is not None
 
-    def add(self, chunk: Any) -> bool:  # noqa: ARG002 - the response has it already
+    def add(self, chunk: Any) -> bool:
+        if self._parts is not None:
+            self._parts.add(chunk)
         return True
 
     def response(self) -> tuple[Attributes, Usage | None]:
         return response_told(self._response.get())
 
     def result(self) -> Any:
-        return self._response.get()
+        whole = self._response.get()
+        return whole if self._parts is None else replace(whole, parts=self._parts.get_parts())
 
 
 def stream_of(result: Any) -> str:
@@ -70,7 +76,8 @@ def body_of(instance: Any, _args: Args, _kwargs: Kwargs, result: Any) -> Body:
     """The events of a model's stream."""
     op = current_record()
     plan = None if op is None else op.plan
-    if plan is not None and (plan.buffers or plan.windows):
+    changes = plan is not None and bool(plan.buffers or plan.windows)
+    if changes:
         source = copy.copy(result)
         source.__dict__.setdefault("_parts_manager", source._parts_manager)
 
@@ -87,7 +94,7 @@ def body_of(instance: Any, _args: Args, _kwargs: Kwargs, result: Any) -> Body:
     def answer(value: Any) -> Iterator[Any]:
         return events_of(model_response(instance, value))
 
-    return Body(Events(source._get_event_iterator), put, ResponseChunks(source), answer, EVENT_TEXTS)
+    return Body(Events(source._get_event_iterator), put, ResponseChunks(source, rewritten=changes), answer, EVENT_TEXTS)
 
 
 async def _told(stream: Any, source: Any, result: Any, parts: Parts) -> AsyncIterator[Any]:
