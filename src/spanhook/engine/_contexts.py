@@ -1,5 +1,6 @@
-"""Async context managers whose block is an operation, such as the run of an agent: it begins with entering and ends with
-leaving. If what is entered is a stream, its steps are the operation instead, and leaving only closes it.
+"""Async context managers whose block is an operation, such as the run of an agent: from entering to leaving.
+
+If what is entered is a stream, its steps are the operation instead, and leaving only closes it.
 
 Driven by hand as calls are: C functions restore the current context, and what has not ended by then goes to the reaper.
 """

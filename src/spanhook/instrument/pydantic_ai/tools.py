@@ -8,7 +8,18 @@ from pydantic_ai import exceptions
 from spanhook import semconv
 from spanhook.instrument.pydantic_ai.arguments import TOOL as CALL
 from spanhook.instrument.pydantic_ai.messages import json_of
-from spanhook.model import Adapter, Args, Attributes, Carried, Change, Kwargs, Message, Request, current_record, in_order
+from spanhook.model import (
+    Adapter,
+    Args,
+    Attributes,
+    Carried,
+    Change,
+    Kwargs,
+    Message,
+    Request,
+    current_record,
+    in_order,
+)
 
 LAYER = "pydantic_ai.tool"
 

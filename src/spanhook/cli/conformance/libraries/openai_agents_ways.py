@@ -19,7 +19,6 @@ ASK = "Greet me."
 CALLED = "a call"
 
 
-
 def model_of(kind: Callable[..., Any], body: Body, turns: Sequence[Turn] = (), used: Tokens = Reply.tokens) -> Any:
     """A model whose requests count as runs of ``body``, and which answers in turns if they are given."""
     return kind(model="gpt-4o-mini", openai_client=scripted_client(body, turns, used))

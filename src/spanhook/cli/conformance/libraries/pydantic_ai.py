@@ -1,6 +1,7 @@
 """What is gated in Pydantic AI, and every way of running it, against servers on loopback."""
 
 from collections.abc import Callable
+from importlib.util import find_spec
 from typing import Any
 
 from pydantic_ai import Agent
@@ -15,7 +16,6 @@ from spanhook.cli.conformance.libraries.pydantic_ai_ways import (
     RUN_BIND,
     RUN_WAYS,
     Run,
-    anthropic_model,
     chat_model,
     own_model,
     responses_model,
@@ -89,14 +89,37 @@ def _using(make: Callable[[Body], Any]) -> Callable[[Body], Run]:
 _HTTP: dict[str, Any] = {"asked": ASK, "faults": OVER_HTTP, "slow": True, "said": Reply.text}
 _TOLD: dict[str, Any] = {"raises": False, "said": FOUND}
 
+
+def _over_anthropic() -> tuple[Subject, ...]:
+    """Version 1 needs a version of Anthropic's client that spanhook does not bind."""
+    if find_spec("anthropic") is None:
+        return ()
+    from spanhook.cli.conformance.libraries import pydantic_ai_anthropic
+
+    return pydantic_ai_anthropic.SUBJECTS
+
+
 SUBJECTS: tuple[Subject, ...] = (
     Subject("Pydantic AI's chat model", "llm.call", chat_model, MODEL_WAYS, {}, opened=MODEL_OPENED, **_HTTP),
     Subject("Pydantic AI's responses model", "llm.call", responses_model, MODEL_WAYS, {}, opened=MODEL_OPENED, **_HTTP),
-    Subject("Pydantic AI's Anthropic model", "llm.call", anthropic_model, MODEL_WAYS, {}, opened=MODEL_OPENED, **_HTTP),
-    Subject("a model in a fallback", "llm.call", _falling_back, {"request": MODEL_WAYS["request"]}, {}, said=Reply.text),
-    Subject("a model of functions", "llm.call", own_model, MODEL_WAYS, {}, said=Reply.text, opened=MODEL_OPENED),
+    Subject(
+        "a model in a fallback of Pydantic AI",
+        "llm.call",
+        _falling_back,
+        {"request": MODEL_WAYS["request"]},
+        {},
+        said=Reply.text,
+    ),
+    Subject(
+        "a model of functions of Pydantic AI",
+        "llm.call",
+        own_model,
+        MODEL_WAYS,
+        {},
+        said=Reply.text,
+        opened=MODEL_OPENED,
+    ),
     Subject("a Pydantic AI agent's model", "llm.call", _asking(chat_model), ALL_WAYS, RUN_BIND, **_HTTP),
-    Subject("its Anthropic model", "llm.call", _asking(anthropic_model), RUN_WAYS, {}, **_HTTP),
     Subject(
         "a Pydantic AI agent",
         "agent.invoke",
@@ -107,10 +130,18 @@ SUBJECTS: tuple[Subject, ...] = (
         faults=OVER_HTTP,
         slow=True,
     ),
-    Subject("its async tool", "tool.execute", _using(async_tool), ALL_WAYS, {}, **_TOLD),
-    Subject("its tool", "tool.execute", _using(sync_tool), ALL_WAYS, {}, **_TOLD),
-    Subject("its prefixed tool", "tool.execute", _using(prefixed_tool), RUN_WAYS, {}, **_TOLD),
-    Subject("its agent as a tool", "tool.execute", _using(agent_tool), RUN_WAYS, {}, **{**_TOLD, "faults": OVER_HTTP}),
+    Subject("a Pydantic AI agent's async tool", "tool.execute", _using(async_tool), ALL_WAYS, {}, **_TOLD),
+    Subject("a Pydantic AI agent's tool", "tool.execute", _using(sync_tool), ALL_WAYS, {}, **_TOLD),
+    Subject("a Pydantic AI agent's prefixed tool", "tool.execute", _using(prefixed_tool), RUN_WAYS, {}, **_TOLD),
+    Subject(
+        "a Pydantic AI agent as a tool",
+        "tool.execute",
+        _using(agent_tool),
+        RUN_WAYS,
+        {},
+        **{**_TOLD, "faults": OVER_HTTP},
+    ),
+    *_over_anthropic(),
 )
 
 UNGATED = (

@@ -9,24 +9,19 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
-from anthropic import DEFAULT_CONNECTION_LIMITS, AsyncAnthropic, DefaultAsyncHttpxClient
 from pydantic_ai import Agent
 from pydantic_ai.messages import ModelMessagesTypeAdapter, ModelRequest, ModelResponse, TextPart, UserPromptPart
 from pydantic_ai.models import ModelRequestParameters
-from pydantic_ai.models.anthropic import AnthropicModel
 from pydantic_ai.models.function import AgentInfo, FunctionModel
 from pydantic_ai.models.openai import OpenAIChatModel, OpenAIResponsesModel
-from pydantic_ai.providers.anthropic import AnthropicProvider
 from pydantic_ai.providers.openai import OpenAIProvider
 from pydantic_ai.usage import RequestUsage
 
-from spanhook.cli.conformance.libraries.anthropic import counting_into
 from spanhook.cli.conformance.libraries.openai_scripts import Turn, scripted_client
 from spanhook.cli.conformance.servers.openai_server import Reply, Tokens
 from spanhook.cli.conformance.subject import Body, Use
 
 ASK = "Greet me."
-_ONCE = type(DEFAULT_CONNECTION_LIMITS)(max_keepalive_connections=0)  # a connection is not reused on another event loop
 _UNLIKE = re.compile(
     r"pyd_ai_[0-9a-f]{8,}|[0-9a-f]{8}-[0-9a-f-]{27}|\d{4}-\d\d-\d\dT[\d:.]+(Z|\+[\d:]+)?|datetime\.datetime\([^()]*\)|/~\d+/"
 )
@@ -45,13 +40,6 @@ def responses_model(body: Body, turns: Sequence[Turn] = (), used: Tokens = Reply
     """The same for responses."""
     provider = OpenAIProvider(openai_client=scripted_client(body, turns, used))
     return OpenAIResponsesModel("gpt-4o-mini", provider=provider)
-
-
-def anthropic_model(body: Body) -> Any:
-    """A model of Anthropic's, whose requests count as runs of ``body``."""
-    http = DefaultAsyncHttpxClient(verify=False, limits=_ONCE)
-    client = AsyncAnthropic(base_url=counting_into(body), api_key="test", max_retries=0, http_client=http)
-    return AnthropicModel("claude-haiku-4-5", provider=AnthropicProvider(anthropic_client=client))
 
 
 def own_model(body: Body) -> Any:
@@ -201,5 +189,3 @@ def _bound(kept: Any) -> Callable[[], Any]:
 
 async def _later(kept: Any) -> Any:
     return facts(await kept(ASK))
-
-
