@@ -17,7 +17,7 @@ from spanhook.engine._completion import afinish, await_end, interrupted
 from spanhook.engine._gates import Run, apasses, asked, prepared, sent_on, start
 from spanhook.engine._own_blocks import elsewhere, raise_outcome
 from spanhook.engine._streams import Track
-from spanhook.engine.absorption import Part
+from spanhook.engine.absorption import Absorbed, Part
 from spanhook.engine.handover import tap, tracked
 from spanhook.engine.lifecycle import begin, fail, outcome, settle
 from spanhook.model import Adapter, Args, Kwargs, Record, asheds, current
@@ -58,6 +58,7 @@ class OperationContext(AbstractAsyncContextManager[Any]):
             args, kwargs = sent_on(adapter, instance, args, kwargs)
             self._inner = wrapped(*args, **kwargs)
             return await self._inner.__aenter__()
+        assert type(op) is Absorbed
         args, kwargs = prepared(adapter, instance, args, kwargs)
         self._inner = wrapped(*args, **kwargs)
         result = await op.amake(self._inner.__aenter__, (), {})

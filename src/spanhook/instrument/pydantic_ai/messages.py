@@ -9,10 +9,12 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple
 
+from pydantic_ai import messages as library
 from pydantic_ai.messages import (
+    BaseToolCallPart,
+    BaseToolReturnPart,
     ModelRequest,
     ModelResponse,
-    RetryPromptPart,
     SystemPromptPart,
     TextPart,
     ThinkingPart,
@@ -25,10 +27,9 @@ from pydantic_core import to_jsonable_python
 from spanhook.instrument.wire import decoded, encoded, text_in
 from spanhook.model import Carried, Message, Pieces, copied_dataclass, copies, in_pieces
 
-copies(ModelRequest, ModelResponse, SystemPromptPart, TextPart, ThinkingPart, ToolCallPart, ToolReturnPart)(
-    copied_dataclass
-)
-copies(UserPromptPart, RetryPromptPart)(copied_dataclass)
+_DEPRECATED = [getattr(library, name) for name in ("RetryPromptPart",) if hasattr(library, name)]
+copies(ModelRequest, ModelResponse, BaseToolCallPart, BaseToolReturnPart, *_DEPRECATED)(copied_dataclass)
+copies(SystemPromptPart, TextPart, ThinkingPart, UserPromptPart)(copied_dataclass)
 
 Part = dict[str, Any]
 Native = Any
@@ -36,6 +37,7 @@ Native = Any
 
 _ROLES = {"system-prompt": "system", "user-prompt": "user", "tool-return": "tool", "builtin-tool-return": "tool"}
 _CALLS = ("tool-call", "builtin-tool-call")
+_RETRIES = ("retry-prompt", "retry-feedback")
 
 
 class Piece(NamedTuple):
@@ -77,7 +79,7 @@ def read(native: Native) -> Message:
     kind = getattr(native, "part_kind", "")
     if kind in ("tool-return", "builtin-tool-return"):
         return {"role": "tool", "parts": [_returned(native)]}
-    if kind in ("retry-prompt", "retry-feedback"):
+    if kind in _RETRIES:
         return _retried(native)
     content = getattr(native, "content", None)
     return {"role": _ROLES.get(kind, "system" if kind else "user"), "parts": list(_contents(content))}
@@ -250,7 +252,7 @@ def written(message: Message, like: Native = None) -> Native:
     if role in ("system", "developer"):
         text = text_in(parts)
         return replace(like, content=text) if isinstance(like, SystemPromptPart) else SystemPromptPart(text)
-    if isinstance(like, RetryPromptPart):
+    if getattr(like, "part_kind", "") in _RETRIES:
         return replace(like, content=text_in(parts))
     content = _written_content(parts, like)
     return replace(like, content=content) if isinstance(like, UserPromptPart) else UserPromptPart(content)
@@ -258,7 +260,7 @@ def written(message: Message, like: Native = None) -> Native:
 
 def _written_return(part: Part, message: Message, like: Native) -> Native:
     response = part.get("response", "")
-    if isinstance(like, RetryPromptPart):
+    if getattr(like, "part_kind", "") in _RETRIES:
         return replace(like, content=encoded(response))
     if isinstance(like, ToolReturnPart):
         return replace(like, content=response)

@@ -88,9 +88,10 @@ def run_rewrite(_instance: Any, args: Args, kwargs: Kwargs, change: Change) -> t
 def _apart(messages: list[Any]) -> tuple[list[Any], Any]:
     """The history, and the prompt that follows it."""
     last = messages[-1] if messages else None
-    if not isinstance(last, ModelRequest) or not last.parts or not isinstance(last.parts[-1], UserPromptPart):
+    prompt = last.parts[-1] if isinstance(last, ModelRequest) and last.parts else None
+    if last is None or not isinstance(prompt, UserPromptPart):
         return messages, None
-    *before, prompt = last.parts
+    before = last.parts[:-1]
     return [*messages[:-1], *([ModelRequest(parts=before)] if before else [])], prompt.content
 
 

@@ -31,6 +31,7 @@ class EventTexts:
         return with_texts(chunk, texts)
 
     def more(self, chunk: Any, leaf: Leaf, text: str) -> Any:
+        index: Any
         index, name, *inside = leaf.channel
         if inside:
             return with_texts(chunk, {leaf.route: text})

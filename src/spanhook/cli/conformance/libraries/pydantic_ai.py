@@ -88,6 +88,7 @@ def _using(make: Callable[[Body], Any]) -> Callable[[Body], Run]:
 
 _HTTP: dict[str, Any] = {"asked": ASK, "faults": OVER_HTTP, "slow": True, "said": Reply.text}
 _TOLD: dict[str, Any] = {"raises": False, "said": FOUND}
+_FINDING: dict[str, Any] = {**_TOLD, "faults": OVER_HTTP}
 
 
 def _over_anthropic() -> tuple[Subject, ...]:
@@ -139,7 +140,7 @@ SUBJECTS: tuple[Subject, ...] = (
         _using(agent_tool),
         RUN_WAYS,
         {},
-        **{**_TOLD, "faults": OVER_HTTP},
+        **_FINDING,
     ),
     *_over_anthropic(),
 )

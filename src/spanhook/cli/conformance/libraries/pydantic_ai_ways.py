@@ -4,7 +4,7 @@ import asyncio
 import json
 import re
 import threading
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterable, AsyncIterator, Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
@@ -165,7 +165,7 @@ async def _run_stream(run: Run) -> Any:
 async def _run_events(run: Run) -> Any:
     events: list[Any] = []
 
-    async def hear(_context: Any, heard: AsyncIterator[Any]) -> None:
+    async def hear(_context: Any, heard: AsyncIterable[Any]) -> None:
         events.extend([plain(event) async for event in heard])
 
     result = await run.agent.run(ASK, event_stream_handler=hear)
