@@ -16,7 +16,8 @@ def response_told(result: Any) -> tuple[Attributes, Usage | None]:
     if isinstance(result.provider_response_id, str) and result.provider_response_id:
         attributes[semconv.GEN_AI_RESPONSE_ID] = result.provider_response_id
     op = current_record()
-    if op is None or not op.transported:  # a client's call inside this one knows the provider's own word
+    # A client's call inside this one knows the provider's own word, unless it has returned a stream.
+    if op is None or op.streamed or not op.transported:
         reason = result.finish_reason
         if isinstance(reason, str):
             attributes[semconv.GEN_AI_RESPONSE_FINISH_REASONS] = (reason,)
