@@ -103,6 +103,7 @@ async def _told(stream: Any, source: Any, result: Any, parts: Parts) -> AsyncIte
     try:
         async for event in stream:
             parts.add(event)
+            own.update((name, value) for name, value in told.items() if name not in _OWN)
             yield event
     finally:
         own.update((name, value) for name, value in told.items() if name not in _OWN)
