@@ -24,12 +24,26 @@ from spanhook.model import (
 LAYER = "pydantic_ai.tool"
 
 
-def chosen(_instance: Any, args: Args, kwargs: Kwargs) -> Adapter | None:
+def chosen(instance: Any, args: Args, kwargs: Kwargs) -> Adapter | None:
     """The adapter of a call; ``None`` for one that a toolset passes on to another."""
     op = current_record()
-    if op is not None and op.adapter is TOOL and op.called and not op.ended and _same(op.args, op.kwargs, args, kwargs):
-        return None
-    return TOOL
+    if op is None or op.adapter is not TOOL or not op.called or op.ended or not _same(op.args, op.kwargs, args, kwargs):
+        return TOOL
+    op.passed_as = _inner_name(instance, args, kwargs)
+    return None
+
+
+def tool_prepare(instance: Any, args: Args, kwargs: Kwargs) -> tuple[Args, Kwargs]:
+    op = current_record()
+    if op is not None:
+        op.passed_as = _inner_name(instance, args, kwargs)
+    return args, kwargs
+
+
+def _inner_name(toolset: Any, args: Args, kwargs: Kwargs) -> str:
+    """The name of the tool inside of a toolset, whose own prefix it may have."""
+    name, prefix = str(CALL.given(args, kwargs, "name")), getattr(toolset, "tool_prefix", None)
+    return name.removeprefix(f"{prefix}_") if isinstance(prefix, str) and prefix else name
 
 
 def _same(args: Args, kwargs: Kwargs, more: Args, named: Kwargs) -> bool:
@@ -103,6 +117,7 @@ TOOL = Adapter(
     output=tool_output,
     rewrite=tool_rewrite,
     takes=frozenset(("arguments", "inputs")),
+    prepare=tool_prepare,
     rejected=tool_rejected,
     model_layer=True,
     carries=tool_carries,
