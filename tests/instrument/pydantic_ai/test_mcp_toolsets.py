@@ -1,6 +1,7 @@
 """Tools of MCP servers over HTTP: one operation, which the client's request is the transport of."""
 
 import asyncio
+from importlib import import_module
 from typing import Any
 
 import pytest
@@ -13,12 +14,11 @@ from spanhook.testing import recorder
 from tests.instrument.pydantic_ai.scripted import ASK, refusing, returned, scripted, told
 
 try:
-    from pydantic_ai.mcp import MCPToolset as OverHTTP  # version 2
-except ImportError:
-    try:
-        from pydantic_ai.mcp import MCPServerStreamableHTTP as OverHTTP
-    except ImportError:
-        OverHTTP: Any = None  # this environment lacks the client
+    mcp: Any = import_module("pydantic_ai.mcp")
+except ImportError:  # this environment lacks the client
+    mcp = None
+OverHTTP: Any = getattr(mcp, "MCPToolset", None) or getattr(mcp, "MCPServerStreamableHTTP", None)
+"""The class in version 2, or in version 1."""
 
 
 def _asked(body: Body, hooks: Any = None, prefix: str = "") -> tuple[Any, list[Any]]:
