@@ -22,7 +22,7 @@ class Parameters:
         place = self._places.get(name, len(args))
         return args[place] if place < len(args) else kwargs.get(name)
 
-    def having(self, args: Args, kwargs: Kwargs, **changes: Any) -> tuple[Args, Kwargs]:
+    def having(self, args: Args, kwargs: Kwargs, /, **changes: Any) -> tuple[Args, Kwargs]:
         """The arguments with some of them replaced."""
         by_place, by_name = list(args), dict(kwargs)
         for name, value in changes.items():
@@ -37,4 +37,5 @@ class Parameters:
 REQUEST = Parameters("messages", "model_settings", "model_request_parameters", "run_context")
 RUN = Parameters("user_prompt")
 TOOL = Parameters("name", "tool_args", "ctx", "tool")
+OUTPUT = Parameters("function_schema", "run_context", "args", "wrap_validation_errors")
 EMBED = Parameters("inputs")

@@ -25,7 +25,9 @@ LAYER = "pydantic_ai.tool"
 
 
 def chosen(instance: Any, args: Args, kwargs: Kwargs) -> Adapter | None:
-    """The adapter of a call; ``None`` for one that a toolset passes on to another."""
+    """The adapter of a call; ``None`` for one that a toolset passes on to another, and for output tools."""
+    if getattr(getattr(CALL.given(args, kwargs, "tool"), "tool_def", None), "kind", "") == "output":
+        return None  # version 1 calls them here; their functions are gated
     op = current_record()
     if op is None or op.adapter is not TOOL or not op.called or op.ended or not _same(op.args, op.kwargs, args, kwargs):
         return TOOL
