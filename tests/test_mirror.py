@@ -96,7 +96,6 @@ THROUGH = {
     "engine/_inner_windows": "conformance/test_windows",
     "engine/_windowed": "conformance/test_windows",
     "engine/_withheld": "conformance/test_callbacks",
-    "engine/_contexts": "instrument/pydantic_ai/test_runs",
     "engine/arriving": "instrument/mcp/test_traces",
     "engine/_lasting": "instrument/openai_agents/test_turns",
     "engine/calls": "conformance/test_contract",

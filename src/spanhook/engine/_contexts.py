@@ -89,8 +89,8 @@ class OperationContext(AbstractAsyncContextManager[Any]):
                         if handed is not None:
                             self._track, stream = handed
                             return stream
-                        inside = True
                         self._keep(op, run)
+                        inside = True
                         return value
                 await afinish(op, run)
             finally:
@@ -115,25 +115,15 @@ class OperationContext(AbstractAsyncContextManager[Any]):
 
     # ----------------------------------------------------------------- leaving
 
-    @asheds
+    # One coroutine and not two, as for entering: an interrupt before the first step of the inner one would leave the
+    # operation current.
+
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> bool | None:
-        inner = self._inner
-        if self._track is not None:
-            return await self._track.close("__aexit__", kind, error, trace, of=inner)
-        if self._op is None:
-            return None if inner is None else await inner.__aexit__(kind, error, trace)
-        return await self._leave(self._op, self._run, kind, error, trace)
-
-    async def _leave(
-        self,
-        op: Record,
-        run: Run | None,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> bool | None:
+        op, run = self._op, self._run
+        if op is None:
+            return await self._close(kind, error, trace)
         away, suppressed = False, False
         try:
             try:
@@ -165,3 +155,13 @@ class OperationContext(AbstractAsyncContextManager[Any]):
             raise
         raise_outcome(op, error, None)
         return suppressed
+
+    @asheds
+    async def _close(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> bool | None:
+        """Leave what is no operation, or whose operation is the stream that it gave."""
+        inner = self._inner
+        if self._track is not None:
+            return await self._track.close("__aexit__", kind, error, trace, of=inner)
+        return None if inner is None else await inner.__aexit__(kind, error, trace)
