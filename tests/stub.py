@@ -1,7 +1,7 @@
 """A library of six functions that does as it is told, bound like any other: the engine's tests run on it."""
 
 import asyncio
-from collections.abc import AsyncIterator, Generator, Iterable, Iterator
+from collections.abc import AsyncGenerator, AsyncIterator, Generator, Iterable, Iterator
 from contextlib import asynccontextmanager, contextmanager
 from dataclasses import replace
 from typing import Any, Literal
@@ -70,7 +70,7 @@ class Library:
             yield letter
 
     @asynccontextmanager
-    async def asession(self, given: Any) -> AsyncIterator[Any]:
+    async def asession(self, given: Any) -> AsyncGenerator[Any, None]:
         await asyncio.sleep(0)
         result = self._run(given)
         try:
@@ -80,7 +80,7 @@ class Library:
             self.left += 1
 
     @asynccontextmanager
-    async def aopened(self, given: Any) -> AsyncIterator[Any]:
+    async def aopened(self, given: Any) -> AsyncGenerator[Any, None]:
         await asyncio.sleep(0)
         try:
             yield self._letters(given)

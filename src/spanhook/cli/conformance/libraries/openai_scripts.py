@@ -63,5 +63,9 @@ def _item(number: str, given: Any) -> dict[str, Any]:
 
 def scripted_client(body: Body, turns: Sequence[Turn] = (), used: Tokens = Reply.tokens) -> AsyncOpenAI:
     """A client whose requests count as runs of ``body``, and are answered in turns if these are given."""
-    url = serving(Script(body, turns, used))
+    return client_of(serving(Script(body, turns, used)))
+
+
+def client_of(url: str) -> AsyncOpenAI:
+    """A client of the server at this address, which may be used in several event loops."""
     return AsyncOpenAI(base_url=url, api_key="test", max_retries=0, http_client=connections()["http_async_client"])

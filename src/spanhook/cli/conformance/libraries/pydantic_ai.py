@@ -35,6 +35,19 @@ def _falling_back(body: Body) -> Any:
     return FallbackModel(chat_model(body))
 
 
+# ------------------------------------------------------------------------------------------------- outputs
+
+
+def _outputting(body: Body) -> Run:
+    def look_up(query: str) -> str:
+        """Look something up."""
+        body.run(query)
+        return FOUND
+
+    model = responses_model(Body(), ([("final_result", '{"query": "tea"}')],), Tokens(0, 0))
+    return Run(Agent(model, name="helper", output_type=look_up))
+
+
 # ------------------------------------------------------------------------------------------------- tools
 
 
@@ -100,6 +113,15 @@ def _over_anthropic() -> tuple[Subject, ...]:
     return pydantic_ai_anthropic.SUBJECTS
 
 
+def _embedding() -> tuple[Subject, ...]:
+    """In versions that have embeddings."""
+    if find_spec("pydantic_ai.embeddings") is None:
+        return ()
+    from spanhook.cli.conformance.libraries import pydantic_ai_embeddings
+
+    return pydantic_ai_embeddings.SUBJECTS
+
+
 SUBJECTS: tuple[Subject, ...] = (
     Subject("Pydantic AI's chat model", "llm.call", chat_model, MODEL_WAYS, {}, opened=MODEL_OPENED, **_HTTP),
     Subject("Pydantic AI's responses model", "llm.call", responses_model, MODEL_WAYS, {}, opened=MODEL_OPENED, **_HTTP),
@@ -142,7 +164,16 @@ SUBJECTS: tuple[Subject, ...] = (
         {},
         **_FINDING,
     ),
+    Subject(
+        "a Pydantic AI agent's output function",
+        "tool.execute",
+        _outputting,
+        {way: RUN_WAYS[way] for way in ("run", "iter")},  # a stream calls it for each part of an answer
+        {},
+        said=FOUND,
+    ),
     *_over_anthropic(),
+    *_embedding(),
 )
 
 UNGATED = (
