@@ -14,7 +14,6 @@ from spanhook.instrument import Declaration, Instrumentor
 ROOT = Path(__file__).parent.parent
 _FOLDER = "src/spanhook/instrument"
 _TESTS = ROOT / "tests/instrument"
-_MATRICES = "tests/conformance/everything.py"
 _APART = "libraries do not know each other"
 _PURE = "a library's adapters know what a call looks like"
 _OPTIONAL = "libraries that are instrumented are imported where they are instrumented alone"
@@ -51,8 +50,6 @@ def _files(declared: Declaration) -> Iterator[str]:
             yield f"{place}: make it, with {what}"
     if not any(_TESTS.glob(f"test_{name}*.py")) and not any(_TESTS.glob(f"{name}/test_*.py")):
         yield f"tests/instrument/test_{name}.py: make it, with its tests"
-    if f"*{name}.SUBJECTS" not in (ROOT / _MATRICES).read_text():
-        yield f"{_MATRICES}: add *{name}.SUBJECTS to HERE or OVER_HTTP"
 
 
 def _extras(declared: Declaration, extras: dict[str, list[str]]) -> Iterator[str]:

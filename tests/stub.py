@@ -1,8 +1,8 @@
-"""A library of four functions that does as it is told, bound like any other: the engine's tests run on it."""
+"""A library of six functions that does as it is told, bound like any other: the engine's tests run on it."""
 
 import asyncio
-from collections.abc import AsyncIterator, Generator, Iterable, Iterator
-from contextlib import contextmanager
+from collections.abc import AsyncGenerator, AsyncIterator, Generator, Iterable, Iterator
+from contextlib import asynccontextmanager, contextmanager
 from dataclasses import replace
 from typing import Any, Literal
 
@@ -36,10 +36,12 @@ class Library:
 
     Attributes:
         calls: What it was called with.
+        left: How many of its context managers have been left.
     """
 
     def __init__(self) -> None:
         self.calls: list[Any] = []
+        self.left = 0
 
     def _run(self, given: Any) -> Any:
         self.calls.append(given)
@@ -59,9 +61,31 @@ class Library:
         yield from str(self._run(given))
 
     async def awords(self, given: Any) -> AsyncIterator[Any]:
+        async for letter in self._letters(given):
+            yield letter
+
+    async def _letters(self, given: Any) -> AsyncIterator[Any]:
         for letter in str(self._run(given)):
             await asyncio.sleep(0)
             yield letter
+
+    @asynccontextmanager
+    async def asession(self, given: Any) -> AsyncGenerator[Any, None]:
+        await asyncio.sleep(0)
+        result = self._run(given)
+        try:
+            yield result
+        finally:
+            await asyncio.sleep(0)
+            self.left += 1
+
+    @asynccontextmanager
+    async def aopened(self, given: Any) -> AsyncGenerator[Any, None]:
+        await asyncio.sleep(0)
+        try:
+            yield self._letters(given)
+        finally:
+            self.left += 1
 
 
 class Letters:
@@ -139,6 +163,13 @@ PARTS: dict[str, Any] = {
 }
 WHOLE = Adapter(**PARTS)
 STREAM = replace(WHOLE, start=stream_start, chunks=Letters, answer_chunks=answer_chunks, texts=PlainTexts())
+
+
+def stream_of(result: Any) -> str:
+    return "async" if hasattr(result, "__aiter__") else ""
+
+
+OPENED = replace(STREAM, stream_of=stream_of)
 READ_ONLY = replace(WHOLE, kind="agent.invoke")
 
 TABLE = (
@@ -146,6 +177,8 @@ TABLE = (
     Point(module="tests.stub", name="Library.awork", adapter="tests.stub:WHOLE", mode="async"),
     Point(module="tests.stub", name="Library.words", adapter="tests.stub:STREAM", mode="stream"),
     Point(module="tests.stub", name="Library.awords", adapter="tests.stub:STREAM", mode="astream"),
+    Point(module="tests.stub", name="Library.asession", adapter="tests.stub:WHOLE", mode="acontext"),
+    Point(module="tests.stub", name="Library.aopened", adapter="tests.stub:OPENED", mode="acontext"),
 )
 
 MODES = ("sync", "async", "stream", "astream")

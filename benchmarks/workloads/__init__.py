@@ -89,6 +89,14 @@ _CASES = (
         count=60,
         is_async=True,
     ),
+    Case(
+        name="pydantic_ai",
+        about="Pydantic AI run, 3 LLM and 2 tool calls",
+        make="pydantic_ai:arun",
+        needs="pydantic_ai",
+        count=40,
+        is_async=True,
+    ),
     Case(name="chat", about="OpenAI chat completion", make="openai_chat:create", needs="openai", count=100),
     Case(
         name="chat_async",

@@ -1,66 +1,35 @@
-"""Everything that is gated, in process and over HTTP, and every way of calling it."""
+"""Everything that is gated, in process and over HTTP, and every way of calling it, of all libraries that are here."""
 
-from importlib.util import find_spec
+from importlib import import_module
 from typing import Any
 
 import pytest
 
-from spanhook.cli.conformance.libraries import (
-    anthropic,
-    groq,
-    langchain_core,
-    langchain_openai,
-    langgraph,
-    openai,
-    own_code,
-)
+from spanhook.cli.conformance.libraries import own_code
 from spanhook.cli.conformance.subject import Subject
+from tests.here import BOUND, is_here
+
+_IN_PROCESS = ("langchain_core", "langgraph")
+_OVER_THEM = ("langchain_openai", "langchain_anthropic")
+"""Packages of LangChain, which have ways of their own and no instrumentor."""
 
 
-def _over_anthropic() -> tuple[Subject, ...]:
-    """Of LangChain's package, which needs a newer LangChain than the oldest that is supported."""
-    if find_spec("langchain_anthropic") is None:
-        return ()
-    from spanhook.cli.conformance.libraries import langchain_anthropic
-
-    return langchain_anthropic.SUBJECTS
+def _of(library: str, name: str = "SUBJECTS") -> tuple[Subject, ...]:
+    return (*getattr(import_module(f"spanhook.cli.conformance.libraries.{library}"), name),)
 
 
-def _of_mcp() -> tuple[tuple[Subject, ...], tuple[Subject, ...]]:
-    """Of MCP's SDK, which needs a newer pydantic than the oldest that is supported; and of its servers."""
-    if find_spec("mcp") is None:
-        return (), ()
-    from spanhook.cli.conformance.libraries import mcp
-
-    return (*mcp.SUBJECTS,), mcp.MORE
+def _all_of(*libraries: str) -> tuple[Subject, ...]:
+    return tuple(subject for library in libraries for subject in _of(library))
 
 
-_MCP, TOLD = _of_mcp()
-"""``TOLD`` are subjects whose refusal is told to whoever asked, in another process."""
-
-
-def _over_agents() -> tuple[Subject, ...]:
-    """Of OpenAI's Agents SDK, which needs a newer openai and pydantic than the oldest that are supported."""
-    if find_spec("agents") is None:
-        return ()
-    from spanhook.cli.conformance.libraries import openai_agents
-
-    return (*openai_agents.SUBJECTS,)
-
-
-_AGENTS = _over_agents()
-ONCE = frozenset(one.name for one in _AGENTS)
+TOLD = _of("mcp", "MORE") if "mcp" in BOUND else ()
+"""Subjects whose refusal is told to whoever asked, in another process."""
+ONCE = frozenset(one.name for one in (_of("openai_agents") if "openai_agents" in BOUND else ()))
 """Names of subjects that serve one call: their conversation ends with it."""
 
-HERE: tuple[Subject, ...] = (*langchain_core.SUBJECTS, *langgraph.SUBJECTS)
-OVER_HTTP: tuple[Subject, ...] = (
-    *openai.SUBJECTS,
-    *langchain_openai.SUBJECTS,
-    *anthropic.SUBJECTS,
-    *_over_anthropic(),
-    *groq.SUBJECTS,
-    *_MCP,
-    *_AGENTS,
+HERE = _all_of(*(library for library in BOUND if library in _IN_PROCESS))
+OVER_HTTP = _all_of(
+    *(library for library in BOUND if library not in _IN_PROCESS), *(one for one in _OVER_THEM if is_here(one))
 )
 SUBJECTS: tuple[Subject, ...] = (*HERE, *OVER_HTTP, *own_code.SUBJECTS)
 

@@ -3,12 +3,12 @@
 import importlib
 from collections.abc import Iterator
 from dataclasses import dataclass
-from importlib.util import find_spec
 from typing import Any
 
-from spanhook.instrument import INSTRUMENTORS, instrumentor_of
+from spanhook.instrument import instrumentor_of
 from spanhook.instrument._wrapping import static
 from spanhook.model import Held, InnerStream, Lookup, Outlet, Point, Signal
+from tests.here import BOUND
 
 
 @dataclass(frozen=True)
@@ -33,10 +33,6 @@ def module_of(entry: Any) -> Any:
         if entry.optional:
             return None
         raise
-
-
-BOUND = tuple(library for library, one in INSTRUMENTORS.items() if find_spec(one.module.partition(".")[0]))
-"""The libraries that are here. Each has an environment of its own in CI, where all of its points are."""
 
 
 def _places() -> Iterator[Place]:

@@ -37,6 +37,17 @@ async def _letters(library: Library) -> str:
     return "".join([letter async for letter in library.awords("hey")])
 
 
+async def _session(library: Library) -> str:
+    async with library.asession("hey") as given:
+        await asyncio.sleep(0)
+        return given
+
+
+async def _opened(library: Library) -> str:
+    async with library.aopened("hey") as letters:
+        return "".join([letter async for letter in letters])
+
+
 def _one_letter(library: Library) -> str:
     return next(library.words("hey"))
 
@@ -47,6 +58,8 @@ STUB: dict[str, Callable[[Library], Any]] = {
     "stream": lambda library: "".join(library.words("hey")),
     "dropped stream": _one_letter,
     "async stream": _letters,
+    "async context": _session,
+    "async context of a stream": _opened,
 }
 WAYS = {
     "chat": ("invoke", "ainvoke", "stream", "astream"),

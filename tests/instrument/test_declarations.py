@@ -230,7 +230,6 @@ def test_what_cannot_read_it_is_told_what_to_add() -> None:
         "src/spanhook/instrument/acme/__init__.py: make it, with its instrumentor",
         "src/spanhook/cli/conformance/libraries/acme.py: make it, with its ways of calling, as SUBJECTS",
         "tests/instrument/test_acme.py: make it, with its tests",
-        "tests/conformance/everything.py: add *acme.SUBJECTS to HERE or OVER_HTTP",
         "pyproject.toml: add 'acme-sdk<2,>=1' to the extra 'acme'",
         "pyproject.toml: add 'acme' to spanhook[...] in the extra 'all'",
         "pyproject.toml: add 'acme' to spanhook[...] in the extra 'test'",

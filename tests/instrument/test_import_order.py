@@ -32,6 +32,7 @@ FIRST = {
     "agents.tool",
     "anthropic._base_client",
     "langgraph.pregel.main",
+    "pydantic_ai.agent",
 }
 """What most applications begin with; the others where slow tests are run."""
 
@@ -94,6 +95,21 @@ if library == "openai_agents":
 
     for subject in openai_agents.SUBJECTS:
         for way in ("run", "run_streamed", "get_response", "on_invoke_tool"):
+            if way in subject.ways:
+                body = Body()
+                try:
+                    asyncio.run(subject.ways[way](subject.make(body)))
+                except Reject:
+                    pass
+                else:
+                    assert not subject.raises, f"{subject.name} {way} was not refused"
+                assert body.runs == 0, subject.name
+if library == "pydantic_ai":
+    import asyncio
+    from spanhook.cli.conformance.libraries import pydantic_ai
+
+    for subject in pydantic_ai.SUBJECTS:
+        for way in ("run", "run_stream", "request", "request_stream", "embed"):
             if way in subject.ways:
                 body = Body()
                 try:

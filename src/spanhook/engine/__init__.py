@@ -1,5 +1,6 @@
 """One call from start to end. Knows no library."""
 
+from spanhook.engine._contexts import OperationContext
 from spanhook.engine._inner_windows import inner_stream
 from spanhook.engine._own_blocks import OperationBlock
 from spanhook.engine._own_operation import OwnOperation
@@ -16,6 +17,7 @@ from spanhook.engine.turns import acall_turn
 __all__ = [
     "FOREIGN_KINDS",
     "OperationBlock",
+    "OperationContext",
     "OwnOperation",
     "acall",
     "acall_for",

@@ -115,7 +115,7 @@ class OperationBlock:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         handle, op = self._leave()
-        run, elsewhere = handle._run, False
+        run, away = handle._run, False
         before = op.error
         try:
             try:
@@ -124,9 +124,9 @@ class OperationBlock:
                     finish(op, run)
             finally:
                 try:
-                    elsewhere = _elsewhere(op)
+                    away = elsewhere(op)
                 finally:
-                    if not elsewhere:
+                    if not away:
                         try:
                             set_context(op.before)
                         finally:
@@ -137,13 +137,13 @@ class OperationBlock:
                 reaper.put((interrupted, op, run, False, None, failure))
                 await_end(op)
             raise
-        _raise(op, error, before)
+        raise_outcome(op, error, before)
 
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         handle, op = self._leave()
-        run, elsewhere = handle._run, False
+        run, away = handle._run, False
         before = op.error
         try:
             try:
@@ -152,9 +152,9 @@ class OperationBlock:
                     await afinish(op, run)
             finally:
                 try:
-                    elsewhere = _elsewhere(op)
+                    away = elsewhere(op)
                 finally:
-                    if not elsewhere:
+                    if not away:
                         try:
                             set_context(op.before)
                         finally:
@@ -165,7 +165,7 @@ class OperationBlock:
                 reaper.put((interrupted, op, run, True, None, failure))
                 await_end(op)
             raise
-        _raise(op, error, before)
+        raise_outcome(op, error, before)
 
     # ----------------------------------------------------------------- the end
 
@@ -201,7 +201,7 @@ class OperationBlock:
         return True
 
 
-def _elsewhere(op: Record) -> bool:
+def elsewhere(op: Record) -> bool:
     """Whether the block is left in another context than its own, as may happen in a dropped generator."""
     held = current.get()
     found = held.op if isinstance(held, InHook) else held
@@ -210,7 +210,7 @@ def _elsewhere(op: Record) -> bool:
     return found is not op
 
 
-def _raise(op: Record, error: BaseException | None, before: BaseException | None) -> None:
+def raise_outcome(op: Record, error: BaseException | None, before: BaseException | None) -> None:
     """Raise the block's outcome, unless its own code raised it or has caught it."""
     found = op.error
     if found is None or not op.ended:

@@ -155,7 +155,7 @@ def absorbed(
 def _same_target(parent: Record, attributes: Attributes) -> bool:
     """Whether a call is for the tool, or may be for the model, that the gates of ``parent`` were asked about."""
     if parent.kind == "tool.execute":
-        return attributes.get(semconv.GEN_AI_TOOL_NAME) == parent.name
+        return attributes.get(semconv.GEN_AI_TOOL_NAME) in (parent.name, parent.passed_as or parent.name)
     return same_model(attributes.get(semconv.GEN_AI_REQUEST_MODEL), parent.model)
 
 

@@ -152,6 +152,12 @@ def stream_sort(adapter: Adapter, result: Any) -> str:
 
 def hand_over(op: Record, run: Run | None, result: Any) -> Any:
     """A stream that continues ``op``, if ``result`` is a stream; else ``None``."""
+    handed = tracked(op, run, result)
+    return None if handed is None else handed[1]
+
+
+def tracked(op: Record, run: Run | None, result: Any) -> tuple[Track, Any] | None:
+    """The track of a stream that continues ``op``, and what its consumer gets, if ``result`` is a stream."""
     sort = stream_sort(op.adapter, result)
     if not sort:
         return None
@@ -165,7 +171,7 @@ def hand_over(op: Record, run: Run | None, result: Any) -> Any:
             track = Track(op.adapter, body.stream, is_async=sort == "async")
             track.adopt(op, run, body)
             body.put(AsyncBody(body.stream, track) if track.is_async else SyncBody(body.stream, track))
-            return result
+            return track, result
     track = Track(op.adapter, result, is_async=sort == "async")
     track.adopt(op, run)
-    return AsyncStream(result, track) if track.is_async else SyncStream(result, track)
+    return track, AsyncStream(result, track) if track.is_async else SyncStream(result, track)

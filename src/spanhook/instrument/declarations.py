@@ -187,5 +187,14 @@ INSTRUMENTORS = {
             variables=("OPENAI_",),
             knows=("openai",),
         ),
+        Declaration(
+            "pydantic_ai",
+            instrumentor="spanhook.instrument.pydantic_ai:PydanticAIInstrumentor",
+            requirement="pydantic-ai-slim >= 1.36, < 3",
+            extra="pydantic-ai",
+            aliases=("pydantic-ai",),
+            tracing=Tracing(("pydantic-ai",), "if the application calls Agent.instrument_all() or logfire does"),
+            variables=("PYDANTIC_AI_",),
+        ),
     )
 }

@@ -162,12 +162,6 @@ _AGENTS = (
         "pipecat", ALL, ("pipecat-ai",), tracing=Tracing(("pipecat",), "if the application sets enable_tracing=True")
     ),
     Known(
-        "pydantic_ai",
-        AGENTS,
-        ("pydantic-ai-slim", "pydantic-ai"),
-        tracing=Tracing(("pydantic-ai",), "if the application calls Agent.instrument_all() or logfire does"),
-    ),
-    Known(
         "semantic_kernel",
         AGENTS,
         tracing=Tracing(

@@ -21,7 +21,7 @@ from spanhook.model.adapter import (
     nothing,
     with_first,
 )
-from spanhook.model.carried import Carried, carried_by, gated_by, in_order, in_pieces, note_gated, text_of
+from spanhook.model.carried import Carried, Pieces, carried_by, gated_by, in_order, in_pieces, note_gated, text_of
 from spanhook.model.chunk_text import (
     Channel,
     ChunkText,
@@ -121,6 +121,7 @@ __all__ = [
     "Message",
     "Operation",
     "Outlet",
+    "Pieces",
     "PlainTexts",
     "Point",
     "Record",

@@ -86,6 +86,7 @@ class Record(End):
         shadow_decisions: What hooks in shadow mode would have done; each hook adds to it on its own thread.
         trials: How far each hook in shadow mode has come with it, by the id of its ``Shadow``.
         fault: Why its result is an error, although nothing was raised; empty if it is none.
+        passed_as: The name under which a framework passes it on, if that is another one.
         serves: It serves the enclosing operation's call in the same process: both are counted as one call.
     """
 
@@ -176,6 +177,7 @@ class Record(End):
     shadow_decisions: list[DecisionRecord] | tuple[()] = ()
     trials: dict[int, Any] | None = None
     fault = ""
+    passed_as = ""
     serves = False
 
     def __init__(

@@ -1,0 +1,126 @@
+"""Tools: ``call_tool`` of the outermost toolset, whatever its tools are: functions, those of MCP servers, or others."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from pydantic_ai import exceptions
+
+from spanhook import semconv
+from spanhook.instrument.pydantic_ai.arguments import TOOL as CALL
+from spanhook.instrument.pydantic_ai.messages import json_of
+from spanhook.model import (
+    Adapter,
+    Args,
+    Attributes,
+    Carried,
+    Change,
+    Kwargs,
+    Message,
+    Request,
+    current_record,
+    in_order,
+)
+
+LAYER = "pydantic_ai.tool"
+
+
+def chosen(instance: Any, args: Args, kwargs: Kwargs) -> Adapter | None:
+    """The adapter of a call; ``None`` for one that a toolset passes on to another, and for output tools."""
+    if getattr(getattr(CALL.given(args, kwargs, "tool"), "tool_def", None), "kind", "") == "output":
+        return None  # version 1 calls them here; their functions are gated
+    op = current_record()
+    if op is None or op.adapter is not TOOL or not op.called or op.ended or not _same(op.args, op.kwargs, args, kwargs):
+        return TOOL
+    op.passed_as = _inner_name(instance, args, kwargs)
+    return None
+
+
+def tool_prepare(instance: Any, args: Args, kwargs: Kwargs) -> tuple[Args, Kwargs]:
+    op = current_record()
+    if op is not None:
+        op.passed_as = _inner_name(instance, args, kwargs)
+    return args, kwargs
+
+
+def _inner_name(toolset: Any, args: Args, kwargs: Kwargs) -> str:
+    """The name of the tool inside of a toolset, whose own prefix it may have."""
+    name, prefix = str(CALL.given(args, kwargs, "name")), getattr(toolset, "tool_prefix", None)
+    return name.removeprefix(f"{prefix}_") if isinstance(prefix, str) and prefix else name
+
+
+def _same(args: Args, kwargs: Kwargs, more: Args, named: Kwargs) -> bool:
+    """Whether two calls are one: with the same id, and the same arguments."""
+    first, second = CALL.given(args, kwargs, "ctx"), CALL.given(more, named, "ctx")
+    known = getattr(first, "tool_call_id", None)
+    if known != getattr(second, "tool_call_id", None):
+        return False
+    return CALL.given(args, kwargs, "tool_args") == CALL.given(more, named, "tool_args")
+
+
+def tool_start(_instance: Any, args: Args, kwargs: Kwargs) -> Attributes:
+    attributes: Attributes = {
+        semconv.GEN_AI_TOOL_NAME: str(CALL.given(args, kwargs, "name")),
+        semconv.GEN_AI_TOOL_TYPE: "function",
+    }
+    call_id = getattr(CALL.given(args, kwargs, "ctx"), "tool_call_id", None)
+    if call_id:
+        attributes[semconv.GEN_AI_TOOL_CALL_ID] = call_id
+    tool = CALL.given(args, kwargs, "tool")
+    description = getattr(getattr(tool, "tool_def", None), "description", None)
+    if description:
+        attributes[semconv.GEN_AI_TOOL_DESCRIPTION] = description
+    if hasattr(getattr(tool, "toolset", None), "direct_call_tool"):
+        attributes[semconv.GEN_AI_TOOL_TYPE] = "extension"
+    return attributes
+
+
+def _arguments(args: Args, kwargs: Kwargs) -> dict[str, Any]:
+    given = CALL.given(args, kwargs, "tool_args")
+    return dict(given) if isinstance(given, Mapping) else {}
+
+
+def tool_request(_instance: Any, args: Args, kwargs: Kwargs) -> Request:
+    return Request(arguments=_arguments(args, kwargs), inputs=CALL.given(args, kwargs, "tool_args"))
+
+
+def tool_carries(_instance: Any, args: Args, kwargs: Kwargs) -> Carried:
+    return [in_order(_arguments(args, kwargs))]
+
+
+def tool_rewrite(_instance: Any, args: Args, kwargs: Kwargs, change: Change) -> tuple[Args, Kwargs]:
+    given = change.inputs if change.arguments is None else dict(change.arguments)
+    tool = CALL.given(args, kwargs, "tool")
+    schema: Mapping[str, Any] = getattr(getattr(tool, "tool_def", None), "parameters_json_schema", None) or {}
+    if change.arguments is not None and schema.get("additionalProperties") is False:
+        unknown = change.arguments.keys() - (schema.get("properties") or {}).keys()
+        if unknown:
+            raise ValueError(f"the tool {tool.tool_def.name!r} has no argument {sorted(map(str, unknown))}")
+    return CALL.having(args, kwargs, tool_args=given)
+
+
+def tool_output(result: Any) -> list[Message]:
+    """What the model is told."""
+    told = result.return_value if type(result).__name__ == "ToolReturn" else result
+    return [{"role": "tool", "parts": [{"type": "tool_call_response", "response": json_of(told)}]}]
+
+
+def tool_rejected(_instance: Any, _args: Args, _kwargs: Kwargs, reason: str) -> Any:
+    """What the model is told: newer versions have an exception for that, which counts as no retry."""
+    told = f"Tool call rejected: {reason}"
+    failed = getattr(exceptions, "ToolFailed", None)
+    return told if failed is None else failed(told)
+
+
+TOOL = Adapter(
+    kind="tool.execute",
+    layer=LAYER,
+    start=tool_start,
+    request=tool_request,
+    output=tool_output,
+    rewrite=tool_rewrite,
+    takes=frozenset(("arguments", "inputs")),
+    prepare=tool_prepare,
+    rejected=tool_rejected,
+    model_layer=True,
+    carries=tool_carries,
+)
