@@ -168,6 +168,15 @@ INSTRUMENTORS = {
             kinds=("mcp.resource.read", "mcp.prompt.get"),
         ),
         Declaration(
+            "mistralai",
+            instrumentor="spanhook.instrument.mistralai:MistralInstrumentor",
+            requirement="mistralai >= 2.0, < 4",
+            extra="mistralai",
+            words=("mistral",),
+            tracing=Tracing(("mistralai_sdk_tracer", "mistralai.extra.run.tools"), "if MISTRAL_SDK_TELEMETRY is set"),
+            variables=("MISTRAL_",),
+        ),
+        Declaration(
             "openai",
             instrumentor="spanhook.instrument.openai:OpenAIInstrumentor",
             requirement="openai >= 1.109, < 4",
