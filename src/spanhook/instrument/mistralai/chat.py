@@ -1,4 +1,4 @@
-"""What Mistral's chat completions have beyond OpenAI's: thinking in the content, usage in every stream, agents by id."""
+"""What Mistral's chat completions have beyond OpenAI's: thinking in the content, usage of streams, agents by id."""
 
 from collections.abc import Iterator
 from typing import Any

@@ -63,7 +63,7 @@ class _Growing(Growing):
         super().__init__()
         self._content = Content()
 
-    def add(self, delta: Fields, more: Fields) -> None:
+    def add(self, delta: Fields, more: Fields) -> None:  # noqa: ARG002
         self._content.add(delta.get("content"))
         super().add({name: value for name, value in delta.items() if name not in ("content", "index")}, {})
 
