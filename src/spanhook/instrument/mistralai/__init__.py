@@ -1,4 +1,4 @@
-"""Mistral's SDK: its own API, its models on Azure and on Google Cloud, and the functions that its runs execute."""
+"""Mistral's SDK: its own API, its models on Azure and on Google Cloud, and functions that it runs."""
 
 from spanhook.instrument.instrumentor import Instrumentor
 from spanhook.instrument.speakeasy import points_of
@@ -21,6 +21,14 @@ class MistralInstrumentor(Instrumentor):
             name="create_function_result",
             adapter=f"{_HERE}.tools:FUNCTION",
             mode="async",
+            optional=True,
+        ),
+        Point(
+            module="mistralai.extra.voice_agents.tools",  # not in version 2
+            name="FunctionHandler.invoke",
+            adapter=f"{_HERE}.tools:HANDLER",
+            mode="async",
+            overrides=True,
             optional=True,
         ),
     )

@@ -4,6 +4,7 @@ from functools import cache
 from importlib.util import find_spec
 from typing import Any
 
+from spanhook.cli.conformance.libraries import mistralai_tools as tools
 from spanhook.cli.conformance.libraries.mistralai_ways import (
     AGENTS,
     APPENDS,
@@ -15,14 +16,16 @@ from spanhook.cli.conformance.libraries.mistralai_ways import (
     FIMS,
     MODERATES,
     MODERATES_CHAT,
-    READS,
+    RESPONSES,
     RESTARTS,
+    SPEECH,
     STARTS,
-    TRANSCRIBES,
     Api,
     azure,
     client,
     google,
+    later,
+    sync,
 )
 from spanhook.cli.conformance.servers.mistral_server import MistralServer
 from spanhook.cli.conformance.servers.openai_replies import Reply, Tokens
@@ -74,6 +77,22 @@ def _bound(api: Api, name: str) -> Any:
 
 
 _KEPT = {"create": _bound(CHATS, "complete"), "acreate": _bound(CHATS, "complete_async")}
+
+
+def _newer() -> tuple[Subject, ...]:
+    """What older versions lack."""
+    found: list[Subject] = []
+    if find_spec("mistralai.client.speech") is not None:
+        found.append(Subject("mistralai speech", "llm.call", _client, SPEECH, {}, **_HTTP))
+    if find_spec("mistralai.client.responses") is not None:
+        ways = {name: (later if "async" in name else sync)(ask) for name, ask in RESPONSES.items()}
+        opened: dict[str, Any] = {name: RESPONSES[name] for name in ("stream", "async stream")}
+        found.append(
+            Subject("mistralai responses", "llm.call", _client, ways, {}, said=Reply.text, opened=opened, **_HTTP)
+        )
+    return tuple(found)
+
+
 SUBJECTS: tuple[Subject, ...] = (
     _spoken("mistralai chat", CHATS, bind=_KEPT),
     _spoken("mistralai agents", AGENTS),
@@ -91,5 +110,22 @@ SUBJECTS: tuple[Subject, ...] = (
             ("moderation of chats", MODERATES_CHAT),
             ("classification", CLASSIFIES),
         )
+    ),
+    *_newer(),
+    *tools.SUBJECTS,
+)
+
+UNGATED = (
+    Ungated("realtime, and voice agents' models, over websockets"),
+    Ungated("workflows, connectors and everything else that runs at Mistral's"),
+    Ungated("files", _client, lambda client: client.files.list()),
+    Ungated("models", _client, lambda client: client.models.list()),
+    Ungated("reading what exists, such as batches", _client, lambda client: client.batch.jobs.list()),
+    Ungated(
+        "its HTTP client, used directly",
+        _client,
+        lambda client: client.sdk_configuration.client.post(
+            f"{client.sdk_configuration.server_url}/v1/chat/completions", json=CHAT
+        ),
     ),
 )

@@ -4,8 +4,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from mistralai.client import Mistral, basesdk
 from mistralai.azure.client import MistralAzure
+from mistralai.client import Mistral, basesdk
 from mistralai.gcp.client import MistralGCP
 
 from spanhook.cli.conformance.subject import Use
@@ -20,7 +20,10 @@ CHAT: dict[str, Any] = {"model": "mistral-large-latest", "messages": MESSAGES}
 AGENT: dict[str, Any] = {"agent_id": "ag_1", "messages": MESSAGES[1:]}
 FIM: dict[str, Any] = {"model": "codestral-latest", "prompt": ASKED, "suffix": "end"}
 TALK: dict[str, Any] = {"model": "mistral-medium-latest", "inputs": ASKED, "instructions": "Be brief."}
-MORE: dict[str, Any] = {"conversation_id": "conv_1", "inputs": [{"type": "message.input", "role": "user", "content": ASKED}]}
+MORE: dict[str, Any] = {
+    "conversation_id": "conv_1",
+    "inputs": [{"type": "message.input", "role": "user", "content": ASKED}],
+}
 RESTART: dict[str, Any] = {**MORE, "from_entry_id": "msg_1"}
 EMBEDDINGS: dict[str, Any] = {"model": "mistral-embed", "inputs": ["one", "two"]}
 SOUND: dict[str, Any] = {"file_name": "a.mp3", "content": b"sound"}
@@ -50,7 +53,7 @@ def azure(url: str) -> MistralAzure:
 
 def google(url: str, project: str) -> MistralGCP:
     """A client of Mistral's models on Google Cloud."""
-    return MistralGCP(project_id=project, access_token="test", server_url=url, **http_clients())
+    return MistralGCP(project_id=project, access_token="test", server_url=url, **http_clients())  # noqa: S106
 
 
 def _facts(made: Any) -> Any:
@@ -113,9 +116,32 @@ APPENDS = Api(lambda client: client.beta.conversations, MORE, "append", "append_
 RESTARTS = Api(lambda client: client.beta.conversations, RESTART, "restart", "restart_stream")
 EMBEDS = Api(lambda client: client.embeddings, EMBEDDINGS, "create", "")
 TRANSCRIBES = Api(lambda client: client.audio.transcriptions, {"model": "voxtral-mini-latest", "file": SOUND})
-MODERATES = Api(lambda client: client.classifiers, {"model": "mistral-moderation-latest", "inputs": [ASKED]}, "moderate", "")
+MODERATES = Api(
+    lambda client: client.classifiers, {"model": "mistral-moderation-latest", "inputs": [ASKED]}, "moderate", ""
+)
 MODERATES_CHAT = Api(
-    lambda client: client.classifiers, {"model": "mistral-moderation-latest", "inputs": MESSAGES[1:]}, "moderate_chat", ""
+    lambda client: client.classifiers,
+    {"model": "mistral-moderation-latest", "inputs": MESSAGES[1:]},
+    "moderate_chat",
+    "",
 )
 CLASSIFIES = Api(lambda client: client.classifiers, {"model": "ft:classifier", "inputs": [ASKED]}, "classify", "")
 READS = Api(lambda client: client.ocr, {"model": "mistral-ocr-latest", "document": DOCUMENT}, "process", "")
+
+
+def _speaks(*, streams: bool) -> Ask:
+    return lambda client: client.audio.speech.complete(model="voxtral-tts", input=ASKED, voice_id="v", stream=streams)
+
+
+def _responds(name: str, *, streams: bool) -> Ask:
+    given = {"model": "mistral-large-latest", "input": ASKED, "instructions": "Be brief.", "stream": streams}
+    return lambda client: getattr(client.responses, name)(**given)
+
+
+SPEECH: dict[str, Use] = {"create": sync(_speaks(streams=False))}
+RESPONSES: dict[str, Ask] = {
+    "create": _responds("create", streams=False),
+    "async create": _responds("create_async", streams=False),
+    "stream": _responds("create", streams=True),
+    "async stream": _responds("create_async", streams=True),
+}

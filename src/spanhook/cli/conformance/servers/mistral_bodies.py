@@ -1,4 +1,4 @@
-"""What Mistral's server on loopback sends: its scripted replies in Mistral's wire format, complete or as stream events."""
+"""What Mistral's server on loopback sends: scripted replies in Mistral's wire format, complete or as stream events."""
 
 import json
 from collections.abc import Iterator
