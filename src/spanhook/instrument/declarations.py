@@ -173,7 +173,10 @@ INSTRUMENTORS = {
             requirement="mistralai >= 2.0, < 4",
             extra="mistralai",
             words=("mistral",),
-            tracing=Tracing(("mistralai_sdk_tracer", "mistralai.extra.run.tools"), "if MISTRAL_SDK_TELEMETRY or telemetry= asks for it"),
+            tracing=Tracing(
+                ("mistralai_sdk_tracer", "mistralai.extra.run.tools"),
+                "if MISTRAL_SDK_TELEMETRY or telemetry= asks for it",
+            ),
             variables=("MISTRAL_",),
         ),
         Declaration(

@@ -75,6 +75,48 @@ def later(ask: Ask) -> Use:
     return use
 
 
+class Closable:
+    """A stream of a version in which streams are only closed as context managers."""
+
+    def __init__(self, stream: Any) -> None:
+        self._stream = stream
+
+    def __iter__(self) -> Any:
+        return iter(self._stream)
+
+    def close(self) -> None:
+        self._stream.__exit__(None, None, None)
+
+
+class LaterClosable:
+    """The same for async streams."""
+
+    def __init__(self, stream: Any) -> None:
+        self._stream = stream
+
+    def __aiter__(self) -> Any:
+        return aiter(self._stream)
+
+    async def close(self) -> None:
+        await self._stream.__aexit__(None, None, None)
+
+
+def _closable(ask: Ask) -> Ask:
+    def use(client: Any) -> Any:
+        made = ask(client)
+        return made if hasattr(made, "close") else Closable(made)
+
+    return use
+
+
+def _later_closable(ask: Ask) -> Ask:
+    async def use(client: Any) -> Any:
+        made = await ask(client)
+        return made if hasattr(made, "close") else LaterClosable(made)
+
+    return use
+
+
 @dataclass(frozen=True)
 class Api:
     """One API.
@@ -105,7 +147,10 @@ class Api:
     def opened(self) -> dict[str, Use]:
         if not self.stream:
             return {}
-        return {"stream": self.asked(self.stream), "async stream": self.asked(f"{self.stream}_async")}
+        return {
+            "stream": _closable(self.asked(self.stream)),
+            "async stream": _later_closable(self.asked(f"{self.stream}_async")),
+        }
 
 
 CHATS = Api(lambda client: client.chat, CHAT)
