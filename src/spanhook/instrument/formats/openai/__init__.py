@@ -15,7 +15,7 @@ from spanhook.instrument.formats.openai.messages import PARTS
 from spanhook.instrument.formats.openai.messages import from_message as chat_wire
 from spanhook.instrument.formats.openai.messages import to_message as chat_message
 from spanhook.instrument.formats.openai.reading import completion_usage
-from spanhook.instrument.formats.openai.response_events import response_events
+from spanhook.instrument.formats.openai.response_events import response_events as events_of_response
 from spanhook.instrument.formats.openai.responses import Responses, output_message
 from spanhook.instrument.formats.openai.responses_chunks import ResponsesChunks
 from spanhook.instrument.formats.openai.texts import RESPONSE_TEXTS, ChoiceTexts
@@ -39,10 +39,10 @@ __all__ = [
     "chat_message",
     "chat_wire",
     "completion_usage",
+    "events_of_response",
     "item_message",
     "item_messages",
     "last_text",
     "output_message",
-    "response_events",
     "rewrite_items",
 ]
