@@ -90,8 +90,12 @@ def test_text_recognition(client: Any, mistral: MistralServer) -> None:
 def test_transcription(client: Any, mistral: MistralServer) -> None:
     told: list[Any] = []
     hooks = Hooks()
-    hooks.before("llm.call")(lambda op: told.append((op.request.model, op.request.messages)))
-    hooks.before("llm.call")(lambda op: op.replace(model="other"))
+
+    @hooks.before("llm.call")
+    def rewrite(op: Operation) -> None:
+        told.append((op.request.model, op.request.messages))
+        op.replace(model="other")
+
     with recorder(hooks) as seen:
         TRANSCRIBES.ways["create"](client)
         TRANSCRIBES.ways["stream"](client)
@@ -164,7 +168,7 @@ def test_on_google_cloud(mistral: MistralServer) -> None:
     with recorder(hooks) as seen:
         client.chat.complete(**CHAT)
         list(client.fim.stream(**FIM))
-    assert [span.name for span in seen.spans] == ["chat mistral-large-latest", "text_completion codestral-latest"]
+    assert [span.name for span in seen.spans] == ["chat other", "text_completion other"]
     assert [(op.provider, op.usage.total_tokens) for op in seen.operations] == [("gcp.vertex_ai", 28)] * 2
     assert "/models/other:rawPredict" in requests[0].path
     assert "/models/other:streamRawPredict" in requests[1].path
