@@ -218,6 +218,7 @@ def test_answers_are_of_the_sdks_own_types(client: Any, mistral: MistralServer) 
         answer = client.chat.complete(**CHAT)
         events = list(client.chat.stream(**CHAT))
     assert isinstance(answer, ChatCompletionResponse)
+    assert answer.choices[0].message is not None
     assert (answer.choices[0].message.content, answer.usage.total_tokens) == ("closed", 0)
     assert said_in(events) == "closed"
     hooks = Hooks()
@@ -231,16 +232,20 @@ class Mood(BaseModel):
     good: bool
 
 
+def parsed(answer: Any) -> Any:
+    return answer.choices[0].message.parsed
+
+
 def test_what_is_parsed_is_gated_and_rewritten(client: Any, mistral: MistralServer) -> None:
     mistral.reply = Reply('{"good": true}')
     with recorder() as seen:
-        assert client.chat.parse(Mood, **CHAT).choices[0].message.parsed == Mood(good=True)
+        assert parsed(client.chat.parse(Mood, **CHAT)) == Mood(good=True)
         assert said_in(client.chat.parse_stream(Mood, **CHAT)) == '{"good": true}'
     assert [(op.status, op.usage.total_tokens) for op in seen.operations] == [("success", 28)] * 2
     hooks = Hooks()
     hooks.after("llm.call")(lambda op: op.respond('{"good": false}'))
     with recorder(hooks):
-        assert client.chat.parse(Mood, **CHAT).choices[0].message.parsed == Mood(good=False)
+        assert parsed(client.chat.parse(Mood, **CHAT)) == Mood(good=False)
 
 
 def test_a_window(client: Any, mistral: MistralServer) -> None:

@@ -86,7 +86,7 @@ class MistralChat(Chat):
         messages = [value] if isinstance(value, dict) and "parts" in value else value
         if isinstance(messages, list):
             messages = [on_the_wire(message) for message in messages]
-        made = {"usage": NO_USAGE, **super().payload(body, messages)}
+        made: Payload = {"usage": NO_USAGE, **super().payload(body, messages)}
         for choice in made["choices"]:
             choice["message"].pop("refusal", None)  # which is OpenAI's
         return made

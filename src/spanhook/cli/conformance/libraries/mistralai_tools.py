@@ -54,7 +54,8 @@ def _way(*, stream: bool, later: bool) -> Use:
             server.script(Reply(calls=(Call("look_up", {"city": "rome"}),)), "done")
             conversations = client(server.url).beta.conversations
             async with RunContext(model=TALK["model"], continue_on_fn_error=True) as context:
-                context.register_func(tooled.later if later else tooled.function)
+                register: Any = getattr(context, "register_func")  # noqa: B009 - its types are not known
+                register(tooled.later if later else tooled.function)
                 if stream:
                     events = await conversations.run_stream_async(context, TALK["inputs"])
                     [_ async for _ in events]

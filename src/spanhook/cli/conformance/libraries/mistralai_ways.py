@@ -10,7 +10,7 @@ from mistralai.gcp.client import MistralGCP
 
 from spanhook.cli.conformance.subject import Use
 
-httpx: Any = basesdk.httpx  # or httpx2
+httpx: Any = vars(basesdk)["httpx"]  # or httpx2
 ASKED = "Say hello."
 MESSAGES: list[dict[str, Any]] = [
     {"role": "system", "content": "Be brief."},

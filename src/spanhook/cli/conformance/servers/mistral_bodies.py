@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Iterator
+from typing import Any
 
 from spanhook.cli.conformance.servers.openai_replies import CREATED, Call, Json, Reply
 
@@ -102,7 +103,7 @@ def conversation_events(body: Json, reply: Reply) -> Events:
 
 
 def embeddings(body: Json, reply: Reply) -> Json:
-    given = body["input"]
+    given: list[Any] | str = body["input"]
     data = [
         {"object": "embedding", "index": index, "embedding": [0.5, 1.0, 1.5]}
         for index in range(len(given) if isinstance(given, list) else 1)
@@ -121,7 +122,7 @@ def classification(body: Json, _reply: Reply) -> Json:
 
 
 def ocr(body: Json, reply: Reply) -> Json:
-    page = {"index": 0, "markdown": reply.text, "images": [], "dimensions": None}
+    page: Json = {"index": 0, "markdown": reply.text, "images": [], "dimensions": None}
     return {"pages": [page], "model": body.get("model"), "usage_info": {"pages_processed": 1, "doc_size_bytes": 9}}
 
 
