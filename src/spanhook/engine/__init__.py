@@ -9,6 +9,7 @@ from spanhook.engine.calls import acall, acall_for, call, call_for
 from spanhook.engine.foreign import FOREIGN_KINDS, bound_libraries, swallowing
 from spanhook.engine.handover import lazy
 from spanhook.engine.lifecycle import listeners, registry
+from spanhook.engine.managing import amanaged, managed
 from spanhook.engine.own_code import agent, operation, operation_for, record_usage, register_kind, tool
 from spanhook.engine.processor import attach, detach, joined, listening
 from spanhook.engine.turns import acall_turn
@@ -22,6 +23,7 @@ __all__ = [
     "acall_turn",
     "acalled_back",
     "agent",
+    "amanaged",
     "arrive",
     "attach",
     "bound_libraries",
@@ -35,6 +37,7 @@ __all__ = [
     "lazy",
     "listeners",
     "listening",
+    "managed",
     "operation",
     "operation_for",
     "record_usage",

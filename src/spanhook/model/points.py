@@ -21,7 +21,8 @@ class Point:
             operation, ``Within`` for calls that a framework makes on behalf of other code, or ``Turn`` for calls that
             are turns of one operation.
         mode: ``"sync"`` or ``"async"`` for functions; ``"stream"`` or ``"astream"`` for generator functions, whose
-            operation starts at the first step.
+            operation starts at the first step; ``"manager"`` or ``"amanager"`` for functions that return a context
+            manager, whose operation starts as it is entered.
         overrides: Also wrap the method in every subclass that overrides it, present and future.
         outside: With ``overrides``, wrap only methods defined outside this package: its own lead to other points.
         wanted: Called with the plans by kind; the point is wrapped only while it returns true, as ``module:function``.

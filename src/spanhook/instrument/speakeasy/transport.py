@@ -6,14 +6,12 @@ from typing import Any
 
 from spanhook.instrument.speakeasy.requests import form_of, is_unread, json_of, request_of, with_json
 from spanhook.instrument.wire import (
-    Content,
     Event,
     Fields,
-    HttpContent,
     Payload,
+    ResponseTransport,
     Server,
     Servers,
-    Transport,
     answered,
     answered_with,
 )
@@ -21,14 +19,10 @@ from spanhook.model import Args, Kwargs
 
 Failed = Callable[[str, Any, str], BaseException]
 """Creates the SDK's exception of a message, the response and its body."""
-_READ = "_spanhook_json"
-"""The attribute of a response that keeps its JSON once it has been read."""
-_ERROR = 400
-"""From this HTTP status on, a response is an error."""
 _EVENTS = "text/event-stream"
 
 
-class SpeakeasyTransport(Transport):
+class SpeakeasyTransport(ResponseTransport):
     """The transport of one package.
 
     Args:
@@ -64,46 +58,10 @@ class SpeakeasyTransport(Transport):
             return _EVENTS in request.headers.get("accept", "")
         return said is True or (isinstance(said, str) and said.lower() == "true")  # in a form, it is text
 
-    def is_raw(self, args: Args, kwargs: Kwargs) -> bool:  # noqa: ARG002
-        return True  # the SDK gets the bytes
-
     def uploads(self, args: Args, kwargs: Kwargs) -> Iterable[str]:
         return [one.name for one in form_of(request_of(args, kwargs)) if hasattr(one, "file")]
 
-    # ------------------------------------------------------------------------------------------ results
-
-    def fields_in(self, result: Any) -> Fields:
-        if isinstance(result, dict):
-            return result
-        if not getattr(result, "is_closed", False):
-            return {}
-        known = vars(result).get(_READ)
-        if known is None:
-            known = _json_in(result)
-            setattr(result, _READ, known)
-        return known
-
-    def fault(self, result: Any) -> str:
-        """Responses with an error status are returned, and the SDK raises its exception afterwards."""
-        status = getattr(result, "status_code", 0)
-        return str(status) if status >= _ERROR else ""
-
-    def stream_of(self, result: Any) -> str:
-        if getattr(result, "is_closed", True) or self.fault(result):
-            return ""
-        return "async" if hasattr(result.stream, "__aiter__") else "sync"
-
-    def content(self, args: Args, kwargs: Kwargs, result: Any) -> Content | None:
-        kind = result.headers.get("content-type", "").lower()
-        return HttpContent(result, streamed=_EVENTS in kind or (self.is_streamed(args, kwargs) and "json" not in kind))
-
     # ------------------------------------------------------------------------------------------ answers
-
-    def fits(self, args: Args, kwargs: Kwargs, value: Any) -> bool:
-        return not self.is_streamed(args, kwargs) and hasattr(value, "is_closed") and hasattr(value, "status_code")
-
-    def said_in(self, value: Any) -> Any:
-        return dict(self.fields_in(value)) if hasattr(value, "is_closed") else super().said_in(value)
 
     def deliver(
         self,
@@ -127,11 +85,3 @@ class SpeakeasyTransport(Transport):
     ) -> BaseException | None:
         body = json.dumps(payload)
         return self._failed(reason, answered(request_of(args, kwargs), body.encode(), "application/json", status), body)
-
-
-def _json_in(response: Any) -> Fields:
-    try:
-        read = response.json()
-    except Exception:  # not JSON, or left unread
-        return {}
-    return read if isinstance(read, dict) else {}
