@@ -131,6 +131,13 @@ INSTRUMENTORS = {
             variables=("ANTHROPIC_",),
         ),
         Declaration(
+            "cohere",
+            instrumentor="spanhook.instrument.cohere:CohereInstrumentor",
+            requirement="cohere >= 5.13, < 8",
+            extra="cohere",
+            variables=("CO_", "COHERE_"),
+        ),
+        Declaration(
             "groq",
             instrumentor="spanhook.instrument.groq:GroqInstrumentor",
             requirement="groq >= 0.30, < 2",

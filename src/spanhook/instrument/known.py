@@ -75,7 +75,6 @@ _PROVIDERS = (
     ),
     BEDROCK,
     Known("cerebras.cloud.sdk", MODELS),
-    Known("cohere", MODELS),
     Known("dashscope", MODELS),
     Known("fireworks", MODELS, ("fireworks-ai",)),
     Known("google.genai", MODELS),

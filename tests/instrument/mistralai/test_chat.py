@@ -149,7 +149,8 @@ def test_thinking_that_is_sent_back_stays_and_can_be_rewritten(client: Any, mist
     with recorder(hooks):
         client.chat.complete(model="m", messages=messages)
     sent = mistral.requests[0].body["messages"]
-    assert sent[1]["content"] == [THOUGHT, {"type": "text", "text": "Bye."}]
+    thought, said = sent[1]["content"]
+    assert (thought["thinking"], said) == (THOUGHT["thinking"], {"type": "text", "text": "Bye."})
     assert (sent[0]["content"], sent[2]["content"]) == ("hi", "more")
 
     hooks = Hooks()
