@@ -1,68 +1,85 @@
-"""Functions that return a context manager: the operation begins as it is entered."""
+"""Functions that return a context manager: the operation begins as it is entered.
 
-import sys
-from collections.abc import AsyncGenerator, Callable, Generator
-from contextlib import asynccontextmanager, contextmanager
+Leaving is the manager's own business: a result that holds a stream ends the operation as it is closed.
+"""
+
+from collections.abc import Callable
+from contextlib import AbstractAsyncContextManager, AbstractContextManager, suppress
+from types import TracebackType
 from typing import Any
 
 from spanhook.engine.calls import acall, call
 from spanhook.model import Adapter, Args, Kwargs, shed
 
+Error = type[BaseException] | None
 
-@contextmanager
-def managed(
-    adapter: Adapter, wrapped: Callable[..., Any], instance: Any, args: Args, kwargs: Kwargs
-) -> Generator[Any, None, None]:
-    """Call a function that returns a context manager as an operation, whose result is what entering gives.
 
-    Leaving is the manager's own business: a result that holds a stream ends the operation as it is closed.
+class Managed(AbstractContextManager[Any, Any]):
+    """Stands for the manager that a function returns, which is called as this is entered.
+
+    Args:
+        adapter: How the call is read; its result is what entering gives.
+        wrapped, instance, args, kwargs: The call.
     """
-    entered: list[Any] = []
 
-    def enter(*given: Any, **named: Any) -> Any:
-        manager = wrapped(*given, **named)
+    def __init__(
+        self, adapter: Adapter, wrapped: Callable[..., Any], instance: Any, args: Args, kwargs: Kwargs
+    ) -> None:
+        self._adapter, self._wrapped, self._instance = adapter, wrapped, instance
+        self._args, self._kwargs = args, kwargs
+        self._entered: Any = None
+
+    def __enter__(self) -> Any:
+        try:
+            return call(self._adapter, self._enter, self._instance, self._args, self._kwargs)
+        except BaseException as error:
+            shed(error)
+            raise
+
+    def _enter(self, *args: Any, **kwargs: Any) -> Any:
+        manager = self._wrapped(*args, **kwargs)
         result = manager.__enter__()
-        entered.append(manager)
+        self._entered = manager
         return result
 
-    try:
-        result = call(adapter, enter, instance, args, kwargs)
-    except BaseException as error:
-        shed(error)
-        raise
-    try:
-        yield result
-    except BaseException:
-        if not entered or not entered[0].__exit__(*sys.exc_info()):
+    def __exit__(self, kind: Error, error: BaseException | None, trace: TracebackType | None) -> Any:
+        entered, self._entered = self._entered, None  # there is none if a hook answered
+        return None if entered is None else entered.__exit__(kind, error, trace)
+
+
+class AsyncManaged(AbstractAsyncContextManager[Any, Any]):
+    """``Managed`` for async context managers."""
+
+    def __init__(
+        self, adapter: Adapter, wrapped: Callable[..., Any], instance: Any, args: Args, kwargs: Kwargs
+    ) -> None:
+        self._adapter, self._wrapped, self._instance = adapter, wrapped, instance
+        self._args, self._kwargs = args, kwargs
+        self._entered: Any = None
+        self._result: Any = None
+
+    async def __aenter__(self) -> Any:
+        try:
+            return await acall(self._adapter, self._enter, self._instance, self._args, self._kwargs)
+        except BaseException as error:
+            shed(error)
             raise
-    else:
-        if entered:
-            entered[0].__exit__(None, None, None)
 
-
-@asynccontextmanager
-async def amanaged(
-    adapter: Adapter, wrapped: Callable[..., Any], instance: Any, args: Args, kwargs: Kwargs
-) -> AsyncGenerator[Any, None]:
-    """``managed`` for async context managers."""
-    entered: list[Any] = []
-
-    async def enter(*given: Any, **named: Any) -> Any:
-        manager = wrapped(*given, **named)
-        result = await manager.__aenter__()
-        entered.append(manager)
+    async def _enter(self, *args: Any, **kwargs: Any) -> Any:
+        manager = self._wrapped(*args, **kwargs)
+        self._result = result = await manager.__aenter__()
+        self._entered = manager
         return result
 
-    try:
-        result = await acall(adapter, enter, instance, args, kwargs)
-    except BaseException as error:
-        shed(error)
-        raise
-    try:
-        yield result
-    except BaseException:
-        if not entered or not await entered[0].__aexit__(*sys.exc_info()):
+    async def __aexit__(self, kind: Error, error: BaseException | None, trace: TracebackType | None) -> Any:
+        entered, self._entered = self._entered, None
+        result, self._result = self._result, None
+        if entered is None:
+            return None
+        try:
+            return await entered.__aexit__(kind, error, trace)
+        except RuntimeError:
+            # A loop that shuts down closes all async generators at once, and those inside of others cannot be then.
+            with suppress(Exception):
+                await result.aclose()
             raise
-    else:
-        if entered:
-            await entered[0].__aexit__(None, None, None)

@@ -10,7 +10,7 @@ from typing import Any
 import wrapt
 
 from spanhook.diagnostics import internal, log
-from spanhook.engine import acall, acall_for, acall_turn, amanaged, arrive, call, call_for, goes_on, lazy, managed
+from spanhook.engine import AsyncManaged, Managed, acall, acall_for, acall_turn, arrive, call, call_for, goes_on, lazy
 from spanhook.errors import UnboundError
 from spanhook.instrument._holding import Driver, HeldBinding
 from spanhook.instrument._wrapping import Binding
@@ -150,7 +150,7 @@ def _operation(point: Point) -> Make:
                     make = acall if adapter.arrival is None else arrive
                     return make(adapter, wrapped, instance, args, kwargs)
                 if mode in ("manager", "amanager"):
-                    return (managed if mode == "manager" else amanaged)(adapter, wrapped, instance, args, kwargs)
+                    return (Managed if mode == "manager" else AsyncManaged)(adapter, wrapped, instance, args, kwargs)
                 return lazy(adapter, wrapped, instance, args, kwargs, is_async=mode == "astream")
             except BaseException as error:
                 shed(error)

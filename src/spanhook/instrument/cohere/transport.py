@@ -97,7 +97,7 @@ class CohereTransport(ResponseTransport):
         args: Args,
         kwargs: Kwargs,
         status: int,
-        reason: str,
+        reason: str,  # noqa: ARG002
         payload: Payload,
     ) -> BaseException | None:
         from cohere import errors

@@ -88,7 +88,7 @@ class Chat(CohereFormat):
 
     # ------------------------------------------------------------------------------------------ answers
 
-    def payload(self, body: Fields, value: Any) -> Payload:
+    def payload(self, body: Fields, value: Any) -> Payload:  # noqa: ARG002
         """A chat's response on the wire, for text, a response, or a message in role/parts form.
 
         Raises:

@@ -88,7 +88,7 @@ class ChatV1(CohereFormat):
 
     # ------------------------------------------------------------------------------------------ answers
 
-    def payload(self, body: Fields, value: Any) -> Payload:
+    def payload(self, body: Fields, value: Any) -> Payload:  # noqa: ARG002
         """A chat's response on the wire, for text, a response, or a message in role/parts form.
 
         Raises:
@@ -147,8 +147,10 @@ def _to_message(entry: Any) -> Message:
     role = _ROLES.get(text_of(told.get("role")).upper(), text_of(told.get("role")) or "user")
     said = told.get("message")
     parts: list[Part] = [{"type": "text", "content": said}] if isinstance(said, str) and said else []
-    for call in map(fields_of, list_of(told.get("tool_calls"))):
-        parts.append({"type": "tool_call", "name": call.get("name"), "arguments": call.get("parameters")})
+    parts.extend(
+        {"type": "tool_call", "name": call.get("name"), "arguments": call.get("parameters")}
+        for call in map(fields_of, list_of(told.get("tool_calls")))
+    )
     parts.extend({"type": "tool_call_response", "response": result} for result in list_of(told.get("tool_results")))
     return {"role": role, "parts": parts}
 

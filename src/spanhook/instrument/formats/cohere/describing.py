@@ -52,5 +52,4 @@ def used_in(reported: Any) -> Usage | None:
 def noted_answer(told: Fields) -> Attributes:
     """The id of an answer."""
     names = ("id", "generation_id", "response_id")
-    found = noted(told, [(name, semconv.GEN_AI_RESPONSE_ID) for name in names])
-    return found
+    return noted(told, [(name, semconv.GEN_AI_RESPONSE_ID) for name in names])
