@@ -57,6 +57,15 @@ def _of_mistralai() -> tuple[Subject, ...]:
     return (*mistralai.SUBJECTS,)
 
 
+def _of_cohere() -> tuple[Subject, ...]:
+    """Of Cohere's SDK, whose tests have environments of their own."""
+    if find_spec("cohere") is None:
+        return ()
+    from spanhook.cli.conformance.libraries import cohere
+
+    return (*cohere.SUBJECTS,)
+
+
 HERE: tuple[Subject, ...] = (*langchain_core.SUBJECTS, *langgraph.SUBJECTS)
 OVER_HTTP: tuple[Subject, ...] = (
     *openai.SUBJECTS,
@@ -67,6 +76,7 @@ OVER_HTTP: tuple[Subject, ...] = (
     *_MCP,
     *_over_agents(),
     *_of_mistralai(),
+    *_of_cohere(),
 )
 SUBJECTS: tuple[Subject, ...] = (*HERE, *OVER_HTTP, *own_code.SUBJECTS)
 

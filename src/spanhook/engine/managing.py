@@ -4,14 +4,12 @@ Leaving is the manager's own business: a result that holds a stream ends the ope
 """
 
 from collections.abc import Callable
-from contextlib import AbstractAsyncContextManager, AbstractContextManager, suppress
+from contextlib import AbstractAsyncContextManager, AbstractContextManager
 from types import TracebackType
 from typing import Any
 
 from spanhook.engine.calls import acall, call
 from spanhook.model import Adapter, Args, Kwargs, shed
-
-Error = type[BaseException] | None
 
 
 class Managed(AbstractContextManager[Any, Any]):
@@ -42,7 +40,9 @@ class Managed(AbstractContextManager[Any, Any]):
         self._entered = manager
         return result
 
-    def __exit__(self, kind: Error, error: BaseException | None, trace: TracebackType | None) -> Any:
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> Any:
         entered, self._entered = self._entered, None  # there is none if a hook answered
         return None if entered is None else entered.__exit__(kind, error, trace)
 
@@ -56,7 +56,6 @@ class AsyncManaged(AbstractAsyncContextManager[Any, Any]):
         self._adapter, self._wrapped, self._instance = adapter, wrapped, instance
         self._args, self._kwargs = args, kwargs
         self._entered: Any = None
-        self._result: Any = None
 
     async def __aenter__(self) -> Any:
         try:
@@ -67,19 +66,12 @@ class AsyncManaged(AbstractAsyncContextManager[Any, Any]):
 
     async def _enter(self, *args: Any, **kwargs: Any) -> Any:
         manager = self._wrapped(*args, **kwargs)
-        self._result = result = await manager.__aenter__()
+        result = await manager.__aenter__()
         self._entered = manager
         return result
 
-    async def __aexit__(self, kind: Error, error: BaseException | None, trace: TracebackType | None) -> Any:
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> Any:
         entered, self._entered = self._entered, None
-        result, self._result = self._result, None
-        if entered is None:
-            return None
-        try:
-            return await entered.__aexit__(kind, error, trace)
-        except RuntimeError:
-            # A loop that shuts down closes all async generators at once, and those inside of others cannot be then.
-            with suppress(Exception):
-                await result.aclose()
-            raise
+        return None if entered is None else await entered.__aexit__(kind, error, trace)
