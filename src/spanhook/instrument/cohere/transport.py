@@ -1,7 +1,8 @@
 """How Cohere's SDK carries JSON: as arguments of its transport, which returns responses of ``httpx``."""
 
 import json
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
+from functools import partial
 from typing import Any
 
 from spanhook.instrument.wire import (
@@ -108,17 +109,17 @@ class CohereTransport(ResponseTransport):
         for name in errors.__all__:
             kind: Any = getattr(errors, name)
             if isinstance(kind, type) and issubclass(kind, ApiError):
-                made = _error(kind, payload, headers)
+                made = _error(partial(kind, payload), headers)
                 if made.status_code == status:
                     return made
-        return ApiError(status_code=status, headers=headers, body=payload)
+        return _error(partial(ApiError, status_code=status, body=payload), headers)
 
 
-def _error(kind: Any, payload: Payload, headers: dict[str, str]) -> Any:
+def _error(kind: Callable[..., Any], headers: dict[str, str]) -> Any:
     try:
-        return kind(payload, headers)
-    except TypeError:  # older versions give only the body
-        return kind(payload)
+        return kind(headers=headers)
+    except TypeError:  # not in older versions
+        return kind()
 
 
 def _base(instance: Any, kwargs: Kwargs) -> str:

@@ -90,7 +90,10 @@ def opened(name: str, given: dict[str, Any]) -> dict[str, Use]:
     """Streams that nobody has read.
 
     Not the async ones: they are async generators inside of others, which an event loop that shuts down fails to close.
+    Nor those of older versions, which cannot be closed at all: their generators catch ``GeneratorExit``.
     """
+    if not hasattr(Client, "with_raw_response"):
+        return {}
     return {"stream": lambda clients: getattr(clients.sync, name)(**given)}
 
 

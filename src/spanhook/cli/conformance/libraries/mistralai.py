@@ -79,6 +79,14 @@ def _bound(api: Api, name: str) -> Any:
 _KEPT = {"create": _bound(CHATS, "complete"), "acreate": _bound(CHATS, "complete_async")}
 
 
+def _has_google() -> bool:
+    """Whether the client for Google Cloud can be used."""
+    try:
+        return find_spec("google.auth") is not None
+    except ImportError:
+        return False
+
+
 def _newer() -> tuple[Subject, ...]:
     """What older versions lack."""
     found: list[Subject] = []
@@ -101,7 +109,7 @@ SUBJECTS: tuple[Subject, ...] = (
     _spoken("mistralai conversations, continued", APPENDS),
     _spoken("mistralai conversations, restarted", RESTARTS),
     _spoken("mistralai on Azure", CHATS, _azure),
-    _spoken("mistralai on Google Cloud", CHATS, _google),
+    *((_spoken("mistralai on Google Cloud", CHATS, _google),) if _has_google() else ()),
     Subject("mistralai embeddings", "embeddings.create", _client, EMBEDS.ways, {}, faults=OVER_HTTP, slow=True),
     *(
         Subject(f"mistralai {name}", "llm.call", _client, api.ways, {}, faults=OVER_HTTP, slow=True)

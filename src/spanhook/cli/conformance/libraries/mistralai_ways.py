@@ -6,7 +6,6 @@ from typing import Any
 
 from mistralai.azure.client import MistralAzure
 from mistralai.client import Mistral, basesdk
-from mistralai.gcp.client import MistralGCP
 
 from spanhook.cli.conformance.subject import Use
 
@@ -51,8 +50,10 @@ def azure(url: str) -> MistralAzure:
     return MistralAzure(api_key="test", server_url=url, **http_clients())
 
 
-def google(url: str, project: str) -> MistralGCP:
-    """A client of Mistral's models on Google Cloud."""
+def google(url: str, project: str) -> Any:
+    """A client of Mistral's models on Google Cloud; it needs the SDK's extra ``gcp``."""
+    from mistralai.gcp.client import MistralGCP
+
     return MistralGCP(project_id=project, access_token="test", server_url=url, **http_clients())  # noqa: S106
 
 
