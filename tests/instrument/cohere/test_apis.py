@@ -160,7 +160,7 @@ def test_sound(client: Any, cohere: CohereServer) -> None:
         made = client.audio.transcriptions.create(model="m", language="en", file=("a.mp3", b"sound"), **ONCE)
     assert made.text == "hello there friend"
     assert (cohere.requests[0].body["model"], cohere.requests[0].body["file"]) == ("other", "5 bytes")
-    assert [(op.model, op.response.text if op.response else "") for op in seen.operations][0][0] == "other"
+    assert [op.model for op in seen.operations] == ["other"]
 
 
 def test_what_calls_no_model(client: Any) -> None:

@@ -56,7 +56,35 @@ def test_a_span(client: Any, cohere: CohereServer) -> None:
         [node] = seen.tree()
     assert node["attributes"].pop("server.port") == cohere.port
     node["attributes"].pop("spanhook.cost.usd", None)
-    assert node == snapshot({'name': 'chat command-a-03-2025', 'status': 'UNSET', 'attributes': {'gen_ai.provider.name': 'cohere', 'server.address': '127.0.0.1', 'gen_ai.request.model': 'command-a-03-2025', 'gen_ai.request.temperature': 0.5, 'gen_ai.request.seed': 7, 'gen_ai.request.max_tokens': 9, 'gen_ai.request.stop_sequences': ('x', ), 'gen_ai.operation.name': 'chat', 'gen_ai.request.top_p': 0.75, 'gen_ai.request.top_k': 10.0, 'gen_ai.output.type': 'text', 'spanhook.kind': 'llm.call', 'spanhook.status': 'success', 'spanhook.run.id': '00000000000000000000000000000001', 'gen_ai.response.id': 'chat-1', 'gen_ai.response.finish_reasons': ('COMPLETE', ), 'gen_ai.usage.input_tokens': 1000, 'gen_ai.usage.output_tokens': 500, 'gen_ai.usage.cache_read.input_tokens': 200}, 'events': [], 'children': []})
+    assert node == snapshot(
+        {
+            "name": "chat command-a-03-2025",
+            "status": "UNSET",
+            "attributes": {
+                "gen_ai.provider.name": "cohere",
+                "server.address": "127.0.0.1",
+                "gen_ai.request.model": "command-a-03-2025",
+                "gen_ai.request.temperature": 0.5,
+                "gen_ai.request.seed": 7,
+                "gen_ai.request.max_tokens": 9,
+                "gen_ai.request.stop_sequences": ("x",),
+                "gen_ai.operation.name": "chat",
+                "gen_ai.request.top_p": 0.75,
+                "gen_ai.request.top_k": 10.0,
+                "gen_ai.output.type": "text",
+                "spanhook.kind": "llm.call",
+                "spanhook.status": "success",
+                "spanhook.run.id": "00000000000000000000000000000001",
+                "gen_ai.response.id": "chat-1",
+                "gen_ai.response.finish_reasons": ("COMPLETE",),
+                "gen_ai.usage.input_tokens": 1000,
+                "gen_ai.usage.output_tokens": 500,
+                "gen_ai.usage.cache_read.input_tokens": 200,
+            },
+            "events": [],
+            "children": [],
+        }
+    )
 
 
 def test_usage_of_streams(client: Any, cohere: CohereServer) -> None:
