@@ -107,11 +107,9 @@ class CohereTransport(ResponseTransport):
         content = json.dumps(payload).encode()
         headers = dict(answered(_request(instance, args, kwargs), content, "application/json", status).headers)
         for name in errors.__all__:
-            kind: Any = getattr(errors, name)
-            if isinstance(kind, type) and issubclass(kind, ApiError):
-                made = _error(partial(kind, payload), headers)
-                if made.status_code == status:
-                    return made
+            made = _error(partial(getattr(errors, name), payload), headers)
+            if made.status_code == status:
+                return made
         return _error(partial(ApiError, status_code=status, body=payload), headers)
 
 

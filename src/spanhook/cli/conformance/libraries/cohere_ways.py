@@ -44,22 +44,22 @@ def _given(kind: Any) -> dict[str, Any]:
     return {"httpx_client": kind(verify=False, limits=httpx.Limits(max_keepalive_connections=0))}
 
 
-def client(url: str) -> ClientV2:
+def client(url: str) -> Any:
     """A client of version 2 of the API."""
     return ClientV2("test", base_url=url, **_given(httpx.Client))
 
 
-def later_client(url: str) -> AsyncClientV2:
+def later_client(url: str) -> Any:
     """The async version of ``client``."""
     return AsyncClientV2("test", base_url=url, **_given(httpx.AsyncClient))
 
 
-def old_client(url: str) -> Client:
+def old_client(url: str) -> Any:
     """A client of version 1 of the API."""
     return Client("test", base_url=url, **_given(httpx.Client))
 
 
-def later_old_client(url: str) -> AsyncClient:
+def later_old_client(url: str) -> Any:
     """The async version of ``old_client``."""
     return AsyncClient("test", base_url=url, **_given(httpx.AsyncClient))
 

@@ -98,7 +98,7 @@ class Chat(CohereFormat):
             made: Payload = dict(value)
         else:
             messages = messages_in(value, "a chat's answer is text, a response or a message", key="role")
-            wire = from_message(messages[0]) if messages else {"role": "assistant", "content": ""}
+            wire: Payload = from_message(messages[0]) if messages else {"role": "assistant", "content": ""}
             content = wire.get("content")
             if isinstance(content, str):
                 wire["content"] = [{"type": "text", "text": content}]
