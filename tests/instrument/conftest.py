@@ -9,7 +9,6 @@ from spanhook.cli.conformance.servers.openai_server import OpenAIServer
 from spanhook.instrument import INSTRUMENTORS
 from tests.here import BOUND
 
-
 _ABSENT = INSTRUMENTORS.keys() - {*BOUND}
 collect_ignore = [
     str(path) for library in _ABSENT for path in Path(__file__).parent.glob(f"*{library}*") if path.stem != "__init__"

@@ -10,12 +10,15 @@ from spanhook.engine.calls import acall, acall_for, call, call_for
 from spanhook.engine.foreign import FOREIGN_KINDS, bound_libraries, swallowing
 from spanhook.engine.handover import lazy
 from spanhook.engine.lifecycle import listeners, registry
+from spanhook.engine.managing import AsyncManaged, Managed
 from spanhook.engine.own_code import agent, operation, operation_for, record_usage, register_kind, tool
 from spanhook.engine.processor import attach, detach, joined, listening
 from spanhook.engine.turns import acall_turn
 
 __all__ = [
     "FOREIGN_KINDS",
+    "AsyncManaged",
+    "Managed",
     "OperationBlock",
     "OperationContext",
     "OwnOperation",

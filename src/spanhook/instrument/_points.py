@@ -10,13 +10,31 @@ from typing import Any
 import wrapt
 
 from spanhook.diagnostics import internal, log
-from spanhook.engine import OperationContext, acall, acall_for, acall_turn, arrive, call, call_for, goes_on, lazy
+from spanhook.engine import (
+    AsyncManaged,
+    Managed,
+    OperationContext,
+    acall,
+    acall_for,
+    acall_turn,
+    arrive,
+    call,
+    call_for,
+    goes_on,
+    lazy,
+)
 from spanhook.errors import UnboundError
 from spanhook.instrument._holding import Driver, HeldBinding
 from spanhook.instrument._wrapping import Binding
 from spanhook.model import Adapter, Found, Held, Lookup, Point, Record, Signal, Turn, Within, current, shed
 
 Make = Callable[[Binding], Callable[..., Any]]
+_CONTEXTS: dict[str, Callable[..., Any]] = {
+    "manager": Managed,
+    "amanager": AsyncManaged,
+    "acontext": OperationContext,
+}
+"""What a call returns in place of a context manager, by the point's mode."""
 """Creates the wrapper of a function, given its binding."""
 
 
@@ -149,8 +167,9 @@ def _operation(point: Point) -> Make:
                 if mode == "async":
                     make = acall if adapter.arrival is None else arrive
                     return make(adapter, wrapped, instance, args, kwargs)
-                if mode == "acontext":
-                    return OperationContext(adapter, wrapped, instance, args, kwargs)
+                context = _CONTEXTS.get(mode)
+                if context is not None:
+                    return context(adapter, wrapped, instance, args, kwargs)
                 return lazy(adapter, wrapped, instance, args, kwargs, is_async=mode == "astream")
             except BaseException as error:
                 shed(error)

@@ -131,6 +131,13 @@ INSTRUMENTORS = {
             variables=("ANTHROPIC_",),
         ),
         Declaration(
+            "cohere",
+            instrumentor="spanhook.instrument.cohere:CohereInstrumentor",
+            requirement="cohere >= 5.13, < 8",
+            extra="cohere",
+            variables=("CO_", "COHERE_"),
+        ),
+        Declaration(
             "groq",
             instrumentor="spanhook.instrument.groq:GroqInstrumentor",
             requirement="groq >= 0.30, < 2",
@@ -166,6 +173,18 @@ INSTRUMENTORS = {
             tracing=Tracing(("mcp-python-sdk",), "from version 2 on, always"),
             variables=("FASTMCP_",),
             kinds=("mcp.resource.read", "mcp.prompt.get"),
+        ),
+        Declaration(
+            "mistralai",
+            instrumentor="spanhook.instrument.mistralai:MistralInstrumentor",
+            requirement="mistralai >= 2.0, < 4",
+            extra="mistralai",
+            words=("mistral",),
+            tracing=Tracing(
+                ("mistralai_sdk_tracer", "mistralai.extra.run.tools"),
+                "if MISTRAL_SDK_TELEMETRY or telemetry= asks for it",
+            ),
+            variables=("MISTRAL_",),
         ),
         Declaration(
             "openai",

@@ -75,7 +75,6 @@ _PROVIDERS = (
     ),
     BEDROCK,
     Known("cerebras.cloud.sdk", MODELS),
-    Known("cohere", MODELS),
     Known("dashscope", MODELS),
     Known("fireworks", MODELS, ("fireworks-ai",)),
     Known("google.genai", MODELS),
@@ -88,13 +87,6 @@ _PROVIDERS = (
     ),
     Known("ibm_watsonx_ai", MODELS),
     Known("litellm", MODELS, tracing=Tracing(("litellm",), "if the application sets its callback otel")),
-    Known(
-        "mistralai",
-        MODELS,
-        # version 1 has a module mistralai, later ones a namespace package, for which import hooks are not called
-        modules=("mistralai", "mistralai.client"),
-        tracing=Tracing(("mistralai_sdk_tracer",), "if the application calls configure_telemetry(client)"),
-    ),
     Known("ollama", MODELS),
     Known("replicate", MODELS),
     Known("together", MODELS),

@@ -21,8 +21,8 @@ class Point:
             operation, ``Within`` for calls that a framework makes on behalf of other code, or ``Turn`` for calls that
             are turns of one operation.
         mode: ``"sync"`` or ``"async"`` for functions; ``"stream"`` or ``"astream"`` for generator functions, whose
-            operation starts at the first step; ``"acontext"`` for functions that return an async context manager, whose
-            operation is its block.
+            operation starts at the first step; ``"manager"`` or ``"amanager"`` for functions that return a context
+            manager whose result is the operation's, and ``"acontext"`` for an async one whose block is the operation.
         overrides: Also wrap the method in every subclass that overrides it, present and future.
         outside: With ``overrides``, wrap only methods defined outside this package: its own lead to other points.
         wanted: Called with the plans by kind; the point is wrapped only while it returns true, as ``module:function``.

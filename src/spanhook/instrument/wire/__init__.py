@@ -39,6 +39,7 @@ from spanhook.instrument.wire.reading import (
     plain,
     text_of,
 )
+from spanhook.instrument.wire.responses import ResponseTransport
 from spanhook.instrument.wire.servers import Server, Servers
 from spanhook.instrument.wire.transport import Transport
 from spanhook.instrument.wire.unstreamed import Construct, NoChunks, Passing
@@ -64,6 +65,7 @@ __all__ = [
     "Passing",
     "Paths",
     "Payload",
+    "ResponseTransport",
     "Server",
     "Servers",
     "Transport",

@@ -27,14 +27,15 @@ class HttpContent(Content):
     Args:
         response: The response.
         streamed: Whether a stream of events was requested.
+        form: The form of its events, if its media type does not say it.
     """
 
-    def __init__(self, response: Any, *, streamed: bool) -> None:
+    def __init__(self, response: Any, *, streamed: bool, form: Form | None = None) -> None:
         headers = response.headers
         self._response, self._streamed = response, streamed
         self._encoding = headers.get("content-encoding", "")
         kind = headers.get("content-type", "").partition(";")[0].strip().lower()
-        self._form = _FORMS.get(kind)
+        self._form = _FORMS.get(kind) if form is None else form
         self.stream = response.stream
 
     def put(self, stream: Any) -> None:
@@ -135,8 +136,11 @@ def answered(request: Any, content: bytes, kind: str, status: int = 200) -> Any:
     return response
 
 
-def answered_with(request: Any, payload: Payload, events: Iterable[Event], last: str, *, streamed: bool) -> Any:
+def answered_with(
+    request: Any, payload: Payload, events: Iterable[Event], last: str, *, streamed: bool, form: Form = SERVER_SENT
+) -> Any:
     """A response with an answer; arguments as for ``Transport.deliver``."""
     if streamed:
-        return answered(request, b"".join(as_bytes(events, last)), "text/event-stream")
+        kind = next(name for name, one in _FORMS.items() if one is form)
+        return answered(request, b"".join(as_bytes(events, last, form)), kind)
     return answered(request, json.dumps(payload).encode(), "application/json")

@@ -35,6 +35,7 @@ class Handler(BaseHTTPRequestHandler):
     line: list[Seen]
     protocol_version = "HTTP/1.1"
     disable_nagle_algorithm = True
+    media = "text/event-stream"
 
     def log_message(self, format: str, *args: Any) -> None:
         """Log nothing: the requests are recorded."""
@@ -125,7 +126,7 @@ class Handler(BaseHTTPRequestHandler):
     def _stream(self, reply: Reply, events: Iterator[tuple[str, Json | str]]) -> None:
         pack = _packer(reply)
         headers = {**reply.headers, **_encoding(reply), "transfer-encoding": "chunked"}
-        self._head(200, "text/event-stream", headers)
+        self._head(200, self.media, headers)
         try:
             for index, (name, data) in enumerate(events):
                 if index == reply.cut:
@@ -133,15 +134,18 @@ class Handler(BaseHTTPRequestHandler):
                     return
                 if index and reply.gate is not None:
                     reply.gate.wait(10.0)
-                text = data if isinstance(data, str) else json.dumps(data)
-                head = f"event: {name}\n" if name else ""
-                content = f"{head}data: {text}\n\n".encode()
+                content = self.framed(name, data if isinstance(data, str) else json.dumps(data))
                 self._chunk(content if pack is None else pack.compress(content) + pack.flush(zlib.Z_SYNC_FLUSH))
             if pack is not None:
                 self._chunk(pack.flush())
             self._chunk(b"")
         except (BrokenPipeError, ConnectionResetError):  # the client closed the connection
             self.close_connection = True
+
+    def framed(self, name: str, text: str) -> bytes:
+        """An event of a stream."""
+        head = f"event: {name}\n" if name else ""
+        return f"{head}data: {text}\n\n".encode()
 
     def _chunk(self, content: bytes) -> None:
         self.wfile.write(b"%x\r\n%s\r\n" % (len(content), content))

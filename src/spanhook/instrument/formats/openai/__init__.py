@@ -1,7 +1,7 @@
 """OpenAI's APIs, which many providers speak: chat, responses, completions, embeddings, and other endpoints."""
 
 from spanhook.instrument.formats.openai.chat import Chat
-from spanhook.instrument.formats.openai.chat_chunks import ChatChunks
+from spanhook.instrument.formats.openai.chat_chunks import ChatChunks, Growing
 from spanhook.instrument.formats.openai.completions import Completions
 from spanhook.instrument.formats.openai.decisions import Decisions
 from spanhook.instrument.formats.openai.deltas import Deltas
@@ -11,6 +11,9 @@ from spanhook.instrument.formats.openai.items import last_text
 from spanhook.instrument.formats.openai.items import rewrite as rewrite_items
 from spanhook.instrument.formats.openai.items import to_message as item_message
 from spanhook.instrument.formats.openai.items import to_messages as item_messages
+from spanhook.instrument.formats.openai.messages import PARTS
+from spanhook.instrument.formats.openai.messages import from_message as chat_wire
+from spanhook.instrument.formats.openai.messages import to_message as chat_message
 from spanhook.instrument.formats.openai.reading import completion_usage
 from spanhook.instrument.formats.openai.response_events import response_events as events_of_response
 from spanhook.instrument.formats.openai.responses import Responses, output_message
@@ -19,6 +22,7 @@ from spanhook.instrument.formats.openai.texts import RESPONSE_TEXTS, ChoiceTexts
 
 __all__ = [
     "MAKES",
+    "PARTS",
     "RESPONSE_TEXTS",
     "RUNS",
     "Chat",
@@ -29,8 +33,11 @@ __all__ = [
     "Deltas",
     "Embeddings",
     "Endpoint",
+    "Growing",
     "Responses",
     "ResponsesChunks",
+    "chat_message",
+    "chat_wire",
     "completion_usage",
     "events_of_response",
     "item_message",
