@@ -78,7 +78,6 @@ _PROVIDERS = (
     Known("cohere", MODELS),
     Known("dashscope", MODELS),
     Known("fireworks", MODELS, ("fireworks-ai",)),
-    Known("google.genai", MODELS),
     Known("google.generativeai", MODELS),
     Known(
         "huggingface_hub",
