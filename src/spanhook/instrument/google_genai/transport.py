@@ -146,12 +146,12 @@ class GoogleTransport(Transport):
 
     def deliver(
         self,
-        instance: Any,
+        instance: Any,  # noqa: ARG002
         args: Args,
         kwargs: Kwargs,
         payload: Payload,
         events: Iterable[Event],
-        last: str,
+        last: str,  # noqa: ARG002
     ) -> Any:
         """A response; if a stream was asked for, the async one of such responses.
 

@@ -7,7 +7,7 @@ from spanhook import semconv
 from spanhook.instrument.formats.google.chunks import ContentChunks, ContentTexts
 from spanhook.instrument.formats.google.errors import error_of
 from spanhook.instrument.formats.google.parts import calls_in, from_message, read_part, texts_in, to_message, written
-from spanhook.instrument.formats.google.reading import field, name_in, usage_of
+from spanhook.instrument.formats.google.reading import field, name_in, snake, usage_of
 from spanhook.instrument.parameters import PARAMETERS, note_parameter
 from spanhook.instrument.wire import (
     ChunkLike,
@@ -16,6 +16,7 @@ from spanhook.instrument.wire import (
     Fields,
     Format,
     Payload,
+    fields_of,
     finished,
     list_of,
     messages_in,
@@ -68,11 +69,11 @@ class GenerateContent(Format):
             attributes[semconv.GEN_AI_REQUEST_REASONING_LEVEL] = level.lower()
 
     def request(self, body: Fields) -> Request:
-        tools = list_of(body.get("tools"))
+        tools = [one for tool in list_of(body.get("tools")) for one in _definitions_in(tool)]
         return Request(
             messages=[to_message(content) for content in list_of(body.get("contents"))],
             system=_system_in(body),
-            tools=[name for tool in tools for name in _names_in(tool)],
+            tools=[str(field(one, "name") or "") for one in tools],
             tool_definitions=tools,
             inputs=body.get("contents"),
             model=str(body.get("model") or ""),
@@ -179,13 +180,13 @@ def _system_in(body: Fields) -> str:
     return text_in(map(read_part, list_of(field(given, "parts"))), "\n")
 
 
-def _names_in(tool: Any) -> Iterator[str]:
-    """Names of the functions of a tool; of others, such as a search, what they are called."""
-    declared = list_of(field(tool, "functionDeclarations"))
-    if declared:
-        yield from (str(field(one, "name") or "") for one in declared)
-    else:
-        yield from (str(name) for name in (tool if isinstance(tool, dict) else ()))
+def _definitions_in(tool: Any) -> Iterator[Any]:
+    """The functions that a tool declares, and what the provider runs, such as a search."""
+    for name, value in fields_of(tool).items():
+        if snake(name) == "function_declarations":
+            yield from list_of(value)
+        else:
+            yield {"type": snake(name), "name": snake(name)}
 
 
 def _said_by(candidate: Any) -> Message:

@@ -1,0 +1,74 @@
+"""What is gated at Google's Gen AI client, against a server on loopback, and what is not."""
+
+from collections.abc import Callable
+from functools import cache
+from typing import Any
+
+from google.genai import Client
+
+from spanhook.cli.conformance.libraries import google_genai_ways as ways
+from spanhook.cli.conformance.servers.google_server import GoogleServer
+from spanhook.cli.conformance.servers.openai_replies import Reply, Tokens
+from spanhook.cli.conformance.servers.requests import Line, Seen
+from spanhook.cli.conformance.subject import OVER_HTTP, Body, Subject, Ungated
+
+_USED = {
+    "generatecontent": Tokens().total,
+    "streamgeneratecontent": Tokens().total,
+    "batchembedcontents": Tokens().input,
+    "predict": Tokens().input,
+}
+"""The usage that the server reports, by method."""
+
+
+def _tokens(seen: Seen) -> int:
+    """The usage that the server reports for a request."""
+    method = seen.path.partition("?")[0].rpartition(":")[2].lower()
+    count = len(seen.body.get("instances") or [None])
+    return _USED.get(method, 0) * count
+
+
+@cache
+def _server() -> GoogleServer:
+    return GoogleServer().__enter__()
+
+
+def _client(make: Callable[[str], Client]) -> Callable[[Body], Client]:
+    """A client, created before anything is instrumented."""
+    return lambda body: make(_server().url_for(Line(body, _tokens)))
+
+
+_HTTP: dict[str, Any] = {"faults": OVER_HTTP, "slow": True}
+_CONTENT: dict[str, Any] = {
+    "bind": {
+        "generate_content": lambda api: ways.kept(api.models.generate_content),
+        "agenerate_content": lambda api: ways.kept(api.aio.models.generate_content),
+    },
+    "said": Reply.text,
+    "asked": ways.ASKED,
+    "opened": {
+        "stream": lambda api: api.models.generate_content_stream(**ways.CONTENT),
+        "async stream": lambda api: api.aio.models.generate_content_stream(**ways.CONTENT),
+    },
+    **_HTTP,
+}
+
+SUBJECTS: tuple[Subject, ...] = (
+    Subject("google_genai content", "llm.call", _client(ways.client), ways=ways.WAYS, **_CONTENT),
+    Subject("google_genai content, Vertex AI", "llm.call", _client(ways.vertex), ways=ways.DIRECT, **_CONTENT),
+    Subject("google_genai embeddings", "embeddings.create", _client(ways.client), ways.EMBEDDINGS, {}, **_HTTP),
+    Subject(
+        "google_genai embeddings, Vertex AI", "embeddings.create", _client(ways.vertex), ways.EMBEDDINGS, {}, **_HTTP
+    ),
+)
+
+UNGATED = (
+    Ungated("live sessions, which are websockets"),
+    Ungated(
+        "counting tokens",
+        _client(ways.client),
+        lambda api: api.models.count_tokens(model=ways.MODEL, contents=ways.ASKED),
+    ),
+    Ungated("files, caches and tuned models", _client(ways.client), lambda api: list(api.files.list())),
+    Ungated("batches, which run later", _client(ways.client), lambda api: list(api.batches.list())),
+)

@@ -1,0 +1,158 @@
+"""Every way of calling models through Google's Gen AI SDK."""
+
+import ssl
+from collections.abc import Callable
+from typing import Any
+
+from google.auth.credentials import AnonymousCredentials
+from google.genai import Client, types
+
+from spanhook.cli.conformance.subject import Use
+
+ASKED = "Say hello."
+MODEL = "gemini-2.5-flash"
+CONTENT: dict[str, Any] = {
+    "model": MODEL,
+    "contents": ASKED,
+    "config": {"system_instruction": "Be brief.", "temperature": 0.5},
+}
+EMBEDDED: dict[str, Any] = {"model": "gemini-embedding-001", "contents": ["one", "two"]}
+_TLS = {"verify": ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)}  # loads no certificates, which would take longer than a test
+
+
+def options(url: str, **more: Any) -> types.HttpOptions:
+    """Options of clients for a server at a URL, which do not retry."""
+    given: dict[str, Any] = {"client_args": dict(_TLS), "async_client_args": dict(_TLS), **more}
+    return types.HttpOptions(base_url=url, **given)
+
+
+def client(url: str, **more: Any) -> Client:
+    """A client of the Gemini API, which is that of the server at ``url``."""
+    return Client(api_key="test", http_options=options(url, **more))
+
+
+def vertex(url: str, **more: Any) -> Client:
+    """A client of Vertex AI, which is that of the server at ``url``."""
+    return Client(
+        vertexai=True,
+        project="acme",
+        location="us-central1",
+        credentials=_NoCredentials(),
+        http_options=options(url, **more),
+    )
+
+
+class _NoCredentials(AnonymousCredentials):
+    """Credentials with a token, as the SDK wants one."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.token = "test"
+
+    @property
+    def expired(self) -> bool:
+        return False
+
+
+def facts(response: Any) -> Any:
+    """What a response says, apart from its headers."""
+    told = response.model_dump(exclude={"sdk_http_response"}, exclude_none=True)
+    return type(response).__name__, told
+
+
+async def collected(stream: Any) -> list[Any]:
+    """Everything that an async iterator yields."""
+    return [one async for one in stream]
+
+
+def _both(name: str, sync: Callable[[Any], Any], later: Callable[[Any], Any]) -> dict[str, Use]:
+    return {name: sync, f"async {name}": later}
+
+
+async def _awaited(made: Any) -> Any:
+    return facts(await made)
+
+
+async def _astreamed(made: Any) -> Any:
+    return list(map(facts, await collected(await made)))
+
+
+def generate(api: Client) -> Any:
+    return facts(api.models.generate_content(**CONTENT))
+
+
+def agenerate(api: Client) -> Any:
+    return _awaited(api.aio.models.generate_content(**CONTENT))
+
+
+def stream(api: Client) -> Any:
+    return list(map(facts, api.models.generate_content_stream(**CONTENT)))
+
+
+def astream(api: Client) -> Any:
+    return _astreamed(api.aio.models.generate_content_stream(**CONTENT))
+
+
+def _chat(api: Any) -> Any:
+    return api.chats.create(model=MODEL, config=CONTENT["config"])
+
+
+def chat(api: Client) -> Any:
+    return facts(_chat(api).send_message(ASKED))
+
+
+def achat(api: Client) -> Any:
+    return _awaited(_chat(api.aio).send_message(ASKED))
+
+
+def chat_stream(api: Client) -> Any:
+    return list(map(facts, _chat(api).send_message_stream(ASKED)))
+
+
+def achat_stream(api: Client) -> Any:
+    return _astreamed(_chat(api.aio).send_message_stream(ASKED))
+
+
+def kept(call: Callable[..., Any]) -> Callable[[], Any]:
+    """A call of a method that was bound before."""
+
+    def again() -> Any:
+        made = call(**CONTENT)
+        return _awaited(made) if hasattr(made, "__await__") else facts(made)
+
+    return again
+
+
+DIRECT: dict[str, Use] = {**_both("generate", generate, agenerate), **_both("stream", stream, astream)}
+WAYS: dict[str, Use] = {
+    **DIRECT,
+    **_both("chat", chat, achat),
+    **_both("chat stream", chat_stream, achat_stream),
+}
+
+
+def embed(api: Client) -> Any:
+    return facts(api.models.embed_content(**EMBEDDED))
+
+
+def aembed(api: Client) -> Any:
+    return _awaited(api.aio.models.embed_content(**EMBEDDED))
+
+
+EMBEDDINGS = _both("embed", embed, aembed)
+
+__all__ = [
+    "ASKED",
+    "CONTENT",
+    "DIRECT",
+    "EMBEDDED",
+    "EMBEDDINGS",
+    "MODEL",
+    "WAYS",
+    "client",
+    "collected",
+    "facts",
+    "kept",
+    "options",
+    "vertex",
+]
