@@ -48,6 +48,15 @@ def _over_agents() -> tuple[Subject, ...]:
     return (*openai_agents.SUBJECTS,)
 
 
+def _over_google() -> tuple[Subject, ...]:
+    """Of Google's SDK, which needs a newer pydantic than the oldest that is supported."""
+    if find_spec("google") is None or find_spec("google.genai") is None:
+        return ()
+    from spanhook.cli.conformance.libraries import google_genai
+
+    return (*google_genai.SUBJECTS,)
+
+
 HERE: tuple[Subject, ...] = (*langchain_core.SUBJECTS, *langgraph.SUBJECTS)
 OVER_HTTP: tuple[Subject, ...] = (
     *openai.SUBJECTS,
@@ -57,6 +66,7 @@ OVER_HTTP: tuple[Subject, ...] = (
     *groq.SUBJECTS,
     *_MCP,
     *_over_agents(),
+    *_over_google(),
 )
 SUBJECTS: tuple[Subject, ...] = (*HERE, *OVER_HTTP, *own_code.SUBJECTS)
 

@@ -1,11 +1,11 @@
 """Functions, and tools of MCP servers, that the SDK runs for a model. It tells the model of what they raise."""
 
 from dataclasses import replace
-from typing import Any
+from typing import Any, cast
 
 from spanhook import semconv
 from spanhook.instrument.functions import Functions
-from spanhook.model import Args, Kwargs, first, in_order, with_first
+from spanhook.model import Args, Carried, Kwargs, first, in_order, with_first
 
 _LAYER = "google_genai.tool"
 
@@ -56,8 +56,16 @@ def _answer(_instance: Any, _args: Args, _kwargs: Kwargs, value: Any) -> Any:
 
     if isinstance(value, CallToolResult):
         return value
-    content = value if isinstance(value, list) else [{"type": "text", "text": str(value)}]
+    content = cast("list[Any]", value) if isinstance(value, list) else [{"type": "text", "text": str(value)}]
     return CallToolResult.model_validate({"content": content})
+
+
+def _carries(instance: Any, args: Args, kwargs: Kwargs) -> Carried:
+    return [in_order(_arguments(instance, args, kwargs))]
+
+
+def _fault(result: Any) -> str:
+    return semconv.TOOL_ERROR if getattr(result, "isError", getattr(result, "is_error", False)) else ""
 
 
 def _output(result: Any) -> Any:
@@ -77,6 +85,6 @@ OF_MCP = replace(
         error=_error,
     ).adapter(),
     model_layer=True,
-    carries=lambda instance, args, kwargs: [in_order(_arguments(instance, args, kwargs))],
-    fault=lambda result: semconv.TOOL_ERROR if getattr(result, "isError", getattr(result, "is_error", False)) else "",
+    carries=_carries,
+    fault=_fault,
 )

@@ -3,8 +3,8 @@
 import json
 import re
 import sys
-from collections.abc import AsyncIterator, Iterable, Iterator, Mapping
-from typing import Any
+from collections.abc import AsyncIterator, Iterable, Iterator
+from typing import Any, cast
 
 from spanhook.errors import Reject
 from spanhook.instrument.wire import Event, Fields, Payload, Server, Servers, Transport, fields_of, is_model, plain
@@ -66,6 +66,7 @@ class GoogleTransport(Transport):
         from google.genai.types import HttpOptions, HttpResponse
 
         self._options, self._response = HttpOptions, HttpResponse
+        self.opened, self.closed = _json, _with_json
         self._servers = {True: Servers("gcp.vertex_ai", {}), False: Servers("gcp.gemini", {})}
         copies(HttpResponse)(copied_model)
 
@@ -92,7 +93,8 @@ class GoogleTransport(Transport):
     def _without_extra(self, options: Any) -> Any:
         """Options that add nothing to the JSON, because that has been done."""
         if isinstance(options, dict):
-            return {**{name: one for name, one in options.items() if name != "extraBody"}, "extra_body": {}}
+            given = cast("dict[str, Any]", options)
+            return {**{name: one for name, one in given.items() if name != "extraBody"}, "extra_body": {}}
         if options is None:
             return self._options(extra_body={})
         return options.model_copy(update={"extra_body": {}})
@@ -100,31 +102,24 @@ class GoogleTransport(Transport):
     def _option(self, instance: Any, args: Args, kwargs: Kwargs, name: str) -> Any:
         """An option of the request, or else of its client."""
         for options in (argument(args, kwargs, "http_options"), getattr(instance, "_http_options", None)):
+            value: Any = getattr(options, name, None)
             if isinstance(options, dict):
-                first_word, *rest = name.split("_")
-                value = options.get(name) or options.get(first_word + "".join(map(str.capitalize, rest)))
-            else:
-                value = getattr(options, name, None)
+                given, (begin, *rest) = cast("dict[str, Any]", options), name.split("_")
+                value = given.get(name) or given.get(begin + "".join(map(str.capitalize, rest)))
             if value is not None:
                 return value
         return None
 
     def server_of(self, instance: Any, args: Args, kwargs: Kwargs) -> Server:
-        base = self._option(instance, args, kwargs, "base_url")
+        base: Any = self._option(instance, args, kwargs, "base_url")
         is_vertex = bool(getattr(instance, "vertexai", False))
-        provider, address, port = self._servers[is_vertex].at(type(instance), base)
+        provider, address, port = self._servers[is_vertex].at(cast("type[Any]", type(instance)), base)
         return "gcp.vertex_ai" if is_vertex else provider, address, port
 
     def is_streamed(self, args: Args, kwargs: Kwargs) -> bool:
         return method_in(argument(args, kwargs, "path")).lower() == _STREAMED
 
     # ------------------------------------------------------------------------------------------ results
-
-    def opened(self, chunk: Any) -> Any:
-        return _json(chunk)
-
-    def closed(self, chunk: Any, value: Any) -> Any:
-        return chunk.model_copy(update={"body": json.dumps(value)})
 
     def fields_in(self, result: Any) -> Fields:
         return fields_of(_json(result))
@@ -192,12 +187,17 @@ def _json(response: Any) -> Any:
         return None
 
 
+def _with_json(response: Any, value: Any) -> Any:
+    return response.model_copy(update={"body": json.dumps(value)})
+
+
 def _merged(given: Fields, extra: Any) -> dict[str, Any]:
     """JSON as the SDK adds its extra part to it: in nested objects, field by field."""
     merged = dict(given)
-    for name, value in extra.items() if isinstance(extra, Mapping) else ():
-        before = merged.get(name)
-        merged[name] = _merged(before, value) if isinstance(before, dict) and isinstance(value, Mapping) else value
+    for name, value in fields_of(extra).items():
+        before: Any = merged.get(name)
+        both = isinstance(before, dict) and isinstance(value, dict)
+        merged[name] = _merged(cast("Fields", before), value) if both else value
     return merged
 
 

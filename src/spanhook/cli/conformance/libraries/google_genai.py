@@ -38,18 +38,28 @@ def _client(make: Callable[[str], Client]) -> Callable[[Body], Client]:
     return lambda body: make(_server().url_for(Line(body, _tokens)))
 
 
+def _kept(api: Any) -> Callable[[], Any]:
+    return ways.kept(api.models.generate_content)
+
+
+def _akept(api: Any) -> Callable[[], Any]:
+    return ways.kept(api.aio.models.generate_content)
+
+
+def _opened(api: Any) -> Any:
+    return api.models.generate_content_stream(**ways.CONTENT)
+
+
+def _aopened(api: Any) -> Any:
+    return api.aio.models.generate_content_stream(**ways.CONTENT)
+
+
 _HTTP: dict[str, Any] = {"faults": OVER_HTTP, "slow": True}
 _CONTENT: dict[str, Any] = {
-    "bind": {
-        "generate_content": lambda api: ways.kept(api.models.generate_content),
-        "agenerate_content": lambda api: ways.kept(api.aio.models.generate_content),
-    },
+    "bind": {"generate_content": _kept, "agenerate_content": _akept},
     "said": Reply.text,
     "asked": ways.ASKED,
-    "opened": {
-        "stream": lambda api: api.models.generate_content_stream(**ways.CONTENT),
-        "async stream": lambda api: api.aio.models.generate_content_stream(**ways.CONTENT),
-    },
+    "opened": {"stream": _opened, "async stream": _aopened},
     **_HTTP,
 }
 

@@ -105,7 +105,7 @@ def _content(kept: Fields) -> dict[str, Any]:
 def _grow(parts: list[Any], part: Any) -> None:
     """Add a part; a text that goes on with the last one is added to that."""
     text = field(part, "text")
-    last = parts[-1] if parts else None
+    last: Any = parts[-1] if parts else None
     told = dict(fields_of(part))
     if (
         isinstance(text, str)

@@ -107,5 +107,5 @@ def _put(body: Payload, inputs: Sequence[Any]) -> None:
 
 def _with_contents(before: Sequence[Any], inputs: Sequence[Any]) -> list[Payload]:
     """Entries with other contents; what the others are embedded with is that of the first one."""
-    likes = [*before, *(before[:1] or [{}]) * len(inputs)]
+    likes = [*before, *list(before[:1] or [{}]) * len(inputs)]
     return [{**fields_of(like), "content": one} for like, one in zip(likes, inputs, strict=False)]

@@ -74,7 +74,7 @@ def _run(part: Any) -> Part:
 # ----------------------------------------------------------------------------------------------- writing
 
 
-def from_message(message: Message, like: Wire | None = None, names: Mapping[str, str] | None = None) -> list[Wire]:
+def from_message(message: Any, like: Wire | None = None, names: Mapping[str, str] | None = None) -> list[Wire]:
     """A content on the wire, with the other keys of the content it replaces.
 
     Args:
