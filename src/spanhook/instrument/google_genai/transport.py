@@ -174,8 +174,8 @@ class GoogleTransport(Transport):
         from google.genai import errors
 
         kind = errors.ServerError if status >= 500 else errors.ClientError
-        base = self._option(instance, args, kwargs, "base_url")
-        return kind(status, payload, _refusal(f"{base}{argument(args, kwargs, 'path')}", status, payload))
+        base = str(self._option(instance, args, kwargs, "base_url")).rstrip("/")
+        return kind(status, payload, _refusal(f"{base}/{argument(args, kwargs, 'path')}", status, payload))
 
 
 def _json(response: Any) -> Any:

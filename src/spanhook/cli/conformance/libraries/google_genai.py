@@ -39,11 +39,11 @@ def _client(make: Callable[[str], Client]) -> Callable[[Body], Client]:
 
 
 def _kept(api: Any) -> Callable[[], Any]:
-    return ways.kept(api.models.generate_content)
+    return ways.kept(api, api.models.generate_content)
 
 
 def _akept(api: Any) -> Callable[[], Any]:
-    return ways.kept(api.aio.models.generate_content)
+    return ways.kept(api, api.aio.models.generate_content)
 
 
 def _opened(api: Any) -> Any:

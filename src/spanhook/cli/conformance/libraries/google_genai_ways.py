@@ -5,7 +5,7 @@ from collections.abc import Callable
 from typing import Any
 
 from google.auth.credentials import AnonymousCredentials
-from google.genai import Client, types
+from google.genai import Client, _api_client, types
 
 from spanhook.cli.conformance.subject import Use
 
@@ -17,12 +17,15 @@ CONTENT: dict[str, Any] = {
     "config": {"system_instruction": "Be brief.", "temperature": 0.5},
 }
 EMBEDDED: dict[str, Any] = {"model": "gemini-embedding-001", "contents": ["one", "two"]}
-_TLS = {"verify": ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)}  # loads no certificates, which would take longer than a test
+_TLS = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)  # loads no certificates, which would take longer than a test
+_HTTP: Any = getattr(_api_client, "httpx2", None) or _api_client.httpx  # the library that this version uses
 
 
 def options(url: str, **more: Any) -> types.HttpOptions:
-    """Options of clients for a server at a URL, which do not retry."""
-    given: dict[str, Any] = {"client_args": dict(_TLS), "async_client_args": dict(_TLS), **more}
+    """Options of clients for a server at a URL. Async clients keep no connections, which belong to an event loop."""
+    once = _HTTP.Limits(max_keepalive_connections=0)
+    transport = _HTTP.AsyncHTTPTransport(verify=_TLS, limits=once)
+    given: dict[str, Any] = {"client_args": {"verify": _TLS}, "async_client_args": {"transport": transport}, **more}
     return types.HttpOptions(base_url=url, **given)
 
 
@@ -33,7 +36,7 @@ def client(url: str, **more: Any) -> Client:
 
 def vertex(url: str, **more: Any) -> Client:
     """A client of Vertex AI, which is that of the server at ``url``."""
-    credentials = AnonymousCredentials()
+    credentials: Any = AnonymousCredentials()
     credentials.token = "test"  # the SDK wants one
     where: Any = {"vertexai": True, "project": "acme", "location": "us-central1"}
     return Client(**where, credentials=credentials, http_options=options(url, **more))
@@ -98,10 +101,10 @@ def achat_stream(api: Any) -> Any:
     return _astreamed(_chat(api.aio).send_message_stream(ASKED))
 
 
-def kept(call: Callable[..., Any]) -> Callable[[], Any]:
-    """A call of a method that was bound before."""
+def kept(api: Client, call: Callable[..., Any]) -> Callable[[], Any]:
+    """A call of a method that was bound before; the client closes its connections when it is freed."""
 
-    def again() -> Any:
+    def again(_api: Client = api) -> Any:
         made = call(**CONTENT)
         return _awaited(made) if hasattr(made, "__await__") else facts(made)
 
