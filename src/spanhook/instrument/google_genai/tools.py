@@ -10,8 +10,8 @@ from spanhook.model import Args, Carried, Kwargs, first, in_order, with_first
 _LAYER = "google_genai.tool"
 
 
-def _error(reason: str) -> BaseException:
-    """The exception that the SDK raises for a function that fails."""
+def _rejected(_instance: Any, _args: Args, _kwargs: Kwargs, reason: str) -> BaseException:
+    """The exception that the SDK raises for a function that fails, and tells the model of."""
     from google.genai.errors import FunctionInvocationError
 
     return FunctionInvocationError(reason)
@@ -30,7 +30,7 @@ FUNCTION = Functions(
     description=lambda _instance, args, kwargs: getattr(_function(args, kwargs), "__doc__", ""),
     arguments=lambda _instance, args, kwargs: first(args, kwargs, "args"),
     with_arguments=lambda _instance, args, kwargs, given: with_first(args, kwargs, "args", given),
-    error=_error,
+    rejected=_rejected,
 ).adapter()
 
 
@@ -82,7 +82,7 @@ OF_MCP = replace(
         with_arguments=_with_arguments,
         output=_output,
         answer=_answer,
-        error=_error,
+        rejected=_rejected,
     ).adapter(),
     model_layer=True,
     carries=_carries,

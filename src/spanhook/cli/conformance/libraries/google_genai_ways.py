@@ -18,7 +18,7 @@ CONTENT: dict[str, Any] = {
 }
 EMBEDDED: dict[str, Any] = {"model": "gemini-embedding-001", "contents": ["one", "two"]}
 _TLS = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)  # loads no certificates, which would take longer than a test
-_HTTP: Any = getattr(_api_client, "httpx2", None) or _api_client.httpx  # the library that this version uses
+_HTTP: Any = vars(_api_client).get("httpx2") or vars(_api_client)["httpx"]  # the library that this version uses
 
 
 def options(url: str, **more: Any) -> types.HttpOptions:
