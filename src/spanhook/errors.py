@@ -171,6 +171,12 @@ class RunStopped(BaseException):
 class FailedResult(Exception):
     """Stands for what went wrong in a call that raised nothing, but returned a result which says that it failed."""
 
+    @property
+    def status_code(self) -> int | None:
+        """The HTTP status, if that is how the result says so."""
+        reason = str(self)
+        return int(reason) if reason.isdecimal() else None
+
 
 class TooLate(Exception):
     """A hook refuses what has happened and cannot be taken back: its result stands, and later hooks are left out."""

@@ -58,6 +58,7 @@ def adapted(format: Format, transport: Transport, layer: str) -> Adapter:
         failure=api.failure if format.parses else None,
         answer=api.answer,
         native_error=api.native_error,
+        fault=None if type(transport).fault is Transport.fault else transport.fault,
         stream_of=transport.stream_of,
         chunks=api.chunks if format.streams else None,
         answer_chunks=api.answer_chunks if format.streams else None,

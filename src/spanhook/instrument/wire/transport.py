@@ -71,6 +71,12 @@ class Transport(ABC):
         """The fields of a result, or of what ``construct`` made; empty if there is nothing to read yet."""
         return fields_of(result)
 
+    def fault(self, result: Any) -> str:  # noqa: ARG002
+        """Why a result that was returned is an error, as an ``error.type``, such as an HTTP status; empty if it is
+        none.
+        """
+        return ""
+
     def stream_of(self, result: Any) -> str:  # noqa: ARG002
         """``"sync"`` or ``"async"`` if a result is a stream, or will be read later; else empty."""
         return ""
