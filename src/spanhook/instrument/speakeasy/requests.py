@@ -34,7 +34,7 @@ def json_of(request: Any) -> Fields:
 
 def _read(request: Any) -> Fields:
     if form_of(request):
-        return {name: value for name, value in _texts(request)}
+        return dict(_texts(request))
     try:
         read = json.loads(request.content)
     except Exception:  # not JSON, or no body in memory

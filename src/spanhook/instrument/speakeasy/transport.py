@@ -87,7 +87,7 @@ class SpeakeasyTransport(Transport):
         return str(status) if status >= _ERROR else ""
 
     def stream_of(self, result: Any) -> str:
-        if result.is_closed or self.fault(result):
+        if getattr(result, "is_closed", True) or self.fault(result):
             return ""
         return "async" if hasattr(result.stream, "__aiter__") else "sync"
 
