@@ -34,7 +34,7 @@ def json_of(request: Any) -> Fields:
 
 def _read(request: Any) -> Fields:
     if form_of(request):
-        return dict(_texts(request))
+        return _texts(request)
     try:
         read = json.loads(request.content)
     except Exception:  # not JSON, or no body in memory
@@ -43,16 +43,16 @@ def _read(request: Any) -> Fields:
 
 
 def with_json(request: Any, body: Fields) -> Any:
-    """A copy of the request that sends other JSON.
-
-    Raises:
-        TypeError: It sends a form.
-    """
+    """A copy of the request that sends other JSON, or a form with other fields and the same files."""
+    kind = type(request)
+    dropped = ("content-length", "transfer-encoding", *(("content-type",) if form_of(request) else ()))
+    headers = [(name, value) for name, value in request.headers.multi_items() if name.lower() not in dropped]
+    given: dict[str, Any] = {"headers": headers, "extensions": request.extensions}
     if form_of(request):
-        raise TypeError("a form with files cannot be rewritten")
-    headers = [(name, value) for name, value in request.headers.multi_items() if name != "content-length"]
+        files = [(one.name, _file(one)) for one in form_of(request) if hasattr(one, "file")]
+        return kind(request.method, request.url, data=dict(body), files=files, **given)
     content = json.dumps(body, separators=(",", ":"), ensure_ascii=False).encode()
-    return type(request)(request.method, request.url, headers=headers, content=content, extensions=request.extensions)
+    return kind(request.method, request.url, content=content, **given)
 
 
 def form_of(request: Any) -> Any:
@@ -60,6 +60,18 @@ def form_of(request: Any) -> Any:
     return getattr(request.stream, "fields", ())
 
 
-def _texts(request: Any) -> list[tuple[str, str]]:
-    """The fields of a form that are not files."""
-    return [(one.name, one.value) for one in form_of(request) if isinstance(getattr(one, "value", None), str)]
+def _file(field: Any) -> tuple[Any, ...]:
+    """A file of a form, as it is given to a request."""
+    kind = {name.lower(): value for name, value in field.headers.items()}.get("content-type")
+    return (field.filename, field.file) if kind is None else (field.filename, field.file, kind)
+
+
+def _texts(request: Any) -> dict[str, Any]:
+    """The fields of a form that are not files; those that occur several times as lists."""
+    found: dict[str, Any] = {}
+    for one in form_of(request):
+        value = getattr(one, "value", None)
+        if isinstance(value, str):
+            before = found.get(one.name)
+            found[one.name] = value if before is None else [*(before if isinstance(before, list) else [before]), value]
+    return found

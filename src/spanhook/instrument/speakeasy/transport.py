@@ -60,7 +60,9 @@ class SpeakeasyTransport(Transport):
             return False
         request = request_of(args, kwargs)
         said = json_of(request).get("stream")
-        return _EVENTS in request.headers.get("accept", "") if said is None else said is True
+        if said is None:
+            return _EVENTS in request.headers.get("accept", "")
+        return said is True or (isinstance(said, str) and said.lower() == "true")  # in a form, it is text
 
     def is_raw(self, args: Args, kwargs: Kwargs) -> bool:  # noqa: ARG002
         return True  # the SDK gets the bytes
