@@ -104,7 +104,7 @@ def test_inputs_of_embeddings_are_rewritten(client: Client, vertex: Client, serv
     assert "publishers/google/models/x-1:predict" in second.path
 
 
-@pytest.mark.filterwarnings("ignore:The generate_(images|videos) method is deprecated")
+@pytest.mark.filterwarnings("ignore:The generate_(images|videos) method")
 def test_pictures_and_videos(vertex: Client, server: GoogleServer) -> None:
     hooks = Hooks()
 
