@@ -3,6 +3,9 @@
 Chats, and loops that run functions, end in the API client's methods, once for each request.
 """
 
+from dataclasses import replace
+
+from spanhook.instrument import speakeasy, stainless
 from spanhook.instrument.instrumentor import Instrumentor
 from spanhook.model import Point, Signal
 
@@ -24,6 +27,15 @@ def _function(name: str, mode: str) -> Point:
     return Point(module="google.genai._extra_utils", name=name, adapter=f"{_HERE}.tools:FUNCTION", mode=mode)
 
 
+_INTERACTIONS = speakeasy.points_of(
+    "google.genai._gaos.basesdk",
+    f"{_HERE}.interactions:INTERACTIONS",
+    f"{_HERE}.interactions:choose",
+    later="AsyncBaseSDK",
+)
+_EARLIER = stainless.points_of("google.genai._interactions", f"{_HERE}.earlier:INTERACTIONS", f"{_HERE}.earlier:choose")
+
+
 class GoogleGenAIInstrumentor(Instrumentor):
     """Points of ``google.genai``."""
 
@@ -41,6 +53,13 @@ class GoogleGenAIInstrumentor(Instrumentor):
             name="McpToGenAiToolAdapter.call_tool",
             adapter=f"{_HERE}.tools:OF_MCP",
             mode="async",
+        ),
+        *(replace(point, optional=True) for point in (*_INTERACTIONS, *_EARLIER)),
+        Signal(
+            module="google.genai._interactions_continuation",
+            name="StreamContinuation.end_hop",
+            before=f"{_HERE}.interactions:not_continued",
+            optional=True,
         ),
         Signal(
             module="google.genai._extra_utils",

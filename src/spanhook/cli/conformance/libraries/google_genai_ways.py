@@ -129,12 +129,35 @@ def aembed(api: Any) -> Any:
 
 EMBEDDINGS = _both("embed", embed, aembed)
 
+INTERACTION: dict[str, Any] = {"model": MODEL, "input": ASKED, "system_instruction": "Be brief."}
+
+
+def interact(api: Any) -> Any:
+    return facts(api.interactions.create(**INTERACTION))
+
+
+def ainteract(api: Any) -> Any:
+    return _awaited(api.aio.interactions.create(**INTERACTION))
+
+
+def interaction_stream(api: Any) -> Any:
+    return list(map(facts, api.interactions.create(**INTERACTION, stream=True)))
+
+
+def ainteraction_stream(api: Any) -> Any:
+    return _astreamed(api.aio.interactions.create(**INTERACTION, stream=True))
+
+
+INTERACTIONS = {**_both("create", interact, ainteract), **_both("stream", interaction_stream, ainteraction_stream)}
+
 __all__ = [
     "ASKED",
     "CONTENT",
     "DIRECT",
     "EMBEDDED",
     "EMBEDDINGS",
+    "INTERACTION",
+    "INTERACTIONS",
     "MODEL",
     "WAYS",
     "client",

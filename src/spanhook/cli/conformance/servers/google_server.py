@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 from typing import Any
 
+from spanhook.cli.conformance.servers.google_interactions import decision, interaction, interaction_events
 from spanhook.cli.conformance.servers.openai_replies import Json, Reply, Tokens
 from spanhook.cli.conformance.servers.openai_server import Handler, OpenAIServer
 
@@ -17,6 +18,12 @@ class _Answering(Handler):
         return {"error": {**told, "status": code or _STATUSES.get(status, "INTERNAL")}}
 
     def say(self, path: str, body: Json, reply: Reply) -> None:
+        if path.endswith("/interactions"):
+            self.answer(body, reply, interaction(body, reply), interaction_events(body, reply))
+            return
+        if path.endswith("/decisions"):
+            self.json(200, decision(body, reply), reply.headers, reply)
+            return
         model, _, method = path.rpartition(":")
         model = model.rpartition("/")[2]
         if method == "generatecontent":

@@ -5,10 +5,10 @@ from typing import Any
 
 from spanhook import semconv
 from spanhook.instrument.formats.google.chunks import ContentChunks, ContentTexts
+from spanhook.instrument.formats.google.configuration import describe_generation
 from spanhook.instrument.formats.google.errors import error_of
 from spanhook.instrument.formats.google.parts import calls_in, from_message, read_part, texts_in, to_message, written
 from spanhook.instrument.formats.google.reading import field, name_in, snake, usage_of
-from spanhook.instrument.parameters import PARAMETERS, note_parameter
 from spanhook.instrument.wire import (
     ChunkLike,
     Construct,
@@ -28,15 +28,6 @@ from spanhook.instrument.wire import (
 )
 from spanhook.model import Attributes, Carried, Change, Chunks, Message, Request, Texts, Usage, in_pieces
 
-_NUMBERS = {
-    "temperature": "temperature",
-    "topP": "top_p",
-    "topK": "top_k",
-    "maxOutputTokens": "max_tokens",
-    "frequencyPenalty": "frequency_penalty",
-    "presencePenalty": "presence_penalty",
-    "seed": "seed",
-}
 _OUTPUTS = {"application/json": "json", "text/x.enum": "json", "IMAGE": "image", "AUDIO": "speech", "VIDEO": "video"}
 """The conventions' types of output, by MIME type and by modality."""
 _ANSWERED = ("candidates", "promptFeedback", "usageMetadata", "modelVersion", "responseId", "createTime")
@@ -52,21 +43,10 @@ class GenerateContent(Format):
         config = field(body, "generationConfig")
         if config is None:
             return
-        for name, ours in _NUMBERS.items():
-            key, number = PARAMETERS[ours]
-            note_parameter(attributes, key, number, field(config, name))
-        count = field(config, "candidateCount")
-        if type(count) is int and count > 1:
-            attributes[semconv.GEN_AI_REQUEST_CHOICE_COUNT] = count
-        stops = [one for one in list_of(field(config, "stopSequences")) if isinstance(one, str)]
-        if stops:
-            attributes[semconv.GEN_AI_REQUEST_STOP_SEQUENCES] = tuple(stops)
+        describe_generation(attributes, config)
         asked = _output_type(config)
         if asked:
             attributes[semconv.GEN_AI_OUTPUT_TYPE] = asked
-        level = field(field(config, "thinkingConfig"), "thinkingLevel")
-        if isinstance(level, str) and level:
-            attributes[semconv.GEN_AI_REQUEST_REASONING_LEVEL] = level.lower()
 
     def request(self, body: Fields) -> Request:
         tools = [one for tool in list_of(body.get("tools")) for one in _definitions_in(tool)]
