@@ -1,5 +1,6 @@
 """What is gated at Google's Gen AI client, against a server on loopback, and what is not."""
 
+import re
 from collections.abc import Callable
 from functools import cache
 from typing import Any
@@ -17,13 +18,14 @@ _USED = {
     "streamgeneratecontent": Tokens().total,
     "batchembedcontents": Tokens().input,
     "predict": Tokens().input,
+    "interactions": Tokens().total,
 }
 """The usage that the server reports, by method."""
 
 
 def _tokens(seen: Seen) -> int:
     """The usage that the server reports for a request."""
-    method = seen.path.partition("?")[0].rpartition(":")[2].lower()
+    method = re.split("[:/]", seen.path.partition("?")[0])[-1].lower()
     count = len(seen.body.get("instances") or [None])
     return _USED.get(method, 0) * count
 
@@ -63,6 +65,29 @@ _CONTENT: dict[str, Any] = {
     **_HTTP,
 }
 
+
+def _interaction(api: Any) -> Any:
+    return api.interactions.create(**ways.INTERACTION, stream=True)
+
+
+def _ainteraction(api: Any) -> Any:
+    return api.aio.interactions.create(**ways.INTERACTION, stream=True)
+
+
+_HERE = hasattr(Client, "interactions")  # not in the oldest versions
+_INTERACTIONS = Subject(
+    "google_genai interactions",
+    "llm.call",
+    _client(ways.client),
+    ways.INTERACTIONS if _HERE else {},
+    {},
+    said=Reply.text,
+    asked=ways.ASKED,
+    lacking=() if _HERE else tuple(ways.INTERACTIONS),
+    opened={"stream": _interaction, "async stream": _ainteraction} if _HERE else {},
+    **_HTTP,
+)
+
 SUBJECTS: tuple[Subject, ...] = (
     Subject("google_genai content", "llm.call", _client(ways.client), ways=ways.WAYS, **_CONTENT),
     Subject("google_genai content, Vertex AI", "llm.call", _client(ways.vertex), ways=ways.DIRECT, **_CONTENT),
@@ -70,10 +95,11 @@ SUBJECTS: tuple[Subject, ...] = (
     Subject(
         "google_genai embeddings, Vertex AI", "embeddings.create", _client(ways.vertex), ways.EMBEDDINGS, {}, **_HTTP
     ),
+    _INTERACTIONS,
 )
 
 UNGATED = (
-    Ungated("live sessions, which are websockets"),
+    Ungated("live sessions and live interactions, which are websockets"),
     Ungated(
         "counting tokens",
         _client(ways.client),

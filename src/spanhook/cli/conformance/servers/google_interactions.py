@@ -21,7 +21,7 @@ def _usage(tokens: Tokens) -> Json:
     return {**told, "total_cached_tokens": tokens.cached, "total_thought_tokens": tokens.reasoning}
 
 
-def _head(body: Json, reply: Reply, status: str) -> Json:
+def _head(body: Json, status: str) -> Json:
     whom = {name: body[name] for name in ("model", "agent") if name in body}
     times = {"created": "2026-01-01T00:00:00Z", "updated": "2026-01-01T00:00:01Z"}
     return {"id": "v1_interaction", "object": "interaction", "status": status, **whom, **times}
@@ -38,7 +38,7 @@ def interaction(body: Json, reply: Reply) -> Json:
     said: Json = {"type": "text", "text": reply.text}
     content = [said] if not has_steps() else [{"type": "model_output", "content": [said]}]
     whole = {"steps" if has_steps() else "outputs": _calls(reply) or content, "usage": _usage(reply.tokens)}
-    return {**_head(body, reply, "requires_action" if reply.calls else "completed"), **whole}
+    return {**_head(body, "requires_action" if reply.calls else "completed"), **whole}
 
 
 def interaction_events(body: Json, reply: Reply) -> Iterator[tuple[str, Json | str]]:
@@ -53,7 +53,7 @@ def interaction_events(body: Json, reply: Reply) -> Iterator[tuple[str, Json | s
         return kind, {"event_type": kind, **data}
 
     begun, ended = ("created", "completed") if steps else ("start", "complete")
-    yield event(f"interaction.{begun}", interaction=_head(body, reply, "in_progress"))
+    yield event(f"interaction.{begun}", interaction=_head(body, "in_progress"))
     for index, item in enumerate(_calls(reply) or [{"type": "model_output" if steps else "text"}]):
         deltas: list[Json] = [{"type": "text", "text": word} for word in reply.words] if not reply.calls else []
         if not steps and reply.calls:
@@ -63,7 +63,7 @@ def interaction_events(body: Json, reply: Reply) -> Iterator[tuple[str, Json | s
             yield event(f"{family}.delta", index=index, delta=delta)
         yield event(f"{family}.stop", index=index)
     status = "requires_action" if reply.calls else "completed"
-    yield event(f"interaction.{ended}", interaction={**_head(body, reply, status), "usage": _usage(reply.tokens)})
+    yield event(f"interaction.{ended}", interaction={**_head(body, status), "usage": _usage(reply.tokens)})
     if steps:
         yield "done", "[DONE]"
 
