@@ -18,14 +18,20 @@ CONTENT: dict[str, Any] = {
 }
 EMBEDDED: dict[str, Any] = {"model": "gemini-embedding-001", "contents": ["one", "two"]}
 _TLS = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)  # loads no certificates, which would take longer than a test
-_HTTP: Any = vars(_api_client).get("httpx2") or vars(_api_client)["httpx"]  # the library that this version uses
+_USED = vars(_api_client).get("_DEFAULT_HTTP_CLIENT_BACKEND", "httpx")
+_HTTP: Any = vars(_api_client)[_USED]  # the library that this version uses
 
 
 def options(url: str, **more: Any) -> types.HttpOptions:
-    """Options of clients for a server at a URL. Async clients keep no connections, which belong to an event loop."""
+    """Options of clients for a server at a URL, which do not retry.
+
+    Async ones keep no connections, which belong to an event loop.
+    """
     once = _HTTP.Limits(max_keepalive_connections=0)
     transport = _HTTP.AsyncHTTPTransport(verify=_TLS, limits=once)
-    given: dict[str, Any] = {"client_args": {"verify": _TLS}, "async_client_args": {"transport": transport}, **more}
+    attempts = types.HttpRetryOptions(attempts=1)
+    given: dict[str, Any] = {"client_args": {"verify": _TLS}, "async_client_args": {"transport": transport}}
+    given |= {"retry_options": attempts, **more}
     return types.HttpOptions(base_url=url, **given)
 
 
