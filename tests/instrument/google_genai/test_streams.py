@@ -104,7 +104,7 @@ def test_pieces_of_arguments(client: Client, server: GoogleServer) -> None:
     with recorder(hooks):  # the oldest versions of the SDK's models do not have them
         path = f"models/{MODEL}:streamGenerateContent?alt=sse"
         found = list(client._api_client.request_streamed("post", path, {"contents": []}))
-    parts = [part for one in found for part in json.loads(one.body)["candidates"][0]["content"]["parts"]]
+    parts = [part for one in found for part in json.loads(str(one.body))["candidates"][0]["content"]["parts"]]
     texts = [one["stringValue"] for part in parts for one in part["functionCall"]["partialArgs"]]
     assert "".join(texts) == "# xy"
 

@@ -70,5 +70,6 @@ def interaction_events(body: Json, reply: Reply) -> Iterator[tuple[str, Json | s
 
 def decision(body: Json, reply: Reply) -> Json:
     """Answers to questions."""
-    answers = {name: {"choice": {"choice": "yes"}} for name in body.get("questions") or ()}
+    answer: Json = {"type": "choice", "choice": "yes", "confidence": 0.9, "probabilities": {"yes": 0.9}}
+    answers = {name: answer for name in body.get("questions") or ()}
     return {"answers": answers, "usage": _usage(reply.tokens)}

@@ -21,6 +21,9 @@ class _Answering(Handler):
         if path.endswith("/interactions"):
             self.answer(body, reply, interaction(body, reply), interaction_events(body, reply))
             return
+        if path.endswith("/cancel"):
+            self.json(200, interaction(body, reply), reply.headers, reply)
+            return
         if path.endswith("/decisions"):
             self.json(200, decision(body, reply), reply.headers, reply)
             return
@@ -46,6 +49,8 @@ class _Answering(Handler):
     def do_GET(self) -> None:  # noqa: N802
         self._take({})
         self.json(200, {}, {})
+
+    do_DELETE = do_GET
 
 
 class GoogleServer(OpenAIServer):

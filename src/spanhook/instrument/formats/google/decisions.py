@@ -1,8 +1,7 @@
 """Decisions: a model answers questions about an input."""
 
 import json
-from collections.abc import Mapping
-from typing import Any, cast
+from typing import Any
 
 from spanhook import semconv
 from spanhook.instrument.formats.google.interactions import Interactions
@@ -22,7 +21,7 @@ class Decisions(Interactions):
 
     def output(self, told: Fields) -> list[Message]:
         """One message with a part for each question: the answer as JSON."""
-        answers = cast("Mapping[str, Any]", fields_of(told.get("answers")))
+        answers = fields_of(told.get("answers"))
         parts = [{"type": "text", "content": json.dumps({name: answer})} for name, answer in answers.items()]
         return [{"role": "assistant", "parts": parts}] if parts else []
 
