@@ -15,13 +15,8 @@ from spanhook.cli.conformance.servers.openai_replies import Call, Reply, Tokens
 from spanhook.testing import recorder
 from tests.instrument.google_genai.test_streams import SECRET, Masking
 
-pytestmark = [
-    pytest.mark.skipif(not hasattr(Client, "interactions"), reason="this version of google-genai has no interactions"),
-    pytest.mark.filterwarnings("ignore:Interactions usage is experimental"),
-]
-of_steps = pytest.mark.skipif(
-    not hasattr(Client, "interactions") or not has_steps(), reason="interactions of this version have no steps"
-)
+pytestmark = pytest.mark.filterwarnings("ignore:Interactions usage is experimental")
+of_steps = pytest.mark.skipif(not has_steps(), reason="interactions of this version have no steps")
 
 
 def test_a_span(client: Client, server: GoogleServer) -> None:

@@ -4,13 +4,21 @@ from importlib.util import find_spec
 from typing import Any
 
 from spanhook.instrument.formats.google import Interactions
+from spanhook.instrument.google_genai.interactions import server_at
 from spanhook.instrument.layers import GOOGLE_GENAI
-from spanhook.instrument.stainless import StainlessTransport, body_of, chooser
-from spanhook.instrument.wire import Servers, adapted
+from spanhook.instrument.stainless import StainlessTransport, body_of, chooser, options_of
+from spanhook.instrument.wire import Server, Servers, adapted
 from spanhook.model import Adapter, Args, Kwargs
 
 _STEPS = find_spec("google.genai._interactions.types.step_delta") is not None  # from version 2 on
-TRANSPORT = StainlessTransport("google.genai._interactions", Servers("gcp.gemini", {}))
+
+
+class _EarlierTransport(StainlessTransport):
+    def server_of(self, instance: Any, args: Args, kwargs: Kwargs) -> Server:
+        return server_at(super().server_of(instance, args, kwargs), options_of(args, kwargs).url)
+
+
+TRANSPORT = _EarlierTransport("google.genai._interactions", Servers("gcp.gemini", {}))
 INTERACTIONS = adapted(Interactions(steps=_STEPS), TRANSPORT, GOOGLE_GENAI)
 RUNS = adapted(Interactions("invoke_agent", steps=_STEPS), TRANSPORT, GOOGLE_GENAI)
 _choose = chooser({"/interactions": INTERACTIONS})

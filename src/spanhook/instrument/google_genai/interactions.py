@@ -25,11 +25,14 @@ def _failed(message: str, response: Any, body: str) -> BaseException:
     return APIError.generate(response.status_code, json.loads(body), message, response)
 
 
+def server_at(server: Server, path: str) -> Server:
+    """The server with its provider as the path tells it."""
+    return ("gcp.vertex_ai", *server[1:]) if all(one in path for one in _VERTEX) else server
+
+
 class _InteractionsTransport(SpeakeasyTransport):
     def server_of(self, instance: Any, args: Args, kwargs: Kwargs) -> Server:
-        provider, address, port = super().server_of(instance, args, kwargs)
-        path = request_of(args, kwargs).url.path
-        return "gcp.vertex_ai" if all(one in path for one in _VERTEX) else provider, address, port
+        return server_at(super().server_of(instance, args, kwargs), request_of(args, kwargs).url.path)
 
 
 TRANSPORT = _InteractionsTransport(SERVERS, _failed)

@@ -71,5 +71,5 @@ def interaction_events(body: Json, reply: Reply) -> Iterator[tuple[str, Json | s
 def decision(body: Json, reply: Reply) -> Json:
     """Answers to questions."""
     answer: Json = {"type": "choice", "choice": "yes", "confidence": 0.9, "probabilities": {"yes": 0.9}}
-    answers = {name: answer for name in body.get("questions") or ()}
+    answers = dict.fromkeys(body.get("questions") or (), answer)
     return {"answers": answers, "usage": _usage(reply.tokens)}
