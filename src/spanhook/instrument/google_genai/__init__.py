@@ -33,7 +33,9 @@ _INTERACTIONS = speakeasy.points_of(
     f"{_HERE}.interactions:choose",
     later="AsyncBaseSDK",
 )
-_EARLIER = stainless.points_of("google.genai._interactions", f"{_HERE}.earlier:INTERACTIONS", f"{_HERE}.earlier:choose")
+_EARLIER = stainless.points_of(
+    "google.genai._interactions", f"{_HERE}.interactions:INTERACTIONS", f"{_HERE}.earlier:choose"
+)
 
 
 class GoogleGenAIInstrumentor(Instrumentor):
