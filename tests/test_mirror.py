@@ -34,6 +34,7 @@ WHOLE = {
     "instrument/google_genai/test_content": "the library as its users see it",
     "instrument/google_genai/test_refusals": "every way of calling, refused and answered",
     "instrument/google_genai/test_streams": "one promise for every part of a stream",
+    "instrument/google_genai/test_tools_of_mcp": "two libraries over each other",
     "instrument/google_genai/test_usage": "the library as its users see it",
     "instrument/langchain_core/test_spans_and_decisions": "the library as its users see it",
     "instrument/mcp/test_application": "the library as its users see it",
