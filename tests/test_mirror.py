@@ -32,6 +32,11 @@ WHOLE = {
     "engine/test_own_kinds": "kinds of the application's own, from their registration to their spans",
     "engine/test_own_nesting": "own code and bound libraries inside of each other",
     "hooks/injection_scan/test_injection_scan": "the hook as its users see it",
+    "instrument/google_genai/test_content": "the library as its users see it",
+    "instrument/google_genai/test_refusals": "every way of calling, refused and answered",
+    "instrument/google_genai/test_streams": "one promise for every part of a stream",
+    "instrument/google_genai/test_tools_of_mcp": "two libraries over each other",
+    "instrument/google_genai/test_usage": "the library as its users see it",
     "instrument/langchain_core/test_spans_and_decisions": "the library as its users see it",
     "instrument/mcp/test_application": "the library as its users see it",
     "instrument/mcp/test_processes": "a client, and its server in a child process",
@@ -224,8 +229,8 @@ def _is_format_of_a_library(path: Path) -> bool:
     """Whether it belongs to a format whose provider's own library has tests."""
     if path.parent.parent != Path("instrument", "formats"):
         return False
-    tests = TESTS / "instrument"
-    return (tests / path.parent.name).is_dir() or (tests / f"test_{path.parent.name}.py").is_file()
+    tests, provider = TESTS / "instrument", path.parent.name
+    return any((*tests.glob(f"{provider}*/"), *tests.glob(f"test_{provider}*.py")))
 
 
 def test_tests_are_named_for_what_they_are_about() -> None:

@@ -95,7 +95,7 @@ class Family:
             return  # already bound
         if self._outside and self._is_inside(owner):
             return
-        if not getattr(found, "__isabstractmethod__", False):
+        if not _is_abstract(found):
             # A method from a class outside the family, such as a mixin, is bound in the class that inherits it.
             self._bound.bind(cls)
 
@@ -114,7 +114,7 @@ class Family:
             if self._lineage is not None:
                 self._lineage.tell(cls)
             owner, found = self._of(cls)
-            if owner is not cls or getattr(found, "__isabstractmethod__", False):
+            if owner is not cls or _is_abstract(found):
                 continue
             if self._outside and self._is_inside(cls):
                 continue
@@ -232,6 +232,15 @@ class Lineage:
         base, classes, above = self._base, cls.__mro__, self._base.__mro__
         own = len(classes) - len(above)
         return classes[own:] != above or any(base not in one.__mro__ for one in classes[1:own])
+
+
+def _is_abstract(found: Any) -> bool:
+    """Whether a method is abstract, which its innermost function knows: of wrappers, each asks the next one twice, and
+    instrumentations that put ours back after we have removed it make long chains of them.
+    """
+    while (inner := getattr(found, "__wrapped__", None)) is not None:
+        found = inner
+    return bool(getattr(found, "__isabstractmethod__", False))
 
 
 def _try(tell: Callable[[type], None], cls: type) -> None:

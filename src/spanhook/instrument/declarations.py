@@ -138,6 +138,16 @@ INSTRUMENTORS = {
             variables=("CO_", "COHERE_"),
         ),
         Declaration(
+            "google_genai",
+            instrumentor="spanhook.instrument.google_genai:GoogleGenAIInstrumentor",
+            requirement="google-genai >= 1.22, < 4",
+            extra="google-genai",
+            module="google.genai",
+            aliases=("google.genai",),
+            words=("google_genai", "google_generativeai"),  # one that is named after the SDK before it
+            variables=("GOOGLE_", "GEMINI_"),
+        ),
+        Declaration(
             "groq",
             instrumentor="spanhook.instrument.groq:GroqInstrumentor",
             requirement="groq >= 0.30, < 2",

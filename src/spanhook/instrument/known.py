@@ -77,7 +77,6 @@ _PROVIDERS = (
     Known("cerebras.cloud.sdk", MODELS),
     Known("dashscope", MODELS),
     Known("fireworks", MODELS, ("fireworks-ai",)),
-    Known("google.genai", MODELS),
     Known("google.generativeai", MODELS),
     Known(
         "huggingface_hub",

@@ -23,6 +23,7 @@ from spanhook.model.adapter import (
 )
 from spanhook.model.carried import Carried, Pieces, carried_by, gated_by, in_order, in_pieces, note_gated, text_of
 from spanhook.model.chunk_text import (
+    NO_TEXT,
     Channel,
     ChunkText,
     Leaf,
@@ -53,7 +54,7 @@ from spanhook.model.failures import (
     words,
 )
 from spanhook.model.identity import NOBODY, Identity, ambient, context, from_baggage
-from spanhook.model.media import MEDIA, is_media, media_part
+from spanhook.model.media import MEDIA, is_media, media_part, modality_of
 from spanhook.model.media_forms import (
     Form,
     block_form,
@@ -83,6 +84,7 @@ __all__ = [
     "MOST_TOOLS",
     "NANO",
     "NOBODY",
+    "NO_TEXT",
     "OPERATION_NAMES",
     "REPLACEABLE",
     "RETURNED",
@@ -179,6 +181,7 @@ __all__ = [
     "make_encodable",
     "media_part",
     "media_wire",
+    "modality_of",
     "nested",
     "note_gated",
     "note_handoff",

@@ -13,7 +13,7 @@ _NO_FIELDS: Fields = {}
 _NESTED = {"function": "function", "custom": "custom", "toolSpec": "function"}
 """Keys under which a definition may be nested, and its type."""
 _LISTS = ("function_declarations", "functionDeclarations")
-_SCHEMAS = ("parameters", "input_schema", "inputSchema")
+_SCHEMAS = ("parameters", "input_schema", "inputSchema", "parametersJsonSchema", "parameters_json_schema")
 _LABELS = ("server_label",)
 
 

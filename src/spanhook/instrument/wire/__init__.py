@@ -5,6 +5,7 @@ of both.
 """
 
 from spanhook.instrument.wire._estimate import estimate
+from spanhook.instrument.wire._responses import ResponseTransport
 from spanhook.instrument.wire._settled import bytes_of, settled
 from spanhook.instrument.wire.api import adapted
 from spanhook.instrument.wire.body import BodyChunks
@@ -39,7 +40,6 @@ from spanhook.instrument.wire.reading import (
     plain,
     text_of,
 )
-from spanhook.instrument.wire.responses import ResponseTransport
 from spanhook.instrument.wire.servers import Server, Servers
 from spanhook.instrument.wire.transport import Transport
 from spanhook.instrument.wire.unstreamed import Construct, NoChunks, Passing

@@ -12,11 +12,15 @@ from spanhook.model import Usage
 CHARACTERS_PER_TOKEN = 4
 
 #: The request fields that the model reads, in all APIs.
-_PROMPT = ("messages", "input", "instructions", "system", "prompt", "questions", "suffix", "tools", "functions")
+_PROMPT = (
+    *("messages", "input", "instructions", "system", "prompt", "questions", "suffix", "tools", "functions"),
+    *("contents", "systemInstruction", "system_instruction", "requests", "instances", "content"),
+)
 #: Message fields that are not text: files, pictures, sounds, ids, and protocol keywords.
 _NO_TEXT = {
     *("audio", "data", "encrypted_content", "file", "file_data", "file_url", "image_url", "input_audio"),
     *("call_id", "file_id", "id", "role", "tool_call_id", "type"),
+    *("inlineData", "inline_data", "fileData", "file_data", "thoughtSignature", "thought_signature"),
 }
 _SCHEMAS = ("tools", "functions")
 

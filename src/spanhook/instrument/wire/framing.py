@@ -150,6 +150,6 @@ class FrameTexts:
 
     def _with(self, frame: bytes, told: dict[str, Any], made: Any) -> bytes:
         """The event with other JSON; if its name was the JSON's type, it still is."""
-        kind = made.get("type")
-        name = kind if isinstance(kind, str) and kind != told.get("type") else ""
+        kind, before = (one.get("type") or one.get("event_type") for one in (made, told))
+        name = kind if isinstance(kind, str) and kind != before else ""
         return self._form.with_data(frame, json.dumps(made).encode(), name)
