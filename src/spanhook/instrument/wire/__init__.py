@@ -27,6 +27,7 @@ from spanhook.instrument.wire.messages import (
     rewrite,
     text_in,
 )
+from spanhook.instrument.wire.opened import OpenedChunks, OpenedTexts
 from spanhook.instrument.wire.paths import Paths
 from spanhook.instrument.wire.reading import (
     Fields,
@@ -59,6 +60,8 @@ __all__ = [
     "HttpContent",
     "Kind",
     "NoChunks",
+    "OpenedChunks",
+    "OpenedTexts",
     "Part",
     "Parts",
     "Passing",
