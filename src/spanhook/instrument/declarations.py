@@ -131,6 +131,17 @@ INSTRUMENTORS = {
             variables=("ANTHROPIC_",),
         ),
         Declaration(
+            "botocore",
+            instrumentor="spanhook.instrument.botocore:BotocoreInstrumentor",
+            requirement="botocore >= 1.34.116, < 2",
+            extra="bedrock",
+            aliases=("bedrock",),
+            words=("botocore", "bedrock"),
+            unlike=("aiobotocore",),
+            doubled=("llm.call", "embeddings.create"),  # others have spans for calls of all of AWS's services
+            variables=("AWS_",),
+        ),
+        Declaration(
             "groq",
             instrumentor="spanhook.instrument.groq:GroqInstrumentor",
             requirement="groq >= 0.30, < 2",

@@ -1,6 +1,5 @@
 """What responses hold that is read later: streams of events, and bodies."""
 
-import copy
 import json
 from collections.abc import Callable, Iterable
 from typing import Any
@@ -71,7 +70,8 @@ class ModelBody(Content):
 
     def __init__(self, result: dict[str, Any]) -> None:
         self._result = result
-        self.stream = self.piece(copy.copy(result["body"]))
+        body = result["body"]
+        self.stream = self.piece(type(body)(body._raw_stream, body._content_length))
 
     @staticmethod
     def piece(body: Any) -> Any:
