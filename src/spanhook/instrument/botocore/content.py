@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 from spanhook.instrument.botocore.metering import Metered, metered
-from spanhook.instrument.botocore.streams import HeldEvents, Reader, Whole
+from spanhook.instrument.botocore.streams import HeldEvents, Pieces, Reader
 from spanhook.instrument.wire import Construct, Content, Event, Fields, OpenedChunks, OpenedTexts, Payload
 from spanhook.model import Attributes, Chunks, Texts, Usage
 
@@ -71,16 +71,12 @@ class ModelBody(Content):
     def __init__(self, result: dict[str, Any]) -> None:
         self._result = result
         body = result["body"]
-        self.stream = self.piece(type(body)(body._raw_stream, body._content_length))
-
-    @staticmethod
-    def piece(body: Any) -> Any:
-        """A body as a stream of one piece."""
-        return Whole(body)
+        self.stream = Pieces(type(body)(body._raw_stream, body._content_length))
 
     def put(self, stream: Any) -> None:
         body = self._result["body"]
-        body._raw_stream, body._content_length = Reader(stream, body._raw_stream), None
+        body._raw_stream = Reader(stream, self.stream, body._raw_stream)
+        body._content_length = None  # it is compared before, and an answer of a hook has another
 
     def adder(self, chunks: Chunks, response: Callable[[Fields], Told], construct: Construct) -> Chunks:
         return _Body(self._result, response, construct)
@@ -100,7 +96,7 @@ class _Body:
 
     @property
     def complete(self) -> bool:
-        return bool(self._content)
+        return bool(self._told())
 
     def add(self, chunk: bytes) -> bool:
         self._content += chunk

@@ -55,20 +55,23 @@ class GivenBody(StreamingBody):
         self.told = told
 
 
-class Whole:
-    """The body of a response as one piece: it is JSON, which cannot be read in part.
+class Pieces:
+    """The body of a response as a stream of pieces, as large as its holder asks for.
 
     Args:
         body: The body. It reports broken connections as its holder expects.
+
+    Attributes:
+        size: The size of the next piece in bytes; ``None`` for all that is left.
     """
 
     def __init__(self, body: Any) -> None:
         self._body = body
+        self.size: int | None = None
 
     def __iter__(self) -> Iterator[bytes]:
-        content = self._body.read()
-        if content:
-            yield content
+        while piece := self._body.read(self.size):
+            yield piece
 
     def close(self) -> None:
         self._body.close()
@@ -79,31 +82,39 @@ class Reader:
 
     Args:
         stream: The tracked body.
+        pieces: The body itself.
         raw: The HTTP response, whose other attributes it has.
     """
 
-    def __init__(self, stream: Any, raw: Any) -> None:
-        self._stream, self._raw = stream, raw
-        self._held: io.BytesIO | None = None
-
-    def _file(self) -> io.BytesIO:
-        if self._held is None:
-            self._held = io.BytesIO(b"".join(self._stream))
-        return self._held
+    def __init__(self, stream: Any, pieces: Pieces, raw: Any) -> None:
+        self._stream, self._pieces, self._raw = stream, pieces, raw
+        self._steps: Iterator[bytes] | None = None
+        self._left, self._told = b"", 0
 
     def read(self, amt: int | None = None, *_args: Any, **_kwargs: Any) -> bytes:
-        return self._file().read(amt)
+        if amt is not None and amt < 0:
+            amt = None
+        if self._steps is None:
+            self._steps = iter(self._stream)
+        while amt is None or len(self._left) < amt:
+            self._pieces.size = amt
+            piece = next(self._steps, None)
+            if piece is None:
+                break
+            self._left += piece
+        given, self._left = (self._left, b"") if amt is None else (self._left[:amt], self._left[amt:])
+        self._told += len(given)
+        return given
 
     read1 = read
 
     def readinto(self, b: Any) -> int:
-        return self._file().readinto(b)
-
-    def readline(self, size: int | None = -1) -> bytes:
-        return self._file().readline(size)
+        given = self.read(len(b))
+        b[: len(given)] = given
+        return len(given)
 
     def readlines(self, hint: int = -1) -> list[bytes]:
-        return self._file().readlines(hint)
+        return io.BytesIO(self.read()).readlines(hint)
 
     def stream(self, amt: int = 2**16, *_args: Any, **_kwargs: Any) -> Iterator[bytes]:
         while piece := self.read(amt):
@@ -112,13 +123,13 @@ class Reader:
     read_chunked = stream
 
     def __iter__(self) -> Iterator[bytes]:
-        return iter(self._file())
+        return iter(self.readlines())
 
     def readable(self) -> bool:
         return True
 
     def tell(self) -> int:
-        return 0 if self._held is None else self._held.tell()
+        return self._told
 
     def close(self) -> None:
         self._stream.close()

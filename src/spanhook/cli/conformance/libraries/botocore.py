@@ -42,16 +42,22 @@ def counting_into(body: Body) -> str:
     return server().url_for(Line(body, _tokens))
 
 
+@cache
+def _session() -> Any:
+    """One session, which makes the same exceptions for all clients, and looks for no settings."""
+    session = botocore.session.Session()
+    session.set_config_variable("credentials_file", "/nonexistent")
+    session.set_config_variable("config_file", "/nonexistent")
+    return session
+
+
 KEYS: dict[str, Any] = {"region_name": "us-east-1", "aws_access_key_id": "test", "aws_secret_access_key": "test"}
 
 
 def client(url: str, service: str = "bedrock-runtime", **settings: Any) -> Any:
     """A client with keys of its own, so that it looks for none."""
-    config = Config(retries={"total_max_attempts": 1}, parameter_validation=True, **settings)
-    session = botocore.session.Session()
-    session.set_config_variable("credentials_file", "/nonexistent")
-    session.set_config_variable("config_file", "/nonexistent")
-    return session.create_client(service, endpoint_url=url, config=config, **KEYS)
+    config = Config(**{"retries": {"total_max_attempts": 1}, **settings})
+    return _session().create_client(service, endpoint_url=url, config=config, **KEYS)
 
 
 @dataclass
@@ -96,9 +102,7 @@ def _pieces(made: Any) -> Any:
 
 
 def _invoke_stream(model: str) -> Ask:
-    return lambda made: "".join(
-        map(spoken, made.invoke_model_with_response_stream(**invocation(model))["body"])
-    )
+    return lambda made: "".join(map(spoken, made.invoke_model_with_response_stream(**invocation(model))["body"]))
 
 
 def _embed(made: Any) -> Any:
@@ -141,9 +145,7 @@ SUBJECTS: tuple[Subject, ...] = (
         ),
         {},
         said=Reply.text,
-        opened={
-            "stream": lambda clients: clients.sync.invoke_model_with_response_stream(**invocation(CLAUDE))["body"]
-        },
+        opened={"stream": lambda clients: clients.sync.invoke_model_with_response_stream(**invocation(CLAUDE))["body"]},
         **_HTTP,
     ),
     Subject(
@@ -161,7 +163,9 @@ UNGATED = (
     Ungated(
         "counting tokens",
         Clients.of,
-        lambda clients: clients.sync.count_tokens(modelId=CLAUDE, input={"converse": {"messages": CONVERSE["messages"]}}),
+        lambda clients: clients.sync.count_tokens(
+            modelId=CLAUDE, input={"converse": {"messages": CONVERSE["messages"]}}
+        ),
     ),
     Ungated("batches, and agents and knowledge bases that AWS runs"),
     Ungated("requests that are signed and sent without a client"),

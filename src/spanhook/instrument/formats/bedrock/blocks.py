@@ -146,7 +146,11 @@ def _arguments(given: Any) -> Any:
 
 
 def _contents(response: Any) -> list[Wire]:
-    if isinstance(response, list) and response and all(_RESULTS.issuperset(fields_of(one) or ("",)) for one in response):
+    if (
+        isinstance(response, list)
+        and response
+        and all(_RESULTS.issuperset(fields_of(one) or ("",)) for one in response)
+    ):
         return response
     return [{"text": response} if isinstance(response, str) else {"json": response}]
 

@@ -52,7 +52,9 @@ class BodyEmbeddings(Format):
         if isinstance(value, dict):
             return value
         if not isinstance(value, list) or not value:
-            raise TypeError(f"an answer to embeddings is a response of the model or vectors, not {type(value).__name__}")
+            raise TypeError(
+                f"an answer to embeddings is a response of the model or vectors, not {type(value).__name__}"
+            )
         vectors = value if isinstance(value[0], list | tuple) else [value]
         if _place(body) == "texts":
             return {"embeddings": [list(one) for one in vectors], "texts": body["texts"]}
