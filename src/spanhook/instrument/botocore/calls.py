@@ -20,7 +20,7 @@ from spanhook.instrument.formats.bedrock import (
 )
 from spanhook.instrument.formats.openai import Chat
 from spanhook.instrument.layers import BOTOCORE
-from spanhook.instrument.wire import Fields, Format, Transport, adapted, list_of
+from spanhook.instrument.wire import Fields, Format, Transport, adapted, fields_of, list_of
 from spanhook.model import Adapter, Args, Kwargs
 
 SERVICE = "bedrock-runtime"
@@ -74,8 +74,8 @@ def _has_blocks(body: Fields) -> bool:
     """Whether messages are written as in Converse: in blocks without a type."""
     if "inferenceConfig" in body or "schemaVersion" in body or "toolConfig" in body:
         return True
-    contents = [message.get("content") for message in list_of(body.get("messages")) if isinstance(message, dict)]
-    return any(isinstance(block, dict) and "type" not in block for one in contents for block in list_of(one))
+    contents = [list_of(fields_of(message).get("content")) for message in list_of(body.get("messages"))]
+    return any(block and "type" not in block for content in contents for block in map(fields_of, content))
 
 
 def chooser(layer: str, converse: Transport, invoked: Transport) -> Callable[[Any, Args, Kwargs], Adapter | None]:

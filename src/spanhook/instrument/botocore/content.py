@@ -42,7 +42,9 @@ class Parts(Events):
     """The events of an invoked model, each of which contains JSON in bytes."""
 
     def adder(self, chunks: Chunks, response: Callable[[Fields], Told], construct: Construct) -> Chunks:  # noqa: ARG002
-        return OpenedChunks(Metered(chunks), opened)
+        counting: Any = Metered(chunks)
+        made: Any = OpenedChunks(counting, opened)
+        return made
 
     def written(self, payload: Payload, events: Iterable[Event], last: str) -> Iterable[Any]:  # noqa: ARG002
         return [closed({}, data) for _, data in events]
@@ -78,7 +80,7 @@ class ModelBody(Content):
         body._raw_stream = Reader(stream, self.stream, body._raw_stream)
         body._content_length = None  # it is compared before, and an answer of a hook has another
 
-    def adder(self, chunks: Chunks, response: Callable[[Fields], Told], construct: Construct) -> Chunks:
+    def adder(self, chunks: Chunks, response: Callable[[Fields], Told], construct: Construct) -> Chunks:  # noqa: ARG002
         return _Body(self._result, response, construct)
 
     def written(self, payload: Payload, events: Iterable[Event], last: str) -> Iterable[Any]:  # noqa: ARG002

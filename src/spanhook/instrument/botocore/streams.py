@@ -4,15 +4,20 @@ server has sent.
 
 import io
 from collections.abc import Iterable, Iterator
-from typing import Any
+from typing import TYPE_CHECKING, Any, Self
 
 import wrapt
 from botocore.eventstream import EventStream
 from botocore.response import StreamingBody
 
+if TYPE_CHECKING:
+    ObjectProxy = wrapt.ObjectProxy[Any]
+else:
+    ObjectProxy = wrapt.ObjectProxy  # wrapt 1 is not generic
 
-class HeldEvents(wrapt.ObjectProxy):
-    """A stream of events whose iterators all continue the same one, and keep the stream alive, as those of botocore's do.
+
+class HeldEvents(ObjectProxy):
+    """A stream of events whose iterators all continue the same one and keep the stream alive, like those of botocore's.
 
     Args:
         stream: The tracked stream.
@@ -25,7 +30,7 @@ class HeldEvents(wrapt.ObjectProxy):
     def __iter__(self) -> Iterator[Any]:
         if self._self_steps is None:
             self._self_steps = iter(self.__wrapped__)
-        for event in self._self_steps:  # not `yield from`, which would close the stream with its iterator
+        for event in self._self_steps:  # noqa: UP028 - which would close the stream with its iterator
             yield event
 
 
@@ -35,8 +40,8 @@ class Given(EventStream):
     def __init__(self, events: Iterable[Any]) -> None:
         self._given = iter(events)
 
-    def __iter__(self) -> Iterator[Any]:
-        for event in self._given:
+    def __iter__(self) -> Any:
+        for event in self._given:  # noqa: UP028 - as above
             yield event
 
     def close(self) -> None:
@@ -134,7 +139,7 @@ class Reader:
     def close(self) -> None:
         self._stream.close()
 
-    def __enter__(self) -> "Reader":
+    def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *_error: object) -> None:

@@ -45,7 +45,7 @@ def counting_into(body: Body) -> str:
 @cache
 def _session() -> Any:
     """One session, which makes the same exceptions for all clients, and looks for no settings."""
-    session = botocore.session.Session()
+    session: Any = botocore.session.Session()
     session.set_config_variable("credentials_file", "/nonexistent")
     session.set_config_variable("config_file", "/nonexistent")
     return session
@@ -121,6 +121,7 @@ def _short(model: str) -> str:
     return model.removeprefix("us.").partition("-")[0]
 
 
+COUNTED = {"messages": CONVERSE["messages"]}
 _HTTP: dict[str, Any] = {"asked": "Say hello.", "faults": OVER_HTTP, "slow": True}
 
 SUBJECTS: tuple[Subject, ...] = (
@@ -163,9 +164,7 @@ UNGATED = (
     Ungated(
         "counting tokens",
         Clients.of,
-        lambda clients: clients.sync.count_tokens(
-            modelId=CLAUDE, input={"converse": {"messages": CONVERSE["messages"]}}
-        ),
+        lambda clients: clients.sync.count_tokens(modelId=CLAUDE, input={"converse": COUNTED}),
     ),
     Ungated("batches, and agents and knowledge bases that AWS runs"),
     Ungated("requests that are signed and sent without a client"),

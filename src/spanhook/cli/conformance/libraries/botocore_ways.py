@@ -42,8 +42,9 @@ def spoken(chunk: dict[str, Any]) -> str:
     """The text of an event, of any form."""
     if "chunk" in chunk:
         return spoken(json.loads(chunk["chunk"]["bytes"]))
-    for told in (chunk.get("contentBlockDelta", {}).get("delta"), chunk.get("delta"), *chunk.get("outputs", ()), chunk):
+    places: list[Any] = [chunk.get("contentBlockDelta", {}).get("delta"), chunk.get("delta")]
+    for told in (*places, *chunk.get("outputs", ()), chunk):
         for name in ("text", "outputText", "generation"):
-            if isinstance(told, dict) and isinstance(told.get(name), str):
+            if told and isinstance(told.get(name), str):
                 return told[name]
     return "".join(choice.get("delta", {}).get("content") or "" for choice in chunk.get("choices", ()))

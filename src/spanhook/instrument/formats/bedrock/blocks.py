@@ -146,12 +146,8 @@ def _arguments(given: Any) -> Any:
 
 
 def _contents(response: Any) -> list[Wire]:
-    if (
-        isinstance(response, list)
-        and response
-        and all(_RESULTS.issuperset(fields_of(one) or ("",)) for one in response)
-    ):
-        return response
+    if list_of(response) and all(_RESULTS.issuperset(fields_of(one) or ("",)) for one in response):
+        return list(response)
     return [{"text": response} if isinstance(response, str) else {"json": response}]
 
 

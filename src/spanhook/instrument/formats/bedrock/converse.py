@@ -112,9 +112,8 @@ class Converse(Format):
         else:
             messages = messages_in(value, "an answer is text, a response of Converse or messages", key="role")
             said = [from_message(message)[0]["content"] for message in messages]
-            content = [
-                block for blocks in said for block in ([{"text": blocks}] if isinstance(blocks, str) else blocks)
-            ]
+            blocks = [[{"text": one}] if isinstance(one, str) else one for one in said]
+            content = [block for several in blocks for block in several]
             made = {"output": {"message": {"role": "assistant", "content": content}}}
         called = any("toolUse" in block for block in made["output"]["message"]["content"])
         usage = {"inputTokens": 0, "outputTokens": 0, "totalTokens": 0}

@@ -52,9 +52,8 @@ class BodyEmbeddings(Format):
         if isinstance(value, dict):
             return value
         if not isinstance(value, list) or not value:
-            raise TypeError(
-                f"an answer to embeddings is a response of the model or vectors, not {type(value).__name__}"
-            )
+            kind = type(value).__name__
+            raise TypeError(f"an answer to embeddings is a response of the model or vectors, not {kind}")
         vectors = value if isinstance(value[0], list | tuple) else [value]
         if _place(body) == "texts":
             return {"embeddings": [list(one) for one in vectors], "texts": body["texts"]}
@@ -106,7 +105,7 @@ class AnyBody(Format):
         return value
 
     def events(self, body: Fields, payload: Payload) -> list[Event]:  # noqa: ARG002
-        return [("", fields_of(one)) for one in list_of(payload.get("chunks"))] or [("", payload)]  # pyright: ignore[reportReturnType]
+        return [("", dict(fields_of(one))) for one in list_of(payload.get("chunks"))] or [("", payload)]
 
 
 class _Kept:

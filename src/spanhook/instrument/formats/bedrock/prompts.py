@@ -26,8 +26,21 @@ from spanhook.instrument.wire import (
     text_in,
     text_of,
 )
-from spanhook.model import Attributes, Carried, Change, Chunks, ChunkText, Leaf, Message, Request, Route, Texts, Usage
-from spanhook.model import leaves, with_texts
+from spanhook.model import (
+    Attributes,
+    Carried,
+    Change,
+    Chunks,
+    ChunkText,
+    Leaf,
+    Message,
+    Request,
+    Route,
+    Texts,
+    Usage,
+    leaves,
+    with_texts,
+)
 
 
 @dataclass(frozen=True)
