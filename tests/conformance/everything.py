@@ -7,6 +7,7 @@ import pytest
 
 from spanhook.cli.conformance.libraries import (
     anthropic,
+    botocore,
     groq,
     langchain_core,
     langchain_openai,
@@ -54,6 +55,7 @@ OVER_HTTP: tuple[Subject, ...] = (
     *langchain_openai.SUBJECTS,
     *anthropic.SUBJECTS,
     *_over_anthropic(),
+    *botocore.SUBJECTS,
     *groq.SUBJECTS,
     *_MCP,
     *_over_agents(),
