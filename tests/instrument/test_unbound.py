@@ -405,7 +405,7 @@ def forgotten(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.fixture
 def loader(folder: Path, forgotten: None) -> Any:
     """What botocore reads services with."""
-    distribution(folder, "botocore")
+    distribution(folder, "boto3")
     package(folder, "botocore")
     (folder / "botocore" / "loaders.py").write_text(LOADER)
     return importlib.import_module("botocore.loaders").Loader
@@ -440,7 +440,9 @@ def test_strict_refuses_a_client_of_bedrock(loader: Any, told: Told) -> None:
     spanhook.instrument(settings=STRICT)
 
     loader().load_service_model("s3", "service-2")
-    with pytest.raises(UnboundError, match=r"refused a client of bedrock-agentcore from botocore, bedrock_agents 1\.2\.3"):
+    with pytest.raises(
+        UnboundError, match=r"refused a client of bedrock-agentcore from botocore, bedrock_agents 1\.2\.3"
+    ):
         loader().load_service_model("bedrock-agentcore", "service-2")
 
     spanhook.uninstrument()

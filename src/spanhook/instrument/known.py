@@ -66,7 +66,7 @@ class Known:
 BEDROCK: Final = Known(
     "bedrock_agents",
     Bypass("agents and knowledge bases that AWS runs"),
-    ("botocore",),
+    ("boto3", "botocore"),
     modules=(),
     use="used for Bedrock's agents",
     shared=True,
