@@ -71,7 +71,7 @@ BEDROCK: Final = Known(
     use="used for Bedrock's agents",
     shared=True,
 )
-"""In use once botocore creates a client for one of these services: nothing else shows that agents of AWS's are called."""
+"""In use once botocore creates a client for one of these services: nothing else shows that AWS runs agents."""
 
 _PROVIDERS = (
     Known("ai21", MODELS),

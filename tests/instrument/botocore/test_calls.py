@@ -249,6 +249,6 @@ def test_arguments_by_keyword(made: Any) -> None:
 def test_what_contains_itself_is_left_to_the_sdk(made: Any, server: BedrockServer) -> None:
     itself: list[Any] = [{"role": "user", "content": []}]
     itself[0]["content"].append(MappingProxyType({"text": itself}))
-    with recorder() as seen, pytest.raises(Exception):  # noqa: B017, PT011 - whatever it says of that
+    with recorder() as seen, pytest.raises(Exception):  # noqa: B017 - whatever it says of that
         converse(made, messages=itself)
     assert (len(seen.operations), server.requests) == (1, [])

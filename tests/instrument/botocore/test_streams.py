@@ -18,10 +18,13 @@ from spanhook.testing import recorder
 from tests.conformance.test_windows import MASK, SECRET, TEXT, Masking, pieces
 from tests.instrument.botocore.parts import converse, invoked, streamed
 
+LEAKS = pytest.mark.filterwarnings("ignore::ResourceWarning", "ignore::pytest.PytestUnraisableExceptionWarning")
+"""For streams that are dropped, with their connections."""
+
 
 def test_a_stream_looks_as_before(made: Any) -> None:
     with recorder() as seen:
-        response = made.converse_stream(**{"modelId": CLAUDE, "messages": []})
+        response = made.converse_stream(modelId=CLAUDE, messages=[])
         stream = response["stream"]
         assert isinstance(stream, EventStream)
         assert sorted(response) == ["ResponseMetadata", "stream"]
@@ -40,6 +43,7 @@ def test_an_iterator_keeps_the_stream_alive(made: Any) -> None:
     assert [op.status for op in seen.operations] == ["success"]
 
 
+@LEAKS
 def test_left_early(made: Any) -> None:
     with recorder() as seen:
         stream = streamed(made)
@@ -183,6 +187,7 @@ def test_a_body_that_is_replaced_has_another_length(made: Any) -> None:
     assert other["output"]["message"]["content"][0]["text"].startswith("a much longer")
 
 
+@LEAKS
 def test_a_body_that_is_not_read(made: Any) -> None:
     with recorder() as seen:
         invoked(made, BODIES[CLAUDE])["body"].close()

@@ -47,11 +47,11 @@ def test_a_refusal_is_the_exception_of_the_clients_model(
         with recorder(refusing(status)), pytest.raises(Reject) as refused:
             call(made)
         error: Any = refused.value
+        assert (error.status_code, error.reason, str(error)) == (status, "not today", "not today")
         assert isinstance(error, ClientError)
         assert isinstance(error, getattr(made.exceptions, code))
         assert (error.response["Error"]["Code"], error.response["Error"]["Message"]) == (code, "not today")
         assert error.response["ResponseMetadata"]["HTTPStatusCode"] == status
-        assert (error.status_code, error.reason, str(error)) == (status, "not today", "not today")
     assert server.requests == []
 
 

@@ -70,6 +70,8 @@ class ModelBody(Content):
         result: The response.
     """
 
+    whole = True
+
     def __init__(self, result: dict[str, Any]) -> None:
         self._result = result
         body = result["body"]
