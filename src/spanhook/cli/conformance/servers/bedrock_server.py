@@ -24,6 +24,10 @@ _STRING = 7
 
 
 class _Answering(Handler):
+    def date_time_string(self, timestamp: float | None = None) -> str:  # noqa: ARG002
+        """Always the same: the SDK puts headers in what it returns."""
+        return "Thu, 01 Jan 2026 00:00:00 GMT"
+
     @staticmethod
     def error_body(status: int, code: str, message: str) -> Json:
         kind = code or _ERRORS.get(status, "InternalServerException")
