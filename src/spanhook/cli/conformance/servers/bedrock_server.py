@@ -24,7 +24,7 @@ _STRING = 7
 
 
 class _Answering(Handler):
-    def date_time_string(self, timestamp: float | None = None) -> str:  # noqa: ARG002
+    def date_time_string(self, timestamp: float | None = None) -> str:
         """Always the same: the SDK puts headers in what it returns."""
         return "Thu, 01 Jan 2026 00:00:00 GMT"
 
