@@ -122,6 +122,15 @@ INSTRUMENTORS = {
     one.library: one
     for one in (
         Declaration(
+            "aiobotocore",
+            instrumentor="spanhook.instrument.aiobotocore:AiobotocoreInstrumentor",
+            requirement="aiobotocore >= 2.13.1, < 4",
+            extra="aiobotocore",
+            doubled=("llm.call", "embeddings.create"),
+            variables=("AWS_",),
+            knows=("botocore",),
+        ),
+        Declaration(
             "anthropic",
             instrumentor="spanhook.instrument.anthropic:AnthropicInstrumentor",
             requirement="anthropic >= 1.0, < 3",

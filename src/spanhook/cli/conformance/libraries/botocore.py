@@ -16,6 +16,7 @@ from spanhook.cli.conformance.libraries.botocore_ways import (
     NOVA,
     Ask,
     invocation,
+    short,
     spoken,
 )
 from spanhook.cli.conformance.servers.bedrock_server import BedrockServer
@@ -117,10 +118,6 @@ def _uses(ways: dict[str, Ask]) -> dict[str, Use]:
     return {name: _use(ask) for name, ask in ways.items()}
 
 
-def _short(model: str) -> str:
-    return model.removeprefix("us.").partition("-")[0]
-
-
 COUNTED = {"messages": CONVERSE["messages"]}
 _HTTP: dict[str, Any] = {"asked": "Say hello.", "faults": OVER_HTTP, "slow": True}
 
@@ -140,8 +137,8 @@ SUBJECTS: tuple[Subject, ...] = (
         "llm.call",
         Clients.of,
         _uses(
-            {_short(model): _invoke(model) for model in BODIES}
-            | {f"{_short(model)} stream": _invoke_stream(model) for model in BODIES}
+            {short(model): _invoke(model) for model in BODIES}
+            | {f"{short(model)} stream": _invoke_stream(model) for model in BODIES}
             | {"lines": _lines, "pieces": _pieces}
         ),
         {},

@@ -38,6 +38,11 @@ def invocation(model: str) -> dict[str, Any]:
     return {"modelId": model, "body": json.dumps(BODIES[model])}
 
 
+def short(model: str) -> str:
+    """A name for a model's ways of calling."""
+    return model.removeprefix("us.").partition("-")[0]
+
+
 def spoken(chunk: dict[str, Any]) -> str:
     """The text of an event, of any form."""
     if "chunk" in chunk:
