@@ -40,6 +40,15 @@ _MCP, TOLD = _of_mcp()
 """``TOLD`` are subjects whose refusal is told to whoever asked, in another process."""
 
 
+def _over_aiobotocore() -> tuple[Subject, ...]:
+    """Of aiobotocore, which allows only some versions of botocore."""
+    if find_spec("aiobotocore") is None:
+        return ()
+    from spanhook.cli.conformance.libraries import aiobotocore
+
+    return (*aiobotocore.SUBJECTS,)
+
+
 def _over_agents() -> tuple[Subject, ...]:
     """Of OpenAI's Agents SDK, which needs a newer openai and pydantic than the oldest that are supported."""
     if find_spec("agents") is None:
@@ -59,6 +68,7 @@ OVER_HTTP: tuple[Subject, ...] = (
     *groq.SUBJECTS,
     *_MCP,
     *_over_agents(),
+    *_over_aiobotocore(),
 )
 SUBJECTS: tuple[Subject, ...] = (*HERE, *OVER_HTTP, *own_code.SUBJECTS)
 

@@ -1,7 +1,6 @@
 """Streamed text under hooks with windows: whatever the chunks, nothing planted gets out, and all else does."""
 
 import json
-import re
 from collections.abc import Callable, Iterator
 from importlib.util import find_spec
 from typing import Any
@@ -18,41 +17,16 @@ from langchain_openai import ChatOpenAI
 from langgraph.graph import START, MessagesState, StateGraph
 from openai import OpenAI
 
-from spanhook import Hook, Hooks, Operation, Reject
+from spanhook import Hooks, Operation, Reject
 from spanhook.cli.conformance.servers.anthropic_server import AnthropicServer
 from spanhook.cli.conformance.servers.openai_replies import Call
 from spanhook.cli.conformance.servers.openai_server import OpenAIServer, Reply
 from spanhook.settings import Settings
 from spanhook.testing import recorder
+from tests.masking import CARD, MASK, SECRET, TEXT, Masking, pieces
 
-SECRET = "4111-1111-1111-1111"
-MASK = "[card]"
-TEXT = f"The card {SECRET} is mine, and so is {SECRET}; it's all.\n"
 ARGUMENTS = {"card": SECRET, "note": "pay it"}
 CUTS = st.lists(st.integers(1, len(TEXT) - 1), max_size=12)
-CARD = re.compile(r"\d{4}-\d{4}-\d{4}-\d{4}")
-
-
-class Masking(Hook):
-    """Masks card numbers."""
-
-    kinds = ("llm.call",)
-    stream = "window"
-    window = 24
-    fail_mode = "closed"
-    timeout = 60.0
-
-    def text(self, op: Operation, text: str) -> str:
-        return CARD.sub(MASK, text)
-
-    def after(self, op: Operation) -> None:
-        if SECRET in repr(op.response.messages):
-            op.respond(CARD.sub(MASK, op.response.text))
-
-
-def pieces(text: str, cuts: list[int]) -> tuple[str, ...]:
-    places = sorted({cut for cut in cuts if 0 < cut < len(text)})
-    return tuple(text[start:end] for start, end in zip([0, *places], [*places, len(text)], strict=True))
 
 
 @pytest.fixture(scope="module")

@@ -15,8 +15,8 @@ from spanhook.cli.conformance.libraries.botocore_ways import BODIES, CLAUDE, NOV
 from spanhook.cli.conformance.servers.bedrock_server import BedrockServer
 from spanhook.cli.conformance.servers.openai_replies import Call, Reply
 from spanhook.testing import recorder
-from tests.conformance.test_windows import MASK, SECRET, TEXT, Masking, pieces
 from tests.instrument.botocore.parts import converse, invoked, streamed
+from tests.masking import MASK, SECRET, TEXT, Masking, pieces
 
 LEAKS = pytest.mark.filterwarnings("ignore::ResourceWarning", "ignore::pytest.PytestUnraisableExceptionWarning")
 """For streams that are dropped, with their connections."""
