@@ -85,9 +85,9 @@ def test_answered(ask: Any, server: BedrockServer) -> None:
     assert ([op.status for op in seen.operations], server.requests) == (["success"], [])
 
 
-@pytest.mark.parametrize("ask", CALLS)
-@pytest.mark.skipif(FIRST, reason="this version of aiobotocore has only aiohttp")
+@pytest.mark.parametrize("ask", () if FIRST else (converse, invoked))
 def test_over_httpx(ask: Any, server: BedrockServer) -> None:
+    """Which cannot read streams of events."""
     from aiobotocore.httpxsession import HttpxSession
 
     expected = asked(server, ask)

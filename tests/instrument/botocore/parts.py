@@ -1,16 +1,22 @@
 """What the tests of AWS's SDK share."""
 
 import json
+from importlib.metadata import version
 from typing import Any
+
+import pytest
 
 from spanhook.cli.conformance.libraries.botocore import client
 from spanhook.cli.conformance.libraries.botocore_ways import CLAUDE, CONVERSE
 from spanhook.cli.conformance.servers.bedrock_server import BedrockServer
 
+LATER = tuple(map(int, version("botocore").split(".")[:2])) >= (1, 40)
+"""Whether the SDK knows of caching, thinking, guardrails and citations; it drops what it does not know."""
+LEAKS = pytest.mark.filterwarnings("ignore::ResourceWarning", "ignore::pytest.PytestUnraisableExceptionWarning")
+"""For tests that drop streams and clients, with their connections."""
 TOOLS = {
     "tools": [
         {"toolSpec": {"name": "look_up", "description": "Looks up.", "inputSchema": {"json": {"type": "object"}}}},
-        {"cachePoint": {"type": "default"}},
     ]
 }
 
