@@ -110,7 +110,8 @@ class AsyncReader:
     told: Any = None
 
     def __init__(self, stream: Any, pieces: AsyncPieces, raw: Any) -> None:
-        self._stream, self._pieces, self._raw = stream, pieces, raw
+        self._stream: Any = stream
+        self._pieces, self._raw = pieces, raw
         self._steps: Any = None
         self._left = b""
         self._ended = False

@@ -1,13 +1,11 @@
 """What is gated at clients of aiobotocore for Bedrock, against a server on loopback."""
 
+import importlib
 import json
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from functools import cache
 from typing import Any
-
-from aiobotocore.config import AioConfig
-from aiobotocore.session import AioSession
 
 from spanhook.cli.conformance.libraries.botocore import KEYS, counting_into
 from spanhook.cli.conformance.libraries.botocore_ways import (
@@ -23,13 +21,16 @@ from spanhook.cli.conformance.libraries.botocore_ways import (
 from spanhook.cli.conformance.servers.openai_replies import Reply
 from spanhook.cli.conformance.subject import OVER_HTTP, Body, Subject, Ungated, Use
 
+# It is in an environment of its own, and unknown where types are checked.
+_CONFIG: Any = importlib.import_module("aiobotocore.config")
+_SESSION: Any = importlib.import_module("aiobotocore.session")
 Ask = Callable[[Any], Awaitable[Any]]
 
 
 @cache
 def _session() -> Any:
     """One session, which makes the same exceptions for all clients, and looks for no settings."""
-    session: Any = AioSession()
+    session: Any = _SESSION.AioSession()
     session.set_config_variable("credentials_file", "/nonexistent")
     session.set_config_variable("config_file", "/nonexistent")
     return session
@@ -37,7 +38,7 @@ def _session() -> Any:
 
 def client(url: str, service: str = "bedrock-runtime", **settings: Any) -> Any:
     """A context manager with a client, which belongs to one event loop."""
-    config = AioConfig(**{"retries": {"total_max_attempts": 1}, **settings})
+    config = _CONFIG.AioConfig(**{"retries": {"total_max_attempts": 1}, **settings})
     return _session().create_client(service, endpoint_url=url, config=config, **KEYS)
 
 

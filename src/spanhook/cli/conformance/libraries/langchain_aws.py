@@ -32,7 +32,11 @@ _ASKED: list[BaseMessage] = [
     ToolMessage("sunny", tool_call_id="Rome"),
     ToolMessage("rainy", tool_call_id="Bonn"),
 ]
-_TOOL = {"name": "look_up", "description": "Looks up.", "parameters": {"type": "object", "properties": {}}}
+_TOOL: dict[str, Any] = {
+    "name": "look_up",
+    "description": "Looks up.",
+    "parameters": {"type": "object", "properties": {}},
+}
 _WAYS: dict[str, Use] = {
     **CHAT_WAYS,
     # LangChain merges the end of each of these into one message, which is sent in pieces. Without tools, it turns what
