@@ -5,7 +5,7 @@ body.
 from collections.abc import Callable
 from typing import Any
 
-from spanhook.instrument.botocore.parameters import operation_of, parameters_of, settle, settle_body
+from spanhook.instrument.botocore.parameters import parameters_of, settle, settle_body
 from spanhook.instrument.botocore.transport import BotocoreTransport, InvokedTransport
 from spanhook.instrument.formats.anthropic import Messages
 from spanhook.instrument.formats.bedrock import (
@@ -104,8 +104,10 @@ def chooser(layer: str, converse: Transport, invoked: Transport) -> Callable[[An
         "InvokeModelWithResponseStream": by_body,
     }
 
+    named = operations.get
+
     def choose(instance: Any, args: Args, kwargs: Kwargs) -> Adapter | None:
-        chosen = operations.get(operation_of(args, kwargs))
+        chosen = named(args[0] if args else kwargs.get("operation_name"))  # for calls of all services, so no function
         if chosen is None or instance.meta.service_model.service_name != SERVICE:
             return None
         return chosen(parameters_of(args, kwargs))
