@@ -58,6 +58,10 @@ def _over_agents() -> tuple[Subject, ...]:
     return (*openai_agents.SUBJECTS,)
 
 
+_AGENTS = _over_agents()
+ONCE = frozenset(one.name for one in _AGENTS)
+"""Names of subjects that serve one call: their conversation ends with it."""
+
 HERE: tuple[Subject, ...] = (*langchain_core.SUBJECTS, *langgraph.SUBJECTS)
 OVER_HTTP: tuple[Subject, ...] = (
     *openai.SUBJECTS,
@@ -67,7 +71,7 @@ OVER_HTTP: tuple[Subject, ...] = (
     *botocore.SUBJECTS,
     *groq.SUBJECTS,
     *_MCP,
-    *_over_agents(),
+    *_AGENTS,
     *_over_aiobotocore(),
 )
 SUBJECTS: tuple[Subject, ...] = (*HERE, *OVER_HTTP, *own_code.SUBJECTS)
