@@ -9,7 +9,12 @@ import pytest
 from spanhook.cli.conformance.servers.bedrock_server import BedrockServer
 from tests.instrument.botocore.parts import LATER, bedrock
 
-collect_ignore = [] if LATER else ["test_caching_and_thinking.py"]
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Leaves out what the SDK does not know of yet, also where the file is named."""
+    left_out = [] if LATER else [item for item in items if item.path.name == "test_caching_and_thinking.py"]
+    config.hook.pytest_deselected(items=left_out)
+    items[:] = [item for item in items if item not in left_out]
 
 
 @pytest.fixture

@@ -2,7 +2,9 @@
 
 from typing import Any
 
-from spanhook import Hooks, Operation
+import pytest
+
+from spanhook import Hooks, Operation, Reject
 from spanhook.cli.conformance.libraries.botocore_ways import CLAUDE, CONVERSE
 from spanhook.cli.conformance.servers.bedrock_server import BedrockServer
 from spanhook.cli.conformance.servers.openai_replies import Reply, Tokens
@@ -10,6 +12,7 @@ from spanhook.testing import recorder
 from tests.instrument.botocore.parts import converse, streamed
 from tests.masking import MASK, SECRET, Masking
 
+REEL = "amazon.nova-reel-v1:1"
 CACHED = Reply(tokens=Tokens(input=1000, output=500, cached=200, written=300))
 
 
@@ -64,6 +67,29 @@ def test_thoughts_are_text_too(made: Any, server: BedrockServer) -> None:
     assert SECRET not in said
     assert said.count(MASK) == 1
     assert b"hi" in eval(said)[1]["contentBlockDelta"]["delta"]["reasoningContent"].values()
+
+
+def test_what_is_started(made: Any, server: BedrockServer) -> None:
+    hooks, found = Hooks(), list[Any]()
+
+    @hooks.before("llm.call", names={REEL})
+    def rewrite(op: Operation) -> None:
+        found.append(op.request.inputs)
+        if op.request.inputs["taskType"] == "forbidden":
+            raise Reject("no", status_code=403)
+        op.replace(inputs={"taskType": "another"})
+
+    server.reply = Reply(body={"invocationArn": "arn:aws:bedrock:us-east-1:123456789012:async-invoke/abc"})
+    output = {"s3OutputDataConfig": {"s3Uri": "s3://bucket"}}
+    with recorder(hooks) as seen:
+        asked = {"modelId": REEL, "modelInput": {"taskType": "TEXT_VIDEO"}, "outputDataConfig": output}
+        assert made.start_async_invoke(**asked)["invocationArn"].endswith("abc")
+        with pytest.raises(made.exceptions.AccessDeniedException):
+            made.start_async_invoke(**{**asked, "modelInput": {"taskType": "forbidden"}})
+    (sent,) = server.requests
+    assert (sent.body["modelInput"], sent.body["modelId"]) == ({"taskType": "another"}, REEL)
+    assert [op.status for op in seen.operations] == ["success", "rejected"]
+    assert found[0] == {"taskType": "TEXT_VIDEO"}
 
 
 def test_counting_tokens_is_no_call_of_a_model(made: Any, server: BedrockServer) -> None:

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from spanhook.instrument.botocore.parameters import parameters_of, settle, settle_body
-from spanhook.instrument.botocore.transport import BotocoreTransport, InvokedTransport
+from spanhook.instrument.botocore.transport import BotocoreTransport, InvokedTransport, StartedTransport
 from spanhook.instrument.formats.anthropic import Messages
 from spanhook.instrument.formats.bedrock import (
     COHERE,
@@ -86,12 +86,16 @@ def chooser(layer: str, converse: Transport, invoked: Transport) -> Callable[[An
         converse: How parameters are carried.
         invoked: How bodies are.
     """
-    conversing = adapted(Converse(), converse, layer)
+    conversing, starting = adapted(Converse(), converse, layer), adapted(AnyBody(), StartedTransport(), layer)
     forms = {name: adapted(form, invoked, layer) for name, form in FORMATS.items()}
 
     def by_parameters(given: dict[str, Any]) -> Adapter:
         settle(given)
         return conversing
+
+    def by_input(given: dict[str, Any]) -> Adapter:
+        settle(given)
+        return starting
 
     def by_body(given: dict[str, Any]) -> Adapter:
         body = settle_body(given)
@@ -102,6 +106,7 @@ def chooser(layer: str, converse: Transport, invoked: Transport) -> Callable[[An
         "ConverseStream": by_parameters,
         "InvokeModel": by_body,
         "InvokeModelWithResponseStream": by_body,
+        "StartAsyncInvoke": by_input,
     }
 
     named = operations.get

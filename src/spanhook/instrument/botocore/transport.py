@@ -102,6 +102,22 @@ class BotocoreTransport(Transport):
         return instance.exceptions.from_code(code)(response, operation_of(args, kwargs))
 
 
+class StartedTransport(BotocoreTransport):
+    """Models that are started, and write what they make into S3: one of the parameters is the JSON."""
+
+    def body_of(self, instance: Any, args: Args, kwargs: Kwargs) -> Fields:  # noqa: ARG002
+        given = parameters_of(args, kwargs)
+        return {**fields_of(given.get("modelInput")), "model": given.get("modelId")}
+
+    def with_body(self, instance: Any, args: Args, kwargs: Kwargs, body: Fields) -> tuple[Args, Kwargs]:  # noqa: ARG002
+        said = {name: value for name, value in body.items() if name != "model"}
+        given = {**parameters_of(args, kwargs), "modelInput": said, "modelId": body.get("model")}
+        return with_parameters(args, kwargs, given)
+
+    def stream_of(self, result: Any) -> str:  # noqa: ARG002
+        return ""
+
+
 class InvokedTransport(BotocoreTransport):
     """Models that are invoked with JSON of their own."""
 
