@@ -16,6 +16,8 @@ _FOLDER = "src/spanhook/instrument"
 _TESTS = ROOT / "tests/instrument"
 _APART = "libraries do not know each other"
 _PURE = "a library's adapters know what a call looks like"
+_ALONE = frozenset(("aiobotocore",))
+"""Libraries that allow only some versions of what others bring: no extra collects them."""
 _OPTIONAL = "libraries that are instrumented are imported where they are instrumented alone"
 
 
@@ -57,7 +59,7 @@ def _extras(declared: Declaration, extras: dict[str, list[str]]) -> Iterator[str
     found = [Requirement(one) for one in extras.get(declared.extra, ())]
     if not any((one.name, one.specifier) == (wanted.name, wanted.specifier) for one in found):
         yield f"pyproject.toml: add {str(wanted)!r} to the extra {declared.extra!r}"
-    for collecting in (("all",), ("test", "dev")):
+    for collecting in () if declared.library in _ALONE else (("all",), ("test", "dev")):
         named = [Requirement(one) for extra in collecting for one in extras[extra]]
         if not any(one.name == "spanhook" and declared.extra in one.extras for one in named):
             yield f"pyproject.toml: add {declared.extra!r} to spanhook[...] in the extra {collecting[0]!r}"

@@ -97,6 +97,7 @@ _CASES = (
         count=40,
         is_async=True,
     ),
+    Case(name="bedrock", about="Bedrock, Converse", make="bedrock:converse", needs="botocore", count=100),
     Case(name="chat", about="OpenAI chat completion", make="openai_chat:create", needs="openai", count=100),
     Case(
         name="chat_async",

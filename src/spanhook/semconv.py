@@ -148,6 +148,8 @@ GEN_AI_GUARDRAIL_RISK_SCORE: Final = "gen_ai.guardrail.risk.score"
 INPUT_VALUE: Final = "input.value"
 OUTPUT_VALUE: Final = "output.value"
 
+AWS_BEDROCK_GUARDRAIL_ID: Final = "aws.bedrock.guardrail.id"
+
 OPENAI_API_TYPE: Final = "openai.api.type"
 OPENAI_REQUEST_SERVICE_TIER: Final = "openai.request.service_tier"
 OPENAI_RESPONSE_SERVICE_TIER: Final = "openai.response.service_tier"

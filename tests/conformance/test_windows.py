@@ -1,7 +1,6 @@
 """Streamed text under hooks with windows: whatever the chunks, nothing planted gets out, and all else does."""
 
 import json
-import re
 from collections.abc import Callable, Iterator
 from importlib.util import find_spec
 from typing import Any
@@ -18,41 +17,22 @@ from langchain_openai import ChatOpenAI
 from langgraph.graph import START, MessagesState, StateGraph
 from openai import OpenAI
 
-from spanhook import Hook, Hooks, Operation, Reject
+from spanhook import Hooks, Operation, Reject
+from spanhook.cli.conformance.checks import checks_of
+from spanhook.cli.conformance.checks.cells import ways_of
+from spanhook.cli.conformance.libraries.hearing import listeners
+from spanhook.cli.conformance.libraries.langchain_core import CHAT_WAYS
+from spanhook.cli.conformance.libraries.runnables import V3, lacks_v3
 from spanhook.cli.conformance.servers.anthropic_server import AnthropicServer
 from spanhook.cli.conformance.servers.openai_replies import Call
 from spanhook.cli.conformance.servers.openai_server import OpenAIServer, Reply
+from spanhook.cli.conformance.subject import Subject
 from spanhook.settings import Settings
 from spanhook.testing import recorder
+from tests.masking import CARD, MASK, SECRET, TEXT, Masking, pieces
 
-SECRET = "4111-1111-1111-1111"
-MASK = "[card]"
-TEXT = f"The card {SECRET} is mine, and so is {SECRET}; it's all.\n"
 ARGUMENTS = {"card": SECRET, "note": "pay it"}
 CUTS = st.lists(st.integers(1, len(TEXT) - 1), max_size=12)
-CARD = re.compile(r"\d{4}-\d{4}-\d{4}-\d{4}")
-
-
-class Masking(Hook):
-    """Masks card numbers."""
-
-    kinds = ("llm.call",)
-    stream = "window"
-    window = 24
-    fail_mode = "closed"
-    timeout = 60.0
-
-    def text(self, op: Operation, text: str) -> str:
-        return CARD.sub(MASK, text)
-
-    def after(self, op: Operation) -> None:
-        if SECRET in repr(op.response.messages):
-            op.respond(CARD.sub(MASK, op.response.text))
-
-
-def pieces(text: str, cuts: list[int]) -> tuple[str, ...]:
-    places = sorted({cut for cut in cuts if 0 < cut < len(text)})
-    return tuple(text[start:end] for start, end in zip([0, *places], [*places, len(text)], strict=True))
 
 
 @pytest.fixture(scope="module")
@@ -299,6 +279,23 @@ class Eager(Delegating):
             yield chunk
 
 
+class Telling(Delegating):
+    """Has only sync methods, and tells callbacks itself, also if a thread of LangChain's calls it for async code."""
+
+    said: tuple[str, ...] = ("quartz", " zebra", " lagoon")
+
+    def _generate(self, messages: list[BaseMessage], *args: Any, **kwargs: Any) -> Any:
+        return ChatResult(generations=[ChatGeneration(message=AIMessage("".join(self.said)))])
+
+    def _stream(
+        self, messages: list[BaseMessage], stop: Any = None, run_manager: Any = None, **kwargs: Any
+    ) -> Iterator[ChatGenerationChunk]:
+        for chunk in super()._stream(messages):
+            if run_manager is not None:
+                run_manager.on_llm_new_token(chunk.text, chunk=chunk)
+            yield chunk
+
+
 class Falling(Delegating):
     """Falls back on telling callbacks itself, if its stream breaks."""
 
@@ -338,6 +335,15 @@ def test_a_model_that_tells_callbacks_itself_tells_them_what_was_decided() -> No
         assert Eager().invoke("hi", config={"callbacks": [heard]}).text == "The card [card] is mine, I say"
     assert SECRET not in repr(heard.told)
     assert SECRET not in heard.tokens
+
+
+@pytest.mark.parametrize("way", ["stream", "astream", "events", "v3", "av3"])
+def test_a_model_without_async_methods_tells_callbacks_what_was_decided(way: str) -> None:
+    lacking = V3 if lacks_v3(Telling) else ()
+    ways = {name: use for name, use in CHAT_WAYS.items() if name == way and name not in lacking}
+    said = "".join(Telling().said)
+    subject = Subject("telling", "llm.call", lambda _body: Telling(), ways, {}, said=said, listeners=listeners)
+    assert [checks_of(one)["window"]().state for one in ways_of(subject)] == ["ok"] * len(ways)
 
 
 def test_methods_are_as_they_were_once_no_hook_has_a_window() -> None:

@@ -8,6 +8,7 @@ import shutil
 import sys
 import venv
 from collections.abc import Iterator
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -49,8 +50,9 @@ def test_what_it_says_is_so(declared: Declaration) -> None:
     assert Requirement(declared.requirement).name == declared.distribution
     assert {one.partition(".")[0] for one in modules(instrumentor)} == {declared.module.partition(".")[0]}
     known = {INSTRUMENTORS[name].layer for name in declared.knows}
-    layers = {one.layer.partition(".")[0] for one in adapters(declared.library)}
-    assert layers - known == {declared.layer}
+    if find_spec(declared.module) is not None:  # each library has an environment of its own in CI
+        layers = {one.layer.partition(".")[0] for one in adapters(declared.library)}
+        assert layers - known == {declared.layer}
     assert all(declared.recognises(word) for word in declared.words)
     assert not any(declared.recognises(other) for other in declared.unlike)
 

@@ -405,7 +405,7 @@ def forgotten(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.fixture
 def loader(folder: Path, forgotten: None) -> Any:
     """What botocore reads services with."""
-    distribution(folder, "botocore")
+    distribution(folder, "boto3")
     package(folder, "botocore")
     (folder / "botocore" / "loaders.py").write_text(LOADER)
     return importlib.import_module("botocore.loaders").Loader
@@ -413,8 +413,8 @@ def loader(folder: Path, forgotten: None) -> Any:
 
 @pytest.mark.usefixtures("forgotten")
 @pytest.mark.parametrize("late", [False, True], ids=["imported before", "imported after"])
-@pytest.mark.parametrize("service", ["bedrock-runtime", "bedrock-agent-runtime", "bedrock-agentcore"])
-def test_botocore_counts_once_it_is_used_for_models(
+@pytest.mark.parametrize("service", ["bedrock-agent-runtime", "bedrock-agentcore"])
+def test_botocore_counts_once_it_is_used_for_agents(
     service: str, late: bool, folder: Path, told: Told, request: pytest.FixtureRequest
 ) -> None:
     if late:
@@ -431,8 +431,8 @@ def test_botocore_counts_once_it_is_used_for_models(
     loader().load_service_model(service_name=service, type_name="paginators-1")
 
     (said,) = told()
-    assert said.startswith("spanhook: botocore 1.2.3 is used for Bedrock but not bound: model calls made with it")
-    assert [one.known.library for one in watch.in_use()] == ["botocore"]
+    assert said.startswith("spanhook: bedrock_agents 1.2.3 is used for Bedrock's agents but not bound: agents and")
+    assert [one.known.library for one in watch.in_use()] == ["bedrock_agents"]
 
 
 def test_strict_refuses_a_client_of_bedrock(loader: Any, told: Told) -> None:
@@ -440,15 +440,17 @@ def test_strict_refuses_a_client_of_bedrock(loader: Any, told: Told) -> None:
     spanhook.instrument(settings=STRICT)
 
     loader().load_service_model("s3", "service-2")
-    with pytest.raises(UnboundError, match=r"refused a client of bedrock-runtime from botocore 1\.2\.3"):
-        loader().load_service_model("bedrock-runtime", "service-2")
+    with pytest.raises(
+        UnboundError, match=r"refused a client of bedrock-agentcore from botocore, bedrock_agents 1\.2\.3"
+    ):
+        loader().load_service_model("bedrock-agentcore", "service-2")
 
     spanhook.uninstrument()
     assert vars(loader)["load_service_model"] is was
-    loader().load_service_model("bedrock-runtime", "service-2")
-    with pytest.raises(RequirementError, match=r"botocore 1\.2\.3 is used for Bedrock but not bound"):
+    loader().load_service_model("bedrock-agentcore", "service-2")
+    with pytest.raises(RequirementError, match=r"bedrock_agents 1\.2\.3 is used for Bedrock's agents but not bound"):
         spanhook.instrument(settings=STRICT)
-    spanhook.instrument(settings=Settings(strict=True, allow=["botocore"]))
+    spanhook.instrument(settings=Settings(strict=True, allow=["bedrock_agents"]))
 
 
 # ----------------------------------------------------------------------------------- the gauge

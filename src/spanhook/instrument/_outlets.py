@@ -92,12 +92,12 @@ class _Overrides(Family):
             super().bind(cls)
 
 
-def inner_streams(load: Callable[[], Texts], sends: str) -> Make:
+def inner_streams(load: Callable[[], Texts], sends: str, place: int) -> Make:
     """The wrapper of an inner stream.
 
     Args:
         load: Returns how its chunks are read; it imports the library, so it runs only when a call is made.
-        sends: The keyword whose argument, if given, sends parts to others.
+        sends, place: The argument that, if given, sends parts to others: its name, and its place among the others.
     """
     texts: Texts | None = None
 
@@ -106,7 +106,7 @@ def inner_streams(load: Callable[[], Texts], sends: str) -> Make:
             nonlocal texts
             if not binding.on:
                 return binding.beyond(wrapped, instance)(*args, **kwargs)
-            if kwargs.get(sends) is not None:
+            if (args[place] if len(args) > place else kwargs.get(sends)) is not None:
                 return wrapped(*args, **kwargs)
             texts = texts or load()
             return inner_stream(texts, wrapped, instance, args, kwargs)

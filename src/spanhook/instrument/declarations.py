@@ -122,6 +122,15 @@ INSTRUMENTORS = {
     one.library: one
     for one in (
         Declaration(
+            "aiobotocore",
+            instrumentor="spanhook.instrument.aiobotocore:AiobotocoreInstrumentor",
+            requirement="aiobotocore >= 2.13.1, < 4",
+            extra="aiobotocore",
+            doubled=("llm.call", "embeddings.create"),
+            variables=("AWS_",),
+            knows=("botocore",),
+        ),
+        Declaration(
             "anthropic",
             instrumentor="spanhook.instrument.anthropic:AnthropicInstrumentor",
             requirement="anthropic >= 1.0, < 3",
@@ -129,6 +138,17 @@ INSTRUMENTORS = {
             doubled=("llm.call", "tool.execute"),  # its SDK also opens spans for agents
             tracing=Tracing(("com.anthropic.sdk.python",), "unless ANTHROPIC_OPEN_TELEMETRY=false", swallows=True),
             variables=("ANTHROPIC_",),
+        ),
+        Declaration(
+            "botocore",
+            instrumentor="spanhook.instrument.botocore:BotocoreInstrumentor",
+            requirement="botocore >= 1.34.116, < 2",
+            extra="bedrock",
+            aliases=("bedrock",),
+            words=("botocore", "bedrock"),
+            unlike=("aiobotocore",),
+            doubled=("llm.call", "embeddings.create"),  # others have spans for calls of all of AWS's services
+            variables=("AWS_",),
         ),
         Declaration(
             "cohere",

@@ -123,7 +123,7 @@ class Bindings:
                 return lambda owner, name: Telling(owner, name, wanted, around, hold, is_async=is_async)
             return lambda owner, name: OnDemand(owner, name, wanted, held_back(hold, is_async=is_async))
         if isinstance(entry, InnerStream):
-            wanted, inner = load(entry.wanted), inner_streams(partial(load, entry.texts), entry.sends)
+            wanted, inner = load(entry.wanted), inner_streams(partial(load, entry.texts), entry.sends, entry.place)
             return lambda owner, name: FamilyOnDemand(owner, name, wanted, inner, entry.outside)
         if isinstance(entry, Lookup):
             looks = looked_up(entry)

@@ -63,8 +63,15 @@ class Known:
             object.__setattr__(self, "modules", (self.library,))
 
 
-BEDROCK: Final = Known("botocore", MODELS, modules=(), use="used for Bedrock", shared=True)
-"""In use once it creates a client for one of Bedrock's services: nothing else shows that models are called on AWS."""
+BEDROCK: Final = Known(
+    "bedrock_agents",
+    Bypass("agents and knowledge bases that AWS runs"),
+    ("boto3", "botocore"),
+    modules=(),
+    use="used for Bedrock's agents",
+    shared=True,
+)
+"""In use once botocore creates a client for one of these services: nothing else shows that AWS runs agents."""
 
 _PROVIDERS = (
     Known("ai21", MODELS),

@@ -22,8 +22,8 @@ from spanhook.instrument.known import BEDROCK, Known
 from spanhook.instrument.unbound import Unbound, imported, is_bound, is_of, libraries, version
 from spanhook.model import Args, Kwargs, Signal
 
-_BEDROCK_SERVICES = frozenset({"bedrock-runtime", "bedrock-agent-runtime", "bedrock-agentcore"})
-"""AWS services through which models and agents are called."""
+_BEDROCK_SERVICES = frozenset({"bedrock-agent-runtime", "bedrock-agentcore"})
+"""AWS services through which agents are called; models are called through one that is bound."""
 
 _IMPORT = "the import of"
 
@@ -167,7 +167,7 @@ class Watch:
         """An AWS service is about to be used."""
         self._used.add(BEDROCK.library)
         if self._minds(BEDROCK):
-            self._seen(BEDROCK, f"a client of {name} from", BEDROCK.library)
+            self._seen(BEDROCK, f"a client of {name} from botocore,", BEDROCK.library)
 
 
 watch = Watch()

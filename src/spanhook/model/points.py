@@ -140,8 +140,8 @@ class InnerStream:
         wanted: Called with the plans by kind; returns whether hooks want to see text before it goes out, as
             ``module:function``. It must not import the library, whose import may be in progress.
         texts: How its chunks are read, as ``module:NAME``.
-        sends: The keyword whose argument, if it is given, sends parts to others from inside of the method: such
-            a call is left alone.
+        sends, place: The argument that, if it is given, sends parts to others from inside of the method: such a call
+            is left alone. Its name, and its place among the method's arguments.
         is_async: It is an async generator function.
     """
 
@@ -151,6 +151,7 @@ class InnerStream:
     wanted: str
     texts: str
     sends: str
+    place: int
     is_async: bool = False
     optional: bool = False
 

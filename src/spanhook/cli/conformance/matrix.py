@@ -45,6 +45,7 @@ LIBRARIES = {
         Library("langchain_openai", "langchain-openai", "demo"),
         Library("own_code", "spanhook", "test"),
         Library("langchain_anthropic", "langchain-anthropic", "anthropic"),
+        Library("langchain_aws", "langchain-aws", "bedrock"),
     )
 }
 

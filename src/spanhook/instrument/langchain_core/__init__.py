@@ -43,6 +43,7 @@ def _inner(module: str, name: str) -> InnerStream:
         wanted=f"{_HERE}.wanted:windows",
         texts=f"{_HERE}.texts:GENERATION_TEXTS",
         sends="run_manager",
+        place=2,
     )
 
 

@@ -28,6 +28,7 @@ from spanhook.instrument.wire.messages import (
     rewrite,
     text_in,
 )
+from spanhook.instrument.wire.opened import OpenedChunks, OpenedTexts
 from spanhook.instrument.wire.paths import Paths
 from spanhook.instrument.wire.reading import (
     Fields,
@@ -60,6 +61,8 @@ __all__ = [
     "HttpContent",
     "Kind",
     "NoChunks",
+    "OpenedChunks",
+    "OpenedTexts",
     "Part",
     "Parts",
     "Passing",

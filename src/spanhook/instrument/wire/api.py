@@ -169,7 +169,7 @@ class _Api:
 
         texts = self.format.texts(transport.chunk_like)
         read = None if texts is None else content.texts_of(texts, self.format.last)
-        return Body(content.stream, content.put, chunks, answer, read, content.framing)
+        return Body(content.stream, content.put, chunks, answer, read, content.framing, content.whole)
 
     # ------------------------------------------------------------------------------------------ answers
 

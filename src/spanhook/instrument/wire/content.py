@@ -19,9 +19,11 @@ class Content(ABC):
 
     Attributes:
         stream: The library's stream of pieces: iterable, with ``close`` or ``aclose``.
+        whole: As in ``Body``.
     """
 
     stream: Any
+    whole = False
 
     @abstractmethod
     def put(self, stream: Any) -> None:

@@ -14,6 +14,8 @@ _MADE_UP = frozenset(
 """Fields that libraries fill anew for every call."""
 _TASK_ID = re.compile(r"(?<=:)[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 """What a namespace of LangGraph says about a node besides its name."""
+_LINE = re.compile(r"(?<=/~)\d+(?=/)")
+"""What tells one subject's requests from another's, in the address of a server."""
 _DEEPEST = 12
 
 
@@ -29,7 +31,7 @@ def told_of(error: BaseException) -> Any:
     """What a caller can tell of an exception."""
     several: tuple[BaseException, ...] = vars(error).get("exceptions", ())  # of a group
     inside: list[Any] = [told_of(one) for one in several]
-    return type(error), str(error), getattr(error, "status_code", None), type(error.__cause__), inside
+    return type(error), _LINE.sub("", str(error)), getattr(error, "status_code", None), type(error.__cause__), inside
 
 
 def comparable(value: Any, depth: int = 0) -> Any:

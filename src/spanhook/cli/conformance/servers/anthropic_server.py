@@ -31,11 +31,11 @@ class _Answering(Handler):
         elif path.endswith("/messages/count_tokens"):
             self.json(200, {"input_tokens": reply.tokens.input}, reply.headers, reply)
         elif path.endswith("/messages"):
-            self.answer(body, reply, message(body, reply), _events(body, reply))
+            self.answer(body, reply, message(body, reply), events(body, reply))
         elif path.endswith(("/invoke", ":rawpredict")):  # from Bedrock and Vertex
             self.json(200, message(body, reply), reply.headers, reply)
         elif path.endswith(":streamrawpredict"):
-            self.answer({**body, "stream": True}, reply, {}, _events(body, reply))
+            self.answer({**body, "stream": True}, reply, {}, events(body, reply))
         else:
             self.unknown()
 
@@ -84,7 +84,7 @@ def message(body: Json, reply: Reply) -> Json:
     }
 
 
-def _events(body: Json, reply: Reply) -> Iterator[tuple[str, Json | str]]:
+def events(body: Json, reply: Reply) -> Iterator[tuple[str, Json | str]]:
     """The message as a stream of events."""
     if reply.events:
         yield from ((one["type"], one) for one in reply.events)
