@@ -29,7 +29,8 @@ def settle(op: Record) -> None:
     nested = op.__dict__.pop("nested", None) or ()  # removed entirely: more may end later
     told = _transported(op)
     if not nested:
-        op.own_usage = told if op.own_usage is None else op.own_usage
+        if op.own_usage is None or (op.own_usage.estimated and told is not None):
+            op.own_usage = told
     elif told is not None and not told.estimated:
         op.own_usage = told
     elif _is_theirs(op, nested):

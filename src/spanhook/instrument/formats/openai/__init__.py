@@ -2,7 +2,7 @@
 
 from spanhook.instrument.formats.openai.chat import Chat
 from spanhook.instrument.formats.openai.chat_chunks import ChatChunks
-from spanhook.instrument.formats.openai.completions import Completions
+from spanhook.instrument.formats.openai.completions import Completions, TextChunks
 from spanhook.instrument.formats.openai.decisions import Decisions
 from spanhook.instrument.formats.openai.deltas import Deltas
 from spanhook.instrument.formats.openai.embeddings import Embeddings
@@ -31,6 +31,7 @@ __all__ = [
     "Endpoint",
     "Responses",
     "ResponsesChunks",
+    "TextChunks",
     "completion_usage",
     "item_message",
     "item_messages",

@@ -1,0 +1,137 @@
+"""LiteLLM's own types for answers that no server gave: results, chunks and streams."""
+
+from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import suppress
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+from uuid import uuid4
+
+from litellm.litellm_core_utils.litellm_logging import Logging
+from litellm.litellm_core_utils.streaming_handler import CustomStreamWrapper
+from litellm.llms.openai.responses.transformation import OpenAIResponsesAPIConfig
+from litellm.types.llms.openai import ResponsesAPIResponse
+from litellm.types.utils import (
+    EmbeddingResponse,
+    ImageResponse,
+    ModelResponse,
+    ModelResponseStream,
+    TextCompletionResponse,
+    TranscriptionResponse,
+)
+from litellm.utils import TextCompletionStreamWrapper
+
+from spanhook.instrument.wire import Fields, Payload
+from spanhook.model import copied_model, copies
+
+_COPIED = (ModelResponse, ModelResponseStream, EmbeddingResponse, TextCompletionResponse, ResponsesAPIResponse)
+copies(*_COPIED)(copied_model)
+
+Stream = Callable[[Iterator[Any], Fields, bool], Any]
+"""Makes a stream, given its chunks, the request, and whether it is async."""
+
+
+@dataclass(frozen=True)
+class Answers:
+    """The types of one API's results.
+
+    Attributes:
+        whole: Makes a result from JSON.
+        kinds: The types of results.
+        chunk: Makes a chunk from JSON.
+        wrap: Makes a stream.
+    """
+
+    whole: Callable[[Payload], Any]
+    kinds: tuple[type, ...]
+    chunk: Callable[[Payload], Any] = dict
+    wrap: Stream | None = None
+
+    def stream(self, chunks: Iterator[Any], body: Fields, *, is_async: bool) -> Any:
+        """What a streamed call returns."""
+        if self.wrap is not None:
+            return self.wrap(chunks, body, is_async)
+        return _later(chunks) if is_async else chunks
+
+
+async def _later(chunks: Iterator[Any]) -> AsyncIterator[Any]:
+    for chunk in chunks:
+        yield chunk
+
+
+class _Answered(CustomStreamWrapper):
+    """A stream of chunks that are passed on as they are, and that LiteLLM's callbacks are not told of."""
+
+    def __init__(self, chunks: Iterator[Any], body: Fields) -> None:
+        model = str(body.get("model") or "")
+        logging = Logging(
+            model=model,
+            messages=body.get("messages") or [],
+            stream=True,
+            call_type="completion",
+            start_time=datetime.now(),  # noqa: DTZ005 - as LiteLLM has it
+            litellm_call_id=str(uuid4()),
+            function_id="",
+        )
+        super().__init__(chunks, model, logging, "cached_response", body.get("stream_options"))
+
+    def __next__(self) -> Any:
+        return next(self.completion_stream)
+
+    async def __anext__(self) -> Any:
+        for chunk in self.completion_stream:
+            return chunk
+        raise StopAsyncIteration
+
+
+def _chat_stream(chunks: Iterator[Any], body: Fields, _is_async: bool) -> Any:  # noqa: FBT001
+    return _Answered(chunks, body)
+
+
+def _text_stream(chunks: Iterator[Any], body: Fields, _is_async: bool) -> Any:  # noqa: FBT001
+    return _AnsweredText(chunks, body)
+
+
+class _AnsweredText(TextCompletionStreamWrapper):
+    def __init__(self, chunks: Iterator[Any], body: Fields) -> None:
+        super().__init__(chunks, str(body.get("model") or ""))
+
+    def __next__(self) -> Any:
+        return next(self.completion_stream)
+
+    async def __anext__(self) -> Any:
+        for chunk in self.completion_stream:
+            return chunk
+        raise StopAsyncIteration
+
+
+def _chat(payload: Payload) -> ModelResponse:
+    return ModelResponse(**{name: value for name, value in payload.items() if value is not None})
+
+
+def _text(payload: Payload) -> TextCompletionResponse:
+    return TextCompletionResponse(**payload)
+
+
+def _chunk(payload: Payload) -> ModelResponseStream:
+    return ModelResponseStream(**payload)
+
+
+def _event(payload: Payload) -> Any:
+    """An event of a response, in its own class if LiteLLM has one."""
+    with suppress(Exception):
+        return OpenAIResponsesAPIConfig.get_event_model_class(payload["type"])(**payload)
+    return OpenAIResponsesAPIConfig.get_event_model_class("unknown").model_construct(**payload)
+
+
+def _response(payload: Payload) -> ResponsesAPIResponse:
+    return ResponsesAPIResponse.model_construct(**payload)
+
+
+CHAT = Answers(_chat, (ModelResponse,), _chunk, _chat_stream)
+TEXT = Answers(_text, (TextCompletionResponse,), _text, _text_stream)
+EMBEDDINGS = Answers(lambda told: EmbeddingResponse(**told), (EmbeddingResponse,))
+RESPONSES = Answers(_response, (ResponsesAPIResponse,), _event)
+IMAGES = Answers(lambda told: ImageResponse(**told), (ImageResponse,))
+TRANSCRIPTION = Answers(lambda told: TranscriptionResponse(**told), (TranscriptionResponse,))
+PLAIN = Answers(dict, (dict,))

@@ -1,0 +1,119 @@
+"""What LiteLLM's answers have beyond OpenAI's: usage in other places, and answers from its cache."""
+
+from typing import Any
+
+from spanhook.instrument.formats.openai import (
+    Chat,
+    ChatChunks,
+    Completions,
+    Deltas,
+    Embeddings,
+    TextChunks,
+)
+from spanhook.instrument.wire import Construct, Fields, bounded, extra_of, fields_of
+from spanhook.model import Attributes, Chunks, Usage
+
+NOTES = "_hidden_params"
+"""The attribute in which LiteLLM notes what it knows of an answer."""
+Told = tuple[Attributes, Usage | None]
+
+
+def is_cached(notes: Fields) -> bool:
+    """Whether an answer comes from LiteLLM's cache."""
+    return notes.get("cache_hit") is True or notes.get("custom_llm_provider") == "cached_response"
+
+
+def used_by(told: Told, reported: Any, notes: Fields) -> Told:
+    """End attributes and usage: an answer from the cache has used nothing, whatever the cached answer reports.
+
+    Args:
+        told: What OpenAI's form says.
+        reported: The answer's usage.
+        notes: LiteLLM's notes.
+    """
+    attributes, used = told
+    if is_cached(notes):
+        nothing = Usage()
+        nothing.charge(0)
+        return attributes, nothing
+    if used is not None and not used.cache_write_tokens:
+        details = _field(reported, "prompt_tokens_details")
+        used.cache_write_tokens = used.count(_field(details, "cache_creation_tokens"), "cache_write_tokens")
+        written = _field(details, "cache_creation_token_details")
+        used.cache_hour_tokens = used.count(_field(written, "ephemeral_1h_input_tokens"), "cache_hour_tokens")
+        bounded(used)
+    return attributes, used
+
+
+def _field(value: Any, name: str) -> Any:
+    found = fields_of(value).get(name)
+    return extra_of(value, name) if found is None else found
+
+
+class LiteLLMChat(Chat):
+    """Chat completions. A stream's usage is not asked for: LiteLLM reports what it knows in its notes."""
+
+    def asking(self, body: Fields) -> Fields | None:  # noqa: ARG002
+        return None
+
+    def response(self, told: Fields) -> Told:
+        return used_by(super().response(told), told.get("usage"), fields_of(told.get(NOTES)))
+
+    def chunks(self, body: Fields, construct: Construct) -> Chunks:
+        return _NotedChunks(body, construct, itself=self.itself)
+
+
+class LiteLLMCompletions(Completions):
+    """Text completions."""
+
+    def asking(self, body: Fields) -> Fields | None:  # noqa: ARG002
+        return None
+
+    def response(self, told: Fields) -> Told:
+        return used_by(super().response(told), told.get("usage"), fields_of(told.get(NOTES)))
+
+    def chunks(self, body: Fields, construct: Construct) -> Chunks:
+        return _NotedTextChunks(body, construct, itself=self.itself)
+
+
+class LiteLLMEmbeddings(Embeddings):
+    """Embeddings."""
+
+    def response(self, told: Fields) -> Told:
+        return used_by(super().response(told), told.get("usage"), fields_of(told.get(NOTES)))
+
+
+class _Noted(Deltas):
+    """Adds up chunks, one of whose notes has the usage of the stream, if the provider has reported it."""
+
+    __slots__ = ()
+    notes: Fields
+
+    def add(self, chunk: Any) -> bool:
+        notes = getattr(chunk, NOTES, None)
+        if type(notes) is dict and ("usage" in notes or is_cached(notes)):
+            self.notes = notes
+        return super().add(chunk)
+
+    def response(self) -> Told:
+        reported = self.notes.get("usage")
+        # LiteLLM notes zeros if nothing was reported, and corrects what it has noted when the stream ends
+        if self.usage is None and _field(reported, "total_tokens"):
+            self.usage = reported
+        return used_by(super().response(), self.usage, self.notes)
+
+
+class _NotedChunks(_Noted, ChatChunks):
+    __slots__ = ("notes",)
+
+    def __init__(self, body: Fields, construct: Construct, *, itself: bool) -> None:
+        super().__init__(body, construct, itself=itself)
+        self.notes = {}
+
+
+class _NotedTextChunks(_Noted, TextChunks):
+    __slots__ = ("notes",)
+
+    def __init__(self, body: Fields, construct: Construct, *, itself: bool) -> None:
+        super().__init__(body, construct, itself=itself)
+        self.notes = {}
