@@ -21,6 +21,7 @@ from litellm.types.utils import (
 )
 from litellm.utils import TextCompletionStreamWrapper
 
+from spanhook.instrument.litellm.chunks import closed, closed_event, opened, opened_event
 from spanhook.instrument.wire import Fields, Payload
 from spanhook.model import copied_model, copies
 
@@ -40,12 +41,15 @@ class Answers:
         kinds: The types of results.
         chunk: Makes a chunk from JSON.
         wrap: Makes a stream.
+        opened, closed: As in ``Transport``.
     """
 
     whole: Callable[[Payload], Any]
     kinds: tuple[type, ...]
     chunk: Callable[[Payload], Any] = dict
     wrap: Stream | None = None
+    opened: Callable[[Any], Any] | None = None
+    closed: Callable[[Any, Any], Any] | None = None
 
     def stream(self, chunks: Iterator[Any], body: Fields, *, is_async: bool) -> Any:
         """What a streamed call returns."""
@@ -128,10 +132,10 @@ def _response(payload: Payload) -> ResponsesAPIResponse:
     return ResponsesAPIResponse.model_construct(**payload)
 
 
-CHAT = Answers(_chat, (ModelResponse,), _chunk, _chat_stream)
-TEXT = Answers(_text, (TextCompletionResponse,), _text, _text_stream)
+CHAT = Answers(_chat, (ModelResponse,), _chunk, _chat_stream, opened, closed)
+TEXT = Answers(_text, (TextCompletionResponse,), _text, _text_stream, opened, closed)
 EMBEDDINGS = Answers(lambda told: EmbeddingResponse(**told), (EmbeddingResponse,))
-RESPONSES = Answers(_response, (ResponsesAPIResponse,), _event)
+RESPONSES = Answers(_response, (ResponsesAPIResponse,), _event, None, opened_event, closed_event)
 IMAGES = Answers(lambda told: ImageResponse(**told), (ImageResponse,))
 TRANSCRIPTION = Answers(lambda told: TranscriptionResponse(**told), (TranscriptionResponse,))
 PLAIN = Answers(dict, (dict,))

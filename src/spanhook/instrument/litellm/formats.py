@@ -50,11 +50,16 @@ def _field(value: Any, name: str) -> Any:
     return extra_of(value, name) if found is None else found
 
 
-class LiteLLMChat(Chat):
-    """Chat completions. A stream's usage is not asked for: LiteLLM reports what it knows in its notes."""
+def has_own_server(body: Fields) -> bool:
+    """Whether a request names its server. LiteLLM asks for the usage of streams itself where it knows the server."""
+    return bool(body.get("api_base") or body.get("base_url"))
 
-    def asking(self, body: Fields) -> Fields | None:  # noqa: ARG002
-        return None
+
+class LiteLLMChat(Chat):
+    """Chat completions."""
+
+    def asking(self, body: Fields) -> Fields | None:
+        return super().asking(body) if self.itself and has_own_server(body) else None
 
     def response(self, told: Fields) -> Told:
         return used_by(super().response(told), told.get("usage"), fields_of(told.get(NOTES)))
@@ -66,8 +71,8 @@ class LiteLLMChat(Chat):
 class LiteLLMCompletions(Completions):
     """Text completions."""
 
-    def asking(self, body: Fields) -> Fields | None:  # noqa: ARG002
-        return None
+    def asking(self, body: Fields) -> Fields | None:
+        return super().asking(body) if self.itself and has_own_server(body) else None
 
     def response(self, told: Fields) -> Told:
         return used_by(super().response(told), told.get("usage"), fields_of(told.get(NOTES)))
@@ -90,16 +95,15 @@ class _Noted(Deltas):
     notes: Fields
 
     def add(self, chunk: Any) -> bool:
-        notes = getattr(chunk, NOTES, None)
-        if type(notes) is dict and ("usage" in notes or is_cached(notes)):
+        notes = chunk[NOTES]
+        # zeros stand for usage that was not reported: LiteLLM puts its own count there when the stream ends
+        if notes and (is_cached(notes) or _field(notes.get("usage"), "total_tokens")):
             self.notes = notes
         return super().add(chunk)
 
     def response(self) -> Told:
-        reported = self.notes.get("usage")
-        # LiteLLM notes zeros if nothing was reported, and corrects what it has noted when the stream ends
-        if self.usage is None and _field(reported, "total_tokens"):
-            self.usage = reported
+        if self.usage is None:
+            self.usage = self.notes.get("usage")
         return used_by(super().response(), self.usage, self.notes)
 
 

@@ -7,10 +7,11 @@ import litellm
 
 from spanhook.instrument.litellm.answers import Answers
 from spanhook.instrument.litellm.arguments import given, having, names_of
+from spanhook.instrument.litellm.chunks import every_field
 from spanhook.instrument.litellm.errors import error_for
 from spanhook.instrument.litellm.formats import NOTES
 from spanhook.instrument.litellm.providers import is_provider, named, server_of
-from spanhook.instrument.wire import Event, Fields, Payload, Server, Transport, fields_of
+from spanhook.instrument.wire import Event, Fields, Payload, Server, Transport
 from spanhook.model import Args, Kwargs
 
 
@@ -24,7 +25,12 @@ class LiteLLMTransport(Transport):
     """
 
     def __init__(self, place: str, answers: Answers, *, is_async: bool) -> None:
-        self._names, self._answers, self._is_async = names_of(place), answers, is_async
+        self._place, self._answers, self._is_async = place, answers, is_async
+        self.opened, self.closed = answers.opened, answers.closed
+
+    @property
+    def _names(self) -> tuple[str, ...]:
+        return names_of(self._place)
 
     # ------------------------------------------------------------------------------------------ calls
 
@@ -103,15 +109,12 @@ class LiteLLMTransport(Transport):
     def construct(self, args: Args, kwargs: Kwargs, value: Payload) -> Any:  # noqa: ARG002
         return self._answers.whole(value)
 
-    def chunk_like(self, chunk: Any, value: Payload) -> Any:  # noqa: ARG002
-        return self._answers.chunk(value)
 
 
 def result_fields(result: Any) -> Fields:
     """The fields of a result, also those that its class does not define, such as usage, and LiteLLM's notes."""
-    told = fields_of(result)
-    more = getattr(result, "__pydantic_extra__", None) or {}
-    return {**told, **more, NOTES: getattr(result, NOTES, None)} if told else told
+    told = every_field(result)
+    return {**told, NOTES: getattr(result, NOTES, None)} if told else told
 
 
 def _provider_in(arguments: Fields) -> str:

@@ -1,0 +1,100 @@
+"""What is gated in LiteLLM, and every way of calling it, against servers on loopback."""
+
+from functools import cache
+from typing import Any
+
+from spanhook.cli.conformance.libraries.litellm_ways import ASK, CHAT, At, opened, ways_of
+from spanhook.cli.conformance.servers.anthropic_server import AnthropicServer
+from spanhook.cli.conformance.servers.openai_server import OpenAIServer, Reply, Tokens
+from spanhook.cli.conformance.servers.requests import Line, Seen
+from spanhook.cli.conformance.subject import OVER_HTTP, Body, Subject, Ungated
+
+_OTHERS = ("/images/", "/audio/", "/moderations")
+
+
+def _tokens(seen: Seen) -> int:
+    """The usage that the server reports for a request."""
+    if seen.path.endswith("/embeddings"):
+        return Tokens().input
+    if seen.path.startswith(_OTHERS):
+        return 0
+    options: dict[str, Any] = seen.body.get("stream_options") or {}
+    reports = not seen.body.get("stream") or "/responses" in seen.path or options.get("include_usage")
+    return Tokens().total if reports or "/messages" in seen.path else 0
+
+
+@cache
+def _openai() -> OpenAIServer:
+    return OpenAIServer().__enter__()
+
+
+@cache
+def _anthropic() -> AnthropicServer:
+    return AnthropicServer().__enter__()
+
+
+def over_openai(model: str = "openai/gpt-4o-mini") -> Any:
+    def make(body: Body) -> At:
+        url = _openai().url_for(Line(body, _tokens))
+        return At({"model": model, "api_base": url, "api_key": "test", "max_retries": 0})
+
+    return make
+
+
+def over_anthropic(body: Body) -> At:
+    url = _anthropic().url_for(Line(body, _tokens))
+    given = {"api_base": f"{url}/v1/messages", "api_key": "test", "max_retries": 0}
+    return At({"model": "anthropic/claude-sonnet-4-5", **given})
+
+
+_HTTP: dict[str, Any] = {"asked": ASK, "said": Reply.text, "faults": OVER_HTTP, "slow": True}
+
+SUBJECTS: tuple[Subject, ...] = (
+    Subject(
+        "litellm over openai",
+        "llm.call",
+        over_openai(),
+        ways_of("completion", CHAT),
+        {},
+        opened=opened("completion", CHAT),
+        **_HTTP,
+    ),
+    Subject(
+        "litellm over anthropic",
+        "llm.call",
+        over_anthropic,
+        ways_of("completion", CHAT),
+        {},
+        opened=opened("completion", CHAT),
+        **_HTTP,
+    ),
+    Subject(
+        "litellm responses",
+        "llm.call",
+        over_openai(),
+        ways_of("responses", {"input": ASK, "instructions": "Be brief."}),
+        {},
+        opened=opened("responses", {"input": ASK}),
+        **_HTTP,
+    ),
+    Subject(
+        "litellm text",
+        "llm.call",
+        over_openai("text-completion-openai/gpt-3.5-turbo-instruct"),
+        ways_of("text_completion", {"prompt": ASK}),
+        {},
+        opened=opened("text_completion", {"prompt": ASK}),
+        **_HTTP,
+    ),
+    Subject(
+        "litellm embeddings",
+        "embeddings.create",
+        over_openai("openai/text-embedding-3-small"),
+        ways_of("embedding", {"input": ["one", "two"]}, streams=False),
+        {},
+        faults=OVER_HTTP,
+        slow=True,
+    ),
+)
+
+UNGATED = (Ungated("callbacks"),)

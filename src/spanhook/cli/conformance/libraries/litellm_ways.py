@@ -1,0 +1,78 @@
+"""Every way of calling a model through LiteLLM, each reduced to comparable facts."""
+
+import os
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+os.environ.setdefault("LITELLM_LOCAL_MODEL_COST_MAP", "True")  # otherwise importing it fetches a list of prices
+
+import litellm
+
+from spanhook.cli.conformance.libraries.stainless_ways import collected
+
+litellm.suppress_debug_info = True
+litellm.disable_aiohttp_transport = True  # its connections would outlive their event loop
+
+ASK = "Say hello."
+MESSAGES: Any = [{"role": "system", "content": "Be brief."}, {"role": "user", "content": ASK}]
+CHAT: dict[str, Any] = {"messages": MESSAGES}
+VARYING = frozenset(("id", "created", "created_at", "_response_ms", "completed_at"))
+"""Fields that differ from call to call."""
+
+
+@dataclass(frozen=True)
+class At:
+    """Where a call goes to: what it is given besides its request."""
+
+    given: dict[str, Any]
+
+
+def facts(value: Any) -> Any:
+    """A result as its type and content, without what varies."""
+    if isinstance(value, list):
+        return [facts(one) for one in value]
+    if isinstance(value, dict):
+        return {name: facts(one) for name, one in value.items() if name not in VARYING}
+    if hasattr(value, "model_dump"):
+        return type(value).__name__, facts(value.model_dump(mode="json", warnings=False))
+    return value
+
+
+def _sync(function: str, request: dict[str, Any]) -> Callable[[At], Any]:
+    return lambda at: facts(getattr(litellm, function)(**request, **at.given))
+
+
+def _later(function: str, request: dict[str, Any]) -> Callable[[At], Any]:
+    async def ask(at: At) -> Any:
+        return facts(await getattr(litellm, function)(**request, **at.given))
+
+    return ask
+
+
+def _stream(function: str, request: dict[str, Any]) -> Callable[[At], Any]:
+    return lambda at: facts(list(getattr(litellm, function)(**request, **at.given, stream=True)))
+
+
+def _later_stream(function: str, request: dict[str, Any]) -> Callable[[At], Any]:
+    async def ask(at: At) -> Any:
+        return facts(await collected(await getattr(litellm, function)(**request, **at.given, stream=True)))
+
+    return ask
+
+
+def ways_of(function: str, request: dict[str, Any], *, streams: bool = True) -> dict[str, Callable[[At], Any]]:
+    """The ways of calling one function and its async version."""
+    ways = {"create": _sync(function, request), "async create": _later(f"a{function}", request)}
+    if streams:
+        ways["stream"] = _stream(function, request)
+        ways["async stream"] = _later_stream(f"a{function}", request)
+    return ways
+
+
+def opened(function: str, request: dict[str, Any]) -> dict[str, Callable[[At], Any]]:
+    """Its streams, unread."""
+    return {
+        "stream": lambda at: getattr(litellm, function)(**request, **at.given, stream=True),
+        "async stream": lambda at: getattr(litellm, f"a{function}")(**request, **at.given, stream=True),
+    }
