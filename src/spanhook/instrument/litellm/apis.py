@@ -24,9 +24,10 @@ def _mark(result: Any) -> Any:
 
 def _adapter(format: Format, transport: LiteLLMTransport) -> Adapter:
     """LiteLLM is a framework's view of a model, because it calls clients that may be bound too; but it passes on what it
-    is asked for, also to its own functions, of which one is made of another.
+    is asked for, also to its own functions, of which one is made of another. Some of its streams only begin to call when
+    they are read.
     """
-    return replace(adapted(format, transport, LITELLM), model_layer=True, relays=True, mark=_mark)
+    return replace(adapted(format, transport, LITELLM), model_layer=True, relays=True, opaque=False, mark=_mark)
 
 
 def _choosing(make: Callable[[bool], Format], place: str, made: Answers, flag: str) -> tuple[Adapter, Choose, Choose]:

@@ -11,7 +11,7 @@ from spanhook.instrument.litellm.chunks import every_field
 from spanhook.instrument.litellm.errors import error_for
 from spanhook.instrument.litellm.formats import NOTES
 from spanhook.instrument.litellm.providers import is_provider, named, server_of
-from spanhook.instrument.wire import Event, Fields, Payload, Server, Transport
+from spanhook.instrument.wire import Event, Fields, Payload, Server, Transport, list_of
 from spanhook.model import Args, Kwargs
 
 
@@ -114,7 +114,10 @@ class LiteLLMTransport(Transport):
 def result_fields(result: Any) -> Fields:
     """The fields of a result, also those that its class does not define, such as usage, and LiteLLM's notes."""
     told = every_field(result)
-    return {**told, NOTES: getattr(result, NOTES, None)} if told else told
+    if not told:
+        return told
+    choices = [every_field(choice) for choice in list_of(told.get("choices"))]
+    return {**told, **({"choices": choices} if choices else {}), NOTES: getattr(result, NOTES, None)}
 
 
 def _provider_in(arguments: Fields) -> str:

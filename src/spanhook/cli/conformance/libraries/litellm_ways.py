@@ -39,12 +39,18 @@ def facts(value: Any) -> Any:
     return value
 
 
+def renew() -> None:
+    """Forget the clients that LiteLLM keeps: their connections belong to event loops that have ended."""
+    litellm.in_memory_llm_clients_cache.flush_cache()
+
+
 def _sync(function: str, request: dict[str, Any]) -> Callable[[At], Any]:
     return lambda at: facts(getattr(litellm, function)(**request, **at.given))
 
 
 def _later(function: str, request: dict[str, Any]) -> Callable[[At], Any]:
     async def ask(at: At) -> Any:
+        renew()
         return facts(await getattr(litellm, function)(**request, **at.given))
 
     return ask
@@ -56,6 +62,7 @@ def _stream(function: str, request: dict[str, Any]) -> Callable[[At], Any]:
 
 def _later_stream(function: str, request: dict[str, Any]) -> Callable[[At], Any]:
     async def ask(at: At) -> Any:
+        renew()
         return facts(await collected(await getattr(litellm, function)(**request, **at.given, stream=True)))
 
     return ask
