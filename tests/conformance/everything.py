@@ -48,6 +48,15 @@ def _over_agents() -> tuple[Subject, ...]:
     return (*openai_agents.SUBJECTS,)
 
 
+def _over_litellm() -> tuple[Subject, ...]:
+    """Of LiteLLM, which needs newer versions of others than the oldest that are supported."""
+    if find_spec("litellm") is None:
+        return ()
+    from spanhook.cli.conformance.libraries import litellm
+
+    return (*litellm.SUBJECTS,)
+
+
 HERE: tuple[Subject, ...] = (*langchain_core.SUBJECTS, *langgraph.SUBJECTS)
 OVER_HTTP: tuple[Subject, ...] = (
     *openai.SUBJECTS,
@@ -57,6 +66,7 @@ OVER_HTTP: tuple[Subject, ...] = (
     *groq.SUBJECTS,
     *_MCP,
     *_over_agents(),
+    *_over_litellm(),
 )
 SUBJECTS: tuple[Subject, ...] = (*HERE, *OVER_HTTP, *own_code.SUBJECTS)
 

@@ -10,11 +10,11 @@ from typing import Any
 import wrapt
 
 from spanhook.diagnostics import internal, log
-from spanhook.engine import acall, acall_for, acall_turn, arrive, call, call_for, goes_on, lazy
+from spanhook.engine import aattempt, acall, acall_for, acall_turn, arrive, attempt, call, call_for, goes_on, lazy
 from spanhook.errors import UnboundError
 from spanhook.instrument._holding import Driver, HeldBinding
 from spanhook.instrument._wrapping import Binding
-from spanhook.model import Adapter, Found, Held, Lookup, Point, Record, Signal, Turn, Within, current, shed
+from spanhook.model import Adapter, Attempts, Found, Held, Lookup, Point, Record, Signal, Turn, Within, current, shed
 
 Make = Callable[[Binding], Callable[..., Any]]
 """Creates the wrapper of a function, given its binding."""
@@ -208,6 +208,22 @@ def _on_demand(path: str) -> Callable[..., Any] | None:
         return load(path)(*given)
 
     return later
+
+
+def attempting(attempts: Attempts) -> Make:
+    """The wrapper of a function that makes attempts."""
+
+    def make(binding: Binding) -> Callable[..., Any]:
+        drive = aattempt if binding.sort == "async" else attempt
+
+        def wrapper(wrapped: Any, instance: Any, args: Any, kwargs: Any) -> Any:
+            if not binding.on:
+                return binding.beyond(wrapped, instance)(*args, **kwargs)
+            return drive(attempts.layer, wrapped, args, kwargs)
+
+        return wrapper
+
+    return make
 
 
 def told(signal: Signal) -> Make:

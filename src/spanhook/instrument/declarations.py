@@ -159,7 +159,7 @@ INSTRUMENTORS = {
         Declaration(
             "litellm",
             instrumentor="spanhook.instrument.litellm:LiteLLMInstrumentor",
-            requirement="litellm >= 1.79, < 2",
+            requirement="litellm >= 1.77, < 2",
             extra="litellm",
             tracing=Tracing(("litellm",), "if the application sets its callback otel"),
             variables=("LITELLM_",),

@@ -22,17 +22,17 @@ from spanhook.instrument._family import Family
 from spanhook.instrument._holding import HeldFamily
 from spanhook.instrument._outlets import FamilyOnDemand, OnDemand, Telling, held_back, inner_streams
 from spanhook.instrument._packages import has_mark, spec_of
-from spanhook.instrument._points import Operations, load, looked_up, told
+from spanhook.instrument._points import Operations, attempting, load, looked_up, told
 from spanhook.instrument._versions import requirement, version
 from spanhook.instrument._wrapping import Binding
 from spanhook.instrument.declarations import INSTRUMENTORS, Declaration
-from spanhook.model import Held, InnerStream, Lookup, Outlet, Point, Signal
+from spanhook.model import Attempts, Held, InnerStream, Lookup, Outlet, Point, Signal
 
 BOUND, WAITING, MISSING = "bound", "waiting", "missing"
 """States of a point: wrapped; its module is not imported yet; missing in this version."""
 
 
-Entry = Point | Lookup | Held | Signal | Outlet | InnerStream
+Entry = Point | Attempts | Lookup | Held | Signal | Outlet | InnerStream
 Adapting = OnDemand | Telling | FamilyOnDemand
 Made = Binding | Family | Adapting
 
@@ -128,6 +128,9 @@ class Bindings:
         if isinstance(entry, Lookup):
             looks = looked_up(entry)
             return lambda owner, name: Family(owner, name, looks)
+        if isinstance(entry, Attempts):
+            tries = attempting(entry)
+            return lambda owner, name: Binding(owner, name, tries)
         if isinstance(entry, Signal):
             tells = told(entry)
             return lambda owner, name: Binding(owner, name, tells, plain=isinstance(owner, type))

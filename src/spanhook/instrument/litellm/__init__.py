@@ -3,7 +3,8 @@
 from collections.abc import Iterator
 
 from spanhook.instrument.instrumentor import Instrumentor
-from spanhook.model import Point
+from spanhook.instrument.layers import LITELLM
+from spanhook.model import Attempts, Point, Signal
 
 _HERE = "spanhook.instrument.litellm"
 
@@ -37,9 +38,36 @@ def _points() -> Iterator[Point]:
                 )
 
 
+#: What tries again, or something else, when a call has failed: functions that fall back and retry, and the router, which
+#: newer versions have apart.
+_TRIES = (
+    "litellm_core_utils.fallback_utils:async_completion_with_fallbacks",
+    "main:completion_with_retries",
+    "main:acompletion_with_retries",
+    "main:responses_with_retries",
+    "main:aresponses_with_retries",
+    "router:Router.async_function_with_fallbacks",
+    "router:Router.async_function_with_fallbacks_common_utils",
+    "router_rust.core:RustCore._run",
+    "router_rust.core:RustCore._run_sync",
+)
+
+
+def _attempts() -> Iterator[Attempts]:
+    for place in _TRIES:
+        module, _, name = place.partition(":")
+        yield Attempts(module=f"litellm.{module}", name=name, layer=LITELLM, optional=True)
+
+
 class LiteLLMInstrumentor(Instrumentor):
     """Points of ``litellm``."""
 
     library = "litellm"
     kinds = frozenset(("llm.call", "embeddings.create"))
-    table = tuple(_points())
+    table = (
+        *_points(),
+        *_attempts(),
+        Signal(
+            module="litellm.litellm_core_utils.asyncify", name="run_async_function", before=f"{_HERE}.running:same_context"
+        ),
+    )

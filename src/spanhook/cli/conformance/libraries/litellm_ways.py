@@ -8,6 +8,7 @@ from typing import Any
 os.environ.setdefault("LITELLM_LOCAL_MODEL_COST_MAP", "True")  # otherwise importing it fetches a list of prices
 
 import litellm
+from litellm.llms.custom_httpx.http_handler import AsyncHTTPHandler
 
 from spanhook.cli.conformance.libraries.stainless_ways import collected
 
@@ -42,6 +43,8 @@ def facts(value: Any) -> Any:
 def renew() -> None:
     """Forget the clients that LiteLLM keeps: their connections belong to event loops that have ended."""
     litellm.in_memory_llm_clients_cache.flush_cache()
+    if "module_level_aclient" in vars(litellm):
+        litellm.module_level_aclient = AsyncHTTPHandler(timeout=60.0)
 
 
 def _sync(function: str, request: dict[str, Any]) -> Callable[[At], Any]:
