@@ -102,9 +102,9 @@ def _documents(declared: Declaration, table: str, libraries: list[str]) -> Itera
         yield f"docs/ways-in.md: the table of libraries needs the row {table}"
     if f"({', '.join(libraries)}) call it" not in " ".join(ways.split()):
         yield f"docs/ways-in.md: the warning should name {', '.join(libraries)}"
-    (supported,) = (line for line in readme.splitlines() if line.startswith("Python 3.11 to "))
+    (supported,) = (part for part in readme.split("\n\n") if part.lstrip().startswith("Python 3.11 to "))
     if declared.distribution not in supported:
-        yield f"README.md: its line on supported versions should name {declared.distribution}"
+        yield f"README.md: its paragraph on supported versions should name {declared.distribution}"
 
 
 def _variables(declared: Declaration) -> Iterator[str]:

@@ -36,6 +36,7 @@ WHOLE = {
     "instrument/mcp/test_processes": "a client, and its server in a child process",
     "instrument/mcp/test_traces": "clients and servers as one trace",
     "instrument/openai/test_absorbed": "two libraries over each other",
+    "instrument/openai/test_chosen": "what decisions choose, run by the SDK's own runner",
     "instrument/openai/test_contract": "every way of calling, with spanhook and without",
     "instrument/openai/test_denied": "every way of calling, refused",
     "instrument/openai/test_rewriting": "one promise for all endpoints",

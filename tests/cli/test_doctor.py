@@ -152,7 +152,7 @@ def test_an_unmet_requirement(folder: Folder) -> None:
 
 def judged(folder: Folder) -> str:
     """Two libraries that are installed, of which the hooks import one; and where they are."""
-    for name in ("xai_sdk", "openai_agents"):
+    for name in ("xai_sdk", "autogen_agentchat"):
         library(folder.path / "installed", BY_NAME[name])
     folder.file("judge.py", "import xai_sdk\n" + HOOKS)
     return str(folder.path / "installed")
@@ -221,7 +221,7 @@ def test_what_is_not_bound_and_what_traces_itself(odd: subprocess.CompletedProce
             "allowed": False,
         },
         {
-            "name": "openai_agents",
+            "name": "autogen_agentchat",
             "version": "1.2.3",
             "state": "importable",
             "bypass": "its agents and tools",
@@ -230,10 +230,10 @@ def test_what_is_not_bound_and_what_traces_itself(odd: subprocess.CompletedProce
     ]
     assert [one for one in report["self_tracing"] if one["version"] == "1.2.3"] == [
         {
-            "name": "openai_agents",
+            "name": "autogen_agentchat",
             "version": "1.2.3",
-            "scopes": [],
-            "when": "to OpenAI, unless OPENAI_AGENTS_DISABLE_TRACING=1; not as OpenTelemetry spans",
+            "scopes": ["autogen-core"],
+            "when": "always",
         },
         {
             "name": "xai_sdk",
@@ -252,14 +252,14 @@ def test_what_is_not_bound_for_people(folder: Folder) -> None:
     path = judged(folder)
 
     ran = folder.spanhook(
-        "doctor", "--hooks", "judge.py:hooks", "--strict", "--allow", "openai-agents", PYTHONPATH=path
+        "doctor", "--hooks", "judge.py:hooks", "--strict", "--allow", "autogen-agentchat", PYTHONPATH=path
     )
 
     assert (ran.returncode, ran.stderr) == (3, "")
     lines = [" ".join(line.split()) for line in ran.stdout.splitlines()]
     assert "Not bound (these bypass spanhook)" in lines
     assert "xai_sdk 1.2.3 imported model calls made with it directly" in lines
-    assert "openai_agents 1.2.3 importable, allowed its agents and tools" in lines
+    assert "autogen_agentchat 1.2.3 importable, allowed its agents and tools" in lines
     assert "SDKs that trace themselves (their spans appear beside ours)" in lines
     assert "xai_sdk 1.2.3 xai_sdk.sync.chat, xai_sdk.aio.chat unless XAI_SDK_DISABLE_TRACING=1" in lines
     said = "is imported but not bound, which strict mode does not allow: model calls made with it directly would bypass"
@@ -278,11 +278,11 @@ def test_what_is_not_bound_for_people(folder: Folder) -> None:
             "refuses these when they are imported or used: ",
         ),
         (
-            {"SPANHOOK_ALLOW": "coheer"},
+            {"SPANHOOK_ALLOW": "dashscoop"},
             2,
             "configuration",
             "allow",
-            "unknown library 'coheer' to allow; did you mean",
+            "unknown library 'dashscoop' to allow; did you mean",
         ),
         ({"SPANHOOK_STRICT": "x"}, 2, "configuration", "SPANHOOK_STRICT", "SPANHOOK_STRICT='x', expected 1 or 0"),
     ],
@@ -291,7 +291,7 @@ def test_strict_by_variables(
     folder: Folder, installed: Any, variables: dict[str, str], code: int, level: str, about: str, text: str
 ) -> None:
     installed("xai_sdk")
-    installed("openai-agents")
+    installed("autogen-agentchat")
 
     got, report = diagnosed(folder, apart=False, **variables)
 

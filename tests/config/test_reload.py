@@ -236,20 +236,20 @@ def test_settings_change_too_under_those_that_were_given(write: Write) -> None:
 def test_settings_that_cannot_hold_change_nothing(
     write: Write, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, said: list[str]
 ) -> None:
-    library(tmp_path / "installed", BY_NAME["cohere"])
-    monkeypatch.delitem(sys.modules, "cohere", raising=False)
+    library(tmp_path / "installed", BY_NAME["dashscope"])
+    monkeypatch.delitem(sys.modules, "dashscope", raising=False)
     follower = following(write(ONE))
     spanhook.instrument(settings=telemetry.settings)  # every library that is installed
-    importlib.import_module("cohere")
+    importlib.import_module("dashscope")
 
     write(OTHER + "settings: {strict: true, steps: true}\n")
     assert not follower.reload()
-    monkeypatch.delitem(sys.modules, "cohere")
+    monkeypatch.delitem(sys.modules, "dashscope")
 
     assert refused() == {"refund"}
     assert not telemetry.settings.strict
     assert not telemetry.settings.steps
-    assert "cohere 1.2.3" in said[-1]
+    assert "dashscope 1.2.3" in said[-1]
 
 
 def test_the_directory_of_definitions_stays_while_the_application_runs(write: Write, said: list[str]) -> None:

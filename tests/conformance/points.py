@@ -1,20 +1,21 @@
-"""Every point of every library's table, and the function that stands there."""
+"""Every point of the table of every library that is here, and the function that stands there."""
 
 import importlib
 from collections.abc import Iterator
 from dataclasses import dataclass
+from importlib.util import find_spec
 from typing import Any
 
 from spanhook.instrument import INSTRUMENTORS, instrumentor_of
 from spanhook.instrument._wrapping import static
-from spanhook.model import InnerStream, Lookup, Outlet, Point, Signal
+from spanhook.model import Held, InnerStream, Lookup, Outlet, Point, Signal
 
 
 @dataclass(frozen=True)
 class Place:
     """Where a point stands: a class or module, and a name there."""
 
-    entry: Point | Lookup | Signal | Outlet
+    entry: Point | Lookup | Held | Signal | Outlet
     owner: Any
     name: str
 
@@ -34,8 +35,12 @@ def module_of(entry: Any) -> Any:
         raise
 
 
+BOUND = tuple(library for library, one in INSTRUMENTORS.items() if find_spec(one.module.partition(".")[0]))
+"""The libraries that are here. Each has an environment of its own in CI, where all of its points are."""
+
+
 def _places() -> Iterator[Place]:
-    for library in INSTRUMENTORS:
+    for library in BOUND:
         for entry in instrumentor_of(library).table:
             if isinstance(entry, InnerStream) or (isinstance(entry, Outlet) and not entry.around):
                 continue  # bound while hooks want it; inner streams, in subclasses alone

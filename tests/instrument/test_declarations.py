@@ -242,6 +242,6 @@ def test_what_cannot_read_it_is_told_what_to_add() -> None:
         ".ci/oldest.txt: add acme-sdk==the oldest version that is supported",
         f"docs/ways-in.md: the table of libraries needs the row {ROW}",
         f"docs/ways-in.md: the warning should name {', '.join(libraries)}",
-        "README.md: its line on supported versions should name acme-sdk",
+        "README.md: its paragraph on supported versions should name acme-sdk",
         ".ci/environments: forget_surroundings should forget ACME_*",
     ]

@@ -54,11 +54,13 @@ class Wrapped(ObjectProxy):
 class HeldFunction(Wrapped):
     """A function."""
 
+    _self_awaited = True
+
     @sheds
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         function, awaits = self.__wrapped__, True
         if not _is_async(function):
-            awaits = _on_a_loop()
+            awaits = self._self_awaited and _on_a_loop()
             if awaits:
                 function = partial(_settled, function)
         return self._self_driver(function, self._self_instance, args, kwargs, awaits)
@@ -110,6 +112,7 @@ class HeldBinding:
     def __init__(self, owner: type, attribute: str, make: Callable[["HeldBinding"], Driver]) -> None:
         self.on = True
         self.methods: tuple[str, ...] = ()
+        self.awaited = True
         self._owner, self._attribute = owner, attribute
         self._before = vars(owner).get(attribute, _MISSING)
         self._driver = make(self)
@@ -162,6 +165,7 @@ class HeldBinding:
             wrapper._self_methods = self.methods
         else:
             wrapper = HeldFunction(held, instance, self._driver)
+            wrapper._self_awaited = self.awaited
         key = id(instance)
 
         def forget(gone: "weakref.ref[Wrapped]") -> None:

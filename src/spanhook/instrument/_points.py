@@ -105,7 +105,7 @@ def _held(point: Held) -> Callable[[HeldBinding], Driver]:
     choose = _chooser(point, given) if point.choose else None
 
     def make(binding: HeldBinding) -> Driver:
-        binding.methods = point.methods
+        binding.methods, binding.awaited = point.methods, point.awaited
 
         def drive(function: Any, instance: Any, args: Any, kwargs: Any, awaits: bool) -> Any:
             adapter = given if choose is None else choose(instance, args, kwargs)

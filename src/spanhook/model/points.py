@@ -92,6 +92,7 @@ class Held:
         adapter: The adapter of the calls, as in ``Point``; its instance is the one that holds the function.
         choose: As in ``Point``.
         methods: Names of the methods that are operations, if the attribute holds an object with methods.
+        awaited: Whether those who call a plain function on an event loop await its result.
         optional: Missing in some supported versions.
     """
 
@@ -100,6 +101,7 @@ class Held:
     adapter: str
     choose: str = ""
     methods: tuple[str, ...] = ()
+    awaited: bool = True
     optional: bool = False
 
     def __str__(self) -> str:

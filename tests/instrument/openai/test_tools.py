@@ -1,7 +1,6 @@
 """What the tool runners of OpenAI's newer SDKs run are operations: gated, counted, and refused to the model."""
 
 import base64
-import importlib
 import json
 import struct
 import zlib
@@ -245,58 +244,3 @@ def test_a_browser_goes_nowhere_that_is_refused() -> None:
         told = browser.execute(call)
     assert (RAN, told["output"]) == ([], "Tool call rejected: not for you")
     assert [(op.name, op.status) for op in seen.operations] == [(name, "rejected")]
-
-
-# ----------------------------------------------------------------------------------- decisions and agents
-
-
-def test_what_a_decision_chose_is_not_done() -> None:
-    import openai.lib.decisions_tool_runner
-
-    runner: Any = openai.lib.decisions_tool_runner
-
-    def act() -> str:
-        RAN.append("act")
-        return "did"
-
-    async def later() -> str:
-        return act()
-
-    RAN.clear()
-    with recorder(refusing()) as seen:
-        for handler in (act, later):
-            with pytest.raises(Reject):
-                runner.invoke(handler, cancelled=None)
-    assert ([op.name for op in seen.operations], RAN) == (["act", "later"], [])
-
-    async def main() -> Any:
-        made: Any = runner.invoke(later, cancelled=None)
-        return await made
-
-    with recorder() as seen:
-        assert runner.invoke(act, cancelled=None) == "did"
-        assert run(main()) == "did"
-    assert [op.status for op in seen.operations] == ["success", "success"]
-
-
-def test_functions_of_openais_agents() -> None:
-    importlib.import_module("openai.lib.beta.agents")  # without which the next one cannot be imported
-    from openai.lib.streaming.agents._tools import ToolInvocation
-    from openai.types.beta.agent_function_call_item import AgentFunctionCallItem
-
-    RAN.clear()
-    made: Any = {"name": "look_up", "call_id": "call_1", "turn_id": "t", "arguments": '{"city": "Rome"}'}
-    call = AgentFunctionCallItem.construct(**made)
-
-    async def main() -> Any:
-        return await ToolInvocation("s", call).invoke(alook_up)
-
-    with recorder(refusing()) as seen:
-        with pytest.raises(Reject):
-            ToolInvocation("s", call).invoke(look_up)
-        assert RAN == []
-        assert [(op.name, op.request.arguments) for op in seen.operations] == [("look_up", {"city": "Rome"})]
-    with recorder() as seen:
-        assert ToolInvocation("s", call).invoke(look_up) == "Rome: sunny"
-        assert run(main()) == "Rome: sunny"
-    assert [op.status for op in seen.operations] == ["success", "success"]

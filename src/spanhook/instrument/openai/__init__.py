@@ -2,7 +2,7 @@
 
 from spanhook.instrument.instrumentor import Instrumentor
 from spanhook.instrument.stainless import points_of
-from spanhook.model import Point
+from spanhook.model import Held, Point
 
 _HERE = "spanhook.instrument.openai"
 
@@ -30,6 +30,12 @@ class OpenAIInstrumentor(Instrumentor):
         _tool("computer", "AsyncComputerToolset._dispatch", "COMPUTER"),
         _tool("browser", "BrowserToolset._dispatch", "BROWSER"),
         _tool("browser", "AsyncBrowserToolset._dispatch", "BROWSER"),
-        _tool("decisions_tool_runner", "invoke", "DECISION"),
+        Held(
+            module="openai.lib.decisions_tool_runner",
+            name="_Candidate.execute",
+            adapter=f"{_HERE}.tools:DECISION",
+            awaited=False,
+            optional=True,
+        ),
         _tool("streaming.agents._tools", "ToolInvocation.invoke", "AGENT"),
     )

@@ -95,16 +95,15 @@ BROWSER = Functions(
 ).adapter()
 
 
-# ------------------------------------------------------------------------------- decisions and agents: (handler, ...)
+# ------------------------------------------------------------------------------- decisions and agents
 
-
-def _name(_instance: Any, args: Args, kwargs: Kwargs) -> str:
-    handler = first(args, kwargs, "handler")
-    return getattr(handler, "__name__", type(handler).__name__)
-
-
-#: What is done for the class that a decision chose, without arguments; a refusal ends the runner with its own error.
-DECISION = Functions(layer=_LAYER, name=_name, arguments=lambda _instance, _args, _kwargs: {}).adapter()
+#: What is done if a decision chooses it, without arguments; a refusal ends the runner with its own error.
+DECISION = Functions(
+    layer=_LAYER,
+    name=lambda instance, _args, _kwargs: instance.id,
+    description=lambda instance, _args, _kwargs: instance.description,
+    arguments=lambda _instance, _args, _kwargs: {},
+).adapter()
 #: Functions for OpenAI's agents; the model is told that a refused one has failed.
 AGENT = Functions(
     layer=_LAYER,

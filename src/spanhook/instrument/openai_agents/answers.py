@@ -8,8 +8,7 @@ from agents.usage import Usage
 from openai._models import construct_type
 from openai.types.responses import Response, ResponseStreamEvent
 
-from spanhook.instrument.formats.openai import Responses
-from spanhook.instrument.formats.openai import response_events as events_of
+from spanhook.instrument.formats.openai import Responses, events_of_response
 from spanhook.instrument.openai_agents.reading import FAKE_ID
 from spanhook.instrument.wire import Payload, plain
 from spanhook.model import copied_dataclass, copies
@@ -49,7 +48,7 @@ def model_response(model: str, value: Any) -> ModelResponse:
 
 def response_events(model: str, value: Any) -> Iterator[Any]:
     """What a model's stream would have yielded; arguments as for ``model_response``."""
-    for _, data in events_of(_payload(model, value)):
+    for _, data in events_of_response(_payload(model, value)):
         yield construct_type(type_=ResponseStreamEvent, value=data)
 
 

@@ -214,8 +214,15 @@ def embeddings(body: Json, reply: Reply) -> Json:
 
 
 def decision(body: Json, reply: Reply) -> Json:
-    answers = [
-        {"name": question.get("name"), "type": "predicate", "probability": 0.9}
-        for question in body.get("questions") or ()
-    ]
+    answers = [_answer(question) for question in body.get("questions") or ()]
     return {"answers": answers, "model": _model(body), "usage": reply.tokens.responses()}
+
+
+def _answer(question: Json) -> Json:
+    """The first of the choices, or that it is so."""
+    name, choices = question.get("name"), question.get("choices")
+    if not choices:
+        return {"name": name, "type": "predicate", "probability": 0.9}
+    chosen = choices[0]["value"]
+    chances = [{"value": chosen, "probability": 0.9}]
+    return {"name": name, "type": "choice", "choice": chosen, "confidence": 0.9, "probabilities": chances}

@@ -12,7 +12,7 @@ from spanhook.instrument.formats.openai.items import rewrite as rewrite_items
 from spanhook.instrument.formats.openai.items import to_message as item_message
 from spanhook.instrument.formats.openai.items import to_messages as item_messages
 from spanhook.instrument.formats.openai.reading import completion_usage
-from spanhook.instrument.formats.openai.response_events import response_events
+from spanhook.instrument.formats.openai.response_events import response_events as events_of_response
 from spanhook.instrument.formats.openai.responses import Responses, output_message
 from spanhook.instrument.formats.openai.responses_chunks import ResponsesChunks
 from spanhook.instrument.formats.openai.texts import RESPONSE_TEXTS, ChoiceTexts
@@ -33,10 +33,10 @@ __all__ = [
     "ResponsesChunks",
     "TextChunks",
     "completion_usage",
+    "events_of_response",
     "item_message",
     "item_messages",
     "last_text",
     "output_message",
-    "response_events",
     "rewrite_items",
 ]
