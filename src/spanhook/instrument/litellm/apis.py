@@ -9,7 +9,7 @@ from spanhook.instrument.layers import LITELLM
 from spanhook.instrument.litellm import answers
 from spanhook.instrument.litellm.answers import Answers
 from spanhook.instrument.litellm.formats import LiteLLMChat, LiteLLMCompletions, LiteLLMEmbeddings
-from spanhook.instrument.litellm.providers import ITSELF
+from spanhook.instrument.litellm.providers import ITSELF, named
 from spanhook.instrument.litellm.transport import LiteLLMTransport
 from spanhook.instrument.wire import Format, adapted, text_of
 from spanhook.model import Adapter, Args, Kwargs
@@ -22,12 +22,16 @@ def _mark(result: Any) -> Any:
     return text_of(getattr(result, "id", None)) or None
 
 
+def _bare(model: str) -> str:
+    return named(model).model
+
+
 def _adapter(format: Format, transport: LiteLLMTransport) -> Adapter:
     """LiteLLM is a framework's view of a model, because it calls clients that may be bound too; but it passes on what it
     is asked for, also to its own functions, of which one is made of another. Some of its streams only begin to call when
     they are read.
     """
-    return replace(adapted(format, transport, LITELLM), model_layer=True, relays=True, opaque=False, mark=_mark)
+    return replace(adapted(format, transport, LITELLM), model_layer=True, relays=True, opaque=False, mark=_mark, bare_model=_bare)
 
 
 def _choosing(make: Callable[[bool], Format], place: str, made: Answers, flag: str) -> tuple[Adapter, Choose, Choose]:

@@ -38,9 +38,10 @@ def used_by(told: Told, reported: Any, notes: Fields) -> Told:
         return attributes, nothing
     if used is not None and not used.cache_write_tokens:
         details = _field(reported, "prompt_tokens_details")
-        used.cache_write_tokens = used.count(_field(details, "cache_creation_tokens"), "cache_write_tokens")
-        written = _field(details, "cache_creation_token_details")
-        used.cache_hour_tokens = used.count(_field(written, "ephemeral_1h_input_tokens"), "cache_hour_tokens")
+        written = _field(details, "cache_creation_tokens") or _field(reported, "cache_creation_input_tokens")
+        used.cache_write_tokens = used.count(written, "cache_write_tokens")
+        by_time = _field(details, "cache_creation_token_details")
+        used.cache_hour_tokens = used.count(_field(by_time, "ephemeral_1h_input_tokens"), "cache_hour_tokens")
         bounded(used)
     return attributes, used
 

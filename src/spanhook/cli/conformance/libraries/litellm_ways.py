@@ -1,14 +1,20 @@
 """Every way of calling a model through LiteLLM, each reduced to comparable facts."""
 
 import os
+import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
 os.environ.setdefault("LITELLM_LOCAL_MODEL_COST_MAP", "True")  # otherwise importing it fetches a list of prices
 
-import litellm
-from litellm.llms.custom_httpx.http_handler import AsyncHTTPHandler
+with warnings.catch_warnings():  # about its own code
+    warnings.simplefilter("ignore")
+    import litellm
+    from litellm import Router
+    from litellm.llms.custom_httpx.http_handler import AsyncHTTPHandler
+
+    Router(model_list=[])
 
 from spanhook.cli.conformance.libraries.stainless_ways import collected
 
