@@ -1,4 +1,4 @@
-"""Functions that make calls until one succeeds: the rejection of an attempt is no failure that another one makes up for.
+"""Functions that make calls until one succeeds: no other attempt makes up for the rejection of one.
 
 A library catches every ``Exception`` there, so the rejection leaves it as something else, up to the operation whose
 attempt it was, or up to the function itself if that is called outside of one.

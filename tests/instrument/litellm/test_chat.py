@@ -1,6 +1,7 @@
 """Chat completions: how a call is described, what its answer reports, what hooks change."""
 
 from collections.abc import Iterator
+from importlib.metadata import version
 from typing import Any
 
 import pytest
@@ -86,11 +87,17 @@ def test_usage_in_all_its_parts(server: OpenAIServer, to_openai: dict[str, Any])
         assert not used.estimated
 
 
+def tells_parts() -> bool:
+    """Whether LiteLLM tells of a stream's usage what was read from a cache, as it does from 1.83 on."""
+    return tuple(map(int, version("litellm").split(".")[:2])) >= (1, 83)
+
+
 def test_tokens_written_to_anthropics_cache(anthropic: Any, to_anthropic: dict[str, Any]) -> None:
     anthropic.reply = Reply(tokens=Tokens(input=30, output=20, cached=10, written=8))
     with recorder() as seen:
         litellm.completion(**to_anthropic)
-        list(litellm.completion(**to_anthropic, stream=True))
+        if tells_parts():
+            list(litellm.completion(**to_anthropic, stream=True))
     for op in seen.operations:
         used = op.usage
         assert (used.cache_read_tokens, used.cache_write_tokens, used.output_tokens) == (10, 8, 20)
@@ -98,7 +105,7 @@ def test_tokens_written_to_anthropics_cache(anthropic: Any, to_anthropic: dict[s
 
 
 def test_tool_calls_and_messages_that_are_models(server: OpenAIServer, to_openai: dict[str, Any]) -> None:
-    server.script(Reply(calls=(Call("look_up", '{"query": "tea"}'),)), Reply())
+    server.script(Reply(calls=(Call("look_up", {"query": "tea"}),)), Reply())
     tools = [{"type": "function", "function": {"name": "look_up", "parameters": {"type": "object"}}}]
     hooks = Hooks()
     asked: list[Any] = []
@@ -186,8 +193,8 @@ def test_a_refusal_is_litellms_own_error(to_openai: dict[str, Any], status: int,
         for call in (lambda: litellm.completion(**to_openai), lambda: run(litellm.acompletion(**to_openai))):
             with pytest.raises(getattr(litellm.exceptions, name)) as raised:
                 call()
+            assert isinstance(raised.value, Reject)
             error: Any = raised.value
-            assert isinstance(error, Reject)
             assert (error.reason, error.status_code, str(error)) == ("Not today", status, "Not today")
             assert (error.model, error.llm_provider) == ("openai/gpt-4o-mini", "openai")
 

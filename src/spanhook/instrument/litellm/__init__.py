@@ -38,8 +38,8 @@ def _points() -> Iterator[Point]:
                 )
 
 
-#: What tries again, or something else, when a call has failed: functions that fall back and retry, and the router, which
-#: newer versions have apart.
+#: What tries again, or something else, when a call has failed: functions that fall back and retry, and the router, whose
+#: work newer versions do elsewhere.
 _TRIES = (
     "litellm_core_utils.fallback_utils:async_completion_with_fallbacks",
     "main:completion_with_retries",
@@ -68,6 +68,8 @@ class LiteLLMInstrumentor(Instrumentor):
         *_points(),
         *_attempts(),
         Signal(
-            module="litellm.litellm_core_utils.asyncify", name="run_async_function", before=f"{_HERE}.running:same_context"
+            module="litellm.litellm_core_utils.asyncify",
+            name="run_async_function",
+            before=f"{_HERE}.running:same_context",
         ),
     )

@@ -28,8 +28,8 @@ from spanhook.model import copied_model, copies
 _COPIED = (ModelResponse, ModelResponseStream, EmbeddingResponse, TextCompletionResponse, ResponsesAPIResponse)
 copies(*_COPIED)(copied_model)
 
-Stream = Callable[[Iterator[Any], Fields, bool], Any]
-"""Makes a stream, given its chunks, the request, and whether it is async."""
+Stream = Callable[[Iterator[Any], Fields], Any]
+"""Makes a stream, sync and async, given its chunks and the request."""
 
 
 @dataclass(frozen=True)
@@ -54,7 +54,7 @@ class Answers:
     def stream(self, chunks: Iterator[Any], body: Fields, *, is_async: bool) -> Any:
         """What a streamed call returns."""
         if self.wrap is not None:
-            return self.wrap(chunks, body, is_async)
+            return self.wrap(chunks, body)
         return _later(chunks) if is_async else chunks
 
 
@@ -63,8 +63,22 @@ async def _later(chunks: Iterator[Any]) -> AsyncIterator[Any]:
         yield chunk
 
 
-class _Answered(CustomStreamWrapper):
-    """A stream of chunks that are passed on as they are, and that LiteLLM's callbacks are not told of."""
+class _Passing:
+    """Steps of a stream whose chunks are passed on as they are."""
+
+    completion_stream: Any
+
+    def __next__(self) -> Any:
+        return next(self.completion_stream)
+
+    async def __anext__(self) -> Any:
+        for chunk in self.completion_stream:
+            return chunk
+        raise StopAsyncIteration
+
+
+class _Answered(_Passing, CustomStreamWrapper):
+    """An answer as a stream, which LiteLLM's callbacks are not told of."""
 
     def __init__(self, chunks: Iterator[Any], body: Fields) -> None:
         model = str(body.get("model") or "")
@@ -77,36 +91,12 @@ class _Answered(CustomStreamWrapper):
             litellm_call_id=str(uuid4()),
             function_id="",
         )
-        super().__init__(chunks, model, logging, "cached_response", body.get("stream_options"))
-
-    def __next__(self) -> Any:
-        return next(self.completion_stream)
-
-    async def __anext__(self) -> Any:
-        for chunk in self.completion_stream:
-            return chunk
-        raise StopAsyncIteration
+        CustomStreamWrapper.__init__(self, chunks, model, logging, "cached_response", body.get("stream_options"))
 
 
-def _chat_stream(chunks: Iterator[Any], body: Fields, _is_async: bool) -> Any:  # noqa: FBT001
-    return _Answered(chunks, body)
-
-
-def _text_stream(chunks: Iterator[Any], body: Fields, _is_async: bool) -> Any:  # noqa: FBT001
-    return _AnsweredText(chunks, body)
-
-
-class _AnsweredText(TextCompletionStreamWrapper):
+class _AnsweredText(_Passing, TextCompletionStreamWrapper):
     def __init__(self, chunks: Iterator[Any], body: Fields) -> None:
-        super().__init__(chunks, str(body.get("model") or ""))
-
-    def __next__(self) -> Any:
-        return next(self.completion_stream)
-
-    async def __anext__(self) -> Any:
-        for chunk in self.completion_stream:
-            return chunk
-        raise StopAsyncIteration
+        TextCompletionStreamWrapper.__init__(self, chunks, str(body.get("model") or ""))
 
 
 def _chat(payload: Payload) -> ModelResponse:
@@ -132,8 +122,8 @@ def _response(payload: Payload) -> ResponsesAPIResponse:
     return ResponsesAPIResponse.model_construct(**payload)
 
 
-CHAT = Answers(_chat, (ModelResponse,), _chunk, _chat_stream, opened, closed)
-TEXT = Answers(_text, (TextCompletionResponse,), _text, _text_stream, opened, closed)
+CHAT = Answers(_chat, (ModelResponse,), _chunk, _Answered, opened, closed)
+TEXT = Answers(_text, (TextCompletionResponse,), _text, _AnsweredText, opened, closed)
 EMBEDDINGS = Answers(lambda told: EmbeddingResponse(**told), (EmbeddingResponse,))
 RESPONSES = Answers(_response, (ResponsesAPIResponse,), _event, None, opened_event, closed_event)
 IMAGES = Answers(lambda told: ImageResponse(**told), (ImageResponse,))

@@ -27,11 +27,13 @@ def _bare(model: str) -> str:
 
 
 def _adapter(format: Format, transport: LiteLLMTransport) -> Adapter:
-    """LiteLLM is a framework's view of a model, because it calls clients that may be bound too; but it passes on what it
-    is asked for, also to its own functions, of which one is made of another. Some of its streams only begin to call when
-    they are read.
+    """LiteLLM is a framework's view of a model, because it calls clients that may be bound too; but it passes on what
+    it is asked for, also to its own functions, of which one is made of another. Some of its streams only begin to call
+    when they are read.
     """
-    return replace(adapted(format, transport, LITELLM), model_layer=True, relays=True, opaque=False, mark=_mark, bare_model=_bare)
+    return replace(
+        adapted(format, transport, LITELLM), model_layer=True, relays=True, opaque=False, mark=_mark, bare_model=_bare
+    )
 
 
 def _choosing(make: Callable[[bool], Format], place: str, made: Answers, flag: str) -> tuple[Adapter, Choose, Choose]:

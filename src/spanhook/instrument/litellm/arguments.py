@@ -1,4 +1,4 @@
-"""The arguments of LiteLLM's functions: OpenAI's JSON as keywords, beside LiteLLM's own, and the first few by position."""
+"""The arguments of LiteLLM's functions: OpenAI's JSON as keywords, among others, and the first few by position."""
 
 import inspect
 from collections.abc import Callable
@@ -27,9 +27,7 @@ def names_of(place: str) -> tuple[str, ...]:
 def given(names: tuple[str, ...], args: Args, kwargs: Kwargs) -> dict[str, Any]:
     """All arguments that were passed, by name; messages as plain data."""
     body = {name: value for name, value in kwargs.items() if value is not None}
-    for name, value in zip(names, args, strict=False):
-        if value is not None:
-            body[name] = value
+    body |= {name: value for name, value in zip(names, args, strict=False) if value is not None}
     for name in ("messages", "input"):
         messages = body.get(name)
         if isinstance(messages, list) and any(map(is_model, messages)):  # the application may pass answers on

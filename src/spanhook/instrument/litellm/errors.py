@@ -1,5 +1,7 @@
 """LiteLLM's own exceptions, by HTTP status."""
 
+from typing import Any
+
 import httpx
 from litellm import exceptions
 
@@ -28,8 +30,8 @@ def error_for(status: int, reason: str, model: str, provider: str) -> Exception:
         provider: LiteLLM's name of the provider.
     """
     response = httpx.Response(status, request=_REQUEST)
-    told = {"message": reason, "model": model, "llm_provider": provider}
-    kind = _BY_STATUS.get(status)
+    told: dict[str, Any] = {"message": reason, "model": model, "llm_provider": provider}
+    kind: Any = _BY_STATUS.get(status)
     if kind is None:
         return exceptions.APIError(status_code=status, request=_REQUEST, **told)
     if kind is exceptions.Timeout:

@@ -90,7 +90,13 @@ class LiteLLMTransport(Transport):
         return not self.is_streamed(args, kwargs) and isinstance(value, self._answers.kinds)
 
     def deliver(
-        self, instance: Any, args: Args, kwargs: Kwargs, payload: Payload, events: Iterable[Event], last: str  # noqa: ARG002
+        self,
+        instance: Any,
+        args: Args,
+        kwargs: Kwargs,
+        payload: Payload,
+        events: Iterable[Event],
+        last: str,  # noqa: ARG002
     ) -> Any:
         if not self.is_streamed(args, kwargs):
             return self._answers.whole(payload)
@@ -101,14 +107,19 @@ class LiteLLMTransport(Transport):
         return (self._answers.chunk(data) for _, data in events)
 
     def error(
-        self, instance: Any, args: Args, kwargs: Kwargs, status: int, reason: str, payload: Payload  # noqa: ARG002
+        self,
+        instance: Any,  # noqa: ARG002
+        args: Args,
+        kwargs: Kwargs,
+        status: int,
+        reason: str,
+        payload: Payload,  # noqa: ARG002
     ) -> BaseException | None:
         provider = named(self.named_model(args, kwargs), _provider_in(kwargs)).prefix.partition("/")[0]
         return error_for(status, reason, self.named_model(args, kwargs), _provider_in(kwargs) or provider)
 
     def construct(self, args: Args, kwargs: Kwargs, value: Payload) -> Any:  # noqa: ARG002
         return self._answers.whole(value)
-
 
 
 def result_fields(result: Any) -> Fields:
@@ -131,4 +142,3 @@ def _full_name(before: str, arguments: Fields, model: Any) -> Any:
     if not isinstance(model, str) or ("/" in model and not given and is_provider(model.partition("/")[0])):
         return model
     return named(before, given).prefix + model
-

@@ -4,19 +4,17 @@ import os
 import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
-
-os.environ.setdefault("LITELLM_LOCAL_MODEL_COST_MAP", "True")  # otherwise importing it fetches a list of prices
-
-with warnings.catch_warnings():  # about its own code
-    warnings.simplefilter("ignore")
-    import litellm
-    from litellm import Router
-    from litellm.llms.custom_httpx.http_handler import AsyncHTTPHandler
-
-    Router(model_list=[])
+from importlib import import_module
+from typing import Any, cast
 
 from spanhook.cli.conformance.libraries.stainless_ways import collected
+
+os.environ.setdefault("LITELLM_LOCAL_MODEL_COST_MAP", "True")  # otherwise importing it fetches a list of prices
+with warnings.catch_warnings():  # about its own code, some of which it only imports when it is used
+    warnings.simplefilter("ignore")
+    litellm: Any = import_module("litellm")
+    _http: Any = import_module("litellm.llms.custom_httpx.http_handler")
+    litellm.Router(model_list=[])
 
 litellm.suppress_debug_info = True
 litellm.disable_aiohttp_transport = True  # its connections would outlive their event loop
@@ -38,9 +36,10 @@ class At:
 def facts(value: Any) -> Any:
     """A result as its type and content, without what varies."""
     if isinstance(value, list):
-        return [facts(one) for one in value]
+        return [facts(one) for one in cast("list[Any]", value)]
     if isinstance(value, dict):
-        return {name: facts(one) for name, one in value.items() if name not in VARYING}
+        told = cast("dict[str, Any]", value)
+        return {name: facts(one) for name, one in told.items() if name not in VARYING}
     if hasattr(value, "model_dump"):
         return type(value).__name__, facts(value.model_dump(mode="json", warnings=False))
     return value
@@ -50,7 +49,7 @@ def renew() -> None:
     """Forget the clients that LiteLLM keeps: their connections belong to event loops that have ended."""
     litellm.in_memory_llm_clients_cache.flush_cache()
     if "module_level_aclient" in vars(litellm):
-        litellm.module_level_aclient = AsyncHTTPHandler(timeout=60.0)
+        litellm.module_level_aclient = _http.AsyncHTTPHandler(timeout=60.0)
 
 
 def _sync(function: str, request: dict[str, Any]) -> Callable[[At], Any]:
