@@ -29,7 +29,7 @@ def attempt(layer: str, wrapped: Callable[..., Any], args: Args, kwargs: Kwargs)
         _attempting.set((layer, held))
         return wrapped(*args, **kwargs)
     except AttemptStopped as stopped:
-        if _takes(held, layer):
+        if _is_inner(before, held, layer):
             raise
         refused = stopped.reject
     except BaseException as error:
@@ -47,7 +47,7 @@ async def aattempt(layer: str, wrapped: Callable[..., Awaitable[Any]], args: Arg
         _attempting.set((layer, held))
         return await wrapped(*args, **kwargs)
     except AttemptStopped as stopped:
-        if _takes(held, layer):
+        if _is_inner(before, held, layer):
             raise
         refused = stopped.reject
     except BaseException as error:
@@ -58,8 +58,10 @@ async def aattempt(layer: str, wrapped: Callable[..., Awaitable[Any]], args: Arg
     return _raised(refused)
 
 
-def _takes(held: Held, layer: str) -> bool:
-    """Whether the operation around the attempts, which is of the same library, raises the rejection itself."""
+def _is_inner(before: tuple[str, Held] | None, held: Held, layer: str) -> bool:
+    """Whether others raise the rejection: attempts around these, or the operation of the same library around them."""
+    if before is not None and before[0] == layer and before[1] is held:
+        return True
     return type(held) is Record and not held.ended and held.adapter.layer == layer
 
 

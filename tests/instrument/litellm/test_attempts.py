@@ -70,7 +70,7 @@ def test_no_fallback_makes_up_for_one_that_is_refused(
 ) -> None:
     server.script(FAILED)
     call = called({**to_openai, "fallbacks": ["openai/gpt-4o", "openai/gpt-4"]})[way]
-    with recorder(refusing("gpt-4o")) as seen, pytest.raises(litellm.PermissionDeniedError) as raised:
+    with recorder(refusing("gpt-4o")) as seen, pytest.raises(litellm.exceptions.PermissionDeniedError) as raised:
         call()
     assert isinstance(raised.value, Reject)
     assert raised.value.reason == "not gpt-4o"
@@ -95,9 +95,7 @@ def router(server: OpenAIServer, **given: Any) -> Any:
     """A router with two deployments in a group, and one to fall back to."""
     to = {"api_base": server.url, "api_key": "test"}
     models = [("group", "gpt-4o-mini"), ("group", "gpt-4.1-mini"), ("other", "gpt-4o")]
-    listed = [
-        {"model_name": name, "litellm_params": {"model": f"openai/{model}", **to}} for name, model in models
-    ]
+    listed = [{"model_name": name, "litellm_params": {"model": f"openai/{model}", **to}} for name, model in models]
     return litellm.Router(model_list=listed, num_retries=2, retry_after=0, fallbacks=[{"group": ["other"]}], **given)
 
 

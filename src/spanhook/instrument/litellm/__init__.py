@@ -38,8 +38,8 @@ def _points() -> Iterator[Point]:
                 )
 
 
-#: What tries again, or something else, when a call has failed: functions that fall back and retry, and the router, whose
-#: work newer versions do elsewhere.
+#: What tries again, or something else, when a call has failed: functions that fall back and retry, and the router.
+#: Newer versions have what it does elsewhere.
 _TRIES = (
     "litellm_core_utils.fallback_utils:async_completion_with_fallbacks",
     "main:completion_with_retries",
