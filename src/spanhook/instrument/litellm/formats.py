@@ -83,10 +83,11 @@ class LiteLLMCompletions(Completions):
 
 
 class LiteLLMEmbeddings(Embeddings):
-    """Embeddings."""
+    """Embeddings. If some of them come from the cache, only what is below LiteLLM knows what the others have used."""
 
     def response(self, told: Fields) -> Told:
-        return used_by(super().response(told), told.get("usage"), fields_of(told.get(NOTES)))
+        attributes, used = super().response(told)
+        return attributes, None if is_cached(fields_of(told.get(NOTES))) else used
 
 
 class _Noted(Deltas):

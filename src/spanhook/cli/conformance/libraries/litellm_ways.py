@@ -85,6 +85,21 @@ def ways_of(function: str, request: dict[str, Any], *, streams: bool = True) -> 
     return ways
 
 
+def _content(made: Any) -> Any:
+    """Sound as its bytes, or any other result."""
+    return made.content if hasattr(made, "iter_bytes") else facts(made)
+
+
+def endpoint(function: str, request: dict[str, Any]) -> dict[str, Callable[[At], Any]]:
+    """The ways of calling a function for images, sound and the like, named by it."""
+
+    async def later(at: At) -> Any:
+        renew()
+        return _content(await getattr(litellm, f"a{function}")(**request, **at.given))
+
+    return {function: lambda at: _content(getattr(litellm, function)(**request, **at.given)), f"async {function}": later}
+
+
 def opened(function: str, request: dict[str, Any]) -> dict[str, Callable[[At], Any]]:
     """Its streams, unread."""
     return {
