@@ -89,6 +89,7 @@ _CASES = (
         count=60,
         is_async=True,
     ),
+    Case(name="litellm", about="LiteLLM completion", make="litellm:completion", needs="litellm", count=60),
     Case(name="chat", about="OpenAI chat completion", make="openai_chat:create", needs="openai", count=100),
     Case(
         name="chat_async",

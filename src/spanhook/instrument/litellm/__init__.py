@@ -21,10 +21,33 @@ _FUNCTIONS = (
     ("SPEECH", "speech", "speech", "main"),
     ("TRANSCRIPTION", "transcription", "transcription", "main"),
     ("MODERATION", "moderation", "moderation", "main"),
+    ("RERANK", "rerank", "rerank", "rerank_api.main"),
+    ("COMPACT", "compact", "compact_responses", "responses.main"),
+)
+
+
+#: Anthropic's messages, which newer versions have elsewhere.
+_MESSAGES = (
+    "llms.anthropic.experimental_pass_through.messages.handler",
+    "llms.anthropic.messages.native.handler",
+    "messages.dispatch",
 )
 
 
 def _points() -> Iterator[Point]:
+    for module in _MESSAGES:
+        for name, choose, mode in (
+            ("anthropic_messages", "amessages", "async"),
+            ("anthropic_messages_handler", "messages", "sync"),
+        ):
+            yield Point(
+                module=f"litellm.{module}",
+                name=name,
+                adapter=f"{_HERE}.apis:MESSAGES",
+                choose=f"{_HERE}.apis:{choose}",
+                mode=mode,
+                optional=True,
+            )
     for adapter, choose, function, *modules in _FUNCTIONS:
         for module in modules:
             for prefix, mode in (("", "sync"), ("a", "async")):
@@ -34,7 +57,7 @@ def _points() -> Iterator[Point]:
                     adapter=f"{_HERE}.apis:{adapter}",
                     choose=f"{_HERE}.apis:{prefix}{choose}",
                     mode=mode,
-                    optional=module.endswith("dispatch"),
+                    optional=module.endswith("dispatch") or function == "compact_responses",
                 )
 
 

@@ -1,5 +1,6 @@
 """LiteLLM's own types for answers that no server gave: results, chunks and streams."""
 
+import json
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass
@@ -118,6 +119,11 @@ def _event(payload: Payload) -> Any:
     return OpenAIResponsesAPIConfig.get_event_model_class("unknown").model_construct(**payload)
 
 
+def _event_bytes(payload: Payload) -> bytes:
+    """An event of Anthropic's, as LiteLLM passes it on."""
+    return f"event: {payload.get('type')}\ndata: {json.dumps(payload)}\n\n".encode()
+
+
 def _response(payload: Payload) -> ResponsesAPIResponse:
     return ResponsesAPIResponse.model_construct(**payload)
 
@@ -128,4 +134,5 @@ EMBEDDINGS = Answers(lambda told: EmbeddingResponse(**told), (EmbeddingResponse,
 RESPONSES = Answers(_response, (ResponsesAPIResponse,), _event, None, opened_event, closed_event)
 IMAGES = Answers(lambda told: ImageResponse(**told), (ImageResponse,))
 TRANSCRIPTION = Answers(lambda told: TranscriptionResponse(**told), (TranscriptionResponse,))
+MESSAGES = Answers(dict, (dict,), _event_bytes)
 PLAIN = Answers(dict, (dict,))

@@ -8,7 +8,7 @@ from spanhook.instrument.formats.openai import MAKES, Endpoint, Responses
 from spanhook.instrument.layers import LITELLM
 from spanhook.instrument.litellm import answers
 from spanhook.instrument.litellm.answers import Answers
-from spanhook.instrument.litellm.formats import LiteLLMChat, LiteLLMCompletions, LiteLLMEmbeddings
+from spanhook.instrument.litellm.formats import LiteLLMChat, LiteLLMCompletions, LiteLLMEmbeddings, LiteLLMMessages
 from spanhook.instrument.litellm.providers import ITSELF, named
 from spanhook.instrument.litellm.transport import LiteLLMTransport
 from spanhook.instrument.wire import Format, adapted, text_of
@@ -102,4 +102,16 @@ TRANSCRIPTION, transcription, atranscription = _choosing(
 )
 MODERATION, moderation, amoderation = _choosing(
     _endpoint("moderations", "", "input", "moderation"), "litellm.main:moderation", answers.PLAIN, "amoderation"
+)
+MESSAGES, messages, amessages = _choosing(
+    lambda _itself: LiteLLMMessages(), "litellm:anthropic_messages", answers.MESSAGES, "is_async"
+)
+RERANK, rerank, arerank = _choosing(
+    _endpoint("rerank", "", "query", "rerank"), "litellm.rerank_api.main:rerank", answers.PLAIN, "arerank"
+)
+COMPACT, compact, acompact = _choosing(
+    lambda itself: Responses(itself=itself, compact=True),
+    "litellm.responses.main:responses",
+    answers.RESPONSES,
+    "acompact_responses",
 )

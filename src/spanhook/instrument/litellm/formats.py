@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from spanhook.instrument.formats.anthropic import Messages
 from spanhook.instrument.formats.openai import (
     Chat,
     ChatChunks,
@@ -10,8 +11,18 @@ from spanhook.instrument.formats.openai import (
     Embeddings,
     TextChunks,
 )
-from spanhook.instrument.wire import Construct, Fields, bounded, extra_of, fields_of
-from spanhook.model import Attributes, Chunks, Usage
+from spanhook.instrument.wire import (
+    SERVER_SENT,
+    ChunkLike,
+    Construct,
+    Fields,
+    Frames,
+    bounded,
+    extra_of,
+    fields_of,
+    json_in,
+)
+from spanhook.model import Attributes, Chunks, Texts, Usage
 
 NOTES = "_hidden_params"
 """The attribute in which LiteLLM notes what it knows of an answer."""
@@ -88,6 +99,57 @@ class LiteLLMEmbeddings(Embeddings):
     def response(self, told: Fields) -> Told:
         attributes, used = super().response(told)
         return attributes, None if is_cached(fields_of(told.get(NOTES))) else used
+
+
+class LiteLLMMessages(Messages):
+    """Anthropic's messages, whose streams are bytes; hooks decide about such a stream as a whole."""
+
+    def chunks(self, body: Fields, construct: Construct) -> Chunks:
+        made: Any = _EventBytes(super().chunks(body, construct))
+        return made
+
+    def texts(self, chunk_like: ChunkLike) -> Texts | None:  # noqa: ARG002
+        return None
+
+
+class _EventBytes:
+    """Adds up the events in bytes, however they are cut.
+
+    Args:
+        chunks: Adds up the events.
+    """
+
+    __slots__ = ("_chunks", "_frames")
+
+    def __init__(self, chunks: Chunks) -> None:
+        self._chunks, self._frames = chunks, Frames(SERVER_SENT.end)
+
+    def add(self, chunk: Any) -> bool:
+        if not isinstance(chunk, bytes | str):
+            return self._chunks.add(chunk)
+        for frame in self._frames.add(chunk.encode() if isinstance(chunk, str) else chunk):
+            told = json_in(SERVER_SENT.data_in(frame))
+            if told is not None:
+                self._chunks.add(told)
+        return True
+
+    @property
+    def keep(self) -> bool:
+        return self._chunks.keep
+
+    @keep.setter
+    def keep(self, value: bool) -> None:
+        self._chunks.keep = value
+
+    @property
+    def complete(self) -> bool:
+        return self._chunks.complete
+
+    def response(self) -> Told:
+        return self._chunks.response()
+
+    def result(self) -> Any:
+        return self._chunks.result()
 
 
 class _Noted(Deltas):

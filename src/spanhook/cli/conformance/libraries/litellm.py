@@ -3,7 +3,16 @@
 from functools import cache
 from typing import Any
 
-from spanhook.cli.conformance.libraries.litellm_ways import ASK, CHAT, At, opened, ways_of
+from spanhook.cli.conformance.libraries.litellm_ways import (
+    ASK,
+    CHAT,
+    ROUTES,
+    At,
+    endpoint,
+    litellm,
+    opened,
+    ways_of,
+)
 from spanhook.cli.conformance.servers.anthropic_server import AnthropicServer
 from spanhook.cli.conformance.servers.openai_server import OpenAIServer, Reply, Tokens
 from spanhook.cli.conformance.servers.requests import Line, Seen
@@ -45,6 +54,12 @@ def over_anthropic(body: Body) -> At:
     url = _anthropic().url_for(Line(body, _tokens))
     given = {"api_base": f"{url}/v1/messages", "api_key": "test", "max_retries": 0}
     return At({"model": "anthropic/claude-sonnet-4-5", **given})
+
+
+def routing(body: Body) -> Any:
+    """A router with one deployment."""
+    listed = [{"model_name": "group", "litellm_params": over_openai()(body).given}]
+    return litellm.Router(model_list=listed, num_retries=0, disable_cooldowns=True)
 
 
 _HTTP: dict[str, Any] = {"asked": ASK, "said": Reply.text, "faults": OVER_HTTP, "slow": True}
@@ -95,6 +110,28 @@ SUBJECTS: tuple[Subject, ...] = (
         faults=OVER_HTTP,
         slow=True,
     ),
+    *(
+        Subject(f"litellm {name}", "llm.call", over_openai(model), endpoint(function, request), {}, faults=OVER_HTTP)
+        for name, model, function, request in (
+            ("images", "openai/dall-e-3", "image_generation", {"prompt": ASK}),
+            ("speech", "openai/tts-1", "speech", {"input": ASK, "voice": "alloy"}),
+            ("transcription", "openai/whisper-1", "transcription", {"file": ("a.mp3", b"sound"), "prompt": ASK}),
+            ("moderation", "omni-moderation-latest", "moderation", {"input": ASK}),
+        )
+    ),
+    Subject(
+        "litellm router", "llm.call", routing, ROUTES, {}, asked=ASK, said=Reply.text, faults=OVER_HTTP[:1], slow=True
+    ),
 )
 
-UNGATED = (Ungated("callbacks"),)
+UNGATED = (
+    Ungated(
+        "files",
+        over_openai(),
+        lambda at: litellm.file_list(custom_llm_provider="openai", **{**at.given, "model": None}),
+    ),
+    Ungated("generate_content, anthropic_messages, ocr, search, videos, interactions"),
+    Ungated("realtime sessions"),
+    Ungated("assistants, batches and fine-tuning, except as far as they go through OpenAI's client"),
+    Ungated("pass-through routes"),
+)

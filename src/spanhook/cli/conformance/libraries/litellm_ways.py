@@ -97,7 +97,10 @@ def endpoint(function: str, request: dict[str, Any]) -> dict[str, Callable[[At],
         renew()
         return _content(await getattr(litellm, f"a{function}")(**request, **at.given))
 
-    return {function: lambda at: _content(getattr(litellm, function)(**request, **at.given)), f"async {function}": later}
+    return {
+        function: lambda at: _content(getattr(litellm, function)(**request, **at.given)),
+        f"async {function}": later,
+    }
 
 
 def opened(function: str, request: dict[str, Any]) -> dict[str, Callable[[At], Any]]:
@@ -106,3 +109,22 @@ def opened(function: str, request: dict[str, Any]) -> dict[str, Callable[[At], A
         "stream": lambda at: getattr(litellm, function)(**request, **at.given, stream=True),
         "async stream": lambda at: getattr(litellm, f"a{function}")(**request, **at.given, stream=True),
     }
+
+
+async def _routed(router: Any) -> Any:
+    renew()
+    return facts(await router.acompletion("group", MESSAGES))
+
+
+async def _routed_stream(router: Any) -> Any:
+    renew()
+    return facts(await collected(await router.acompletion("group", MESSAGES, stream=True)))
+
+
+ROUTES: dict[str, Callable[[Any], Any]] = {
+    "create": lambda router: facts(router.completion("group", MESSAGES)),
+    "async create": _routed,
+    "stream": lambda router: facts(list(router.completion("group", MESSAGES, stream=True))),
+    "async stream": _routed_stream,
+}
+"""The ways of calling a router."""
