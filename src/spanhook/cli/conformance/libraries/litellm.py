@@ -1,6 +1,7 @@
 """What is gated in LiteLLM, and every way of calling it, against servers on loopback."""
 
 from functools import cache
+from importlib.util import find_spec
 from typing import Any
 
 from spanhook.cli.conformance.libraries.litellm_ways import (
@@ -10,6 +11,7 @@ from spanhook.cli.conformance.libraries.litellm_ways import (
     At,
     endpoint,
     litellm,
+    messages,
     opened,
     ways_of,
 )
@@ -56,12 +58,20 @@ def over_anthropic(body: Body) -> At:
     return At({"model": "anthropic/claude-sonnet-4-5", **given})
 
 
+def to_anthropic(body: Body) -> At:
+    """What messages are given, whose address is the server's."""
+    url = _anthropic().url_for(Line(body, _tokens))
+    return At({"model": "anthropic/claude-sonnet-4-5", "api_base": url.removesuffix("/v1"), "api_key": "test"})
+
+
 def routing(body: Body) -> Any:
     """A router with one deployment."""
     listed = [{"model_name": "group", "litellm_params": over_openai()(body).given}]
     return litellm.Router(model_list=listed, num_retries=0, disable_cooldowns=True)
 
 
+_HAS_PROXY = all(find_spec(name) is not None for name in ("fastapi", "orjson", "soundfile"))
+"""Whether what LiteLLM's proxy needs is installed: streams of messages need it, too."""
 _HTTP: dict[str, Any] = {"asked": ASK, "said": Reply.text, "faults": OVER_HTTP, "slow": True}
 
 SUBJECTS: tuple[Subject, ...] = (
@@ -110,6 +120,15 @@ SUBJECTS: tuple[Subject, ...] = (
         faults=OVER_HTTP,
         slow=True,
     ),
+    Subject(
+        "litellm anthropic messages",
+        "llm.call",
+        to_anthropic,
+        messages({"messages": CHAT["messages"][1:], "system": "Be brief.", "max_tokens": 20}),
+        {},
+        lacking=() if _HAS_PROXY else ("async stream",),
+        **_HTTP,
+    ),
     *(
         Subject(f"litellm {name}", "llm.call", over_openai(model), endpoint(function, request), {}, faults=OVER_HTTP)
         for name, model, function, request in (
@@ -130,7 +149,7 @@ UNGATED = (
         over_openai(),
         lambda at: litellm.file_list(custom_llm_provider="openai", **{**at.given, "model": None}),
     ),
-    Ungated("generate_content, anthropic_messages, ocr, search, videos, interactions"),
+    Ungated("generate_content, ocr, search, videos, interactions"),
     Ungated("realtime sessions"),
     Ungated("assistants, batches and fine-tuning, except as far as they go through OpenAI's client"),
     Ungated("pass-through routes"),

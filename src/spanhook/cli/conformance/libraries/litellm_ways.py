@@ -90,6 +90,21 @@ def _content(made: Any) -> Any:
     return made.content if hasattr(made, "iter_bytes") else facts(made)
 
 
+def messages(request: dict[str, Any]) -> dict[str, Callable[[At], Any]]:
+    """The ways of calling Anthropic's messages."""
+
+    async def create(at: At) -> Any:
+        renew()
+        return facts(await litellm.anthropic_messages(**request, **at.given))
+
+    async def stream(at: At) -> Any:
+        renew()
+        made = await litellm.anthropic_messages(**request, **at.given, stream=True)
+        return b"".join(await collected(made)).decode()
+
+    return {"async create": create, "async stream": stream}
+
+
 def endpoint(function: str, request: dict[str, Any]) -> dict[str, Callable[[At], Any]]:
     """The ways of calling a function for images, sound and the like, named by it."""
 
