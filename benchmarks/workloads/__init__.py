@@ -98,6 +98,7 @@ _CASES = (
         is_async=True,
     ),
     Case(name="bedrock", about="Bedrock, Converse", make="bedrock:converse", needs="botocore", count=100),
+    Case(name="litellm", about="LiteLLM completion", make="litellm:completion", needs="litellm", count=60),
     Case(name="chat", about="OpenAI chat completion", make="openai_chat:create", needs="openai", count=100),
     Case(
         name="chat_async",

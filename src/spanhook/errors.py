@@ -168,6 +168,12 @@ class RunStopped(BaseException):
         self.reject = reject
 
 
+class AttemptStopped(RunStopped):
+    """Carries the rejection of one attempt past everything that would make another one, to the operation or the
+    function that makes the attempts.
+    """
+
+
 class FailedResult(Exception):
     """Stands for what went wrong in a call that raised nothing, but returned a result which says that it failed."""
 

@@ -6,6 +6,7 @@ from spanhook.engine._own_blocks import OperationBlock
 from spanhook.engine._own_operation import OwnOperation
 from spanhook.engine.absorption import acalled_back, called_back, goes_on
 from spanhook.engine.arriving import arrive
+from spanhook.engine.attempts import aattempt, attempt
 from spanhook.engine.calls import acall, acall_for, call, call_for
 from spanhook.engine.foreign import FOREIGN_KINDS, bound_libraries, swallowing
 from spanhook.engine.handover import lazy
@@ -22,6 +23,7 @@ __all__ = [
     "OperationBlock",
     "OperationContext",
     "OwnOperation",
+    "aattempt",
     "acall",
     "acall_for",
     "acall_turn",
@@ -29,6 +31,7 @@ __all__ = [
     "agent",
     "arrive",
     "attach",
+    "attempt",
     "bound_libraries",
     "call",
     "call_for",

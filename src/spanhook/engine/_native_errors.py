@@ -31,13 +31,13 @@ def _is_of(op: Record, reject: Reject) -> bool:
     That would turn the library's exception into one of its own, which is no rejection any more.
     """
     around = op.parent
-    if around is not None and around.kind == op.kind and not around.ended and _is_framework(around.adapter):
+    if around is not None and around.kind == op.kind and not around.ended and _is_framework(around.adapter, op):
         return False
     return op.decided or not op.called or reject is op.root.latch
 
 
-def _is_framework(adapter: Adapter) -> bool:
-    return adapter.model_layer and adapter.layer != OWN
+def _is_framework(adapter: Adapter, op: Record) -> bool:
+    return adapter.model_layer and adapter.layer not in (OWN, op.adapter.layer)
 
 
 def joined(reject: Reject, own: BaseException) -> Reject:

@@ -216,7 +216,8 @@ class AsyncStream(AsyncIterator, Proxy):
 
     @asheds
     async def aclose(self) -> Any:
-        return await self._self_track.close("close", of=self.__wrapped__)
+        method = "aclose" if hasattr(self.__wrapped__, "aclose") else "close"
+        return await self._self_track.close(method, of=self.__wrapped__)
 
 
 class Response(Tracked):

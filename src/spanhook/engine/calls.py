@@ -199,7 +199,10 @@ async def _awaited(op: Record, run: Run | None, result: Awaitable[Any], dropped:
             set_context(context_with(op.span, op.before))
             current.set(op)
             try:
-                settle(op, await result)
+                made = await result
+                if op.adapter.stream_of is not None and (stream := hand_over(op, run, made)) is not None:
+                    return stream
+                settle(op, made)
             except BaseException as error:
                 shed(error)
                 op.error = error

@@ -83,6 +83,8 @@ def tap(absorbed: Absorbed, instance: Any, args: Args, kwargs: Kwargs, result: A
     pass.
     """
     adapter = absorbed.adapter
+    if adapter.relays and adapter.layer == absorbed.op.adapter.layer:
+        return result  # what it returns is passed on, and read there
     if not stream_sort(adapter, result) or adapter.chunks is None:
         absorbed.take(result)
         return result
@@ -92,7 +94,7 @@ def tap(absorbed: Absorbed, instance: Any, args: Args, kwargs: Kwargs, result: A
     except Exception as error:
         internal.report("extract.chunks", error, lost=1)
         return result
-    absorbed.op.__dict__.setdefault("tapped", []).append(chunks)
+    absorbed.op.__dict__.setdefault("tapped", []).append((adapter.layer, chunks))
     if body is None:
         return Tapped(result, chunks, absorbed)
     body.put(Tapped(body.stream, chunks, absorbed))

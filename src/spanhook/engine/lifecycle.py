@@ -13,7 +13,8 @@ from spanhook.concurrency import reaper
 from spanhook.diagnostics import internal
 from spanhook.engine._native_errors import native
 from spanhook.engine.absorption import Absorbed, Part, absorbed, serves
-from spanhook.errors import Reject, RunStopped
+from spanhook.engine.attempts import is_attempt
+from spanhook.errors import AttemptStopped, Reject, RunStopped
 from spanhook.gating import Registry, again, count_decision, in_shadow, publish, tell_decided, tell_ended
 from spanhook.model import (
     NOBODY,
@@ -286,6 +287,8 @@ def outcome(op: Record) -> Any:
                     return result
         if isinstance(error, Reject):
             error = native(op, error)
+            if op.decided and is_attempt(op):
+                raise AttemptStopped(error) from None
     # Raised as the library raised it: a plain `raise` here would replace its __context__ with whatever the caller
     # happens to be handling.
     context = error.__context__

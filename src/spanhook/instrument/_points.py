@@ -14,10 +14,12 @@ from spanhook.engine import (
     AsyncManaged,
     Managed,
     OperationContext,
+    aattempt,
     acall,
     acall_for,
     acall_turn,
     arrive,
+    attempt,
     call,
     call_for,
     goes_on,
@@ -26,7 +28,7 @@ from spanhook.engine import (
 from spanhook.errors import UnboundError
 from spanhook.instrument._holding import Driver, HeldBinding
 from spanhook.instrument._wrapping import Binding
-from spanhook.model import Adapter, Found, Held, Lookup, Point, Record, Signal, Turn, Within, current, shed
+from spanhook.model import Adapter, Attempts, Found, Held, Lookup, Point, Record, Signal, Turn, Within, current, shed
 
 Make = Callable[[Binding], Callable[..., Any]]
 _CONTEXTS: dict[str, Callable[..., Any]] = {
@@ -229,6 +231,22 @@ def _on_demand(path: str) -> Callable[..., Any] | None:
         return load(path)(*given)
 
     return later
+
+
+def attempting(attempts: Attempts) -> Make:
+    """The wrapper of a function that makes attempts."""
+
+    def make(binding: Binding) -> Callable[..., Any]:
+        drive = aattempt if binding.sort == "async" else attempt
+
+        def wrapper(wrapped: Any, instance: Any, args: Any, kwargs: Any) -> Any:
+            if not binding.on:
+                return binding.beyond(wrapped, instance)(*args, **kwargs)
+            return drive(attempts.layer, wrapped, args, kwargs)
+
+        return wrapper
+
+    return make
 
 
 def told(signal: Signal) -> Make:

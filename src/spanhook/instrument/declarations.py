@@ -194,6 +194,14 @@ INSTRUMENTORS = {
             knows=("langchain_core",),
         ),
         Declaration(
+            "litellm",
+            instrumentor="spanhook.instrument.litellm:LiteLLMInstrumentor",
+            requirement="litellm >= 1.77, < 2",
+            extra="litellm",
+            tracing=Tracing(("litellm",), "if the application sets its callback otel"),
+            variables=("LITELLM_",),
+        ),
+        Declaration(
             "mcp",
             instrumentor="spanhook.instrument.mcp:MCPInstrumentor",
             requirement="mcp >= 1.22, < 3",

@@ -22,19 +22,26 @@ from spanhook.instrument._family import Family
 from spanhook.instrument._holding import HeldFamily
 from spanhook.instrument._outlets import FamilyOnDemand, OnDemand, Telling, held_back, inner_streams
 from spanhook.instrument._packages import has_mark, spec_of
-from spanhook.instrument._points import Operations, load, looked_up, told
+from spanhook.instrument._points import Operations, attempting, load, looked_up, told
 from spanhook.instrument._versions import requirement, version
-from spanhook.instrument._wrapping import Binding
+from spanhook.instrument._wrapping import Binding, static
 from spanhook.instrument.declarations import INSTRUMENTORS, Declaration
-from spanhook.model import Held, InnerStream, Lookup, Outlet, Point, Signal
+from spanhook.model import Attempts, Held, InnerStream, Lookup, Outlet, Point, Signal
 
 BOUND, WAITING, MISSING = "bound", "waiting", "missing"
 """States of a point: wrapped; its module is not imported yet; missing in this version."""
 
 
-Entry = Point | Lookup | Held | Signal | Outlet | InnerStream
+Entry = Point | Attempts | Lookup | Held | Signal | Outlet | InnerStream
 Adapting = OnDemand | Telling | FamilyOnDemand
 Made = Binding | Family | Adapting
+
+
+def _has(owner: Any, attribute: str) -> bool:
+    """Whether a module or class has an attribute. A metaclass is not asked: it may import what it looks up."""
+    if not isinstance(owner, type):
+        return hasattr(owner, attribute)
+    return static(owner, attribute) is not None or attribute in getattr(owner, "__dataclass_fields__", ())
 
 
 class Bindings:
@@ -98,7 +105,7 @@ class Bindings:
         *path, attribute = entry.name.split(".")
         for part in path:
             owner = getattr(owner, part, None)
-        if owner is None or not (hasattr(owner, attribute) or attribute in getattr(owner, "__dataclass_fields__", ())):
+        if owner is None or not _has(owner, attribute):
             self.states[str(entry)] = MISSING
             if not entry.optional:
                 log.warning("spanhook: %s is missing; calls that go through it are not gated", entry)
@@ -128,6 +135,9 @@ class Bindings:
         if isinstance(entry, Lookup):
             looks = looked_up(entry)
             return lambda owner, name: Family(owner, name, looks)
+        if isinstance(entry, Attempts):
+            tries = attempting(entry)
+            return lambda owner, name: Binding(owner, name, tries)
         if isinstance(entry, Signal):
             tells = told(entry)
             return lambda owner, name: Binding(owner, name, tells, plain=isinstance(owner, type))

@@ -92,7 +92,6 @@ _PROVIDERS = (
         shared=True,
     ),
     Known("ibm_watsonx_ai", MODELS),
-    Known("litellm", MODELS, tracing=Tracing(("litellm",), "if the application sets its callback otel")),
     Known("ollama", MODELS),
     Known("replicate", MODELS),
     Known("together", MODELS),

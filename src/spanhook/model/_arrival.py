@@ -50,7 +50,7 @@ Lost = Iterator[tuple[str, str]]
 
 
 def _lost(adapter: Adapter, instance: Any, request: Request, change: Change) -> Lost:
-    if change.model is not None and request.model != change.model:
+    if change.model is not None and request.model not in (change.model, adapter.bare_model(change.model)):
         yield "model=", f"the call asks for {request.model!r}"
     if change.system is not None and request.system != change.system:
         yield "system=", ""

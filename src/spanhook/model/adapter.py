@@ -162,6 +162,11 @@ def plain_answer(_instance: Any, _args: Args, _kwargs: Kwargs, value: Any) -> An
     return value
 
 
+def same_name(model: str) -> str:
+    """A model's name that is read as it is written."""
+    return model
+
+
 def empty_request(_instance: Any, _args: Args, _kwargs: Kwargs) -> Request:
     """The request of a call whose arguments have no common terms."""
     return Request()
@@ -193,6 +198,7 @@ class Adapter:
         output: A result's messages in role/parts form.
         rewrite: New ``(args, kwargs)`` for a ``Change``; ``None`` if the library's call cannot be rewritten.
         takes: The fields of a ``Change`` that ``rewrite`` supports; it is never given others.
+        bare_model: How a request reads that a hook gave another model, if the name says more than the model.
         answer: The library's own result for a value that a hook answered with.
         announce: Makes a call that a hook answered by the library's own code, with the answer in place of what its body
             does, so that the library tells its listeners, such as callbacks, of it. Given the call, its result and
@@ -258,6 +264,7 @@ class Adapter:
     output: Callable[[Any], list[Message]] = no_messages
     rewrite: Callable[[Any, Args, Kwargs, Change], tuple[Args, Kwargs]] | None = None
     takes: frozenset[str] = frozenset()
+    bare_model: Callable[[str], str] = same_name
     answer: Callable[[Any, Args, Kwargs, Any], Any] = plain_answer
     announce: Callable[[Any, Args, Kwargs, Any, bool], Any] | None = None
     amend: Callable[[Any, Any, Args, Kwargs, Any], Any] | None = None

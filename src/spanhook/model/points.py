@@ -131,6 +131,26 @@ class Signal:
 
 
 @dataclass(frozen=True, kw_only=True)
+class Attempts:
+    """A function that makes calls until one succeeds, such as one that retries, or falls back to other models. It is no
+    operation, but each of its attempts may be one: if that is refused, no other attempt takes its place.
+
+    Attributes:
+        module, name: The function, as in ``Point``.
+        layer: The layer of the operations that are its attempts.
+        optional: Missing in some supported versions.
+    """
+
+    module: str
+    name: str
+    layer: str
+    optional: bool = False
+
+    def __str__(self) -> str:
+        return f"{self.module}.{self.name}"
+
+
+@dataclass(frozen=True, kw_only=True)
 class InnerStream:
     """A generator function of subclasses, from whose chunks a call sends parts to others before it returns them.
 

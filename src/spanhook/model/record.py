@@ -160,7 +160,7 @@ class Record(End):
     spans: dict[str, int] | None = None
     span_usage: dict[str, Usage] | None = None
     mark: Any = None
-    tapped: list[Chunks] | None = None
+    tapped: list[tuple[str, Chunks]] | None = None
     carried: dict[str, list[str | None]] | None = None
     nested: "list[Record] | None" = None
     leaves: Leaves | None = None

@@ -29,7 +29,8 @@ def settle(op: Record) -> None:
     nested = op.__dict__.pop("nested", None) or ()  # removed entirely: more may end later
     told = _transported(op)
     if not nested:
-        op.own_usage = told if op.own_usage is None else op.own_usage
+        if op.own_usage is None or (op.own_usage.estimated and told is not None and not told.estimated):
+            op.own_usage = told
     elif told is not None and not told.estimated:
         op.own_usage = told
     elif _is_theirs(op, nested):
@@ -40,7 +41,8 @@ def settle(op: Record) -> None:
 def _transported(op: Record) -> Usage | None:
     """What the transport reported in results and streams, or else in spans of other instrumentations."""
     used, op.transport_usage = op.transport_usage, None
-    for chunks in op.tapped or ():
+    streams: dict[str, Usage] = {}  # by layer: each reports all of it
+    for layer, chunks in op.tapped or ():
         try:
             attributes, streamed = chunks.response()
         except Exception as error:
@@ -50,9 +52,12 @@ def _transported(op: Record) -> Usage | None:
             op.odd = True
         op.end_attributes = {**attributes, **(op.end_attributes or {})}
         if streamed is not None:
-            used = used or Usage()
-            used.add(streamed)
+            streams.setdefault(layer, Usage()).add(streamed)
     op.tapped = None
+    if streams:
+        said = next((one for one in streams.values() if not one.estimated), next(iter(streams.values())))
+        used = used or Usage()
+        used.add(said)
     if used is None and op.span_usage:
         used = next(iter(op.span_usage.values()))  # the others describe the same call
     return used

@@ -37,7 +37,7 @@ def account(op: Record) -> None:
 def _account(op: Record) -> None:
     """Count a model call."""
     kind = op.kind
-    if op.own_usage is None or op.nested is not None:
+    if op.own_usage is None or op.own_usage.estimated or op.nested is not None:
         settle(op)
     if op.parent is not None and kind == "llm.call":
         nest(op)

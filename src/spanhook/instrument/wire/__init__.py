@@ -12,7 +12,7 @@ from spanhook.instrument.wire.body import BodyChunks
 from spanhook.instrument.wire.content import Content, Event, Payload
 from spanhook.instrument.wire.describing import described
 from spanhook.instrument.wire.format import ChunkLike, Format
-from spanhook.instrument.wire.framing import LINES, SERVER_SENT, Form, FrameTexts
+from spanhook.instrument.wire.framing import LINES, SERVER_SENT, Form, Frames, FrameTexts, json_in
 from spanhook.instrument.wire.http import HttpContent, answered, answered_with
 from spanhook.instrument.wire.messages import (
     Kind,
@@ -58,6 +58,7 @@ __all__ = [
     "Form",
     "Format",
     "FrameTexts",
+    "Frames",
     "HttpContent",
     "Kind",
     "NoChunks",
@@ -90,6 +91,7 @@ __all__ = [
     "finished",
     "index_of",
     "is_model",
+    "json_in",
     "list_of",
     "messages_in",
     "noted",

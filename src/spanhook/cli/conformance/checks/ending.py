@@ -121,14 +121,15 @@ def left(way: Way) -> Cell:
 async def _leave(opened: Callable[[Any], Any], thing: Any, *, closes: bool) -> None:
     made = opened(thing)
     stream: Any = await made if is_awaited(made) else made
-    if hasattr(stream, "__anext__"):
-        await anext(stream)
-    elif hasattr(stream, "__aiter__"):
+    is_async = is_awaited(made) or not (hasattr(stream, "__next__") or hasattr(stream, "__iter__"))
+    if is_async:
         await anext(aiter(stream))
     else:
         next(iter(stream))
-    if closes:
-        close = getattr(stream, "aclose", None) or stream.close
-        done = close()
+    # not every library's streams can be closed; a proxy's own methods do not tell
+    own: Any = getattr(stream, "__wrapped__", stream)
+    name = next((name for name in ("aclose" if is_async else "", "close") if hasattr(own, name)), "")
+    if closes and name:
+        done = getattr(stream, name)()
         if is_awaited(done):
             await done

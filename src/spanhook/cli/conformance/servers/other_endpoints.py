@@ -40,7 +40,8 @@ def events(whole: Json) -> Iterator[tuple[str, Json | str]]:
 
 
 def _images(_body: Json, _text: str, used: Json) -> Json:
-    return {"created": CREATED, "data": [{"b64_json": "AAAA"}], "usage": used}
+    details = {**(used.get("input_tokens_details") or {}), "text_tokens": used.get("input_tokens"), "image_tokens": 0}
+    return {"created": CREATED, "data": [{"b64_json": "AAAA"}], "usage": {**used, "input_tokens_details": details}}
 
 
 def _spoken(body: Json, text: str, used: Json) -> Any:

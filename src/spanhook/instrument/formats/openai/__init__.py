@@ -2,7 +2,7 @@
 
 from spanhook.instrument.formats.openai.chat import Chat
 from spanhook.instrument.formats.openai.chat_chunks import ChatChunks, Growing
-from spanhook.instrument.formats.openai.completions import Completions
+from spanhook.instrument.formats.openai.completions import Completions, TextChunks
 from spanhook.instrument.formats.openai.decisions import Decisions
 from spanhook.instrument.formats.openai.deltas import Deltas
 from spanhook.instrument.formats.openai.embeddings import Embeddings
@@ -36,6 +36,7 @@ __all__ = [
     "Growing",
     "Responses",
     "ResponsesChunks",
+    "TextChunks",
     "chat_message",
     "chat_wire",
     "completion_usage",

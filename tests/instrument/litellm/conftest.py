@@ -1,0 +1,58 @@
+"""Servers for LiteLLM's calls, and LiteLLM as it is at first."""
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from spanhook.cli.conformance.libraries.litellm_ways import litellm, renew
+from spanhook.cli.conformance.servers.anthropic_server import AnthropicServer
+from spanhook.cli.conformance.servers.openai_server import OpenAIServer
+
+HERE = Path(__file__).parent
+
+
+@pytest.fixture
+def server() -> Iterator[OpenAIServer]:
+    with OpenAIServer() as running:
+        yield running
+
+
+@pytest.fixture
+def anthropic() -> Iterator[AnthropicServer]:
+    with AnthropicServer() as running:
+        yield running
+
+
+@pytest.fixture
+def to_openai(server: OpenAIServer) -> dict[str, Any]:
+    """Arguments of a chat completion by the OpenAI server."""
+    messages = [{"role": "user", "content": "Say hello."}]
+    given = {"api_base": server.url, "api_key": "test", "max_retries": 0}
+    return {"model": "openai/gpt-4o-mini", "messages": messages, **given}
+
+
+@pytest.fixture
+def to_anthropic(anthropic: AnthropicServer) -> dict[str, Any]:
+    """Arguments of a chat completion by the Anthropic server."""
+    messages = [{"role": "user", "content": "Say hello."}]
+    given = {"api_base": f"{anthropic.url}/v1/messages", "api_key": "test", "max_retries": 0}
+    return {"model": "anthropic/claude-sonnet-4-5", "messages": messages, **given}
+
+
+@pytest.fixture(autouse=True)
+def fresh() -> Iterator[None]:
+    """No client of another event loop, no cache, no callbacks."""
+    renew()
+    yield
+    litellm.cache, litellm.callbacks, litellm.num_retries = None, [], None
+    renew()
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """LiteLLM's own code causes warnings; as errors, they would change what it does."""
+    for item in items:
+        if item.path.parent == HERE:
+            for what in ("UserWarning", "DeprecationWarning"):
+                item.add_marker(pytest.mark.filterwarnings(f"ignore::{what}"))
