@@ -57,6 +57,11 @@ def _over_pydantic_ai() -> tuple[Subject, ...]:
     return (*pydantic_ai.SUBJECTS,)
 
 
+_AGENTS = _over_agents()
+ONCE = frozenset(one.name for one in _AGENTS)
+"""Names of subjects that serve one call: their conversation ends with it."""
+
+
 HERE: tuple[Subject, ...] = (*langchain_core.SUBJECTS, *langgraph.SUBJECTS)
 OVER_HTTP: tuple[Subject, ...] = (
     *openai.SUBJECTS,
@@ -65,7 +70,7 @@ OVER_HTTP: tuple[Subject, ...] = (
     *_over_anthropic(),
     *groq.SUBJECTS,
     *_MCP,
-    *_over_agents(),
+    *_AGENTS,
     *_over_pydantic_ai(),
 )
 SUBJECTS: tuple[Subject, ...] = (*HERE, *OVER_HTTP, *own_code.SUBJECTS)
