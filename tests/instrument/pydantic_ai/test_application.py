@@ -1,7 +1,7 @@
 """A small application over HTTP: an agent with tools, an agent inside a tool, a typed output; with spanhook and without."""
 
 import asyncio
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator, Iterator
 from contextlib import contextmanager
 from importlib.util import find_spec
 from typing import Any
@@ -54,7 +54,7 @@ class Application:
         self.did: list[Any] = []
 
     @contextmanager
-    def running(self) -> Iterator[Any]:
+    def running(self) -> Generator[Any, None, None]:
         with self.kind() as server:
             server.script(
                 Reply(calls=(Call("look_up", {"number": 7}),)),
