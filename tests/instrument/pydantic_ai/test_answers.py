@@ -1,10 +1,12 @@
 """Hooks' answers in place of a model's, in every form and in every way of running an agent."""
 
+import asyncio
 from typing import Any
 
 import pytest
 from pydantic_ai import Agent
 from pydantic_ai.messages import ModelResponse, TextPart, ToolCallPart
+from pydantic_ai.models.function import FunctionModel
 
 from spanhook import Hooks, Operation
 from spanhook.cli.conformance.libraries.pydantic_ai_ways import chat_model
@@ -70,3 +72,25 @@ def test_an_answer_may_have_what_a_response_has() -> None:
 
     with recorder(hooks):
         assert go(run, Agent(scripted(), name="helper", output_type=int)) == 7
+
+
+def test_what_spells_a_replaced_answer_out_is_left_out() -> None:
+    def answer(_messages: Any, _info: Any) -> ModelResponse:
+        details = {"logprobs": [{"token": "secret"}], "timestamp": "now"}
+        return ModelResponse(parts=[TextPart("secret")], provider_details=details)
+
+    hooks, kept = Hooks(), list[Any]()
+
+    @hooks.after("llm.call")
+    def replace(op: Operation) -> None:
+        op.respond("nothing to see")
+
+    async def ask(agent: Any) -> Any:
+        result = await agent.run("Tell.")
+        kept.extend(result.all_messages())
+        return result.output
+
+    with recorder(hooks):
+        assert asyncio.run(ask(Agent(FunctionModel(answer), name="helper"))) == "nothing to see"
+    assert "secret" not in str(kept)
+    assert kept[-1].provider_details == {"timestamp": "now"}
