@@ -55,6 +55,8 @@ WHOLE = {
     "instrument/openai_agents/test_application": "the library as its users see it",
     "instrument/openai_agents/test_ways_around": "every way in, for those who want to get around it",
     "instrument/openai_agents/test_websockets": "models that speak past any HTTP client",
+    "instrument/pydantic_ai/test_application": "the library as its users see it",
+    "instrument/pydantic_ai/test_ways_around": "every way in, for those who want to get around it",
     "instrument/pydantic_ai/test_mcp_toolsets": "two libraries over each other",
     "instrument/test_import_order": "every library, whatever is imported first",
     "runs/test_graphs": "hooks of runs on LangGraph, from the call to what they are told",

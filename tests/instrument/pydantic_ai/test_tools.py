@@ -297,12 +297,3 @@ def test_a_tool_that_calls_another_toolset_makes_two_calls() -> None:
     with recorder() as seen:
         go(run, agent)
     assert [op.name for op in seen.operations if op.kind == "tool.execute"] == ["up", "work"]
-
-
-def test_a_prefixed_tool_may_be_named_like_another_one() -> None:
-    with recorder(refusing("tool.execute", names={"up"})):
-        calls: list[Any] = []
-        prefixed = PrefixedToolset(_toolset(calls), "look")
-        agent = Agent(scripted(None, [("look_up", {"query": "tea"})], "done"), name="helper", toolsets=[prefixed])
-        go(run, agent)
-    assert calls == ["tea"]

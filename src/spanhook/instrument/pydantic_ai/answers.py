@@ -39,7 +39,14 @@ def amended(before: Any, model: Any, value: Any) -> ModelResponse:
     made = model_response(model, value)
     if made is value or not isinstance(before, ModelResponse):
         return made
-    return replace(before, parts=made.parts)
+    return replace(before, parts=made.parts, provider_details=unspelled(before.provider_details))
+
+
+def unspelled(details: Any) -> Any:
+    """A provider's details without log probabilities, which spell the original text out."""
+    if not isinstance(details, dict) or "logprobs" not in details:
+        return details
+    return {name: value for name, value in details.items() if name != "logprobs"} or None
 
 
 def events_of(response: ModelResponse) -> Iterator[PartStartEvent]:

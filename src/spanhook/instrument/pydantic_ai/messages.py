@@ -25,7 +25,7 @@ from pydantic_ai.messages import (
 from pydantic_core import to_jsonable_python
 
 from spanhook.instrument.wire import decoded, encoded, text_in
-from spanhook.model import Carried, Message, Pieces, copied_dataclass, copies, in_pieces
+from spanhook.model import Message, copied_dataclass, copies
 
 _DEPRECATED = [getattr(library, name) for name in ("RetryPromptPart",) if hasattr(library, name)]
 copies(ModelRequest, ModelResponse, BaseToolCallPart, BaseToolReturnPart, *_DEPRECATED)(copied_dataclass)
@@ -82,7 +82,7 @@ def read(native: Native) -> Message:
     if kind in _RETRIES:
         return _retried(native)
     content = getattr(native, "content", None)
-    return {"role": _ROLES.get(kind, "system" if kind else "user"), "parts": list(_contents(content))}
+    return {"role": _ROLES.get(kind, "system" if kind else "user"), "parts": list(contents_of(content))}
 
 
 def _said(part: Any) -> Part:
@@ -97,7 +97,7 @@ def _said(part: Any) -> Part:
         return {"type": "tool_call", "id": part.tool_call_id, "name": part.tool_name, "arguments": decoded(arguments)}
     if kind == "builtin-tool-return":
         return _returned(part)
-    return next(_contents([getattr(part, "content", None)]), {"type": kind})
+    return next(contents_of([getattr(part, "content", None)]), {"type": kind})
 
 
 def _returned(part: Any) -> Part:
@@ -123,7 +123,7 @@ def json_of(value: Any) -> Any:
         return str(value)
 
 
-def _contents(content: Any) -> Iterator[Part]:
+def contents_of(content: Any) -> Iterator[Part]:
     if content is None:
         return
     for one in [content] if isinstance(content, str) else content:
@@ -145,45 +145,6 @@ def content_part(given: Any) -> Part:
         return {"type": "blob", "modality": modality, "mime_type": media, "content": b64encode(data).decode()}
     text = getattr(given, "content", None)
     return {"type": "text", "content": text} if isinstance(text, str) else {"type": kind}
-
-
-# ------------------------------------------------------------------------------------------------- carried
-
-
-def last_text(messages: Sequence[Any]) -> Carried:
-    """The text of the last message, in the pieces of which clients make messages of their own."""
-    if not messages:
-        return [None]
-    last = messages[-1]
-    if isinstance(last, ModelResponse):
-        return [in_pieces([part.content for part in last.parts if part.part_kind == "text"])]
-    told, plain = [], []
-    for part in last.parts:
-        kind = part.part_kind
-        if kind == "tool-return":
-            told.append(part.model_response_str())
-            plain.append(_plain_return(part))
-        elif hasattr(part, "model_response"):
-            told.append(part.model_response())
-            plain.append(told[-1])
-        elif isinstance(part.content if hasattr(part, "content") else None, str | list | tuple):
-            texts = [one["content"] for one in _contents(part.content) if one["type"] == "text"]
-            told.extend(texts)
-            plain.extend(texts)
-    return [_either([text for text in told if text], [text for text in plain if text])]
-
-
-def _plain_return(part: Any) -> str:
-    """The text of a tool's result, for clients that say apart from it whether it is an error."""
-    return part.content if isinstance(part.content, str) else part.model_response_str()
-
-
-def _either(told: list[str], plain: list[str]) -> str | None:
-    if told == plain:
-        return in_pieces(told)
-    made = Pieces(told)
-    made.ends = made.ends | Pieces(plain).ends
-    return made
 
 
 # ------------------------------------------------------------------------------------------------- writing

@@ -16,8 +16,9 @@ from spanhook import semconv
 from spanhook.instrument.layers import PYDANTIC_AI_MODEL
 from spanhook.instrument.pydantic_ai.answers import AnsweredStream, amended, model_response
 from spanhook.instrument.pydantic_ai.arguments import REQUEST
+from spanhook.instrument.pydantic_ai.carried import last_text
 from spanhook.instrument.pydantic_ai.describing import describe, model_of
-from spanhook.instrument.pydantic_ai.messages import last_text, read, read_all, rewritten
+from spanhook.instrument.pydantic_ai.messages import read, read_all, rewritten
 from spanhook.instrument.pydantic_ai.responses import response_mark, response_output, response_told
 from spanhook.instrument.pydantic_ai.streams import body_of, stream_of
 from spanhook.instrument.pydantic_ai.texts import EVENT_TEXTS

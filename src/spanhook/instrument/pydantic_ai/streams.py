@@ -11,7 +11,7 @@ from typing import Any
 
 from pydantic_ai.models import StreamedResponse
 
-from spanhook.instrument.pydantic_ai.answers import Parts, events_of, model_response
+from spanhook.instrument.pydantic_ai.answers import Parts, events_of, model_response, unspelled
 from spanhook.instrument.pydantic_ai.responses import response_told
 from spanhook.instrument.pydantic_ai.texts import EVENT_TEXTS
 from spanhook.model import Args, Attributes, Body, Kwargs, Usage, current_record
@@ -23,6 +23,8 @@ _OWN = frozenset(
     )
 )
 """What belongs to the object that the consumer has, and not to the one that reads the provider's stream."""
+_LATER = _OWN | {"provider_details"}
+"""What is not known to fit what goes out before all of it has."""
 
 
 class Events:
@@ -103,7 +105,9 @@ async def _told(stream: Any, source: Any, result: Any, parts: Parts) -> AsyncIte
     try:
         async for event in stream:
             parts.add(event)
-            own.update((name, value) for name, value in told.items() if name not in _OWN)
+            own.update((name, value) for name, value in told.items() if name not in _LATER)
             yield event
     finally:
         own.update((name, value) for name, value in told.items() if name not in _OWN)
+        if parts.get_parts() != list(source._parts_manager.get_parts()):
+            result.provider_details = unspelled(result.provider_details)

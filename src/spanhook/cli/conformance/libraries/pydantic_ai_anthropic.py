@@ -18,8 +18,13 @@ _HTTP: dict[str, Any] = {"asked": ASK, "faults": OVER_HTTP, "slow": True, "said"
 
 def anthropic_model(body: Body) -> AnthropicModel:
     """A model whose requests count as runs of ``body``."""
+    return model_at(counting_into(body))
+
+
+def model_at(url: str) -> AnthropicModel:
+    """A model of the server at this address."""
     http = DefaultAsyncHttpxClient(verify=False, limits=_ONCE)
-    client = AsyncAnthropic(base_url=counting_into(body), api_key="test", max_retries=0, http_client=http)
+    client = AsyncAnthropic(base_url=url, api_key="test", max_retries=0, http_client=http)
     return AnthropicModel("claude-haiku-4-5", provider=AnthropicProvider(anthropic_client=client))
 
 
