@@ -25,6 +25,8 @@ from tests.commands import SPANHOOK
 ROOT = Path(__file__).resolve().parents[2]
 COMPOSE: dict[str, Any] = yaml.safe_load((ROOT / NAME).read_text())
 
+STATE = {"POSTGRES_PASSWORD": "of-a-database", "REDIS_PASSWORD": "of-a-store"}
+
 ENGINE = """#!{python}
 import json, os, sys
 called = [os.path.basename(sys.argv[0]), *sys.argv[1:]]
@@ -145,7 +147,9 @@ def test_up_passes_profiles_and_a_file(place: Place, elsewhere: list[str]) -> No
     path = place.stack()
     folder = place.work / "deeper"
     folder.mkdir()
-    ran = place.run("up", "--file", str(path), "--profile", "demo", "--profile", "state", *elsewhere, folder=folder)
+    ran = place.run(
+        "up", "--file", str(path), "--profile", "demo", "--profile", "state", *elsewhere, folder=folder, **STATE
+    )
     assert ran.returncode == 0, ran.stderr
     ((words, _),) = place.calls()
     assert words[2:8] == ["--file", str(path), "--profile", "demo", "--profile", "state"]
@@ -379,6 +383,34 @@ def test_the_demo_needs_a_checkout(tmp_path: Path) -> None:
     assert compose_file(None, ["scale"], tmp_path).path == tmp_path / NAME
     with pytest.raises(ConfigurationError, match="profile 'demo' needs a checkout of spanhook"):
         compose_file(None, ["demo"], tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("environ", "file", "missing"),
+    [
+        ({}, "", "POSTGRES_PASSWORD and REDIS_PASSWORD"),
+        ({"REDIS_PASSWORD": "x"}, "POSTGRES_PASSWORD=\n# POSTGRES_PASSWORD=x\n", "POSTGRES_PASSWORD"),
+        ({"REDIS_PASSWORD": ""}, "POSTGRES_PASSWORD=x\nREDIS_PASSWORD=x\n", "REDIS_PASSWORD"),
+        (STATE, "", ""),
+        ({}, "POSTGRES_PASSWORD=x\nexport REDIS_PASSWORD = 'x'\n", ""),
+    ],
+    ids=["none", "one", "an empty one comes before the file's", "variables", "file"],
+)
+def test_databases_need_passwords(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, environ: dict[str, str], file: str, missing: str
+) -> None:
+    for name in STATE:
+        monkeypatch.delenv(name, raising=False)
+    for name, value in environ.items():
+        monkeypatch.setenv(name, value)
+    (tmp_path / NAME).write_text("name: spanhook\n")
+    (tmp_path / ".env").write_text(file)
+    assert compose_file(None, ["scale"], tmp_path).path == tmp_path / NAME
+    if missing:
+        with pytest.raises(ConfigurationError, match=f"profile 'state' needs passwords: set {missing} in .env$"):
+            compose_file(None, ["state"], tmp_path)
+    else:
+        assert compose_file(None, ["state"], tmp_path).path == tmp_path / NAME
 
 
 # --------------------------------------------------------------------------- the committed files

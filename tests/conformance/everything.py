@@ -66,6 +66,10 @@ def _of_cohere() -> tuple[Subject, ...]:
     return (*cohere.SUBJECTS,)
 
 
+_AGENTS = _over_agents()
+ONCE = frozenset(one.name for one in _AGENTS)
+"""Names of subjects that serve one call: their conversation ends with it."""
+
 HERE: tuple[Subject, ...] = (*langchain_core.SUBJECTS, *langgraph.SUBJECTS)
 OVER_HTTP: tuple[Subject, ...] = (
     *openai.SUBJECTS,
@@ -74,7 +78,7 @@ OVER_HTTP: tuple[Subject, ...] = (
     *_over_anthropic(),
     *groq.SUBJECTS,
     *_MCP,
-    *_over_agents(),
+    *_AGENTS,
     *_of_mistralai(),
     *_of_cohere(),
 )

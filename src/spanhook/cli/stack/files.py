@@ -1,7 +1,8 @@
 """Finds the compose file: the given one, else one in the working directory or above it, else the packaged one."""
 
+import os
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -12,6 +13,10 @@ NAME = "docker-compose.yml"
 PROFILES = ("demo", "scale", "state")
 
 _OURS = re.compile(r"^name: spanhook$", re.MULTILINE)
+_NEEDED = {"state": ("POSTGRES_PASSWORD", "REDIS_PASSWORD")}
+"""Variables that a profile needs. The compose file cannot require them, since it would without the profile too."""
+_SET = re.compile(r"^\s*(?:export\s+)?(\w+)\s*[=:]\s*[^\s#]", re.MULTILINE)
+"""A line of a file ``.env`` that sets a variable to something."""
 _SHIPPED = Path(__file__).with_name("files")
 """The folder in an installed package; in a checkout, the same files are at its top."""
 
@@ -33,7 +38,7 @@ def compose_file(given: Path | None, profiles: Sequence[str], start: Path | None
         start: Where to start looking; the working directory if ``None``.
 
     Raises:
-        ConfigurationError: There is none, or it cannot serve a profile.
+        ConfigurationError: There is none, or it cannot serve a profile, or a profile's passwords are not set.
     """
     unknown = [profile for profile in profiles if profile not in PROFILES]
     if unknown:
@@ -45,7 +50,19 @@ def compose_file(given: Path | None, profiles: Sequence[str], start: Path | None
             f"profile 'demo' needs a checkout of spanhook, and {str(stack.path)!r} is not in one; start without it and "
             "run OTEL_EXPORTER_OTLP_ENDPOINT=http://127.0.0.1:4318 spanhook load"
         )
+    unset = sorted({name for profile in profiles for name in _NEEDED.get(profile, ())} - {*_set(stack)})
+    if unset:
+        raise ConfigurationError(f"profile 'state' needs passwords: set {' and '.join(unset)} in .env")
     return stack
+
+
+def _set(stack: Stack) -> Iterator[str]:
+    """Names of the variables that the compose file gets and that are not empty; the environment's come first."""
+    yield from (name for name, value in os.environ.items() if value)
+    for path in stack.env_files or (stack.path.with_name(".env"),):
+        if path.is_file():
+            found = _SET.findall(path.read_text(encoding="utf-8", errors="replace"))
+            yield from (name for name in found if name not in os.environ)
 
 
 def _given(path: Path) -> Stack:
