@@ -117,6 +117,8 @@ _CASES = (
         count=10,
         is_async=True,
     ),
+    Case(name="mistral", about="Mistral chat completion", make="mistral_chat:create", needs="mistralai", count=100),
+    Case(name="cohere", about="Cohere chat", make="cohere_chat:create", needs="cohere", count=100),
 )
 _ENDURANCE = (
     Case(name="calls", about="model and tool calls", make="endurance:calls", needs="langchain_core", count=10_000),

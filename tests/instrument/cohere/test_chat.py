@@ -1,10 +1,11 @@
 """Cohere's chat, version 2 of the API: spans, usage, messages, answers, streams."""
 
+import json
 import re
 from typing import Any
 
 import pytest
-from cohere import UserChatMessageV2
+from cohere import AsyncClient, UserChatMessageV2
 from inline_snapshot import snapshot
 
 from spanhook import Hook, Hooks, Operation
@@ -228,10 +229,14 @@ def test_a_window_onto_arguments(client: Any, cohere: CohereServer) -> None:
     cohere.reply = Reply(calls=(Call("pay", {"card": "4111-1111"}),))
     with recorder(Hooks(Masking())):
         events = list(client.chat_stream(**CHAT))
-    said = [one.delta.message.tool_calls.function.arguments for one in events if one.type == "tool-call-delta"]
-    assert "".join(said) == '{"card": "[card]"}'
+    told = [json.dumps(one.dict(), default=str) for one in events if one.type == "tool-call-delta"]
+    assert any("[card]" in one for one in told)
+    assert not any("4111" in one for one in told)
 
 
+@pytest.mark.skipif(
+    not hasattr(AsyncClient, "with_raw_response"), reason="its streams cannot be closed in this version"
+)
 def test_async_streams_that_are_left(cohere: CohereServer) -> None:
     async def main() -> None:
         client = later_client(cohere.url)

@@ -245,6 +245,30 @@ def test_hooks_of_the_sdk_run_behind_the_gate(mistral: MistralServer) -> None:
     assert (sent.headers["x-added"], sent.body["model"]) == ("yes", "other")
 
 
+@pytest.mark.parametrize("stream", [False, True])
+def test_the_sdks_own_tracing_counts_nothing_twice(client: Any, *, stream: bool) -> None:
+    """Its spans lie inside of ours; what it makes of a response is read as the response is."""
+    with recorder() as seen:
+        (tracing,) = (
+            hook
+            for hook in client.sdk_configuration.__dict__["_hooks"].before_request_hooks
+            if type(hook).__name__ == "TracingHook"
+        )
+        tracing.tracer_provider, tracing.tracing_enabled = seen.tracer_provider, True
+        tracing.tracer = seen.tracer_provider.get_tracer("mistralai_sdk_tracer")
+        list(client.chat.stream(**CHAT)) if stream else client.chat.complete(**CHAT)
+    assert [(op.status, op.usage.total_tokens, op.usage.estimated) for op in seen.operations] == [
+        ("success", 28, False)
+    ]
+    *theirs, ours = seen.spans  # there are none in version 2.0, unless the global provider is a real one
+    for span in theirs:
+        assert span.instrumentation_scope is not None
+        assert span.instrumentation_scope.name == "mistralai_sdk_tracer"
+        assert span.parent is not None
+        assert ours.context is not None
+        assert span.parent.span_id == ours.context.span_id
+
+
 def test_content(client: Any) -> None:
     with recorder(settings=Settings(content="SPAN_ONLY")) as seen:
         client.chat.complete(**CHAT)

@@ -4,9 +4,13 @@ import json
 from dataclasses import replace
 from typing import Any
 
+from mistralai.client.types.basemodel import BaseModel
+
 from spanhook.instrument.functions import Functions
 from spanhook.instrument.wire import decoded
-from spanhook.model import Args, Kwargs, first, in_order, with_first
+from spanhook.model import Args, Kwargs, copied_model, copies, first, in_order, with_first
+
+copies(BaseModel)(copied_model)
 
 
 def _call(args: Args, kwargs: Kwargs) -> Any:

@@ -12,6 +12,11 @@ from spanhook.model import Attributes, Chunks, Usage
 Reader = Callable[[Fields], tuple[Attributes, Usage | None]]
 
 
+def _kind(kind: type) -> Any:
+    """The HTTP library's own class of a response, of which SDKs may have subclasses that are made otherwise."""
+    return next((one for one in kind.__mro__ if one.__name__ == "Response"), kind)
+
+
 class BodyChunks:
     """Keeps the bytes of a body, and parses them on request.
 
@@ -27,7 +32,7 @@ class BodyChunks:
 
     def __init__(self, response: Any, construct: Construct, chunks: Chunks, reader: Reader | None, form: Form) -> None:
         # Not the response itself: it refers to the byte stream, which will refer to this.
-        self._kind, self._headers = type(response), response.headers
+        self._kind, self._headers = _kind(type(response)), response.headers
         self._construct, self._chunks, self._reader, self._form = construct, chunks, reader, form
         self._pieces: list[bytes] = []
         self._read = 0

@@ -72,8 +72,7 @@ class Rerank(Endpoint):
 
     def request(self, body: Fields) -> Request:
         request = super().request(body)
-        request.inputs = body.get("documents")
-        return request
+        return Request(messages=request.messages, inputs=body.get("documents"), model=request.model)
 
     def rewrite(self, body: Payload, change: Change) -> None:
         if change.inputs is not None:
