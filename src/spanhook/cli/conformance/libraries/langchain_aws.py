@@ -27,7 +27,8 @@ def _invoke(body: Body) -> Any:
 
 
 def _embeddings(body: Body) -> Any:
-    return BedrockEmbeddings(client=Clients.of(body).sync, model_id=EMBEDDING["modelId"], region_name="us-east-1")
+    kind: Any = BedrockEmbeddings
+    return kind(client=Clients.of(body).sync, model_id=EMBEDDING["modelId"], region_name="us-east-1")
 
 
 _ASKED: list[BaseMessage] = [
