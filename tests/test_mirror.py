@@ -33,6 +33,7 @@ WHOLE = {
     "engine/test_own_nesting": "own code and bound libraries inside of each other",
     "hooks/injection_scan/test_injection_scan": "the hook as its users see it",
     "instrument/botocore/test_caching_and_thinking": "what newer versions of the SDK know of",
+    "instrument/botocore/test_within_langchain": "two libraries over each other",
     "instrument/langchain_core/test_spans_and_decisions": "the library as its users see it",
     "instrument/mcp/test_application": "the library as its users see it",
     "instrument/mcp/test_processes": "a client, and its server in a child process",
