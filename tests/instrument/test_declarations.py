@@ -102,6 +102,10 @@ def test_the_start_up_code_of_any_python_can_read_it() -> None:
         "openinference.instrumentation.openai-agents": ["openai_agents"],
         "opentelemetry.instrumentation.langchain": ["langchain_core"],
         "opentelemetry-instrumentation-langgraph": ["langgraph"],
+        "openinference.instrumentation.bedrock": ["botocore"],
+        "opentelemetry.instrumentation.bedrock": ["botocore"],
+        "opentelemetry.instrumentation.botocore.bedrock-runtime": ["botocore"],
+        "opentelemetry.instrumentation.aiobotocore": ["aiobotocore"],
         "somebody": [],
     }.items(),
 )

@@ -85,16 +85,22 @@ def tap(absorbed: Absorbed, instance: Any, args: Args, kwargs: Kwargs, result: A
     adapter = absorbed.adapter
     if adapter.relays and adapter.layer == absorbed.op.adapter.layer:
         return result  # what it returns is passed on, and read there
-    if not stream_sort(adapter, result) or adapter.chunks is None:
+    if not stream_sort(adapter, result):
         absorbed.take(result)
         return result
     try:
         body = adapter.body(instance, args, kwargs, result) if adapter.body is not None else None
-        chunks = body.chunks if body is not None else adapter.chunks(instance, args, kwargs)
+        if body is None and adapter.chunks is None:
+            absorbed.take(result)
+            return result
+        chunks: Any = body.chunks if body is not None else adapter.chunks(instance, args, kwargs)  # pyright: ignore[reportOptionalCall]
     except Exception as error:
         internal.report("extract.chunks", error, lost=1)
         return result
-    absorbed.op.__dict__.setdefault("tapped", []).append((adapter.layer, chunks))
+    tapped: list[tuple[str, Chunks]] | None = absorbed.op.__dict__.setdefault("tapped", [])
+    if tapped is None:  # the operation has ended, and left this call behind
+        return result
+    tapped.append((adapter.layer, chunks))
     if body is None:
         return Tapped(result, chunks, absorbed)
     body.put(Tapped(body.stream, chunks, absorbed))

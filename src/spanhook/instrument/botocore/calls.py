@@ -101,7 +101,7 @@ def chooser(layer: str, converse: Transport, invoked: Transport) -> Callable[[An
         body = settle_body(given)
         return forms[form_of(str(given.get("modelId")), body)]
 
-    operations = {
+    operations: dict[Any, Callable[[dict[str, Any]], Adapter]] = {
         "Converse": by_parameters,
         "ConverseStream": by_parameters,
         "InvokeModel": by_body,

@@ -5,6 +5,7 @@ from collections.abc import Callable
 from typing import Any
 
 CLAUDE, NOVA = "anthropic.claude-haiku-4-5-20251001-v1:0", "us.amazon.nova-lite-v1:0"
+LLAMA = "meta.llama3-8b-instruct-v1:0"
 _SAID = "Say hello."
 CONVERSE: dict[str, Any] = {
     "modelId": CLAUDE,
@@ -21,7 +22,7 @@ BODIES: dict[str, dict[str, Any]] = {
     NOVA: {"schemaVersion": "messages-v1", **_BLOCKS},
     "openai.gpt-oss-120b-1:0": {"messages": [{"role": "user", "content": _SAID}], "max_tokens": 100},
     "amazon.titan-text-express-v1": {"inputText": _SAID, "textGenerationConfig": {"maxTokenCount": 100}},
-    "meta.llama3-8b-instruct-v1:0": {"prompt": _SAID, "max_gen_len": 100},
+    LLAMA: {"prompt": _SAID, "max_gen_len": 100},
     "mistral.mistral-7b-instruct-v0:2": {"prompt": _SAID, "max_tokens": 100},
     "cohere.command-r-v1:0": {"message": _SAID, "max_tokens": 100},
 }
