@@ -13,6 +13,7 @@ TESTS = Path(__file__).parent
 SOURCE = TESTS.parent / "src" / "spanhook"
 
 ACROSS = {
+    "applications": "agents that others publish, in an environment of their own",
     "compose": "docker-compose.yml on a real container engine, and the command that starts it",
     "conformance": "promises that hold for every library and every way of calling",
     "conventions": "what the conventions ask for, of everything that is emitted",
@@ -49,6 +50,7 @@ WHOLE = {
     "instrument/openai/test_streams": "one promise for all endpoints",
     "instrument/test_anthropic_tools": "what the tool runners of Anthropic's SDK run",
     "instrument/test_mcp_within_langchain_core": "two libraries over each other",
+    "instrument/test_openai_agents_over_mcp": "two libraries over each other",
     "instrument/openai_agents/test_application": "the library as its users see it",
     "instrument/openai_agents/test_ways_around": "every way in, for those who want to get around it",
     "instrument/openai_agents/test_websockets": "models that speak past any HTTP client",

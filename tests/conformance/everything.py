@@ -48,6 +48,11 @@ def _over_agents() -> tuple[Subject, ...]:
     return (*openai_agents.SUBJECTS,)
 
 
+_AGENTS = _over_agents()
+ONCE = frozenset(one.name for one in _AGENTS)
+"""Names of subjects that serve one call: their conversation ends with it."""
+
+
 def _over_google() -> tuple[Subject, ...]:
     """Of Google's SDK, which needs a newer pydantic than the oldest that is supported."""
     if find_spec("google") is None or find_spec("google.genai") is None:
@@ -65,7 +70,7 @@ OVER_HTTP: tuple[Subject, ...] = (
     *_over_anthropic(),
     *groq.SUBJECTS,
     *_MCP,
-    *_over_agents(),
+    *_AGENTS,
     *_over_google(),
 )
 SUBJECTS: tuple[Subject, ...] = (*HERE, *OVER_HTTP, *own_code.SUBJECTS)

@@ -16,7 +16,7 @@ from spanhook import semconv
 from spanhook.errors import Reject
 from spanhook.instrument.openai_agents.signatures import HELD_TOOL
 from spanhook.instrument.wire import decoded, encoded, plain
-from spanhook.model import Adapter, Args, Attributes, Change, Kwargs, Message, Request, Usage, current_record
+from spanhook.model import Adapter, Args, Attributes, Change, Kwargs, Message, Request, Usage, current_record, in_order
 
 LAYER = "openai_agents.tool"
 _PREPARED = "_function_tool_arguments"
@@ -166,7 +166,7 @@ def _tool(read: Read) -> Adapter:
 
     def carries(instance: Any, args: Args, kwargs: Kwargs) -> list[str | None]:
         given = _request(read(instance, args, kwargs)).arguments
-        return [repr(sorted(given.items()))]
+        return [in_order(given)]
 
     return Adapter(
         kind="tool.execute",
