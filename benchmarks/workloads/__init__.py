@@ -99,6 +99,22 @@ _CASES = (
     ),
     Case(name="bedrock", about="Bedrock, Converse", make="bedrock:converse", needs="botocore", count=100),
     Case(name="litellm", about="LiteLLM completion", make="litellm:completion", needs="litellm", count=60),
+    Case(name="gemini", about="Gemini content", make="google_genai:generate", needs="google.genai", count=100),
+    Case(
+        name="gemini_async",
+        about="the same, async",
+        make="google_genai:agenerate",
+        needs="google.genai",
+        count=100,
+        is_async=True,
+    ),
+    Case(
+        name="gemini_stream",
+        about="Gemini content as a stream, 200 chunks",
+        make="google_genai:stream",
+        needs="google.genai",
+        count=10,
+    ),
     Case(name="chat", about="OpenAI chat completion", make="openai_chat:create", needs="openai", count=100),
     Case(
         name="chat_async",

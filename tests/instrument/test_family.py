@@ -185,6 +185,25 @@ def test_a_method_that_is_exchanged_between_two_times() -> None:
     assert "plain" not in vars(cls)
 
 
+def test_wrappers_that_others_put_back_are_asked_once_each() -> None:
+    """As an instrumentation does that remembers a method as it found it, and puts that back after us."""
+    engine, before = bindings(), Base.plain
+    try:
+        with recorder(refusing(), only=()):
+            for _ in range(40):  # each doubled the time that the next one took
+                engine.bind()
+                found = Base.plain
+                Base.plain = lambda self, given, found=found: found(self, given)
+                engine.restore()
+                Base.plain = found
+            engine.bind()
+            assert refused(Base)
+            engine.restore()
+            assert Base().plain("x") == "x"
+    finally:
+        Base.plain = before
+
+
 @pytest.mark.parametrize("make", MAKES, ids=lambda make: make.__name__)
 def test_classes_are_freed_whenever_they_were_made(make: Callable[[], type[Any]]) -> None:
     engine = bindings()

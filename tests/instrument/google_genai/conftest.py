@@ -8,9 +8,6 @@ from google.genai import Client
 from spanhook.cli.conformance.libraries import google_genai_ways as ways
 from spanhook.cli.conformance.servers.google_server import GoogleServer
 
-collect_ignore = [] if hasattr(Client, "interactions") else ["test_interactions.py"]
-"""The oldest versions have no interactions."""
-
 
 @pytest.fixture
 def server() -> Iterator[GoogleServer]:

@@ -49,9 +49,9 @@ def test_arguments_by_name(client: Client, server: GoogleServer) -> None:
 
 
 def test_the_address_of_a_request(client: Client, server: GoogleServer) -> None:
-    options = types.HttpOptions(base_url=f"{server.origin}/elsewhere")
+    config = types.GenerateContentConfig(http_options=types.HttpOptions(base_url=f"{server.origin}/elsewhere"))
     with recorder() as seen:
-        client.models.generate_content(model=MODEL, contents="hi", config={"http_options": options})
+        client.models.generate_content(model=MODEL, contents="hi", config=config)
         [node] = seen.tree()
     assert node["attributes"]["server.port"] == server.port
     assert server.requests[0].path.startswith("/elsewhere/")

@@ -9,8 +9,14 @@ from spanhook.cli.conformance.servers.openai_replies import Json, Reply, Tokens
 
 def has_steps() -> bool:
     """Whether the installed version of the SDK has steps; older ones have outputs."""
-    places = ("google.genai._gaos", "google.genai._interactions.types.step_delta")
-    return any(find_spec(place) is not None for place in places if find_spec(place.rpartition(".")[0]) is not None)
+    return any(map(_is_there, ("google.genai._gaos", "google.genai._interactions.types.step_delta")))
+
+
+def _is_there(module: str) -> bool:
+    try:
+        return find_spec(module) is not None
+    except ModuleNotFoundError:  # of the package around it
+        return False
 
 
 def _usage(tokens: Tokens) -> Json:
