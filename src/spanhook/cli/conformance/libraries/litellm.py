@@ -70,7 +70,7 @@ def routing(body: Body) -> Any:
     return litellm.Router(model_list=listed, num_retries=0, disable_cooldowns=True)
 
 
-_HAS_PROXY = all(find_spec(name) is not None for name in ("fastapi", "orjson", "soundfile"))
+_HAS_PROXY = all(find_spec(name) is not None for name in ("backoff", "fastapi", "orjson", "soundfile"))
 """Whether what LiteLLM's proxy needs is installed: streams of messages need it, too."""
 _HTTP: dict[str, Any] = {"asked": ASK, "said": Reply.text, "faults": OVER_HTTP, "slow": True}
 
