@@ -1,7 +1,9 @@
 """What is gated in LiteLLM, and every way of calling it, against servers on loopback."""
 
+import warnings
+from contextlib import suppress
 from functools import cache
-from importlib.util import find_spec
+from importlib import import_module
 from typing import Any
 
 from spanhook.cli.conformance.libraries.litellm_ways import (
@@ -70,8 +72,19 @@ def routing(body: Body) -> Any:
     return litellm.Router(model_list=listed, num_retries=0, disable_cooldowns=True)
 
 
-_HAS_PROXY = all(find_spec(name) is not None for name in ("backoff", "fastapi", "orjson", "soundfile"))
-"""Whether what LiteLLM's proxy needs is installed: streams of messages need it, too."""
+def _streams_messages() -> bool:
+    """Whether what LiteLLM's proxy needs is installed: streams of Anthropic's messages need it, too."""
+    for module in (
+        "litellm.llms.anthropic.messages.native.streaming_iterator",
+        "litellm.llms.anthropic.experimental_pass_through.messages.streaming_iterator",
+    ):
+        with suppress(Exception), warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            import_module(module)
+            return True
+    return False
+
+
 _HTTP: dict[str, Any] = {"asked": ASK, "said": Reply.text, "faults": OVER_HTTP, "slow": True}
 
 SUBJECTS: tuple[Subject, ...] = (
@@ -126,7 +139,7 @@ SUBJECTS: tuple[Subject, ...] = (
         to_anthropic,
         messages({"messages": CHAT["messages"][1:], "system": "Be brief.", "max_tokens": 20}),
         {},
-        lacking=() if _HAS_PROXY else ("async stream",),
+        lacking=() if _streams_messages() else ("async stream",),
         **_HTTP,
     ),
     *(
