@@ -1,5 +1,6 @@
 """Servers for LiteLLM's calls, and LiteLLM as it is at first."""
 
+import gc
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -48,11 +49,12 @@ def fresh() -> Iterator[None]:
     yield
     litellm.cache, litellm.callbacks, litellm.num_retries = None, [], None
     renew()
+    gc.collect()  # what LiteLLM has left open
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """LiteLLM's own code causes warnings; as errors, they would change what it does."""
+    """LiteLLM's own code causes warnings, and leaves connections open; as errors, these would change what it does."""
     for item in items:
         if item.path.parent == HERE:
-            for what in ("UserWarning", "DeprecationWarning"):
+            for what in ("UserWarning", "DeprecationWarning", "ResourceWarning", "RuntimeWarning"):
                 item.add_marker(pytest.mark.filterwarnings(f"ignore::{what}"))
