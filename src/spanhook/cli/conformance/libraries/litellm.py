@@ -85,6 +85,8 @@ def _streams_messages() -> bool:
     return False
 
 
+_IS_OLD = litellm.completion.__module__ == "litellm.main"
+"""Whether this is an older version, whose moderations always go to OpenAI's own address."""
 _HTTP: dict[str, Any] = {"asked": ASK, "said": Reply.text, "faults": OVER_HTTP, "slow": True}
 
 SUBJECTS: tuple[Subject, ...] = (
@@ -143,7 +145,15 @@ SUBJECTS: tuple[Subject, ...] = (
         **_HTTP,
     ),
     *(
-        Subject(f"litellm {name}", "llm.call", over_openai(model), endpoint(function, request), {}, faults=OVER_HTTP)
+        Subject(
+            f"litellm {name}",
+            "llm.call",
+            over_openai(model),
+            endpoint(function, request),
+            {},
+            faults=OVER_HTTP,
+            lacking=(function, f"async {function}") if function == "moderation" and _IS_OLD else (),
+        )
         for name, model, function, request in (
             ("images", "openai/dall-e-3", "image_generation", {"prompt": ASK}),
             ("speech", "openai/tts-1", "speech", {"input": ASK, "voice": "alloy"}),
