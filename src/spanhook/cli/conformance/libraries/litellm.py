@@ -85,6 +85,9 @@ def _streams_messages() -> bool:
     return False
 
 
+_MESSAGES = messages({"messages": CHAT["messages"][1:], "system": "Be brief.", "max_tokens": 20})
+if not _streams_messages():
+    del _MESSAGES["async stream"]
 _IS_OLD = litellm.completion.__module__ == "litellm.main"
 """Whether this is an older version, whose moderations always go to OpenAI's own address."""
 _HTTP: dict[str, Any] = {"asked": ASK, "said": Reply.text, "faults": OVER_HTTP, "slow": True}
@@ -139,9 +142,9 @@ SUBJECTS: tuple[Subject, ...] = (
         "litellm anthropic messages",
         "llm.call",
         to_anthropic,
-        messages({"messages": CHAT["messages"][1:], "system": "Be brief.", "max_tokens": 20}),
+        _MESSAGES,
         {},
-        lacking=() if _streams_messages() else ("async stream",),
+        lacking=() if "async stream" in _MESSAGES else ("async stream",),
         **_HTTP,
     ),
     *(
@@ -149,7 +152,7 @@ SUBJECTS: tuple[Subject, ...] = (
             f"litellm {name}",
             "llm.call",
             over_openai(model),
-            endpoint(function, request),
+            {} if function == "moderation" and _IS_OLD else endpoint(function, request),
             {},
             faults=OVER_HTTP,
             lacking=(function, f"async {function}") if function == "moderation" and _IS_OLD else (),
