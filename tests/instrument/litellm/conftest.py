@@ -1,9 +1,12 @@
 """Servers for LiteLLM's calls, and LiteLLM as it is at first."""
 
+import gc
+import warnings
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import httpx
 import pytest
 
 from spanhook.cli.conformance.libraries.litellm_ways import litellm, renew
@@ -41,18 +44,31 @@ def to_anthropic(anthropic: AnthropicServer) -> dict[str, Any]:
     return {"model": "anthropic/claude-sonnet-4-5", "messages": messages, **given}
 
 
+@pytest.fixture(scope="module", autouse=True)
+def closed() -> Iterator[None]:
+    """Connections that LiteLLM has left open are gone before other tests begin."""
+    yield
+    renew()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        gc.collect()
+
+
 @pytest.fixture(autouse=True)
 def fresh() -> Iterator[None]:
     """No client of another event loop, no cache, no callbacks."""
     renew()
+    litellm.aclient_session = httpx.AsyncClient(limits=httpx.Limits(max_keepalive_connections=0), verify=False)
     yield
+    litellm.aclient_session = None
     litellm.cache, litellm.callbacks, litellm.num_retries = None, [], None
     renew()
+    gc.collect()  # what LiteLLM has left open
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """LiteLLM's own code causes warnings; as errors, they would change what it does."""
+    """LiteLLM's own code causes warnings, and leaves connections open; as errors, these would change what it does."""
     for item in items:
         if item.path.parent == HERE:
-            for what in ("UserWarning", "DeprecationWarning"):
+            for what in ("UserWarning", "DeprecationWarning", "ResourceWarning", "RuntimeWarning"):
                 item.add_marker(pytest.mark.filterwarnings(f"ignore::{what}"))

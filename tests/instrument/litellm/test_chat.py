@@ -108,12 +108,16 @@ def test_tool_calls_and_messages_that_are_models(server: OpenAIServer, to_openai
     server.script(Reply(calls=(Call("look_up", {"query": "tea"}),)), Reply())
     tools = [{"type": "function", "function": {"name": "look_up", "parameters": {"type": "object"}}}]
     hooks = Hooks()
-    asked: list[Any] = []
+    asked, made = list[Any](), list[Any]()
 
     @hooks.before("llm.call")
     def before(op: Operation) -> None:
         asked.append([message["role"] for message in op.request.messages])
         op.replace(messages=[*op.request.messages, {"role": "user", "content": "Be quick."}])
+
+    @hooks.after("llm.call")
+    def after(op: Operation) -> None:
+        made.extend(part for part in op.response.messages[0]["parts"] if part["type"] == "tool_call")
 
     with recorder(hooks, settings=Settings(content="SPAN_ONLY")) as seen:
         answer = litellm.completion(**to_openai, tools=tools).choices[0].message
@@ -121,6 +125,7 @@ def test_tool_calls_and_messages_that_are_models(server: OpenAIServer, to_openai
         to_openai["messages"] = [*to_openai["messages"], answer, result]
         litellm.completion(**to_openai, tools=tools)
     assert asked == [["user"], ["user", "assistant", "tool"]]
+    assert [(part["name"], part["arguments"]) for part in made] == [("look_up", {"query": "tea"})]
     assert [one["role"] for one in server.requests[1].body["messages"]] == ["user", "assistant", "tool", "user"]
     assert server.requests[1].body["messages"][1]["tool_calls"][0]["function"]["name"] == "look_up"
     assert seen.operations[0].usage.total_tokens == 28

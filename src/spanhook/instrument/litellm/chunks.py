@@ -5,7 +5,7 @@ from typing import Any
 from litellm.types.utils import ModelResponseStream, TextCompletionResponse
 
 from spanhook.instrument.litellm.formats import NOTES
-from spanhook.instrument.wire import Fields, Payload, fields_of, list_of
+from spanhook.instrument.wire import Fields, Payload, fields_of, is_model, list_of, plain
 
 
 def every_field(value: Any) -> Fields:
@@ -14,16 +14,25 @@ def every_field(value: Any) -> Fields:
     return {**fields_of(value), **more} if more else fields_of(value)
 
 
+def opened_choice(choice: Any) -> Payload:
+    """The JSON in a choice."""
+    told = dict(every_field(choice))
+    for name in ("message", "delta"):
+        said = told.get(name)
+        if said is not None and not isinstance(said, dict):
+            parts = {key: one for key, one in every_field(said).items() if one is not None}
+            calls = parts.get("tool_calls")
+            if calls:
+                parts["tool_calls"] = [plain(call) if is_model(call) else call for call in calls]
+            told[name] = parts
+    return told
+
+
 def opened(chunk: Any) -> Payload:
     """The JSON in a chunk with choices, and LiteLLM's notes. The chunk that only reports usage has no choices then."""
     told = {**every_field(chunk), NOTES: getattr(chunk, NOTES, None)}
-    choices = [dict(every_field(choice)) for choice in list_of(told.get("choices"))]
-    said = False
-    for choice in choices:
-        delta = choice.get("delta")
-        if delta is not None:
-            choice["delta"] = delta = {name: one for name, one in every_field(delta).items() if one is not None}
-        said = said or bool(delta or choice.get("text") or choice.get("finish_reason"))
+    choices = [opened_choice(choice) for choice in list_of(told.get("choices"))]
+    said = any(choice.get("delta") or choice.get("text") or choice.get("finish_reason") for choice in choices)
     told["choices"] = choices if said or told.get("usage") is None else []
     return told
 

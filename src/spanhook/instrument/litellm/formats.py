@@ -22,7 +22,7 @@ from spanhook.instrument.wire import (
     fields_of,
     json_in,
 )
-from spanhook.model import Attributes, Chunks, Texts, Usage
+from spanhook.model import Attributes, Chunks, Usage
 
 NOTES = "_hidden_params"
 """The attribute in which LiteLLM notes what it knows of an answer."""
@@ -108,7 +108,7 @@ class LiteLLMMessages(Messages):
         made: Any = _EventBytes(super().chunks(body, construct))
         return made
 
-    def texts(self, chunk_like: ChunkLike) -> Texts | None:  # noqa: ARG002
+    def texts(self, chunk_like: ChunkLike) -> Any:  # noqa: ARG002
         return None
 
 

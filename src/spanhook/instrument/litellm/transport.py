@@ -7,7 +7,7 @@ import litellm
 
 from spanhook.instrument.litellm.answers import Answers
 from spanhook.instrument.litellm.arguments import given, having, names_of
-from spanhook.instrument.litellm.chunks import every_field
+from spanhook.instrument.litellm.chunks import every_field, opened_choice
 from spanhook.instrument.litellm.errors import error_for
 from spanhook.instrument.litellm.formats import NOTES
 from spanhook.instrument.litellm.providers import is_provider, named, server_of
@@ -127,7 +127,7 @@ def result_fields(result: Any) -> Fields:
     told = every_field(result)
     if not told:
         return told
-    choices = [every_field(choice) for choice in list_of(told.get("choices"))]
+    choices = [opened_choice(choice) for choice in list_of(told.get("choices"))]
     return {**told, **({"choices": choices} if choices else {}), NOTES: getattr(result, NOTES, None)}
 
 

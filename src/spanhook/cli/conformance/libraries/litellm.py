@@ -1,7 +1,9 @@
 """What is gated in LiteLLM, and every way of calling it, against servers on loopback."""
 
+import warnings
+from contextlib import suppress
 from functools import cache
-from importlib.util import find_spec
+from importlib import import_module
 from typing import Any
 
 from spanhook.cli.conformance.libraries.litellm_ways import (
@@ -70,8 +72,24 @@ def routing(body: Body) -> Any:
     return litellm.Router(model_list=listed, num_retries=0, disable_cooldowns=True)
 
 
-_HAS_PROXY = all(find_spec(name) is not None for name in ("fastapi", "orjson", "soundfile"))
-"""Whether what LiteLLM's proxy needs is installed: streams of messages need it, too."""
+def _streams_messages() -> bool:
+    """Whether what LiteLLM's proxy needs is installed: streams of Anthropic's messages need it, too."""
+    for module in (
+        "litellm.llms.anthropic.messages.native.streaming_iterator",
+        "litellm.llms.anthropic.experimental_pass_through.messages.streaming_iterator",
+    ):
+        with suppress(Exception), warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            import_module(module)
+            return True
+    return False
+
+
+_MESSAGES = messages({"messages": CHAT["messages"][1:], "system": "Be brief.", "max_tokens": 20})
+if not _streams_messages():
+    del _MESSAGES["async stream"]
+_IS_OLD = litellm.completion.__module__ == "litellm.main"
+"""Whether this is an older version, whose moderations always go to OpenAI's own address."""
 _HTTP: dict[str, Any] = {"asked": ASK, "said": Reply.text, "faults": OVER_HTTP, "slow": True}
 
 SUBJECTS: tuple[Subject, ...] = (
@@ -124,13 +142,21 @@ SUBJECTS: tuple[Subject, ...] = (
         "litellm anthropic messages",
         "llm.call",
         to_anthropic,
-        messages({"messages": CHAT["messages"][1:], "system": "Be brief.", "max_tokens": 20}),
+        _MESSAGES,
         {},
-        lacking=() if _HAS_PROXY else ("async stream",),
+        lacking=() if "async stream" in _MESSAGES else ("async stream",),
         **_HTTP,
     ),
     *(
-        Subject(f"litellm {name}", "llm.call", over_openai(model), endpoint(function, request), {}, faults=OVER_HTTP)
+        Subject(
+            f"litellm {name}",
+            "llm.call",
+            over_openai(model),
+            {} if function == "moderation" and _IS_OLD else endpoint(function, request),
+            {},
+            faults=OVER_HTTP,
+            lacking=(function, f"async {function}") if function == "moderation" and _IS_OLD else (),
+        )
         for name, model, function, request in (
             ("images", "openai/dall-e-3", "image_generation", {"prompt": ASK}),
             ("speech", "openai/tts-1", "speech", {"input": ASK, "voice": "alloy"}),

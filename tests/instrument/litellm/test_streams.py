@@ -1,0 +1,103 @@
+"""Streams: their texts, their ends, and calls that return awaitables."""
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from spanhook import Hooks, Operation, Reject
+from spanhook.cli.conformance.libraries.litellm_ways import litellm, renew
+from spanhook.cli.conformance.loops import run
+from spanhook.cli.conformance.servers.openai_replies import Call, Reply, Tokens
+from spanhook.cli.conformance.servers.openai_server import OpenAIServer
+from spanhook.settings import Settings
+from spanhook.testing import recorder
+
+
+def _sync(given: dict[str, Any]) -> list[Any]:
+    return list(litellm.completion(**given, stream=True))
+
+
+def _async(given: dict[str, Any]) -> list[Any]:
+    async def read() -> list[Any]:
+        return [chunk async for chunk in await litellm.acompletion(**given, stream=True)]
+
+    renew()
+    return run(read())
+
+
+def said(chunks: list[Any]) -> str:
+    return "".join(chunk.choices[0].delta.content or "" for chunk in chunks)
+
+
+WAYS: dict[str, Callable[[dict[str, Any]], list[Any]]] = {"sync": _sync, "async": _async}
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_usage_that_is_asked_for(way: str, server: OpenAIServer, to_openai: dict[str, Any]) -> None:
+    expected = WAYS[way](to_openai)
+    server.reply = Reply(tokens=Tokens(input=30, output=20, cached=10))
+    with recorder(settings=Settings(stream_usage=True)) as seen:
+        chunks = WAYS[way](to_openai)
+    assert server.requests[-1].body["stream_options"] == {"include_usage": True}
+    assert said(chunks) == said(expected)
+    assert not any(getattr(chunk, "usage", None) for chunk in chunks)
+    (op,) = seen.operations
+    assert (op.usage.input_tokens, op.usage.output_tokens, op.usage.estimated) == (30, 20, False)
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_usage_that_the_application_asks_for(way: str, server: OpenAIServer, to_openai: dict[str, Any]) -> None:
+    with recorder(settings=Settings(stream_usage=True)) as seen:
+        chunks = WAYS[way]({**to_openai, "stream_options": {"include_usage": True}})
+    assert chunks[-1].usage.total_tokens == 28
+    assert seen.operations[0].usage.total_tokens == 28
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_usage_that_nobody_reports_is_estimated(way: str, to_openai: dict[str, Any]) -> None:
+    with recorder() as seen:
+        WAYS[way](to_openai)
+    assert seen.operations[0].usage.estimated
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_tool_calls(way: str, server: OpenAIServer, to_openai: dict[str, Any]) -> None:
+    server.reply = Reply(calls=(Call("look_up", {"query": "tea"}),))
+    hooks, parts = Hooks(), list[Any]()
+
+    @hooks.after("llm.call")
+    def after(op: Operation) -> None:
+        parts.extend(op.response.messages[0]["parts"])
+
+    with recorder(hooks):
+        WAYS[way](to_openai)
+    assert [(part["type"], part["name"], part["arguments"]) for part in parts if part["type"] == "tool_call"] == [
+        ("tool_call", "look_up", {"query": "tea"})
+    ]
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_a_stream_that_is_refused_after_its_end(way: str, to_openai: dict[str, Any]) -> None:
+    hooks = Hooks()
+
+    @hooks.after("llm.call", stream="buffer")
+    def after(_op: Operation) -> None:
+        raise Reject("Not that")
+
+    with recorder(hooks), pytest.raises(litellm.exceptions.PermissionDeniedError):
+        WAYS[way](to_openai)
+
+
+def test_a_sync_function_that_returns_awaitables(to_openai: dict[str, Any]) -> None:
+    if litellm.completion.__module__ == "litellm.main":
+        pytest.skip("in this version, only LiteLLM itself can call it so")
+
+    async def main() -> list[Any]:
+        answer = await litellm.completion(**to_openai, acompletion=True)
+        chunks = [chunk async for chunk in await litellm.completion(**to_openai, acompletion=True, stream=True)]
+        return [answer.choices[0].message.content, said(chunks)]
+
+    with recorder() as seen:
+        assert run(main()) == ["hello there friend", "hello there friend"]
+    assert [op.status for op in seen.operations] == ["success", "success"]
