@@ -7,7 +7,7 @@ from typing import Any
 
 from spanhook.instrument import instrumentor_of
 from spanhook.instrument._wrapping import static
-from spanhook.model import Held, InnerStream, Lookup, Outlet, Point, Signal
+from spanhook.model import Attempts, Held, InnerStream, Lookup, Outlet, Point, Signal
 from tests.here import BOUND
 
 
@@ -15,7 +15,7 @@ from tests.here import BOUND
 class Place:
     """Where a point stands: a class or module, and a name there."""
 
-    entry: Point | Lookup | Held | Signal | Outlet
+    entry: Point | Attempts | Lookup | Held | Signal | Outlet
     owner: Any
     name: str
 
