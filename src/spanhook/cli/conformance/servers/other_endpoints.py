@@ -40,7 +40,11 @@ def events(whole: Json) -> Iterator[tuple[str, Json | str]]:
 
 
 def _images(_body: Json, _text: str, used: Json) -> Json:
-    details: Json = {**(used.get("input_tokens_details") or {}), "text_tokens": used.get("input_tokens"), "image_tokens": 0}
+    details: Json = {
+        **(used.get("input_tokens_details") or {}),
+        "text_tokens": used.get("input_tokens"),
+        "image_tokens": 0,
+    }
     return {"created": CREATED, "data": [{"b64_json": "AAAA"}], "usage": {**used, "input_tokens_details": details}}
 
 
