@@ -121,13 +121,13 @@ def left(way: Way) -> Cell:
 async def _leave(opened: Callable[[Any], Any], thing: Any, *, closes: bool) -> None:
     made = opened(thing)
     stream: Any = await made if is_awaited(made) else made
-    is_async = is_awaited(made) or not (hasattr(stream, "__next__") or hasattr(stream, "__iter__"))
+    own: Any = getattr(stream, "__wrapped__", stream)  # a proxy's own methods do not tell
+    is_async = is_awaited(made) or not (hasattr(own, "__next__") or hasattr(own, "__iter__"))
     if is_async:
         await anext(aiter(stream))
     else:
         next(iter(stream))
-    # not every library's streams can be closed; a proxy's own methods do not tell
-    own: Any = getattr(stream, "__wrapped__", stream)
+    # not every library's streams can be closed
     name = next((name for name in ("aclose" if is_async else "", "close") if hasattr(own, name)), "")
     if closes and name:
         done = getattr(stream, name)()
