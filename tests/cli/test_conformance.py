@@ -357,7 +357,7 @@ def test_what_ends_its_process_or_never_returns_loses_no_other(folder: Folder, m
     lines = fill([LIBRARIES["langchain_core"]], told.append, patience=15.0)
     assert told == lines
     assert [row.name for row in told] == [f"{row.subject}, {row.way}".rstrip(", ") for row in rows("langchain_core")]
-    failed = {line.name: line.cells["once"].why for line in lines if line.cells["once"].state == FAILED}
+    failed = {line.name: cell.why for line in lines for cell in line.cells.values() if cell.state == FAILED}
     assert failed.keys() == {"embeddings, adocuments", "embeddings, aquery"}
     assert failed["embeddings, adocuments"] == "it ended its process with exit code 7\nthat was it"
     assert failed["embeddings, aquery"].startswith("it did not return\n")
