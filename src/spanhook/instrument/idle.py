@@ -40,12 +40,16 @@ def _why(kind: str, active: Collection[Instrumentor]) -> str:
     """Why nothing creates operations of a kind; empty if that is intended: ``only=()`` binds nothing."""
     makers = [library for library in map(instrumentor_of, INSTRUMENTORS) if kind in library.kinds]
     if makers:
-        if not active and all(one.version for one in makers):
+        left_out = ", ".join(one.library for one in makers if one.version)
+        absent = ", ".join(one.library for one in makers if not one.version)
+        if not active and left_out:
             return ""
-        libraries = " or ".join(
-            f"{one.library}, which is {'left out by `only`' if one.version else 'not installed'}" for one in makers
+        whose = " or ".join(
+            f"{what} ({names})"
+            for what, names in (("left out by `only`", left_out), ("not installed", absent))
+            if names
         )
-        return f"comes from {libraries}: nothing else makes one but spans of other instrumentations"
+        return f"comes from libraries that are {whose}: nothing else makes one but spans of other instrumentations"
     if kind in FOREIGN_KINDS:
         return "nothing makes but spans of other instrumentations"
     return "no library makes: it runs for operations of your own code alone"
