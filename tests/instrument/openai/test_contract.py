@@ -189,6 +189,7 @@ def test_every_extractor_is_known() -> None:
     assert set(EXTRACTORS) == {
         "answer",
         "answer_chunks",
+        "bare_model",
         "body",
         "carries",
         "chunks",
