@@ -3,7 +3,6 @@
 from collections.abc import Iterator
 from typing import Any
 
-from spanhook import semconv
 from spanhook.instrument.formats.openai import Chat, completion_usage
 from spanhook.instrument.mistralai.chunks import MistralChunks
 from spanhook.instrument.mistralai.messages import on_the_wire, rewrite, to_message
@@ -39,9 +38,6 @@ def described(attributes: Attributes, body: Fields) -> None:
     seed = body.get("random_seed")
     if seed is not None:
         note_parameter(attributes, *PARAMETERS["seed"], seed)
-    agent = body.get("agent_id")
-    if isinstance(agent, str) and agent:
-        attributes[semconv.GEN_AI_AGENT_ID] = agent
 
 
 class MistralChat(Chat):

@@ -39,7 +39,7 @@ class Conversations(Format):
         for name, value in described_common(("", "", 0), None, arguments, streamed=False).items():
             if name != semconv.GEN_AI_PROVIDER_NAME:
                 attributes[name] = value
-        described(attributes, {**arguments, "agent_id": body.get("agent_id")})
+        described(attributes, arguments)
 
     def request(self, body: Fields) -> Request:
         tools = list_of(body.get("tools"))

@@ -3,7 +3,7 @@
 from typing import Any
 
 from spanhook import semconv
-from spanhook.instrument.formats.cohere.describing import CohereFormat, noted_answer, used_in
+from spanhook.instrument.formats.cohere.describing import CohereFormat, used_in
 from spanhook.instrument.wire import Fields, Payload, list_of, text_of
 from spanhook.model import Attributes, Carried, Change, Request, Usage
 
@@ -47,7 +47,7 @@ class Embed(CohereFormat):
             body["model"] = change.model
 
     def response(self, told: Fields) -> tuple[Attributes, Usage | None]:
-        return noted_answer(told), used_in(told.get("meta"))
+        return {}, used_in(told.get("meta"))  # the conventions have no id of embeddings
 
     def payload(self, body: Fields, value: Any) -> Payload:
         """Embeddings on the wire, for one vector, several, or a complete response.

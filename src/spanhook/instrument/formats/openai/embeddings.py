@@ -44,7 +44,9 @@ class Embeddings(OpenAIFormat):
             body["model"] = change.model
 
     def response(self, told: Fields) -> tuple[Attributes, Usage | None]:
-        return self.noted(told), usage_of(told.get("usage"), CHAT_USAGE)
+        attributes = self.noted(told)
+        attributes.pop(semconv.GEN_AI_RESPONSE_ID, None)  # which the conventions do not have for embeddings
+        return attributes, usage_of(told.get("usage"), CHAT_USAGE)
 
     def payload(self, body: Fields, value: Any) -> Payload:
         """Embeddings on the wire, for one vector, several, or a complete response.
