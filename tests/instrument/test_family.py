@@ -3,15 +3,12 @@
 
 import gc
 import weakref
-from abc import abstractmethod
 from collections.abc import Callable
 from typing import Any
 
 import pytest
-import wrapt
 
 from spanhook import Hooks, Reject
-from spanhook.instrument._family import _is_abstract
 from spanhook.instrument.instrumentor import Bindings
 from spanhook.model import Point
 from spanhook.testing import recorder
@@ -245,13 +242,3 @@ def test_a_point_that_cannot_be_wrapped_keeps_the_others_from_nothing() -> None:
 
 
 int = int  # noqa: A001 - a class of others that nothing can be set on
-
-
-def test_a_method_that_only_looks_like_an_abstract_one_is_not_abstract() -> None:
-    class Decorated:
-        """An application's own decorator, which runs code of its own."""
-
-        __wrapped__ = abstractmethod(lambda self: None)
-
-    assert not _is_abstract(Decorated())
-    assert _is_abstract(wrapt.FunctionWrapper(abstractmethod(lambda self: None), lambda *_args: None))

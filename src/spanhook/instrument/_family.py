@@ -6,15 +6,11 @@ from collections.abc import Callable, Iterable, Iterator
 from types import BuiltinFunctionType
 from typing import Any
 
-import wrapt
-
 from spanhook.diagnostics import log
 from spanhook.fork import after_fork
 from spanhook.instrument._wrapping import Binding, Wrapper
 
 _lock = threading.RLock()
-
-_PROXIES = (wrapt.ObjectProxy, wrapt.FunctionWrapper)
 
 
 def _renew() -> None:
@@ -239,12 +235,11 @@ class Lineage:
 
 
 def _is_abstract(found: Any) -> bool:
-    """Whether a method is abstract. Proxies are looked through: each asks the next one twice, and instrumentations that
-    put ours back after we have removed it make long chains of them. What an application's own decorator wraps does not
-    count: its method may run although that is abstract.
+    """Whether a method is abstract, which its innermost function knows: of wrappers, each asks the next one twice, and
+    instrumentations that put ours back after we have removed it make long chains of them.
     """
-    while issubclass(type(found), _PROXIES):
-        found = found.__wrapped__
+    while (inner := getattr(found, "__wrapped__", None)) is not None:
+        found = inner
     return bool(getattr(found, "__isabstractmethod__", False))
 
 
