@@ -3,12 +3,15 @@
 
 import gc
 import weakref
+from abc import abstractmethod
 from collections.abc import Callable
 from typing import Any
 
 import pytest
+import wrapt
 
 from spanhook import Hooks, Reject
+from spanhook.instrument._family import _is_abstract
 from spanhook.instrument.instrumentor import Bindings
 from spanhook.model import Point
 from spanhook.testing import recorder
@@ -242,3 +245,21 @@ def test_a_point_that_cannot_be_wrapped_keeps_the_others_from_nothing() -> None:
 
 
 int = int  # noqa: A001 - a class of others that nothing can be set on
+
+
+def test_a_method_that_only_looks_like_an_abstract_one_is_not_abstract() -> None:
+    class Decorated:
+        """An application's own decorator, which runs code of its own."""
+
+        __wrapped__ = abstractmethod(lambda self: None)
+
+    assert not _is_abstract(Decorated())
+    assert _is_abstract(wrapt.FunctionWrapper(abstractmethod(lambda self: None), lambda *_args: None))
+
+
+def test_each_of_a_long_chain_of_wrappers_is_asked_once() -> None:
+    """Other instrumentations put back what they found, and what they found was bound: each would ask the next twice."""
+    found: Any = abstractmethod(lambda self: None)
+    for _ in range(100):
+        found = wrapt.FunctionWrapper(found, lambda *_args: None).__get__(1, int)
+    assert _is_abstract(found)

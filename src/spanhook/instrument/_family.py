@@ -6,11 +6,16 @@ from collections.abc import Callable, Iterable, Iterator
 from types import BuiltinFunctionType
 from typing import Any
 
+import wrapt
+
 from spanhook.diagnostics import log
 from spanhook.fork import after_fork
 from spanhook.instrument._wrapping import Binding, Wrapper
 
 _lock = threading.RLock()
+
+#: What every proxy of wrapt is. It has a class of its own for that since 2.0.
+_Proxy: type = getattr(wrapt, "BaseObjectProxy", wrapt.ObjectProxy)
 
 
 def _renew() -> None:
@@ -235,11 +240,12 @@ class Lineage:
 
 
 def _is_abstract(found: Any) -> bool:
-    """Whether a method is abstract, which its innermost function knows: of wrappers, each asks the next one twice, and
-    instrumentations that put ours back after we have removed it make long chains of them.
+    """Whether a method is abstract. Proxies are looked through: each asks the next one twice, and instrumentations that
+    put ours back after we have removed it make long chains of them. What an application's own decorator wraps does not
+    count: its method may run although that is abstract.
     """
-    while (inner := getattr(found, "__wrapped__", None)) is not None:
-        found = inner
+    while issubclass(type(found), _Proxy):
+        found = found.__wrapped__
     return bool(getattr(found, "__isabstractmethod__", False))
 
 
