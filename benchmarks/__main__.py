@@ -7,7 +7,7 @@ import sys
 from collections.abc import Sequence
 from typing import Any
 
-from benchmarks import imports, memory, printing, rounds
+from benchmarks import imports, memory, peers, printing, rounds
 from benchmarks.terminal import machine, some, tell
 from benchmarks.variants import BASE, CONTROL, VARIANTS, Variant, named
 from benchmarks.workloads import CASES, ENDURANCE
@@ -25,6 +25,7 @@ def _arguments(given: Sequence[str] | None) -> argparse.Namespace:
     variants = [variant.name for variant in VARIANTS if variant.instrumented]
     parser.add_argument("--only", type=some(known), default=list(known), metavar="CASE,...", help=", ".join(known))
     parser.add_argument("--variants", type=some(variants), metavar="VARIANT,...", help=", ".join(variants))
+    parser.add_argument("--peers", action="store_true", help="also other instrumentations that are installed here")
     parser.add_argument("--quick", action="store_true", help="fewer rounds of fewer operations: a first look")
     parser.add_argument("--rounds", type=int, help=f"how many rounds ({_ROUNDS} unless given)")
     parser.add_argument("--repeats", type=int, default=_REPEATS, help="how often to start over with new processes")
@@ -59,7 +60,7 @@ def main(given: Sequence[str] | None = None) -> int:
             continue
         count = options.ops or case.count
         times = options.rounds or (_QUICK_ROUNDS if options.quick else _ROUNDS)
-        variants = _variants(options.variants, steps=case.steps)
+        variants = _variants(options.variants, steps=case.steps) + (peers.peers() if options.peers else [])
         document["cases"][name] = rounds.measure(
             case,
             variants,

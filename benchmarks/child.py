@@ -13,6 +13,7 @@ from typing import Any
 
 from opentelemetry import context
 
+from benchmarks import peers
 from benchmarks.memory import observe
 from benchmarks.providers import Providers, surroundings
 from benchmarks.replay import replay, tell
@@ -29,7 +30,9 @@ class Child:
     def __init__(self, name: str, variant: Variant) -> None:
         self.providers = Providers(variant)
         case = CASES.get(name) or ENDURANCE[name]
-        if variant.instrumented:
+        if variant.peer:
+            peers.instrument(variant.peer, self.providers.tracers)
+        elif variant.instrumented:
             instrument(variant, self.providers, case.further_hooks())
         self.operation = case.operation()
         self.is_async = case.is_async

@@ -36,8 +36,8 @@ def _case(name: str, case: dict[str, Any]) -> str:
             f"{told['overhead_us'] - base['overhead_us']:+.1f}" if base is not None and told is not base else "",
             f"{told['everything_us']:.1f}",
             str(told["spans"]),
-            f"{told['floor_us']:.1f}",
-            f"{told['ratio']:.2f}",
+            f"{told['floor_us']:.1f}" if told["floor_us"] else "",
+            f"{told['ratio']:.2f}" if told["floor_us"] else "",
             told["about"],
         )
         for variant, told in case["variants"].items()

@@ -74,9 +74,11 @@ class _Repeat:
             if len(self._processes) % _STARTING == 0 or variant is variants[-1]:
                 for name in list(self._processes)[len(self._spans) :]:
                     self._spans[name] = self._processes[name].ask("record")
+        self._replayed: set[str] = set()
         for variant in variants:
-            replayed = self._spans[variant.name if variant.sampling == "on" else BASE.name]
-            self._processes[variant.name].ask("expect", replayed if variant.instrumented else [])
+            spans = self._spans[variant.name if variant.sampling == "on" else BASE.name] if variant.instrumented else []
+            if self._processes[variant.name].ask("expect", spans):
+                self._replayed.add(variant.name)
 
     def run(self, rounds: int, count: int) -> dict[str, Estimate]:
         order = list(self._processes)
@@ -90,7 +92,7 @@ class _Repeat:
             first = number % len(order)
             for name in order[first:] + order[:first]:
                 taken[name].append(self._processes[name].ask("time", count))
-                if name != CONTROL.name:
+                if name in self._replayed:
                     floors[name].append(self._processes[name].ask("replay", replays))
         control = _quiet(taken[CONTROL.name], "p50"), _quiet(taken[CONTROL.name], "mean")
         return {
@@ -114,7 +116,7 @@ def _combined(estimates: Sequence[Estimate]) -> dict[str, float]:
         "error_us": stdev(overheads) / len(overheads) ** 0.5 if len(overheads) > 1 else 0.0,
         "everything_us": mean(one["everything_us"] for one in estimates),
         "floor_us": floor,
-        "ratio": mean(overheads) / floor,
+        "ratio": mean(overheads) / floor if floor else 0.0,
         "spans": estimates[0]["spans"],
     }
 

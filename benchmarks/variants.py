@@ -35,6 +35,7 @@ class Variant:
         kinds: The kinds of operation that the hooks are for.
         sampling: ``off`` is a sampler that keeps nothing; ``parent_off`` is a trace that was not sampled upstream.
         content: Whether messages are recorded on spans.
+        peer: The distribution that instruments instead of spanhook; empty for spanhook.
         metrics, logs: Whether there is a meter provider, a logger provider.
     """
 
@@ -49,6 +50,7 @@ class Variant:
     kinds: tuple[str, ...] = OPERATIONS
     sampling: Literal["on", "off", "parent_off"] = "on"
     content: bool = False
+    peer: str = ""
     metrics: bool = False
     logs: bool = False
 

@@ -10,6 +10,27 @@ from typing import Any
 import pytest
 
 ROOT = Path(__file__).parent.parent
+TRACED = """
+from langchain_core.tools import StructuredTool
+from opentelemetry.instrumentation.instrumentor import BaseInstrumentor
+
+
+class Traced(BaseInstrumentor):
+    def instrumentation_dependencies(self):
+        return ()
+
+    def _instrument(self, tracer_provider):
+        tracer, run = tracer_provider.get_tracer("traced"), StructuredTool.invoke
+
+        def invoke(*args, **kwargs):
+            with tracer.start_as_current_span("tool"):
+                return run(*args, **kwargs)
+
+        StructuredTool.invoke = invoke
+
+    def _uninstrument(self):
+        pass
+"""
 
 
 def measured(*arguments: str) -> Any:
@@ -57,11 +78,27 @@ def test_a_case_is_measured_against_control_and_bare_spans() -> None:
         ("chat", 1),
         ("chat_async", 1),
         ("stream", 1),
+        ("anthropic", 1),
+        ("mcp", 2),
     ],
 )
 def test_every_case_makes_the_spans_it_is_about(case: str, spans: int) -> None:
     found = measured("--only", case, "--variants", "meter", "--ops", "2", "--rounds", "2")["cases"][case]
     assert {variant["spans"] for variant in found["variants"].values()} == {spans}
+
+
+@pytest.mark.slow
+def test_other_instrumentations_are_measured_beside_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "traced.py").write_text(TRACED)
+    told = tmp_path / "traced-1.0.dist-info"
+    told.mkdir()
+    (told / "METADATA").write_text("Metadata-Version: 2.1\nName: traced\nVersion: 1.0\n")
+    (told / "entry_points.txt").write_text("[opentelemetry_instrumentor]\ntools = traced:Traced\n")
+    monkeypatch.setenv("PYTHONPATH", os.pathsep.join([str(tmp_path), *filter(None, [os.environ.get("PYTHONPATH")])]))
+    options = ("--peers", "--variants", "base", "--ops", "5", "--rounds", "2")
+    variants = measured("--only", "tool", *options)["cases"]["tool"]["variants"]
+    assert (variants["traced"]["about"], variants["traced"]["spans"]) == ("traced 1.0", 1)
+    assert variants["base"]["spans"] == 1
 
 
 @pytest.mark.slow

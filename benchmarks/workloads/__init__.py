@@ -133,6 +133,8 @@ _CASES = (
         count=10,
         is_async=True,
     ),
+    Case(name="anthropic", about="Anthropic message", make="anthropic_chat:create", needs="anthropic", count=100),
+    Case(name="mcp", about="MCP tool, client and server", make="mcp:call", needs="mcp", count=100, is_async=True),
     Case(name="mistral", about="Mistral chat completion", make="mistral_chat:create", needs="mistralai", count=100),
     Case(name="cohere", about="Cohere chat", make="cohere_chat:create", needs="cohere", count=100),
 )
