@@ -7,7 +7,7 @@ import httpx
 from cohere import ClientV2
 
 from benchmarks.workloads import Operation
-from benchmarks.workloads.openai_chat import MESSAGES
+from benchmarks.workloads.wire import MESSAGES
 
 _ANSWER = json.dumps(
     {

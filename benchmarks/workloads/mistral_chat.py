@@ -6,7 +6,7 @@ from typing import Any
 from mistralai.client import Mistral, basesdk
 
 from benchmarks.workloads import Operation
-from benchmarks.workloads.openai_chat import ANSWER, MESSAGES
+from benchmarks.workloads.wire import ANSWER, MESSAGES
 
 _ANSWER = json.dumps({**ANSWER, "model": "mistral-large-latest"}).encode()
 

@@ -12,8 +12,8 @@ from langchain_core.utils.function_calling import convert_to_openai_tool
 from typing_extensions import override
 
 from benchmarks.workloads import Operation
+from benchmarks.workloads.wire import MODEL
 
-MODEL = "gpt-4o-mini"
 PROMPT = [SystemMessage("You are a helpful assistant."), HumanMessage("What is six times seven?")]
 _TOOLS = ("search", "calc")
 

@@ -1,9 +1,10 @@
-"""An agent of OpenAI's Agents SDK, without a network: its model answers at once."""
+"""An agent of OpenAI's Agents SDK, without a network: its model answers at once. The SDK traces itself, as it does
+unless told not to; without a key it exports nothing."""
 
 from collections.abc import AsyncIterator
 from typing import Any
 
-from agents import Agent, Model, ModelResponse, Runner, Usage, function_tool, set_tracing_disabled
+from agents import Agent, Model, ModelResponse, Runner, Usage, function_tool
 from openai.types.responses import ResponseFunctionToolCall, ResponseOutputMessage, ResponseOutputText
 
 from benchmarks.workloads import Operation
@@ -43,7 +44,6 @@ async def add(a: int, b: int) -> int:
 
 def arun() -> Operation:
     """A run with three calls of the model and two of a tool."""
-    set_tracing_disabled(True)
     agent: Agent[Any] = Agent(name="helper", instructions="Be brief.", model=Lines(), tools=[add])
 
     async def operation() -> None:

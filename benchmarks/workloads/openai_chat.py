@@ -7,27 +7,16 @@ from typing import Any
 import openai
 
 from benchmarks.workloads import Operation
-from benchmarks.workloads.models import MODEL
+from benchmarks.workloads.wire import ANSWER, ANSWERED_BY, MESSAGES, MODEL
 
 CHUNKS = 200
-MESSAGES: Any = [
-    {"role": "system", "content": "You are a helpful assistant."},
-    {"role": "user", "content": "What is six times seven?"},
-]
 REQUEST: dict[str, Any] = {"model": MODEL, "messages": MESSAGES, "temperature": 0.2, "max_tokens": 100}
 STREAM: dict[str, Any] = {**REQUEST, "stream": True, "stream_options": {"include_usage": True}}
-_ANSWERED_BY = {"id": "chatcmpl-1", "created": 1700000000, "model": f"{MODEL}-2024-07-18", "system_fingerprint": "fp_1"}
-ANSWER = {
-    **_ANSWERED_BY,
-    "object": "chat.completion",
-    "choices": [{"index": 0, "message": {"role": "assistant", "content": "It is 42."}, "finish_reason": "stop"}],
-    "usage": {"prompt_tokens": 23, "completion_tokens": 11, "total_tokens": 34},
-}
 
 
 def _events() -> bytes:
     def event(choices: list[Any], usage: Any = None) -> str:
-        chunk = {**_ANSWERED_BY, "object": "chat.completion.chunk", "choices": choices, "usage": usage}
+        chunk = {**ANSWERED_BY, "object": "chat.completion.chunk", "choices": choices, "usage": usage}
         return f"data: {json.dumps(chunk)}\n\n"
 
     def choice(delta: dict[str, str], reason: str | None = None) -> list[Any]:
