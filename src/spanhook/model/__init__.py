@@ -35,7 +35,16 @@ from spanhook.model.chunk_text import (
     nested,
     with_texts,
 )
-from spanhook.model.copying import alike, class_of, copied, copied_dataclass, copied_error, copied_model, copies
+from spanhook.model.copying import (
+    alike,
+    class_of,
+    copied,
+    copied_dataclass,
+    copied_error,
+    copied_model,
+    copies,
+    copies_models,
+)
 from spanhook.model.decision import DecisionRecord, HookMode
 from spanhook.model.definitions import tool_definitions
 from spanhook.model.delegation import AGENT, DELEGATION, delegation_of, note_handoff
@@ -156,6 +165,7 @@ __all__ = [
     "copied_error",
     "copied_model",
     "copies",
+    "copies_models",
     "current",
     "current_operation",
     "current_record",

@@ -77,6 +77,16 @@ def copies(*kinds: type) -> Callable[[Copier], Copier]:
     return add
 
 
+def copies_models(base: type, package: str) -> None:
+    """Have the pydantic models copied whose classes ``package`` defines, however they are derived.
+
+    Args:
+        base: ``pydantic.BaseModel``.
+    """
+    _PACKAGES.add(package)
+    _COPIERS[base] = _copied_if_known
+
+
 def alike(copy: Any, original: Any) -> bool:
     """Whether a copy still equals its original."""
     try:
@@ -124,6 +134,11 @@ def copied_model(model: Any) -> Any:
     return twin
 
 
+def _copied_if_known(model: Any) -> Any:
+    return copied_model(model) if class_of(model).__module__.partition(".")[0] in _PACKAGES else model
+
+
+_PACKAGES: set[str] = set()
 _new: Callable[[type[Any]], Any] = object.__new__
 _put: Callable[[Any, str, Any], None] = object.__setattr__
 

@@ -8,6 +8,8 @@ from datetime import datetime
 from typing import Any
 from uuid import uuid4
 
+import openai
+import pydantic
 from litellm.litellm_core_utils.litellm_logging import Logging
 from litellm.litellm_core_utils.streaming_handler import CustomStreamWrapper
 from litellm.llms.openai.responses.transformation import OpenAIResponsesAPIConfig
@@ -24,10 +26,11 @@ from litellm.utils import TextCompletionStreamWrapper
 
 from spanhook.instrument.litellm.chunks import closed, closed_event, opened, opened_event
 from spanhook.instrument.wire import Fields, Payload
-from spanhook.model import copied_model, copies
+from spanhook.model import copied_model, copies, copies_models
 
-_COPIED = (ModelResponse, ModelResponseStream, EmbeddingResponse, TextCompletionResponse, ResponsesAPIResponse)
-copies(*_COPIED)(copied_model)
+# Results and chunks are models of OpenAI's SDK or of LiteLLM itself, and so is what they consist of.
+copies(openai.BaseModel)(copied_model)
+copies_models(pydantic.BaseModel, "litellm")
 
 Stream = Callable[[Iterator[Any], Fields], Any]
 """Makes a stream, sync and async, given its chunks and the request."""
