@@ -8,7 +8,13 @@ from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, ToolMe
 from spanhook.cli.conformance.libraries.botocore import Clients
 from spanhook.cli.conformance.libraries.botocore_ways import CLAUDE, EMBEDDING, LLAMA
 from spanhook.cli.conformance.libraries.hearing import listeners
-from spanhook.cli.conformance.libraries.langchain_core import CHAT_BIND, CHAT_WAYS, EMBEDDINGS_WAYS, TEXT_BIND, TEXT_WAYS
+from spanhook.cli.conformance.libraries.langchain_core import (
+    CHAT_BIND,
+    CHAT_WAYS,
+    EMBEDDINGS_WAYS,
+    TEXT_BIND,
+    TEXT_WAYS,
+)
 from spanhook.cli.conformance.libraries.runnables import V3, lacks_v3, opened
 from spanhook.cli.conformance.servers.openai_replies import Reply
 from spanhook.cli.conformance.subject import OVER_HTTP, Body, Subject, Use
