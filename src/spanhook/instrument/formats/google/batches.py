@@ -1,5 +1,6 @@
 """Batches, which are gated when they are created: all prompts at once. What they use later is not known here."""
 
+from collections.abc import Sequence
 from typing import Any
 
 from spanhook import semconv
@@ -51,10 +52,10 @@ class Batches(Format):
         return error_of(status, reason)
 
 
-def _prompts_in(body: Fields) -> list[list[Any]]:
+def _prompts_in(body: Fields) -> list[Sequence[Any]]:
     """The contents of each request; of an embedding, there is one, or there are several that stand in one request."""
     given = field(field(field(body, "batch"), "inputConfig"), "requests")
-    found: list[list[Any]] = []
+    found: list[Sequence[Any]] = []
     for one in list_of(field(given, "requests")):
         request = field(one, "request")
         content = field(request, "content")
