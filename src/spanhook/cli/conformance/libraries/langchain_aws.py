@@ -86,6 +86,16 @@ def _subject(kind: type, make: Any) -> Subject:
 SUBJECTS: tuple[Subject, ...] = (
     _subject(ChatBedrockConverse, _converse),
     _subject(ChatBedrock, _invoke),
-    Subject("BedrockLLM", "llm.call", _text, _TEXT, TEXT_BIND, said=Reply.text, faults=OVER_HTTP, slow=True),
+    Subject(
+        "BedrockLLM",
+        "llm.call",
+        _text,
+        _TEXT,
+        TEXT_BIND,
+        said=Reply.text,
+        faults=OVER_HTTP,
+        slow=True,
+        whole_batches=True,
+    ),
     Subject("BedrockEmbeddings", "embeddings.create", _embeddings, EMBEDDINGS_WAYS, {}, faults=OVER_HTTP, slow=True),
 )
