@@ -2,6 +2,9 @@
 
 A thread that a hook starts is the hook's for good. In a pool, only what the hook submits is: the pool's threads serve
 others too, whoever caused them to start.
+
+What the operation of a framework's model submits counts as that operation's: some frameworks call a provider's client
+in a pool, without the context of the call.
 """
 
 import threading
@@ -11,7 +14,7 @@ from typing import Any
 
 from spanhook.concurrency import OwnThread
 from spanhook.instrument.instrumentor import Bindings
-from spanhook.model import Args, InHook, Kwargs, Signal, current
+from spanhook.model import Args, InHook, Kwargs, Record, Signal, current
 
 _HERE = "spanhook.instrument._threads"
 _POOLS = "concurrent.futures."
@@ -56,9 +59,19 @@ def submitted(_instance: Any, args: Args, kwargs: Kwargs) -> tuple[Args, Kwargs]
     return (partial(_call, hook, args[0]), *args[1:]), kwargs
 
 
-def _call(hook: InHook, function: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Any:
+def pooled(_instance: Any, args: Args, kwargs: Kwargs) -> tuple[Args, Kwargs]:
+    """A function is about to be called in a thread of a pool, with the arguments that follow it."""
+    op = current.get()
+    if op is None or not args:
+        return args, kwargs
+    if type(op) is Record and op.adapter.model_layer and not op.ended and not op.in_hook:
+        return (partial(_call, op, args[0]), *args[1:]), kwargs
+    return submitted(_instance, args, kwargs)
+
+
+def _call(held: Record | InHook, function: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Any:
     before = current.get()
-    current.set(hook)
+    current.set(held)
     try:
         return function(*args, **kwargs)
     finally:
@@ -68,7 +81,7 @@ def _call(hook: InHook, function: Callable[..., Any], /, *args: Any, **kwargs: A
 threads = Bindings(
     (
         Signal(module="threading", name="Thread.start", before=f"{_HERE}:thread_starts"),
-        Signal(module="concurrent.futures.thread", name="ThreadPoolExecutor.submit", before=f"{_HERE}:submitted"),
+        Signal(module="concurrent.futures.thread", name="ThreadPoolExecutor.submit", before=f"{_HERE}:pooled"),
         Signal(module="_thread", name="start_new_thread", before=f"{_HERE}:submitted"),
     )
 )

@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Any, Self
 import wrapt
 from aiobotocore.eventstream import AioEventStream
 
+from spanhook.instrument.botocore.streams import Buffer
+
 if TYPE_CHECKING:
     ObjectProxy = wrapt.ObjectProxy[Any]
 else:
@@ -113,7 +115,7 @@ class AsyncReader:
         self._stream: Any = stream
         self._pieces, self._raw = pieces, raw
         self._steps: Any = None
-        self._left = b""
+        self._left = Buffer()
         self._ended = False
         self.content = self
 
@@ -127,9 +129,8 @@ class AsyncReader:
             if piece is None:
                 self._ended = True
             else:
-                self._left += piece
-        given, self._left = (self._left, b"") if amount is None else (self._left[:amount], self._left[amount:])
-        return given
+                self._left.add(piece)
+        return self._left.take(amount)
 
     async def readany(self) -> bytes:
         return await self.read(2**16)

@@ -96,7 +96,7 @@ class _Body:
         self.keep = False
         self._headers = headers_of(result)
         self._response, self._construct = response, construct
-        self._content = b""
+        self._content = bytearray()
 
     @property
     def complete(self) -> bool:

@@ -82,6 +82,31 @@ class Pieces:
         self._body.close()
 
 
+class Buffer:
+    """Bytes that have arrived and not been read."""
+
+    __slots__ = ("_content", "_start")
+
+    def __init__(self) -> None:
+        self._content = bytearray()
+        self._start = 0
+
+    def __len__(self) -> int:
+        return len(self._content) - self._start
+
+    def add(self, piece: bytes) -> None:
+        if self._start == len(self._content):
+            self._content, self._start = bytearray(), 0
+        self._content += piece
+
+    def take(self, amount: int | None) -> bytes:
+        """The next bytes; all of them if there is no amount."""
+        end = len(self._content) if amount is None else self._start + amount
+        taken = bytes(memoryview(self._content)[self._start : end])
+        self._start += len(taken)
+        return taken
+
+
 class Reader:
     """A tracked body in place of the HTTP response that a ``StreamingBody`` reads.
 
@@ -94,7 +119,7 @@ class Reader:
     def __init__(self, stream: Any, pieces: Pieces, raw: Any) -> None:
         self._stream, self._pieces, self._raw = stream, pieces, raw
         self._steps: Iterator[bytes] | None = None
-        self._left, self._told = b"", 0
+        self._left, self._told = Buffer(), 0
 
     def read(self, amt: int | None = None, *_args: Any, **_kwargs: Any) -> bytes:
         if amt is not None and amt < 0:
@@ -106,8 +131,8 @@ class Reader:
             piece = next(self._steps, None)
             if piece is None:
                 break
-            self._left += piece
-        given, self._left = (self._left, b"") if amt is None else (self._left[:amt], self._left[amt:])
+            self._left.add(piece)
+        given = self._left.take(amt)
         self._told += len(given)
         return given
 

@@ -2,10 +2,10 @@
 
 from typing import Any
 
-from spanhook.instrument.formats.google import EmbedContent, GenerateContent, Predictions
+from spanhook.instrument.formats.google import Batches, EmbedContent, GenerateContent, Predictions
 from spanhook.instrument.google_genai.transport import GoogleTransport, argument, method_in
 from spanhook.instrument.layers import GOOGLE_GENAI
-from spanhook.instrument.wire import adapted, fields_of, list_of
+from spanhook.instrument.wire import Paths, adapted, fields_of, list_of
 from spanhook.model import Adapter, Args, Kwargs
 
 TRANSPORT = GoogleTransport()
@@ -13,18 +13,27 @@ CONTENT = adapted(GenerateContent(), TRANSPORT, GOOGLE_GENAI)
 EMBEDDINGS = adapted(EmbedContent(), TRANSPORT, GOOGLE_GENAI)
 PICTURES = adapted(Predictions("image"), TRANSPORT, GOOGLE_GENAI)
 VIDEOS = adapted(Predictions("video"), TRANSPORT, GOOGLE_GENAI)
+BATCHES = adapted(Batches(), TRANSPORT, GOOGLE_GENAI)
+_BATCHES = Paths(("/batchpredictionjobs",)).ending
+"""The path of Vertex AI's batches, which names no method."""
 _BY_METHOD = {
     "generatecontent": CONTENT,
     "streamgeneratecontent": CONTENT,
     "embedcontent": EMBEDDINGS,
     "batchembedcontents": EMBEDDINGS,
     "predictlongrunning": VIDEOS,
+    "batchgeneratecontent": BATCHES,
+    "asyncbatchembedcontent": BATCHES,
 }
 
 
 def choose(_instance: Any, args: Args, kwargs: Kwargs) -> Adapter | None:
     """The adapter of a request; ``None`` if it does not call a model."""
-    method = method_in(argument(args, kwargs, "path")).lower()
+    path = argument(args, kwargs, "path")
+    method = method_in(path).lower()
+    if not method:
+        is_batch = str(argument(args, kwargs, "http_method")).lower() == "post" and _BATCHES(str(path))
+        return BATCHES if is_batch else None
     found = _BY_METHOD.get(method)
     if found is not None or method != "predict":
         return found

@@ -82,9 +82,11 @@ class GoogleTransport(Transport):
 
     def with_body(self, instance: Any, args: Args, kwargs: Kwargs, body: Fields) -> tuple[Args, Kwargs]:
         path = argument(args, kwargs, "path")
-        model = body.get("model")
-        changes: dict[str, Any] = {"request_dict": {name: one for name, one in body.items() if name != "model"}}
-        if isinstance(model, str) and model and model != model_in(path):
+        model, before = body.get("model"), model_in(path)
+        changes: dict[str, Any] = {"request_dict": dict(body)}
+        if before or not model:
+            del changes["request_dict"]["model"]
+        if before and isinstance(model, str) and model and model != before:
             changes["path"] = with_model(path, model)
         if self._option(instance, args, kwargs, "extra_body"):
             changes["http_options"] = self._without_extra(argument(args, kwargs, "http_options"))

@@ -23,20 +23,27 @@ class Frames:
 
     def __init__(self, end: "re.Pattern[bytes]") -> None:
         self._end = end
-        self._left = b""
+        self._left = bytearray()
 
     def add(self, piece: bytes) -> list[bytes]:
         """The events that are complete now, with their ends."""
-        whole, start, found = self._left + piece, 0, list[bytes]()
-        for end in self._end.finditer(whole, max(0, len(self._left) - 3)):
-            found.append(whole[start : end.end()])
+        before, whole, start, found = len(self._left), piece, 0, list[bytes]()
+        if before:  # joined in place: an event may be as long as a picture
+            self._left += piece
+            whole = self._left
+        for end in self._end.finditer(whole, max(0, before - 3)):
+            found.append(bytes(whole[start : end.end()]))
             start = end.end()
-        self._left = whole[start:]
+        if start < len(whole):
+            if start or not before:
+                self._left = bytearray(whole[start:])
+        elif before:
+            self._left = bytearray()
         return found
 
     def rest(self) -> bytes:
         """What has arrived of an event that is not complete."""
-        left, self._left = self._left, b""
+        left, self._left = bytes(self._left), bytearray()
         return left
 
 

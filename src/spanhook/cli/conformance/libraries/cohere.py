@@ -110,6 +110,7 @@ SUBJECTS: tuple[Subject, ...] = (
 
 UNGATED = (
     Ungated("datasets, connectors, and tools that Cohere runs"),
+    Ungated("SageMaker's endpoints, called through AWS's SDK (sagemaker_finetuning)"),
     Ungated("models", Clients.of, lambda clients: clients.sync.models.list()),
     Ungated("tokenize", Clients.of, lambda clients: clients.sync.tokenize(text="a", model="m", offline=False)),
     Ungated(

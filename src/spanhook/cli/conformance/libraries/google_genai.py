@@ -106,5 +106,5 @@ UNGATED = (
         lambda api: api.models.count_tokens(model=ways.MODEL, contents=ways.ASKED),
     ),
     Ungated("files, caches and tuned models", _client(ways.client), lambda api: list(api.files.list())),
-    Ungated("batches, which run later", _client(ways.client), lambda api: list(api.batches.list())),
+    Ungated("reading what exists, such as batches", _client(ways.client), lambda api: list(api.batches.list())),
 )

@@ -2,13 +2,19 @@
 
 from typing import Any
 
-from langchain_aws import BedrockEmbeddings, ChatBedrock, ChatBedrockConverse
+from langchain_aws import BedrockEmbeddings, BedrockLLM, ChatBedrock, ChatBedrockConverse
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, ToolMessage
 
 from spanhook.cli.conformance.libraries.botocore import Clients
-from spanhook.cli.conformance.libraries.botocore_ways import CLAUDE, EMBEDDING
+from spanhook.cli.conformance.libraries.botocore_ways import CLAUDE, EMBEDDING, LLAMA
 from spanhook.cli.conformance.libraries.hearing import listeners
-from spanhook.cli.conformance.libraries.langchain_core import CHAT_BIND, CHAT_WAYS, EMBEDDINGS_WAYS
+from spanhook.cli.conformance.libraries.langchain_core import (
+    CHAT_BIND,
+    CHAT_WAYS,
+    EMBEDDINGS_WAYS,
+    TEXT_BIND,
+    TEXT_WAYS,
+)
 from spanhook.cli.conformance.libraries.runnables import V3, lacks_v3, opened
 from spanhook.cli.conformance.servers.openai_replies import Reply
 from spanhook.cli.conformance.subject import OVER_HTTP, Body, Subject, Use
@@ -24,6 +30,11 @@ def _invoke(body: Body) -> Any:
     kind: Any = ChatBedrock
     client = Clients.of(body).sync
     return kind(model=CLAUDE, client=client, bedrock_client=client, region_name="us-east-1", max_tokens=64)
+
+
+def _text(body: Body) -> Any:
+    kind: Any = BedrockLLM
+    return kind(model=LLAMA, client=Clients.of(body).sync, region_name="us-east-1")
 
 
 def _embeddings(body: Body) -> Any:
@@ -52,6 +63,10 @@ _WAYS: dict[str, Use] = {
 }
 
 
+_TEXT = {name: TEXT_WAYS[name] for name in ("invoke", "stream", "astream", "batch", "events")}
+"""Ways of the model of text, which others of asyncio refuse unless it always streams."""
+
+
 def _subject(kind: type, make: Any) -> Subject:
     return Subject(
         kind.__name__,
@@ -71,5 +86,16 @@ def _subject(kind: type, make: Any) -> Subject:
 SUBJECTS: tuple[Subject, ...] = (
     _subject(ChatBedrockConverse, _converse),
     _subject(ChatBedrock, _invoke),
+    Subject(
+        "BedrockLLM",
+        "llm.call",
+        _text,
+        _TEXT,
+        TEXT_BIND,
+        said=Reply.text,
+        faults=OVER_HTTP,
+        slow=True,
+        whole_batches=True,
+    ),
     Subject("BedrockEmbeddings", "embeddings.create", _embeddings, EMBEDDINGS_WAYS, {}, faults=OVER_HTTP, slow=True),
 )

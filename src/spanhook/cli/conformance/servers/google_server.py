@@ -10,6 +10,8 @@ from spanhook.cli.conformance.servers.openai_server import Handler, OpenAIServer
 _STATUSES = {400: "INVALID_ARGUMENT", 401: "UNAUTHENTICATED", 403: "PERMISSION_DENIED", 429: "RESOURCE_EXHAUSTED"}
 _REASONS = {"stop": "STOP", "tool_calls": "STOP", "length": "MAX_TOKENS"}
 
+_BATCHES = ("batchgeneratecontent", "asyncbatchembedcontent")
+
 
 class _Answering(Handler):
     @staticmethod
@@ -41,6 +43,8 @@ class _Answering(Handler):
             self.json(200, {"predictions": [_prediction(one, reply) for one in body["instances"]]}, {}, reply)
         elif method == "predictlongrunning":
             self.json(200, {"name": f"models/{model}/operations/1"}, reply.headers, reply)
+        elif method in _BATCHES or path.endswith("/batchpredictionjobs"):
+            self.json(200, {"name": "batches/1"}, reply.headers, reply)
         elif method == "counttokens":
             self.json(200, {"totalTokens": reply.tokens.input}, reply.headers, reply)
         else:
