@@ -3,13 +3,13 @@
 import asyncio
 import threading
 from collections.abc import AsyncGenerator
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from importlib import import_module
 from importlib.util import find_spec
 from typing import Any
 
 import pytest
-from pydantic_ai import Agent
+from pydantic_ai import Agent, RunContext
 from pydantic_ai.agent import WrapperAgent
 from pydantic_ai.messages import ModelRequest, ModelResponse
 from pydantic_ai.models import ModelRequestParameters
@@ -222,6 +222,34 @@ def test_a_toolset_called_without_an_agents_loop() -> None:
 
 
 # ------------------------------------------------------------------------------------------------ the library's own hooks
+
+
+@pytest.mark.parametrize("given", [{}, {"path": "a"}])
+def test_a_tool_that_calls_another_in_its_own_context(given: dict[str, str]) -> None:
+    ran: list[str] = []
+    inner: FunctionToolset[Any] = FunctionToolset()
+
+    @inner.tool
+    def delete(_context: RunContext[Any], path: str = "") -> str:
+        """Delete something."""
+        ran.append(path)
+        return "deleted"
+
+    agent = Agent(scripted(None, [("clean", given)], "done"), name="helper")
+
+    @agent.tool
+    async def clean(context: RunContext[Any], path: str = "") -> str:
+        """Clean up."""
+        found = (await inner.get_tools(context))["delete"]
+        return await inner.call_tool("delete", {"path": path} if path else {}, context, found)
+
+    with recorder() as seen:
+        go(run, agent)
+    assert [name for kind, name, _ in told(seen) if kind == "tool.execute"] == ["delete", "clean"]
+    with recorder(refusing("tool.execute", names={"delete"})), suppress(Exception):
+        go(run, agent)
+    assert len(ran) == 1
+
 
 if find_spec("pydantic_ai.capabilities") is not None:
 
