@@ -30,9 +30,10 @@ def first_id(sources: Iterable[Any], *names: str) -> str:
 def field_of(source: Any, name: str) -> Any:
     """A field of a mapping or object, ``a.b`` for a nested one; ``None`` if it cannot be read."""
     name, _, inner = name.partition(".")
+    given = source
     try:
         is_mapping = type(source) is dict or isinstance(source, Mapping)
-        found = source.get(name) if is_mapping else getattr(source, name, None)
+        found = given.get(name) if is_mapping else getattr(given, name, None)
     except Exception:
         return None  # application code, which may raise anything
     return field_of(found, inner) if inner else found
