@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from pydantic_ai import exceptions
-from pydantic_ai.toolsets import FunctionToolset
+from pydantic_ai.toolsets import WrapperToolset
 
 from spanhook import semconv
 from spanhook.instrument.pydantic_ai.arguments import TOOL as CALL
@@ -34,7 +34,7 @@ def chosen(instance: Any, args: Args, kwargs: Kwargs) -> Adapter | None:
     if op is None or op.adapter is not TOOL or not op.called or op.ended or not _same(op.args, op.kwargs, args, kwargs):
         return TOOL
     if op.opened and CALL.given(args, kwargs, "name") != op.passed_as:
-        return TOOL  # the function calls another tool
+        return TOOL  # the tool itself calls another one
     _note_passed(op, instance, args, kwargs)
     return None
 
@@ -47,9 +47,9 @@ def tool_prepare(instance: Any, args: Args, kwargs: Kwargs) -> tuple[Args, Kwarg
 
 
 def _note_passed(op: Record, toolset: Any, args: Args, kwargs: Kwargs) -> None:
-    """Note the name that the call goes on with, and whether it has come to the tool's function."""
+    """Note the name that the call goes on with, and whether it keeps that: only wrappers have other names inside."""
     op.passed_as = _inner_name(toolset, args, kwargs)
-    op.opened = isinstance(toolset, FunctionToolset)
+    op.opened = not isinstance(toolset, WrapperToolset)
 
 
 def _inner_name(toolset: Any, args: Args, kwargs: Kwargs) -> str:
