@@ -4,6 +4,7 @@ import asyncio
 import threading
 from dataclasses import dataclass
 from typing import Any
+from uuid import UUID
 
 import pytest
 from agents import Agent, MaxTurnsExceeded, RunConfig, Runner, SQLiteSession, function_tool
@@ -296,12 +297,13 @@ def test_a_run_cannot_be_answered(caplog: pytest.LogCaptureFixture) -> None:
 
 @dataclass
 class Context:
-    user_id: str
+    user_id: Any
     tenant_id: str = "acme"
 
 
 @both_ways
-def test_identity_is_of_the_context_the_session_and_the_trace(way: Way) -> None:
+@pytest.mark.parametrize("user", ["ann", 7, UUID(int=7)])
+def test_identity_is_of_the_context_the_session_and_the_trace(way: Way, user: Any) -> None:
     hooks = Hooks()
     found: list[Any] = []
 
@@ -312,10 +314,10 @@ def test_identity_is_of_the_context_the_session_and_the_trace(way: Way) -> None:
     session = SQLiteSession("conversation 7")
     agent: Any = Agent(name="helper", model=scripted())
     with recorder(hooks):
-        go(way, agent, context=Context("ann"), session=session)
+        go(way, agent, context=Context(user), session=session)
         go(way, agent, run_config=RunConfig(trace_metadata={"user_id": "bob"}, group_id="chat 9"))
     session.close()
-    assert found == [("ann", "acme", "conversation 7", "helper"), ("bob", "", "chat 9", "helper")]
+    assert found == [(str(user), "acme", "conversation 7", "helper"), ("bob", "", "chat 9", "helper")]
 
 
 # ------------------------------------------------------------------------------------------------ without an end

@@ -4,6 +4,7 @@ import asyncio
 import threading
 from dataclasses import dataclass
 from typing import Any
+from uuid import UUID
 
 import pytest
 from pydantic import BaseModel
@@ -254,17 +255,18 @@ def test_a_cancelled_run() -> None:
 
 @dataclass
 class Deps:
-    user_id: str
+    user_id: Any
     tenant_id: str
     thread_id: str
 
 
-def test_identity_comes_from_dependencies_and_the_conversation() -> None:
+@pytest.mark.parametrize("user", ["ann", 7, UUID(int=7)])
+def test_identity_comes_from_dependencies_and_the_conversation(user: Any) -> None:
     agent = Agent(scripted(), name="helper", deps_type=Deps)
     with recorder() as seen:
-        asyncio.run(agent.run(ASK, deps=Deps("ann", "acme", "s1")))
+        asyncio.run(agent.run(ASK, deps=Deps(user, "acme", "s1")))
     identity = seen.operations[0].identity
-    assert (identity.user_id, identity.tenant_id, identity.session_id) == ("ann", "acme", "s1")
+    assert (identity.user_id, identity.tenant_id, identity.session_id) == (str(user), "acme", "s1")
 
 
 @all_ways

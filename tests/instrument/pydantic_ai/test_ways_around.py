@@ -223,6 +223,7 @@ def test_a_toolset_called_without_an_agents_loop() -> None:
 
 # ------------------------------------------------------------------------------------------------ the library's own hooks
 
+
 if find_spec("pydantic_ai.capabilities") is not None:
 
     @all_ways

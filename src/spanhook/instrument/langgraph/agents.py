@@ -1,11 +1,11 @@
 """An agent's name and its run's identity: from the graph, its ``RunnableConfig`` and its ``context=``."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
-from uuid import UUID
 
 from langchain_core.runnables.config import var_child_runnable_config
 
+from spanhook.instrument.identities import as_id, first_id
 from spanhook.instrument.langchain_core.handoffs import UNNAMED, explicit_name
 from spanhook.model import Args, Kwargs, current_record
 
@@ -28,7 +28,7 @@ def agent_name(instance: Any, args: Args, kwargs: Kwargs) -> str:
 
 def agent_id(instance: Any, args: Args, kwargs: Kwargs) -> str:
     """The id of the server's assistant; empty outside a server."""
-    return _id(configurable(instance, args, kwargs).get("assistant_id"))
+    return as_id(configurable(instance, args, kwargs).get("assistant_id"))
 
 
 def _tool_around() -> str:
@@ -46,7 +46,9 @@ def _node_around(args: Args, kwargs: Kwargs) -> str:
 
 
 def _served_as(instance: Any, args: Args, kwargs: Kwargs) -> str:
-    return _id(configurable(instance, args, kwargs).get("graph_id") or metadata(instance, args, kwargs).get("graph_id"))
+    return as_id(
+        configurable(instance, args, kwargs).get("graph_id") or metadata(instance, args, kwargs).get("graph_id")
+    )
 
 
 # ----------------------------------------------------------------------------------------------- configuration
@@ -101,40 +103,13 @@ def graph_identity(instance: Any, args: Args, kwargs: Kwargs) -> Mapping[str, st
     configured = configurable(instance, args, kwargs)
     given = (configured, context, metadata(instance, args, kwargs))
     sources = [one for one in given if one is not None and not (type(one) is dict and _IDS.isdisjoint(one))]
-    found = {"run_id": _id(_config(args, kwargs).get("run_id")) or _id(configured.get("run_id"))}
+    found = {"run_id": as_id(_config(args, kwargs).get("run_id")) or as_id(configured.get("run_id"))}
     if sources:
-        found["session_id"] = _first(sources, "thread_id", "session_id")
-        found["user_id"] = _authenticated(configured) or _first(sources, "user_id", "user.identity")
-        found["tenant_id"] = _first(sources, "tenant_id")
+        found["session_id"] = first_id(sources, "thread_id", "session_id")
+        found["user_id"] = _authenticated(configured) or first_id(sources, "user_id", "user.identity")
+        found["tenant_id"] = first_id(sources, "tenant_id")
     return {name: value for name, value in found.items() if value}
 
 
 def _authenticated(configured: Mapping[str, Any]) -> str:
-    return _first([configured], "langgraph_auth_user_id", "langgraph_auth_user.identity")
-
-
-def _first(sources: Sequence[Any], *names: str) -> str:
-    """The first id found, trying each of the names in each source in order."""
-    for source in sources:
-        for name in names:
-            if found := _id(_field(source, name)):
-                return found
-    return ""
-
-
-def _field(source: Any, name: str) -> Any:
-    """A field of a mapping or object, ``a.b`` for a nested one; ``None`` if it cannot be read."""
-    name, _, inner = name.partition(".")
-    try:
-        is_mapping = type(source) is dict or isinstance(source, Mapping)
-        found = source.get(name) if is_mapping else getattr(source, name, None)
-    except Exception:
-        return None  # application code, which may raise anything
-    return _field(found, inner) if inner else found
-
-
-def _id(value: Any) -> str:
-    """An id as a string; empty for any other value."""
-    if value is None or type(value) is str:
-        return value or ""
-    return str(value) if isinstance(value, str | int | UUID) and not isinstance(value, bool) and value else ""
+    return first_id([configured], "langgraph_auth_user_id", "langgraph_auth_user.identity")

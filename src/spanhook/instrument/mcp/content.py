@@ -4,6 +4,8 @@ import json
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+from spanhook.instrument.mcp.versions import FIRST
+
 Block = Mapping[str, Any]
 
 
@@ -20,7 +22,7 @@ def field(value: Any, wire: str, name: str) -> Any:
     value = getattr(value, "root", value)
     if isinstance(value, Mapping):
         return value.get(wire)
-    return getattr(value, wire, None) if hasattr(value, wire) else getattr(value, name, None)
+    return getattr(value, wire if FIRST else name, None)
 
 
 def text(value: str) -> Block:

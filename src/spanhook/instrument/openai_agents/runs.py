@@ -1,6 +1,6 @@
 """Runs of agents: ``AgentRunner.run``, where ``Runner.run`` and ``run_sync`` end, and the loop of ``run_streamed``."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -9,6 +9,7 @@ from agents.run_state import RunState
 
 from spanhook import semconv
 from spanhook.instrument.formats.openai import item_message, item_messages, output_message, rewrite_items
+from spanhook.instrument.identities import as_id, field_of, ids_in
 from spanhook.instrument.openai_agents.signatures import RUN as CALL
 from spanhook.instrument.openai_agents.signatures import STREAMING
 from spanhook.instrument.wire import one_prompt
@@ -109,38 +110,17 @@ def run_answer(_instance: Any, _args: Args, _kwargs: Kwargs, _value: Any) -> Any
 
 # ----------------------------------------------------------------------------------------------- identity
 
-_IDS = {"session_id": ("session_id", "thread_id"), "user_id": ("user_id",), "tenant_id": ("tenant_id",)}
-
 
 def _identity(context: Any, kwargs: Mapping[str, Any]) -> Mapping[str, str]:
     """User, tenant and session: of the context and the metadata of its trace; the session also by what keeps it."""
     config = kwargs.get("run_config")
-    metadata = _field(config, "trace_metadata")
-    found = {name: _first((context, metadata), names) for name, names in _IDS.items()}
+    metadata = field_of(config, "trace_metadata")
+    found = ids_in((context, metadata))
     if not found["session_id"]:
         session = kwargs.get("session")
-        told = (_field(session, "session_id"), kwargs.get("conversation_id"), _field(config, "group_id"))
-        found["session_id"] = next((one for one in told if isinstance(one, str) and one), "")
+        told = (field_of(session, "session_id"), kwargs.get("conversation_id"), field_of(config, "group_id"))
+        found["session_id"] = next((one for one in map(as_id, told) if one), "")
     return {name: value for name, value in found.items() if value}
-
-
-def _first(sources: Iterable[Any], names: Iterable[str]) -> str:
-    for source in sources:
-        for name in names:
-            found = _field(source, name)
-            if isinstance(found, str) and found:
-                return found
-    return ""
-
-
-def _field(source: Any, name: str) -> Any:
-    """A field of a mapping or an object; ``None`` if it cannot be read."""
-    if source is None:
-        return None
-    try:
-        return source.get(name) if isinstance(source, Mapping) else getattr(source, name, None)
-    except Exception:
-        return None  # application code, which may raise anything
 
 
 def run_identity(_instance: Any, args: Args, kwargs: Kwargs) -> Mapping[str, str]:
@@ -152,7 +132,7 @@ def run_identity(_instance: Any, args: Args, kwargs: Kwargs) -> Mapping[str, str
 
 
 def run_metadata(_instance: Any, _args: Args, kwargs: Kwargs) -> Mapping[str, Any]:
-    return dict(_field(kwargs.get("run_config"), "trace_metadata") or {})
+    return dict(field_of(kwargs.get("run_config"), "trace_metadata") or {})
 
 
 RUN = Adapter(
@@ -237,7 +217,7 @@ def streamed_identity(_instance: Any, args: Args, kwargs: Kwargs) -> Mapping[str
 
 
 def streamed_metadata(_instance: Any, args: Args, kwargs: Kwargs) -> Mapping[str, Any]:
-    return dict(_field(_streaming("run_config", args, kwargs), "trace_metadata") or {})
+    return dict(field_of(_streaming("run_config", args, kwargs), "trace_metadata") or {})
 
 
 STREAMED = replace(

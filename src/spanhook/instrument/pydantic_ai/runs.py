@@ -8,6 +8,7 @@ from typing import Any
 from pydantic_ai.messages import ModelRequest, UserPromptPart
 
 from spanhook import semconv
+from spanhook.instrument.identities import ids_in
 from spanhook.instrument.pydantic_ai.arguments import RUN as CALL
 from spanhook.instrument.pydantic_ai.messages import json_of, read, read_all, rewritten
 from spanhook.instrument.wire import encoded, one_prompt
@@ -125,14 +126,12 @@ def run_answer(_instance: Any, _args: Args, _kwargs: Kwargs, _value: Any) -> Any
 
 # ------------------------------------------------------------------------------------------------- identity
 
-_IDS = {"session_id": ("session_id", "thread_id"), "user_id": ("user_id",), "tenant_id": ("tenant_id",)}
-
 
 def run_identity(_instance: Any, _args: Args, kwargs: Kwargs) -> Mapping[str, str]:
     """User, tenant and session: of the dependencies and the metadata; the session also by the conversation."""
     metadata = kwargs.get("metadata")
     sources = (kwargs.get("deps"), metadata if isinstance(metadata, Mapping) else None)
-    found = {name: _first(sources, names) for name, names in _IDS.items()}
+    found = ids_in(sources)
     if not found["session_id"]:
         found["session_id"] = _conversation(kwargs)
     return {name: value for name, value in found.items() if value}
@@ -146,25 +145,6 @@ def _conversation(kwargs: Kwargs) -> str:
         history = (getattr(one, "conversation_id", None) for one in reversed(_history(kwargs)))
         told = next((one for one in history if one), None)
     return told if isinstance(told, str) else ""
-
-
-def _first(sources: Iterable[Any], names: Iterable[str]) -> str:
-    for source in sources:
-        for name in names:
-            found = _field(source, name)
-            if isinstance(found, str) and found:
-                return found
-    return ""
-
-
-def _field(source: Any, name: str) -> Any:
-    """A field of a mapping or an object; ``None`` if it cannot be read."""
-    if source is None:
-        return None
-    try:
-        return source.get(name) if isinstance(source, Mapping) else getattr(source, name, None)
-    except Exception:
-        return None  # application code, which may raise anything
 
 
 def run_metadata(_instance: Any, _args: Args, kwargs: Kwargs) -> Mapping[str, Any]:

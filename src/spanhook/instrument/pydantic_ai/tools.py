@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from pydantic_ai import exceptions
+from pydantic_ai.toolsets import WrapperToolset
 
 from spanhook import semconv
 from spanhook.instrument.pydantic_ai.arguments import TOOL as CALL
@@ -16,6 +17,7 @@ from spanhook.model import (
     Change,
     Kwargs,
     Message,
+    Record,
     Request,
     current_record,
     in_order,
@@ -31,15 +33,23 @@ def chosen(instance: Any, args: Args, kwargs: Kwargs) -> Adapter | None:
     op = current_record()
     if op is None or op.adapter is not TOOL or not op.called or op.ended or not _same(op.args, op.kwargs, args, kwargs):
         return TOOL
-    op.passed_as = _inner_name(instance, args, kwargs)
+    if op.opened and CALL.given(args, kwargs, "name") != op.passed_as:
+        return TOOL  # the tool itself calls another one
+    _note_passed(op, instance, args, kwargs)
     return None
 
 
 def tool_prepare(instance: Any, args: Args, kwargs: Kwargs) -> tuple[Args, Kwargs]:
     op = current_record()
     if op is not None:
-        op.passed_as = _inner_name(instance, args, kwargs)
+        _note_passed(op, instance, args, kwargs)
     return args, kwargs
+
+
+def _note_passed(op: Record, toolset: Any, args: Args, kwargs: Kwargs) -> None:
+    """Note the name that the call goes on with, and whether it keeps that: only wrappers have other names inside."""
+    op.passed_as = _inner_name(toolset, args, kwargs)
+    op.opened = not isinstance(toolset, WrapperToolset)
 
 
 def _inner_name(toolset: Any, args: Args, kwargs: Kwargs) -> str:
@@ -54,7 +64,10 @@ def _same(args: Args, kwargs: Kwargs, more: Args, named: Kwargs) -> bool:
     known = getattr(first, "tool_call_id", None)
     if known != getattr(second, "tool_call_id", None):
         return False
-    return CALL.given(args, kwargs, "tool_args") == CALL.given(more, named, "tool_args")
+    try:
+        return bool(CALL.given(args, kwargs, "tool_args") == CALL.given(more, named, "tool_args"))
+    except Exception:
+        return False  # arguments that cannot be compared, such as copies of arrays
 
 
 def tool_start(_instance: Any, args: Args, kwargs: Kwargs) -> Attributes:

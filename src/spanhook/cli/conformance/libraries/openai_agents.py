@@ -168,6 +168,6 @@ SUBJECTS: tuple[Subject, ...] = (
 
 UNGATED = (
     Ungated("tools that OpenAI runs: web search, file search, code interpreter, hosted MCP"),
-    Ungated("models of realtime sessions and voice pipelines"),
+    Ungated("models and hand-offs of realtime sessions, models of voice pipelines"),
     Ungated("a tool's function, called as a function", lambda body: body, lambda body: body.run(CALLED)),
 )

@@ -178,5 +178,6 @@ SUBJECTS: tuple[Subject, ...] = (
 
 UNGATED = (
     Ungated("tools that providers run: web search, code execution, hosted MCP servers"),
+    Ungated("batches, token counts, compaction, images, realtime sessions"),
     Ungated("a tool's function, called as a function", lambda body: body, lambda body: body.run("a call")),
 )
