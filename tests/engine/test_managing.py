@@ -20,6 +20,12 @@ class Library:
 
     def __init__(self) -> None:
         self.told: list[Any] = []
+        self._kept: list[Any] = []
+
+    def kept(self, manager: Any) -> Any:
+        """A manager that is not left by being released."""
+        self._kept.append(manager)
+        return manager
 
     @contextmanager
     def opened(self, name: str, *, swallows: bool = False) -> Generator[str, None, None]:
@@ -108,3 +114,18 @@ def test_errors_of_entering_are_the_operations(*, is_async: bool) -> None:
     with recorder() as seen, pytest.raises(OSError, match="broken"):
         use(library, is_async=is_async, name="broken")
     assert [op.status for op in seen.operations] == ["error"]
+
+
+def test_what_is_refused_once_entered_is_left(*, is_async: bool) -> None:
+    hooks, library = Hooks(), Library()
+    opened, later = library.opened, library.later
+    library.opened = lambda name, **given: library.kept(opened(name, **given))  # pyright: ignore[reportAttributeAccessIssue]
+    library.later = lambda name, **given: library.kept(later(name, **given))  # pyright: ignore[reportAttributeAccessIssue]
+
+    @hooks.after("llm.call")
+    def refuse(op: Operation) -> None:
+        raise Reject("no")
+
+    with recorder(hooks), pytest.raises(Reject):
+        use(library, is_async=is_async, name="a")
+    assert library.told == ["entered", "left"]

@@ -32,6 +32,7 @@ class Managed(AbstractContextManager[Any, Any]):
             return call(self._adapter, self._enter, self._instance, self._args, self._kwargs)
         except BaseException as error:
             shed(error)
+            self.__exit__(type(error), error, error.__traceback__)  # a result that is refused is nobody's to leave
             raise
 
     def _enter(self, *args: Any, **kwargs: Any) -> Any:
@@ -62,6 +63,7 @@ class AsyncManaged(AbstractAsyncContextManager[Any, Any]):
             return await acall(self._adapter, self._enter, self._instance, self._args, self._kwargs)
         except BaseException as error:
             shed(error)
+            await self.__aexit__(type(error), error, error.__traceback__)
             raise
 
     async def _enter(self, *args: Any, **kwargs: Any) -> Any:
