@@ -15,6 +15,7 @@ from spanhook.instrument import hint, meant, names
         ("pydantic_ai_slim", "pydantic_ai"),
         ("openai-agents", "openai_agents"),
         (" bedrock ", "botocore"),
+        ("boto3", "botocore"),
     ],
 )
 def test_names_are_compared_as_package_indexes_do(given: str, library: str) -> None:
@@ -27,7 +28,7 @@ def test_names_are_compared_as_package_indexes_do(given: str, library: str) -> N
     [
         ("mistral", "; did you mean 'mistralai'?"),
         ("agents", "; did you mean 'openai_agents'?"),
-        ("boto3", "; did you mean 'botocore'?"),
+        ("botocor", "; did you mean 'botocore'?"),
         ("ollama", "; 'ollama' is known, but spanhook does not bind it"),
         ("fireworks_ai", "; 'fireworks_ai' is known, but spanhook does not bind it"),
         ("zzz", ""),

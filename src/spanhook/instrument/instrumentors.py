@@ -31,7 +31,8 @@ def hint(name: str, also: Iterable[str] = ()) -> str:
         name: What the user gave.
         also: Names that would do too, besides those of bound libraries.
     """
-    if any(_plain(name) == _plain(one) for known in KNOWN for one in (known.library, *known.distributions)):
+    others = (one for known in KNOWN for one in (known.library, *known.distributions))
+    if _plain(name) in map(_plain, others):
         return f"; {name!r} is known, but spanhook does not bind it"
     names = [*also, *(one for declared in INSTRUMENTORS.values() for one in declared.names)]
     close = difflib.get_close_matches(name.lower(), names, 1)
