@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 from langchain_core.tools import BaseTool, StructuredTool
 
-from spanhook.cli.conformance import examine
+from spanhook.cli.conformance import _fix, examine  # pyright: ignore[reportPrivateUsage]
 from spanhook.cli.conformance.checks import CHECKS, checks_of
 from spanhook.cli.conformance.checks.cells import FAILED, NONE, NOT_GATED, OK, Cell, ways_of
 from spanhook.cli.conformance.children import environment, fill
@@ -220,10 +220,31 @@ def test_a_library_that_is_not_known_or_not_there(folder: Folder, monkeypatch: p
     monkeypatch.setitem(LIBRARIES, "absent", Library("absent", "spanhook-absent", "openai"))
     for name, told in (
         ("nonsense", f"unknown; expected one of {', '.join(LIBRARIES)}"),
+        ("lang-chain_cor", f"unknown; expected one of {', '.join(LIBRARIES)}; did you mean 'langchain_core'?"),
         ("absent", 'not installed; pip install "spanhook[openai]"'),
     ):
         ran = folder.here("conformance", "--library", name)
         assert (ran.returncode, ran.stdout, ran.stderr) == (2, "", f"spanhook: --library {name}: {told}\n")
+
+
+@pytest.mark.parametrize(
+    ("given", "expected"),
+    [("langchain", "langchain"), ("LangChain-Core", "langchain_core"), (" OpenAI ", "openai"), ("bedrock", "botocore")],
+)
+def test_a_library_goes_by_every_name(given: str, expected: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[str] = []
+
+    def fill(wanted: list[Library], _progress: object) -> list[Line]:
+        asked.extend(one.name for one in wanted)
+        return []
+
+    monkeypatch.setattr("spanhook.cli.conformance.children.fill", fill)
+    examine([given])
+    assert asked == [expected]
+
+
+def test_how_a_library_is_installed_that_no_extra_brings() -> None:
+    assert _fix(Library("langchain_aws", "langchain-aws")) == "pip install langchain-aws"
 
 
 REPORT = Report(

@@ -15,6 +15,7 @@ from spanhook.cli.conformance.libraries.langchain import Calls, agent, consume
 from spanhook.cli.conformance.libraries.langchain_core import ScriptedChat
 from spanhook.cli.conformance.subject import Body
 from spanhook.diagnostics import internal
+from spanhook.errors import HookError
 from spanhook.gating import _hosts
 from spanhook.model import Event, clock
 from spanhook.testing import recorder
@@ -155,6 +156,22 @@ def test_a_hook_that_timed_out_in_the_middle_of_a_rewrite_changes_nothing(monkey
     assert later == [{"query": "x"}]
     assert [one.decision for one in seen.operations[0].decisions] == ["timeout"]
     internal.counts.pop("hook.hung", None)
+
+
+@pytest.mark.parametrize("given", ["Hi", {"role": "user", "parts": []}], ids=["text", "message"])
+def test_messages_of_a_rewrite_are_a_list(given: Any) -> None:
+    hooks = Hooks()
+    told: list[str] = []
+
+    @hooks.before("llm.call")
+    def rewrite(op: Operation) -> None:
+        with pytest.raises(HookError) as caught:
+            op.replace(messages=given)
+        told.append(str(caught.value))
+
+    with recorder(hooks):
+        ScriptedChat(body=Body()).invoke("hello")
+    assert told == [f"op.replace(messages=) takes a list of messages, not one {type(given).__name__}"]
 
 
 def test_responding_after_the_yield_replaces_the_result(mode: str) -> None:

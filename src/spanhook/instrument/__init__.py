@@ -4,7 +4,7 @@ from spanhook.instrument._threads import threads
 from spanhook.instrument.declarations import INSTRUMENTORS, Declaration
 from spanhook.instrument.idle import telling
 from spanhook.instrument.instrumentor import BOUND, Instrumentor
-from spanhook.instrument.instrumentors import installed, instrumentor_of, meant, names
+from spanhook.instrument.instrumentors import hint, installed, instrumentor_of, meant, names
 from spanhook.instrument.known import KNOWN
 from spanhook.instrument.otel import providers
 from spanhook.instrument.unbound import Unbound, imported, is_bound, libraries, named, swallowers, version
@@ -18,6 +18,7 @@ __all__ = [
     "Instrumentor",
     "Rule",
     "Unbound",
+    "hint",
     "imported",
     "installed",
     "instrumentor_of",

@@ -14,7 +14,7 @@ from typing import Any
 
 from spanhook.concurrency import OwnThread
 from spanhook.instrument.instrumentor import Bindings
-from spanhook.model import Args, InHook, Kwargs, Record, Signal, current
+from spanhook.model import Args, InHook, Kwargs, Record, Signal, current, shed
 
 _HERE = "spanhook.instrument._threads"
 _POOLS = "concurrent.futures."
@@ -74,6 +74,9 @@ def _call(held: Record | InHook, function: Callable[..., Any], /, *args: Any, **
     current.set(held)
     try:
         return function(*args, **kwargs)
+    except BaseException as error:
+        shed(error)
+        raise
     finally:
         current.set(before)
 

@@ -144,7 +144,7 @@ INSTRUMENTORS = {
             instrumentor="spanhook.instrument.botocore:BotocoreInstrumentor",
             requirement="botocore >= 1.34.116, < 2",
             extra="bedrock",
-            aliases=("bedrock",),
+            aliases=("bedrock", "boto3"),
             words=("botocore", "bedrock"),
             unlike=("aiobotocore",),
             doubled=("llm.call", "embeddings.create"),  # others have spans for calls of all of AWS's services

@@ -1,11 +1,13 @@
 """Finds the libraries that spanhook binds, by the names users give them, and their instrumentors."""
 
+import difflib
 import importlib
 from collections.abc import Iterable, Iterator
 
 from spanhook.errors import ConfigurationError
 from spanhook.instrument.declarations import INSTRUMENTORS
 from spanhook.instrument.instrumentor import Instrumentor
+from spanhook.instrument.known import KNOWN
 from spanhook.model import add_library_kind
 
 for _kind in (kind for one in INSTRUMENTORS.values() for kind in one.kinds):
@@ -13,9 +15,28 @@ for _kind in (kind for one in INSTRUMENTORS.values() for kind in one.kinds):
 
 
 def meant(name: str) -> str:
-    """The library that users mean by ``name``; if there is none, ``name`` itself."""
+    """The library that users mean by ``name``, as package indexes compare names; if there is none, ``name`` itself."""
     name = name.strip()
-    return next((one.library for one in INSTRUMENTORS.values() if name in one.names), name)
+    return next((one.library for one in INSTRUMENTORS.values() if _plain(name) in map(_plain, one.names)), name)
+
+
+def _plain(name: str) -> str:
+    return name.lower().replace("-", "_").replace(".", "_")
+
+
+def hint(name: str, also: Iterable[str] = ()) -> str:
+    """What may help a user who gave a name that nothing has, to be put behind a message; often empty.
+
+    Args:
+        name: What the user gave.
+        also: Names that would do too, besides those of bound libraries.
+    """
+    others = (one for known in KNOWN for one in (known.library, *known.distributions))
+    if _plain(name) in map(_plain, others):
+        return f"; {name!r} is known, but spanhook does not bind it"
+    names = [*also, *(one for declared in INSTRUMENTORS.values() for one in declared.names)]
+    close = difflib.get_close_matches(name.lower(), names, 1)
+    return f"; did you mean {close[0]!r}?" if close else ""
 
 
 def names(given: Iterable[str]) -> list[str]:
@@ -28,7 +49,8 @@ def names(given: Iterable[str]) -> list[str]:
     for name in [given] if isinstance(given, str) else given:
         known = meant(name)
         if known not in INSTRUMENTORS:
-            raise ConfigurationError(f"unknown library {name!r}; spanhook binds {', '.join(INSTRUMENTORS)}")
+            bound = ", ".join(INSTRUMENTORS)
+            raise ConfigurationError(f"unknown library {name!r}; spanhook binds {bound}{hint(name)}")
         found.append(known)
     return found
 

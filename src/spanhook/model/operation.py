@@ -110,7 +110,7 @@ class Operation(View):
 
         Raises:
             HookError: The call was already made, this kind of operation or this field of it cannot be rewritten, the
-                hook only watches, or the rewritten call does not say what was asked for.
+                hook only watches, the messages are no list, or the rewritten call does not say what was asked for.
             SealedError: The hook has returned or timed out, or this is not the operation that it was called for.
         """
         self._check_open("op.replace()")
@@ -118,6 +118,8 @@ class Operation(View):
             raise HookError(
                 f"op.replace() was called in {self.event!r}; a request can only be rewritten before the call"
             )
+        if isinstance(messages, str | Mapping):
+            raise HookError(f"op.replace(messages=) takes a list of messages, not one {type(messages).__name__}")
         record, before = self._record, self._rewritten
         change = Change(messages=messages, system=system, arguments=arguments, inputs=inputs, model=model)
         args, kwargs = rewritten(record.adapter, record.instance, *self._call(), change)

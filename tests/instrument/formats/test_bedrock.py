@@ -15,6 +15,7 @@ from spanhook.instrument.formats.bedrock import (
     Converse,
     Prompted,
 )
+from spanhook.instrument.formats.bedrock.blocks import from_message
 from spanhook.instrument.wire import ChunkLike, Format
 from spanhook.model import Attributes, Change
 
@@ -97,6 +98,12 @@ def test_what_does_not_change_is_sent_as_it_was() -> None:
     messages[0]["parts"][0] = {"type": "text", "content": "masked"}
     Converse().rewrite(body, Change(messages=messages))
     assert body["messages"][0]["content"] == [{"text": "masked"}, *BLOCKS[1:]]
+
+
+def test_text_in_one_piece_becomes_a_block() -> None:
+    assert from_message({"role": "user", "content": "Hi"}) == [{"role": "user", "content": [{"text": "Hi"}]}]
+    own = {"role": "user", "content": [{"text": "Hi"}]}
+    assert from_message(own) == [own]
 
 
 def test_text_stays_in_blocks_of_its_sort() -> None:

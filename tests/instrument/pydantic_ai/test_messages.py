@@ -97,6 +97,29 @@ def test_what_is_not_rewritten_stays_the_same_object() -> None:
     assert part.content == ["Describe it.", image]
 
 
+def test_messages_of_one_text() -> None:
+    hooks, body = Hooks(), Body()
+
+    @hooks.before("llm.call")
+    def rewrite(op: Operation) -> None:
+        op.replace(messages=[{"role": "system", "content": "Be kind."}, {"role": "user", "content": "Who?"}])
+
+    with recorder(hooks):
+        go(run, Agent(scripted(body), name="helper"))
+    said = [(part.part_kind, part.content) for message in body.seen[0] for part in message.parts]
+    assert said == [("system-prompt", "Be kind."), ("user-prompt", "Who?")]
+
+
+@pytest.mark.parametrize("odd", ["Who?", {"role": "user", "text": "Who?"}, {"content": [{"type": "text"}]}])
+def test_messages_that_say_nothing_are_refused(odd: Any, caplog: pytest.LogCaptureFixture) -> None:
+    hooks, body = Hooks(), Body()
+    hooks.before("llm.call")(lambda op: op.replace(messages=[odd]))
+    with recorder(hooks), pytest.raises(Reject):
+        go(run, Agent(scripted(body), name="helper"))
+    assert body.runs == 0
+    assert "a message is a mapping with `parts`, or with `content` that is text" in caplog.text
+
+
 def test_another_model_cannot_be_asked_for(caplog: pytest.LogCaptureFixture) -> None:
     hooks, body = Hooks(), Body()
 

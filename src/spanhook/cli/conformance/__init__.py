@@ -23,7 +23,7 @@ def run_conformance(libraries: Sequence[str] = (), as_json: bool = False) -> int
     """Check and print.
 
     Args:
-        libraries: The libraries to check, by import name; all installed ones unless given.
+        libraries: The libraries to check, by any of their names; all installed ones unless given.
         as_json: Print only one JSON document.
 
     Returns:
@@ -44,11 +44,16 @@ def run_conformance(libraries: Sequence[str] = (), as_json: bool = False) -> int
 
 def _wanted(given: Sequence[str]) -> "list[Library]":
     from spanhook.cli.conformance.matrix import LIBRARIES
+    from spanhook.instrument import hint, meant
 
-    names = [name.strip().replace("-", "_") for some in given for name in some.split(",") if name.strip()]
-    for name in names:
+    names: list[str] = []
+    for given_name in (name.strip() for some in given for name in some.split(",") if name.strip()):
+        name = given_name.lower().replace("-", "_")
+        name = name if name in LIBRARIES else meant(given_name)
+        names.append(name)
         if name not in LIBRARIES:
-            raise ConfigurationError(f"--library {name}: unknown; expected one of {', '.join(LIBRARIES)}")
+            expected = f"expected one of {', '.join(LIBRARIES)}{hint(given_name, LIBRARIES)}"
+            raise ConfigurationError(f"--library {given_name}: unknown; {expected}")
         if not LIBRARIES[name].version:
             raise ConfigurationError(f"--library {name}: not installed; {_fix(LIBRARIES[name])}")
     found = [one for one in LIBRARIES.values() if one.version and (not names or one.name in names)]
@@ -58,7 +63,7 @@ def _wanted(given: Sequence[str]) -> "list[Library]":
 
 
 def _fix(library: "Library") -> str:
-    return f'pip install "spanhook[{library.extra}]"'
+    return f'pip install "spanhook[{library.extra}]"' if library.extra else f"pip install {library.distribution}"
 
 
 def examine(libraries: Sequence[str] = ()) -> "Report":

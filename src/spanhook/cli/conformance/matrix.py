@@ -20,12 +20,12 @@ class Library:
     Attributes:
         name: Its import name; ``own_code`` for the application's own code.
         distribution: The name under which it is installed.
-        extra: The extra of spanhook that installs it.
+        extra: The extra of spanhook that installs it, if one does.
     """
 
     name: str
     distribution: str
-    extra: str
+    extra: str = ""
 
     @property
     def version(self) -> str:
@@ -44,8 +44,8 @@ LIBRARIES = {
         Library("langchain", "langchain", "langchain"),
         Library("langchain_openai", "langchain-openai", "demo"),
         Library("own_code", "spanhook", "test"),
-        Library("langchain_anthropic", "langchain-anthropic", "anthropic"),
-        Library("langchain_aws", "langchain-aws", "bedrock"),
+        Library("langchain_anthropic", "langchain-anthropic"),
+        Library("langchain_aws", "langchain-aws"),
     )
 }
 

@@ -36,7 +36,7 @@ def print_report(report: Report) -> None:
 def _library(library: Library) -> tuple[str, ...]:
     if not library.version:
         return library.name, "-", "not installed", ""
-    points = f"{library.bound} of {len(library.points)} points bound"
+    points = f"{library.bound} of {library.bound + len(library.missing)} points bound"
     return library.name, library.version, "supported" if library.supported else "not supported", points
 
 

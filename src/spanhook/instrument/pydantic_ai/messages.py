@@ -5,7 +5,7 @@ part is a message here. What a hook did not change stays the object that it was.
 """
 
 from base64 import b64encode
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple
 
@@ -71,7 +71,9 @@ def read_all(messages: Iterable[Any]) -> list[Message]:
 
 
 def read(native: Native) -> Message:
-    """A part of a request, or a response, in role/parts form."""
+    """A part of a request, or a response, in role/parts form; a hook may also give a message of one text."""
+    if isinstance(native, Mapping):
+        return of_text(native)
     if isinstance(native, ModelRequest):
         return {"role": "user", "parts": [part for one in native.parts for part in read(one)["parts"]]}
     if isinstance(native, ModelResponse):
@@ -197,14 +199,28 @@ def _joined(pieces: Iterable[Piece]) -> list[Any]:
     return messages
 
 
+def of_text(message: Any) -> Message:
+    """A message in role/parts form, if it is not yet: one whose ``content`` is text, as providers' APIs have it.
+
+    Raises:
+        ValueError: It has neither parts nor text.
+    """
+    if isinstance(message, Mapping) and "parts" in message:
+        return dict(message)
+    if not isinstance(message, Mapping) or not isinstance(message.get("content"), str):
+        raise ValueError("a message is a mapping with `parts`, or with `content` that is text")
+    return {"role": message.get("role") or "user", "parts": [{"type": "text", "content": message["content"]}]}
+
+
 def written(message: Message, like: Native = None) -> Native:
-    """A message in role/parts form as Pydantic AI has it.
+    """A message in role/parts form, or of one text, as Pydantic AI has it.
 
     Args:
         message: What a hook gave.
         like: What it replaces, whose other fields are kept.
     """
-    role, parts = message.get("role"), list(message.get("parts") or ())
+    message = of_text(message)
+    role, parts = message.get("role"), list(message["parts"] or ())
     if role == "assistant":
         said = [written_part(part) for part in parts]
         return replace(like, parts=said) if isinstance(like, ModelResponse) else ModelResponse(parts=said)

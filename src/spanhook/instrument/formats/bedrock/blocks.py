@@ -28,14 +28,15 @@ def to_message(wire: Any) -> Message:
 
 
 def from_message(message: Message, like: Wire | None = None) -> list[Wire]:
-    """A message on the wire; one in the API's own form stays as it is.
+    """A message on the wire; one in the API's own form stays as it is, but for text that other APIs have in one piece.
 
     Args:
         message: What a hook gave.
         like: The message that it replaces, if any.
     """
     if "parts" not in message:
-        return [message]
+        content = message.get("content")
+        return [{**message, "content": _blocks(content)} if isinstance(content, str) else message]
     role = "user" if message.get("role") == "tool" else message.get("role") or "assistant"
     kept: Wire = {} if like is None else like
     return [{**kept, "role": role, "content": content_of(message["parts"], _blocks(kept.get("content")))}]
