@@ -147,7 +147,6 @@ THROUGH = {
     "instrument/_refusing": "instrument/test_unbound",
     "instrument/functions": "instrument/test_anthropic_tools",
     "instrument/instrumentor": "instrument/test_wrapping",
-    "instrument/instrumentors": "instrument/test_import_order",
     "instrument/known": "instrument/test_unbound",
     "instrument/otel": "config/test_instrumenting",
     "instrument/stainless/options": "instrument/openai/test_rewriting",
