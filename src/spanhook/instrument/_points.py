@@ -24,11 +24,27 @@ from spanhook.engine import (
     call_for,
     goes_on,
     lazy,
+    registry,
 )
 from spanhook.errors import UnboundError
 from spanhook.instrument._holding import Driver, HeldBinding
 from spanhook.instrument._wrapping import Binding
-from spanhook.model import Adapter, Attempts, Found, Held, Lookup, Point, Record, Signal, Turn, Within, current, shed
+from spanhook.model import (
+    Adapter,
+    Args,
+    Attempts,
+    Block,
+    Found,
+    Held,
+    Lookup,
+    Point,
+    Record,
+    Signal,
+    Turn,
+    Within,
+    current,
+    shed,
+)
 
 Make = Callable[[Binding], Callable[..., Any]]
 _CONTEXTS: dict[str, Callable[..., Any]] = {
@@ -231,6 +247,36 @@ def _on_demand(path: str) -> Callable[..., Any] | None:
         return load(path)(*given)
 
     return later
+
+
+class Openings:
+    """Opens the operations of a block; see ``Opening``."""
+
+    def __init__(self, kind: str) -> None:
+        self._kind = kind
+
+    @property
+    def reads_body(self) -> bool:
+        plan = registry.outer.get(self._kind)
+        return plan is not None and plan.reads_body
+
+    def __call__(self, adapter: Adapter, call: Callable[..., Any], instance: Any, args: Args) -> OperationContext:
+        return OperationContext(adapter, call, instance, args, {})
+
+
+def driven(block: Block) -> Make:
+    """The wrapper of a function whose operations open and end inside of its call."""
+    drive, adapter = partial(load, block.drive), partial(load, block.adapter)
+
+    def make(binding: Binding) -> Callable[..., Any]:
+        def wrapper(wrapped: Any, instance: Any, args: Any, kwargs: Any) -> Any:
+            if not binding.on:
+                return binding.beyond(wrapped, instance)(*args, **kwargs)
+            return drive()(Openings(adapter().kind), wrapped, instance, args, kwargs)
+
+        return wrapper
+
+    return make
 
 
 def attempting(attempts: Attempts) -> Make:

@@ -66,7 +66,7 @@ from spanhook.model.media_forms import (
     text_wire,
 )
 from spanhook.model.operation import CALLING, FILTERING, RETURNED, STREAMING, TIMED_OUT, Operation, view_of
-from spanhook.model.points import Attempts, Found, Held, InnerStream, Lookup, Outlet, Point, Signal
+from spanhook.model.points import Attempts, Block, Found, Held, InnerStream, Lookup, Opened, Opening, Outlet, Point, Signal
 from spanhook.model.record import Record
 from spanhook.model.request import Change, Message, Request, Response
 from spanhook.model.tracebacks import asheds, frames, shed, sheds
@@ -98,6 +98,9 @@ __all__ = [
     "Args",
     "Arrival",
     "Attempts",
+    "Block",
+    "Opened",
+    "Opening",
     "Attributes",
     "Body",
     "Carried",

@@ -1,0 +1,90 @@
+"""How a request reads: method, route, headers, body; and its response."""
+
+from collections.abc import Mapping
+from typing import Any, cast
+
+from starlette.exceptions import HTTPException
+
+from spanhook import semconv
+from spanhook.errors import HookError, Reject
+from spanhook.instrument.layers import STARLETTE
+from spanhook.instrument.starlette.incoming import Incoming, Scope
+from spanhook.instrument.starlette.routes import route_of
+from spanhook.instrument.starlette.whose import whose
+from spanhook.model import Adapter, Args, Attributes, Change, Kwargs, Request, Usage
+
+METHODS = frozenset(("CONNECT", "DELETE", "GET", "HEAD", "OPTIONS", "PATCH", "POST", "PUT", "QUERY", "TRACE"))
+
+
+def _start(scope: Scope, _args: Args, _kwargs: Kwargs) -> Attributes:
+    method = str(scope["method"])
+    return {semconv.HTTP_REQUEST_METHOD: method if method in METHODS else "_OTHER", semconv.HTTP_ROUTE: route_of(scope)}
+
+
+def _request(_scope: Scope, args: Args, _kwargs: Kwargs) -> Request:
+    incoming: Incoming = args[0]
+    return Request(inputs=incoming.inputs())
+
+
+def _rewrite(_scope: Scope, args: Args, kwargs: Kwargs, change: Change) -> tuple[Args, Kwargs]:
+    incoming: Incoming = args[0]
+    if not isinstance(change.inputs, Mapping):
+        raise HookError(f"op.replace(inputs=...) takes a mapping, not {type(change.inputs).__name__}")
+    return (incoming.rewritten(cast("Mapping[str, Any]", change.inputs)),), kwargs
+
+
+def _response(result: Any) -> tuple[Attributes, Usage | None]:
+    return {semconv.HTTP_RESPONSE_STATUS_CODE: result["status_code"]} if result else {}, None
+
+
+def _failure(
+    _scope: Scope, _args: Args, _kwargs: Kwargs, error: BaseException
+) -> tuple[Attributes, Usage | None]:
+    return {semconv.HTTP_RESPONSE_STATUS_CODE: error.status_code} if isinstance(error, HTTPException) else {}, None
+
+
+def _fault(result: Any) -> str:
+    status = result.get("status_code", 0) if result else 0
+    return str(status) if status >= 500 else ""
+
+
+def _identity(scope: Scope, _args: Args, _kwargs: Kwargs) -> Mapping[str, str]:
+    return whose(scope)
+
+
+def refusal(reject: Reject) -> HTTPException:
+    """The response that a client gets for a rejection."""
+    status = reject.status_code if 400 <= reject.status_code <= 599 else 403
+    retry = reject.retry_after
+    headers = None if retry is None else {"Retry-After": str(max(0, -int(-retry // 1)))}
+    return HTTPException(status, reject.reason, headers)
+
+
+def _native_error(_scope: Scope, _args: Args, _kwargs: Kwargs, reject: Reject) -> HTTPException:
+    return refusal(reject)
+
+
+def _of(method: str) -> Adapter:
+    return Adapter(
+        kind="request",
+        layer=STARLETTE,
+        start=_start,
+        method=method,
+        request=_request,
+        rewrite=_rewrite,
+        takes=frozenset(("inputs",)),
+        response=_response,
+        failure=_failure,
+        fault=_fault,
+        identity=_identity,
+        native_error=_native_error,
+    )
+
+
+REQUESTS: Mapping[str, Adapter] = {method: _of(method) for method in sorted(METHODS)}
+REQUEST = _of("HTTP")
+
+
+def adapter_of(scope: Scope) -> Adapter:
+    """How a request of this method reads."""
+    return REQUESTS.get(scope["method"], REQUEST)

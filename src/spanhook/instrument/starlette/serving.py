@@ -1,0 +1,92 @@
+"""Serves a request: inside everything that Starlette does before an endpoint is called."""
+
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+from starlette.requests import Request
+
+from spanhook.errors import Reject
+from spanhook.instrument.starlette.exchange import KEY, Answered, Exchange, Receive, Send
+from spanhook.instrument.starlette.incoming import Scope
+from spanhook.instrument.starlette.requests import refusal
+from spanhook.model import Args, Kwargs, Opening
+
+App = Callable[[Scope, Receive, Send], Awaitable[None]]
+
+
+def endpoint(opening: Opening, wrapped: Callable[..., App], _instance: Any, args: Args, kwargs: Kwargs) -> App:
+    """In place of what makes an application of an endpoint that handles exceptions: with the operation inside of it."""
+    return _served(opening, wrapped, args, kwargs, late=False)
+
+
+def late_endpoint(opening: Opening, wrapped: Callable[..., App], _instance: Any, args: Args, kwargs: Kwargs) -> App:
+    """``endpoint``, for one that runs the gates itself, once it knows more."""
+    return _served(opening, wrapped, args, kwargs, late=True)
+
+
+def _served(opening: Opening, wrapped: Callable[..., App], args: Args, kwargs: Kwargs, *, late: bool) -> App:
+    app, conn = args
+    if not isinstance(conn, Request):
+        return wrapped(*args, **kwargs)
+
+    async def inside(scope: Scope, receive: Receive, send: Send) -> None:
+        exchange = Exchange(opening, scope, receive, send)
+        # The application has made its request object of what the server gave.
+        conn._receive = exchange.receive
+        await serve(exchange, lambda: app(scope, exchange.receive, exchange.send), late=late)
+
+    return wrapped(inside, conn, **kwargs)
+
+
+async def dispatch(
+    opening: Opening, wrapped: Callable[[], Awaitable[None]], instance: Any, _args: Args, _kwargs: Kwargs
+) -> None:
+    """In place of the method with which an endpoint that is a class serves a request."""
+    exchange = Exchange(opening, instance.scope, instance.receive, instance.send)
+    instance.receive, instance.send = exchange.receive, exchange.send
+    await serve(exchange, wrapped, late=False)
+
+
+async def serve(exchange: Exchange, app: Callable[[], Awaitable[None]], *, late: bool) -> None:
+    """Serve one request as an operation.
+
+    Args:
+        exchange: The request.
+        app: Serves it.
+        late: Whether that runs the gates itself.
+    """
+    scope = exchange.scope
+    if scope.get(KEY) is not None:  # an endpoint that passes it on to another: counted once
+        await app()
+        return
+    scope[KEY] = exchange
+    try:
+        await exchange.read()
+        if not late:
+            await exchange.enter()
+        await app()
+    except Answered:
+        return
+    except BaseException as error:
+        raised = await _left(exchange, error)
+        if isinstance(raised, Reject) and not exchange.started and _is_unknown(raised, scope):
+            raise refusal(raised) from raised
+        if raised is error:
+            raise
+        raise raised from None
+    await exchange.leave()
+
+
+async def _left(exchange: Exchange, error: BaseException) -> BaseException:
+    """End the operation with an error; returns what is raised for it."""
+    try:
+        await exchange.leave(error)
+    except BaseException as raised:
+        return raised
+    return error
+
+
+def _is_unknown(reject: Reject, scope: Scope) -> bool:
+    """Whether nothing in the application turns a rejection into a response."""
+    handlers, _ = scope.get("starlette.exception_handlers") or ({}, {})
+    return not any(cls in handlers for cls in type(reject).__mro__ if cls not in (Exception, object))
