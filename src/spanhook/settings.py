@@ -51,7 +51,7 @@ class Settings:
         definitions_allow: Modules, and classes such as ``acme.hooks:Refunds``, that definitions may name besides the
             ready-made hooks and those of installed distributions.
         request_identity: Says who sent a request to a server, given its ASGI scope: a mapping with ``tenant_id``,
-            ``user_id`` and ``session_id``, as far as known. Unset: what authentication has left in ``request.state`` and
+            ``user_id`` and ``session_id``, as far as known. Unset: what authentication left in ``request.state`` and
             ``scope["user"]``.
         max_request_body: How many bytes of a request's body are read for hooks with ``body=True``; longer ones are
             refused with status 413.

@@ -66,7 +66,19 @@ from spanhook.model.media_forms import (
     text_wire,
 )
 from spanhook.model.operation import CALLING, FILTERING, RETURNED, STREAMING, TIMED_OUT, Operation, view_of
-from spanhook.model.points import Attempts, Block, Found, Held, InnerStream, Lookup, Opened, Opening, Outlet, Point, Signal
+from spanhook.model.points import (
+    Attempts,
+    Block,
+    Found,
+    Held,
+    InnerStream,
+    Lookup,
+    Opened,
+    Opening,
+    Outlet,
+    Point,
+    Signal,
+)
 from spanhook.model.record import Record
 from spanhook.model.request import Change, Message, Request, Response
 from spanhook.model.tracebacks import asheds, frames, shed, sheds
@@ -98,10 +110,8 @@ __all__ = [
     "Args",
     "Arrival",
     "Attempts",
-    "Block",
-    "Opened",
-    "Opening",
     "Attributes",
+    "Block",
     "Body",
     "Carried",
     "Change",
@@ -125,6 +135,8 @@ __all__ = [
     "Level",
     "Lookup",
     "Message",
+    "Opened",
+    "Opening",
     "Operation",
     "Outlet",
     "Pieces",

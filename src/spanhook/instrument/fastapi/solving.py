@@ -28,6 +28,8 @@ async def solve(
 ) -> Any:
     """In place of what solves all parameters of an endpoint."""
     solved = await wrapped(*args, **kwargs)
+    if "dependency_cache" in kwargs:  # the parameters of a dependency, not of the endpoint
+        return solved
     request: Any = kwargs.get("request")
     exchange = request.scope.get(KEY) if isinstance(request, Request) else None
     if not isinstance(exchange, Exchange) or exchange.entered or solved.errors:

@@ -70,9 +70,7 @@ def written(headers: Mapping[str, str], raw: Raw, length: int | None) -> Raw:
         length: The length of the body that goes with them, if that is another one.
     """
     before = read(raw)
-    kept = [
-        (name, value) for name, value in raw if before[key := name.decode("latin-1").lower()] == headers.get(key)
-    ]
+    kept = [(name, value) for name, value in raw if before[key := name.decode("latin-1").lower()] == headers.get(key)]
     new = [
         (name.lower().encode("latin-1"), value.encode("latin-1"))
         for name, value in headers.items()

@@ -37,9 +37,7 @@ def _response(result: Any) -> tuple[Attributes, Usage | None]:
     return {semconv.HTTP_RESPONSE_STATUS_CODE: result["status_code"]} if result else {}, None
 
 
-def _failure(
-    _scope: Scope, _args: Args, _kwargs: Kwargs, error: BaseException
-) -> tuple[Attributes, Usage | None]:
+def _failure(_scope: Scope, _args: Args, _kwargs: Kwargs, error: BaseException) -> tuple[Attributes, Usage | None]:
     return {semconv.HTTP_RESPONSE_STATUS_CODE: error.status_code} if isinstance(error, HTTPException) else {}, None
 
 

@@ -1,6 +1,7 @@
 """Serves a request: inside everything that Starlette does before an endpoint is called."""
 
 from collections.abc import Awaitable, Callable
+from inspect import isfunction
 from typing import Any
 
 from starlette.requests import Request
@@ -16,17 +17,20 @@ App = Callable[[Scope, Receive, Send], Awaitable[None]]
 
 def endpoint(opening: Opening, wrapped: Callable[..., App], _instance: Any, args: Args, kwargs: Kwargs) -> App:
     """In place of what makes an application of an endpoint that handles exceptions: with the operation inside of it."""
-    return _served(opening, wrapped, args, kwargs, late=False)
+    return _served(opening, wrapped, args, kwargs, of="starlette.routing")
 
 
 def late_endpoint(opening: Opening, wrapped: Callable[..., App], _instance: Any, args: Args, kwargs: Kwargs) -> App:
     """``endpoint``, for one that runs the gates itself, once it knows more."""
-    return _served(opening, wrapped, args, kwargs, late=True)
+    return _served(opening, wrapped, args, kwargs, of="fastapi.routing", late=True)
 
 
-def _served(opening: Opening, wrapped: Callable[..., App], args: Args, kwargs: Kwargs, *, late: bool) -> App:
+def _served(
+    opening: Opening, wrapped: Callable[..., App], args: Args, kwargs: Kwargs, *, of: str, late: bool = False
+) -> App:
     app, conn = args
-    if not isinstance(conn, Request):
+    # Middleware calls it too, with the rest of the application.
+    if not isinstance(conn, Request) or not (isfunction(app) and app.__module__ == of):
         return wrapped(*args, **kwargs)
 
     async def inside(scope: Scope, receive: Receive, send: Send) -> None:
