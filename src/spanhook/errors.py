@@ -112,8 +112,8 @@ class Reject(SpanhookError):
         scope: ``"operation"`` refuses this one call; a tool refused inside an agent loop becomes the framework's
             own error result, so that the model can go on. ``"run"`` also refuses every later operation of the run,
             and the run itself ends with this exception whatever the framework does.
-        retry_after: After how many seconds the same may be asked again, if that is known: a server says so in the header
-            ``Retry-After``.
+        retry_after: After how many seconds the same may be asked again, if that is known: a server says so in the
+            header ``Retry-After``.
 
     An instance may be created in advance and raised repeatedly: each refusal is a copy of it. Subclasses keep their
     class and attributes when copied or pickled, whatever their ``__init__`` takes.

@@ -1,7 +1,7 @@
 """Starlette: requests to its endpoints, once the application's middleware has let them pass.
 
-The points are the innermost functions that every endpoint is called through: inside all middleware, so that a request is
-counted once however applications are mounted, and inside what turns exceptions into responses. They are bound only
+The points are the innermost functions that every endpoint is called through: inside all middleware, so that a request
+is counted once however applications are mounted, and inside what turns exceptions into responses. They are bound only
 while a hook applies to requests.
 """
 

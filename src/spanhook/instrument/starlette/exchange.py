@@ -3,9 +3,9 @@
 A response that comes in one piece is held until hooks have decided about it; one that comes in several passes as it is.
 """
 
-from collections.abc import AsyncIterator, Awaitable, Callable, MutableMapping
+from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, MutableMapping
 from contextlib import asynccontextmanager
-from typing import Any
+from typing import Any, cast
 
 from starlette.exceptions import HTTPException
 
@@ -87,7 +87,7 @@ class Exchange:
         made: list[Incoming] = []
 
         @asynccontextmanager
-        async def served(incoming: Incoming) -> AsyncIterator[dict[str, Any]]:
+        async def served(incoming: Incoming) -> AsyncGenerator[dict[str, Any]]:
             made.append(incoming)
             yield self._result
 
@@ -157,7 +157,7 @@ class Exchange:
 
     async def _out(self, answer: Any, held: Message | None = None) -> None:
         """Send an answer of a hook: a mapping with ``status_code``, ``headers`` and ``body``, a body, or text."""
-        given: dict[str, Any] = dict(answer) if isinstance(answer, dict) else {"body": answer}
+        given = dict(cast("Mapping[str, Any]", answer)) if isinstance(answer, Mapping) else {"body": answer}
         body = given.get("body")
         data = body if isinstance(body, bytes) else str(body or "").encode()
         raw: Raw = [] if held is None else list(held["headers"])

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, MutableMapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, cast
 
 from spanhook.errors import HookError
 
@@ -44,12 +44,16 @@ class Incoming:
         for name in other:
             if asked.get(name) != given.get(name):
                 raise HookError(f"op.replace() was asked to change {name!r}; of a request it takes headers= and body=")
-        headers, body = asked.get("headers", self.headers), asked.get("body", self.body)
-        if not isinstance(headers, Mapping) or not all(type(one) is str for pair in headers.items() for one in pair):
-            raise HookError("op.replace(headers=...) takes a mapping of strings")
+        headers: Any = asked.get("headers", self.headers)
+        body = asked.get("body", self.body)
+        if not isinstance(headers, Mapping):
+            raise HookError(f"op.replace(headers=...) takes a mapping, not {type(headers).__name__}")
         if body is not None and not isinstance(body, bytes):
             raise HookError(f"op.replace(body=...) takes bytes, not {type(body).__name__}")
-        return Incoming(self.method, self.path, {name.lower(): value for name, value in headers.items()}, body)
+        named = cast("Mapping[Any, Any]", headers)
+        if not all(isinstance(one, str) for pair in named.items() for one in pair):
+            raise HookError("op.replace(headers=...) takes strings, by name")
+        return Incoming(self.method, self.path, {name.lower(): value for name, value in named.items()}, body)
 
 
 def read(raw: Raw) -> dict[str, str]:

@@ -28,9 +28,10 @@ def _request(_scope: Scope, args: Args, _kwargs: Kwargs) -> Request:
 
 def _rewrite(_scope: Scope, args: Args, kwargs: Kwargs, change: Change) -> tuple[Args, Kwargs]:
     incoming: Incoming = args[0]
-    if not isinstance(change.inputs, Mapping):
-        raise HookError(f"op.replace(inputs=...) takes a mapping, not {type(change.inputs).__name__}")
-    return (incoming.rewritten(cast("Mapping[str, Any]", change.inputs)),), kwargs
+    inputs: Any = change.inputs
+    if not isinstance(inputs, Mapping):
+        raise HookError(f"op.replace(inputs=...) takes a mapping, not {type(inputs).__name__}")
+    return (incoming.rewritten(cast("Mapping[str, Any]", inputs)),), kwargs
 
 
 def _response(result: Any) -> tuple[Attributes, Usage | None]:

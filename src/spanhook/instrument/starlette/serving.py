@@ -1,6 +1,6 @@
 """Serves a request: inside everything that Starlette does before an endpoint is called."""
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from inspect import isfunction
 from typing import Any
 
@@ -92,5 +92,5 @@ async def _left(exchange: Exchange, error: BaseException) -> BaseException:
 
 def _is_unknown(reject: Reject, scope: Scope) -> bool:
     """Whether nothing in the application turns a rejection into a response."""
-    handlers, _ = scope.get("starlette.exception_handlers") or ({}, {})
+    handlers: Mapping[Any, Any] = (scope.get("starlette.exception_handlers") or ({},))[0]
     return not any(cls in handlers for cls in type(reject).__mro__ if cls not in (Exception, object))
