@@ -5,7 +5,7 @@ A response that comes in one piece is held until hooks have decided about it; on
 
 from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, MutableMapping
 from contextlib import asynccontextmanager
-from typing import Any, cast
+from typing import Any
 
 from starlette.exceptions import HTTPException
 
@@ -155,17 +155,13 @@ class Exchange:
             self.started = True
             await self._send(held)
 
-    async def _out(self, answer: Any, held: Message | None = None) -> None:
-        """Send an answer of a hook: a mapping with ``status_code``, ``headers`` and ``body``, a body, or text."""
-        given = dict(cast("Mapping[str, Any]", answer)) if isinstance(answer, Mapping) else {"body": answer}
-        body = given.get("body")
-        data = body if isinstance(body, bytes) else str(body or "").encode()
+    async def _out(self, answer: Mapping[str, Any], held: Message | None = None) -> None:
+        """Send a response of a hook."""
         raw: Raw = [] if held is None else list(held["headers"])
-        headers = {str(name).lower(): str(value) for name, value in (given.get("headers") or read(raw)).items()}
+        headers = written(answer["headers"], raw, len(answer["body"]))
         self.started = True
-        status = given.get("status_code") or (200 if held is None else held["status"])
-        await self._send({"type": _START, "status": status, "headers": written(headers, raw, len(data))})
-        await self._send({"type": _BODY, "body": data})
+        await self._send({"type": _START, "status": answer["status_code"], "headers": headers})
+        await self._send({"type": _BODY, "body": answer["body"]})
 
     async def leave(self, error: BaseException | None = None) -> None:
         """End the operation, if it still runs."""

@@ -11,7 +11,7 @@ from spanhook.instrument.layers import STARLETTE
 from spanhook.instrument.starlette.incoming import Incoming, Scope
 from spanhook.instrument.starlette.routes import route_of
 from spanhook.instrument.starlette.whose import whose
-from spanhook.model import Adapter, Args, Attributes, Change, Kwargs, Request, Usage
+from spanhook.model import Adapter, Args, Attributes, Change, Kwargs, Message, Request, Usage
 
 METHODS = frozenset(("CONNECT", "DELETE", "GET", "HEAD", "OPTIONS", "PATCH", "POST", "PUT", "QUERY", "TRACE"))
 
@@ -36,6 +36,37 @@ def _rewrite(_scope: Scope, args: Args, kwargs: Kwargs, change: Change) -> tuple
 
 def _response(result: Any) -> tuple[Attributes, Usage | None]:
     return {semconv.HTTP_RESPONSE_STATUS_CODE: result["status_code"]} if result else {}, None
+
+
+def _output(result: Any) -> list[Message]:
+    """The body, if it is text."""
+    body = result.get("body") if result else None
+    if not body:
+        return []
+    try:
+        return [{"role": "assistant", "parts": [{"type": "text", "content": body.decode()}]}]
+    except UnicodeDecodeError:
+        return []
+
+
+def response_of(value: Any, before: Mapping[str, Any]) -> dict[str, Any]:
+    """The response that a hook wants: what it says of ``status_code``, ``headers`` and ``body``, or a body or text."""
+    given = dict(cast("Mapping[str, Any]", value)) if isinstance(value, Mapping) else {"body": value}
+    body: Any = given.get("body", before.get("body", b""))
+    headers: Mapping[str, Any] = given.get("headers", before.get("headers", {}))
+    return {
+        "status_code": given.get("status_code") or before.get("status_code", 200),
+        "headers": {str(name).lower(): str(one) for name, one in headers.items()},
+        "body": body if isinstance(body, bytes) else str("" if body is None else body).encode(),
+    }
+
+
+def _answer(_scope: Scope, _args: Args, _kwargs: Kwargs, value: Any) -> dict[str, Any]:
+    return response_of(value, {})
+
+
+def _amend(result: Any, _scope: Scope, _args: Args, _kwargs: Kwargs, value: Any) -> dict[str, Any]:
+    return response_of(value, result or {})
 
 
 def _failure(_scope: Scope, _args: Args, _kwargs: Kwargs, error: BaseException) -> tuple[Attributes, Usage | None]:
@@ -73,6 +104,9 @@ def _of(method: str) -> Adapter:
         rewrite=_rewrite,
         takes=frozenset(("inputs",)),
         response=_response,
+        output=_output,
+        answer=_answer,
+        amend=_amend,
         failure=_failure,
         fault=_fault,
         identity=_identity,
