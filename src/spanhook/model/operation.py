@@ -192,7 +192,8 @@ def _http(inputs: Any, headers: Mapping[str, str] | None, body: bytes | None) ->
     """The input of an HTTP request with other headers, or another body."""
     if not isinstance(inputs, Mapping):
         raise HookError("op.replace() was given headers= or body=; only requests to a server have them")
-    asked = {"headers": None if headers is None else dict(headers), "body": body}
+    named = None if headers is None else {str(name).lower(): value for name, value in headers.items()}
+    asked = {"headers": named, "body": body}
     given = cast("Mapping[str, Any]", inputs)
     return {**given, **{name: value for name, value in asked.items() if value is not None}}
 

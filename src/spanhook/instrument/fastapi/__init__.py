@@ -18,7 +18,7 @@ class FastAPIInstrumentor(Instrumentor):
             module="fastapi.routing",
             name="wrap_app_handling_exceptions",
             adapter=f"{_HERE}.solving:REQUEST",
-            drive=f"{_STARLETTE}.serving:late_endpoint",
+            drive=f"{_HERE}.solving:endpoint",
             wanted=_WANTED,
         ),
         Block(

@@ -11,16 +11,24 @@ from copy import copy
 from email.message import Message
 from typing import Any
 
+from fastapi import HTTPException
 from starlette.requests import Request
 
+from spanhook.instrument.layers import FASTAPI
 from spanhook.instrument.starlette.exchange import KEY, Exchange
-from spanhook.instrument.starlette.requests import REQUEST
+from spanhook.instrument.starlette.requests import Requests
+from spanhook.instrument.starlette.serving import App, served
 from spanhook.model import Args, Kwargs, Opening
 
-__all__ = ["REQUEST", "solve"]
-
+REQUESTS = Requests(FASTAPI, HTTPException)
+REQUEST = REQUESTS.other
 _READ = ("_headers", "_cookies", "_body", "_json")
 """Where a request keeps what it has read."""
+
+
+def endpoint(opening: Opening, wrapped: Callable[..., App], _instance: Any, args: Args, kwargs: Kwargs) -> App:
+    """In place of what makes an application of an endpoint: with an operation that begins in ``solve``."""
+    return served(opening, REQUESTS, wrapped, args, kwargs, of="fastapi.routing", late=True)
 
 
 async def solve(
@@ -52,7 +60,11 @@ async def solve(
 async def _parsed(request: Any, before: Any) -> Any:
     """The body as FastAPI parses it."""
     if hasattr(before, "multi_items"):
-        return await request.form()
+        form = await request.form()
+        files = request.scope.get("fastapi_middleware_astack")  # FastAPI closes what it has opened itself
+        if files is not None:
+            files.push_async_callback(form.close)
+        return form
     data = await request.body()
     kind = Message()
     kind["content-type"] = request.headers.get("content-type", "")

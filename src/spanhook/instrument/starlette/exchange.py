@@ -10,7 +10,7 @@ from typing import Any
 from starlette.exceptions import HTTPException
 
 from spanhook.instrument.starlette.incoming import Incoming, Raw, Scope, read, written
-from spanhook.instrument.starlette.requests import adapter_of
+from spanhook.instrument.starlette.requests import Requests
 from spanhook.instrument.surroundings import settings
 from spanhook.model import Opened, Opening
 
@@ -31,11 +31,12 @@ class Exchange:
 
     Args:
         opening: Opens its operation.
+        requests: How it reads.
         scope, receive, send: What the server gave.
     """
 
-    def __init__(self, opening: Opening, scope: Scope, receive: Receive, send: Send) -> None:
-        self.scope = scope
+    def __init__(self, opening: Opening, requests: Requests, scope: Scope, receive: Receive, send: Send) -> None:
+        self.scope, self.requests = scope, requests
         self.entered = False
         self.started = False
         self._opening, self._receive, self._send = opening, receive, send
@@ -91,7 +92,7 @@ class Exchange:
             made.append(incoming)
             yield self._result
 
-        block = self._opening(adapter_of(scope), served, scope, (before,))
+        block = self._opening(self.requests.adapter_of(scope), served, scope, (before,))
         answer = await block.__aenter__()
         if not block.entered:
             await self._out(answer)

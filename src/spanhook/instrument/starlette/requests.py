@@ -1,6 +1,7 @@
 """How a request reads: method, route, headers, body; and its response."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from math import ceil
 from typing import Any, cast
 
 from starlette.exceptions import HTTPException
@@ -82,42 +83,59 @@ def _identity(scope: Scope, _args: Args, _kwargs: Kwargs) -> Mapping[str, str]:
     return whose(scope)
 
 
-def refusal(reject: Reject) -> HTTPException:
-    """The response that a client gets for a rejection."""
+Refusal = Callable[[int, str, dict[str, str] | None], HTTPException]
+"""Makes the exception of a status, a detail and headers."""
+
+
+def refusal(reject: Reject, make: Refusal) -> HTTPException:
+    """The response that a client gets for a rejection, as the framework's own exception."""
     status = reject.status_code if 400 <= reject.status_code <= 599 else 403
     retry = reject.retry_after
-    headers = None if retry is None else {"Retry-After": str(max(0, -int(-retry // 1)))}
-    return HTTPException(status, reject.reason, headers)
+    return make(status, reject.reason, None if retry is None else {"Retry-After": str(max(0, ceil(retry)))})
 
 
-def _native_error(_scope: Scope, _args: Args, _kwargs: Kwargs, reject: Reject) -> HTTPException:
-    return refusal(reject)
+class Requests:
+    """How requests to applications of one framework read.
+
+    Args:
+        layer: The framework.
+        make: Makes its own exceptions.
+
+    Attributes:
+        other: The adapter for requests with unknown methods.
+    """
+
+    def __init__(self, layer: str, make: Refusal) -> None:
+        self.layer, self.make = layer, make
+        self.other = self._of("HTTP")
+        self._known = {method: self._of(method) for method in sorted(METHODS)}
+
+    def adapter_of(self, scope: Scope) -> Adapter:
+        """How a request reads: its method begins the name of its span."""
+        return self._known.get(scope["method"], self.other)
+
+    def _of(self, method: str) -> Adapter:
+        return Adapter(
+            kind="request",
+            layer=self.layer,
+            start=_start,
+            method=method,
+            request=_request,
+            rewrite=_rewrite,
+            takes=frozenset(("inputs",)),
+            response=_response,
+            output=_output,
+            answer=_answer,
+            amend=_amend,
+            failure=_failure,
+            fault=_fault,
+            identity=_identity,
+            native_error=self._native_error,
+        )
+
+    def _native_error(self, _scope: Scope, _args: Args, _kwargs: Kwargs, reject: Reject) -> HTTPException:
+        return refusal(reject, self.make)
 
 
-def _of(method: str) -> Adapter:
-    return Adapter(
-        kind="request",
-        layer=STARLETTE,
-        start=_start,
-        method=method,
-        request=_request,
-        rewrite=_rewrite,
-        takes=frozenset(("inputs",)),
-        response=_response,
-        output=_output,
-        answer=_answer,
-        amend=_amend,
-        failure=_failure,
-        fault=_fault,
-        identity=_identity,
-        native_error=_native_error,
-    )
-
-
-REQUESTS: Mapping[str, Adapter] = {method: _of(method) for method in sorted(METHODS)}
-REQUEST = _of("HTTP")
-
-
-def adapter_of(scope: Scope) -> Adapter:
-    """How a request of this method reads."""
-    return REQUESTS.get(scope["method"], REQUEST)
+REQUESTS = Requests(STARLETTE, HTTPException)
+REQUEST = REQUESTS.other

@@ -9,7 +9,7 @@ from starlette.requests import Request
 from spanhook.errors import Reject
 from spanhook.instrument.starlette.exchange import KEY, Answered, Exchange, Receive, Send
 from spanhook.instrument.starlette.incoming import Scope
-from spanhook.instrument.starlette.requests import refusal
+from spanhook.instrument.starlette.requests import REQUESTS, Requests, refusal
 from spanhook.model import Args, Kwargs, Opening
 
 App = Callable[[Scope, Receive, Send], Awaitable[None]]
@@ -17,24 +17,35 @@ App = Callable[[Scope, Receive, Send], Awaitable[None]]
 
 def endpoint(opening: Opening, wrapped: Callable[..., App], _instance: Any, args: Args, kwargs: Kwargs) -> App:
     """In place of what makes an application of an endpoint that handles exceptions: with the operation inside of it."""
-    return _served(opening, wrapped, args, kwargs, of="starlette.routing")
+    return served(opening, REQUESTS, wrapped, args, kwargs, of="starlette.routing")
 
 
-def late_endpoint(opening: Opening, wrapped: Callable[..., App], _instance: Any, args: Args, kwargs: Kwargs) -> App:
-    """``endpoint``, for one that runs the gates itself, once it knows more."""
-    return _served(opening, wrapped, args, kwargs, of="fastapi.routing", late=True)
-
-
-def _served(
-    opening: Opening, wrapped: Callable[..., App], args: Args, kwargs: Kwargs, *, of: str, late: bool = False
+def served(
+    opening: Opening,
+    requests: Requests,
+    wrapped: Callable[..., App],
+    args: Args,
+    kwargs: Kwargs,
+    *,
+    of: str,
+    late: bool = False,
 ) -> App:
+    """``endpoint`` for the endpoints of a framework.
+
+    Args:
+        opening: Opens operations.
+        requests: How requests read.
+        wrapped, args, kwargs: The call.
+        of: The module in which it makes applications of endpoints.
+        late: Whether its endpoints run the gates themselves, once they know more.
+    """
     app, conn = args
     # Middleware calls it too, with the rest of the application.
     if not isinstance(conn, Request) or not (isfunction(app) and app.__module__ == of):
         return wrapped(*args, **kwargs)
 
     async def inside(scope: Scope, receive: Receive, send: Send) -> None:
-        exchange = Exchange(opening, scope, receive, send)
+        exchange = Exchange(opening, requests, scope, receive, send)
         # The application has made its request object of what the server gave.
         conn._receive = exchange.receive
         await serve(exchange, lambda: app(scope, exchange.receive, exchange.send), late=late)
@@ -46,7 +57,7 @@ async def dispatch(
     opening: Opening, wrapped: Callable[[], Awaitable[None]], instance: Any, _args: Args, _kwargs: Kwargs
 ) -> None:
     """In place of the method with which an endpoint that is a class serves a request."""
-    exchange = Exchange(opening, instance.scope, instance.receive, instance.send)
+    exchange = Exchange(opening, REQUESTS, instance.scope, instance.receive, instance.send)
     instance.receive, instance.send = exchange.receive, exchange.send
     await serve(exchange, wrapped, late=False)
 
@@ -74,7 +85,7 @@ async def serve(exchange: Exchange, app: Callable[[], Awaitable[None]], *, late:
     except BaseException as error:
         raised = await _left(exchange, error)
         if isinstance(raised, Reject) and not exchange.started and _is_unknown(raised, scope):
-            raise refusal(raised) from raised
+            raise refusal(raised, exchange.requests.make) from raised
         if raised is error:
             raise
         raise raised from None
