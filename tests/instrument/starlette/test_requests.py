@@ -259,13 +259,12 @@ def test_events_pass_as_they_are_sent(client: httpx.Client) -> None:
         seen.append((op.status_code, "body" in op.result))
 
     go_on.clear()
-    with recorder(hooks) as recorded:
-        with client.stream("GET", "/words", headers=TOKEN) as response:
-            pieces = response.iter_text()
-            assert next(pieces) == "data: one\n\n"
-            assert recorded.operations == []
-            go_on.set()
-            assert "".join(pieces) == "data: two\n\n"
+    with recorder(hooks) as recorded, client.stream("GET", "/words", headers=TOKEN) as response:
+        pieces = response.iter_text()
+        assert next(pieces) == "data: one\n\n"
+        assert recorded.operations == []
+        go_on.set()
+        assert "".join(pieces) == "data: two\n\n"
     assert seen == [(200, False)]
 
 

@@ -103,5 +103,6 @@ async def _left(exchange: Exchange, error: BaseException) -> BaseException:
 
 def _is_unknown(reject: Reject, scope: Scope) -> bool:
     """Whether nothing in the application turns a rejection into a response."""
-    handlers: Mapping[Any, Any] = (scope.get("starlette.exception_handlers") or ({},))[0]
+    known: Any = scope.get("starlette.exception_handlers")
+    handlers: Mapping[Any, Any] = known[0] if known else {}
     return not any(cls in handlers for cls in type(reject).__mro__ if cls not in (Exception, object))

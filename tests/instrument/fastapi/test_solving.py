@@ -1,6 +1,8 @@
 """Hooks on requests to FastAPI, behind uvicorn: after the dependencies, where applications authenticate."""
 
+from collections import Counter
 from collections.abc import AsyncIterator, Iterator
+from pathlib import Path
 from typing import Annotated, Any
 
 import httpx
@@ -12,7 +14,7 @@ from starlette.types import Receive, Scope, Send
 
 from spanhook import Hooks, Operation, Reject
 from spanhook.testing import recorder
-from tests.servers.uvicorn_server import served
+from tests.servers.uvicorn_server import served, workers
 
 calls: list[str] = []
 
@@ -225,3 +227,59 @@ def test_an_answer_and_another_response(client: httpx.Client) -> None:
         got = client.post("/v1/raw", content="old", headers=TOKEN)
         assert (got.status_code, got.text, got.headers["x-cache"]) == (201, "kept", "hit")
         assert client.post("/v1/form", data={"text": "old"}, headers=TOKEN).text == "replaced"
+
+
+THREE = """
+import os
+
+import spanhook
+from fastapi import Depends, FastAPI, Header
+from spanhook import Hooks, Operation, Reject
+
+hooks = Hooks()
+
+
+@hooks.before("request", names={"/ask"})
+def quota(op: Operation) -> None:
+    if op.identity.user_id != "ada":
+        raise Reject(f"not {op.identity.user_id}", status_code=402)
+
+
+spanhook.instrument(hooks, require=["fastapi"])
+
+
+def user(request: "Request", authorization: str = Header("")) -> str:
+    request.state.user_id = authorization
+    return authorization
+
+
+from fastapi import Request  # noqa: E402
+
+app = FastAPI()
+
+
+@app.get("/up")
+def up() -> str:
+    return "up"
+
+
+@app.get("/ask")
+def ask(user: str = Depends(user)) -> dict:
+    return {"user": user, "worker": os.getpid()}
+"""
+
+
+@pytest.mark.slow
+def test_three_workers(tmp_path: Path) -> None:
+    (tmp_path / "three.py").write_text(THREE)
+    served: Counter[int] = Counter()
+    with workers(tmp_path, "three:app", 3) as client:
+        for _ in range(100):
+            refused = client.get("/ask", headers={"authorization": "eve"})
+            assert (refused.status_code, refused.json()) == (402, {"detail": "not eve"})
+            let = client.get("/ask", headers={"authorization": "ada"})
+            assert let.status_code == 200
+            served[let.json()["worker"]] += 1
+            if len(served) == 3:
+                break
+    assert len(served) == 3
