@@ -2,6 +2,7 @@
 
 from collections import Counter
 from collections.abc import AsyncIterator, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -231,9 +232,10 @@ def test_an_answer_and_another_response(client: httpx.Client) -> None:
 
 THREE = """
 import os
+import time
 
 import spanhook
-from fastapi import Depends, FastAPI, Header
+from fastapi import Depends, FastAPI, Header, Request
 from spanhook import Hooks, Operation, Reject
 
 hooks = Hooks()
@@ -248,12 +250,10 @@ def quota(op: Operation) -> None:
 spanhook.instrument(hooks, require=["fastapi"])
 
 
-def user(request: "Request", authorization: str = Header("")) -> str:
+def user(request: Request, authorization: str = Header("")) -> str:
     request.state.user_id = authorization
     return authorization
 
-
-from fastapi import Request  # noqa: E402
 
 app = FastAPI()
 
@@ -264,7 +264,8 @@ def up() -> str:
 
 
 @app.get("/ask")
-def ask(user: str = Depends(user)) -> dict:
+async def ask(user: str = Depends(user)) -> dict:
+    time.sleep(0.02)  # this worker is busy: others take what comes in meanwhile
     return {"user": user, "worker": os.getpid()}
 """
 
@@ -273,13 +274,15 @@ def ask(user: str = Depends(user)) -> dict:
 def test_three_workers(tmp_path: Path) -> None:
     (tmp_path / "three.py").write_text(THREE)
     served: Counter[int] = Counter()
-    with workers(tmp_path, "three:app", 3) as client:
-        for _ in range(100):
-            refused = client.get("/ask", headers={"authorization": "eve"})
-            assert (refused.status_code, refused.json()) == (402, {"detail": "not eve"})
-            let = client.get("/ask", headers={"authorization": "ada"})
-            assert let.status_code == 200
-            served[let.json()["worker"]] += 1
+    with workers(tmp_path, "three:app", 3) as client, ThreadPoolExecutor(12) as at_once:
+
+        def ask(user: str) -> httpx.Response:
+            return client.get("/ask", headers={"authorization": user})
+
+        for _ in range(20):
+            for refused in at_once.map(ask, ["eve"] * 12):
+                assert (refused.status_code, refused.json()) == (402, {"detail": "not eve"})
+            served.update(let.json()["worker"] for let in at_once.map(ask, ["ada"] * 12))
             if len(served) == 3:
                 break
     assert len(served) == 3

@@ -1,6 +1,6 @@
 """Which route a request came by."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 from spanhook.instrument.starlette.incoming import Scope
@@ -14,15 +14,15 @@ def route_of(scope: Scope) -> str:
     if isinstance(path, str):
         return f"{mounted}{path}"
     routes: Iterable[Any] = getattr(scope.get("router"), "routes", ())
-    return _found(routes, scope.get("endpoint"), "") or ""
+    found = list(_found(routes, scope.get("endpoint"), ""))
+    same = [one for one in found if one[0] == mounted]
+    return "".join((same or found or [("", "")])[0])
 
 
-def _found(routes: Iterable[Any], endpoint: Any, above: str) -> str | None:
+def _found(routes: Iterable[Any], endpoint: Any, above: str) -> Iterator[tuple[str, str]]:
+    """The paths of all mounts above an endpoint's routes, and the routes' own."""
     for route in routes:
-        path = f"{above}{getattr(route, 'path', '')}"
+        path = str(getattr(route, "path", ""))
         if getattr(route, "endpoint", None) is endpoint:
-            return path
-        below = _found(getattr(route, "routes", None) or (), endpoint, path)
-        if below is not None:
-            return below
-    return None
+            yield above, path
+        yield from _found(getattr(route, "routes", None) or (), endpoint, f"{above}{path}")
