@@ -28,7 +28,7 @@ _READ = ("_headers", "_cookies", "_body", "_json")
 
 def endpoint(opening: Opening, wrapped: Callable[..., App], _instance: Any, args: Args, kwargs: Kwargs) -> App:
     """In place of what makes an application of an endpoint: with an operation that begins in ``solve``."""
-    return served(opening, REQUESTS, wrapped, args, kwargs, of="fastapi.routing", late=True)
+    return served(opening, REQUESTS, wrapped, args, kwargs, late=True)
 
 
 async def solve(

@@ -12,12 +12,15 @@ from spanhook.instrument.starlette.incoming import Scope
 from spanhook.instrument.starlette.requests import REQUESTS, Requests, refusal
 from spanhook.model import Args, Kwargs, Opening
 
+_FASTAPI = "fastapi.routing"
+"""Where FastAPI makes applications of its endpoints; those are late."""
+
 App = Callable[[Scope, Receive, Send], Awaitable[None]]
 
 
 def endpoint(opening: Opening, wrapped: Callable[..., App], _instance: Any, args: Args, kwargs: Kwargs) -> App:
     """In place of what makes an application of an endpoint that handles exceptions: with the operation inside of it."""
-    return served(opening, REQUESTS, wrapped, args, kwargs, of="starlette.routing")
+    return served(opening, REQUESTS, wrapped, args, kwargs)
 
 
 def served(
@@ -27,7 +30,6 @@ def served(
     args: Args,
     kwargs: Kwargs,
     *,
-    of: str,
     late: bool = False,
 ) -> App:
     """``endpoint`` for the endpoints of a framework.
@@ -36,12 +38,10 @@ def served(
         opening: Opens operations.
         requests: How requests read.
         wrapped, args, kwargs: The call.
-        of: The module in which it makes applications of endpoints.
         late: Whether its endpoints run the gates themselves, once they know more.
     """
     app, conn = args
-    # Middleware calls it too, with the rest of the application.
-    if not isinstance(conn, Request) or not (isfunction(app) and app.__module__ == of):
+    if not isinstance(conn, Request) or not _is_endpoint(app, conn.scope) or (app.__module__ == _FASTAPI) is not late:
         return wrapped(*args, **kwargs)
 
     async def inside(scope: Scope, receive: Receive, send: Send) -> None:
@@ -51,6 +51,14 @@ def served(
         await serve(exchange, lambda: app(scope, exchange.receive, exchange.send), late=late)
 
     return wrapped(inside, conn, **kwargs)
+
+
+def _is_endpoint(app: Any, scope: Scope) -> bool:
+    """Whether it is a function that calls an endpoint, of whatever module: some servers have their own.
+
+    Middleware handles exceptions in the same way, of the rest of the application.
+    """
+    return isfunction(app) and "endpoint" in scope
 
 
 async def dispatch(
