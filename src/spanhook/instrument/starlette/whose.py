@@ -33,7 +33,12 @@ def whose(scope: Scope) -> Mapping[str, str]:
 
 
 def _is_known(user: Any) -> bool:
-    return user is not None and getattr(user, "is_authenticated", True) is not False
+    if isinstance(user, Mapping):
+        return True
+    try:
+        return user is not None and getattr(user, "is_authenticated", True) is not False
+    except Exception:  # as in `_get`
+        return True
 
 
 def _first(holder: Any, names: Iterable[str]) -> str:
