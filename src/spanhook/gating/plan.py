@@ -44,8 +44,8 @@ class Plan:
     """``after`` hooks that run at the same time, once ``post`` has run."""
     listeners: tuple[ResultListener, ...] = ()
     """Called with the result of each hook."""
-    reads_body: bool = False
-    """Whether one of them asks for bodies of requests."""
+    bodies: tuple[Bound, ...] = ()
+    """Hooks and listeners that ask for bodies of requests."""
 
     def __bool__(self) -> bool:
         return self.hooked or bool(self.heard)
@@ -83,9 +83,8 @@ def plan_of(
     wraps = any(one.form == WRAP for one in pre)
     hooked = bool(pre or after or error)
     reach = max((slot + 1 for _, _, slot, _, _ in fast), default=0)
-    observers = (one.hook for ones in heard.values() for one, _ in ones)
-    body = any(hook.body for hook in (*(one.hook for one in mine), *observers))
-    return Plan(pre, post, error, buffers, windows, results, fast, reach, heard, wraps, hooked, together, told, body)
+    bodies = tuple(one for one in (*mine, *(one for ones in heard.values() for one, _ in ones)) if one.hook.body)
+    return Plan(pre, post, error, buffers, windows, results, fast, reach, heard, wraps, hooked, together, told, bodies)
 
 
 def _is_plain(bound: Bound) -> bool:

@@ -255,10 +255,9 @@ class Openings:
     def __init__(self, kind: str) -> None:
         self._kind = kind
 
-    @property
-    def reads_body(self) -> bool:
+    def reads_body(self, name: str) -> bool:
         plan = registry.outer.get(self._kind)
-        return plan is not None and plan.reads_body
+        return plan is not None and any(one.names is None or name in one.names for one in plan.bodies)
 
     def __call__(self, adapter: Adapter, call: Callable[..., Any], instance: Any, args: Args) -> OperationContext:
         return OperationContext(adapter, call, instance, args, {})

@@ -94,9 +94,8 @@ class Opened(Protocol):
 class Opening(Protocol):
     """How the driver of a ``Block`` opens operations."""
 
-    @property
-    def reads_body(self) -> bool:
-        """Whether a hook asks for bodies of requests."""
+    def reads_body(self, name: str) -> bool:
+        """Whether a hook asks for the bodies of requests with this name."""
         ...
 
     def __call__(

@@ -11,6 +11,7 @@ from starlette.exceptions import HTTPException
 
 from spanhook.instrument.starlette.incoming import Incoming, Raw, Scope, read, written
 from spanhook.instrument.starlette.requests import Requests
+from spanhook.instrument.starlette.routes import route_of
 from spanhook.instrument.surroundings import settings
 from spanhook.model import Opened, Opening
 
@@ -54,7 +55,7 @@ class Exchange:
         Raises:
             HTTPException: It is too long.
         """
-        if not self._opening.reads_body:
+        if not self._opening.reads_body(route_of(self.scope)):
             return
         most, body = settings().max_request_body, bytearray()
         while True:
