@@ -18,11 +18,12 @@ from opentelemetry.instrumentation.instrumentor import BaseInstrumentor
 from spanhook.diagnostics import log
 from spanhook.engine import registry
 from spanhook.gating import Control, Isolate, Pause, controls, isolating, pauses
+from spanhook.instrument._blocks import driven
 from spanhook.instrument._family import Family
 from spanhook.instrument._holding import HeldFamily
 from spanhook.instrument._outlets import FamilyOnDemand, OnDemand, Telling, held_back, inner_streams
 from spanhook.instrument._packages import has_mark, spec_of
-from spanhook.instrument._points import Operations, attempting, driven, load, looked_up, told
+from spanhook.instrument._points import Operations, attempting, load, looked_up, told
 from spanhook.instrument._versions import requirement, version
 from spanhook.instrument._wrapping import Binding, static
 from spanhook.instrument.declarations import INSTRUMENTORS, Declaration
