@@ -112,6 +112,8 @@ class Reject(SpanhookError):
         scope: ``"operation"`` refuses this one call; a tool refused inside an agent loop becomes the framework's
             own error result, so that the model can go on. ``"run"`` also refuses every later operation of the run,
             and the run itself ends with this exception whatever the framework does.
+        retry_after: After how many seconds the same may be asked again, if that is known: a server says so in the
+            header ``Retry-After``.
 
     An instance may be created in advance and raised repeatedly: each refusal is a copy of it. Subclasses keep their
     class and attributes when copied or pickled, whatever their ``__init__`` takes.
@@ -123,8 +125,16 @@ class Reject(SpanhookError):
     reason: str = "Rejected"
     status_code: int = 403
     scope: Scope = "operation"
+    retry_after: float | None = None
 
-    def __init__(self, reason: str = "Rejected", *, status_code: int = 403, scope: Scope = "operation") -> None:
+    def __init__(
+        self,
+        reason: str = "Rejected",
+        *,
+        status_code: int = 403,
+        scope: Scope = "operation",
+        retry_after: float | None = None,
+    ) -> None:
         if not isinstance(status_code, int):  # pyright: ignore[reportUnnecessaryIsInstance]
             raise ValueError(f"Reject(status_code={status_code!r}): expected an HTTP status such as 403")
         if scope not in ("operation", "run"):
@@ -133,6 +143,8 @@ class Reject(SpanhookError):
         self.reason = reason
         self.status_code = status_code
         self.scope = scope
+        if retry_after is not None:
+            self.retry_after = retry_after
 
     def __reduce__(self) -> tuple[Any, ...]:
         return bare, (type(self), self.args), self.__getstate__()

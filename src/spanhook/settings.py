@@ -1,7 +1,7 @@
 """How spanhook behaves in one process, apart from its hooks."""
 
 import os
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal, get_args
 
@@ -50,6 +50,11 @@ class Settings:
         definitions_dir: A directory of hook definitions in YAML to load; see ``spanhook.definitions``.
         definitions_allow: Modules, and classes such as ``acme.hooks:Refunds``, that definitions may name besides the
             ready-made hooks and those of installed distributions.
+        request_identity: Says who sent a request to a server, given its ASGI scope: a mapping with ``tenant_id``,
+            ``user_id`` and ``session_id``, as far as known. Unset: what authentication left in ``request.state`` and
+            ``scope["user"]``.
+        max_request_body: How many bytes of a request's body are read for hooks with ``body=True``; longer ones are
+            refused with status 413.
         error_messages: Record exception messages even when content is not recorded; they may quote content.
     """
 
@@ -75,6 +80,8 @@ class Settings:
     execution_log_size: int = 1000
     definitions_dir: str | None = None
     definitions_allow: Iterable[str] = ()
+    request_identity: Callable[[Mapping[str, Any]], Mapping[str, str]] | None = None
+    max_request_body: int = 1_048_576
 
     def __post_init__(self) -> None:
         """Check what the types cannot, and take a snapshot of the names.
@@ -88,7 +95,7 @@ class Settings:
             given: Any = getattr(self, name)
             if given is not None and (isinstance(given, bool) or not isinstance(given, int | float) or not given > 0):
                 raise ConfigurationError(f"{name}={given!r}; expected milliseconds above 0, or None for the default")
-        for name in ("max_per_event", "execution_log_size"):
+        for name in ("max_per_event", "execution_log_size", "max_request_body"):
             given = getattr(self, name)
             if type(given) is not int or given < 1:
                 raise ConfigurationError(f"{name}={given!r}; expected a whole number above 0")

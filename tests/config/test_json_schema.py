@@ -23,7 +23,10 @@ def test_what_is_published_is_what_the_command_prints() -> None:
 
 
 def test_every_setting_may_be_given() -> None:
-    assert set(SettingsEntry.model_fields) == {setting.name for setting in fields(Settings)} - {"mode"}
+    assert set(SettingsEntry.model_fields) == {setting.name for setting in fields(Settings)} - {
+        "mode",
+        "request_identity",
+    }
 
 
 def test_every_key_is_described() -> None:

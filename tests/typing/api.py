@@ -58,6 +58,13 @@ def look(op: Operation) -> None:
     op.state["looked"] = True
 
 
+@hooks.before("request", body=True, names={"/chat"})
+def requested(op: Operation) -> None:
+    op.replace(headers={**op.request.headers, "x-tenant": op.identity.tenant_id}, body=op.request.body)
+    if op.status_code or op.response_headers:
+        raise Reject("too many", status_code=429, retry_after=1.5)
+
+
 @hooks.around("tool.execute", names={"search"})
 def cached(op: Operation) -> Generator[None, str, str | None]:
     key = str(op.request.arguments["query"])

@@ -16,9 +16,9 @@ REQUIRE = "SPANHOOK_REQUIRE"
 CONSOLE = "SPANHOOK_CONSOLE"
 CONFIG = "SPANHOOK_CONFIG"
 OF_SETTINGS: dict[str, Field[Any]] = {
-    f"SPANHOOK_{one.name.upper()}": one for one in fields(Settings) if one.name != "content"
+    f"SPANHOOK_{one.name.upper()}": one for one in fields(Settings) if one.name not in ("content", "request_identity")
 }
-"""A variable for each setting but ``content``, for which the conventions have one of their own."""
+"""A variable for each setting but ``content``, for which the conventions have one of their own, and a function."""
 
 SETTINGS = (HOOKS, REQUIRE, CONSOLE, CONFIG, *OF_SETTINGS)
 """Variables that users set."""

@@ -106,6 +106,9 @@ class SettingsEntry(Strict):
         validation_alias=seed_name("execution_log_retention_hours"),
         description="How many hours the execution log keeps an entry.",
     )
+    max_request_body: int | None = Field(
+        default=None, ge=1, description="Bytes of a request's body that are read for hooks with body=True."
+    )
     execution_log_size: int | None = Field(
         default=None, ge=1, description="How many entries the execution log keeps at most."
     )

@@ -147,6 +147,7 @@ class Entering:
             "priority": given.priority,
             "tenant_id": given.tenant_id,
             "mode": given.mode,
+            "body": getattr(handler, "body", False) is True,
         }
         if "timeout_ms" in given.model_fields_set:  # otherwise the settings apply
             settings["timeout"] = given.timeout_ms / 1000

@@ -45,7 +45,8 @@ class Middleware(Protocol):
     """An object that ``HookRegistry.register`` takes, with ``execute`` and settings.
 
     Optional attributes: ``name``, ``event_type`` (such as ``tool.execute.pre``), ``priority`` (100),
-    ``enabled`` (true), ``tenant_id``, ``timeout_ms`` (200), ``fail_mode``, ``hook_id``.
+    ``enabled`` (true), ``tenant_id``, ``timeout_ms`` (200), ``fail_mode``, ``hook_id``, ``body``
+    (false; true if it reads the bodies of requests).
     """
 
     def execute(self, context: Any, call_next: Callable[[Any], Awaitable[Any]], /) -> Any:

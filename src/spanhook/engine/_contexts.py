@@ -43,6 +43,16 @@ class OperationContext(AbstractAsyncContextManager[Any]):
         self._track: Track | None = None
         self._value: Any = None
 
+    @property
+    def entered(self) -> bool:
+        """Whether the block has begun: no hook has refused the operation or answered in its place."""
+        return self._inner is not None
+
+    @property
+    def result(self) -> Any:
+        """What hooks have made of the result, once the block is left."""
+        return self._value if self._op is None else self._op.result
+
     # ----------------------------------------------------------------- entering
 
     @asheds

@@ -71,7 +71,7 @@ def checked(hook: Hook) -> Checked:
         _check_spelling(hook)
     if hook.fail_mode not in (None, "open", "closed"):
         raise ConfigurationError(f"hook {name!r}: fail_mode={hook.fail_mode!r}, expected 'open' or 'closed'")
-    for label in ("blocking", "outermost"):
+    for label in ("blocking", "body", "outermost"):
         if not isinstance(getattr(hook, label), bool):
             raise ConfigurationError(f"hook {name!r}: {label}={getattr(hook, label)!r}, expected True or False")
     if hook.stream not in (None, "buffer", "window", "observe"):

@@ -94,6 +94,7 @@ class Hook(SpanProcessor):
         names, models, agents: Only operations with one of these tool/agent/model names, models, agents.
         tenant_id: Only operations of this tenant; empty for all.
         when: Only operations for which this returns true.
+        body: It reads the bodies of requests to a server, which are then read before it runs, up to a limit.
         outermost: Only operations that are not inside another: whole runs, of any kind.
         mode: ``"enforce"``, or ``"shadow"``: it runs beside the call, and what it would have done is recorded and
             counted, but not done.
@@ -112,6 +113,7 @@ class Hook(SpanProcessor):
     agents: Iterable[str] | None = None
     tenant_id: str = ""
     when: Callable[[Operation], bool] | None = None
+    body: bool = False
     outermost: bool = False
     mode: HookMode = "enforce"
     _together: bool = False
@@ -223,6 +225,7 @@ class HookSettings(TypedDict, total=False):
     agents: Iterable[str] | None
     tenant_id: str
     when: Callable[[Operation], bool] | None
+    body: bool
     outermost: bool
     mode: HookMode
 

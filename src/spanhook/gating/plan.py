@@ -44,6 +44,8 @@ class Plan:
     """``after`` hooks that run at the same time, once ``post`` has run."""
     listeners: tuple[ResultListener, ...] = ()
     """Called with the result of each hook."""
+    bodies: tuple[Bound, ...] = ()
+    """Hooks and listeners that ask for bodies of requests."""
 
     def __bool__(self) -> bool:
         return self.hooked or bool(self.heard)
@@ -81,7 +83,8 @@ def plan_of(
     wraps = any(one.form == WRAP for one in pre)
     hooked = bool(pre or after or error)
     reach = max((slot + 1 for _, _, slot, _, _ in fast), default=0)
-    return Plan(pre, post, error, buffers, windows, results, fast, reach, heard, wraps, hooked, together, told)
+    bodies = tuple(one for one in (*mine, *(one for ones in heard.values() for one, _ in ones)) if one.hook.body)
+    return Plan(pre, post, error, buffers, windows, results, fast, reach, heard, wraps, hooked, together, told, bodies)
 
 
 def _is_plain(bound: Bound) -> bool:

@@ -158,6 +158,13 @@ INSTRUMENTORS = {
             variables=("CO_", "COHERE_"),
         ),
         Declaration(
+            "fastapi",
+            instrumentor="spanhook.instrument.fastapi:FastAPIInstrumentor",
+            requirement="fastapi >= 0.118, < 1",
+            extra="fastapi",
+            knows=("starlette",),
+        ),
+        Declaration(
             "google_genai",
             instrumentor="spanhook.instrument.google_genai:GoogleGenAIInstrumentor",
             requirement="google-genai >= 1.22, < 4",
@@ -252,6 +259,12 @@ INSTRUMENTORS = {
             aliases=("pydantic-ai",),
             tracing=Tracing(("pydantic-ai",), "if the application calls Agent.instrument_all() or logfire does"),
             variables=("PYDANTIC_AI_",),
+        ),
+        Declaration(
+            "starlette",
+            instrumentor="spanhook.instrument.starlette:StarletteInstrumentor",
+            requirement="starlette >= 0.40, < 2",
+            extra="starlette",
         ),
     )
 }

@@ -18,6 +18,7 @@ from opentelemetry.instrumentation.instrumentor import BaseInstrumentor
 from spanhook.diagnostics import log
 from spanhook.engine import registry
 from spanhook.gating import Control, Isolate, Pause, controls, isolating, pauses
+from spanhook.instrument._blocks import driven
 from spanhook.instrument._family import Family
 from spanhook.instrument._holding import HeldFamily
 from spanhook.instrument._outlets import FamilyOnDemand, OnDemand, Telling, held_back, inner_streams
@@ -26,13 +27,13 @@ from spanhook.instrument._points import Operations, attempting, load, looked_up,
 from spanhook.instrument._versions import requirement, version
 from spanhook.instrument._wrapping import Binding, static
 from spanhook.instrument.declarations import INSTRUMENTORS, Declaration
-from spanhook.model import Attempts, Held, InnerStream, Lookup, Outlet, Point, Signal
+from spanhook.model import Attempts, Block, Held, InnerStream, Lookup, Outlet, Point, Signal
 
 BOUND, WAITING, MISSING = "bound", "waiting", "missing"
 """States of a point: wrapped; its module is not imported yet; missing in this version."""
 
 
-Entry = Point | Attempts | Lookup | Held | Signal | Outlet | InnerStream
+Entry = Point | Block | Attempts | Lookup | Held | Signal | Outlet | InnerStream
 Adapting = OnDemand | Telling | FamilyOnDemand
 Made = Binding | Family | Adapting
 
@@ -129,6 +130,9 @@ class Bindings:
                 around = load(entry.around)
                 return lambda owner, name: Telling(owner, name, wanted, around, hold, is_async=is_async)
             return lambda owner, name: OnDemand(owner, name, wanted, held_back(hold, is_async=is_async))
+        if isinstance(entry, Block):
+            wanted, drives = load(entry.wanted), driven(entry)
+            return lambda owner, name: OnDemand(owner, name, wanted, drives)
         if isinstance(entry, InnerStream):
             wanted, inner = load(entry.wanted), inner_streams(partial(load, entry.texts), entry.sends, entry.place)
             return lambda owner, name: FamilyOnDemand(owner, name, wanted, inner, entry.outside)

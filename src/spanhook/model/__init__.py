@@ -75,7 +75,19 @@ from spanhook.model.media_forms import (
     text_wire,
 )
 from spanhook.model.operation import CALLING, FILTERING, RETURNED, STREAMING, TIMED_OUT, Operation, view_of
-from spanhook.model.points import Attempts, Found, Held, InnerStream, Lookup, Outlet, Point, Signal
+from spanhook.model.points import (
+    Attempts,
+    Block,
+    Found,
+    Held,
+    InnerStream,
+    Lookup,
+    Opened,
+    Opening,
+    Outlet,
+    Point,
+    Signal,
+)
 from spanhook.model.record import Record
 from spanhook.model.request import Change, Message, Request, Response
 from spanhook.model.tracebacks import asheds, frames, shed, sheds
@@ -108,6 +120,7 @@ __all__ = [
     "Arrival",
     "Attempts",
     "Attributes",
+    "Block",
     "Body",
     "Carried",
     "Change",
@@ -131,6 +144,8 @@ __all__ = [
     "Level",
     "Lookup",
     "Message",
+    "Opened",
+    "Opening",
     "Operation",
     "Outlet",
     "Pieces",

@@ -5,7 +5,7 @@ Readers get copies: plain data, messages and results are copied on first access;
 
 from collections.abc import Mapping
 from datetime import UTC, datetime
-from typing import Any, Literal
+from typing import Any, Literal, cast
 
 from opentelemetry.trace import Span
 
@@ -155,6 +155,20 @@ class View:
             error = self._outcome()[1]
             self._error = None if error is None else copied_error(error)
         return self._error
+
+    @property
+    def status_code(self) -> int:
+        """The HTTP status of a response to a request; 0 before it, and for other operations."""
+        return self._of_response("status_code", 0)
+
+    @property
+    def response_headers(self) -> dict[str, str]:
+        """The headers of a response to a request, by their names in lower case."""
+        return self._of_response("headers", {})
+
+    def _of_response(self, name: str, default: Any) -> Any:
+        result = self.result if self.kind == "request" else None
+        return cast("Mapping[str, Any]", result).get(name, default) if isinstance(result, Mapping) else default
 
     @property
     def response(self) -> Response:

@@ -51,6 +51,7 @@ TARGET_KEYS: Mapping[str, str] = {
     "embeddings.create": semconv.GEN_AI_REQUEST_MODEL,
     "workflow.step": semconv.STEP_NAME,
     "memory.store": semconv.MEMORY_NAMESPACE,
+    "request": semconv.HTTP_ROUTE,
     "mcp.resource.read": semconv.MCP_RESOURCE_URI,
     "mcp.prompt.get": semconv.GEN_AI_PROMPT_NAME,
 }

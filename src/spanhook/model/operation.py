@@ -7,7 +7,7 @@ applies them, so a hook that has failed, timed out or returned changes nothing.
 import weakref
 from collections.abc import Mapping, Sequence
 from types import MappingProxyType
-from typing import Any
+from typing import Any, cast
 
 from spanhook.errors import HookError, SealedError
 from spanhook.model._kinds import REPLACEABLE
@@ -96,6 +96,8 @@ class Operation(View):
         arguments: Mapping[str, Any] | None = None,
         inputs: Any = None,
         model: str | None = None,
+        headers: Mapping[str, str] | None = None,
+        body: bytes | None = None,
         reason: str = "",
     ) -> None:
         """Rewrite the request before the call is made. Gates that ran before this hook run once more.
@@ -106,6 +108,8 @@ class Operation(View):
             arguments: A tool's arguments; arguments missing from the mapping are dropped.
             inputs: The input of an agent, step or store.
             model: Another model of the same provider.
+            headers: All headers of an HTTP request; those missing from the mapping are dropped.
+            body: The body of an HTTP request.
             reason: What the decision says; by default the names of the rewritten fields. It is recorded: no content.
 
         Raises:
@@ -121,6 +125,8 @@ class Operation(View):
         if isinstance(messages, str | Mapping):
             raise HookError(f"op.replace(messages=) takes a list of messages, not one {type(messages).__name__}")
         record, before = self._record, self._rewritten
+        if headers is not None or body is not None:
+            inputs = _http(self.request.inputs if inputs is None else inputs, headers, body)
         change = Change(messages=messages, system=system, arguments=arguments, inputs=inputs, model=model)
         args, kwargs = rewritten(record.adapter, record.instance, *self._call(), change)
         fields = change.fields() if before is None else (*before.fields, *change.fields())
@@ -182,6 +188,16 @@ class Operation(View):
         taken = self._rewritten, self._answered, self._answer
         self._rewritten, self._answered, self._answer, self._changed = None, False, None, False
         return taken
+
+
+def _http(inputs: Any, headers: Mapping[str, str] | None, body: bytes | None) -> dict[str, Any]:
+    """The input of an HTTP request with other headers, or another body."""
+    if not isinstance(inputs, Mapping):
+        raise HookError("op.replace() was given headers= or body=; only requests to a server have them")
+    named = None if headers is None else {str(name).lower(): value for name, value in headers.items()}
+    asked = {"headers": named, "body": body}
+    given = cast("Mapping[str, Any]", inputs)
+    return {**given, **{name: value for name, value in asked.items() if value is not None}}
 
 
 def view_of(record: Record) -> Operation:

@@ -3,10 +3,12 @@
 These are entries of an instrumentor's table. References of the form ``module:name`` are loaded once the library is.
 """
 
+from collections.abc import Callable
+from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
-from spanhook.model.adapter import Adapter
+from spanhook.model.adapter import Adapter, Args
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -42,6 +44,65 @@ class Point:
 
     def __str__(self) -> str:
         return f"{self.module}.{self.name}"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Block:
+    """A function inside of whose call an operation opens and ends, where its library says so: for calls whose results
+    leave otherwise than as what they return, or whose hooks need what is known only in the middle of them.
+
+    Attributes:
+        module, name: The function, as in ``Point``.
+        adapter: How the operations are read, as in ``Point``.
+        drive: Called in place of the function with ``(opening, wrapped, instance, args, kwargs)``, as
+            ``module:function``; ``opening`` opens the operations, see ``Opening``.
+        wanted: As in ``Point``.
+        optional: Missing in some supported versions.
+    """
+
+    module: str
+    name: str
+    adapter: str
+    drive: str
+    wanted: str
+    optional: bool = False
+
+    def __str__(self) -> str:
+        return f"{self.module}.{self.name}"
+
+
+class Opened(Protocol):
+    """An async context manager whose block is an operation. Entering gives what its call gives, or what a hook has
+    answered; leaving ends it.
+
+    Attributes:
+        entered: Whether the block has begun: no hook has refused the operation or answered.
+        result: What hooks have made of the result, once it is left.
+    """
+
+    @property
+    def entered(self) -> bool: ...
+
+    @property
+    def result(self) -> Any: ...
+
+    async def __aenter__(self) -> Any: ...
+
+    async def __aexit__(self, *given: object) -> bool | None: ...
+
+
+class Opening(Protocol):
+    """How the driver of a ``Block`` opens operations."""
+
+    def reads_body(self, name: str) -> bool:
+        """Whether a hook asks for the bodies of requests with this name."""
+        ...
+
+    def __call__(
+        self, adapter: Adapter, call: Callable[..., AbstractAsyncContextManager[Any]], instance: Any, args: Args
+    ) -> Opened:
+        """The operation of a call that returns a context manager, whose value is the result when it is left."""
+        ...
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -2,8 +2,9 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, cast
 
+from spanhook.errors import HookError
 from spanhook.model.copying import copied
 
 Message = dict[str, Any]
@@ -55,6 +56,37 @@ class Request:
     def tool_definitions(self) -> list[Any]:
         """The tools offered to the model, with description and parameters, in the library's form."""
         return list(self._own("tool_definitions", "_tool_definitions"))
+
+    @property
+    def method(self) -> str:
+        """The method of an HTTP request; empty for other operations."""
+        return self._of_http("method", "")
+
+    @property
+    def path(self) -> str:
+        """The path of an HTTP request, as the client sent it."""
+        return self._of_http("path", "")
+
+    @property
+    def headers(self) -> dict[str, str]:
+        """The headers of an HTTP request, by their names in lower case."""
+        return self._of_http("headers", {})
+
+    @property
+    def body(self) -> bytes:
+        """The body of an HTTP request.
+
+        Raises:
+            HookError: It was not read, because no hook has asked for that with ``body=True``.
+        """
+        body: bytes | None = self._of_http("body", None)
+        if body is None:
+            raise HookError("op.request.body was not read; a hook that needs it is registered with body=True")
+        return body
+
+    def _of_http(self, name: str, default: Any) -> Any:
+        inputs = self.inputs
+        return cast("Mapping[str, Any]", inputs).get(name, default) if isinstance(inputs, Mapping) else default
 
     def _own(self, name: str, slot: str) -> Any:
         """The library's value is copied on first access, because most hooks never read it."""

@@ -59,6 +59,7 @@ _REWRITES: dict[str, Callable[[Way, Operation], None]] = {
     "agent.invoke": lambda _way, op: op.replace(inputs=_planted(op.request.inputs)),
     "mcp.resource.read": lambda _way, op: op.replace(arguments={"uri": f"doc://{PLANTED}"}),
     "mcp.prompt.get": lambda _way, op: op.replace(arguments=_planted(op.request.arguments)),
+    "request": lambda _way, op: op.replace(headers={**op.request.headers, "x-query": PLANTED}),
 }
 
 

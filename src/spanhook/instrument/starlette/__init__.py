@@ -1,0 +1,35 @@
+"""Starlette: requests to its endpoints, once the application's middleware has let them pass.
+
+The points are the innermost functions that every endpoint is called through: inside all middleware, so that a request
+is counted once however applications are mounted, and inside what turns exceptions into responses. They are bound only
+while a hook applies to requests.
+"""
+
+from spanhook.instrument.instrumentor import Instrumentor
+from spanhook.model import Block
+
+_HERE = "spanhook.instrument.starlette"
+_WANTED = f"{_HERE}.wanted:requests"
+
+
+class StarletteInstrumentor(Instrumentor):
+    """Points of ``starlette``."""
+
+    library = "starlette"
+    kinds = frozenset(("request",))
+    table = (
+        Block(
+            module="starlette.routing",
+            name="wrap_app_handling_exceptions",
+            adapter=f"{_HERE}.requests:REQUEST",
+            drive=f"{_HERE}.serving:endpoint",
+            wanted=_WANTED,
+        ),
+        Block(
+            module="starlette.endpoints",
+            name="HTTPEndpoint.dispatch",
+            adapter=f"{_HERE}.requests:REQUEST",
+            drive=f"{_HERE}.serving:dispatch",
+            wanted=_WANTED,
+        ),
+    )

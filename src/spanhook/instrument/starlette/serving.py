@@ -1,0 +1,116 @@
+"""Serves a request: inside everything that Starlette does before an endpoint is called."""
+
+from collections.abc import Awaitable, Callable, Mapping
+from inspect import isfunction
+from typing import Any
+
+from starlette.requests import Request
+
+from spanhook.errors import Reject
+from spanhook.instrument.starlette.exchange import KEY, Answered, Exchange, Receive, Send
+from spanhook.instrument.starlette.incoming import Scope
+from spanhook.instrument.starlette.requests import REQUESTS, Requests, refusal
+from spanhook.model import Args, Kwargs, Opening
+
+_FASTAPI = "fastapi.routing"
+"""Where FastAPI makes applications of its endpoints; those are late."""
+
+App = Callable[[Scope, Receive, Send], Awaitable[None]]
+
+
+def endpoint(opening: Opening, wrapped: Callable[..., App], _instance: Any, args: Args, kwargs: Kwargs) -> App:
+    """In place of what makes an application of an endpoint that handles exceptions: with the operation inside of it."""
+    return served(opening, REQUESTS, wrapped, args, kwargs)
+
+
+def served(
+    opening: Opening,
+    requests: Requests,
+    wrapped: Callable[..., App],
+    args: Args,
+    kwargs: Kwargs,
+    *,
+    late: bool = False,
+) -> App:
+    """``endpoint`` for the endpoints of a framework.
+
+    Args:
+        opening: Opens operations.
+        requests: How requests read.
+        wrapped, args, kwargs: The call.
+        late: Whether its endpoints run the gates themselves, once they know more.
+    """
+    app, conn = args
+    if not isinstance(conn, Request) or not _is_endpoint(app, conn.scope) or (app.__module__ == _FASTAPI) is not late:
+        return wrapped(*args, **kwargs)
+
+    async def inside(scope: Scope, receive: Receive, send: Send) -> None:
+        exchange = Exchange(opening, requests, scope, receive, send)
+        # The application has made its request object of what the server gave.
+        conn._receive = exchange.receive
+        await serve(exchange, lambda: app(scope, exchange.receive, exchange.send), late=late)
+
+    return wrapped(inside, conn, **kwargs)
+
+
+def _is_endpoint(app: Any, scope: Scope) -> bool:
+    """Whether it is a function that calls an endpoint, of whatever module: some servers have their own.
+
+    Middleware handles exceptions in the same way, of the rest of the application.
+    """
+    return isfunction(app) and "endpoint" in scope
+
+
+async def dispatch(
+    opening: Opening, wrapped: Callable[[], Awaitable[None]], instance: Any, _args: Args, _kwargs: Kwargs
+) -> None:
+    """In place of the method with which an endpoint that is a class serves a request."""
+    exchange = Exchange(opening, REQUESTS, instance.scope, instance.receive, instance.send)
+    instance.receive, instance.send = exchange.receive, exchange.send
+    await serve(exchange, wrapped, late=False)
+
+
+async def serve(exchange: Exchange, app: Callable[[], Awaitable[None]], *, late: bool) -> None:
+    """Serve one request as an operation.
+
+    Args:
+        exchange: The request.
+        app: Serves it.
+        late: Whether that runs the gates itself.
+    """
+    scope = exchange.scope
+    if scope.get(KEY) is not None:  # an endpoint that passes it on to another: counted once
+        await app()
+        return
+    scope[KEY] = exchange
+    try:
+        await exchange.read()
+        if not late:
+            await exchange.enter()
+        await app()
+    except Answered:
+        return
+    except BaseException as error:
+        raised = await _left(exchange, error)
+        if isinstance(raised, Reject) and not exchange.started and _is_unknown(raised, scope):
+            raise refusal(raised, exchange.requests.make) from raised
+        if raised is error:
+            raise
+        raise raised from None
+    await exchange.leave()
+
+
+async def _left(exchange: Exchange, error: BaseException) -> BaseException:
+    """End the operation with an error; returns what is raised for it."""
+    try:
+        await exchange.leave(error)
+    except BaseException as raised:
+        return raised
+    return error
+
+
+def _is_unknown(reject: Reject, scope: Scope) -> bool:
+    """Whether nothing in the application turns a rejection into a response."""
+    known: Any = scope.get("starlette.exception_handlers")
+    handlers: Mapping[Any, Any] = known[0] if known else {}
+    return not any(cls in handlers for cls in type(reject).__mro__ if cls not in (Exception, object))

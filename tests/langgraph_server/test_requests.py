@@ -1,0 +1,72 @@
+"""Hooks on requests to LangGraph's own server, in memory: a refusal reaches the client with its status and reason."""
+
+import http.client
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.commands import SPANHOOK, Folder, free_port
+from tests.langgraph_server.test_writes import ALONE, AUTH, GRAPH
+
+pytestmark = pytest.mark.langgraph_server
+
+HOOKS = """
+import json
+from spanhook import Hooks, Reject
+
+hooks = Hooks()
+
+@hooks.before("request", body=True)
+def quota(op):
+    with open("told", "a") as told:
+        told.write(json.dumps([op.name, op.request.method, op.identity.user_id, len(op.request.body) > 0]) + "\\n")
+    if op.identity.user_id == "eve":
+        raise Reject("not paid", status_code=402)
+    if op.identity.user_id == "mallory":
+        raise Reject("too many", status_code=429, retry_after=7)
+
+@hooks.before("agent.invoke")
+def never(op):
+    with open("told", "a") as told:
+        told.write(json.dumps(["agent", op.identity.user_id]) + "\\n")
+"""
+CONFIG = {
+    "dependencies": ["."],
+    "graphs": {"support": "./graph.py:graph"},
+    "auth": {"path": "./auth.py:auth"},
+    "store": {"index": {"embed": "./graph.py:embed", "dims": 2, "fields": ["text"]}},
+}
+
+
+def post(port: int, path: str, body: Any, user: str) -> tuple[int, str, str | None]:
+    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=30)
+    try:
+        headers = {"Content-Type": "application/json", "X-User": user}
+        connection.request("POST", path, json.dumps(body), headers)
+        response = connection.getresponse()
+        return response.status, response.read().decode(), response.getheader("retry-after")
+    finally:
+        connection.close()
+
+
+def test_a_refusal_reaches_the_client(tmp_path: Path) -> None:
+    folder = Folder(tmp_path).write(hooks=HOOKS, auth=AUTH, graph=GRAPH)
+    folder.file("langgraph.json", json.dumps(CONFIG))
+    port = free_port()
+    command = (str(Path(sys.executable).with_name("langgraph")), "dev", "--port", str(port))
+    command += ("--host", "127.0.0.1", "--no-browser", "--no-reload")
+    body = {"assistant_id": "support", "input": {"messages": [{"role": "user", "content": "hi"}]}}
+    with folder.server(*SPANHOOK, "run", "--hooks", "hooks.py:hooks", "--", *command, port=port, **ALONE):
+        thread = json.loads(post(port, "/threads", {}, "ada")[1])["thread_id"]
+        ways = [*(f"{above}/runs{how}" for above in ("", f"/threads/{thread}") for how in ("", "/wait", "/stream"))]
+        for way in ways:
+            assert post(port, way, body, "eve") == (402, '{"detail":"not paid"}', None)
+            assert post(port, way, body, "mallory") == (429, '{"detail":"too many"}', "7")
+        status, answer, _ = post(port, "/runs/wait", body, "ada")
+        assert (status, "hi" in answer) == (200, True)
+    told = [json.loads(line) for line in (tmp_path / "told").read_text().splitlines()]
+    assert [one for one in told if one[0] == "agent"] == [["agent", "ada"]]
+    assert ["/threads/{thread_id}/runs/stream", "POST", "eve", True] in told
