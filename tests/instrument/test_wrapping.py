@@ -551,3 +551,12 @@ def test_functions_go_with_their_classes() -> None:
 def function_in(cls: type) -> Any:
     """The function that was there before it was wrapped."""
     return vars(cls)["plain"]._self_point._original
+
+
+def test_what_somebody_puts_back_as_it_was_read_from_the_class_goes() -> None:
+    before = vars(Base)["plain"]
+    with bound():
+        found = Base.plain
+        setattr(Base, "plain", lambda self, given: found(self, given))  # noqa: B010
+        setattr(Base, "plain", found)  # noqa: B010
+    assert vars(Base)["plain"] is before
