@@ -158,6 +158,13 @@ INSTRUMENTORS = {
             variables=("CO_", "COHERE_"),
         ),
         Declaration(
+            "dspy",
+            instrumentor="spanhook.instrument.dspy:DSPyInstrumentor",
+            requirement="dspy >= 2.6.27, < 4",
+            extra="dspy",
+            variables=("DSPY_", "DSP_"),
+        ),
+        Declaration(
             "google_genai",
             instrumentor="spanhook.instrument.google_genai:GoogleGenAIInstrumentor",
             requirement="google-genai >= 1.22, < 4",
