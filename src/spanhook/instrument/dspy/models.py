@@ -79,9 +79,8 @@ def _read(request: Any) -> list[Any]:
     """The text of a request of DSPy's own type."""
     system = getattr(request, "system", None)
     messages: list[Any] = [{"role": "system", "content": _text(system)}] if system else []
-    for one in request.messages:
-        messages.append({"role": str(getattr(one, "role", "user")), "content": _text(getattr(one, "parts", one))})
-    return messages
+    given = ((str(getattr(one, "role", "user")), getattr(one, "parts", one)) for one in request.messages)
+    return [*messages, *({"role": role, "content": _text(parts)} for role, parts in given)]
 
 
 def _text(told: Any) -> str:

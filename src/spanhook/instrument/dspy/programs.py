@@ -40,7 +40,9 @@ def run_start(instance: Any, _args: Args, _kwargs: Kwargs) -> Attributes:
 
 
 def _as_text(fields: dict[str, Any]) -> str:
-    return encoded({name: value if isinstance(value, str | int | float) else str(value) for name, value in fields.items()})
+    return encoded(
+        {name: value if isinstance(value, str | int | float) else str(value) for name, value in fields.items()}
+    )
 
 
 def run_request(_instance: Any, _args: Args, kwargs: Kwargs) -> Request:
