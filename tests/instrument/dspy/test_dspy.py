@@ -109,10 +109,8 @@ class Scripted(dspy.BaseLM):
         if self.calls > 2:
             return ["[[ ## reasoning ## ]]\nDone.\n\n[[ ## answer ## ]]\n3\n\n[[ ## completed ## ]]"]
         name, given = ("add", '{"a": 1, "b": 2}') if self.calls == 1 else ("finish", "{}")
-        return [
-            f"[[ ## next_thought ## ]]\nx\n\n[[ ## next_tool_name ## ]]\n{name}\n\n"
-            f"[[ ## next_tool_args ## ]]\n{given}\n\n[[ ## completed ## ]]"
-        ]
+        fields = {"next_thought": "x", "next_tool_name": name, "next_tool_args": given}
+        return ["".join(f"[[ ## {field} ## ]]\n{value}\n\n" for field, value in fields.items())]
 
 
 def test_an_agent_tells_the_model_of_a_refused_tool(hooks: Hooks) -> None:

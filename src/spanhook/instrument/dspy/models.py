@@ -106,8 +106,16 @@ def model_rewrite(_instance: Any, args: Args, kwargs: Kwargs, change: Change) ->
         raise ValueError("a request of DSPy's own type cannot be rewritten; refuse it, or answer it")
     body: dict[str, Any] = {"messages": _messages(args, kwargs)}
     _CHAT.rewrite(body, change)
-    others = {name: value for name, value in kwargs.items() if name != "prompt"}
-    return (), {**others, "messages": body["messages"]}
+    others = {name: value for name, value in kwargs.items() if name not in ("prompt", "messages")}
+    messages = body["messages"]
+    if isinstance(_asked(args, kwargs), str) and _is_prompt(messages):
+        return (), {**others, "prompt": messages[0]["content"]}
+    return (), {**others, "messages": messages}
+
+
+def _is_prompt(messages: list[Any]) -> bool:
+    """Whether messages say no more than a prompt does."""
+    return len(messages) == 1 and messages[0].get("role") == "user" and isinstance(messages[0].get("content"), str)
 
 
 # ------------------------------------------------------------------------------------------------- answers
