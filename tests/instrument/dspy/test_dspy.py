@@ -104,7 +104,7 @@ class Scripted(dspy.BaseLM):
         super().__init__("own")
         self.calls = 0
 
-    def __call__(self, prompt: Any = None, messages: Any = None, **_given: Any) -> Any:  # noqa: ARG002
+    def __call__(self, prompt: Any = None, messages: Any = None, **_given: Any) -> Any:
         self.calls += 1
         if self.calls > 2:
             return ["[[ ## reasoning ## ]]\nDone.\n\n[[ ## answer ## ]]\n3\n\n[[ ## completed ## ]]"]

@@ -23,7 +23,7 @@ with warnings.catch_warnings():
     )
 
 ASK = "Say hello."
-FOUND = "found it"
+FOUND = "Reykjavik"
 MESSAGES: Any = [{"role": "system", "content": "Be brief."}, {"role": "user", "content": ASK}]
 
 
@@ -78,6 +78,10 @@ async def _later(lm: Any, **asked: Any) -> Any:
     return await lm.acall(**asked)
 
 
+async def _told(program: Any) -> Any:
+    return (await program.acall(question=ASK)).toDict()
+
+
 MODEL_WAYS: dict[str, Any] = {
     "call": lambda lm: lm(messages=MESSAGES),
     "prompt": lambda lm: lm(ASK),
@@ -86,13 +90,9 @@ MODEL_WAYS: dict[str, Any] = {
 }
 TOOL_WAYS: dict[str, Any] = {"call": lambda tool: tool(query=ASK), "acall": lambda tool: tool.acall(query=ASK)}
 PROGRAM_WAYS: dict[str, Any] = {
-    "call": lambda program: repr(program(question=ASK)),
-    "acall": lambda program: _told(program),
+    "call": lambda program: program(question=ASK).toDict(),
+    "acall": _told,
 }
-
-
-async def _told(program: Any) -> str:
-    return repr(await program.acall(question=ASK))
 
 
 SUBJECTS: tuple[Subject, ...] = (
