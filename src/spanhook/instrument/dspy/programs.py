@@ -4,7 +4,8 @@ A program is a tree of modules. Its outermost module is the run; those inside it
 agents: modules that call tools. A ``Predict`` is one call of a model, and no run.
 """
 
-from typing import Any
+from collections.abc import Mapping
+from typing import Any, cast
 
 from dspy import Prediction
 from dspy.predict.predict import Predict
@@ -39,7 +40,7 @@ def run_start(instance: Any, _args: Args, _kwargs: Kwargs) -> Attributes:
     return {semconv.GEN_AI_PROVIDER_NAME: PROVIDER, semconv.GEN_AI_AGENT_NAME: type(instance).__name__}
 
 
-def _as_text(fields: dict[str, Any]) -> str:
+def _as_text(fields: Mapping[str, Any]) -> str:
     return encoded(
         {name: value if isinstance(value, str | int | float) else str(value) for name, value in fields.items()}
     )
@@ -57,7 +58,9 @@ def run_rewrite(_instance: Any, args: Args, kwargs: Kwargs, change: Change) -> t
 
 
 def run_output(result: Any) -> list[Message]:
-    fields: dict[str, Any] = result.toDict() if isinstance(result, Prediction) else {"result": result}
+    fields = cast(
+        "dict[str, Any]", cast("Any", result).toDict() if isinstance(result, Prediction) else {"result": result}
+    )
     return [{"role": "assistant", "parts": [{"type": "text", "content": _as_text(fields)}]}]
 
 
@@ -65,7 +68,7 @@ def run_answer(_instance: Any, _args: Args, _kwargs: Kwargs, value: Any) -> Any:
     if isinstance(value, Prediction):
         return value
     if isinstance(value, dict):
-        return Prediction(**value)
+        return Prediction(**cast("dict[str, Any]", value))
     raise TypeError(f"a program's answer is a Prediction or its fields by name, not {type(value).__name__}")
 
 

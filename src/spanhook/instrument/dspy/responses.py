@@ -5,6 +5,7 @@ from typing import Any
 from spanhook import semconv
 from spanhook.instrument.formats.openai import completion_usage
 from spanhook.instrument.layers import DSPY_MODEL
+from spanhook.instrument.wire import list_of
 from spanhook.model import Args, Attributes, Kwargs, Usage, current_record
 
 _RESPONSES_USAGE = {
@@ -56,9 +57,7 @@ def response_told(_outputs: Any) -> tuple[Attributes, Usage | None]:
 
 
 def _reasons(raw: Any) -> tuple[str, ...]:
-    choices = getattr(raw, "choices", None)
-    if not isinstance(choices, list | tuple):
-        choices = (raw,)
+    choices = list_of(getattr(raw, "choices", None)) or [raw]
     found = (getattr(one, "finish_reason", None) for one in choices)
     return tuple(one for one in found if isinstance(one, str))
 
@@ -67,7 +66,7 @@ def usage_of(reported: Any) -> Usage | None:
     """Usage in the form of completions or of responses."""
     if not reported:
         return None
-    told = reported if isinstance(reported, dict) else dict(reported)
+    told: dict[str, Any] = dict(reported)
     if "input_tokens" in told and "prompt_tokens" not in told:
         told = {_RESPONSES_USAGE.get(name, name): value for name, value in told.items()}
     return completion_usage(told)

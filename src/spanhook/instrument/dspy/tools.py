@@ -31,7 +31,7 @@ def tool_rewrite(_instance: Any, args: Args, kwargs: Kwargs, change: Change) -> 
 
 
 def tool_output(result: Any) -> list[Message]:
-    told = result if isinstance(result, str | int | float | list | dict) else str(result)
+    told: Any = result if isinstance(result, str | int | float | list | dict) else str(result)
     return [{"role": "tool", "parts": [{"type": "tool_call_response", "response": encoded(told)}]}]
 
 
