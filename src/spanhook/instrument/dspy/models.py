@@ -1,6 +1,6 @@
 """Models: ``BaseLM.__call__`` and ``acall``, in front of DSPy's cache and its retries."""
 
-from typing import Any
+from typing import Any, cast
 
 from opentelemetry.trace import SpanKind
 
@@ -45,7 +45,7 @@ def _named(model: Any) -> tuple[str, str]:
 def model_start(instance: Any, _args: Args, kwargs: Kwargs) -> Attributes:
     provider, model = _named(getattr(instance, "model", ""))
     attributes: Attributes = {semconv.GEN_AI_PROVIDER_NAME: provider or "dspy", semconv.GEN_AI_REQUEST_MODEL: model}
-    given = {**(getattr(instance, "kwargs", None) or {}), **kwargs}
+    given: dict[str, Any] = {**fields_of(getattr(instance, "kwargs", None)), **kwargs}
     for name, key in _PARAMETERS:
         value = given.get(name)
         if isinstance(value, int | float) and not isinstance(value, bool):
@@ -86,7 +86,7 @@ def _read(request: Any) -> list[Any]:
 def _text(told: Any) -> str:
     if isinstance(told, str):
         return told
-    parts = told if isinstance(told, list | tuple) else (told,)
+    parts: list[Any] = [*cast("Any", told)] if isinstance(told, list | tuple) else [told]
     texts = (getattr(part, "text", None) for part in parts)
     return "".join(text for text in texts if isinstance(text, str))
 
@@ -122,7 +122,7 @@ def _is_prompt(messages: list[Any]) -> bool:
 
 
 def model_output(outputs: Any) -> list[Message]:
-    told = outputs if isinstance(outputs, list) else [outputs]
+    told: list[Any] = [*cast("Any", outputs)] if isinstance(outputs, list) else [outputs]
     return [chat_message({"role": "assistant", **_content(one)}) for one in told]
 
 
@@ -130,8 +130,9 @@ def _content(output: Any) -> dict[str, Any]:
     if isinstance(output, str):
         return {"content": output}
     if isinstance(output, dict):
-        calls = output.get("tool_calls")
-        return {"content": output.get("text"), **({"tool_calls": calls} if calls else {})}
+        told = fields_of(cast("Any", output))
+        calls = told.get("tool_calls")
+        return {"content": told.get("text"), **({"tool_calls": calls} if calls else {})}
     return {"content": getattr(output, "text", None) or ""}
 
 
@@ -140,8 +141,8 @@ def model_answer(_instance: Any, args: Args, kwargs: Kwargs, value: Any) -> Any:
         if isinstance(value, str | list | dict):
             raise TypeError("the answer to a request of DSPy's own type is a response of its own type")
         return value
-    if isinstance(value, list) and all(_is_output(one) for one in value):
-        return value
+    if isinstance(value, list) and all(map(_is_output, cast("list[Any]", value))):
+        return cast("Any", value)
     return [_output(message) for message in messages_in(value, _EXPECTED, key="parts")]
 
 

@@ -1,6 +1,6 @@
 """Tools: ``Tool.__call__`` and ``acall``. Agents tell the model of what they raise, and so of a refusal."""
 
-from typing import Any
+from typing import Any, cast
 
 from spanhook import semconv
 from spanhook.instrument.wire import encoded
@@ -31,7 +31,8 @@ def tool_rewrite(_instance: Any, args: Args, kwargs: Kwargs, change: Change) -> 
 
 
 def tool_output(result: Any) -> list[Message]:
-    told: Any = result if isinstance(result, str | int | float | list | dict) else str(result)
+    readable = isinstance(result, str | int | float | list | dict)
+    told = cast("Any", result) if readable else str(result)
     return [{"role": "tool", "parts": [{"type": "tool_call_response", "response": encoded(told)}]}]
 
 

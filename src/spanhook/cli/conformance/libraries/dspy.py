@@ -11,7 +11,7 @@ from typing import Any
 
 from spanhook.cli.conformance.servers.openai_server import OpenAIServer, Reply, Tokens
 from spanhook.cli.conformance.servers.requests import Line
-from spanhook.cli.conformance.subject import OVER_HTTP, Body, Subject, Ungated
+from spanhook.cli.conformance.subject import OVER_HTTP, Body, Subject, Ungated, Use
 
 os.environ.setdefault("DSPY_CACHEDIR", tempfile.mkdtemp(prefix="spanhook-dspy-"))
 os.environ.setdefault("LITELLM_LOCAL_MODEL_COST_MAP", "True")  # otherwise importing it fetches a list of prices
@@ -61,7 +61,7 @@ class Program(dspy.Module):
     """A program that calls no model."""
 
     def __init__(self, body: Body) -> None:
-        super().__init__()
+        super().__init__()  # pyright: ignore[reportUnknownMemberType]
         self.body = body
 
     def forward(self, question: str) -> Any:
@@ -82,14 +82,14 @@ async def _told(program: Any) -> Any:
     return (await program.acall(question=ASK)).toDict()
 
 
-MODEL_WAYS: dict[str, Any] = {
+MODEL_WAYS: dict[str, Use] = {
     "call": lambda lm: lm(messages=MESSAGES),
     "prompt": lambda lm: lm(ASK),
     "acall": lambda lm: _later(lm, messages=MESSAGES),
     "acall prompt": lambda lm: _later(lm, prompt=ASK),
 }
-TOOL_WAYS: dict[str, Any] = {"call": lambda tool: tool(query=ASK), "acall": lambda tool: tool.acall(query=ASK)}
-PROGRAM_WAYS: dict[str, Any] = {
+TOOL_WAYS: dict[str, Use] = {"call": lambda tool: tool(query=ASK), "acall": lambda tool: tool.acall(query=ASK)}
+PROGRAM_WAYS: dict[str, Use] = {
     "call": lambda program: program(question=ASK).toDict(),
     "acall": _told,
 }
