@@ -1,4 +1,4 @@
-"""DSPy: its cache, its adapters' fallbacks, its agents, and one count for all layers."""
+"""DSPy's programs: its cache, its adapters' fallbacks, its agents, and one count for all layers."""
 
 from collections.abc import Iterator
 from typing import Any
