@@ -158,6 +158,13 @@ INSTRUMENTORS = {
             variables=("CO_", "COHERE_"),
         ),
         Declaration(
+            "dspy",
+            instrumentor="spanhook.instrument.dspy:DSPyInstrumentor",
+            requirement="dspy >= 2.6.27, < 4",
+            extra="dspy",
+            variables=("DSPY_", "DSP_"),
+        ),
+        Declaration(
             "fastapi",
             instrumentor="spanhook.instrument.fastapi:FastAPIInstrumentor",
             requirement="fastapi >= 0.118, < 1",

@@ -143,7 +143,6 @@ _AGENTS = (
         ALL,
         tracing=Tracing(("crewai", "crewai.telemetry"), "to CrewAI, unless CREWAI_DISABLE_TELEMETRY=true"),
     ),
-    Known("dspy", AGENTS),
     Known(
         "fast_agent",
         AGENTS,

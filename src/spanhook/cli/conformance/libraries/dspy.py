@@ -1,0 +1,120 @@
+"""What is gated in DSPy, and every way of calling it, against a server on loopback."""
+
+import asyncio
+import os
+import tempfile
+import warnings
+from functools import cache
+from importlib import import_module
+from importlib.util import find_spec
+from typing import Any
+
+from spanhook.cli.conformance.servers.openai_server import OpenAIServer, Reply, Tokens
+from spanhook.cli.conformance.servers.requests import Line
+from spanhook.cli.conformance.subject import OVER_HTTP, Body, Subject, Ungated, Use
+
+os.environ.setdefault("DSPY_CACHEDIR", tempfile.mkdtemp(prefix="spanhook-dspy-"))
+os.environ.setdefault("LITELLM_LOCAL_MODEL_COST_MAP", "True")  # otherwise importing it fetches a list of prices
+with warnings.catch_warnings():
+    warnings.simplefilter("ignore")
+    dspy: Any = import_module("dspy")
+    _litellm: Any = (
+        import_module("spanhook.cli.conformance.libraries.litellm_ways") if find_spec("litellm") is not None else None
+    )
+
+ASK = "Say hello."
+FOUND = "Reykjavik"
+MESSAGES: Any = [{"role": "system", "content": "Be brief."}, {"role": "user", "content": ASK}]
+
+
+@cache
+def _openai() -> OpenAIServer:
+    return OpenAIServer().__enter__()
+
+
+def model(body: Body) -> Any:
+    """A model without a cache, whose requests count as runs of ``body``."""
+    url = _openai().url_for(Line(body, lambda _seen: Tokens().total))
+    return dspy.LM("openai/gpt-4o-mini", api_base=url, api_key="test", cache=False, num_retries=0)
+
+
+def tool(body: Body) -> Any:
+    def search(query: str) -> str:
+        """Search."""
+        body.run(query)
+        return FOUND
+
+    return dspy.Tool(search)
+
+
+def async_tool(body: Body) -> Any:
+    async def search(query: str) -> str:
+        """Search."""
+        await asyncio.sleep(0)
+        body.run(query)
+        return FOUND
+
+    return dspy.Tool(search)
+
+
+class Program(dspy.Module):
+    """A program that calls no model."""
+
+    def __init__(self, body: Body) -> None:
+        super().__init__()  # pyright: ignore[reportUnknownMemberType]
+        self.body = body
+
+    def forward(self, question: str) -> Any:
+        self.body.run(question)
+        return dspy.Prediction(answer=FOUND)
+
+    async def aforward(self, question: str) -> Any:
+        return self.forward(question)
+
+
+async def _later(lm: Any, **asked: Any) -> Any:
+    if _litellm is not None:
+        _litellm.renew()
+    return await lm.acall(**asked)
+
+
+async def _told(program: Any) -> Any:
+    return (await program.acall(question=ASK)).toDict()
+
+
+MODEL_WAYS: dict[str, Use] = {
+    "call": lambda lm: lm(messages=MESSAGES),
+    "prompt": lambda lm: lm(ASK),
+    "acall": lambda lm: _later(lm, messages=MESSAGES),
+    "acall prompt": lambda lm: _later(lm, prompt=ASK),
+}
+TOOL_WAYS: dict[str, Use] = {"call": lambda tool: tool(query=ASK), "acall": lambda tool: tool.acall(query=ASK)}
+PROGRAM_WAYS: dict[str, Use] = {
+    "call": lambda program: program(question=ASK).toDict(),
+    "acall": _told,
+}
+
+
+SUBJECTS: tuple[Subject, ...] = (
+    Subject(
+        "DSPy's model",
+        "llm.call",
+        model,
+        MODEL_WAYS,
+        {"call": lambda lm: lambda call=lm.__call__: call(ASK)},
+        asked=ASK,
+        said=Reply.text,
+        faults=OVER_HTTP,
+        slow=True,
+    ),
+    Subject("a DSPy tool", "tool.execute", tool, TOOL_WAYS, {}, asked=ASK, said=FOUND),
+    Subject("an async DSPy tool", "tool.execute", async_tool, {"acall": TOOL_WAYS["acall"]}, {}, asked=ASK, said=FOUND),
+    Subject("a DSPy program", "agent.invoke", Program, PROGRAM_WAYS, {}, answer={"answer": "an answer"}),
+)
+
+UNGATED = (
+    Ungated("ToolCalls.execute, which calls the functions of tools", tool, lambda made: made.func(query=ASK)),
+    Ungated("forward and aforward of a model or a module, called directly", Program, lambda made: made.forward(ASK)),
+    Ungated("Embedder, except as far as it goes through LiteLLM"),
+    Ungated("what code that CodeAct and ProgramOfThought run calls"),
+)

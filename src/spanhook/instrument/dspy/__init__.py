@@ -1,0 +1,66 @@
+"""DSPy: language models, programs and agents, tools.
+
+Models are gated where programs call them, before DSPy's own cache and whatever they send their requests through.
+"""
+
+from spanhook.instrument.instrumentor import Instrumentor
+from spanhook.instrument.layers import DSPY_MODEL
+from spanhook.model import Attempts, Point, Signal
+
+_HERE = "spanhook.instrument.dspy"
+
+
+def _points(
+    module: str, name: str, adapter: str, choose: str = "", *, overrides: bool = True, optional: bool = False
+) -> tuple[Point, ...]:
+    """A method and its async version."""
+    return tuple(
+        Point(
+            module=f"dspy.{module}",
+            name=f"{name}.{method}",
+            adapter=f"{_HERE}.{adapter}",
+            choose=f"{_HERE}.{choose}" if choose else "",
+            mode=mode,
+            overrides=overrides,
+            optional=optional,
+        )
+        for method, mode in (("__call__", "sync"), ("acall", "async"))
+    )
+
+
+#: Adapters that ask the model again, in another format, when a call has failed: older versions whatever it failed with.
+_TRIES = (
+    "chat_adapter:ChatAdapter.__call__",
+    "chat_adapter:ChatAdapter.acall",
+    "json_adapter:JSONAdapter.__call__",
+    "json_adapter:JSONAdapter.acall",
+)
+
+
+def _attempts() -> tuple[Attempts, ...]:
+    places = (place.partition(":") for place in _TRIES)
+    return tuple(
+        Attempts(module=f"dspy.adapters.{module}", name=name, layer=DSPY_MODEL, optional=True)
+        for module, _, name in places
+    )
+
+
+class DSPyInstrumentor(Instrumentor):
+    """Points of ``dspy``."""
+
+    library = "dspy"
+    kinds = frozenset(("agent.invoke", "llm.call", "tool.execute"))
+    table = (
+        *_points("clients.base_lm", "BaseLM", "models:MODEL", "models:chosen"),
+        *_points("primitives.module", "Module", "programs:RUN", "programs:chosen", optional=True),
+        *_points("primitives.program", "Module", "programs:RUN", "programs:chosen", optional=True),
+        *_points("adapters.types.tool", "Tool", "tools:TOOL"),
+        *_attempts(),
+        Signal(
+            module="dspy.clients.base_lm",
+            name="BaseLM._process_lm_response",
+            before=f"{_HERE}.responses:processed",
+            optional=True,
+        ),
+        Signal(module="dspy.clients.execution", name="finalize", before=f"{_HERE}.responses:finalized", optional=True),
+    )

@@ -1,0 +1,84 @@
+"""Programs and agents: ``Module.__call__`` and ``acall``.
+
+A program is a tree of modules. Its outermost module is the run; those inside it are parts of that, unless they are
+agents: modules that call tools. A ``Predict`` is one call of a model, and no run.
+"""
+
+from collections.abc import Mapping
+from typing import Any, cast
+
+from dspy import Prediction
+from dspy.predict.predict import Predict
+
+from spanhook import semconv
+from spanhook.instrument.wire import encoded
+from spanhook.model import Adapter, Args, Attributes, Change, Kwargs, Message, Record, Request, current_record
+
+PROVIDER = "dspy"
+_LAYER = "dspy.run"
+_AGENTS = frozenset(("ReAct", "CodeAct", "RLM"))
+
+
+def chosen(instance: Any, _args: Args, _kwargs: Kwargs) -> Adapter | None:
+    """The adapter of a module's call; ``None`` for one that is only a part of a run."""
+    if isinstance(instance, Predict):
+        return None
+    run = _enclosing(current_record())
+    if run is None:
+        return RUN
+    agent = any(one.__name__ in _AGENTS for one in type(instance).__mro__)
+    return RUN if agent and run.instance is not instance else None
+
+
+def _enclosing(op: Record | None) -> Record | None:
+    while op is not None and op.adapter.layer != _LAYER:
+        op = op.parent
+    return op
+
+
+def run_start(instance: Any, _args: Args, _kwargs: Kwargs) -> Attributes:
+    return {semconv.GEN_AI_PROVIDER_NAME: PROVIDER, semconv.GEN_AI_AGENT_NAME: type(instance).__name__}
+
+
+def _as_text(fields: Mapping[str, Any]) -> str:
+    return encoded(
+        {name: value if isinstance(value, str | int | float) else str(value) for name, value in fields.items()}
+    )
+
+
+def run_request(_instance: Any, _args: Args, kwargs: Kwargs) -> Request:
+    told: Message = {"role": "user", "parts": [{"type": "text", "content": _as_text(kwargs)}]}
+    return Request(messages=[told], inputs=dict(kwargs))
+
+
+def run_rewrite(_instance: Any, args: Args, kwargs: Kwargs, change: Change) -> tuple[Args, Kwargs]:
+    if change.inputs is None:
+        return args, kwargs
+    return args, dict(change.inputs)
+
+
+def run_output(result: Any) -> list[Message]:
+    fields = cast(
+        "dict[str, Any]", cast("Any", result).toDict() if isinstance(result, Prediction) else {"result": result}
+    )
+    return [{"role": "assistant", "parts": [{"type": "text", "content": _as_text(fields)}]}]
+
+
+def run_answer(_instance: Any, _args: Args, _kwargs: Kwargs, value: Any) -> Any:
+    if isinstance(value, Prediction):
+        return value
+    if isinstance(value, dict):
+        return Prediction(**cast("dict[str, Any]", value))
+    raise TypeError(f"a program's answer is a Prediction or its fields by name, not {type(value).__name__}")
+
+
+RUN = Adapter(
+    kind="agent.invoke",
+    layer=_LAYER,
+    start=run_start,
+    request=run_request,
+    output=run_output,
+    rewrite=run_rewrite,
+    takes=frozenset(("inputs",)),
+    answer=run_answer,
+)

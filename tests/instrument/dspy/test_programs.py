@@ -1,0 +1,129 @@
+"""DSPy's programs: its cache, its adapters' fallbacks, its agents, and one count for all layers."""
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+import spanhook
+from spanhook import Hooks, Operation, Reject
+from spanhook.cli.conformance.libraries.dspy import dspy
+from spanhook.cli.conformance.servers.openai_server import OpenAIServer, Tokens
+from spanhook.cli.conformance.servers.requests import Line
+from spanhook.cli.conformance.subject import Body
+
+
+@pytest.fixture
+def body() -> Body:
+    return Body()
+
+
+@pytest.fixture
+def lm(body: Body) -> Iterator[Any]:
+    with OpenAIServer() as server:
+        url = server.url_for(Line(body, lambda _seen: Tokens().total))
+        yield dspy.LM("openai/gpt-4o-mini", api_base=url, api_key="test", num_retries=0)
+
+
+@pytest.fixture
+def hooks() -> Iterator[Hooks]:
+    made = Hooks()
+    yield made
+    spanhook.uninstrument()
+
+
+def refuse(_op: Operation) -> None:
+    raise Reject("Not today")
+
+
+def test_an_answer_from_the_cache_is_gated_and_counts_no_tokens(lm: Any, body: Body, hooks: Hooks) -> None:
+    used: list[int] = []
+    hooks.after("llm.call")(lambda op: used.append(op.usage.input_tokens))
+    spanhook.instrument(hooks)
+    first = lm("Is this cached?")
+    assert lm("Is this cached?") == first
+    assert body.runs == 1
+    assert used == [Tokens().input, 0]
+    spanhook.uninstrument()
+
+    refusing = Hooks()
+    refusing.before("llm.call")(refuse)
+    spanhook.instrument(refusing)
+    with pytest.raises(Reject, match="Not today"):
+        lm("Is this cached?")
+    assert body.runs == 1
+
+
+def test_a_refused_call_is_not_tried_again_by_another_adapter(lm: Any, body: Body, hooks: Hooks) -> None:
+    asked: list[str] = []
+
+    @hooks.before("llm.call")
+    def count(op: Operation) -> None:
+        asked.append(op.name)
+        raise Reject("Not today")
+
+    spanhook.instrument(hooks)
+    with dspy.context(lm=lm), pytest.raises(Reject, match="Not today"):
+        dspy.ChainOfThought("question -> answer")(question="Why?")
+    assert len(asked) == 1
+    assert body.runs == 0
+
+
+def test_the_outermost_module_is_the_run_and_a_call_is_counted_once(lm: Any, body: Body, hooks: Hooks) -> None:
+    began: list[tuple[str, str]] = []
+    totals: list[int] = []
+    for kind in ("agent.invoke", "llm.call"):
+        hooks.before(kind)(lambda op: began.append((op.kind, op.name)))
+    hooks.after("agent.invoke")(lambda op: totals.append(op.usage.input_tokens))
+    spanhook.instrument(hooks)
+
+    class Twice(dspy.Module):
+        def forward(self) -> Any:
+            lm(messages=[{"role": "user", "content": "One?"}], cache=False)
+            lm(messages=[{"role": "user", "content": "Two?"}], cache=False)
+            return dspy.Prediction(answer="both")
+
+    class Outer(dspy.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.inner = Twice()
+
+        def forward(self) -> Any:
+            return self.inner()
+
+    assert Outer()().answer == "both"
+    assert body.runs == 2
+    assert began == [("agent.invoke", "Outer"), ("llm.call", "gpt-4o-mini"), ("llm.call", "gpt-4o-mini")]
+    assert totals == [2 * Tokens().input]
+
+
+class Scripted(dspy.BaseLM):
+    """A model of the application's own that calls a tool and then ends."""
+
+    def __init__(self) -> None:
+        super().__init__("own")
+        self.calls = 0
+
+    def __call__(self, prompt: Any = None, messages: Any = None, **_given: Any) -> Any:
+        self.calls += 1
+        if self.calls > 2:
+            return ["[[ ## reasoning ## ]]\nDone.\n\n[[ ## answer ## ]]\n3\n\n[[ ## completed ## ]]"]
+        name, given = ("add", '{"a": 1, "b": 2}') if self.calls == 1 else ("finish", "{}")
+        fields = {"next_thought": "x", "next_tool_name": name, "next_tool_args": given}
+        return ["".join(f"[[ ## {field} ## ]]\n{value}\n\n" for field, value in fields.items())]
+
+
+def test_an_agent_tells_the_model_of_a_refused_tool(hooks: Hooks) -> None:
+    ran: list[int] = []
+
+    def add(a: int, b: int) -> int:
+        ran.append(a + b)
+        return a + b
+
+    hooks.before("tool.execute", names={"add"})(refuse)
+    spanhook.instrument(hooks)
+    with dspy.context(lm=Scripted()):
+        result = dspy.ReAct("question -> answer", tools=[add])(question="1 + 2?")
+    assert result.answer == "3"
+    assert not ran
+    assert "Not today" in result.trajectory["observation_0"]
