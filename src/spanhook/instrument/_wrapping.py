@@ -205,7 +205,7 @@ class Binding:
         if self._function is not None:
             release(self._function, self)
         wrapper = self._wrapper()
-        there = cast("Mapping[str, Any]", vars(self._owner)).get(self._attribute)
+        there: Any = cast("Mapping[str, Any]", vars(self._owner)).get(self._attribute)
         if issubclass(type(there), BoundWrapper) and there._self_instance is None:
             there = there._self_parent  # put back as it was read from the class
         if wrapper is None or there is not wrapper:

@@ -58,9 +58,8 @@ def run_rewrite(_instance: Any, args: Args, kwargs: Kwargs, change: Change) -> t
 
 
 def run_output(result: Any) -> list[Message]:
-    fields = cast(
-        "dict[str, Any]", cast("Any", result).toDict() if isinstance(result, Prediction) else {"result": result}
-    )
+    known: Any = result
+    fields: dict[str, Any] = known.toDict() if isinstance(result, Prediction) else {"result": result}
     return [{"role": "assistant", "parts": [{"type": "text", "content": _as_text(fields)}]}]
 
 

@@ -1,0 +1,1 @@
+"""Instrumentations of other projects, in an environment of their own."""
