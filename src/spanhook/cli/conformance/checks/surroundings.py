@@ -2,10 +2,9 @@
 
 import logging
 import os
-import re
 import sys
 from collections.abc import Generator
-from contextlib import ExitStack, contextmanager
+from contextlib import contextmanager
 from functools import cache
 from importlib.metadata import EntryPoint, entry_points
 from typing import Any
@@ -18,11 +17,9 @@ from spanhook.cli.conformance.checks.comparing import outcome
 from spanhook.cli.conformance.checks.counting import expect_once, expect_tokens, tokens_in, watching
 from spanhook.cli.conformance.checks.refusing import STATUS, expect_refused, refusing
 from spanhook.cli.conformance.subject import Body, settle
-from spanhook.config import instrument, uninstrument
 from spanhook.errors import Reject
 from spanhook.instrument import INSTRUMENTORS
-from spanhook.settings import Settings
-from spanhook.testing import Recorder, recorder
+from spanhook.testing import recorder
 
 _DISABLED = "OTEL_SDK_DISABLED"
 
@@ -109,30 +106,12 @@ def exporter(way: Way) -> Cell:
 
 
 @cache
-def _installed() -> list[tuple[str, EntryPoint, tuple[str, ...]]]:
-    """Instrumentations of other projects: the project, and the modules of the libraries of ours that each is for."""
-    found: list[tuple[str, EntryPoint, tuple[str, ...]]] = []
-    for entry in entry_points(group="opentelemetry_instrumentor"):
-        name = entry.dist.name if entry.dist is not None else entry.name
-        modules = tuple(library.module for library in INSTRUMENTORS.values() if library.recognises(name))
-        found.append((_project(entry, name), entry, modules))
-    return found
-
-
-def _project(entry: EntryPoint, name: str) -> str:
-    """Who publishes a distribution: the owner of its repository, or its name."""
-    addresses = entry.dist.metadata.get_all("Project-URL") if entry.dist is not None else None
-    owners = (re.search(r"github\.com/([\w-]+)/", address) for address in addresses or ())
-    return next((owner[1] for owner in owners if owner), name)
-
-
-def _others() -> dict[str, list[EntryPoint]]:
-    """Those for libraries that are in use here, by project."""
-    found: dict[str, list[EntryPoint]] = {}
-    for project, entry, modules in _installed():
-        if any(module in sys.modules for module in modules):
-            found.setdefault(project, []).append(entry)
-    return found
+def _others() -> list[EntryPoint]:
+    """Installed instrumentations of other projects, for libraries that spanhook binds and that are in use here."""
+    found = entry_points(group="opentelemetry_instrumentor")
+    libraries = [one for one in INSTRUMENTORS.values() if one.module in sys.modules]
+    named = ((one, one.dist.name if one.dist is not None else one.name) for one in found)
+    return [one for one, name in named if any(library.recognises(name) for library in libraries)]
 
 
 @contextmanager
@@ -145,55 +124,25 @@ def _instrumented(other: EntryPoint, provider: Any) -> Generator[None]:
         made.uninstrument()
 
 
-@contextmanager
-def _beside(others: list[EntryPoint], hooks: Any, *, first: bool) -> Generator[Recorder]:
-    """Instrumented with others, which are active before or after spanhook."""
-    with recorder(hooks) as seen, ExitStack() as stack:
-        if first:
-            uninstrument()
-        for other in others:
-            stack.enter_context(_instrumented(other, seen.tracer_provider))
-        if first:
-            instrument(
-                hooks,
-                tracer_provider=seen.tracer_provider,
-                meter_provider=seen.meter_provider,
-                logger_provider=seen.logger_provider,
-                settings=Settings(),
-            )
-            stack.callback(uninstrument)
-        yield seen
-
-
 def foreign(way: Way) -> Cell:
-    """Beside other instrumentations, each call is refused or counted once, as without them.
-
-    Those of one project are active together, after spanhook; and those of all projects, before it.
-    """
-    projects = _others()
-    for project, others in projects.items():
-        _expect_beside(way, f"beside {project}'s", others, first=False)
-    if projects:
-        _expect_beside(way, "behind all others", [one for others in projects.values() for one in others], first=True)
-    return Cell(OK) if projects else NONE
-
-
-def _expect_beside(way: Way, where: str, others: list[EntryPoint], *, first: bool) -> None:
-    for hooks, passes in ((refusing(way), None), watching(way)):
-        body = Body()
-        call = way.take(way.subject.make(body))
-        with _beside(others, hooks, first=first) as seen:
+    """Beside another instrumentation of the same library, each call is refused or counted once, as without it."""
+    for other in _others():
+        for hooks, passes in ((refusing(way), None), watching(way)):
+            body = Body()
+            call = way.take(way.subject.make(body))
+            with recorder(hooks) as seen, _instrumented(other, seen.tracer_provider):
+                try:
+                    settle(call())
+                except Reject as error:
+                    if error.status_code != STATUS:
+                        raise
+                tokens = tokens_in(seen)
             try:
-                settle(call())
-            except Reject as error:
-                if error.status_code != STATUS:
-                    raise
-            tokens = tokens_in(seen)
-        try:
-            if passes is None and body.runs:
-                raise Wrong(f"a hook refused it, and the call was made{times(body.runs)}")
-            if passes is not None:
-                expect_once(way, seen, passes)
-                expect_tokens(way, seen, body, tokens)
-        except Wrong as wrong:
-            raise Wrong(f"{where}: {wrong}") from None
+                if passes is None and body.runs:
+                    raise Wrong(f"a hook refused it, and the call was made{times(body.runs)}")
+                if passes is not None:
+                    expect_once(way, seen, passes)
+                    expect_tokens(way, seen, body, tokens)
+            except Wrong as wrong:
+                raise Wrong(f"beside {other.name}: {wrong}") from None
+    return Cell(OK) if _others() else NONE

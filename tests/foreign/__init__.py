@@ -1,1 +1,0 @@
-"""Instrumentations of other projects, in an environment of their own."""
