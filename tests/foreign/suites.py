@@ -61,13 +61,14 @@ def _entries(prefix: str, *distributions: str) -> dict[str, Made]:
     return {name: partial(_entry, found[full]) for full, name in wanted.items()}
 
 
-_LIBRARIES = ("langchain", "openai", "anthropic", "openai_agents", "mcp")
+_LIBRARIES = ("langchain", "openai", "anthropic", "openai_agents")
 
 SUITES: Mapping[str, Mapping[str, Made]] = {
     "OpenInference": {
-        **_entries("openinference-instrumentation-", *_LIBRARIES, "google_genai"),
+        **_entries("openinference-instrumentation-", *_LIBRARIES, "google_genai", "mcp"),
         "pydantic_ai": partial(_pydantic, renamed=True),
     },
+    # Its package for MCP does not load with mcp 2: it wraps what that no longer has.
     "OpenLLMetry": _entries("opentelemetry-instrumentation-", *_LIBRARIES),
     "OpenTelemetry": _entries("opentelemetry-instrumentation-genai-", "langchain", "openai", "anthropic", "openai_agents"),
     "Logfire": {
