@@ -70,10 +70,17 @@ SUITES: Mapping[str, Mapping[str, Made]] = {
     },
     # Its package for MCP does not load with mcp 2: it wraps what that no longer has.
     "OpenLLMetry": _entries("opentelemetry-instrumentation-", *_LIBRARIES),
-    "OpenTelemetry": _entries("opentelemetry-instrumentation-genai-", "langchain", "openai", "anthropic", "openai_agents"),
+    "OpenTelemetry": _entries(
+        "opentelemetry-instrumentation-genai-", "langchain", "openai", "anthropic", "openai_agents"
+    ),
     "Logfire": {
         name: partial(_logfire, name)
-        for name in ("openai", "anthropic", "openai_agents", "pydantic_ai")  # its instrument_mcp does nothing with mcp 2
+        for name in (
+            "openai",
+            "anthropic",
+            "openai_agents",
+            "pydantic_ai",
+        )  # its instrument_mcp does nothing with mcp 2
     },
     "Pydantic AI": {"pydantic_ai": _pydantic},
 }
