@@ -85,6 +85,9 @@ SUITES: Mapping[str, Mapping[str, Made]] = {
     "Pydantic AI": {"pydantic_ai": _pydantic},
 }
 
+LEAVING = ("OpenLLMetry",)
+"""Those that leave some of their layers when they are ended."""
+
 
 @contextmanager
 def entered(made: list[Made], provider: TracerProvider) -> Any:
