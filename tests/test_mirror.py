@@ -18,6 +18,7 @@ ACROSS = {
     "conformance": "promises that hold for every library and every way of calling",
     "conventions": "what the conventions ask for, of everything that is emitted",
     "e2e": "what is exported, with the real collector and its backends",
+    "foreign": "programs beside the instrumentations of others, in an environment of their own",
     "langgraph_server": "LangGraph's own server, in an environment of its own",
     "examples": "examples/",
     "presidio": "Presidio's recognizers, in an environment of its own",

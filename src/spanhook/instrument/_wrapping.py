@@ -205,10 +205,8 @@ class Binding:
         if self._function is not None:
             release(self._function, self)
         wrapper = self._wrapper()
-        there: Any = cast("Mapping[str, Any]", vars(self._owner)).get(self._attribute)
-        if issubclass(type(there), BoundWrapper) and there._self_instance is None:
-            there = there._self_parent  # put back as it was read from the class
-        if wrapper is None or there is not wrapper:
+        there = cast("Mapping[str, Any]", vars(self._owner))
+        if wrapper is None or _unbound(there.get(self._attribute)) is not wrapper:
             return
         original = self._original
         while issubclass(type(original), Wrapper) and not original._self_point.on:
@@ -217,6 +215,13 @@ class Binding:
             setattr(self._owner, self._attribute, original)
         else:
             delattr(self._owner, self._attribute)
+
+
+def _unbound(found: Any) -> Any:
+    """A wrapper, also if it stands in its class as a method that was read from there, as OpenTelemetry's ``unwrap``
+    leaves it.
+    """
+    return found._self_parent if issubclass(type(found), BoundWrapper) else found
 
 
 def static(cls: type, attribute: str) -> Any:
