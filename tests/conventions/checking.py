@@ -33,6 +33,9 @@ GENERAL = {
     semconv.FORKED_PID: "int",
     semconv.INPUT_VALUE: "string",
     semconv.OUTPUT_VALUE: "string",
+    semconv.HTTP_REQUEST_METHOD: "string",
+    semconv.HTTP_RESPONSE_STATUS_CODE: "int",
+    semconv.HTTP_ROUTE: "string",
 }
 OTHER = "other"
 """The sort of calls that the conventions have no word for."""
