@@ -94,7 +94,7 @@ def test_it_opens_after_failures_in_a_row_and_closes_after_a_success(clock: Cloc
             Reject, match=r"^search keeps failing and is not called for now; try again in 12 s$"
         ) as caught:
             search()
-        assert caught.value.status_code == 503
+        assert (caught.value.status_code, caught.value.retry_after) == (503, 12)
         clock.now += 12
         fail()
         assert is_refused()

@@ -64,6 +64,8 @@ def test_calls_beyond_the_rate_are_refused(strategy: Any, store: str) -> None:
         with pytest.raises(Reject):
             trio.run(asearch, "x")
     assert caught.value.status_code == 429
+    assert caught.value.retry_after is not None
+    assert 0 < caught.value.retry_after <= 3600
     assert [op.status for op in seen.operations] == ["success"] * 3 + ["rejected"] * 3
 
 

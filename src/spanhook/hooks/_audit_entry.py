@@ -99,7 +99,7 @@ def _request(op: Operation) -> Any:
         return request.arguments
     if op.kind == "llm.call":
         return {"messages": request.messages, "system": request.system, "model": request.model}
-    return request.inputs
+    return _without_credentials(request.inputs) if op.kind == "request" else request.inputs
 
 
 def _result(op: Operation) -> Any:
@@ -107,7 +107,20 @@ def _result(op: Operation) -> Any:
         return op.response.messages or None
     if op.kind == "tool.execute":
         return op.response.value
-    return op.result
+    return _without_credentials(op.result) if op.kind == "request" else op.result
+
+
+def _without_credentials(told: Any) -> Any:
+    """An HTTP request or response as it is kept: whoever reads it must not be able to act as its sender."""
+    if not isinstance(told, Mapping) or not isinstance(told.get("headers"), Mapping):  # pyright: ignore[reportUnknownMemberType]
+        return told
+    known = cast("Mapping[str, Any]", told)
+    headers = {name: "(not kept)" if name in _CREDENTIALS else value for name, value in known["headers"].items()}
+    return {**known, "headers": headers}
+
+
+_CREDENTIALS = frozenset(("authorization", "cookie", "proxy-authorization", "set-cookie", "x-api-key"))
+"""Headers that let whoever has them act as the sender."""
 
 
 def as_text(value: object) -> str:

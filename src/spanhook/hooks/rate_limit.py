@@ -179,6 +179,7 @@ class RateLimit(Hook):
             or f"Rate limit {self.name!r}: at most {item}{whose}; try again in {max(1, round(seconds))} s",
             status_code=config.status_code,
             scope=config.scope,
+            retry_after=max(0.0, seconds),
         )
 
 

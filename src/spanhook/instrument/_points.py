@@ -28,20 +28,7 @@ from spanhook.engine import (
 from spanhook.errors import UnboundError
 from spanhook.instrument._holding import Driver, HeldBinding
 from spanhook.instrument._wrapping import Binding
-from spanhook.model import (
-    Adapter,
-    Attempts,
-    Found,
-    Held,
-    Lookup,
-    Point,
-    Record,
-    Signal,
-    Turn,
-    Within,
-    current,
-    shed,
-)
+from spanhook.model import Adapter, Attempts, Found, Held, Lookup, Point, Record, Signal, Turn, Within, current, shed
 
 Make = Callable[[Binding], Callable[..., Any]]
 _CONTEXTS: dict[str, Callable[..., Any]] = {

@@ -83,7 +83,7 @@ class Declaration:
     ) -> None:
         self.library, self.instrumentor, self.requirement, self.extra = library, instrumentor, requirement, extra
         self.module, self.layer, self.aliases, self.knows = module or library, layer or library, aliases, knows
-        self.words, self.unlike, self.doubled = words or (_plain(library),), unlike, doubled
+        self.words, self.unlike, self.doubled = words or (plain(library),), unlike, doubled
         self.swallowing, self.tracing, self.variables, self.kinds = swallowing, tracing, variables, kinds
         self.mark = mark
 
@@ -107,13 +107,14 @@ class Declaration:
         """Whether a scope's or distribution's spans, including its own, are about this library."""
         if self.tracing is not None and any(scope == one or scope.startswith(one + ".") for one in self.tracing.scopes):
             return True
-        name = _plain(scope)
+        name = plain(scope)
         for other in self.unlike:
             name = name.replace(other, "")
         return any(word in name for word in self.words)
 
 
-def _plain(name: str) -> str:
+def plain(name: str) -> str:
+    """A name as it is compared with others: case and separators do not count."""
     return name.lower().replace("-", "_").replace(".", "_")
 
 

@@ -1,11 +1,10 @@
 """Finds the libraries that spanhook binds, by the names users give them, and their instrumentors."""
 
-import difflib
 import importlib
 from collections.abc import Iterable, Iterator
 
 from spanhook.errors import ConfigurationError
-from spanhook.instrument.declarations import INSTRUMENTORS
+from spanhook.instrument.declarations import INSTRUMENTORS, plain
 from spanhook.instrument.instrumentor import Instrumentor
 from spanhook.instrument.known import KNOWN
 from spanhook.model import add_library_kind
@@ -17,11 +16,7 @@ for _kind in (kind for one in INSTRUMENTORS.values() for kind in one.kinds):
 def meant(name: str) -> str:
     """The library that users mean by ``name``, as package indexes compare names; if there is none, ``name`` itself."""
     name = name.strip()
-    return next((one.library for one in INSTRUMENTORS.values() if _plain(name) in map(_plain, one.names)), name)
-
-
-def _plain(name: str) -> str:
-    return name.lower().replace("-", "_").replace(".", "_")
+    return next((one.library for one in INSTRUMENTORS.values() if plain(name) in map(plain, one.names)), name)
 
 
 def hint(name: str, also: Iterable[str] = ()) -> str:
@@ -32,8 +27,10 @@ def hint(name: str, also: Iterable[str] = ()) -> str:
         also: Names that would do too, besides those of bound libraries.
     """
     others = (one for known in KNOWN for one in (known.library, *known.distributions))
-    if _plain(name) in map(_plain, others):
+    if plain(name) in map(plain, others):
         return f"; {name!r} is known, but spanhook does not bind it"
+    import difflib  # only those who mistype need it
+
     names = [*also, *(one for declared in INSTRUMENTORS.values() for one in declared.names)]
     close = difflib.get_close_matches(name.lower(), names, 1)
     return f"; did you mean {close[0]!r}?" if close else ""

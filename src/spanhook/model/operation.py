@@ -126,6 +126,8 @@ class Operation(View):
             raise HookError(f"op.replace(messages=) takes a list of messages, not one {type(messages).__name__}")
         record, before = self._record, self._rewritten
         if headers is not None or body is not None:
+            if self.kind != "request":
+                raise HookError("op.replace() was given headers= or body=; only requests to a server have them")
             inputs = _http(self.request.inputs if inputs is None else inputs, headers, body)
         change = Change(messages=messages, system=system, arguments=arguments, inputs=inputs, model=model)
         args, kwargs = rewritten(record.adapter, record.instance, *self._call(), change)
@@ -193,7 +195,7 @@ class Operation(View):
 def _http(inputs: Any, headers: Mapping[str, str] | None, body: bytes | None) -> dict[str, Any]:
     """The input of an HTTP request with other headers, or another body."""
     if not isinstance(inputs, Mapping):
-        raise HookError("op.replace() was given headers= or body=; only requests to a server have them")
+        raise HookError(f"op.replace(inputs=...) takes a mapping, not {type(inputs).__name__}")
     named = None if headers is None else {str(name).lower(): value for name, value in headers.items()}
     asked = {"headers": named, "body": body}
     given = cast("Mapping[str, Any]", inputs)

@@ -7,6 +7,8 @@ from typing import Any, cast
 from spanhook.errors import HookError
 from spanhook.model.copying import copied
 
+_HTTP = {"method", "path", "headers"}
+"""What the input of every HTTP request has."""
 Message = dict[str, Any]
 """One message as the conventions write it: ``{"role": ..., "parts": [{"type": "text", "content": ...}, ...]}``."""
 
@@ -86,7 +88,9 @@ class Request:
 
     def _of_http(self, name: str, default: Any) -> Any:
         inputs = self.inputs
-        return cast("Mapping[str, Any]", inputs).get(name, default) if isinstance(inputs, Mapping) else default
+        if not isinstance(inputs, Mapping) or not inputs.keys() >= _HTTP:
+            return default
+        return cast("Mapping[str, Any]", inputs).get(name, default)
 
     def _own(self, name: str, slot: str) -> Any:
         """The library's value is copied on first access, because most hooks never read it."""

@@ -127,3 +127,42 @@ def test_an_agent_tells_the_model_of_a_refused_tool(hooks: Hooks) -> None:
     assert result.answer == "3"
     assert not ran
     assert "Not today" in result.trajectory["observation_0"]
+
+
+def test_an_override_that_asks_something_else_is_gated_for_that_too(lm: Any, body: Body, hooks: Hooks) -> None:
+    asked: list[str] = []
+
+    @hooks.before("llm.call")
+    def look(op: Operation) -> None:
+        asked.append(op.request.messages[-1]["parts"][0]["content"])
+        if "Delete" in asked[-1]:
+            raise Reject("Not today")
+
+    class Reflecting(dspy.LM):
+        def __call__(self, prompt: Any = None, **given: Any) -> Any:
+            super().__call__(prompt, **given)
+            return super().__call__(f"Delete {prompt}", **given)
+
+    spanhook.instrument(hooks)
+    reflecting = Reflecting(lm.model, **lm.kwargs, cache=False, num_retries=0)
+    with pytest.raises(Reject, match="Not today"):
+        reflecting("this?")
+    assert asked == ["this?", "Delete this?"]
+    assert body.runs == 1
+
+
+def test_what_a_program_is_given_by_position_is_seen_and_rewritten(hooks: Hooks) -> None:
+    class Echo(dspy.Module):
+        def forward(self, question: str, times: int = 1) -> Any:
+            return dspy.Prediction(answer=question * times)
+
+    seen: list[Any] = []
+
+    @hooks.before("agent.invoke")
+    def rewrite(op: Operation) -> None:
+        seen.append(op.request.inputs)
+        op.replace(inputs={**op.request.inputs, "question": "no"})
+
+    spanhook.instrument(hooks)
+    assert Echo()("yes", times=2).answer == "nono"
+    assert seen == [{"question": "yes", "times": 2}]

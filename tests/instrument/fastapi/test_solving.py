@@ -1,15 +1,16 @@
 """Hooks on requests to FastAPI, behind uvicorn: after the dependencies, where applications authenticate."""
 
 from collections import Counter
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Callable, Coroutine, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Annotated, Any
 
 import httpx
 import pytest
-from fastapi import APIRouter, Body, Depends, FastAPI, File, Form, Header, HTTPException, Request, UploadFile
+from fastapi import APIRouter, Body, Depends, FastAPI, File, Form, Header, HTTPException, Request, Response, UploadFile
 from fastapi.responses import StreamingResponse
+from fastapi.routing import APIRoute
 from pydantic import BaseModel
 from starlette.types import Receive, Scope, Send
 
@@ -286,3 +287,41 @@ def test_three_workers(tmp_path: Path) -> None:
             if len(served) == 3:
                 break
     assert len(served) == 3
+
+
+class Cached(APIRoute):
+    """A route that answers some requests without its endpoint, as applications that cache do."""
+
+    def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
+        usual = super().get_route_handler()
+
+        async def handle(request: Request) -> Response:
+            calls.append("route")
+            return Response("secret") if "cached" in request.query_params else await usual(request)
+
+        return handle
+
+
+def test_a_route_that_answers_by_itself_does_not_get_around_the_gates() -> None:
+    app = FastAPI()
+    cached = APIRouter(route_class=Cached)
+    cached.get("/page")(lambda: "page")
+    app.include_router(cached)
+    hooks, rewriting = Hooks(), Hooks()
+
+    @hooks.before("request")
+    def refuse(op: Operation) -> None:
+        raise Reject("no", status_code=402)
+
+    rewriting.before("request")(lambda op: op.replace(headers={}))
+    with served(app) as client:
+        with recorder(hooks) as seen:
+            for path in ("/page", "/page?cached"):
+                refused = client.get(path)
+                assert (refused.status_code, refused.json()) == (402, {"detail": "no"})
+        assert [op.status for op in seen.operations] == ["rejected"] * 2
+        with recorder(rewriting):
+            assert client.get("/page").status_code == 200
+            assert client.get("/page?cached").status_code == 500
+        with recorder(Hooks()):
+            assert client.get("/page?cached").text == "secret"

@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import AsyncIterator, Iterator
+from pathlib import Path
 from threading import Event
 from typing import Any
 
@@ -17,6 +18,7 @@ from starlette.responses import JSONResponse, PlainTextResponse, Response, Strea
 from starlette.routing import Mount, Route
 
 from spanhook import Hooks, Operation, Reject, tool
+from spanhook.hooks.audit_log import AuditLog
 from spanhook.settings import Settings
 from spanhook.testing import recorder
 from tests.servers.uvicorn_server import served
@@ -289,3 +291,15 @@ def test_how_it_went(client: httpx.Client) -> None:
     told = [(node["status"], node["attributes"]["http.response.status_code"]) for node in recorded.tree()]
     assert told == [("ERROR", 404), ("ERROR", 503)]
     assert seen[0] == ("/missing", 404)
+
+
+def test_an_audit_log_with_contents_keeps_no_credentials(client: httpx.Client, tmp_path: Path) -> None:
+    headers = {**TOKEN, "cookie": "session=hush", "x-kept": "1"}
+    with recorder(Hooks(AuditLog(str(tmp_path), content="full"))):
+        assert client.post("/echo/1", headers=headers, content="hi").status_code == 200
+    told = (json.loads(line) for file in tmp_path.iterdir() for line in file.read_text().splitlines())
+    [kept] = [one for one in told if one.get("operation") == "request"]
+    asked = json.loads(kept["request"])["headers"]
+    assert {asked[name] for name in ("authorization", "cookie")} == {"(not kept)"}
+    assert asked["x-kept"] == "1"
+    assert "hush" not in json.dumps(kept)

@@ -212,6 +212,7 @@ class CircuitBreaker(Hook):
             config.reason or f"{said}; try again in {max(1, round(seconds))} s",
             status_code=config.status_code,
             scope=config.scope,
+            retry_after=max(0.0, seconds),
         )
 
 

@@ -5,7 +5,7 @@ Models are gated where programs call them, before DSPy's own cache and whatever 
 
 from spanhook.instrument.instrumentor import Instrumentor
 from spanhook.instrument.layers import DSPY_MODEL
-from spanhook.model import Attempts, Point, Signal
+from spanhook.model import Attempts, Outlet, Point, Signal
 
 _HERE = "spanhook.instrument.dspy"
 
@@ -45,6 +45,24 @@ def _attempts() -> tuple[Attempts, ...]:
     )
 
 
+#: What sends parts of an answer on: DSPy's own client, and LiteLLM's.
+_SENDS = ("clients.engines.streaming:ListenerBridge.chunk", "clients.lm:_get_stream_completion_fn")
+
+
+def _outlets() -> tuple[Outlet, ...]:
+    places = (place.partition(":") for place in _SENDS)
+    return tuple(
+        Outlet(
+            module=f"dspy.{module}",
+            name=name,
+            wanted=f"{_HERE}.streams:wanted",
+            hold=f"{_HERE}.streams:hold",
+            optional=True,
+        )
+        for module, _, name in places
+    )
+
+
 class DSPyInstrumentor(Instrumentor):
     """Points of ``dspy``."""
 
@@ -56,6 +74,7 @@ class DSPyInstrumentor(Instrumentor):
         *_points("primitives.program", "Module", "programs:RUN", "programs:chosen", optional=True),
         *_points("adapters.types.tool", "Tool", "tools:TOOL"),
         *_attempts(),
+        *_outlets(),
         Signal(
             module="dspy.clients.base_lm",
             name="BaseLM._process_lm_response",

@@ -29,11 +29,13 @@ _PARAMETERS = (
 )
 
 
-def chosen(instance: Any, _args: Args, _kwargs: Kwargs) -> Adapter | None:
+def chosen(instance: Any, args: Args, kwargs: Kwargs) -> Adapter | None:
     """The adapter of a call; ``None`` for a method that calls the one that it overrides."""
     op = current_record()
-    nested = op is not None and op.adapter is MODEL and op.called and not op.ended and op.instance is instance
-    return None if nested else MODEL
+    if op is None or op.adapter is not MODEL or not op.called or op.ended or op.instance is not instance:
+        return MODEL
+    same = model_carries(instance, op.args, op.kwargs) == model_carries(instance, args, kwargs)
+    return None if same else MODEL  # an override may ask something else that nobody has decided about
 
 
 def _named(model: Any) -> tuple[str, str]:

@@ -46,15 +46,28 @@ def _as_text(fields: Mapping[str, Any]) -> str:
     )
 
 
-def run_request(_instance: Any, _args: Args, kwargs: Kwargs) -> Request:
-    told: Message = {"role": "user", "parts": [{"type": "text", "content": _as_text(kwargs)}]}
-    return Request(messages=[told], inputs=dict(kwargs))
+def _inputs(instance: Any, args: Args, kwargs: Kwargs) -> dict[str, Any] | None:
+    """What a program is given, by name; ``None`` if positions have no names."""
+    if not args:
+        return dict(kwargs)
+    code = getattr(type(instance).forward, "__code__", None)
+    names = code.co_varnames[1 : code.co_argcount] if code is not None else ()
+    return {**dict(zip(names, args, strict=False)), **kwargs} if len(names) >= len(args) else None
 
 
-def run_rewrite(_instance: Any, args: Args, kwargs: Kwargs, change: Change) -> tuple[Args, Kwargs]:
+def run_request(instance: Any, args: Args, kwargs: Kwargs) -> Request:
+    given = _inputs(instance, args, kwargs)
+    fields = {**{str(place): one for place, one in enumerate(args)}, **kwargs} if given is None else given
+    told: Message = {"role": "user", "parts": [{"type": "text", "content": _as_text(fields)}]}
+    return Request(messages=[told], inputs=fields)
+
+
+def run_rewrite(instance: Any, args: Args, kwargs: Kwargs, change: Change) -> tuple[Args, Kwargs]:
     if change.inputs is None:
         return args, kwargs
-    return args, dict(change.inputs)
+    if _inputs(instance, args, kwargs) is None:
+        raise ValueError("the inputs of this program have no names; refuse it, or call it with keywords")
+    return (), dict(change.inputs)
 
 
 def run_output(result: Any) -> list[Message]:

@@ -9,6 +9,7 @@ from typing import Any
 
 from starlette.exceptions import HTTPException
 
+from spanhook.errors import HookError
 from spanhook.instrument.starlette.incoming import Incoming, Raw, Scope, read, written
 from spanhook.instrument.starlette.requests import Requests
 from spanhook.instrument.starlette.routes import route_of
@@ -114,8 +115,10 @@ class Exchange:
     # ----------------------------------------------------------------- the response
 
     async def send(self, message: Message) -> None:
-        """The application's ``send``."""
+        """The application's ``send``. A route that answers before its gates have run does not get around them."""
         kind = message["type"]
+        if not self.entered and await self.enter():
+            raise HookError("a hook has rewritten a request whose route had answered it already")
         if self._block is None:
             self.started = True
             await self._send(message)

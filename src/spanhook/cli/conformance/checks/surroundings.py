@@ -106,12 +106,17 @@ def exporter(way: Way) -> Cell:
 
 
 @cache
-def _others() -> list[EntryPoint]:
-    """Installed instrumentations of other projects, for libraries that spanhook binds and that are in use here."""
+def _installed() -> list[tuple[EntryPoint, list[str]]]:
+    """Instrumentations of other projects, with the modules that each is for, of libraries that spanhook binds."""
     found = entry_points(group="opentelemetry_instrumentor")
-    libraries = [one for one in INSTRUMENTORS.values() if one.module in sys.modules]
     named = ((one, one.dist.name if one.dist is not None else one.name) for one in found)
-    return [one for one, name in named if any(library.recognises(name) for library in libraries)]
+    libraries = INSTRUMENTORS.values()
+    return [(one, [library.module for library in libraries if library.recognises(name)]) for one, name in named]
+
+
+def _others() -> list[EntryPoint]:
+    """Those for libraries that are in use here."""
+    return [one for one, modules in _installed() if any(module in sys.modules for module in modules)]
 
 
 @contextmanager
