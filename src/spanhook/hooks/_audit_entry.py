@@ -112,9 +112,9 @@ def _result(op: Operation) -> Any:
 
 def _without_credentials(told: Any) -> Any:
     """An HTTP request or response as it is kept: whoever reads it must not be able to act as its sender."""
-    if not isinstance(told, Mapping) or not isinstance(told.get("headers"), Mapping):  # pyright: ignore[reportUnknownMemberType]
-        return told
     known = cast("Mapping[str, Any]", told)
+    if not isinstance(told, Mapping) or not isinstance(known.get("headers"), Mapping):
+        return known
     headers = {name: "(not kept)" if name in _CREDENTIALS else value for name, value in known["headers"].items()}
     return {**known, "headers": headers}
 

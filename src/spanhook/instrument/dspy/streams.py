@@ -6,12 +6,11 @@ This imports nothing of DSPy: it is read while that is being imported.
 from collections.abc import Callable
 from typing import Any
 
-from spanhook.gating import Registry
 from spanhook.instrument.layers import DSPY_MODEL
 from spanhook.model import current_record
 
 
-def wanted(_hooks: Registry) -> bool:
+def wanted(_hooks: object) -> bool:
     """Always: a call under way keeps its hooks, whatever hooks are active while its parts arrive."""
     return True
 
