@@ -1,8 +1,10 @@
 """Every way of calling a model through LiteLLM, each reduced to comparable facts."""
 
+import gc
 import os
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Generator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from importlib import import_module
 from typing import Any, cast
@@ -52,8 +54,26 @@ def renew() -> None:
         litellm.module_level_aclient = _http.AsyncHTTPHandler(timeout=60.0)
 
 
+@contextmanager
+def _uncollected() -> Generator[None]:
+    """Without garbage collection: LiteLLM leaves streams to it, and one that is closed while httpcore has its lock, in
+    the same thread, waits for that lock forever.
+    """
+    was = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was:
+            gc.enable()
+
+
 def _sync(function: str, request: dict[str, Any]) -> Callable[[At], Any]:
-    return lambda at: facts(getattr(litellm, function)(**request, **at.given))
+    def ask(at: At) -> Any:
+        with _uncollected():
+            return facts(getattr(litellm, function)(**request, **at.given))
+
+    return ask
 
 
 def _later(function: str, request: dict[str, Any]) -> Callable[[At], Any]:
@@ -65,7 +85,11 @@ def _later(function: str, request: dict[str, Any]) -> Callable[[At], Any]:
 
 
 def _stream(function: str, request: dict[str, Any]) -> Callable[[At], Any]:
-    return lambda at: facts(list(getattr(litellm, function)(**request, **at.given, stream=True)))
+    def ask(at: At) -> Any:
+        with _uncollected():
+            return facts(list(getattr(litellm, function)(**request, **at.given, stream=True)))
+
+    return ask
 
 
 def _later_stream(function: str, request: dict[str, Any]) -> Callable[[At], Any]:
@@ -112,8 +136,12 @@ def endpoint(function: str, request: dict[str, Any]) -> dict[str, Callable[[At],
         renew()
         return _content(await getattr(litellm, f"a{function}")(**request, **at.given))
 
+    def now(at: At) -> Any:
+        with _uncollected():
+            return _content(getattr(litellm, function)(**request, **at.given))
+
     return {
-        function: lambda at: _content(getattr(litellm, function)(**request, **at.given)),
+        function: now,
         f"async {function}": later,
     }
 
