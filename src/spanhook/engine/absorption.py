@@ -119,7 +119,10 @@ class Absorbed:
         if used is None:
             return
         if self.adapter.model_layer:
-            op.own_usage = used
+            if self._taken and op.own_usage is not None:  # the next part of what a framework sends in several
+                op.own_usage.add(used)
+            else:
+                op.own_usage = used
         elif op.transport_usage is None:
             op.transport_usage = used
         else:

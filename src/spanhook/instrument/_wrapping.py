@@ -257,6 +257,6 @@ def _as_method(inner: Any, wrapper: Callable[..., Any]) -> Callable[..., Any]:
 
     @functools.wraps(inner)
     def method(self: Any, *args: Any, **kwargs: Any) -> Any:
-        return wrapper(functools.partial(inner, self), self, args, kwargs)
+        return wrapper(inner.__get__(self, type(self)), self, args, kwargs)
 
     return method

@@ -1,8 +1,12 @@
 """DSPy's tests, with the warnings of libraries below it left as warnings."""
 
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+
+import spanhook
+from spanhook import Hooks
 
 HERE = Path(__file__).parent
 
@@ -13,3 +17,10 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         if item.path.is_relative_to(HERE):
             for what in ("UserWarning", "DeprecationWarning", "ResourceWarning", "RuntimeWarning"):
                 item.add_marker(pytest.mark.filterwarnings(f"ignore::{what}"))
+
+
+@pytest.fixture
+def hooks() -> Iterator[Hooks]:
+    made = Hooks()
+    yield made
+    spanhook.uninstrument()

@@ -25,13 +25,6 @@ def lm(body: Body) -> Iterator[Any]:
         yield dspy.LM("openai/gpt-4o-mini", api_base=url, api_key="test", num_retries=0)
 
 
-@pytest.fixture
-def hooks() -> Iterator[Hooks]:
-    made = Hooks()
-    yield made
-    spanhook.uninstrument()
-
-
 def refuse(_op: Operation) -> None:
     raise Reject("Not today")
 

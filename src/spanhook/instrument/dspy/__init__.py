@@ -1,6 +1,6 @@
-"""DSPy: language models, programs and agents, tools.
+"""DSPy: language models, embeddings, programs and agents, tools.
 
-Models are gated where programs call them, before DSPy's own cache and whatever they send their requests through.
+Models and embeddings are gated where programs call them, before DSPy's own cache and whatever they send their requests through.
 """
 
 from spanhook.instrument.instrumentor import Instrumentor
@@ -8,6 +8,7 @@ from spanhook.instrument.layers import DSPY_MODEL
 from spanhook.model import Attempts, Outlet, Point, Signal
 
 _HERE = "spanhook.instrument.dspy"
+_TOOLS = "dspy.adapters.types.tool"
 
 
 def _points(
@@ -67,12 +68,26 @@ class DSPyInstrumentor(Instrumentor):
     """Points of ``dspy``."""
 
     library = "dspy"
-    kinds = frozenset(("agent.invoke", "llm.call", "tool.execute"))
+    kinds = frozenset(("agent.invoke", "embeddings.create", "llm.call", "tool.execute"))
     table = (
         *_points("clients.base_lm", "BaseLM", "models:MODEL", "models:chosen"),
         *_points("primitives.module", "Module", "programs:RUN", "programs:chosen", optional=True),
         *_points("primitives.program", "Module", "programs:RUN", "programs:chosen", optional=True),
+        *_points("clients.embedding", "Embedder", "embeddings:EMBED"),
         *_points("adapters.types.tool", "Tool", "tools:TOOL"),
+        Point(
+            module=_TOOLS,
+            name="ToolCalls.ToolCall.execute",
+            adapter=f"{_HERE}.tool_calls:TOOL_CALL",
+            choose=f"{_HERE}.tool_calls:chosen",
+            optional=True,
+        ),
+        Signal(
+            module=_TOOLS,
+            name="ToolCalls.ToolCall.execute",
+            before=f"{_HERE}.tool_calls:look_up",
+            optional=True,
+        ),
         *_attempts(),
         *_outlets(),
         Signal(

@@ -38,14 +38,14 @@ def chosen(instance: Any, args: Args, kwargs: Kwargs) -> Adapter | None:
     return None if same else MODEL  # an override may ask something else that nobody has decided about
 
 
-def _named(model: Any) -> tuple[str, str]:
+def named(model: Any) -> tuple[str, str]:
     """Provider and model of a name."""
     provider, slash, rest = str(model or "").partition("/")
     return (_PROVIDERS.get(provider, provider), rest) if slash else ("", provider)
 
 
 def model_start(instance: Any, _args: Args, kwargs: Kwargs) -> Attributes:
-    provider, model = _named(getattr(instance, "model", ""))
+    provider, model = named(getattr(instance, "model", ""))
     attributes: Attributes = {semconv.GEN_AI_PROVIDER_NAME: provider or "dspy", semconv.GEN_AI_REQUEST_MODEL: model}
     given: dict[str, Any] = {**fields_of(getattr(instance, "kwargs", None)), **kwargs}
     for name, key in _PARAMETERS:
@@ -94,7 +94,7 @@ def _text(told: Any) -> str:
 
 
 def model_request(instance: Any, args: Args, kwargs: Kwargs) -> Request:
-    body = {"messages": _messages(args, kwargs), "model": _named(getattr(instance, "model", ""))[1]}
+    body = {"messages": _messages(args, kwargs), "model": named(getattr(instance, "model", ""))[1]}
     tools = kwargs.get("tools")
     return _CHAT.request({**body, "tools": tools} if tools else body)
 

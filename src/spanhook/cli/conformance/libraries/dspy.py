@@ -57,6 +57,39 @@ def async_tool(body: Body) -> Any:
     return dspy.Tool(search)
 
 
+class Called:
+    """A tool call of a model, and the function of the tool."""
+
+    def __init__(self, body: Body) -> None:
+        self.tool = tool(body)
+        self.call = dspy.ToolCalls.ToolCall(name="search", args={"query": ASK})
+
+
+def _found_here(called: Called) -> Any:
+    search = called.tool.func  # DSPy looks for it by name in the frame that calls it
+    assert search is not None
+    return called.call.execute()
+
+
+def embedder(body: Body) -> Any:
+    """Embeddings by a function of the application."""
+
+    def embed(texts: list[str]) -> Any:
+        body.run(texts)
+        return [[0.1, 0.2] for _ in texts]
+
+    return dspy.Embedder(embed, caching=False)
+
+
+def hosted_embedder(body: Body) -> Any:
+    url = _openai().url_for(Line(body, lambda _seen: Tokens().input))
+    return dspy.Embedder("openai/text-embedding-3-small", caching=False, api_base=url, api_key="test", num_retries=0)
+
+
+def _vectors(found: Any) -> Any:
+    return found.tolist()
+
+
 class Program(dspy.Module):
     """A program that calls no model."""
 
@@ -78,6 +111,12 @@ async def _later(lm: Any, **asked: Any) -> Any:
     return await lm.acall(**asked)
 
 
+async def _embedded(embedder: Any, asked: Any) -> Any:
+    if _litellm is not None:
+        _litellm.renew()
+    return _vectors(await embedder.acall(asked))
+
+
 async def _told(program: Any) -> Any:
     return (await program.acall(question=ASK)).toDict()
 
@@ -89,12 +128,47 @@ MODEL_WAYS: dict[str, Use] = {
     "acall prompt": lambda lm: _later(lm, prompt=ASK),
 }
 TOOL_WAYS: dict[str, Use] = {"call": lambda tool: tool(query=ASK), "acall": lambda tool: tool.acall(query=ASK)}
+CALLED_WAYS: dict[str, Use] = {
+    "tools": lambda called: called.call.execute([called.tool]),
+    "functions": lambda called: called.call.execute(functions={"search": called.tool.func}),
+    "found": _found_here,
+}
+EMBEDDER_WAYS: dict[str, Use] = {
+    "call": lambda embedder: _vectors(embedder([ASK])),
+    "acall": lambda embedder: _embedded(embedder, [ASK]),
+}
 PROGRAM_WAYS: dict[str, Use] = {
     "call": lambda program: program(question=ASK).toDict(),
     "acall": _told,
 }
 
 
+_CALLED = (
+    Subject(
+        "a tool call in DSPy",
+        "tool.execute",
+        Called,
+        CALLED_WAYS,
+        {"call": lambda called: lambda call=called.call.execute: call([called.tool])},
+        asked=ASK,
+        said=FOUND,
+    ),
+)
+_EMBEDDERS = (
+    Subject(
+        "DSPy's embedder",
+        "embeddings.create",
+        hosted_embedder,
+        EMBEDDER_WAYS,
+        {},
+        asked=ASK,
+        faults=OVER_HTTP,
+        slow=True,
+    ),
+    Subject(
+        "a function as DSPy's embedder", "embeddings.create", embedder, EMBEDDER_WAYS, {}, asked=ASK, answer=[[0.5, 0.5]]
+    ),
+)
 SUBJECTS: tuple[Subject, ...] = (
     Subject(
         "DSPy's model",
@@ -110,11 +184,12 @@ SUBJECTS: tuple[Subject, ...] = (
     Subject("a DSPy tool", "tool.execute", tool, TOOL_WAYS, {}, asked=ASK, said=FOUND),
     Subject("an async DSPy tool", "tool.execute", async_tool, {"acall": TOOL_WAYS["acall"]}, {}, asked=ASK, said=FOUND),
     Subject("a DSPy program", "agent.invoke", Program, PROGRAM_WAYS, {}, answer={"answer": "an answer"}),
+    *(_CALLED if hasattr(dspy.ToolCalls.ToolCall, "execute") else ()),
+    *(_EMBEDDERS if find_spec("numpy") is not None else ()),
 )
 
 UNGATED = (
-    Ungated("ToolCalls.execute, which calls the functions of tools", tool, lambda made: made.func(query=ASK)),
+    Ungated("the function of a tool, called directly", tool, lambda made: made.func(query=ASK)),
     Ungated("forward and aforward of a model or a module, called directly", Program, lambda made: made.forward(ASK)),
-    Ungated("Embedder, except as far as it goes through LiteLLM"),
     Ungated("what code that CodeAct and ProgramOfThought run calls"),
 )
