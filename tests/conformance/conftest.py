@@ -2,6 +2,7 @@
 
 import pytest
 
+from tests.authorities import authority as authority
 from tests.here import is_here
 
 

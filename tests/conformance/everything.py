@@ -25,9 +25,10 @@ def _all_of(*libraries: str) -> tuple[Subject, ...]:
 TOLD = _of("mcp", "MORE") if "mcp" in BOUND else ()
 """Subjects whose refusal is told to whoever asked, in another process."""
 HERE = _all_of(*(library for library in BOUND if library in _IN_PROCESS))
-OVER_HTTP = _all_of(
-    *(library for library in BOUND if library not in _IN_PROCESS), *(one for one in _OVER_THEM if is_here(one))
-)
+_LANGCHAIN_OVER_HTTP = _all_of(*(one for one in _OVER_THEM if is_here(one)))
+OF_LANGCHAIN = (*HERE, *_LANGCHAIN_OVER_HTTP)
+"""Subjects of LangChain and LangGraph."""
+OVER_HTTP = (*_all_of(*(library for library in BOUND if library not in _IN_PROCESS)), *_LANGCHAIN_OVER_HTTP)
 ONCE = frozenset(one.name for one in _all_of(*({*BOUND} & {"openai_agents", "pydantic_ai"})))
 """Names of subjects that serve one call at a time: their conversation, or their client's event loop, ends with it."""
 SUBJECTS: tuple[Subject, ...] = (*HERE, *OVER_HTTP, *own_code.SUBJECTS)

@@ -29,7 +29,7 @@ from spanhook.diagnostics import internal
 from spanhook.instrument import INSTRUMENTORS, instrumentor_of
 from spanhook.model import Adapter, Point
 from spanhook.testing import recorder
-from tests.conformance.everything import CASES, HERE, OVER_HTTP, named
+from tests.conformance.everything import CASES, HERE, OF_LANGCHAIN, named
 from tests.conformance.points import module_of
 
 
@@ -231,21 +231,15 @@ EXTRACTORS = [
     for part in dataclasses.fields(Adapter)
     if callable(getattr(getattr(importlib.import_module(module), attribute), part.name)) and part.name != "kind"
 ]
-#: What each is tried with: subjects in this process, and those over HTTP.
-WHERE = {"here": HERE, "over HTTP": OVER_HTTP}
-
-
 def _raise(*_args: Any, **_kwargs: Any) -> Any:
     raise ZeroDivisionError("injected")
 
 
-def _everything(kind: str, where: str) -> list[Any]:
-    """What comes of every way of calling every subject of a kind, and of agents."""
-    subjects = [subject for subject in WHERE[where] if subject.kind == kind]
+def _everything(kind: str) -> list[Any]:
+    """What comes of every way of calling LangChain's and LangGraph's subjects of a kind, and of agents."""
+    subjects = [subject for subject in OF_LANGCHAIN if subject.kind == kind]
     found = [outcome(lambda s=one, w=way: w(s.make(Body()))) for one in subjects for way in one.ways.values()]
-    if where == "here":
-        found += [outcome(lambda w=way: consume(agent(Calls()), w)) for way in ("invoke", "ainvoke")]
-    return found
+    return found + [outcome(lambda w=way: consume(agent(Calls()), w)) for way in ("invoke", "ainvoke")]
 
 
 #: The same without spanhook; it is the same for all extractors.
@@ -253,19 +247,16 @@ _expected = functools.cache(_everything)
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("where", ["here", "over HTTP"])
 @pytest.mark.parametrize(("module", "attribute", "part"), EXTRACTORS)
-def test_every_extractor_may_raise(
-    module: str, attribute: str, part: str, where: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_every_extractor_may_raise(module: str, attribute: str, part: str, monkeypatch: pytest.MonkeyPatch) -> None:
     loaded = importlib.import_module(module)
     kind = getattr(loaded, attribute).kind
-    expected = _expected(kind, where)
+    expected = _expected(kind)
     monkeypatch.setattr(loaded, attribute, dataclasses.replace(getattr(loaded, attribute), **{part: _raise}))
     monkeypatch.setenv("OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT", "SPAN_AND_EVENT")
     with recorder(settings=spanhook.Settings(steps=True)):
         internal.fatal = False
-        assert _everything(kind, where) == expected
+        assert _everything(kind) == expected
         internal.renew()
 
 

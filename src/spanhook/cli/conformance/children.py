@@ -23,6 +23,7 @@ from spanhook.cli.conformance.checks.cells import FAILED, NONE, Cell
 from spanhook.cli.conformance.child import STARTING
 from spanhook.cli.conformance.matrix import Library
 from spanhook.cli.conformance.report import Line
+from spanhook.cli.conformance.servers.authorities import one_authority
 from spanhook.instrument import INSTRUMENTORS
 
 PATIENCE = 20.0
@@ -66,10 +67,12 @@ class Child:
         told: Called with each finished row.
     """
 
-    def __init__(self, library: Library, folder: str, told: Told, patience: float) -> None:
+    def __init__(
+        self, library: Library, folder: str, told: Told, patience: float, environ: Mapping[str, str]
+    ) -> None:
         self.library = library
         self.lines: list[Line] = []
-        self._told, self._folder, self._patience = told, folder, patience
+        self._told, self._folder, self._patience, self._environ = told, folder, patience, environ
         self._places: list[tuple[Line, str]] = []
         self._done = self._lost = 0
         self._ended = False
@@ -84,7 +87,7 @@ class Child:
             self._process = subprocess.Popen(  # noqa: S603 - this Python
                 [sys.executable, "-P", "-W", "ignore", *_flags(), "-c", _CODE, *given],
                 cwd=self._folder,
-                env=environment(os.environ),
+                env=self._environ,
                 stdin=subprocess.DEVNULL,
                 stdout=self._errors,
                 stderr=self._errors,
@@ -187,10 +190,11 @@ def fill(libraries: Iterable[Library], told: Told, at_a_time: int = 0, patience:
     running: list[Child] = []
     at_a_time = at_a_time or max(2, min(4, os.cpu_count() or 1))
     with tempfile.TemporaryDirectory(prefix="spanhook-conformance-") as folder:
+        environ = {**environment(os.environ), **one_authority(folder)}
         try:
             while waiting or running:
                 while waiting and len(running) < at_a_time:
-                    started.append(Child(waiting.pop(0), folder, told, patience))
+                    started.append(Child(waiting.pop(0), folder, told, patience, environ))
                     running.append(started[-1])
                 until = min(child.deadline for child in running) - time.monotonic()
                 ready, _, _ = select.select([child.channel for child in running], (), (), max(0.0, until))
