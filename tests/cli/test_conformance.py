@@ -397,15 +397,15 @@ def test_a_library_that_cannot_be_imported(folder: Folder, monkeypatch: pytest.M
 @pytest.mark.slow
 def test_json_alone_whatever_the_user_has(folder: Folder) -> None:
     folder.file("spanhook.yaml", "nonsense: true")
-    folder.file("openai.py", "raise SystemExit('mine')")
+    folder.file("groq.py", "raise SystemExit('mine')")
     theirs = {
         "SPANHOOK_HOOKS": "./none.py:hooks",
         "OTEL_TRACES_EXPORTER": "nonsense",
         "HTTP_PROXY": "http://127.0.0.1:1",
     }
-    ran = folder.spanhook("conformance", "--library", "openai", "--json", **theirs)
+    ran = folder.spanhook("conformance", "--library", "groq", "--json", **theirs)
     assert (ran.returncode, ran.stderr) == (0, "")
-    assert {row["library"] for row in json.loads(ran.stdout)["rows"]} == {"openai"}
+    assert {row["library"] for row in json.loads(ran.stdout)["rows"]} == {"groq"}
 
 
 @pytest.mark.slow
@@ -413,7 +413,7 @@ def test_progress_on_a_terminal(folder: Folder) -> None:
     import pty
 
     ours, theirs = pty.openpty()
-    command = [sys.executable, "-m", "spanhook", "conformance", "--library", "openai"]
+    command = [sys.executable, "-m", "spanhook", "conformance", "--library", "own_code"]
     env = {**environment(dict(os.environ)), "TERM": "xterm", "COLUMNS": "80"}
     env.pop("NO_COLOR", None)
     process = subprocess.Popen(command, cwd=folder.path, env=env, stdin=theirs, stdout=theirs, stderr=theirs)
@@ -430,7 +430,7 @@ def test_progress_on_a_terminal(folder: Folder) -> None:
     os.close(ours)
     assert process.wait(60) == 0
     text = shown.decode()
-    assert re.search(r"\r\x1b\[K\d+ ways of calling checked; openai: chat, create", text)
+    assert re.search(r"\r\x1b\[K\d+ ways of calling checked; own_code: ", text)
     assert "\x1b[32m+\x1b[0m" in text
 
 

@@ -1,9 +1,19 @@
 """What the matrices need of libraries that are not in every environment."""
 
+from collections.abc import Iterator
+
 import pytest
 
-from tests.authorities import authority as authority
+from spanhook.cli.conformance.servers.authorities import one_authority
 from tests.here import is_here
+
+
+@pytest.fixture(scope="package", autouse=True)
+def _authority(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:  # pyright: ignore[reportUnusedFunction]
+    with pytest.MonkeyPatch.context() as patch:
+        for name, value in one_authority(tmp_path_factory.mktemp("authority")).items():
+            patch.setenv(name, value)
+        yield
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

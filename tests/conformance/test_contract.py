@@ -231,6 +231,8 @@ EXTRACTORS = [
     for part in dataclasses.fields(Adapter)
     if callable(getattr(getattr(importlib.import_module(module), attribute), part.name)) and part.name != "kind"
 ]
+
+
 def _raise(*_args: Any, **_kwargs: Any) -> Any:
     raise ZeroDivisionError("injected")
 

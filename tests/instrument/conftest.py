@@ -7,7 +7,6 @@ import pytest
 
 from spanhook.cli.conformance.servers.openai_server import OpenAIServer
 from spanhook.instrument import INSTRUMENTORS
-from tests.authorities import authority as authority
 from tests.here import BOUND
 
 _ABSENT = INSTRUMENTORS.keys() - {*BOUND}

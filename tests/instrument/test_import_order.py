@@ -69,56 +69,19 @@ states = instrumentor_of(library).required_states()
 assert all(state == "bound" for _, state in states), states
 assert not heard, heard
 
-from spanhook.cli.conformance.libraries import anthropic, langchain_core, langgraph, openai
-from spanhook.cli.conformance.subject import Body
+from spanhook.cli.conformance.subject import Body, settle
 
-for subjects in (langchain_core.SUBJECTS, langgraph.SUBJECTS):
-    for subject in subjects:
-        for way in ("invoke", "ainvoke", "put"):
-            if way not in subject.ways:
-                continue
-            body = Body()
-            use, thing = subject.ways[way], subject.make(body)
-            try:
-                result = use(thing)
-                if hasattr(result, "__await__"):
-                    import asyncio
-                    asyncio.run(result)
-            except Reject:
-                pass
-            else:
-                raise AssertionError(f"{subject.name} {way} was not refused")
-            assert body.runs == 0, subject.name
-if library == "openai_agents":
-    import asyncio
-    from spanhook.cli.conformance.libraries import openai_agents
-
-    for subject in openai_agents.SUBJECTS:
-        for way in ("run", "run_streamed", "get_response", "on_invoke_tool"):
-            if way in subject.ways:
-                body = Body()
-                try:
-                    asyncio.run(subject.ways[way](subject.make(body)))
-                except Reject:
-                    pass
-                else:
-                    assert not subject.raises, f"{subject.name} {way} was not refused"
-                assert body.runs == 0, subject.name
-if library == "pydantic_ai":
-    import asyncio
-    from spanhook.cli.conformance.libraries import pydantic_ai
-
-    for subject in pydantic_ai.SUBJECTS:
-        for way in ("run", "run_stream", "request", "request_stream", "embed"):
-            if way in subject.ways:
-                body = Body()
-                try:
-                    asyncio.run(subject.ways[way](subject.make(body)))
-                except Reject:
-                    pass
-                else:
-                    assert not subject.raises, f"{subject.name} {way} was not refused"
-                assert body.runs == 0, subject.name
+WAYS = ("invoke", "ainvoke", "put", "run", "run_streamed", "run_stream", "get_response", "on_invoke_tool", "request", "embed")
+for subject in importlib.import_module(f"spanhook.cli.conformance.libraries.{library}").SUBJECTS:
+    for way in [way for way in WAYS if way in subject.ways] or list(subject.ways)[:1]:
+        body = Body()
+        try:
+            settle(subject.ways[way](subject.make(body)))
+        except Reject:
+            pass
+        else:
+            assert not subject.raises, f"{subject.name} {way} was not refused"
+        assert body.runs == 0, f"{subject.name} {way}"
 assert not heard, heard
 print("all refused")
 """

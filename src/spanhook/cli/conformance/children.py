@@ -67,9 +67,7 @@ class Child:
         told: Called with each finished row.
     """
 
-    def __init__(
-        self, library: Library, folder: str, told: Told, patience: float, environ: Mapping[str, str]
-    ) -> None:
+    def __init__(self, library: Library, folder: str, told: Told, patience: float, environ: Mapping[str, str]) -> None:
         self.library = library
         self.lines: list[Line] = []
         self._told, self._folder, self._patience, self._environ = told, folder, patience, environ

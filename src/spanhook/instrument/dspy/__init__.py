@@ -1,6 +1,7 @@
 """DSPy: language models, embeddings, programs and agents, tools.
 
-Models and embeddings are gated where programs call them, before DSPy's own cache and whatever they send their requests through.
+Models and embeddings are gated where programs call them, before DSPy's own cache and whatever they send their requests
+through.
 """
 
 from spanhook.instrument.instrumentor import Instrumentor

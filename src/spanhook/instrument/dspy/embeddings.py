@@ -1,4 +1,4 @@
-"""Embeddings: ``Embedder.__call__`` and ``acall``, in front of DSPy's cache and for functions of the application too."""
+"""Embeddings: ``Embedder.__call__`` and ``acall``, in front of DSPy's cache, for functions of the application too."""
 
 from collections.abc import Sequence
 from typing import Any, cast

@@ -166,7 +166,13 @@ _EMBEDDERS = (
         slow=True,
     ),
     Subject(
-        "a function as DSPy's embedder", "embeddings.create", embedder, EMBEDDER_WAYS, {}, asked=ASK, answer=[[0.5, 0.5]]
+        "a function as DSPy's embedder",
+        "embeddings.create",
+        embedder,
+        EMBEDDER_WAYS,
+        {},
+        asked=ASK,
+        answer=[[0.5, 0.5]],
     ),
 )
 SUBJECTS: tuple[Subject, ...] = (

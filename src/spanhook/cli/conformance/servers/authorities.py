@@ -4,7 +4,7 @@ Clients read hundreds of authorities each time one is made, which takes longer t
 """
 
 import ssl
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
@@ -18,20 +18,19 @@ def one_authority(folder: str | Path) -> Mapping[str, str]:
     """Environment variables that name a file in ``folder`` with one authority of those that are here; none if there
     are none.
     """
-    known = _known()
-    if known is None:
-        return {}
-    text = known.read_text(errors="replace")
-    first = text[text.index(_BEGIN) : text.index(_END)] + _END + "\n"
-    path = Path(folder) / "authority.pem"
-    path.write_text(first)
-    return dict.fromkeys(_VARIABLES, str(path))
+    for known in _known():
+        _, begun, rest = known.read_text(errors="replace").partition(_BEGIN)
+        if begun:
+            path = Path(folder) / "authority.pem"
+            path.write_text(f"{_BEGIN}{rest.partition(_END)[0]}{_END}\n")
+            return dict.fromkeys(_VARIABLES, str(path))
+    return {}
 
 
-def _known() -> Path | None:
-    """A file of authorities."""
+def _known() -> Iterator[Path]:
+    """Files of authorities."""
     paths = ssl.get_default_verify_paths()
-    found = [one for one in (paths.cafile, paths.openssl_cafile) if one]
+    named = [one for one in (paths.cafile, paths.openssl_cafile) if one]
     if find_spec("certifi") is not None:
-        found.append(import_module("certifi").where())
-    return next((path for path in map(Path, found) if path.is_file() and _BEGIN in path.read_text(errors="replace")), None)
+        named.append(import_module("certifi").where())
+    yield from (path for path in map(Path, named) if path.is_file())
