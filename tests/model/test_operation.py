@@ -158,6 +158,24 @@ def test_a_hook_that_timed_out_in_the_middle_of_a_rewrite_changes_nothing(monkey
     internal.counts.pop("hook.hung", None)
 
 
+@pytest.mark.parametrize("given", [["Hi"], [[{"role": "user", "parts": []}], "Hi"]], ids=["one", "a batch"])
+def test_text_is_no_message(given: Any) -> None:
+    hooks = Hooks()
+    told: list[str] = []
+
+    @hooks.before("llm.call")
+    def rewrite(op: Operation) -> None:
+        with pytest.raises(HookError) as caught:
+            op.replace(messages=given)
+        told.append(str(caught.value))
+
+    with recorder(hooks):
+        ScriptedChat(body=Body()).invoke("hello")
+    [why] = told
+    assert "text in place of a message" in why
+    assert '{"role": "user", "parts": [{"type": "text", "content": "..."}]}' in why
+
+
 @pytest.mark.parametrize("given", ["Hi", {"role": "user", "parts": []}], ids=["text", "message"])
 def test_messages_of_a_rewrite_are_a_list(given: Any) -> None:
     hooks = Hooks()
