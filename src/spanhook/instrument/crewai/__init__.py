@@ -36,7 +36,7 @@ class CrewAIInstrumentor(Instrumentor):
     """Points of ``crewai``."""
 
     library = "crewai"
-    kinds = frozenset(("agent.invoke", "llm.call", "tool.execute"))
+    kinds = frozenset(("agent.invoke", "llm.call", "run", "tool.execute"))
     table = (
         _point("llms.base_llm:BaseLLM.call", "models:MODEL", "models:chosen"),
         _point("llms.base_llm:BaseLLM.acall", "models:MODEL", "models:chosen", mode="async"),

@@ -1,5 +1,6 @@
 """What models and agents are asked: text, or messages as in chat completions."""
 
+from dataclasses import replace
 from typing import Any, cast
 
 from spanhook.instrument.formats.openai import Chat
@@ -18,7 +19,8 @@ def messages_of(asked: Any) -> list[Any]:
 
 def request_of(asked: Any, model: str = "", tools: Any = None) -> Request:
     body: dict[str, Any] = {"messages": messages_of(asked), "model": model}
-    return _CHAT.request({**body, "tools": tools} if tools else body)
+    found = _CHAT.request({**body, "tools": tools} if tools else body)
+    return replace(found, inputs=asked)
 
 
 def carried_in(asked: Any) -> Carried:

@@ -1,4 +1,4 @@
-"""Runs: crews, flows, an agent's tasks, and agents that are asked directly."""
+"""Crews and flows, which are workflows in the conventions' terms; an agent's tasks, and agents asked directly."""
 
 from collections.abc import Mapping
 from dataclasses import replace
@@ -50,11 +50,9 @@ def flow_chosen(instance: Any, _args: Args, _kwargs: Kwargs) -> Adapter | None:
 
 
 def crew_start(instance: Any, _args: Args, _kwargs: Kwargs) -> Attributes:
-    name = _named(getattr(instance, "name", None), instance)
     return {
         semconv.GEN_AI_PROVIDER_NAME: PROVIDER,
-        semconv.GEN_AI_AGENT_NAME: name,
-        semconv.GEN_AI_WORKFLOW_NAME: name,
+        semconv.GEN_AI_WORKFLOW_NAME: _named(getattr(instance, "name", None), instance),
     }
 
 
@@ -62,13 +60,6 @@ def crew_request(_instance: Any, args: Args, kwargs: Kwargs) -> Request:
     inputs = KICKOFF.given(args, kwargs, "inputs")
     told = [{"role": "user", "parts": [{"type": "text", "content": encoded(inputs)}]}] if inputs else []
     return Request(messages=told, inputs=inputs)
-
-
-def crew_rewrite(_instance: Any, args: Args, kwargs: Kwargs, change: Change) -> tuple[Args, Kwargs]:
-    given = change.inputs
-    if not isinstance(given, Mapping):
-        raise TypeError(f"the inputs of a crew or a flow are given by name, not as {type(given).__name__}")
-    return KICKOFF.having(args, kwargs, "inputs", dict(cast("Mapping[str, Any]", given)))
 
 
 def run_output(result: Any) -> list[Message]:
@@ -86,14 +77,11 @@ def crew_answer(_instance: Any, _args: Args, _kwargs: Kwargs, value: Any) -> Any
 
 
 CREW = Adapter(
-    kind="agent.invoke",
+    kind="run",
     layer="crewai.crew",
-    verb="invoke_workflow",
     start=crew_start,
     request=crew_request,
     output=run_output,
-    rewrite=crew_rewrite,
-    takes=frozenset(("inputs",)),
     answer=crew_answer,
     native_error=aborted,
 )
