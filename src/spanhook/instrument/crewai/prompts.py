@@ -1,6 +1,5 @@
 """What models and agents are asked: text, or messages as in chat completions."""
 
-from dataclasses import replace
 from typing import Any, cast
 
 from spanhook.instrument.formats.openai import Chat
@@ -18,9 +17,15 @@ def messages_of(asked: Any) -> list[Any]:
 
 
 def request_of(asked: Any, model: str = "", tools: Any = None) -> Request:
-    body: dict[str, Any] = {"messages": messages_of(asked), "model": model}
-    found = _CHAT.request({**body, "tools": tools} if tools else body)
-    return replace(found, inputs=asked)
+    found = _CHAT.request({"messages": messages_of(asked), "model": model, "tools": tools})
+    return Request(
+        messages=found.messages,
+        system=found.system,
+        tools=found.tools,
+        inputs=asked,
+        model=model,
+        tool_definitions=tools or (),
+    )
 
 
 def carried_in(asked: Any) -> Carried:

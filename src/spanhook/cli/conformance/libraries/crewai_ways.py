@@ -73,7 +73,7 @@ class Using(Own):
 
     def call(self, messages: Any, tools: Any = None, *_args: Any, **_given: Any) -> Any:
         for said in reversed(messages):
-            if said["role"] == "tool" or "Observation: " in str(said.get("content")):
+            if said["role"] == "tool" or (said["role"] == "assistant" and "Observation: " in str(said["content"])):
                 told = str(said["content"]).rpartition("Observation: ")[2].strip()
                 return f"Thought: I know it.\nFinal Answer: {told}"
         if self.native:
