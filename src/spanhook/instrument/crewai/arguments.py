@@ -31,9 +31,7 @@ class Parameters:
 
 
 ASKED = Parameters("messages")
-CALL = Parameters(
-    "messages", "tools", "callbacks", "available_functions", "from_task", "from_agent", "response_model"
-)
+CALL = Parameters("messages", "tools", "callbacks", "available_functions", "from_task", "from_agent", "response_model")
 COMPLETED = Parameters(
     "response", "call_type", "from_task", "from_agent", "messages", "usage", "finish_reason", "response_id"
 )

@@ -30,6 +30,7 @@ _PROVIDERS = {
     "watsonx": "ibm.watsonx.ai",
     "xai": "x_ai",
 }
+_OWN = ("crewai.llm.", "crewai.llms.providers.")
 _PARAMETERS = (
     ("temperature", semconv.GEN_AI_REQUEST_TEMPERATURE),
     ("top_p", semconv.GEN_AI_REQUEST_TOP_P),
@@ -52,16 +53,26 @@ def chosen(instance: Any, args: Args, kwargs: Kwargs) -> Adapter | None:
 
 def _names(instance: Any) -> tuple[str, str]:
     """Provider and model."""
-    provider, model = str(getattr(instance, "provider", "") or ""), str(getattr(instance, "model", "") or "")
+    provider, model = _provider(instance), str(getattr(instance, "model", "") or "")
     first, slash, rest = model.partition("/")
     if slash and first.lower() == (provider or first).lower():
         provider, model = first, rest
     return _PROVIDERS.get(provider.lower(), provider.lower()), model
 
 
+def _provider(instance: Any) -> str:
+    """A model's provider; CrewAI takes it to be OpenAI for models that are not its own."""
+    provider = str(getattr(instance, "provider", "") or "")
+    own = any(f"{one.__module__}.".startswith(_OWN) for one in type(instance).__mro__)
+    return provider if own or provider != "openai" else ""
+
+
 def model_start(instance: Any, _args: Args, _kwargs: Kwargs) -> Attributes:
     provider, model = _names(instance)
-    attributes: Attributes = {semconv.GEN_AI_PROVIDER_NAME: provider or "crewai", semconv.GEN_AI_REQUEST_MODEL: model}
+    attributes: Attributes = {
+        semconv.GEN_AI_PROVIDER_NAME: provider or semconv.UNKNOWN_PROVIDER,
+        semconv.GEN_AI_REQUEST_MODEL: model,
+    }
     for name, key in _PARAMETERS:
         value = getattr(instance, name, None)
         if isinstance(value, int | float) and not isinstance(value, bool):

@@ -15,7 +15,18 @@ from spanhook.instrument.crewai.arguments import EXECUTED, INVOKED, TOLD
 from spanhook.instrument.crewai.refusals import aborted, told
 from spanhook.instrument.crewai.tool_calls import arguments_in, named, names_of
 from spanhook.instrument.wire import encoded
-from spanhook.model import Adapter, Args, Attributes, Carried, Change, Kwargs, Message, Request, current_record, in_order
+from spanhook.model import (
+    Adapter,
+    Args,
+    Attributes,
+    Carried,
+    Change,
+    Kwargs,
+    Message,
+    Request,
+    current_record,
+    in_order,
+)
 
 LAYER = "crewai.tool"
 Read = Callable[[Any, Args, Kwargs], dict[str, Any]]
@@ -94,7 +105,7 @@ def carrying(read: Read) -> Callable[[Any, Args, Kwargs], Carried]:
 
 def run_arguments(instance: Any, args: Args, kwargs: Kwargs) -> dict[str, Any]:
     schema = getattr(instance.args_schema, "model_fields", None) or {}
-    return {**{name: one for name, one in zip(schema, args, strict=False)}, **kwargs}
+    return {**dict(zip(schema, args, strict=False)), **kwargs}
 
 
 def run_rewrite(_instance: Any, _args: Args, _kwargs: Kwargs, change: Change) -> tuple[Args, Kwargs]:

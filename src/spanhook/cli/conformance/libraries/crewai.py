@@ -47,9 +47,7 @@ SUBJECTS: tuple[Subject, ...] = (
     Subject("CrewAI's responses model", "llm.call", RESPONSES, MODEL_WAYS, {}, **_HTTP),
     Subject("a model of one's own in CrewAI", "llm.call", Own, MODEL_WAYS, {}, asked=ASK, said=Reply.text),
     Subject("a CrewAI tool", "tool.execute", tool, TOOL_WAYS, {}, asked=ASK, said=FOUND),
-    Subject(
-        "a decorated CrewAI tool", "tool.execute", decorated, {"run": TOOL_WAYS["run"]}, {}, asked=ASK, said=FOUND
-    ),
+    Subject("a decorated CrewAI tool", "tool.execute", decorated, {"run": TOOL_WAYS["run"]}, {}, asked=ASK, said=FOUND),
     Subject("a structured CrewAI tool", "tool.execute", structured, INVOKE_WAYS, {}, asked=ASK, said=FOUND),
     Subject("a tool that a CrewAI agent uses", "tool.execute", using(Using), {**AGENT_WAYS, **IN_CREW}, {}, **_TOLD),
     Subject("a tool that CrewAI's model calls", "tool.execute", using(Calling), {**AGENT_WAYS, **IN_CREW}, {}, **_TOLD),

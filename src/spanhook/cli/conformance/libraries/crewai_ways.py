@@ -3,6 +3,7 @@
 import os
 import tempfile
 import warnings
+from collections.abc import Callable
 from functools import cache, partial
 from importlib import import_module
 from typing import Any, ClassVar
@@ -40,9 +41,7 @@ def openai() -> OpenAIServer:
 def model(body: Body, *, api: str = "completions", stream: bool = False) -> Any:
     """A model whose requests count as runs of ``body``."""
     url = openai().url_for(Line(body, lambda _seen: Tokens().total))
-    return crewai.LLM(
-        model="openai/gpt-4o-mini", base_url=url, api_key="test", max_retries=0, api=api, stream=stream
-    )
+    return crewai.LLM(model="openai/gpt-4o-mini", base_url=url, api_key="test", max_retries=0, api=api, stream=stream)
 
 
 class Own(BaseLLM):  # pyright: ignore[reportUntypedBaseClass]
@@ -135,8 +134,11 @@ def asking(body: Body) -> Any:
     return agent(Own(body))
 
 
-def using(llm: type[Own], make: Any = tool) -> Any:
-    return lambda body: agent(llm(), make(body))
+def using(llm: type[Own]) -> Callable[[Body], Any]:
+    def made(body: Body) -> Any:
+        return agent(llm(), tool(body))
+
+    return made
 
 
 def task(made: Any) -> Any:
