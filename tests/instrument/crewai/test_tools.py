@@ -102,6 +102,10 @@ def test_a_rewrite_is_looked_up_in_the_cache(llm: type[Own], hooks: Hooks) -> No
 
 @BOTH
 def test_a_refusal_is_not_the_answer_of_the_task(llm: type[Own], hooks: Hooks) -> None:
+    if llm is Using:
+        pytest.importorskip(
+            "crewai.tools.tool_failure", reason="before 1.15.9, any result of such a tool is the answer"
+        )
     hooks.before("tool.execute")(refuse)
     spanhook.instrument(hooks)
     made = tool(Body())
@@ -130,8 +134,7 @@ def test_a_tool_that_fails_is_one_operation_however_often_it_is_tried(llm: type[
 
 @BOTH
 def test_what_its_own_hooks_ask_instead_is_decided_about_again(llm: type[Own], hooks: Hooks) -> None:
-    from crewai.hooks import register_before_tool_call_hook, unregister_before_tool_call_hook
-
+    own = pytest.importorskip("crewai.hooks", reason="versions that have hooks of their own")
     ran: list[str] = []
 
     def change(context: Any) -> None:
@@ -145,11 +148,11 @@ def test_what_its_own_hooks_ask_instead_is_decided_about_again(llm: type[Own], h
 
     body = Body()
     spanhook.instrument(hooks)
-    register_before_tool_call_hook(change)
+    own.register_before_tool_call_hook(change)
     try:
         assert "Not today" in agent(llm(), tool(body)).kickoff(ASK).raw
     finally:
-        unregister_before_tool_call_hook(change)
+        own.unregister_before_tool_call_hook(change)
     assert ran == ["look_up"]
     assert not body.runs
 

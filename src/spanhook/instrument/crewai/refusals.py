@@ -9,7 +9,7 @@ from spanhook.model import Args, Kwargs
 
 try:
     from crewai.hooks.dispatch import HookAborted
-except ImportError:  # before 1.15.1
+except ImportError:  # before 1.15.3
     HookAborted = None
 
 

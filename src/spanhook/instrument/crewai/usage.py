@@ -25,10 +25,11 @@ from spanhook.model import Adapter, Args, Attributes, Carried, Change, Kwargs, M
 
 try:
     from crewai.tools.tool_failure import ToolFailure
-except ImportError:  # before 1.15.14
+except ImportError:  # before 1.15.9
     ToolFailure = None
 
 _FAILED = "Error executing tool: "
+_FAULT = "tool_error"
 
 
 def chosen(instance: Any, _args: Args, _kwargs: Kwargs) -> Adapter | None:
@@ -96,7 +97,11 @@ def _noted(usage: Any, text: str, failure: Any) -> str:
 
 def used_fault(_result: Any) -> str:
     op = current_record()
-    return fault(getattr(op.instance, "last_failure", None)) if op is not None and not op.replaced else ""
+    if op is None or op.replaced or not op.called:
+        return ""
+    if ToolFailure is not None:
+        return fault(op.instance.last_failure)
+    return _FAULT if op.instance._run_attempts > op.instance._max_parsing_attempts else ""
 
 
 USE = replace(
@@ -179,7 +184,7 @@ def native_output(result: Any) -> list[Message]:
 def native_fault(result: Any) -> str:
     if isinstance(result, dict) and result.get("tool_failure") is not None:
         return fault(result["tool_failure"])
-    return "tool_error" if _text(result).startswith(_FAILED) else ""
+    return _FAULT if _text(result).startswith(_FAILED) else ""
 
 
 def native_answer(instance: Any, args: Args, kwargs: Kwargs, value: Any) -> dict[str, Any]:

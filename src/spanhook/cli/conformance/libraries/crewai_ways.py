@@ -22,7 +22,7 @@ with warnings.catch_warnings():
     warnings.simplefilter("ignore")
     crewai: Any = import_module("crewai")
     _base: Any = import_module("crewai.llms.base_llm")
-    _flows: Any = import_module("crewai.flow.flow")
+    flows: Any = import_module("crewai.flow.flow")
     _tools: Any = import_module("crewai.tools")
     _structured: Any = import_module("crewai.tools.structured_tool")
 
@@ -30,7 +30,7 @@ ASK = "Say hello."
 FOUND = "found leaves everywhere"
 """What the tool of these agents returns."""
 MESSAGES: Any = [{"role": "system", "content": "Be brief."}, {"role": "user", "content": ASK}]
-BaseLLM, BaseTool, Flow, StructuredTool = _base.BaseLLM, _tools.BaseTool, _flows.Flow, _structured.CrewStructuredTool
+BaseLLM, BaseTool, Flow, StructuredTool = _base.BaseLLM, _tools.BaseTool, flows.Flow, _structured.CrewStructuredTool
 
 
 @cache
@@ -155,7 +155,7 @@ def crew_of(body: Body) -> Any:
 
 def flow_of(body: Body) -> Any:
     class Asking(Flow):  # pyright: ignore[reportUntypedBaseClass]
-        @_flows.start()
+        @flows.start()
         def ask(self) -> str:
             body.run(self.state.get("topic"))
             return FOUND
