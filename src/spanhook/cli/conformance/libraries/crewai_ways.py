@@ -188,6 +188,7 @@ MODEL_WAYS: dict[str, Use] = {
     "acall": lambda llm: llm.acall(MESSAGES),
     "acall with a prompt": lambda llm: llm.acall(ASK),
 }
+MESSAGE_WAYS = {way: MODEL_WAYS[way] for way in ("call", "acall")}
 TOOL_WAYS: dict[str, Use] = {"run": lambda tool: tool.run(query=ASK), "arun": lambda tool: tool.arun(query=ASK)}
 INVOKE_WAYS: dict[str, Use] = {
     "invoke": lambda tool: tool.invoke({"query": ASK}),
@@ -197,9 +198,9 @@ AGENT_WAYS: dict[str, Use] = {
     "kickoff": lambda agent: agent.kickoff(ASK).raw,
     "akickoff": lambda agent: _raw(agent.akickoff(ASK)),
 }
-IN_CREW: dict[str, Use] = {
-    "kickoff": lambda agent: crew(agent).kickoff(INPUTS).raw,
-    "akickoff": lambda agent: _raw(crew(agent).akickoff(INPUTS)),
+USING_WAYS: dict[str, Use] = {
+    "by itself": lambda agent: agent.kickoff(ASK).raw,
+    "in a crew": lambda agent: _raw(crew(agent).akickoff(INPUTS)),
 }
 STREAMED_CREW: dict[str, Use] = {"streamed kickoff": _streamed, "streamed akickoff": _astreamed}
 TASK_WAYS: dict[str, Use] = {
@@ -210,11 +211,9 @@ CREW_WAYS: dict[str, Use] = {
     "kickoff": lambda crew: crew.kickoff(INPUTS).raw,
     "kickoff_async": lambda crew: _raw(crew.kickoff_async(INPUTS)),
     "akickoff": lambda crew: _raw(crew.akickoff(INPUTS)),
-    "kickoff_for_each": lambda crew: [one.raw for one in crew.kickoff_for_each([INPUTS])],
 }
 FLOW_WAYS: dict[str, Use] = {
     "kickoff": lambda flow: flow.kickoff(INPUTS),
-    "kickoff_async": lambda flow: flow.kickoff_async(INPUTS),
     "akickoff": lambda flow: flow.akickoff(INPUTS),
 }
 STREAMING = partial(model, stream=True)
