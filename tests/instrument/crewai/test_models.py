@@ -91,6 +91,26 @@ def test_an_agent_does_not_try_a_refused_model_again(limit: Any, hooks: Hooks) -
     assert not body.runs
 
 
+def test_a_refusal_as_too_many_requests_is_not_tried_again(hooks: Hooks) -> None:
+    asked: list[str] = []
+
+    @hooks.before("llm.call")
+    def look(op: Operation) -> None:
+        asked.append(op.name)
+        raise Reject("Slow down", status_code=429)
+
+    spanhook.instrument(hooks)
+
+    class Late(Own):
+        def call(self, messages: Any, *args: Any, **given: Any) -> Any:
+            return super().call(messages, *args, **given)
+
+    for llm in (Late(), Own(), model(Body())):
+        with pytest.raises(Reject, match="Slow down"):
+            llm.call(ASK)
+    assert asked == ["own", "own", "gpt-4o-mini"]
+
+
 def test_a_refusal_is_also_what_its_own_hooks_raise(hooks: Hooks) -> None:
     dispatch = pytest.importorskip("crewai.hooks.dispatch", reason="before 1.15.3, CrewAI has no exception of its own")
     hooks.before("llm.call")(refuse)
