@@ -21,7 +21,7 @@ from spanhook.cli.conformance.libraries.crewai_ways import (
     task,
     tool,
 )
-from spanhook.cli.conformance.servers.openai_server import Call, Reply, Tokens
+from spanhook.cli.conformance.servers.openai_server import Call, OpenAIServer, Reply, Tokens
 from spanhook.cli.conformance.subject import Body
 from spanhook.testing import recorder
 
@@ -119,6 +119,15 @@ def test_a_refusal_is_also_what_its_own_hooks_raise(hooks: Hooks) -> None:
         model(Body()).call(ASK)
     assert isinstance(caught.value, dispatch.HookAborted)
     assert vars(caught.value)["source"] == "spanhook"
+
+
+def test_what_the_provider_refuses_for_now_reaches_the_caller_and_is_one_call() -> None:
+    with OpenAIServer() as server, recorder() as seen, pytest.raises(Exception, match="Slow down") as caught:
+        server.reply = Reply(status=429, code="rate_limit_exceeded", message="Slow down")
+        crewai.LLM(model="openai/gpt-4o-mini", base_url=server.url, api_key="test", max_retries=0).call(ASK)
+    assert type(caught.value).__name__ == "RateLimitError"
+    (op,) = seen.operations
+    assert op.status == "error"
 
 
 def test_an_error_of_the_provider_is_tried_again_within_the_run() -> None:

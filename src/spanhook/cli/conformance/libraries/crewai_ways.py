@@ -160,7 +160,7 @@ def flow_of(body: Body) -> Any:
             body.run(self.state.get("topic"))
             return FOUND
 
-    return Asking()
+    return Asking(suppress_flow_events=True)
 
 
 async def _raw(awaited: Any) -> str:
@@ -186,7 +186,6 @@ MODEL_WAYS: dict[str, Use] = {
     "call": lambda llm: llm.call(MESSAGES),
     "call with a prompt": lambda llm: llm.call(ASK),
     "acall": lambda llm: llm.acall(MESSAGES),
-    "acall with a prompt": lambda llm: llm.acall(ASK),
 }
 MESSAGE_WAYS = {way: MODEL_WAYS[way] for way in ("call", "acall")}
 TOOL_WAYS: dict[str, Use] = {"run": lambda tool: tool.run(query=ASK), "arun": lambda tool: tool.arun(query=ASK)}
