@@ -111,6 +111,16 @@ def test_a_run_that_a_tool_ends_is_over(hooks: Hooks) -> None:
     assert not body.runs
 
 
+@pytest.mark.parametrize("way", ["kickoff_async", "kickoff_for_each", "kickoff_for_each_async", "akickoff_for_each"])
+def test_each_crew_of_a_kickoff_is_a_run_however_it_is_started(way: str) -> None:
+    many = "each" in way
+    with recorder() as seen:
+        made = getattr(crew(asking(Body())), way)([INPUTS, INPUTS] if many else INPUTS)
+        output = made if isinstance(made, list) else asyncio.run(made)
+    assert [one.raw for one in (output if many else [output])] == [Reply.text] * (1 + many)
+    assert [op.name for op in seen.operations if op.kind == "run"] == ["helpers"] * (1 + many)
+
+
 def test_tasks_in_threads_belong_to_the_crew() -> None:
     made = asking(Body())
     later, last = task(made), task(made)

@@ -210,3 +210,62 @@ def test_a_tool_is_used_by_position_and_keeps_its_limits(hooks: Hooks) -> None:
     assert made.run("tea") == FOUND
     assert "usage limit" in str(made.run("tea"))
     assert seen == [{"query": "tea"}, {"query": "tea"}]
+
+
+def test_tools_that_are_called_at_once_are_gated_apart(hooks: Hooks) -> None:
+    @hooks.before("tool.execute")
+    def look(op: Operation) -> None:
+        if op.request.arguments["query"] == "poison":
+            raise Reject("Not today")
+
+    body, asked = Body(), Body()
+    openai().script(Reply(calls=(Call("look_up", {"query": "tea"}, "a"), Call("look_up", {"query": "poison"}, "b"))))
+    spanhook.instrument(hooks)
+    crew(agent(model(asked), tool(body))).kickoff(INPUTS)
+    assert body.seen == ["tea"]
+    told = {one["tool_call_id"]: one["content"] for one in asked.seen[-1].body["messages"] if one["role"] == "tool"}
+    assert told == {"a": FOUND, "b": TOLD}
+
+
+CALLED = {"id": "call_1", "function": {"name": "look_up", "arguments": '{"query": "tea"}'}}
+
+
+def test_a_tool_of_a_planned_step_is_gated(hooks: Hooks) -> None:
+    steps = pytest.importorskip("crewai.agents.step_executor", reason="versions with plans")
+    body = Body()
+    made = tool(body)
+    given: Any = {"task": None, "crew": None, "agent": None, "tools_handler": None, "event_source": made}
+    given |= {"original_tools": [made], "structured_tools": [], "available_functions": {"look_up": made.run}}
+
+    def call() -> Any:
+        return steps.execute_single_native_tool_call(CALLED, **given)
+
+    with recorder(hooks) as seen:
+        assert call().result == FOUND
+    assert [op.name for op in seen.operations] == ["look_up"]
+
+    hooks.after("tool.execute")(lambda op: op.respond("none of that"))
+    spanhook.instrument(hooks)
+    assert call().tool_message["content"] == call().result == "none of that"
+    hooks.before("tool.execute")(refuse)
+    spanhook.instrument(hooks)
+    assert (call().result, call().result_as_answer) == (TOLD, False)
+    assert body.runs == 3
+
+
+@pytest.mark.parametrize("llm", [Calling])
+def test_a_tool_of_the_older_executor_is_gated(llm: type[Own], hooks: Hooks) -> None:
+    older = pytest.importorskip("crewai.agents.crew_agent_executor", reason="newer versions have one executor")
+    body = Body()
+    made = agent(llm(), tool(body), executor_class=older.CrewAgentExecutor)
+    with recorder(hooks) as seen:
+        assert crew(made).kickoff(INPUTS).raw.endswith(FOUND)
+    assert [op.kind for op in seen.operations].count("tool.execute") == 1
+    hooks.before("tool.execute")(lambda op: op.replace(arguments={"query": "coffee"}))
+    spanhook.instrument(hooks)
+    crew(made).kickoff(INPUTS)
+    assert body.seen == ["tea", "coffee"]
+    hooks.before("tool.execute")(refuse)
+    spanhook.instrument(hooks)
+    assert crew(made).kickoff(INPUTS).raw.endswith(TOLD)
+    assert body.runs == 2

@@ -15,6 +15,7 @@ from spanhook.cli.conformance.subject import Body, Use
 os.environ.update(
     CREWAI_DISABLE_TELEMETRY="true",
     CREWAI_DISABLE_VERSION_CHECK="true",
+    CREWAI_TESTING="true",  # otherwise the first crew offers its user traces
     CREWAI_TRACING_ENABLED="false",
     CREWAI_STORAGE_DIR=os.environ.get("CREWAI_STORAGE_DIR") or tempfile.mkdtemp(prefix="spanhook-crewai-"),
 )
@@ -167,13 +168,6 @@ async def _raw(awaited: Any) -> str:
     return (await awaited).raw
 
 
-def _streamed(made: Any) -> str:
-    output = crew(made, stream=True).kickoff(INPUTS)
-    for _ in output:
-        pass
-    return output.result.raw
-
-
 async def _astreamed(made: Any) -> str:
     output = await crew(made, stream=True).akickoff(INPUTS)
     async for _ in output:
@@ -201,14 +195,13 @@ USING_WAYS: dict[str, Use] = {
     "by itself": lambda agent: agent.kickoff(ASK).raw,
     "in a crew": lambda agent: _raw(crew(agent).akickoff(INPUTS)),
 }
-STREAMED_CREW: dict[str, Use] = {"streamed kickoff": _streamed, "streamed akickoff": _astreamed}
+STREAMED_CREW: dict[str, Use] = {"streamed akickoff": _astreamed}
 TASK_WAYS: dict[str, Use] = {
     "execute_task": lambda agent: agent.execute_task(task(agent), ASK),
     "aexecute_task": lambda agent: agent.aexecute_task(task(agent), ASK),
 }
 CREW_WAYS: dict[str, Use] = {
     "kickoff": lambda crew: crew.kickoff(INPUTS).raw,
-    "kickoff_async": lambda crew: _raw(crew.kickoff_async(INPUTS)),
     "akickoff": lambda crew: _raw(crew.akickoff(INPUTS)),
 }
 FLOW_WAYS: dict[str, Use] = {
