@@ -115,8 +115,8 @@ def test_a_run_that_a_tool_ends_is_over(hooks: Hooks) -> None:
 def test_each_crew_of_a_kickoff_is_a_run_however_it_is_started(way: str) -> None:
     many = "each" in way
     with recorder() as seen:
-        made = getattr(crew(asking(Body())), way)([INPUTS, INPUTS] if many else INPUTS)
-        output = made if isinstance(made, list) else asyncio.run(made)
+        made: Any = getattr(crew(asking(Body())), way)([INPUTS, INPUTS] if many else INPUTS)
+        output: Any = asyncio.run(made) if asyncio.iscoroutine(made) else made
     assert [one.raw for one in (output if many else [output])] == [Reply.text] * (1 + many)
     assert [op.name for op in seen.operations if op.kind == "run"] == ["helpers"] * (1 + many)
 
