@@ -64,6 +64,6 @@ SUBJECTS: tuple[Subject, ...] = (
 UNGATED = (
     Ungated("_run and _arun of a tool, and its function, called directly", tool, lambda made: made._run(query=ASK)),
     Ungated("embedders and stores of knowledge and memories, except as far as their clients are bound"),
-    Ungated("flows that are resumed after a person's feedback, except for what they call"),
+    Ungated("flows that are resumed after a person's feedback, and Crew.replay, except for what they call"),
     Ungated("agents on CrewAI's platform and other servers, asked over A2A"),
 )
