@@ -36,6 +36,13 @@ class BoundWrapper(BoundFunctionWrapper):
     def __reduce_ex__(self, protocol: Any) -> Any:
         return self.__reduce__()
 
+    @property
+    def __func__(self) -> Any:
+        """The method's function, which leads to the gate; the one that is wrapped here is a copy that does not."""
+        found: Any = cast("Any", self.__wrapped__).__func__
+        function = self._self_parent._self_point.function
+        return found if function is None else function
+
     def _self_found(self) -> tuple[Any, str]:
         owner, name = self._self_parent._self_point.place
         return getattr(self.__wrapped__, "__self__", owner), name
@@ -134,6 +141,11 @@ class Binding:
     def is_made_by(self, make: Callable[["Binding"], Callable[..., Any]]) -> bool:
         """Whether it is in place, and its wrapper was created by ``make``."""
         return self.on and self._make == make
+
+    @property
+    def function(self) -> FunctionType | None:
+        """The function that was replaced, if it is a plain one."""
+        return self._function
 
     @property
     def place(self) -> tuple[Any, str]:

@@ -217,3 +217,20 @@ def test_messages_of_the_agent_are_not_changed_in_place(hooks: Hooks) -> None:
     spanhook.instrument(hooks)
     crew(asking(body)).kickoff(INPUTS)
     assert "changed" not in str(body.seen)
+
+
+def test_a_model_that_another_makes_its_calls_with_is_the_same_call() -> None:
+    body = Body()
+
+    class Delegating(Own):
+        _responses_delegate: Any = None  # as Azure's model has for the responses API
+
+        def call(self, *args: Any, **given: Any) -> Any:
+            return self._responses_delegate.call(*args, **given)
+
+    made = Delegating()
+    made._responses_delegate = Own(body)
+    with recorder() as seen:
+        assert made.call(ASK) == Reply.text
+    assert [op.kind for op in seen.operations] == ["llm.call"]
+    assert body.runs == 1

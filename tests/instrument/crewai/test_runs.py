@@ -183,3 +183,27 @@ def test_hooks_are_asked_about_a_crew_and_a_refused_one_starts_nothing(hooks: Ho
     with pytest.raises(Reject, match="Not today"):
         list(output)
     assert not body.runs
+
+
+def test_an_answer_to_an_agent_that_is_asked_on_an_event_loop_is_awaited(hooks: Hooks) -> None:
+    async def main() -> str:
+        return (await asking(body).kickoff(ASK)).raw
+
+    body = Body()
+    hooks.before("agent.invoke")(lambda op: op.respond("hello"))
+    spanhook.instrument(hooks)
+    assert asyncio.run(main()) == "hello"
+    assert not body.runs
+
+
+def test_the_function_of_a_method_is_gated(hooks: Hooks) -> None:
+    @hooks.before("agent.invoke")
+    def refuse(_op: Operation) -> None:
+        raise Reject("Not today")
+
+    body = Body()
+    made = asking(body)
+    spanhook.instrument(hooks)
+    with pytest.raises(Reject, match="Not today"):
+        made.kickoff.__func__(made, ASK)  # as CrewAI calls it for agents with A2A
+    assert not body.runs

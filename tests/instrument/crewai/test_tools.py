@@ -269,3 +269,27 @@ def test_a_tool_of_the_older_executor_is_gated(llm: type[Own], hooks: Hooks) -> 
     spanhook.instrument(hooks)
     assert crew(made).kickoff(INPUTS).raw.endswith(TOLD)
     assert body.runs == 2
+
+
+@pytest.mark.parametrize("refused", [False, True])
+@BOTH
+def test_what_hooks_make_of_a_result_is_the_answer_of_the_task(llm: type[Own], hooks: Hooks, *, refused: bool) -> None:
+    @hooks.after("tool.execute")
+    def change(op: Operation) -> None:
+        if refused:
+            raise Reject("Not today")
+        op.respond("nothing of that")
+
+    spanhook.instrument(hooks)
+    made = tool(Body())
+    made.result_as_answer = True
+    assert FOUND not in crew(agent(llm(), made)).kickoff(INPUTS).raw
+
+
+def test_two_tools_of_one_name_are_two_operations(hooks: Hooks) -> None:
+    first, second, asked = Body(), Body(), Body()
+    openai().script(Reply(calls=(Call("look_up", {"query": "tea"}, "a"), Call("look_up_2", {"query": "milk"}, "b"))))
+    with recorder(hooks) as seen:
+        crew(agent(model(asked), tool(first), tool(second))).kickoff(INPUTS)
+    assert sorted(op.name for op in seen.operations if op.kind == "tool.execute") == ["look_up", "look_up_2"]
+    assert (first.seen, second.seen) == (["tea"], ["milk"])

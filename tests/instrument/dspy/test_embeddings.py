@@ -77,3 +77,13 @@ def test_hooks_answer_with_vectors(hooks: Hooks) -> None:
     spanhook.instrument(hooks)
     assert embedder("one").tolist() == [1.0, 2.0]
     assert embedder(["one", "two"]).tolist() == [[1.0, 2.0], [1.0, 2.0]]
+
+
+def test_an_answer_has_a_vector_for_each_text(hooks: Hooks) -> None:
+    embedder = dspy.Embedder(lambda texts: [[0.0] for _ in texts], caching=False)
+    hooks.before("embeddings.create")(lambda op: op.respond([1.0, 2.0]))
+    spanhook.instrument(hooks)
+    assert embedder("one").tolist() == [1.0, 2.0]
+    assert embedder(["one"]).tolist() == [[1.0, 2.0]]
+    with pytest.raises(Reject):
+        embedder(["one", "two"])

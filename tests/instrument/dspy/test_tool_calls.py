@@ -83,3 +83,15 @@ def test_what_is_not_found_is_not_found_with_spanhook_either(hooks: Hooks) -> No
     hooks.before("tool.execute")(lambda _op: None)
     spanhook.instrument(hooks)
     assert ways() == without
+
+
+def test_a_refused_tool_among_the_functions_is_the_cause_of_the_error(hooks: Hooks, add: Any, ran: list[int]) -> None:
+    @hooks.before("tool.execute")
+    def refuse(_op: Operation) -> None:
+        raise Reject("Not today")
+
+    spanhook.instrument(hooks)
+    with pytest.raises(RuntimeError, match="Not today") as caught:
+        call(a=1).execute({"add": dspy.Tool(add)})
+    assert isinstance(caught.value.__cause__, Reject)
+    assert not ran

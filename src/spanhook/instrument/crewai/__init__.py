@@ -59,7 +59,7 @@ class CrewAIInstrumentor(Instrumentor):
         _point(
             "agents.agent_builder.base_agent:BaseAgent.aexecute_task", "runs:AGENT", "runs:task_chosen", mode="async"
         ),
-        _point("agent.core:Agent.kickoff", "runs:ASKED_AGENT", "runs:asked_chosen"),
+        _point("agent.core:Agent.kickoff", "runs:ASKED_AGENT", "runs:kickoff_chosen"),
         _point("agent.core:Agent.kickoff_async", "runs:ASKED_AGENT", "runs:asked_chosen", mode="async"),
         _point("lite_agent:LiteAgent.kickoff", "runs:ASKED_AGENT", "runs:asked_chosen"),
         _signal("agent.core:Agent._check_execution_error", "refusals:failed"),

@@ -43,9 +43,14 @@ _PARAMETERS = (
 
 
 def chosen(instance: Any, args: Args, kwargs: Kwargs) -> Adapter | None:
-    """The adapter of a call; ``None`` for a method that calls the one that it overrides."""
+    """The adapter of a call; ``None`` for a method that calls the one that it overrides.
+
+    Azure's model has another one that makes its calls of the responses API.
+    """
     op = current_record()
-    if op is None or op.adapter is not MODEL or not op.called or op.ended or op.instance is not instance:
+    if op is None or op.adapter is not MODEL or not op.called or op.ended:
+        return MODEL
+    if op.instance is not instance and getattr(op.instance, "_responses_delegate", None) is not instance:
         return MODEL
     same = model_carries(instance, op.args, op.kwargs) == model_carries(instance, args, kwargs)
     return None if same else MODEL  # an override may ask something else that nobody has decided about

@@ -1,9 +1,11 @@
 """Crews and flows, which are workflows in the conventions' terms; an agent's tasks, and agents asked directly."""
 
+import asyncio
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any, cast
 
+from crewai.agent.core import Agent
 from crewai.crews.crew_output import CrewOutput
 from crewai.lite_agent_output import LiteAgentOutput
 
@@ -144,6 +146,13 @@ AGENT = Adapter(
 
 def asked_chosen(instance: Any, _args: Args, _kwargs: Kwargs) -> Adapter | None:
     return None if _again(ASKED_AGENT, instance) else ASKED_AGENT
+
+
+def kickoff_chosen(instance: Any, args: Args, kwargs: Kwargs) -> Adapter | None:
+    """The adapter of ``kickoff``; ``None`` for CrewAI's own on an event loop: it returns ``kickoff_async``."""
+    own = next((one for one in type(instance).__mro__ if "kickoff" in vars(one)), None)
+    passes = own is Agent and asyncio._get_running_loop() is not None
+    return None if passes else asked_chosen(instance, args, kwargs)
 
 
 def asked_request(_instance: Any, args: Args, kwargs: Kwargs) -> Request:

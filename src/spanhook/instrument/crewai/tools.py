@@ -5,8 +5,9 @@ tool is asked: that is decided about again.
 """
 
 import copy
+import inspect
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, cast
 
@@ -58,7 +59,7 @@ def tool_prepare(instance: Any, args: Args, kwargs: Kwargs) -> tuple[Args, Kwarg
 def pass_on(tool: Any) -> None:
     """Note under which name a tool's call goes on, if that is another one."""
     op, inner = current_record(), getattr(tool, "_original_tool", None) or tool
-    name = getattr(inner, "original_tool_name", None)
+    name = getattr(inner, "original_tool_name", None) or named(getattr(inner, "name", ""))
     if op is not None and isinstance(name, str):
         op.passed_as = name
 
@@ -104,11 +105,23 @@ def carrying(read: Read) -> Callable[[Any, Args, Kwargs], Carried]:
 
 
 def run_arguments(instance: Any, args: Args, kwargs: Kwargs) -> dict[str, Any]:
-    schema = getattr(instance.args_schema, "model_fields", None) or {}
-    return {**dict(zip(schema, args, strict=False)), **kwargs}
+    names = _places(instance) if args else ()
+    return {**{_name(names, place): one for place, one in enumerate(args)}, **kwargs}
 
 
-def run_rewrite(_instance: Any, _args: Args, _kwargs: Kwargs, change: Change) -> tuple[Args, Kwargs]:
+def _places(tool: Any) -> list[str]:
+    """The names of the arguments that a tool takes by position."""
+    parameters = inspect.signature(getattr(tool, "func", None) or tool._run).parameters.values()
+    return [one.name for one in parameters if one.kind is one.POSITIONAL_OR_KEYWORD]
+
+
+def _name(names: Sequence[str], place: int) -> str:
+    return names[place] if place < len(names) else str(place)
+
+
+def run_rewrite(instance: Any, args: Args, _kwargs: Kwargs, change: Change) -> tuple[Args, Kwargs]:
+    if args and len(_places(instance)) < len(args):
+        raise ValueError("the arguments of this call have no names; refuse it, or call the tool with keywords")
     return (), changed(change)
 
 
@@ -130,12 +143,20 @@ RUN = Adapter(
 )
 
 
+def _besides(kwargs: Kwargs) -> dict[str, Any]:
+    """Arguments that the tool's function gets without a look at the tool's schema."""
+    return {name: one for name, one in kwargs.items() if name not in ("input", "config")}
+
+
 def invoked_arguments(_instance: Any, args: Args, kwargs: Kwargs) -> dict[str, Any]:
-    return arguments_in(INVOKED.given(args, kwargs, "input"))
+    return {**arguments_in(INVOKED.given(args, kwargs, "input")), **_besides(kwargs)}
 
 
 def invoked_rewrite(_instance: Any, args: Args, kwargs: Kwargs, change: Change) -> tuple[Args, Kwargs]:
-    return INVOKED.having(args, kwargs, "input", changed(change))
+    given, besides = changed(change), _besides(kwargs)
+    left = {name: one for name, one in kwargs.items() if name not in besides}
+    left |= {name: given.pop(name) for name in besides if name in given}
+    return INVOKED.having(args, left, "input", given)
 
 
 INVOKED_TOOL = replace(

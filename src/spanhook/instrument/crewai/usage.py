@@ -74,13 +74,30 @@ def used_prepare(_instance: Any, args: Args, kwargs: Kwargs) -> tuple[Args, Kwar
     return args, kwargs
 
 
-def used_answer(instance: Any, _args: Args, _kwargs: Kwargs, value: Any) -> str:
+def used_answer(instance: Any, args: Args, kwargs: Kwargs, value: Any) -> str:
     """What the agent gets, which CrewAI's own hooks see as the tool's result too."""
-    return _noted(instance, str(encoded(value)), None)
+    text = str(encoded(value))
+    known = _kept(instance, args, kwargs)
+    if known is not None:
+        known["result"] = text
+    return _noted(instance, text, None)
 
 
-def used_rejected(instance: Any, _args: Args, _kwargs: Kwargs, reason: str) -> str:
+def used_rejected(instance: Any, args: Args, kwargs: Kwargs, reason: str) -> str:
+    known = _kept(instance, args, kwargs)
+    if known is not None:
+        known["result"] = told(reason)
+        known.pop("result_as_answer", None)
     return _noted(instance, told(reason), _failure(told(reason)))
+
+
+def _kept(usage: Any, args: Args, kwargs: Kwargs) -> dict[str, Any] | None:
+    """The tool's result as the agent has kept it, maybe for the task's answer; ``None`` before the call."""
+    if usage.get_last_raw_result(None) is None:
+        return None
+    tool, asked = named(USED.given(args, kwargs, "tool").name), USED.given(args, kwargs, "calling").arguments
+    kept = getattr(usage.agent, "tools_results", None) or ()
+    return next((one for one in reversed(kept) if one["tool_args"] is asked and one["tool_name"] == tool), None)
 
 
 def _failure(message: str) -> Any:
@@ -134,6 +151,9 @@ def _tool(instance: Any, args: Args, kwargs: Kwargs) -> Any:
     call = _called(args, kwargs)
     given = kwargs.get("original_tools") or getattr(instance, "original_tools", None) or ()
     known = kwargs.get("original_tool")
+    if known is None and call is not None:
+        mapping: dict[str, Any] = getattr(instance, "_tool_name_mapping", None) or {}
+        known = mapping.get(call[1])  # of two tools with one name, the second is told to the model under another
     if known is None and call is not None:
         known = next((one for one in given if named(one.name) == call[1]), None)
     return known

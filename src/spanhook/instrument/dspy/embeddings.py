@@ -49,14 +49,17 @@ def embed_answer(instance: Any, args: Args, kwargs: Kwargs, value: Any) -> Any:
     """Vectors as DSPy returns them: an array of one dimension for one text, of two for several."""
     if not isinstance(value, Sequence) and not hasattr(value, "__array__"):
         raise TypeError(f"an answer to embeddings is a vector, or a list of them, not {type(value).__name__}")
-    single = isinstance(first(args, kwargs, "inputs"), str)
-    vectors: Any = value if not single or _is_list(value) else [value]
+    asked: Any = first(args, kwargs, "inputs")
+    single = isinstance(asked, str)
+    vectors: Any = [value] if _is_vector(value) else value
+    wanted = 1 if single else len(asked)
+    if len(vectors) != wanted:
+        raise ValueError(f"an answer to embeddings has a vector for each text: {wanted}, not {len(vectors)}")
     return instance._postprocess(vectors, single)
 
 
-def _is_list(value: Any) -> bool:
-    """Whether this is a list of vectors."""
-    return len(value) > 0 and hasattr(value[0], "__len__")
+def _is_vector(value: Any) -> bool:
+    return len(value) > 0 and not hasattr(value[0], "__len__")
 
 
 EMBED = Adapter(
