@@ -10,7 +10,7 @@ from operator import attrgetter
 from typing import Any, Literal
 
 from spanhook.concurrency import reaper
-from spanhook.diagnostics import internal
+from spanhook.diagnostics import log
 from spanhook.engine._completion import afinish, await_end, interrupted
 from spanhook.engine._gates import Run, apasses, start
 from spanhook.engine._opening import open_span
@@ -169,7 +169,7 @@ def _admit(op: Record, admission: Admission | None) -> None:
     if admission is None or op.plan is None:
         return
     if not admission.binds(op.given.get("run_id", ""), op.given.get("user_id", ""), registry.digest):
-        internal.report("admission", ValueError("an admission is not for this run, its user or these hooks"))
+        log.warning("spanhook: what was decided about run %s is not for it or these hooks; asked again", op.identity.run_id)
         return
     op.plan = op.plan.decided or None
     op.state = dict(admission.state)

@@ -123,6 +123,14 @@ INSTRUMENTORS = {
     one.library: one
     for one in (
         Declaration(
+            "aegra",
+            instrumentor="spanhook.instrument.aegra:AegraInstrumentor",
+            requirement="aegra-api >= 0.9, < 1",
+            extra="aegra",
+            module="aegra_api",
+            knows=("starlette",),
+        ),
+        Declaration(
             "aiobotocore",
             instrumentor="spanhook.instrument.aiobotocore:AiobotocoreInstrumentor",
             requirement="aiobotocore >= 2.13.1, < 4",

@@ -1,7 +1,7 @@
 """Runs that are decided about when they are asked for, and begin later, perhaps in another process.
 
 A server accepts a run, answers whoever asked for it, and executes it afterwards: its gates are asked where a refusal
-still reaches that client. What they said is kept until the run has ended, so that whoever executes it does not ask again.
+still reaches that client. What they said is kept until the run has ended, so that whoever executes it need not ask.
 """
 
 import json

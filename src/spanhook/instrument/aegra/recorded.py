@@ -1,0 +1,24 @@
+"""What Aegra's tables say of a run, and what is recorded there."""
+
+from inspect import signature
+from typing import Any
+
+from aegra_api.core import orm
+from aegra_api.services import run_status
+from sqlalchemy import select
+
+
+async def assistant_of(run_id: str) -> str:
+    """The assistant of a run, which its job does not name; empty if the run is not there."""
+    async with orm._get_session_maker()() as session:
+        found = await session.scalar(select(orm.Run.assistant_id).where(orm.Run.run_id == run_id))
+    return str(found or "")
+
+
+async def finalize(job: Any, status: str, error: str) -> None:
+    """Record that a run has ended without having begun; its thread is idle again."""
+    identity = job.identity
+    given: dict[str, Any] = {"status": status, "thread_status": "idle", "output": {}, "error": error}
+    if "user_id" in signature(run_status.finalize_run).parameters:  # from 0.10 on
+        given["user_id"] = job.user.identity
+    await run_status.finalize_run(identity.run_id, identity.thread_id, **given)

@@ -1,0 +1,209 @@
+"""An application on Aegra, served for real, and a client of it."""
+
+import http.client
+import json
+import sys
+import time
+from collections.abc import Callable, Generator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from tests.commands import SPANHOOK, Folder, free_port
+
+GRAPH = """
+import asyncio
+from typing import Annotated, TypedDict
+from langchain_core.language_models import FakeListChatModel
+from langgraph.graph import StateGraph
+from langgraph.graph.message import add_messages
+from langgraph.types import interrupt
+
+class State(TypedDict):
+    messages: Annotated[list, add_messages]
+
+model = FakeListChatModel(responses=["hello"])
+
+async def answer(state):
+    said = state["messages"][-1].content
+    with open("began", "a") as began:
+        began.write(said + "\\n")
+    if said == "ask":
+        said = interrupt("go on?")
+    if said.startswith("slow"):
+        await asyncio.sleep(float(said.partition(" ")[2] or 60))
+    if said == "fail":
+        raise ValueError("out of paper")
+    return {"messages": [await model.ainvoke(said)]}
+
+graph = StateGraph(State).add_node("answer", answer).set_entry_point("answer").compile()
+"""
+
+AUTH = """
+from langgraph_sdk import Auth
+
+auth = Auth()
+
+@auth.authenticate
+async def authenticate(headers):
+    named = headers.get("x-user") or headers.get(b"x-user") or b"ada"
+    name = named.decode() if isinstance(named, bytes) else named
+    return {"identity": name, "display_name": name.title(), "org_id": "acme", "permissions": ["run"], "plan": "gold"}
+"""
+
+HOOKS = """
+import json
+import os
+from spanhook import Hooks
+from spanhook.runs import RunHooks
+
+hooks = RunHooks()
+
+def told(name, ctx, **more):
+    said = {"hook": name, "pid": os.getpid(), "run": ctx.run_id, "thread": ctx.thread_id, "graph": ctx.graph_id}
+    said |= {"assistant": ctx.assistant_id, "user": ctx.user.identity, "org": ctx.user.org_id}
+    said |= {"plan": getattr(ctx.user, "plan", None), "input": ctx.input, "metadata": dict(ctx.metadata)}
+    with open("told", "a") as file:
+        file.write(json.dumps({**said, **more}, default=str) + "\\n")
+
+@hooks.before_run
+async def gate(ctx):
+    told("before", ctx)
+    ctx.metadata["asked"] = True
+    if ctx.user.identity == "eve":
+        raise hooks.RejectRun("not paid", 402)
+    if ctx.user.identity == "mallory":
+        reject = hooks.RejectRun("too many", 429)
+        reject.retry_after = 7
+        raise reject
+
+@hooks.after_run
+async def ended(ctx):
+    told("after", ctx, status=ctx.status, output=ctx.output, usage=ctx.extras.get("usage_metadata"))
+
+@hooks.on_run_error
+async def failed(ctx):
+    told("error", ctx, error=ctx.error, type=ctx.error_type)
+"""
+
+CONFIG = {"graphs": {"agent": "./graph.py:graph"}, "auth": {"path": "./auth.py:auth"}}
+QUICK = {"CRON_POLL_INTERVAL_SECONDS": "1", "LOG_LEVEL": "WARNING"}
+"""Settings of Aegra's that make it do soon what it does from time to time."""
+BROKER = {
+    "REDIS_BROKER_ENABLED": "true",
+    "WORKER_COUNT": "1",
+    "REAPER_INTERVAL_SECONDS": "1",
+    "LEASE_DURATION_SECONDS": "3",
+    "HEARTBEAT_INTERVAL_SECONDS": "1",
+}
+
+
+@dataclass(frozen=True)
+class Answer:
+    """A response.
+
+    Attributes:
+        status, text: Its status and body.
+        retry_after: The header ``Retry-After``, if there is one.
+    """
+
+    status: int
+    text: str
+    retry_after: str | None
+
+    @property
+    def json(self) -> Any:
+        return json.loads(self.text)
+
+
+class Application:
+    """An application that is served.
+
+    Attributes:
+        folder: Where it runs, and leaves what it tells.
+        port: Where it listens.
+    """
+
+    def __init__(self, folder: Folder, port: int) -> None:
+        self.folder, self.port = folder, port
+
+    def ask(self, method: str, path: str, body: Any = None, *, user: str = "ada") -> Answer:
+        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=60)
+        try:
+            headers = {"Content-Type": "application/json", "X-User": user}
+            connection.request(method, path, None if body is None else json.dumps(body), headers)
+            response = connection.getresponse()
+            return Answer(response.status, response.read().decode(), response.getheader("retry-after"))
+        finally:
+            connection.close()
+
+    def post(self, path: str, body: Any = None, *, user: str = "ada") -> Answer:
+        return self.ask("POST", path, body or {}, user=user)
+
+    def thread(self, user: str = "ada") -> str:
+        return self.post("/threads", {}, user=user).json["thread_id"]
+
+    def told(self, hook: str = "", run: str = "") -> list[dict[str, Any]]:
+        """What its hooks have told."""
+        return [
+            one
+            for one in map(json.loads, self._lines("told"))
+            if hook in ("", one["hook"]) and run in ("", one["run"])
+        ]
+
+    def began(self) -> list[str]:
+        """What its graph was given."""
+        return self._lines("began")
+
+    def _lines(self, name: str) -> list[str]:
+        path = self.folder.path / name
+        return path.read_text().splitlines() if path.exists() else []
+
+    def run(self, thread: str, run: str, user: str = "ada") -> Any:
+        return self.ask("GET", f"/threads/{thread}/runs/{run}", user=user).json
+
+    def forget(self) -> None:
+        for name in ("told", "began"):
+            (self.folder.path / name).unlink(missing_ok=True)
+
+
+def eventually(true: Callable[[], Any], seconds: float = 30.0) -> Any:
+    """What ``true`` returns once that is something."""
+    deadline = time.monotonic() + seconds
+    while time.monotonic() < deadline:
+        if found := true():
+            return found
+        time.sleep(0.05)
+    raise AssertionError(f"not so after {seconds} s")
+
+
+def said(text: str, **more: Any) -> dict[str, Any]:
+    """The body of a request for a run."""
+    return {"assistant_id": "agent", "input": {"messages": [{"role": "user", "content": text}]}, **more}
+
+
+def application(path: Path, hooks: str = HOOKS) -> Folder:
+    folder = Folder(path).write(graph=GRAPH, auth=AUTH, hooks=hooks)
+    folder.file("aegra.json", json.dumps(CONFIG))
+    return folder
+
+
+@contextmanager
+def served(folder: Folder, postgres: int, redis: str = "", **env: str) -> Generator[Application]:
+    """The application in ``folder``, with the broker if ``redis`` is the address of one."""
+    port = free_port()
+    surroundings: Mapping[str, str] = {
+        "POSTGRES_HOST": "127.0.0.1",
+        "POSTGRES_PORT": str(postgres),
+        "POSTGRES_DB": "postgres",
+        "POSTGRES_PASSWORD": "-",
+        "AUTH_TYPE": "custom",
+        **QUICK,
+        **({**BROKER, "REDIS_URL": redis} if redis else {}),
+        **env,
+    }
+    server = (sys.executable, "-m", "uvicorn", "aegra_api.main:app", "--host", "127.0.0.1", "--port", str(port))
+    command = (*SPANHOOK, "run", "--hooks", "hooks.py:hooks", "--require", "aegra,langgraph", "--", *server)
+    with folder.server(*command, port=port, **surroundings):
+        yield Application(folder, port)
