@@ -92,8 +92,10 @@ def begin(
     before = get_context()
     if parent is None and foreign:
         parent = foreign.get(get_current_span(before).get_span_context().span_id)
-    if not in_hook and (parent is None) is not (held is None):
-        plan = (registry.outer if parent is None else registry.plans).get(kind)
+    if not in_hook and held is not None and (parent is None or parent.kind == "request"):
+        plan = registry.outer.get(kind)  # a request is no run, so what it asks for may be one
+    elif not in_hook and held is None and parent is not None:
+        plan = registry.plans.get(kind)
     op = Record(adapter, attributes, instance, args, kwargs, parent, ambient.get(), before, clock.now(), held)
     operation = attributes.get(semconv.GEN_AI_OPERATION_NAME)
     if operation is None:
