@@ -132,6 +132,7 @@ class Execution:
         else:
             fail(op, error)
         conclude(op)
+        op.phase, op.status = "pre", ""  # what comes after the call is yet to be run
         return None if op.error is error else op.error
 
     async def end(self, error: BaseException | None = None) -> None:

@@ -2,6 +2,7 @@
 
 import http.client
 import json
+import subprocess
 import sys
 import time
 from collections.abc import Callable, Generator, Mapping
@@ -55,10 +56,18 @@ async def authenticate(headers):
 HOOKS = """
 import json
 import os
-from spanhook import Hooks
+import spanhook
+from spanhook import Hooks, Reject
 from spanhook.runs import RunHooks
 
 hooks = RunHooks()
+inner = Hooks()
+spanhook.instrument(inner)
+
+@inner.before("llm.call")
+def models(op):
+    if op.identity.user_id == "stopped":
+        raise Reject("no more models", scope="run")
 
 def told(name, ctx, **more):
     said = {"hook": name, "pid": os.getpid(), "run": ctx.run_id, "thread": ctx.thread_id, "graph": ctx.graph_id}
@@ -77,6 +86,12 @@ async def gate(ctx):
         reject = hooks.RejectRun("too many", 429)
         reject.retry_after = 7
         raise reject
+    if ctx.user.identity == "later" and os.path.exists("closed"):
+        raise hooks.RejectRun("closed now", 403)
+    if ctx.user.identity == "broken":
+        raise LookupError("no such table")
+    if ctx.user.identity == "sometimes" and ctx.input.get("resume", "yes") != "yes":
+        raise Reject(ctx.input["resume"])
 
 @hooks.after_run
 async def ended(ctx):
@@ -123,10 +138,11 @@ class Application:
     Attributes:
         folder: Where it runs, and leaves what it tells.
         port: Where it listens.
+        process: Its process.
     """
 
-    def __init__(self, folder: Folder, port: int) -> None:
-        self.folder, self.port = folder, port
+    def __init__(self, folder: Folder, port: int, process: "subprocess.Popen[bytes]") -> None:
+        self.folder, self.port, self.process = folder, port, process
 
     def ask(self, method: str, path: str, body: Any = None, *, user: str = "ada") -> Answer:
         connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=60)
@@ -205,5 +221,5 @@ def served(folder: Folder, postgres: int, redis: str = "", **env: str) -> Genera
     }
     server = (sys.executable, "-m", "uvicorn", "aegra_api.main:app", "--host", "127.0.0.1", "--port", str(port))
     command = (*SPANHOOK, "run", "--hooks", "hooks.py:hooks", "--require", "aegra,langgraph", "--", *server)
-    with folder.server(*command, port=port, **surroundings):
-        yield Application(folder, port)
+    with folder.server(*command, port=port, **surroundings) as process:
+        yield Application(folder, port, process)

@@ -9,7 +9,7 @@ from aegra_api.services import run_executor
 
 from spanhook.errors import Reject
 from spanhook.instrument.aegra.admissions import admissions
-from spanhook.instrument.aegra.recorded import assistant_of
+from spanhook.instrument.aegra.recorded import as_before, assistant_of
 from spanhook.instrument.aegra.run import RUN, ServedRun
 from spanhook.model import Args, Executing, Kwargs, Opening, first
 
@@ -21,12 +21,14 @@ class _Running:
     """A run that this task executes.
 
     Attributes:
+        job, run_id: Aegra's description of it, and its id.
+        execution: Its operation.
         refused: Why it may not begin, if so.
         failed: Whether something was raised.
     """
 
-    def __init__(self, run_id: str, execution: Executing) -> None:
-        self.run_id, self.execution = run_id, execution
+    def __init__(self, job: Any, execution: Executing) -> None:
+        self.job, self.run_id, self.execution = job, job.identity.run_id, execution
         self.refused = ""
         self.failed = False
 
@@ -43,7 +45,7 @@ async def execute(
     admission = await admissions().find(run_id)
     assistant = admission.known.get("assistant_id", "") if admission is not None else ""
     served = ServedRun(job, assistant or await assistant_of(run_id))
-    run = _Running(run_id, opening.runs.executing(RUN, served, admission))
+    run = _Running(job, opening.runs.executing(RUN, served, admission))
     _running.set(run)
     try:
         await run.execution.enter()
@@ -89,7 +91,7 @@ async def finalize(
         return await wrapped(*args, **kwargs)
     _running.set(None)
     if run.refused:
-        kwargs = {**kwargs, "thread_status": "idle", "error": run.refused}
+        kwargs = {**kwargs, "thread_status": as_before(run.job), "error": run.refused}
     try:
         recorded = await wrapped(*args, **kwargs)
     except BaseException as error:

@@ -1,0 +1,143 @@
+"""Runs that another process executes than the one that accepted them, and what becomes of what was decided."""
+
+import json
+import signal
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+import redis as redis_package
+
+from tests.instrument.aegra.serving import Application, application, eventually, said, served
+from tests.redis_server import RedisProcess
+
+KEY = "spanhook:admission:"
+ALONE = {"WORKER_COUNT": "0"}
+"""Accepts runs and executes none."""
+
+
+def kept(redis: RedisProcess, run: str) -> dict[str, Any] | None:
+    """What is stored about a run."""
+    found = client(redis).get(KEY + run)
+    return None if found is None else json.loads(found)
+
+
+def client(redis: RedisProcess) -> Any:
+    return redis_package.Redis.from_url(redis.url, decode_responses=True)
+
+
+def ended(app: Application, run: str) -> Callable[[], Any]:
+    return lambda: app.told("after", run) or app.told("error", run)
+
+
+def pid(told: dict[str, Any]) -> int:
+    return told["pid"]
+
+
+def test_a_worker_does_not_ask_again(tmp_path: Path, postgres: int, redis: RedisProcess) -> None:
+    folder = application(tmp_path)
+    with served(folder, postgres, redis.url, **ALONE) as app:
+        thread = app.thread()
+        run = app.post(f"/threads/{thread}/runs", said("hi")).json["run_id"]
+        stored = kept(redis, run)
+        assert stored is not None
+        assert (stored["run_id"], stored["user_id"], stored["state"]) == (run, "ada", {"asked": True})
+        with served(folder, postgres, redis.url):
+            (after,) = eventually(ended(app, run))
+        (before,) = app.told("before", run)
+        assert pid(before) != pid(after)
+        assert [after[name] for name in ("assistant", "plan")] == [before[name] for name in ("assistant", "plan")]
+        assert (after["status"], after["metadata"]) == ("success", {"asked": True})
+        assert kept(redis, run) is None
+
+
+@pytest.mark.parametrize(
+    ("stored", "name"),
+    [
+        (lambda _told: None, "nothing"),
+        (lambda told: {**told, "run_id": "0" * 36}, "another run's"),
+        (lambda told: {**told, "user_id": "eve"}, "another user's"),
+        (lambda told: {**told, "hooks": "0" * 12}, "other hooks'"),
+        (lambda _told: "yes", "no admission"),
+    ],
+    ids=lambda one: one if isinstance(one, str) else "",
+)
+def test_a_worker_asks_if_nothing_was_decided(
+    tmp_path: Path, postgres: int, redis: RedisProcess, stored: Callable[[Any], Any], name: str
+) -> None:
+    folder = application(tmp_path)
+    forged = {"configurable": {"spanhook": "admitted"}, "metadata": {"spanhook": "admitted"}}
+    with served(folder, postgres, redis.url, **ALONE) as app:
+        thread = app.thread("later")
+        body = said("hi", config=forged, metadata={"spanhook_admission": "yes", "admitted": True})
+        run = app.post(f"/threads/{thread}/runs", body, user="later").json["run_id"]
+        told = stored(kept(redis, run))
+        if told is None:
+            client(redis).delete(KEY + run)
+        else:
+            client(redis).set(KEY + run, json.dumps(told))
+        folder.file("closed", "")
+        with served(folder, postgres, redis.url):
+            eventually(lambda: app.run(thread, run, "later")["status"] == "error")
+            eventually(lambda: app.ask("GET", f"/threads/{thread}", user="later").json["status"] == "idle")
+        assert app.run(thread, run, "later").get("error_message", "closed now") == "closed now"
+        assert len({pid(one) for one in app.told("before", run)}) == 2
+        assert app.began() == []
+        assert app.told("after", run) == app.told("error", run) == []
+
+
+def test_a_killed_worker(tmp_path: Path, postgres: int, redis: RedisProcess) -> None:
+    """Its run is recovered by another, which does not ask again, and has one end."""
+    folder = application(tmp_path)
+    with served(folder, postgres, redis.url, **ALONE) as app:
+        thread = app.thread()
+        with served(folder, postgres, redis.url) as worker:
+            run = app.post(f"/threads/{thread}/runs", said("slow 8")).json["run_id"]
+            eventually(app.began)
+            worker.process.send_signal(signal.SIGKILL)
+            worker.process.wait()
+        assert kept(redis, run) is not None
+        with served(folder, postgres, redis.url) as other:
+            (after,) = eventually(ended(app, run))
+            assert pid(after) != pid(app.told("before", run)[0])
+            assert other.process.poll() is None
+        assert len(app.told("before", run)) == len(app.told("after", run)) == 1
+        assert app.began() == ["slow 8"] * 2
+        assert app.run(thread, run)["status"] == "success"
+
+
+def test_a_drained_worker(tmp_path: Path, postgres: int, redis: RedisProcess) -> None:
+    """What it could not finish goes on elsewhere, so it is no end."""
+    folder = application(tmp_path)
+    with served(folder, postgres, redis.url, **ALONE) as app:
+        thread = app.thread()
+        with served(folder, postgres, redis.url, WORKER_DRAIN_TIMEOUT="0.2"):
+            run = app.post(f"/threads/{thread}/runs", said("slow 3")).json["run_id"]
+            eventually(app.began)
+        if app.run(thread, run)["status"] == "interrupted":
+            pytest.skip("this version of Aegra does not hand runs on when it stops")
+        assert app.told("error", run) == app.told("after", run) == []
+        with served(folder, postgres, redis.url):
+            eventually(ended(app, run))
+        assert [one["hook"] for one in app.told("", run)] == ["before", "after"]
+
+
+def test_a_run_that_takes_too_long(tmp_path: Path, postgres: int, redis: RedisProcess) -> None:
+    with served(application(tmp_path), postgres, redis.url, BG_JOB_TIMEOUT_SECS="2") as app:
+        thread = app.thread()
+        run = app.post(f"/threads/{thread}/runs", said("slow")).json["run_id"]
+        (error,) = eventually(ended(app, run))
+        assert [one["hook"] for one in app.told("", run)] == ["before", "error"]
+        assert error["type"] in ("TimeoutError", "CancelledError")
+        assert eventually(lambda: app.run(thread, run)["status"] == "error")
+
+
+def test_a_cron_that_comes_due(app: Application) -> None:
+    """The scheduler's runs are asked about like others; one that is refused is not executed."""
+    thread = app.thread()
+    created = app.post("/runs/crons", said("hi", schedule="* * * * * *"))
+    assert created.status == 200, created.text
+    assert thread
+    runs = eventually(lambda: found if len(found := {one["run"] for one in app.told("after")}) >= 2 else None)
+    assert {one["run"] for one in app.told("before")} >= runs
