@@ -217,6 +217,13 @@ INSTRUMENTORS = {
             knows=("langchain_core",),
         ),
         Declaration(
+            "langgraph_api",
+            instrumentor="spanhook.instrument.langgraph_api:LangGraphAPIInstrumentor",
+            requirement="langgraph-api >= 0.12, < 1",
+            extra="langgraph-api",
+            knows=("starlette",),
+        ),
+        Declaration(
             "litellm",
             instrumentor="spanhook.instrument.litellm:LiteLLMInstrumentor",
             requirement="litellm >= 1.77, < 2",
