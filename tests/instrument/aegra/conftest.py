@@ -26,7 +26,7 @@ def redis() -> Generator[RedisProcess]:
         yield server
 
 
-@pytest.fixture(scope="package", params=["in process", "with the broker"])
+@pytest.fixture(scope="module", params=["in process", "with the broker"])
 def everywhere(
     request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory, postgres: int
 ) -> Generator[Application]:

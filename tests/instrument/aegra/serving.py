@@ -32,8 +32,8 @@ async def answer(state):
         began.write(said + "\\n")
     if said == "ask":
         said = interrupt("go on?")
-    if said.startswith("slow"):
-        await asyncio.sleep(float(said.partition(" ")[2] or 60))
+    if said == "slow" and open("began").read().count(said) == 1:
+        await asyncio.sleep(60)
     if said == "fail":
         raise ValueError("out of paper")
     return {"messages": [await model.ainvoke(said)]}
@@ -103,7 +103,7 @@ async def failed(ctx):
 """
 
 CONFIG = {"graphs": {"agent": "./graph.py:graph"}, "auth": {"path": "./auth.py:auth"}}
-QUICK = {"CRON_POLL_INTERVAL_SECONDS": "1", "LOG_LEVEL": "WARNING"}
+QUICK = {"CRON_POLL_INTERVAL_SECONDS": "1", "CRON_ALLOW_SECONDS_SCHEDULE": "true", "LOG_LEVEL": "WARNING"}
 """Settings of Aegra's that make it do soon what it does from time to time."""
 BROKER = {
     "REDIS_BROKER_ENABLED": "true",

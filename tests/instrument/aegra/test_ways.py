@@ -147,3 +147,24 @@ def test_a_run_that_a_tool_hook_stops(app: Application) -> None:
     (error,) = eventually(lambda: app.told("error"))
     assert (error["type"], error["error"]) == ("Reject", "no more models")
     assert eventually(lambda: app.run(thread, run, "stopped")["status"] == "error")
+
+
+def test_a_cron_that_comes_due(app: Application) -> None:
+    """The scheduler's runs are asked about like others; one that is refused is not executed."""
+    created = app.post("/runs/crons", said("hi", schedule="* * * * * *"), user="later")
+    assert created.status == 200, created.text
+    eventually(lambda: len({one["run"] for one in app.told("after")}) >= 2)
+    closed = app.folder.file("closed", "")
+    try:
+        refused = eventually(lambda: unfinished(app) or None)
+        (cron,) = app.post("/runs/crons/search", {}, user="later").json
+        assert app.ask("DELETE", f"/runs/crons/{cron['cron_id']}", user="later").status in (200, 204)
+    finally:
+        closed.unlink()
+    assert refused <= unfinished(app)
+    assert len(app.began()) == len({one["run"] for one in app.told("after")})
+
+
+def unfinished(app: Application) -> set[str]:
+    before, after = ({one["run"] for one in app.told(hook)} for hook in ("before", "after"))
+    return before - after
