@@ -60,7 +60,15 @@ class AdmittedRuns:
 
 def _admission(op: Record, known: Mapping[str, str]) -> Admission:
     state, run_state = op.state or {}, op.__dict__.get("run_state") or {}
-    return Admission(op.given["run_id"], op.given.get("user_id", ""), registry.digest, state, run_state, known)
+    return Admission(
+        op.given["run_id"],
+        op.given.get("user_id", ""),
+        registry.digest,
+        state=state,
+        run_state=run_state,
+        decisions=op.decisions,
+        known=known,
+    )
 
 
 def _broken(op: Record, run: Run | None, error: BaseException) -> None:
@@ -175,6 +183,7 @@ def _admit(op: Record, admission: Admission | None) -> None:
     op.plan = op.plan.decided or None
     op.state = dict(admission.state)
     op.__dict__["run_state"] = dict(admission.run_state)
+    op.decisions = admission.decisions
 
 
 def _restore(op: Record) -> None:

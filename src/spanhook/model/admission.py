@@ -11,6 +11,7 @@ from dataclasses import asdict, dataclass, field
 from typing import Any, Protocol, Self
 
 from spanhook.model.adapter import Adapter
+from spanhook.model.decision import DecisionRecord
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,6 +33,7 @@ class Admission:
         run_id, user_id: The run, and who it is for. It says nothing about any other.
         hooks: The digest of the hooks that were asked; others have not decided.
         state, run_state: What these have stored for the hooks after them.
+        decisions: What they have decided except to let it pass, such as that one took too long.
         known: What the server has found out about the run.
     """
 
@@ -40,6 +42,7 @@ class Admission:
     hooks: str
     state: Mapping[str, Any] = field(default_factory=dict[str, Any])
     run_state: Mapping[str, Any] = field(default_factory=dict[str, Any])
+    decisions: tuple[DecisionRecord, ...] = ()
     known: Mapping[str, str] = field(default_factory=dict[str, str])
 
     def binds(self, run_id: str, user_id: str, hooks: str) -> bool:
@@ -59,6 +62,7 @@ class Admission:
         try:
             told: Any = json.loads(text or "")
             known = {name: told[name] for name in cls.__dataclass_fields__}
+            known["decisions"] = tuple(DecisionRecord(**one) for one in known["decisions"])
         except (ValueError, TypeError, KeyError):
             return None
         words, maps = (known[name] for name in ("run_id", "user_id", "hooks")), ("state", "run_state", "known")
