@@ -19,7 +19,6 @@ ACROSS = {
     "conventions": "what the conventions ask for, of everything that is emitted",
     "e2e": "what is exported, with the real collector and its backends",
     "foreign": "programs beside the instrumentations of others, in an environment of their own",
-    "langgraph_server": "LangGraph's own server, in an environment of its own",
     "examples": "examples/",
     "presidio": "Presidio's recognizers, in an environment of its own",
     "typing": "what users write, for the type checker",

@@ -219,7 +219,7 @@ INSTRUMENTORS = {
         Declaration(
             "langgraph_api",
             instrumentor="spanhook.instrument.langgraph_api:LangGraphAPIInstrumentor",
-            requirement="langgraph-api >= 0.12, < 1",
+            requirement="langgraph-api >= 0.13, < 1",
             extra="langgraph-api",
             knows=("starlette",),
         ),

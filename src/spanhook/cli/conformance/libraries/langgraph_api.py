@@ -1,12 +1,11 @@
 """What is gated in LangGraph's API server, asked over HTTP by a client, and what is not."""
 
 import json
-from collections.abc import Callable
 from typing import Any
 from uuid import uuid4
 
 from spanhook.cli.conformance.servers.langgraph_server import GRAPH, bodies, get, port, post
-from spanhook.cli.conformance.subject import Body, Subject, Ungated, Use
+from spanhook.cli.conformance.subject import Body, Subject, Ungated
 
 ASKED = "what is new"
 
@@ -33,23 +32,12 @@ def _thread() -> str:
     return json.loads(post("/threads", {})[1])["thread_id"]
 
 
-def _wait(served: Served) -> Any:
-    return _told(*post("/runs/wait", served.asking()))
-
-
-def _wait_on_a_thread(served: Served) -> Any:
-    return _told(*post(f"/threads/{_thread()}/runs/wait", served.asking()))
-
-
-def _stream(path: Callable[[], str]) -> Use:
-    def use(served: Served) -> Any:
-        status, text = post(path(), {**served.asking(), "stream_mode": ["values"]})
-        if status != 200:
-            return _told(status, text)
-        events = [event.split("data: ", 1) for event in text.replace("\r\n", "\n").split("\n\n") if "data: " in event]
-        return [json.loads(data).get("said") for name, data in events if "values" in name]
-
-    return use
+def _stream(served: Served) -> Any:
+    status, text = post(f"/threads/{_thread()}/runs/stream", {**served.asking(), "stream_mode": ["values"]})
+    if status != 200:
+        return _told(status, text)
+    events = [event.split("data: ", 1) for event in text.replace("\r\n", "\n").split("\n\n") if "data: " in event]
+    return [json.loads(data).get("said") for name, data in events if "values" in name]
 
 
 def _background(served: Served) -> Any:
@@ -66,10 +54,8 @@ SUBJECTS: tuple[Subject, ...] = (
         "run",
         Served,
         {
-            "wait": _wait,
-            "wait on a thread": _wait_on_a_thread,
-            "stream": _stream(lambda: "/runs/stream"),
-            "stream on a thread": _stream(lambda: f"/threads/{_thread()}/runs/stream"),
+            "wait": lambda served: _told(*post("/runs/wait", served.asking())),
+            "stream": _stream,
             "in the background": _background,
         },
         {},

@@ -12,9 +12,8 @@ from typing import Any
 import pytest
 
 from tests.commands import SPANHOOK, Folder, free_port
-from tests.langgraph_server.serving import ALONE, AUTH, Client, dev
+from tests.instrument.langgraph_api.serving import ALONE, AUTH, Client, dev
 
-pytestmark = pytest.mark.langgraph_server
 
 HOOKS = """
 import json

@@ -6,10 +6,9 @@ from pathlib import Path
 import pytest
 
 from tests.commands import SPANHOOK, Folder, free_port
-from tests.langgraph_server.serving import ALONE, AUTH, Answer, Client, dev
-from tests.langgraph_server.test_writes import GRAPH
+from tests.instrument.langgraph_api.serving import ALONE, AUTH, Answer, Client, dev
+from tests.instrument.langgraph_api.test_writes import GRAPH
 
-pytestmark = pytest.mark.langgraph_server
 
 HOOKS = """
 import json
