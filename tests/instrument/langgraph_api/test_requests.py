@@ -3,12 +3,9 @@
 import json
 from pathlib import Path
 
-import pytest
-
 from tests.commands import SPANHOOK, Folder, free_port
 from tests.instrument.langgraph_api.serving import ALONE, AUTH, Answer, Client, dev
 from tests.instrument.langgraph_api.test_writes import GRAPH
-
 
 HOOKS = """
 import json

@@ -14,7 +14,6 @@ import pytest
 from tests.commands import SPANHOOK, Folder, free_port
 from tests.instrument.langgraph_api.serving import ALONE, AUTH, Client, dev
 
-
 HOOKS = """
 import json
 from spanhook import Hooks, Reject

@@ -4,7 +4,7 @@ import json
 from typing import Any
 from uuid import uuid4
 
-from spanhook.cli.conformance.servers.langgraph_server import GRAPH, bodies, get, port, post
+from spanhook.cli.conformance.servers.langgraph_server import GRAPH, bodies, port, post
 from spanhook.cli.conformance.subject import Body, Subject, Ungated
 
 ASKED = "what is new"
@@ -40,14 +40,6 @@ def _stream(served: Served) -> Any:
     return [json.loads(data).get("said") for name, data in events if "values" in name]
 
 
-def _background(served: Served) -> Any:
-    thread = _thread()
-    status, text = post(f"/threads/{thread}/runs", served.asking())
-    if status != 200:
-        return _told(status, text)
-    return _told(*get(f"/threads/{thread}/runs/{json.loads(text)['run_id']}/join"))
-
-
 SUBJECTS: tuple[Subject, ...] = (
     Subject(
         "LangGraph's API server",
@@ -56,7 +48,6 @@ SUBJECTS: tuple[Subject, ...] = (
         {
             "wait": lambda served: _told(*post("/runs/wait", served.asking())),
             "stream": _stream,
-            "in the background": _background,
         },
         {},
         raises=False,  # the client gets a response

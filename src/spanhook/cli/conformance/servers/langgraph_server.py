@@ -91,18 +91,9 @@ graph = builder.compile()
 
 def post(path: str, body: Any) -> tuple[int, str]:
     """Ask the server; returns the status and the text of the answer."""
-    return _ask("POST", path, json.dumps(body))
-
-
-def get(path: str) -> tuple[int, str]:
-    """``post`` for what is only read."""
-    return _ask("GET", path, None)
-
-
-def _ask(method: str, path: str, body: str | None) -> tuple[int, str]:
     connection = http.client.HTTPConnection("127.0.0.1", port(), timeout=30)
     try:
-        connection.request(method, path, body, {"Content-Type": "application/json"})
+        connection.request("POST", path, json.dumps(body), {"Content-Type": "application/json"})
         response = connection.getresponse()
         return response.status, response.read().decode()
     finally:
