@@ -170,7 +170,9 @@ def _admit(op: Record, admission: Admission | None) -> None:
     if admission is None or op.plan is None:
         return
     if not admission.binds(op.given.get("run_id", ""), op.given.get("user_id", ""), registry.digest):
-        log.warning("spanhook: what was decided about run %s is not for it or these hooks; asked again", op.identity.run_id)
+        log.warning(
+            "spanhook: what was decided about run %s is not for it or these hooks; asked again", op.identity.run_id
+        )
         return
     op.plan = op.plan.decided or None
     op.state = dict(admission.state)

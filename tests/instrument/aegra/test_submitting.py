@@ -31,7 +31,11 @@ def cron_of_thread(app: Application, thread: str, user: str) -> Answer:
 
 WAYS: dict[str, Way] = {
     **{f"thread{how}": threaded(how) for how in ("", "/wait", "/stream")},
-    **{f"stateless{how}, {kept}": stateless(how, kept) for how in ("", "/wait", "/stream") for kept in ("keep", "delete")},
+    **{
+        f"stateless{how}, {kept}": stateless(how, kept)
+        for how in ("", "/wait", "/stream")
+        for kept in ("keep", "delete")
+    },
 }
 CRONS: dict[str, Way] = {"cron": cron, "cron of a thread": cron_of_thread}
 HAS_CRONS = find_spec("aegra_api.api.crons") is not None

@@ -25,9 +25,7 @@ class ServedRun:
     def __init__(self, job: Any, assistant_id: str) -> None:
         self.job = job
         identity = job.identity
-        self.facts = RunFacts(
-            identity.thread_id, assistant_id, identity.graph_id, job.user, job.execution.config or {}
-        )
+        self.facts = RunFacts(identity.thread_id, assistant_id, identity.graph_id, job.user, job.execution.config or {})
 
 
 def _start(run: ServedRun, _args: Args, _kwargs: Kwargs) -> Attributes:
