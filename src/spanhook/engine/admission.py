@@ -59,7 +59,8 @@ class AdmittedRuns:
 
 
 def _admission(op: Record, known: Mapping[str, str]) -> Admission:
-    state, run_state = op.state or {}, op.__dict__.get("run_state") or {}
+    state: dict[str, Any] = op.state or {}
+    run_state: dict[str, Any] = op.__dict__.get("run_state") or {}
     return Admission(op.given["run_id"], op.given.get("user_id", ""), registry.digest, state, run_state, known)
 
 
