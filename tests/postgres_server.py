@@ -2,6 +2,7 @@
 
 import os
 import shutil
+import signal
 import socket
 import subprocess
 import tempfile
@@ -31,10 +32,10 @@ def running_postgres() -> Generator[int]:
     assert PROGRAMS is not None
     port = free_port()
     # It refuses to run as root.
-    as_user = {"user": USER, "group": USER, "extra_groups": []} if os.getuid() == 0 else {}
+    user = USER if os.getuid() == 0 else None
     with tempfile.TemporaryDirectory() as folder:
-        if as_user:
-            shutil.chown(folder, USER, USER)
+        if user:
+            shutil.chown(folder, user, user)
         data = f"{folder}/data"
         made = subprocess.run(
             [f"{PROGRAMS}/initdb", "-D", data, "-U", USER, "--auth=trust", "--no-sync", "--encoding=UTF8"],
@@ -42,19 +43,20 @@ def running_postgres() -> Generator[int]:
             capture_output=True,
             text=True,
             check=False,
-            **as_user,
+            user=user,
+            group=user,
         )
         assert made.returncode == 0, made.stderr
         settings = {"port": port, "listen_addresses": "127.0.0.1", "unix_socket_directories": "", "fsync": "off"}
         given = [word for name, value in settings.items() for word in ("-c", f"{name}={value}")]
         server = subprocess.Popen(
-            [f"{PROGRAMS}/postgres", "-D", data, *given], cwd=folder, stderr=subprocess.DEVNULL, **as_user
+            [f"{PROGRAMS}/postgres", "-D", data, *given], cwd=folder, stderr=subprocess.DEVNULL, user=user, group=user
         )
         try:
             _await(server, port)
             yield port
         finally:
-            server.terminate()
+            server.send_signal(signal.SIGINT)  # it waits for nobody then
             server.wait(30)
 
 

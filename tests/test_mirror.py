@@ -89,6 +89,7 @@ THROUGH = {
     "concurrency/coroutines": "gating/test_hosts",
     "concurrency/remote": "gating/test_hosts",
     "concurrency/waiting": "conformance/test_trio",
+    "engine/_opening": "engine/test_lifecycle",
     "config/building": "config/test_checking",
     "config/complaints": "config/test_checking",
     "config/file": "config/test_checking",

@@ -59,7 +59,8 @@ class AdmittedRuns:
 
 
 def _admission(op: Record, known: Mapping[str, str]) -> Admission:
-    state, run_state = op.state or {}, op.__dict__.get("run_state") or {}
+    state: dict[str, Any] = op.state or {}
+    run_state: dict[str, Any] = op.__dict__.get("run_state") or {}
     return Admission(
         op.given["run_id"],
         op.given.get("user_id", ""),
@@ -178,7 +179,9 @@ def _admit(op: Record, admission: Admission | None) -> None:
     if admission is None or op.plan is None:
         return
     if not admission.binds(op.given.get("run_id", ""), op.given.get("user_id", ""), registry.digest):
-        log.warning("spanhook: what was decided about run %s is not for it or these hooks; asked again", op.identity.run_id)
+        log.warning(
+            "spanhook: what was decided about run %s is not for it or these hooks; asked again", op.identity.run_id
+        )
         return
     op.plan = op.plan.decided or None
     op.state = dict(admission.state)

@@ -7,7 +7,7 @@ still reaches that client. What they said is kept until the run has ended, so th
 import json
 from collections import OrderedDict
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from typing import Any, Protocol, Self
 
 from spanhook.model.adapter import Adapter
@@ -51,7 +51,7 @@ class Admission:
 
     def text(self) -> str:
         """It as JSON, without what is stored in it that JSON cannot express."""
-        told = asdict(self)
+        told: dict[str, Any] = {name: getattr(self, name) for name in self.__dataclass_fields__}
         for name in ("state", "run_state"):
             told[name] = {key: value for key, value in told[name].items() if _is_plain(value)}
         return json.dumps(told)

@@ -1,7 +1,6 @@
 """Servers for the tests of Aegra: its databases once, and applications with and without its broker."""
 
 from collections.abc import Generator
-from pathlib import Path
 
 import pytest
 
@@ -41,5 +40,3 @@ def everywhere(
 def app(everywhere: Application) -> Application:
     everywhere.forget()
     return everywhere
-
-

@@ -163,9 +163,7 @@ class Application:
     def told(self, hook: str = "", run: str = "") -> list[dict[str, Any]]:
         """What its hooks have told."""
         return [
-            one
-            for one in map(json.loads, self._lines("told"))
-            if hook in ("", one["hook"]) and run in ("", one["run"])
+            one for one in map(json.loads, self._lines("told")) if hook in ("", one["hook"]) and run in ("", one["run"])
         ]
 
     def began(self) -> list[str]:

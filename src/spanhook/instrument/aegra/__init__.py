@@ -1,9 +1,9 @@
 """Aegra: the runs that it serves.
 
-A run is decided about where it is submitted, inside the request that asks for it, so that a refusal reaches the client;
-every way of creating runs ends there. It is executed later, perhaps by a worker in another process, which asks again
-only if nothing was decided: whoever takes a run from the queue, or recovers one, comes through ``_stream_graph``. It has
-ended once ``finalize_run`` has recorded that.
+A run is decided about where it is submitted, inside the request that asks for it, so that a refusal reaches the client:
+every way of creating runs ends there. It is executed later, perhaps by a worker in another process, which asks again if
+nothing was decided: whoever takes a run from the queue, or recovers one, comes through ``_stream_graph``. It has ended
+once ``finalize_run`` has recorded that.
 """
 
 from spanhook.instrument.instrumentor import Instrumentor

@@ -3,6 +3,8 @@
 The key is made of the run's id, which Aegra makes itself; no request writes there.
 """
 
+from contextlib import suppress
+
 from aegra_api.core.redis_manager import redis_manager
 from aegra_api.settings import settings
 from redis import RedisError
@@ -32,10 +34,8 @@ class RedisAdmissions:
             return None
 
     async def drop(self, run_id: str) -> None:
-        try:
+        with suppress(*_AWAY):  # it expires
             await redis_manager.get_client().delete(_key(run_id))
-        except _AWAY:
-            pass  # it expires
 
 
 def _key(run_id: str) -> str:

@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from fastapi import HTTPException
+from starlette.exceptions import HTTPException as AnyHTTPException
 
 from spanhook.errors import HookError, Reject
 from spanhook.instrument.identities import first_id
@@ -25,9 +26,7 @@ class ServedRun:
     def __init__(self, job: Any, assistant_id: str) -> None:
         self.job = job
         identity = job.identity
-        self.facts = RunFacts(
-            identity.thread_id, assistant_id, identity.graph_id, job.user, job.execution.config or {}
-        )
+        self.facts = RunFacts(identity.thread_id, assistant_id, identity.graph_id, job.user, job.execution.config or {})
 
 
 def _start(run: ServedRun, _args: Args, _kwargs: Kwargs) -> Attributes:
@@ -58,7 +57,7 @@ def _answer(_run: ServedRun, _args: Args, _kwargs: Kwargs, _value: Any) -> Any:
     raise HookError("a hook cannot answer in place of a run that a server has accepted; refuse it instead")
 
 
-def _native_error(_run: ServedRun, _args: Args, _kwargs: Kwargs, reject: Reject) -> HTTPException:
+def _native_error(_run: ServedRun, _args: Args, _kwargs: Kwargs, reject: Reject) -> AnyHTTPException:
     return refusal(reject, HTTPException)
 
 
