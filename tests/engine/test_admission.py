@@ -76,6 +76,23 @@ async def execute(job: Job, admission: Admission | None, result: Any = None, lef
     assert current.get() is None
 
 
+def test_what_gates_decided_but_to_let_it_pass_is_told_with_the_run() -> None:
+    hooks = Hooks()
+
+    @hooks.before("run", fail_mode="open", timeout=0.01)
+    async def slow(_op: Operation) -> None:
+        await asyncio.sleep(5)
+
+    async def main() -> None:
+        admission = Admission.of((await ask(Job())).text())
+        await execute(Job(), admission)
+
+    with recorder(hooks) as seen:
+        asyncio.run(main())
+    (run,) = (op for op in seen.operations if op.kind == "run")
+    assert [(one.hook, one.decision) for one in run.decisions] == [("slow", "timeout")]
+
+
 def test_a_run_is_asked_about_once_and_has_one_end() -> None:
     hooks = Told()
 

@@ -6,9 +6,17 @@ from typing import Any
 
 import pytest
 
-from spanhook.model import Admission, KeptAdmissions
+from spanhook.model import Admission, DecisionRecord, KeptAdmissions
 
-ADMISSION = Admission("r1", "ann", "d1g357", {"asked": True}, {"n": 1}, {"assistant_id": "a1"})
+ADMISSION = Admission(
+    "r1",
+    "ann",
+    "d1g357",
+    state={"asked": True},
+    run_state={"n": 1},
+    known={"assistant_id": "a1"},
+    decisions=(DecisionRecord("slow", "run.pre", "timeout", "took too long"),),
+)
 
 
 def test_it_is_about_one_run_of_one_user_and_some_hooks() -> None:
@@ -33,7 +41,9 @@ def test_what_cannot_be_written_is_left_out() -> None:
 
 
 @pytest.mark.parametrize(
-    "text", [None, "", "yes", "[]", "3", "{}", '{"run_id": "r1"}', ADMISSION.text().replace('"ann"', "[]"), b"\xff"]
+    "text",
+    [None, "", "yes", "[]", "3", "{}", '{"run_id": "r1"}', ADMISSION.text().replace('"ann"', "[]"), b"\xff"]
+    + [ADMISSION.text().replace('"hook"', '"hooked"'), ADMISSION.text().replace('"decisions": [', '"decisions": [3, ')],
 )
 def test_anything_else_is_none(text: str | bytes | None) -> None:
     assert Admission.of(text) is None

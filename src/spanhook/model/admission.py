@@ -7,7 +7,7 @@ still reaches that client. What they said is kept until the run has ended, so th
 import json
 from collections import OrderedDict
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from typing import Any, Protocol, Self
 
 from spanhook.model.adapter import Adapter
@@ -33,8 +33,8 @@ class Admission:
         run_id, user_id: The run, and who it is for. It says nothing about any other.
         hooks: The digest of the hooks that were asked; others have not decided.
         state, run_state: What these have stored for the hooks after them.
-        decisions: What they have decided except to let it pass, such as that one took too long.
         known: What the server has found out about the run.
+        decisions: What they have decided except to let it pass, such as that one took too long.
     """
 
     run_id: str
@@ -42,8 +42,8 @@ class Admission:
     hooks: str
     state: Mapping[str, Any] = field(default_factory=dict[str, Any])
     run_state: Mapping[str, Any] = field(default_factory=dict[str, Any])
-    decisions: tuple[DecisionRecord, ...] = ()
     known: Mapping[str, str] = field(default_factory=dict[str, str])
+    decisions: tuple[DecisionRecord, ...] = ()
 
     def binds(self, run_id: str, user_id: str, hooks: str) -> bool:
         """Whether it is about this run of this user, and these hooks have decided it."""
@@ -54,6 +54,7 @@ class Admission:
         told: dict[str, Any] = {name: getattr(self, name) for name in self.__dataclass_fields__}
         for name in ("state", "run_state"):
             told[name] = {key: value for key, value in told[name].items() if _is_plain(value)}
+        told["decisions"] = [asdict(one) for one in self.decisions]
         return json.dumps(told)
 
     @classmethod

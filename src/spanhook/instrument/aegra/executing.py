@@ -10,7 +10,7 @@ from aegra_api.services import run_executor
 from spanhook.errors import Reject
 from spanhook.instrument.aegra.admissions import admissions
 from spanhook.instrument.aegra.recorded import as_before, assistant_of
-from spanhook.instrument.aegra.run import RUN, ServedRun
+from spanhook.instrument.aegra.run import RUN, run_of
 from spanhook.model import Args, Executing, Kwargs, Opening, first
 
 _ELSEWHERE = ("_lease_loss_cancellations", "_shutdown_cancellations")
@@ -44,7 +44,7 @@ async def execute(
     run_id = job.identity.run_id
     admission = await admissions().find(run_id)
     assistant = admission.known.get("assistant_id", "") if admission is not None else ""
-    served = ServedRun(job, assistant or await assistant_of(run_id))
+    served = run_of(job, assistant or await assistant_of(run_id))
     run = _Running(job, opening.runs.executing(RUN, served, admission))
     _running.set(run)
     try:

@@ -8,7 +8,7 @@ from spanhook.diagnostics import log
 from spanhook.errors import Reject
 from spanhook.instrument.aegra.admissions import admissions
 from spanhook.instrument.aegra.recorded import assistant_of, finalize
-from spanhook.instrument.aegra.run import RUN, ServedRun
+from spanhook.instrument.aegra.run import RUN, run_of
 from spanhook.model import Args, Kwargs, Opening, first
 
 _RETRY_AFTER = "Retry-After"
@@ -21,7 +21,7 @@ async def submit(
     job = first(args, kwargs, "job")
     try:
         assistant = await assistant_of(job.identity.run_id)
-        admission = await opening.runs.ask(RUN, ServedRun(job, assistant), {"assistant_id": assistant})
+        admission = await opening.runs.ask(RUN, run_of(job, assistant), {"assistant_id": assistant})
     except BaseException as error:
         await _refused(job, error)
         raise
