@@ -42,8 +42,12 @@ def test_what_cannot_be_written_is_left_out() -> None:
 
 @pytest.mark.parametrize(
     "text",
-    [None, "", "yes", "[]", "3", "{}", '{"run_id": "r1"}', ADMISSION.text().replace('"ann"', "[]"), b"\xff"]
-    + [ADMISSION.text().replace('"hook"', '"hooked"'), ADMISSION.text().replace('"decisions": [', '"decisions": [3, ')],
+    [
+        *(None, "", "yes", "[]", "3", "{}", '{"run_id": "r1"}', b"\xff"),
+        ADMISSION.text().replace('"ann"', "[]"),
+        ADMISSION.text().replace('"hook"', '"hooked"'),
+        ADMISSION.text().replace('"decisions": [', '"decisions": [3, '),
+    ],
 )
 def test_anything_else_is_none(text: str | bytes | None) -> None:
     assert Admission.of(text) is None

@@ -213,6 +213,7 @@ INSTRUMENTORS = {
             instrumentor="spanhook.instrument.langgraph:LangGraphInstrumentor",
             requirement="langgraph >= 1.0, < 2",
             extra="langchain",
+            unlike=("langgraph_api",),
             variables=("LANGGRAPH_",),
             knows=("langchain_core",),
         ),

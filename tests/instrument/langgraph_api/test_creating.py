@@ -1,4 +1,4 @@
-"""Run hooks on LangGraph's own server, in memory: asked once, where a refusal still reaches whoever asks for the run."""
+"""Run hooks on LangGraph's own server, in memory: asked once, where a refusal still reaches whoever asks."""
 
 import json
 import time
@@ -73,6 +73,7 @@ class Served:
 
     def told(self, user: str, *, until: int = 0, seconds: int = 10) -> list[list[Any]]:
         """What hooks were told about the runs of a user, once that is as much as ``until``."""
+        found: list[list[Any]] = []
         for _ in range(10 * seconds):
             lines = self._told.read_text().splitlines() if self._told.exists() else []
             found = [one for one in map(json.loads, lines) if one[2] == user]
@@ -111,8 +112,8 @@ def asking(value: str = "hi", **more: Any) -> dict[str, Any]:
 def test_a_refusal_reaches_whoever_asks(served: Served, user: str, status: int, reason: str, retry: str | None) -> None:
     paths = ways(served.client, user)
     for path in paths:
-        forged = {"config": {"configurable": {"langgraph_auth_user_id": "ada", "user_id": "ada"}}}
-        found = served.client.ask("POST", path, asking(**forged), user)
+        forged = {"configurable": {"langgraph_auth_user_id": "ada", "user_id": "ada"}}
+        found = served.client.ask("POST", path, asking(config=forged), user)
         assert (found.status, json.loads(found.text), found.retry_after) == (status, {"detail": reason}, retry), path
     batch = served.client.ask("POST", "/runs/batch", [asking(), asking()], user)
     assert (batch.status, json.loads(batch.text), batch.retry_after) == (status, {"detail": reason}, retry)
