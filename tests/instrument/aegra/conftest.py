@@ -4,7 +4,7 @@ from collections.abc import Generator
 
 import pytest
 
-from tests.instrument.aegra.serving import Application, application, served
+from tests.instrument.aegra.serving import Application, application, has, served
 from tests.postgres_server import PROGRAMS, running_postgres
 from tests.redis_server import PROGRAM, RedisProcess, running_redis
 
@@ -21,6 +21,8 @@ def postgres() -> Generator[int]:
 def redis() -> Generator[RedisProcess]:
     if PROGRAM is None:
         pytest.skip("redis-server is not installed")
+    if not has("services.worker_executor"):
+        pytest.skip("this version of Aegra has no workers")
     with running_redis() as server:
         yield server
 

@@ -1,6 +1,7 @@
 """An application on Aegra, served for real, and a client of it."""
 
 import http.client
+import importlib.util
 import json
 import subprocess
 import sys
@@ -190,6 +191,11 @@ def eventually(true: Callable[[], Any], seconds: float = 30.0) -> Any:
             return found
         time.sleep(0.05)
     raise AssertionError(f"not so after {seconds} s")
+
+
+def has(module: str) -> bool:
+    """Whether the installed version has a module."""
+    return importlib.util.find_spec("aegra_api") is not None and importlib.util.find_spec(f"aegra_api.{module}") is not None
 
 
 def said(text: str, **more: Any) -> dict[str, Any]:
