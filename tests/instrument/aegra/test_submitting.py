@@ -62,6 +62,12 @@ def test_a_run(app: Application, way: Way) -> None:
     assert len(before["assistant"]) == len(before["run"]) == 36
     assert (before["metadata"], after["metadata"]) == ({}, {"asked": True})
     assert (after["status"], "hello" in str(after["output"])) == ("success", True)
+    (used,) = after["usage"].values()
+    assert (used["input_tokens"], used["output_tokens"], used["total_tokens"]) == (3, 2, 5)
+    run = before["run"]
+    model, graph, whole = eventually(lambda: found if len(found := app.operations()) == 3 else None)
+    assert (model[0], model[-2:]) == ("llm.call", ["run", run])
+    assert [graph, whole] == [["agent.invoke", "agent", "run", run], ["run", "agent", "run", run]]
 
 
 @pytest.mark.parametrize("user", REFUSED)
