@@ -66,8 +66,9 @@ def test_a_run(app: Application, way: Way) -> None:
     assert (used["input_tokens"], used["output_tokens"], used["total_tokens"]) == (3, 2, 5)
     run = before["run"]
     model, graph, whole = eventually(lambda: found if len(found := app.operations()) == 3 else None)
-    assert (model[0], model[-2:]) == ("llm.call", ["run", run])
-    assert [graph, whole] == [["agent.invoke", "agent", "run", run], ["run", "agent", "run", run]]
+    assert [one[0] for one in (model, graph, whole)] == ["llm.call", "agent.invoke", "run"]
+    assert [one[-2:] for one in (model, graph, whole)] == [["run", run]] * 3
+    assert whole[1] == "agent"
 
 
 @pytest.mark.parametrize("user", REFUSED)
