@@ -182,3 +182,17 @@ def test_a_cron_that_comes_due(app: Application) -> None:
 def unfinished(app: Application) -> set[str]:
     before, after = ({one["run"] for one in app.told(hook)} for hook in ("before", "after"))
     return before - after
+
+
+@pytest.mark.skipif(not has("api.event_streaming"), reason="this version of Aegra has no commands")
+def test_a_command(app: Application) -> None:
+    """It is told of a refusal as of anything else that keeps a run from being created: in a response of its own."""
+    command = {"id": 1, "method": "run.start", "params": said("hi")}
+    answer = app.post(f"/threads/{app.thread()}/commands", command)
+    assert (answer.status, answer.json["type"]) == (200, "success"), answer.text
+    (after,) = eventually(lambda: app.told("after"))
+    assert after["run"] == answer.json["result"]["run_id"]
+
+    refused = app.post(f"/threads/{app.thread('eve')}/commands", command, user="eve").json
+    assert (refused["type"], refused["message"]) == ("error", "not paid")
+    assert len(app.began()) == 1
