@@ -125,7 +125,7 @@ INSTRUMENTORS = {
         Declaration(
             "aegra",
             instrumentor="spanhook.instrument.aegra:AegraInstrumentor",
-            requirement="aegra-api >= 0.9, < 1",
+            requirement="aegra-api >= 0.6, < 1",
             extra="aegra",
             module="aegra_api",
             knows=("starlette",),

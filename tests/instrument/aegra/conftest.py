@@ -4,7 +4,7 @@ from collections.abc import Generator
 
 import pytest
 
-from tests.instrument.aegra.serving import Application, application, served
+from tests.instrument.aegra.serving import TRACED, Application, application, has, served
 from tests.postgres_server import PROGRAMS, running_postgres
 from tests.redis_server import PROGRAM, RedisProcess, running_redis
 
@@ -21,6 +21,8 @@ def postgres() -> Generator[int]:
 def redis() -> Generator[RedisProcess]:
     if PROGRAM is None:
         pytest.skip("redis-server is not installed")
+    if not has("services.worker_executor"):
+        pytest.skip("this version of Aegra has no workers")
     with running_redis() as server:
         yield server
 
@@ -32,7 +34,7 @@ def everywhere(
     """An application, whose runs are executed in its own process, or taken from the queue."""
     folder = application(tmp_path_factory.mktemp("application"))
     address = request.getfixturevalue("redis").url if request.param == "with the broker" else ""
-    with served(folder, postgres, address) as app:
+    with served(folder, postgres, address, **TRACED) as app:
         yield app
 
 

@@ -1,6 +1,7 @@
 """An application on Aegra, served for real, and a client of it."""
 
 import http.client
+import importlib.util
 import json
 import subprocess
 import sys
@@ -16,7 +17,8 @@ from tests.commands import SPANHOOK, Folder, free_port
 GRAPH = """
 import asyncio
 from typing import Annotated, TypedDict
-from langchain_core.language_models import FakeListChatModel
+from langchain_core.language_models import FakeMessagesListChatModel
+from langchain_core.messages import AIMessage
 from langgraph.graph import StateGraph
 from langgraph.graph.message import add_messages
 from langgraph.types import interrupt
@@ -24,7 +26,8 @@ from langgraph.types import interrupt
 class State(TypedDict):
     messages: Annotated[list, add_messages]
 
-model = FakeListChatModel(responses=["hello"])
+usage = {"input_tokens": 3, "output_tokens": 2, "total_tokens": 5}
+model = FakeMessagesListChatModel(responses=[AIMessage("hello", usage_metadata=usage)])
 
 async def answer(state):
     said = state["messages"][-1].content
@@ -93,6 +96,11 @@ async def gate(ctx):
     if ctx.user.identity == "sometimes" and ctx.input.get("resume", "yes") != "yes":
         raise Reject(ctx.input["resume"])
 
+@inner.after("run", "agent.invoke", "llm.call")
+def operations(op):
+    with open("operations", "a") as file:
+        file.write(f"{op.kind} {op.name} {op.root.kind} {op.identity.run_id}\\n")
+
 @hooks.after_run
 async def ended(ctx):
     told("after", ctx, status=ctx.status, output=ctx.output, usage=ctx.extras.get("usage_metadata"))
@@ -105,6 +113,8 @@ async def failed(ctx):
 CONFIG = {"graphs": {"agent": "./graph.py:graph"}, "auth": {"path": "./auth.py:auth"}}
 QUICK = {"CRON_POLL_INTERVAL_SECONDS": "1", "CRON_ALLOW_SECONDS_SCHEDULE": "true", "LOG_LEVEL": "WARNING"}
 """Settings of Aegra's that make it do soon what it does from time to time."""
+TRACED = {"OTEL_CONSOLE_EXPORT": "true"}
+"""Settings of Aegra's that make it use OpenInference."""
 BROKER = {
     "REDIS_BROKER_ENABLED": "true",
     "WORKER_COUNT": "1",
@@ -170,6 +180,10 @@ class Application:
         """What its graph was given."""
         return self._lines("began")
 
+    def operations(self) -> list[list[str]]:
+        """The kind, name, outermost kind and run of each operation that was not refused and has ended."""
+        return [line.split() for line in self._lines("operations")]
+
     def _lines(self, name: str) -> list[str]:
         path = self.folder.path / name
         return path.read_text().splitlines() if path.exists() else []
@@ -178,7 +192,7 @@ class Application:
         return self.ask("GET", f"/threads/{thread}/runs/{run}", user=user).json
 
     def forget(self) -> None:
-        for name in ("told", "began"):
+        for name in ("told", "began", "operations"):
             (self.folder.path / name).unlink(missing_ok=True)
 
 
@@ -190,6 +204,14 @@ def eventually(true: Callable[[], Any], seconds: float = 30.0) -> Any:
             return found
         time.sleep(0.05)
     raise AssertionError(f"not so after {seconds} s")
+
+
+def has(module: str) -> bool:
+    """Whether the installed version has a module."""
+    return (
+        importlib.util.find_spec("aegra_api") is not None
+        and importlib.util.find_spec(f"aegra_api.{module}") is not None
+    )
 
 
 def said(text: str, **more: Any) -> dict[str, Any]:

@@ -2,8 +2,7 @@
 
 import json
 import signal
-from collections.abc import Callable
-from pathlib import Path
+from collections.abc import Callable, Generator
 from typing import Any
 
 import pytest
@@ -15,6 +14,18 @@ from tests.redis_server import RedisProcess
 KEY = "spanhook:admission:"
 ALONE = {"WORKER_COUNT": "0"}
 """Accepts runs and executes none."""
+
+
+@pytest.fixture(scope="module")
+def accepting(tmp_path_factory: pytest.TempPathFactory, postgres: int, redis: RedisProcess) -> Generator[Application]:
+    with served(application(tmp_path_factory.mktemp("accepting")), postgres, redis.url, **ALONE) as app:
+        yield app
+
+
+@pytest.fixture
+def app(accepting: Application) -> Application:
+    accepting.forget()
+    return accepting
 
 
 def kept(redis: RedisProcess, run: str) -> dict[str, Any] | None:
@@ -35,21 +46,19 @@ def pid(told: dict[str, Any]) -> int:
     return told["pid"]
 
 
-def test_a_worker_does_not_ask_again(tmp_path: Path, postgres: int, redis: RedisProcess) -> None:
-    folder = application(tmp_path)
-    with served(folder, postgres, redis.url, **ALONE) as app:
-        thread = app.thread()
-        run = app.post(f"/threads/{thread}/runs", said("hi")).json["run_id"]
-        stored = kept(redis, run)
-        assert stored is not None
-        assert (stored["run_id"], stored["user_id"], stored["state"]) == (run, "ada", {"asked": True})
-        with served(folder, postgres, redis.url):
-            (after,) = eventually(ended(app, run))
-        (before,) = app.told("before", run)
-        assert pid(before) != pid(after)
-        assert [after[name] for name in ("assistant", "plan")] == [before[name] for name in ("assistant", "plan")]
-        assert (after["status"], after["metadata"]) == ("success", {"asked": True})
-        assert kept(redis, run) is None
+def test_a_worker_does_not_ask_again(app: Application, postgres: int, redis: RedisProcess) -> None:
+    thread = app.thread()
+    run = app.post(f"/threads/{thread}/runs", said("hi")).json["run_id"]
+    stored = kept(redis, run)
+    assert stored is not None
+    assert (stored["run_id"], stored["user_id"], stored["state"]) == (run, "ada", {"asked": True})
+    with served(app.folder, postgres, redis.url):
+        (after,) = eventually(ended(app, run))
+        eventually(lambda: kept(redis, run) is None)
+    (before,) = app.told("before", run)
+    assert pid(before) != pid(after)
+    assert [after[name] for name in ("assistant", "plan")] == [before[name] for name in ("assistant", "plan")]
+    assert (after["status"], after["metadata"]) == ("success", {"asked": True})
 
 
 FORGED: dict[str, Callable[[dict[str, Any]], Any]] = {
@@ -63,31 +72,27 @@ FORGED: dict[str, Callable[[dict[str, Any]], Any]] = {
 """What may be stored about a run that nobody has let pass, made of what is stored if it was."""
 
 
-def test_a_worker_asks_if_nothing_was_decided(tmp_path: Path, postgres: int, redis: RedisProcess) -> None:
+def test_a_worker_asks_if_nothing_was_decided(app: Application, postgres: int, redis: RedisProcess) -> None:
     """What a request says of it, and what was decided about another run, user or hooks, is nothing."""
-    folder = application(tmp_path)
     config = {"configurable": {"spanhook": "admitted"}, "metadata": {"spanhook": "admitted"}}
     body = said("hi", config=config, metadata={"spanhook_admission": "yes", "admitted": True})
     runs: dict[str, tuple[str, str]] = {}
-    with served(folder, postgres, redis.url, **ALONE) as app:
-        for name, forge in FORGED.items():
-            thread = app.thread("later")
-            run = app.post(f"/threads/{thread}/runs", body, user="later").json["run_id"]
-            runs[name] = thread, run
-            told = forge(kept(redis, run) or {})
-            client(redis).set(KEY + run, json.dumps(told)) if told else client(redis).delete(KEY + run)
-        folder.file("closed", "")
-        with served(folder, postgres, redis.url):
-            for name, (thread, run) in runs.items():
-                recorded = eventually(lambda t=thread, r=run: over(app, t, r))
-                assert (recorded["status"], recorded.get("error_message", "closed now")) == ("error", "closed now"), (
-                    name
-                )
-        for thread, run in runs.values():
-            assert app.ask("GET", f"/threads/{thread}", user="later").json["status"] == "idle"
-            assert len({pid(one) for one in app.told("before", run)}) == 2
-            assert app.told("after", run) == app.told("error", run) == []
-        assert app.began() == []
+    for name, forge in FORGED.items():
+        thread = app.thread("later")
+        run = app.post(f"/threads/{thread}/runs", body, user="later").json["run_id"]
+        runs[name] = thread, run
+        told = forge(kept(redis, run) or {})
+        client(redis).set(KEY + run, json.dumps(told)) if told else client(redis).delete(KEY + run)
+    app.folder.file("closed", "")
+    with served(app.folder, postgres, redis.url):
+        for name, (thread, run) in runs.items():
+            recorded = eventually(lambda t=thread, r=run: over(app, t, r))
+            assert (recorded["status"], recorded.get("error_message", "closed now")) == ("error", "closed now"), name
+    for thread, run in runs.values():
+        assert app.ask("GET", f"/threads/{thread}", user="later").json["status"] == "idle"
+        assert len({pid(one) for one in app.told("before", run)}) == 2
+        assert app.told("after", run) == app.told("error", run) == []
+    assert app.began() == []
 
 
 def over(app: Application, thread: str, run: str) -> Any:
@@ -95,48 +100,43 @@ def over(app: Application, thread: str, run: str) -> Any:
     return None if found["status"] in ("pending", "running") else found
 
 
-def test_a_killed_worker(tmp_path: Path, postgres: int, redis: RedisProcess) -> None:
+def test_a_killed_worker(app: Application, postgres: int, redis: RedisProcess) -> None:
     """Its run is recovered by another, which does not ask again, and has one end."""
-    folder = application(tmp_path)
-    with served(folder, postgres, redis.url, **ALONE) as app:
-        thread = app.thread()
-        with served(folder, postgres, redis.url) as worker:
-            run = app.post(f"/threads/{thread}/runs", said("slow")).json["run_id"]
-            eventually(app.began)
-            worker.process.send_signal(signal.SIGKILL)
-            worker.process.wait()
-        assert kept(redis, run) is not None
-        with served(folder, postgres, redis.url) as other:
-            (after,) = eventually(ended(app, run))
-            assert pid(after) != pid(app.told("before", run)[0])
-            assert other.process.poll() is None
-        assert len(app.told("before", run)) == len(app.told("after", run)) == 1
-        assert app.began() == ["slow"] * 2
-        assert app.run(thread, run)["status"] == "success"
+    thread = app.thread()
+    with served(app.folder, postgres, redis.url) as worker:
+        run = app.post(f"/threads/{thread}/runs", said("slow")).json["run_id"]
+        eventually(app.began)
+        worker.process.send_signal(signal.SIGKILL)
+        worker.process.wait()
+    assert kept(redis, run) is not None
+    with served(app.folder, postgres, redis.url):
+        (after,) = eventually(ended(app, run))
+    assert [one["hook"] for one in app.told("", run)] == ["before", "after"]
+    assert pid(after) != pid(app.told("before", run)[0])
+    assert app.began() == ["slow"] * 2
+    assert app.run(thread, run)["status"] == "success"
 
 
-def test_a_drained_worker(tmp_path: Path, postgres: int, redis: RedisProcess) -> None:
+def test_a_drained_worker(app: Application, postgres: int, redis: RedisProcess) -> None:
     """What it could not finish goes on elsewhere, so it is no end."""
-    folder = application(tmp_path)
-    with served(folder, postgres, redis.url, **ALONE) as app:
-        thread = app.thread()
-        with served(folder, postgres, redis.url, WORKER_DRAIN_TIMEOUT="0.2"):
-            run = app.post(f"/threads/{thread}/runs", said("slow")).json["run_id"]
-            eventually(app.began)
-        if app.run(thread, run)["status"] == "interrupted":
-            pytest.skip("this version of Aegra does not hand runs on when it stops")
-        assert app.told("error", run) == app.told("after", run) == []
-        with served(folder, postgres, redis.url):
-            eventually(ended(app, run))
-        assert [one["hook"] for one in app.told("", run)] == ["before", "after"]
+    thread = app.thread()
+    with served(app.folder, postgres, redis.url, WORKER_DRAIN_TIMEOUT="0.2"):
+        run = app.post(f"/threads/{thread}/runs", said("slow")).json["run_id"]
+        eventually(app.began)
+    if app.run(thread, run)["status"] == "interrupted":
+        pytest.skip("this version of Aegra does not hand runs on when it stops")
+    assert [one["hook"] for one in app.told("", run)] == ["before"]
+    with served(app.folder, postgres, redis.url):
+        eventually(ended(app, run))
+    assert [one["hook"] for one in app.told("", run)] == ["before", "after"]
 
 
-def test_a_run_that_takes_too_long(tmp_path: Path, postgres: int, redis: RedisProcess) -> None:
-    with served(application(tmp_path), postgres, redis.url, BG_JOB_TIMEOUT_SECS="2") as app:
-        thread = app.thread()
+def test_a_run_that_takes_too_long(app: Application, postgres: int, redis: RedisProcess) -> None:
+    thread = app.thread()
+    with served(app.folder, postgres, redis.url, BG_JOB_TIMEOUT_SECS="2"):
         run = app.post(f"/threads/{thread}/runs", said("slow")).json["run_id"]
         (error,) = eventually(ended(app, run))
         assert [one["hook"] for one in app.told("", run)] == ["before", "error"]
         recorded = app.run(thread, run)["status"]
-        # Version 0.9 takes it for cancelled by a user.
-        assert (error["type"], recorded) in {("TimeoutError", "error"), ("CancelledError", "interrupted")}
+    # Version 0.9 takes it for cancelled by a user.
+    assert (error["type"], recorded) in {("TimeoutError", "error"), ("CancelledError", "interrupted")}

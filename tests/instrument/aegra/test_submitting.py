@@ -1,12 +1,11 @@
 """Every way of creating runs, with Aegra's broker and without: who is asked what, and what the client is told."""
 
 from collections.abc import Callable
-from importlib.util import find_spec
 from typing import Any
 
 import pytest
 
-from tests.instrument.aegra.serving import Answer, Application, eventually, said
+from tests.instrument.aegra.serving import Answer, Application, eventually, has, said
 
 Way = Callable[[Application, str, str], Answer]
 """Creates a run of a user on a thread; ways without a thread make one of their own."""
@@ -29,19 +28,19 @@ def cron_of_thread(app: Application, thread: str, user: str) -> Answer:
     return app.post(f"/threads/{thread}/runs/crons", said("hi", schedule="0 0 1 1 *"), user=user)
 
 
-WAYS: dict[str, Way] = {
-    **{f"thread{how}": threaded(how) for how in ("", "/wait", "/stream")},
-    **{
-        f"stateless{how}, {kept}": stateless(how, kept)
-        for how in ("", "/wait", "/stream")
-        for kept in ("keep", "delete")
-    },
+HOWS = ("", "/wait", "/stream")
+WAYS: dict[str, Way] = {f"thread{how}": threaded(how) for how in HOWS}
+STATELESS: dict[str, Way] = {
+    f"stateless{how}, {kept}": stateless(how, kept) for how in HOWS for kept in ("keep", "delete")
 }
 CRONS: dict[str, Way] = {"cron": cron, "cron of a thread": cron_of_thread}
-HAS_CRONS = find_spec("aegra_api.api.crons") is not None
+HAS_STATELESS = has("api.stateless_runs")
+lacks_stateless = pytest.mark.skipif(not HAS_STATELESS, reason="this version of Aegra has no stateless runs")
+HAS_CRONS = has("api.crons")
 lacks_crons = pytest.mark.skipif(not HAS_CRONS, reason="this version of Aegra has no crons")
 ALL = [
     *(pytest.param(way, id=name) for name, way in WAYS.items()),
+    *(pytest.param(way, id=name, marks=lacks_stateless) for name, way in STATELESS.items()),
     *(pytest.param(way, id=name, marks=lacks_crons) for name, way in CRONS.items()),
 ]
 REFUSED = {"eve": (402, "not paid", None), "mallory": (429, "too many", "7")}
@@ -63,6 +62,13 @@ def test_a_run(app: Application, way: Way) -> None:
     assert len(before["assistant"]) == len(before["run"]) == 36
     assert (before["metadata"], after["metadata"]) == ({}, {"asked": True})
     assert (after["status"], "hello" in str(after["output"])) == ("success", True)
+    (used,) = after["usage"].values()
+    assert (used["input_tokens"], used["output_tokens"], used["total_tokens"]) == (3, 2, 5)
+    run = before["run"]
+    model, graph, whole = eventually(lambda: found if len(found := app.operations()) == 3 else None)
+    assert [one[0] for one in (model, graph, whole)] == ["llm.call", "agent.invoke", "run"]
+    assert [one[-2:] for one in (model, graph, whole)] == [["run", run]] * 3
+    assert whole[1] == "agent"
 
 
 @pytest.mark.parametrize("user", REFUSED)
@@ -176,3 +182,17 @@ def test_a_cron_that_comes_due(app: Application) -> None:
 def unfinished(app: Application) -> set[str]:
     before, after = ({one["run"] for one in app.told(hook)} for hook in ("before", "after"))
     return before - after
+
+
+@pytest.mark.skipif(not has("api.event_streaming"), reason="this version of Aegra has no commands")
+def test_a_command(app: Application) -> None:
+    """It is told of a refusal as of anything else that keeps a run from being created: in a response of its own."""
+    command = {"id": 1, "method": "run.start", "params": said("hi")}
+    answer = app.post(f"/threads/{app.thread()}/commands", command)
+    assert (answer.status, answer.json["type"]) == (200, "success"), answer.text
+    (after,) = eventually(lambda: app.told("after"))
+    assert after["run"] == answer.json["result"]["run_id"]
+
+    refused = app.post(f"/threads/{app.thread('eve')}/commands", command, user="eve").json
+    assert (refused["type"], refused["message"]) == ("error", "not paid")
+    assert len(app.began()) == 1

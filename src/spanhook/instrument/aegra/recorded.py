@@ -1,10 +1,8 @@
 """What Aegra's tables say of a run, and what is recorded there."""
 
-from inspect import signature
 from typing import Any
 
 from aegra_api.core import orm
-from aegra_api.services import run_status
 from sqlalchemy import select
 
 
@@ -18,12 +16,3 @@ async def assistant_of(run_id: str) -> str:
 def as_before(job: Any) -> str:
     """The status of its thread if a run does not begin: one that was to resume another still waits to be resumed."""
     return "interrupted" if "resume" in (job.execution.command or {}) else "idle"
-
-
-async def finalize(job: Any, status: str, error: str) -> None:
-    """Record that a run has ended without having begun."""
-    identity = job.identity
-    given: dict[str, Any] = {"status": status, "thread_status": as_before(job), "output": {}, "error": error}
-    if "user_id" in signature(run_status.finalize_run).parameters:  # from 0.10 on
-        given["user_id"] = job.user.identity
-    await run_status.finalize_run(identity.run_id, identity.thread_id, **given)

@@ -2,16 +2,17 @@
 
 import asyncio
 from collections.abc import Awaitable, Callable
+from inspect import signature
 from typing import Any
+
+from aegra_api.services import run_status
 
 from spanhook.diagnostics import log
 from spanhook.errors import Reject
 from spanhook.instrument.aegra.admissions import admissions
-from spanhook.instrument.aegra.recorded import assistant_of, finalize
+from spanhook.instrument.aegra.recorded import as_before, assistant_of
 from spanhook.instrument.aegra.run import RUN, run_of
 from spanhook.model import Args, Kwargs, Opening, first
-
-_RETRY_AFTER = "Retry-After"
 
 
 async def submit(
@@ -34,14 +35,15 @@ async def _refused(job: Any, error: BaseException) -> None:
     status = "interrupted" if isinstance(error, asyncio.CancelledError) else "error"
     reason = error.reason if isinstance(error, Reject) else str(error)
     try:
-        await finalize(job, status, reason)
+        await _finalize(job, status, reason)
     except Exception as failure:
         log.error("spanhook: cannot record that run %s was refused", job.identity.run_id, exc_info=failure)
 
 
-def answered(_instance: Any, args: Args, kwargs: Kwargs, response: Any) -> None:
-    """After Aegra has made a response of an exception, of whose headers it knows nothing."""
-    error = first(args, kwargs, "exc") if "exc" in kwargs or len(args) < 2 else args[1]
-    headers = getattr(error, "headers", None) or {}
-    if isinstance(error, Reject) and _RETRY_AFTER in headers:
-        response.headers[_RETRY_AFTER] = headers[_RETRY_AFTER]
+async def _finalize(job: Any, status: str, error: str) -> None:
+    """Record that a run has ended without having begun."""
+    identity = job.identity
+    given: dict[str, Any] = {"status": status, "thread_status": as_before(job), "output": {}, "error": error}
+    if "user_id" in signature(run_status.finalize_run).parameters:  # from 0.10 on
+        given["user_id"] = job.user.identity
+    await run_status.finalize_run(identity.run_id, identity.thread_id, **given)
