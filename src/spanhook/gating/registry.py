@@ -195,6 +195,8 @@ class Registry:
         listening = [one for one in ordered if isinstance(one.hook, Subscription)]
         for kind in kinds() if ordered else ():
             mine = [one for one in ordered if "*" in one.kinds or kind in one.kinds]
+            if kind == "request":  # it may ask for runs, and is none
+                mine = [one for one in mine if not one.outermost]
             delegated = delegations(kind, listening)
             plan = self._plan_of(kind, mine, delegated) if mine or delegated else None
             if plan:

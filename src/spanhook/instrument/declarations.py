@@ -123,6 +123,14 @@ INSTRUMENTORS = {
     one.library: one
     for one in (
         Declaration(
+            "aegra",
+            instrumentor="spanhook.instrument.aegra:AegraInstrumentor",
+            requirement="aegra-api >= 0.6, < 1",
+            extra="aegra",
+            module="aegra_api",
+            knows=("starlette",),
+        ),
+        Declaration(
             "aiobotocore",
             instrumentor="spanhook.instrument.aiobotocore:AiobotocoreInstrumentor",
             requirement="aiobotocore >= 2.13.1, < 4",
@@ -213,8 +221,16 @@ INSTRUMENTORS = {
             instrumentor="spanhook.instrument.langgraph:LangGraphInstrumentor",
             requirement="langgraph >= 1.0, < 2",
             extra="langchain",
+            unlike=("langgraph_api",),
             variables=("LANGGRAPH_",),
             knows=("langchain_core",),
+        ),
+        Declaration(
+            "langgraph_api",
+            instrumentor="spanhook.instrument.langgraph_api:LangGraphAPIInstrumentor",
+            requirement="langgraph-api >= 0.13, < 1",
+            extra="langgraph-api",
+            knows=("starlette",),
         ),
         Declaration(
             "litellm",

@@ -1,7 +1,7 @@
 """Agent libraries and provider SDKs that spanhook knows but does not bind: their names, and what bypasses spanhook.
 
 A library that gets an instrumentor leaves this table. It omits libraries that make all calls through another one that
-is listed or bound, such as langchain-groq, deepagents, instructor or Aegra. Names of modules, distributions and scopes
+is listed or bound, such as langchain-groq, deepagents or instructor. Names of modules, distributions and scopes
 come from the packages' own source.
 """
 
