@@ -33,6 +33,8 @@ WHOLE = {
     "engine/test_own_nesting": "own code and bound libraries inside of each other",
     "hooks/injection_scan/test_injection_scan": "the hook as its users see it",
     "instrument/botocore/test_bodies": "one kind of result, through all that reads it",
+    "instrument/fast_agent/test_application": "the library as its users see it",
+    "instrument/fast_agent/test_providers": "two libraries over each other",
     "instrument/google_genai/test_batches": "one operation, through every way of calling it",
     "instrument/pydantic_ai/test_tools_in_tools": "one promise, whatever calls a tool",
     "instrument/google_genai/test_content": "the library as its users see it",

@@ -98,6 +98,14 @@ _CASES = (
         is_async=True,
     ),
     Case(
+        name="fast_agent",
+        about="fast-agent run, 3 LLM and 2 tool calls",
+        make="fast_agent:arun",
+        needs="fast_agent",
+        count=40,
+        is_async=True,
+    ),
+    Case(
         name="crewai",
         about="CrewAI crew, 3 LLM and 2 tool calls",
         make="crewai:kickoff",

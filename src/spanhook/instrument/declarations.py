@@ -182,6 +182,15 @@ INSTRUMENTORS = {
             variables=("DSPY_", "DSP_"),
         ),
         Declaration(
+            "fast_agent",
+            instrumentor="spanhook.instrument.fast_agent:FastAgentInstrumentor",
+            requirement="fast-agent-mcp >= 0.8, < 1",
+            extra="fast-agent",
+            aliases=("fast-agent",),
+            tracing=Tracing(("fast_agent",), "always"),
+            variables=("FAST_AGENT_",),
+        ),
+        Declaration(
             "fastapi",
             instrumentor="spanhook.instrument.fastapi:FastAPIInstrumentor",
             requirement="fastapi >= 0.118, < 1",

@@ -138,12 +138,6 @@ _AGENTS = (
     Known(
         "claude_agent_sdk", ALL, tracing=Tracing((), "the Claude Code it starts, with CLAUDE_CODE_ENABLE_TELEMETRY=1")
     ),
-    Known(
-        "fast_agent",
-        AGENTS,
-        ("fast-agent-mcp",),
-        tracing=Tracing(("fast_agent.core.run_lifecycle", "fast_agent.agents.llm_decorator"), "always"),
-    ),
     Known("fastmcp", TOOLS, tracing=Tracing(("fastmcp",), "unless FASTMCP_TELEMETRY_MODE=off")),
     Known("google.adk", ALL, tracing=Tracing(("gcp.vertex.agent",), "always")),
     Known("haystack", ALL, ("haystack-ai",), mark=("core/pipeline",)),
