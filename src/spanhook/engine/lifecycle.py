@@ -134,6 +134,9 @@ def _identify(op: Record) -> None:
     """Ask the library for the call's identity now, because its answer may change later."""
     adapter = op.adapter
     assert adapter.identity is not None
+    root = op.root
+    if root is not op and root.adapter.vouches and root.given and root.given.get("user_id"):
+        return
     try:
         op.given = adapter.identity(op.instance, op.args, op.kwargs)
     except Exception as error:

@@ -70,6 +70,7 @@ def served_by(layer: str, response: Callable[[Reject], BaseException]) -> Adapte
         layer=layer,
         start=_start,
         identity=_identity,
+        vouches=True,
         request=_request,
         config=_config,
         answer=_answer,

@@ -22,7 +22,7 @@ hooks = Hooks()
 
 @hooks.before("memory.store", "embeddings.create", "agent.invoke")
 def known_users_only(op):
-    if not op.identity.user_id:
+    if not op.identity.user_id or op.identity.tenant_id:
         raise Reject("who are you?", status_code=401)
 
 @hooks.after("memory.store", "embeddings.create", "agent.invoke")
@@ -87,7 +87,7 @@ def ask(port: int, user: str) -> Any:
     body = {
         "assistant_id": "support",
         "input": {"messages": [{"role": "user", "content": user}]},
-        "context": {"user_id": "somebody else"},
+        "context": {"user_id": "somebody else", "tenant_id": "another"},
     }
     return Client(port).json("POST", "/runs/wait", body, user)
 
