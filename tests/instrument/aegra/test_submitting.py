@@ -172,11 +172,17 @@ def test_a_cron_that_comes_due(app: Application) -> None:
     try:
         refused = eventually(lambda: unfinished(app) or None)
         (cron,) = app.post("/runs/crons/search", {}, user="later").json
+        eventually(lambda: due(app) > cron["next_run_date"])  # it goes on
         assert app.ask("DELETE", f"/runs/crons/{cron['cron_id']}", user="later").status in (200, 204)
     finally:
         closed.unlink()
     assert refused <= unfinished(app)
     assert len(app.began()) == len({one["run"] for one in app.told("after")})
+
+
+def due(app: Application) -> str:
+    (cron,) = app.post("/runs/crons/search", {}, user="later").json
+    return cron["next_run_date"]
 
 
 def unfinished(app: Application) -> set[str]:

@@ -15,8 +15,8 @@ _HERE = "spanhook.instrument.aegra"
 _RUN = f"{_HERE}.run:RUN"
 
 
-def _block(module: str, name: str, drive: str) -> Block:
-    return Block(module=f"aegra_api.{module}", name=name, adapter=_RUN, drive=f"{_HERE}.{drive}")
+def _block(module: str, name: str, drive: str, *, optional: bool = False) -> Block:
+    return Block(module=f"aegra_api.{module}", name=name, adapter=_RUN, drive=f"{_HERE}.{drive}", optional=optional)
 
 
 _ANSWERING = Signal(
@@ -25,6 +25,7 @@ _ANSWERING = Signal(
 QUEUED = (
     _block("services.local_executor", "LocalExecutor.submit", "submitting:submit"),
     _block("services.worker_executor", "WorkerExecutor.submit", "submitting:submit"),
+    _block("services.cron_scheduler", "CronScheduler._fire_cron", "submitting:schedule", optional=True),
     _block("services.run_executor", "_stream_graph", "executing:execute"),
     _block("services.run_status", "finalize_run", "executing:finalize"),
     _ANSWERING,

@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Awaitable, Callable
+from contextvars import ContextVar
 from inspect import signature
 from typing import Any
 
@@ -14,6 +15,19 @@ from spanhook.instrument.aegra.recorded import as_before, assistant_of
 from spanhook.instrument.aegra.run import RUN, run_of
 from spanhook.model import Args, Kwargs, Opening, first
 
+_scheduled: ContextVar[bool] = ContextVar("spanhook.aegra.scheduled", default=False)
+
+
+async def schedule(
+    _opening: Opening, wrapped: Callable[..., Awaitable[None]], _instance: Any, args: Args, kwargs: Kwargs
+) -> None:
+    """In place of what begins a run of a cron that is due. If it raises, Aegra tries it again at each poll."""
+    token = _scheduled.set(True)
+    try:
+        await wrapped(*args, **kwargs)
+    finally:
+        _scheduled.reset(token)
+
 
 async def submit(
     opening: Opening, wrapped: Callable[..., Awaitable[None]], _instance: Any, args: Args, kwargs: Kwargs
@@ -25,6 +39,8 @@ async def submit(
         admission = await opening.runs.ask(RUN, run_of(job, assistant), {"assistant_id": assistant})
     except BaseException as error:
         await _refused(job, error)
+        if isinstance(error, Reject) and _scheduled.get():
+            return  # nobody waits for an answer
         raise
     if admission is not None:
         await admissions().keep(admission)
