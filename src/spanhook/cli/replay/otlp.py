@@ -126,7 +126,9 @@ def _read_line(line: bytes, place: str, read: Read, known: set[tuple[str, str]])
         if any(name in batch for name in _SKIPPED):
             read.skipped += 1
         else:
-            read.broken.append(f"{place}: it has no resourceSpans, so it is not what the collector's file exporter writes")
+            read.broken.append(
+                f"{place}: it has no resourceSpans, so it is not what the collector's file exporter writes"
+            )
         return
     for span in spans:
         if (span.trace_id, span.span_id) not in known:

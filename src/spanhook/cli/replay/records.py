@@ -15,6 +15,7 @@ from opentelemetry.trace import NonRecordingSpan, SpanContext, TraceFlags
 from spanhook import semconv
 from spanhook.cli.replay.content import Content, RecordedRequest, Result, Unrecorded, missed, not_recorded
 from spanhook.cli.replay.otlp import RecordedSpan
+from spanhook.errors import Reject
 from spanhook.model import (
     NANO,
     NOBODY,
@@ -163,7 +164,12 @@ def _identity(found: Mapping[str, Any], agent: str) -> Identity:
     }
     session = text(semconv.SESSION_ID)
     return Identity(
-        text(semconv.TENANT_ID), text(semconv.USER_ID), session, text(semconv.RUN_ID), agent, others or NOBODY.attributes
+        text(semconv.TENANT_ID),
+        text(semconv.USER_ID),
+        session,
+        text(semconv.RUN_ID),
+        agent,
+        others or NOBODY.attributes,
     )
 
 
@@ -179,6 +185,8 @@ def finish(op: Replayed, span: RecordedSpan) -> None:
     if status in ("interrupted", "abandoned"):
         op.left = status
     error = _error(span) if status in ("error", "cancelled") and not op.content.fault else None
+    if status == "rejected" and semconv.DECISION not in found:  # by what is inside of it
+        error = Reject(span.message or "rejected")
     if error is None:
         op.result = Result(op.content)
     op.error = error

@@ -42,6 +42,9 @@ class Replay:
         self._plans: dict[tuple[str, bool], Plan | None] = {}
         self._shadows: dict[str, list[Plan]] = {}
         self._live: dict[int, _Live] = {}
+        """By the id of the node."""
+        self._outcomes: dict[int, Outcome] = {}
+        """By the id of the record."""
         self.in_hook = self.orphans = 0
 
     def run(self, spans: Iterable[RecordedSpan], told: Callable[[int, int], None]) -> list[Outcome]:
@@ -56,6 +59,9 @@ class Replay:
         """
         found = nodes(spans)
         operations = [one for one in found if not one.span.attributes.get(semconv.IN_HOOK)]
+        for one in operations:
+            while one.parent is not None and one.parent.span.attributes.get(semconv.IN_HOOK):
+                one.parent = one.parent.parent
         self.in_hook = len(found) - len(operations)
         self.orphans = sum(one.orphan for one in operations)
         outcomes: list[Outcome] = []
@@ -83,6 +89,7 @@ class Replay:
         op = rebuilt(span, content, None if parent is None else parent.op, foreign=foreign)
         outcome = Outcome(span, op.kind, op.name, then)
         live = self._live[id(node)] = _Live(op, outcome)
+        self._outcomes[id(op)] = outcome
         latch = op.root.latch or (None if node.parent is None else self._live[id(node.parent)].op.root.latch)
         rejected = span.attributes.get(semconv.STATUS) == "rejected"
         if parent is not None and parent.stopped:
@@ -98,7 +105,9 @@ class Replay:
         if op.plan is not None:
             live.enter(self._chain(op, op.plan, outcome))
         for plan in self._in_shadow(op.kind):
-            twin = rebuilt(span, content, op.parent, foreign=foreign)
+            seen = Content(span)  # as the enforced hooks have left it
+            seen.fault = content.fault
+            twin = rebuilt(span, seen, op.parent, foreign=foreign)
             twin.shadow, twin.plan, twin.agent = op, plan, op.agent
             trial = _Live(twin, outcome)
             live.trials.append(trial)
@@ -152,7 +161,7 @@ class Replay:
             Reject: It did.
         """
         op = view._record
-        outcome = next(one.outcome for one in self._live.values() if one.op is (op.shadow or op))
+        outcome = self._outcomes[id(op.shadow or op)]
         if not outcome.is_unknown(bound.name, op.event):
             outcome.now.append(Decision(bound.name, op.event, UNKNOWN, what, _mode(op)))
         said = refusal(outcome, bound.name, op.phase)
@@ -226,6 +235,7 @@ class _Live:
             return
         op.content.rewriters = set()
         finish(op, span)
+        op.called = not any(one.decision == "replace" and one.event.endswith(".pre") for one in self.outcome.then)
         if op.shadow is None:
             _roll_up(op)
         self._context.run(self._rest)
@@ -233,14 +243,16 @@ class _Live:
 
 def _never_called(outcome: Outcome) -> bool:
     """Whether the operation was refused then before its call was made, so that nothing is recorded of one."""
-    if outcome.span.attributes.get(semconv.STATUS) != "rejected":
-        return False
+    if any(one.decision == "pause" and one.event.endswith(".pre") for one in outcome.then):
+        return True
     said = refusal(outcome)
-    return said is None or not said.event or said.event.endswith(".pre")
+    return said is not None and (not said.event or said.event.endswith(".pre"))
 
 
 def _roll_up(op: Replayed) -> None:
     """Add the usage of a call to the operations around it."""
+    if not op.called:
+        return
     if op.kind == "tool.execute":
         owed = (op.name, None)
     elif op.own_usage is not None:

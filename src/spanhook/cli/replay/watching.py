@@ -10,7 +10,7 @@ from dataclasses import replace
 from typing import Any, cast
 
 from spanhook.cli.replay.content import NotRecorded, Unrecorded, missed
-from spanhook.gating import AFTER, AFTER_NEXT, AROUND, BEFORE, BEFORE_NEXT, WRAP, Bound, Plan
+from spanhook.gating import AFTER, AFTER_NEXT, AROUND, BEFORE, BEFORE_NEXT, WRAP, Auditor, Bound, Plan
 from spanhook.model import Operation
 
 Unknown = Callable[[Operation, Bound, str], None]
@@ -18,11 +18,13 @@ Unknown = Callable[[Operation, Bound, str], None]
 
 
 def watched(plan: Plan, unknown: Unknown) -> Plan:
-    """The plan of a kind with every hook watched; subscriptions are left out, as they decide nothing."""
+    """The plan of a kind with every hook watched, without those that only write down what happens: subscriptions and audit logs."""
     known: dict[int, Bound] = {}
 
     def watch(bounds: tuple[Bound, ...]) -> tuple[Bound, ...]:
-        return tuple(known.setdefault(id(one), _watch(one, unknown)) for one in bounds)
+        return tuple(
+            known.setdefault(id(one), _watch(one, unknown)) for one in bounds if not isinstance(one.hook, Auditor)
+        )
 
     return replace(
         plan,
