@@ -60,6 +60,8 @@ def _by(decisions: Iterable[Decision], hook: str, event: str) -> tuple[Decision,
 
 
 def _verdict(then: Sequence[Decision], now: Sequence[Decision]) -> Verdict:
-    if any(one.decision == UNKNOWN for one in now) or any(one.decision in _BY_TIME for one in then):
+    if any(one.decision == UNKNOWN for one in now):
         return "unknown"
-    return "same" if [one.decision for one in then] == [one.decision for one in now] else "differs"
+    if [one.decision for one in then] == [one.decision for one in now]:
+        return "same"
+    return "unknown" if any(one.decision in _BY_TIME for one in (*then, *now)) else "differs"

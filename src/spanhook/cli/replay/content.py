@@ -118,6 +118,8 @@ class Content:
             return self._of_tool(name)
         if self.kind == "retrieval.query" and name == "inputs" and semconv.GEN_AI_RETRIEVAL_QUERY_TEXT in self._found:
             return self._found[semconv.GEN_AI_RETRIEVAL_QUERY_TEXT]
+        if name == "tool_definitions" and self.kind == "llm.call":
+            return self._definitions()
         if self.kind in _NEVER or name not in ("messages", "system", "tools"):
             not_recorded(f"op.request.{name}")
         return getattr(self, f"_{name}")()
@@ -144,6 +146,11 @@ class Content:
     def _tools(self) -> list[str]:
         tools = self._json(semconv.GEN_AI_TOOL_DEFINITIONS, list, "op.request.tools", [])
         return [str(one.get("name", "")) for one in tools]
+
+    def _definitions(self) -> list[Any]:
+        """The definitions of tools, if there are none; others are not recorded in the library's form."""
+        found = self._json(semconv.GEN_AI_TOOL_DEFINITIONS, list, "op.request.tool_definitions", [])
+        return found and not_recorded("op.request.tool_definitions")
 
     def output(self) -> list[Message]:
         """The output messages."""

@@ -177,7 +177,8 @@ def finish(op: Replayed, span: RecordedSpan) -> None:
     """Let an operation end as it did: outcome, usage and times."""
     found, status = span.attributes, span.attributes.get(semconv.STATUS)
     op.called, op.streamed = True, bool(found.get(semconv.GEN_AI_REQUEST_STREAM))
-    op.buffered = op.streamed and op.plan is not None and bool(op.plan.buffers or op.plan.windows)
+    if op.streamed and op.plan is not None:
+        op.buffered = any(bound.concerns(op) for bound in (*op.plan.buffers, *op.plan.windows))
     op.returned_ns = op.end_ns = span.end_ns
     op.end_attributes = dict(op.attributes)
     op.own_usage = _usage(found)

@@ -7,7 +7,7 @@ changes nothing that was recorded.
 from collections.abc import Callable, Iterable, Iterator
 from contextvars import Context
 from types import CoroutineType
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from spanhook import semconv
 from spanhook.cli.replay.content import Content
@@ -23,7 +23,10 @@ from spanhook.gating import Bound, Chain, Plan, Registry, again, conclude
 from spanhook.model import Leaves, Operation, Record, current
 from spanhook.telemetry import SCOPE, context_with, set_context
 
-Run = CoroutineType[Any, Any, None]
+if TYPE_CHECKING:
+    Run = CoroutineType[Any, Any, None]
+else:
+    Run = CoroutineType  # not subscriptable before Python 3.13
 
 
 class Replay:
@@ -162,6 +165,8 @@ class Replay:
         """
         op = view._record
         outcome = self._outcomes[id(op.shadow or op)]
+        if bound.hook._not_replayed and op.phase != "pre" and all(one.hook != bound.name for one in outcome.then):
+            return  # it decides before the call
         if not outcome.is_unknown(bound.name, op.event):
             outcome.now.append(Decision(bound.name, op.event, UNKNOWN, what, _mode(op)))
         said = refusal(outcome, bound.name, op.phase)

@@ -18,7 +18,7 @@ Unknown = Callable[[Operation, Bound, str], None]
 
 
 def watched(plan: Plan, unknown: Unknown) -> Plan:
-    """The plan of a kind with every hook watched, without those that only write down what happens: subscriptions and audit logs."""
+    """The plan of a kind with every hook watched, without subscriptions and audit logs, which only write down."""
     known: dict[int, Bound] = {}
 
     def watch(bounds: tuple[Bound, ...]) -> tuple[Bound, ...]:
@@ -32,9 +32,6 @@ def watched(plan: Plan, unknown: Unknown) -> Plan:
         post=watch(plan.post),
         error=watch(plan.error),
         together=watch(plan.together),
-        buffers=watch(plan.buffers),
-        windows=watch(plan.windows),
-        results=watch(plan.results),
         fast=(),
         heard={},
         listeners=(),
