@@ -148,7 +148,7 @@ def _generator(bound: Bound, function: Callable[..., Any], unknown: Unknown) -> 
                     yielded = generator.send(given) if error is None else generator.throw(error)
             except StopIteration as stop:
                 if not found:
-                    return None if isinstance(stop.value, Unrecorded) else stop.value
+                    return None if turn and type(stop.value) is Unrecorded else stop.value
                 yielded = None
             except BaseException:
                 if not found:
@@ -202,6 +202,6 @@ def _calling_next(bound: Bound, function: Callable[..., Any], unknown: Unknown) 
             if not called:
                 await call_next()
             return None
-        return None if type(value) is Unrecorded else value
+        return None if called and type(value) is Unrecorded else value
 
     return run
