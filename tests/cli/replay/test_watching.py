@@ -1,0 +1,247 @@
+"""Hooks that read what is not recorded: their decision is unknown, whatever they make of it."""
+
+import asyncio
+import json
+from collections.abc import Generator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from spanhook import Hooks, Operation, Reject
+from spanhook.cli.replay import Replay
+from spanhook.cli.replay.otlp import read_files
+from spanhook.cli.replay.outcomes import Outcome
+from spanhook.gating import Registry
+from tests.cli.replay.lines import line, span
+
+
+def outcomes(hooks: Hooks, path: Path, *lines: str) -> list[Outcome]:
+    file = path / "spans.jsonl"
+    file.write_text("\n".join(lines), "utf-8")
+    registry = Registry()
+    registry.include(hooks)
+    try:
+        return Replay(registry).run(read_files([str(file)], lambda _read: None).spans, lambda _count, _total: None)
+    finally:
+        registry.clear()
+
+
+def decided(hooks: Hooks, path: Path, *lines: str) -> list[tuple[str, str, str, str]]:
+    found = outcomes(hooks, path, *lines)
+    return [(one.hook, one.event, one.decision, one.reason) for outcome in found for one in outcome.now]
+
+
+WITHOUT = line(span(gen_ai__tool__name="refund"))
+"""A tool that was called, without content."""
+WITH = line(
+    span(
+        gen_ai__tool__name="refund",
+        gen_ai__tool__call__arguments=json.dumps({"amount": 60}),
+        gen_ai__tool__call__result="paid",
+    )
+)
+
+
+def reads(op: Operation) -> None:
+    if op.request.arguments["amount"] > 50:
+        raise Reject("too much")
+
+
+def catches_all(op: Operation) -> None:
+    try:
+        reads(op)
+    except BaseException as error:
+        raise Reject("it cannot be read") from error
+
+
+def swallows(op: Operation) -> None:
+    try:
+        reads(op)
+    except BaseException:  # noqa: S110 - as hooks may
+        pass
+
+
+def rewrites(op: Operation) -> None:
+    op.replace(arguments={**op.request.arguments, "amount": 1})
+
+
+def answers(op: Operation) -> None:
+    try:
+        amount = op.request.arguments["amount"]
+    except BaseException:
+        amount = 0
+    op.respond(f"{amount} paid")
+
+
+async def waits(op: Operation) -> None:
+    await asyncio.sleep(0)
+    reads(op)
+
+
+@pytest.mark.parametrize(
+    ("hook", "decision"),
+    [
+        (reads, "reject"),
+        (catches_all, "reject"),
+        (swallows, ""),
+        (rewrites, "modify"),
+        (answers, "replace"),
+        (waits, "reject"),
+    ],
+)
+@pytest.mark.parametrize("blocking", [False, True])
+def test_before(hook: Any, decision: str, blocking: bool, tmp_path: Path) -> None:
+    hooks = Hooks()
+    hooks.before("tool.execute", name="it", blocking=blocking and hook is not waits, timeout=60.0)(hook)
+    [*found] = decided(hooks, tmp_path, WITH)
+    assert [one[2] for one in found] == [decision] * bool(decision)
+    assert decided(hooks, tmp_path, WITHOUT) == [("it", "tool.execute.pre", "unknown", "op.request.arguments")]
+
+
+def test_a_filter(tmp_path: Path) -> None:
+    hooks = Hooks()
+
+    @hooks.before("tool.execute", when=lambda op: op.request.arguments["amount"] > 50)
+    def large(_op: Operation) -> None:
+        raise Reject("too much")
+
+    assert [one[2] for one in decided(hooks, tmp_path, WITH)] == ["reject"]
+    assert [one[2] for one in decided(hooks, tmp_path, WITHOUT)] == ["unknown"]
+
+
+def test_other_hooks_decide_all_the_same(tmp_path: Path) -> None:
+    hooks = Hooks()
+    hooks.before("tool.execute", priority=1)(reads)
+
+    @hooks.before("tool.execute")
+    def never(_op: Operation) -> None:
+        raise Reject("never")
+
+    assert [one[::2] for one in decided(hooks, tmp_path, WITHOUT)] == [("reads", "unknown"), ("never", "reject")]
+
+
+def test_around(tmp_path: Path) -> None:
+    hooks = Hooks()
+    seen: list[str] = []
+
+    @hooks.around("tool.execute")
+    def before(op: Operation) -> Generator[None, None, None]:
+        reads(op)
+        yield
+        seen.append("must not")
+
+    @hooks.around("tool.execute")
+    def after(op: Operation) -> Generator[None, str, str]:
+        result = yield
+        return result.upper()
+
+    @hooks.around("tool.execute")
+    def passes_on(op: Operation) -> Generator[None, str, str]:
+        result = yield
+        return result
+
+    @hooks.around("tool.execute")
+    async def waiting(op: Operation, call_next: Any) -> Any:
+        result = await call_next()
+        return result if isinstance(result, str) else "?"
+
+    @hooks.around("tool.execute")
+    async def asking(op: Operation, call_next: Any) -> None:
+        reads(op)
+        await call_next()
+        seen.append("must not")
+
+    found = {one[0]: one[1:] for one in decided(hooks, tmp_path, WITHOUT)}
+    assert found == {
+        "before": ("tool.execute.pre", "unknown", "op.request.arguments"),
+        "asking": ("tool.execute.pre", "unknown", "op.request.arguments"),
+        "after": ("tool.execute.post", "unknown", "op.result"),
+        "waiting": ("tool.execute.post", "unknown", "op.result"),
+    }
+    assert seen == []
+
+
+def test_results_and_errors(tmp_path: Path) -> None:
+    hooks = Hooks()
+    seen: list[Any] = []
+
+    @hooks.after("tool.execute")
+    def text(op: Operation) -> None:
+        seen.append(op.response.text)
+
+    @hooks.after("tool.execute")
+    def own(op: Operation) -> None:
+        seen.append(op.result)
+
+    @hooks.after("tool.execute")
+    def value(op: Operation) -> None:
+        seen.append(bool(op.response.value))
+
+    @hooks.on_error("tool.execute")
+    def failed(op: Operation) -> None:
+        seen.append(type(op.error))
+
+    broke = span(status="error", error__type="acme.Down", message="Down", gen_ai__tool__name="refund")
+    said = ("exception", {"exception.type": "TimeoutError", "exception.message": "30 s"})
+    late = span(status="error", error__type="TimeoutError", message="TimeoutError: 30 s", events=(said,))
+    assert [one[::3] for one in decided(hooks, tmp_path, WITH, line(broke, late))] == [
+        ("own", "op.result"),
+        ("value", "op.response.value"),
+        ("failed", "op.error"),
+    ]
+    assert seen == ["paid", TimeoutError]
+
+
+def test_a_call_without_arguments(tmp_path: Path) -> None:
+    hooks = Hooks()
+    seen: list[Any] = []
+
+    @hooks.before("tool.execute")
+    def look(op: Operation) -> None:
+        seen.append(op.request.arguments)
+
+    assert decided(hooks, tmp_path, line(span(gen_ai__tool__call__result="12:00"))) == []
+    assert seen == [{}]
+
+
+def test_what_it_was_before_it_was_rewritten(tmp_path: Path) -> None:
+    hooks = Hooks()
+
+    @hooks.before("tool.execute", priority=60)
+    def clamped(op: Operation) -> None:
+        if op.request.arguments["amount"] > 50:
+            op.replace(arguments={"amount": 50})
+
+    @hooks.before("tool.execute", priority=70)
+    def small(op: Operation) -> None:
+        if op.request.arguments["amount"] > 50:
+            raise Reject("too much")
+
+    @hooks.after("tool.execute")
+    def audited(op: Operation) -> None:
+        if op.request.arguments["amount"] != 50:
+            raise Reject("not clamped")
+
+    rewritten = span(
+        gen_ai__tool__call__arguments=json.dumps({"amount": 50}),
+        spanhook__modified=["arguments"],
+        decisions=(("clamped", "pre", "modify"),),
+    )
+    assert decided(hooks, tmp_path, line(rewritten)) == [
+        ("clamped", "tool.execute.pre", "unknown", "op.request.arguments before it was rewritten")
+    ]
+
+
+def test_the_same_refusal_as_then_if_its_reason_is_not_recorded(tmp_path: Path) -> None:
+    hooks = Hooks()
+    hooks.before("tool.execute", name="reads", priority=1)(reads)
+    asked: list[str] = []
+
+    @hooks.before("tool.execute")
+    def later(op: Operation) -> None:
+        asked.append(op.name)
+
+    refused = span(status="rejected", decisions=(("reads", "pre", "reject"),), gen_ai__tool__name="refund")
+    assert [one[2] for one in decided(hooks, tmp_path, line(refused))] == ["unknown"]
+    assert asked == []
