@@ -134,7 +134,7 @@ def conformance(libraries: tuple[str, ...], as_json: bool) -> int:
 @_CONFIG
 @click.option("--compare", is_flag=True, help="Compare with what was decided then; the exit code is 1 if any differs.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")
-@click.argument("files", nargs=-1, required=True, metavar="SPANS.JSONL...")
+@click.argument("files", nargs=-1, metavar="SPANS.JSONL...")
 def replay(files: tuple[str, ...], compare: bool, as_json: bool, **given: Any) -> int:
     """Run hooks on recorded spans, and show what they would have decided.
 

@@ -131,3 +131,5 @@ def test_mistakes(folder: Path) -> None:
         run()
     with pytest.raises(ConfigurationError, match=r"none\.jsonl: No such file"):
         run("none.jsonl", hooks=["./hooks.py:hooks"])
+    with pytest.raises(ConfigurationError, match="name the files"):
+        run_replay((), False, False, hooks=["./hooks.py:hooks"], config="")

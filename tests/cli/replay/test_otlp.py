@@ -68,7 +68,10 @@ def of(**fields: Any) -> str:
         (of(spanId="0" * 16), "it is not OTLP: spanId '0000000000000000' is not"),
         (of(startTimeUnixNano=None), "a span has no 'startTimeUnixNano'"),
         (of(startTimeUnixNano="soon"), "it is not OTLP: "),
-        (of(attributes=[{"key": "a", "value": {"colourValue": "red"}}]), "it is not OTLP: a value has the unknown type"),
+        (
+            of(attributes=[{"key": "a", "value": {"colourValue": "red"}}]),
+            "it is not OTLP: a value has the unknown type",
+        ),
         (of(attributes="a"), "it is not OTLP: "),
         ('{"resourceSpans": [3]}', "it is not OTLP: "),
     ],

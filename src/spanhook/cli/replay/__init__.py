@@ -32,8 +32,10 @@ def run_replay(files: Sequence[str], compare: bool, as_json: bool, **given: Any)
         The exit code: 1 if a line cannot be read or, with ``compare``, a decision differs.
 
     Raises:
-        ConfigurationError: A hook cannot be loaded, or a file cannot be read.
+        ConfigurationError: A hook cannot be loaded, a file cannot be read, or none is named.
     """
+    if not files:
+        raise ConfigurationError("name the files with the recorded spans, or - for standard input")
     found = replayed(files, compare, **given)
     print(json.dumps(found, indent=2) if as_json else "\n".join(as_text(found)), flush=True)  # noqa: T201
     for broken in found["broken_lines"]:

@@ -43,7 +43,7 @@ class Unrecorded:
     __hash__ = None  # pyright: ignore[reportAssignmentType]
 
     @property
-    def __class__(self) -> type[Any]:  # `isinstance` asks for it
+    def __class__(self) -> type[Any]:  # pyright: ignore[reportIncompatibleMethodOverride] # `isinstance` asks for it
         if missed.get() is None:
             return type(self)
         return self._used()
@@ -127,7 +127,7 @@ class Content:
     def _of_tool(self, name: str) -> Any:
         if name in _OF_TOOLS:
             value = _OF_TOOLS[name]
-            return list(value) if isinstance(value, tuple) else value
+            return [] if value == () else value
         if semconv.GEN_AI_TOOL_CALL_ARGUMENTS in self._found:
             return self._json(semconv.GEN_AI_TOOL_CALL_ARGUMENTS, dict, "op.request.arguments")
         if semconv.GEN_AI_TOOL_CALL_RESULT in self._found:  # content is recorded, and arguments only if there are any

@@ -8,7 +8,7 @@ import gzip
 import io
 import json
 import sys
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import IO, Any, cast
@@ -101,10 +101,10 @@ def _shown(path: str) -> str:
 
 
 @contextmanager
-def _opened(path: str) -> Iterator[Iterable[bytes]]:
+def _opened(path: str) -> Generator[Iterable[bytes]]:
     raw: IO[bytes] = sys.stdin.buffer if path == STDIN else open(path, "rb")  # noqa: SIM115 - closed below
     try:
-        peeked = raw if isinstance(raw, io.BufferedReader) else io.BufferedReader(cast("Any", raw))
+        peeked: Any = raw if hasattr(raw, "peek") else io.BufferedReader(cast("Any", raw))
         packed = peeked.peek(2)[:2] == _GZIP
         yield gzip.GzipFile(fileobj=peeked) if packed else peeked
     finally:
@@ -148,19 +148,21 @@ def _spans(batch: Any) -> Iterator[RecordedSpan]:
     if not isinstance(batch, dict):
         raise TypeError(f"a line is an object, not {type(batch).__name__}")
     for resource_spans in cast("dict[str, Any]", batch).get("resourceSpans") or ():
-        resource = json.dumps(resource_spans.get("resource") or {}, sort_keys=True)
+        resource = json.dumps(resource_spans.get("resource"), sort_keys=True)
         for scope_spans in resource_spans.get("scopeSpans") or ():
-            scope = str((scope_spans.get("scope") or {}).get("name", ""))
+            named: dict[str, Any] = scope_spans.get("scope") or {}
+            scope = str(named.get("name", ""))
             for span in scope_spans.get("spans") or ():
                 yield _span(span, scope, resource)
 
 
 def _span(span: dict[str, Any], scope: str, resource: str) -> RecordedSpan:
-    status, flags = span.get("status") or {}, int(span.get("flags") or 0)
+    status: dict[str, Any] = span.get("status") or {}
+    flags, parent = int(span.get("flags") or 0), str(span.get("parentSpanId") or "").lower()
     return RecordedSpan(
         trace_id=_id(span, "traceId", 32),
         span_id=_id(span, "spanId", 16),
-        parent_id=str(span.get("parentSpanId") or "").lower().strip("0") and str(span["parentSpanId"]).lower(),
+        parent_id=parent if parent.strip("0") else "",
         is_remote=bool(flags & _REMOTE) if flags & _HAS_REMOTE else None,
         start_ns=int(span["startTimeUnixNano"]),
         end_ns=max(int(span["endTimeUnixNano"]), int(span["startTimeUnixNano"])),

@@ -59,14 +59,14 @@ class Replayed(Record):
     error_known = False
 
     @property
-    def error(self) -> BaseException | None:  # pyright: ignore[reportIncompatibleVariableOverride]
+    def error(self) -> BaseException | None:
         found: BaseException | None = _ERROR.__get__(self)
         if isinstance(found, RecordedError) and missed.get() is not None:
             not_recorded("op.error")
         return found
 
     @error.setter
-    def error(self, value: BaseException | None) -> None:
+    def error(self, value: BaseException | None) -> None:  # pyright: ignore[reportIncompatibleVariableOverride]
         _ERROR.__set__(self, value)
 
     @property
