@@ -3,6 +3,7 @@
 import asyncio
 import json
 from collections.abc import Generator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -13,7 +14,8 @@ from spanhook import Hooks, Operation, Reject
 from spanhook.cli.replay import Replay
 from spanhook.cli.replay.otlp import read_files
 from spanhook.cli.replay.outcomes import Outcome
-from spanhook.gating import Registry
+from spanhook.gating import Registry, hooks_of
+from spanhook.runs import RunContext, RunHooks
 from tests.cli.replay.lines import line, span
 
 
@@ -244,3 +246,79 @@ def test_the_same_refusal_as_then_if_its_reason_is_not_recorded(tmp_path: Path) 
     refused = span(status="rejected", decisions=(("reads", "pre", "reject"),), gen_ai__tool__name="refund")
     assert [one[2] for one in decided(hooks, tmp_path, line(refused))] == ["unknown"]
     assert asked == []
+
+
+def test_further_facts(tmp_path: Path) -> None:
+    hooks = Hooks()
+    seen: list[Any] = []
+
+    @hooks.after("llm.call")
+    def used(op: Operation) -> None:
+        seen.append(op.extras["usage_metadata"]["acme-1"]["input_tokens"])
+
+    @hooks.after("llm.call")
+    def of_the_library(op: Operation) -> None:
+        seen.append(op.extras.get("metadata"))
+
+    @hooks.after("llm.call")
+    def whole(op: Operation) -> None:
+        seen.append(dict(op.extras.items()))
+
+    call = span("llm.call", gen_ai__request__model="acme-1", gen_ai__usage__input_tokens=3)
+    assert [one[::3] for one in decided(hooks, tmp_path, line(call))] == [
+        ("of_the_library", "op.extras['metadata']"),
+        ("whole", "op.extras as a whole"),
+    ]
+    assert seen == [3]
+
+
+def test_what_is_around_it_is_lost(tmp_path: Path) -> None:
+    hooks = Hooks()
+
+    @hooks.before("tool.execute", agents={"support"})
+    def of_support(_op: Operation) -> None:
+        raise Reject("no")
+
+    @hooks.before("tool.execute")
+    def inside(op: Operation) -> None:
+        if op.parent is None:
+            raise Reject("only agents")
+
+    @hooks.before("tool.execute")
+    def by_name(op: Operation) -> None:
+        if op.name == "refund":
+            raise Reject("no")
+
+    lost = span(parent="e" * 16, gen_ai__tool__name="refund")
+    assert [(one[0], one[2]) for one in decided(hooks, tmp_path, line(lost))] == [
+        ("of_support", "unknown"),
+        ("inside", "unknown"),
+        ("by_name", "reject"),
+    ]
+    lost = span(parent="e" * 16, gen_ai__tool__name="refund", gen_ai__agent__name="support")
+    assert [one[0] for one in decided(hooks, tmp_path, line(lost))] == ["of_support"]
+
+
+def test_a_thread_of_the_hook_reads_it(tmp_path: Path) -> None:
+    hooks = Hooks()
+
+    @hooks.before("tool.execute", timeout=60.0)
+    def elsewhere(op: Operation) -> None:
+        with ThreadPoolExecutor() as threads:
+            if threads.submit(lambda: op.request.arguments).result():
+                raise Reject("no")
+
+    assert [one[2] for one in decided(hooks, tmp_path, WITHOUT)] == ["unknown"]
+
+
+def test_hooks_of_whole_runs_get_everything_at_once(tmp_path: Path) -> None:
+    runs = RunHooks()
+
+    @runs.before_run
+    async def begun(_context: RunContext) -> None:
+        raise RunHooks.RejectRun("closed")
+
+    hooks = hooks_of(runs)
+    assert isinstance(hooks, Hooks)
+    run = span("agent.invoke", gen_ai__agent__name="support")
+    assert [one[0::2] for one in decided(hooks, tmp_path, line(run))] == [("begun", "unknown")]

@@ -5,7 +5,7 @@ While a hook runs, reading what is not recorded raises ``NotRecorded`` and is no
 """
 
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextvars import ContextVar
 from typing import Any, NoReturn, cast
 
@@ -18,7 +18,15 @@ missed: ContextVar[list[str] | None] = ContextVar("spanhook.cli.replay.missed", 
 
 
 class NotRecorded(BaseException):
-    """A hook has read what the recording does not contain. No ``Exception``, so that hooks do not handle it."""
+    """A hook has read what the recording does not contain. No ``Exception``, so that hooks do not handle it.
+
+    Args:
+        what: What it has read.
+    """
+
+    def __init__(self, what: str) -> None:
+        super().__init__(f"{what} is not recorded")
+        self.what = what
 
 
 def not_recorded(what: str) -> NoReturn:
@@ -26,7 +34,7 @@ def not_recorded(what: str) -> NoReturn:
     found = missed.get()
     if found is not None:
         found.append(what)
-    raise NotRecorded(f"{what} is not recorded")
+    raise NotRecorded(what)
 
 
 class Unrecorded:
@@ -69,6 +77,38 @@ def _read(result: Result) -> Any:
     return result if missed.get() is None else not_recorded("op.result")
 
 
+class Extras(dict[str, Any]):
+    """``op.extras`` without what is not recorded, which cannot be read.
+
+    Args:
+        facts: What is recorded, if a hook asks for it.
+    """
+
+    def __init__(self, facts: Callable[[], dict[str, Any]]) -> None:
+        super().__init__()
+        self._facts = facts
+
+    def __missing__(self, name: str) -> Any:
+        if name in ("metadata", "config"):
+            not_recorded(f"op.extras[{name!r}]")
+        return self._facts()[name]
+
+    def get(self, name: str, default: Any = None) -> Any:
+        try:
+            return self[name]
+        except KeyError:
+            return default
+
+    def __contains__(self, name: object) -> bool:
+        return self.get(str(name), self) is not self
+
+    def _whole(self, *_args: Any) -> Any:
+        not_recorded("op.extras as a whole")
+
+    __iter__ = __len__ = __eq__ = __repr__ = keys = values = items = copy = _whole  # pyright: ignore[reportAssignmentType]
+    __hash__ = None  # pyright: ignore[reportAssignmentType]
+
+
 _NEVER = frozenset(("embeddings.create", "memory.store", "agent.lifecycle", "mcp.resource.read", "mcp.prompt.get"))
 """Kinds without recorded content."""
 _IN_ORDER = (
@@ -98,8 +138,8 @@ class Content:
     def __init__(self, span: RecordedSpan) -> None:
         self._found = span.attributes
         self.kind = str(span.attributes[semconv.KIND])
-        modified = span.attributes.get(semconv.MODIFIED) or ()
-        self._modified = frozenset((modified,) if isinstance(modified, str) else modified)
+        modified: Any = span.attributes.get(semconv.MODIFIED)
+        self._modified = frozenset(map(str, cast("tuple[Any, ...]", modified) if type(modified) is tuple else ()))
         self.fault = ""
         self.rewriters: set[str] = set()
         self.replacers: set[str] = set()

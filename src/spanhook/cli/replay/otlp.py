@@ -19,6 +19,7 @@ _SKIPPED = ("resourceLogs", "resourceMetrics", "resourceProfiles")
 _ERROR = (2, "2", "STATUS_CODE_ERROR")
 _HAS_REMOTE, _REMOTE = 0x100, 0x200
 """Bits of a span's flags: whether it is known that the parent is in another process, and whether it is."""
+_LATEST_NS = 2**63
 _Attributes = dict[str, Any]
 
 
@@ -157,6 +158,7 @@ def _spans(batch: Any) -> Iterator[RecordedSpan]:
 
 
 def _span(span: dict[str, Any], scope: str, resource: str) -> RecordedSpan:
+    start_ns, end_ns = _time(span, "startTimeUnixNano"), _time(span, "endTimeUnixNano")
     status: dict[str, Any] = span.get("status") or {}
     flags, parent = int(span.get("flags") or 0), str(span.get("parentSpanId") or "").lower()
     return RecordedSpan(
@@ -164,8 +166,8 @@ def _span(span: dict[str, Any], scope: str, resource: str) -> RecordedSpan:
         span_id=_id(span, "spanId", 16),
         parent_id=parent if parent.strip("0") else "",
         is_remote=bool(flags & _REMOTE) if flags & _HAS_REMOTE else None,
-        start_ns=int(span["startTimeUnixNano"]),
-        end_ns=max(int(span["endTimeUnixNano"]), int(span["startTimeUnixNano"])),
+        start_ns=start_ns,
+        end_ns=max(start_ns, end_ns),
         scope=scope,
         resource=resource,
         attributes=_attributes(span.get("attributes")),
@@ -176,6 +178,13 @@ def _span(span: dict[str, Any], scope: str, resource: str) -> RecordedSpan:
         failed=status.get("code") in _ERROR,
         message=str(status.get("message") or ""),
     )
+
+
+def _time(span: dict[str, Any], name: str) -> int:
+    found = int(span[name])
+    if not 0 <= found < _LATEST_NS:
+        raise ValueError(f"{name} {found} is not a time")
+    return found
 
 
 def _id(span: dict[str, Any], name: str, digits: int) -> str:

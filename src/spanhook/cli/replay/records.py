@@ -17,7 +17,6 @@ from spanhook.cli.replay.content import Content, RecordedRequest, Result, Unreco
 from spanhook.cli.replay.otlp import RecordedSpan
 from spanhook.errors import Reject
 from spanhook.model import (
-    NANO,
     NOBODY,
     Adapter,
     Args,
@@ -56,7 +55,8 @@ class Replayed(Record):
     """The record of a recorded operation; while a hook runs, it can only be read as far as it was recorded."""
 
     content: Content
-    error_known = False
+    orphan = False
+    """What is around it is not recorded."""
 
     @property
     def error(self) -> BaseException | None:
@@ -68,6 +68,27 @@ class Replayed(Record):
     @error.setter
     def error(self, value: BaseException | None) -> None:  # pyright: ignore[reportIncompatibleVariableOverride]
         _ERROR.__set__(self, value)
+
+    @property
+    def parent(self) -> Record | None:
+        if self.orphan and missed.get() is not None:
+            not_recorded("op.parent")
+        return _PARENT.__get__(self)
+
+    @parent.setter
+    def parent(self, value: Record | None) -> None:  # pyright: ignore[reportIncompatibleVariableOverride]
+        _PARENT.__set__(self, value)
+
+    @property
+    def agent(self) -> str:
+        found = _AGENT.__get__(self)
+        if self.orphan and not found and missed.get() is not None:
+            not_recorded("op.agent")
+        return found
+
+    @agent.setter
+    def agent(self, value: str) -> None:  # pyright: ignore[reportIncompatibleVariableOverride]
+        _AGENT.__set__(self, value)
 
     @property
     def name(self) -> str:
@@ -82,8 +103,8 @@ class Replayed(Record):
         return super().model
 
 
-_ERROR: Any = vars(Record)["error"]
-"""The slot."""
+_ERROR, _PARENT, _AGENT = (vars(Record)[name] for name in ("error", "parent", "agent"))
+"""The slots."""
 
 
 # ----------------------------------------------------------------------------------------------- how it is read
@@ -134,11 +155,11 @@ def _adapter(kind: str) -> Adapter:
 # ----------------------------------------------------------------------------------------------- what it was
 
 
-def rebuilt(span: RecordedSpan, content: Content, parent: Record | None, *, foreign: bool) -> Replayed:
+def rebuilt(span: RecordedSpan, content: Content, parent: Record | None, *, foreign: bool, orphan: bool) -> Replayed:
     """The operation of a span as it began."""
     told = {name: value for name, value in span.attributes.items() if name not in _CONTENT}
     op = Replayed(_adapter(content.kind), told, content, (), {}, parent, NOBODY, Context(), span.start_ns)
-    op.content, op.foreign = content, foreign
+    op.content, op.foreign, op.orphan = content, foreign, orphan
     op.coverage = "best_effort" if foreign else "enforced"
     op.span = NonRecordingSpan(
         SpanContext(int(span.trace_id, 16), int(span.span_id, 16), is_remote=False, trace_flags=TraceFlags(1))
@@ -232,12 +253,14 @@ def _usage(found: Mapping[str, Any]) -> Usage | None:
     used.cache_write_tokens = used.count(written, "cache_write_tokens")
     used.reasoning_tokens = used.count(found.get(semconv.GEN_AI_USAGE_REASONING_OUTPUT_TOKENS), "reasoning_tokens")
     used.estimated = bool(found.get(semconv.USAGE_ESTIMATED))
-    used.uncounted = tuple(found.get(semconv.USAGE_UNCOUNTED) or ())
-    cost = found.get(semconv.COST_USD)
-    if isinstance(cost, int | float):
-        used.cost_nano, used.cost_source = round(cost * NANO), "price list"
-    else:
+    uncounted = found.get(semconv.USAGE_UNCOUNTED)
+    used.uncounted = uncounted if isinstance(uncounted, tuple) else ()
+    if semconv.COST_USD in found:
+        used.charge(found[semconv.COST_USD])
+    if used.cost_nano is None:
         used.unpriced_tokens = used.total_tokens
+    else:
+        used.cost_source = "price list"
     if found.get(semconv.KIND) == "llm.call":
         used.llm_calls = 1
     return used

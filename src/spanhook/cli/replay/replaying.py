@@ -5,6 +5,7 @@ changes nothing that was recorded.
 """
 
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import suppress
 from contextvars import Context
 from types import CoroutineType
 from typing import TYPE_CHECKING, Any, Literal
@@ -18,9 +19,9 @@ from spanhook.cli.replay.recorded_time import recorded_time
 from spanhook.cli.replay.records import Replayed, fault_of, finish, rebuilt
 from spanhook.cli.replay.watching import watched
 from spanhook.concurrency import step
-from spanhook.errors import Reject
+from spanhook.errors import ConfigurationError, Reject
 from spanhook.gating import Bound, Chain, Plan, Registry, again, conclude
-from spanhook.model import Leaves, Operation, Record, current
+from spanhook.model import Leaves, Operation, Record, add_kind, current, kinds
 from spanhook.telemetry import SCOPE, context_with, set_context
 
 if TYPE_CHECKING:
@@ -65,6 +66,7 @@ class Replay:
         for one in operations:
             while one.parent is not None and one.parent.span.attributes.get(semconv.IN_HOOK):
                 one.parent = one.parent.parent
+        self._add_kinds({str(one.span.attributes[semconv.KIND]) for one in operations})
         self.in_hook = len(found) - len(operations)
         self.orphans = sum(one.orphan for one in operations)
         outcomes: list[Outcome] = []
@@ -79,6 +81,13 @@ class Replay:
                 told(count, len(events))
         return outcomes
 
+    def _add_kinds(self, recorded: set[str]) -> None:
+        """Have hooks of all kinds asked about the kinds that the application registered, too."""
+        for kind in sorted(recorded.difference(kinds())):
+            with suppress(ConfigurationError):
+                add_kind(kind)
+        self._registry.rebuild()
+
     # ------------------------------------------------------------------------------------ start and end
 
     def _begin(self, node: Node) -> Outcome:
@@ -89,7 +98,7 @@ class Replay:
         content.rewriters = {one.hook for one in then if one.decision == "modify"}
         content.replacers = {one.hook for one in then if one.decision == "replace" and not one.event.endswith(".pre")}
         foreign = span.scope != SCOPE
-        op = rebuilt(span, content, None if parent is None else parent.op, foreign=foreign)
+        op = rebuilt(span, content, None if parent is None else parent.op, foreign=foreign, orphan=node.orphan)
         outcome = Outcome(span, op.kind, op.name, then)
         live = self._live[id(node)] = _Live(op, outcome)
         self._outcomes[id(op)] = outcome
@@ -110,7 +119,7 @@ class Replay:
         for plan in self._in_shadow(op.kind):
             seen = Content(span)  # as the enforced hooks have left it
             seen.fault = content.fault
-            twin = rebuilt(span, seen, op.parent, foreign=foreign)
+            twin = rebuilt(span, seen, op.parent, foreign=foreign, orphan=node.orphan)
             twin.shadow, twin.plan, twin.agent = op, plan, op.agent
             trial = _Live(twin, outcome)
             live.trials.append(trial)

@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any, cast
 
-from spanhook.cli.replay.content import NotRecorded, Unrecorded, missed
+from spanhook.cli.replay.content import Extras, NotRecorded, Unrecorded, missed
 from spanhook.gating import AFTER, AFTER_NEXT, AROUND, BEFORE, BEFORE_NEXT, WRAP, Auditor, Bound, Plan
 from spanhook.model import Operation
 
@@ -39,10 +39,19 @@ def watched(plan: Plan, unknown: Unknown) -> Plan:
 
 
 @contextmanager
-def _noting(found: list[str] | None) -> Generator[None]:
+def _noting(op: Operation, found: list[str] | None) -> Generator[None]:
+    """Note in ``found`` what the block reads that is not recorded; once there is any, nothing is raised."""
+    op._extras = Extras(op._facts)
     token = missed.set(found)
     try:
         yield
+    except NotRecorded as error:  # also where the hook has read it in a thread
+        if found is None:
+            raise
+        found.append(error.what)
+    except BaseException as error:
+        if not found or isinstance(error, KeyboardInterrupt):
+            raise
     finally:
         missed.reset(token)
 
@@ -83,11 +92,9 @@ def _filter(bound: Bound, unknown: Unknown) -> Callable[[Operation], bool] | Non
 
     def matches(op: Operation) -> bool:
         found: list[str] = []
-        try:
-            with _noting(found):
-                matching = bound.matches(op._record)
-        except NotRecorded:
-            matching = False
+        matching = False
+        with _noting(op, found):
+            matching = bound.matches(op._record)
         if found:
             unknown(op, bound, found[0])
             return False
@@ -104,12 +111,8 @@ def _judge(op: Operation, bound: Bound, found: list[str], unknown: Unknown) -> N
 
 def _plain(bound: Bound, function: Callable[..., Any], unknown: Unknown) -> Callable[..., Any]:
     async def awaited(op: Operation, value: Any, found: list[str]) -> Any:
-        try:
-            with _noting(found):
-                value = await value
-        except BaseException:
-            if not found:
-                raise
+        with _noting(op, found):
+            value = await value
         if found:
             _judge(op, bound, found, unknown)
             return None
@@ -119,12 +122,8 @@ def _plain(bound: Bound, function: Callable[..., Any], unknown: Unknown) -> Call
     def run(op: Operation) -> Any:
         found: list[str] = []
         value = None
-        try:
-            with _noting(found):
-                value = function(op)
-        except BaseException:
-            if not found:
-                raise
+        with _noting(op, found):
+            value = function(op)
         if not found and value is not None and hasattr(value, "__await__"):
             return awaited(op, value, found)
         if found:
@@ -143,19 +142,15 @@ def _generator(bound: Bound, function: Callable[..., Any], unknown: Unknown) -> 
         given: Any = None
         error: BaseException | None = None
         for turn in range(2):
+            yielded = None
             try:
-                with _noting(found):
+                with _noting(op, found):
                     yielded = generator.send(given) if error is None else generator.throw(error)
             except StopIteration as stop:
-                if not found:
-                    return None if turn and type(stop.value) is Unrecorded else stop.value
-                yielded = None
-            except BaseException:
-                if not found:
-                    raise
-                yielded = None
+                return None if turn and type(stop.value) is Unrecorded else stop.value
             if found:
-                generator.close()
+                with _noting(op, found):
+                    generator.close()
                 _judge(op, bound, found, unknown)
                 if turn == 0:
                     yield
@@ -186,17 +181,13 @@ def _calling_next(bound: Bound, function: Callable[..., Any], unknown: Unknown) 
         async def go_on() -> Any:
             nonlocal called
             called = True
-            with _noting(None):
+            with _noting(op, None):
                 await call_next()
             return _handed(op)
 
         value = None
-        try:
-            with _noting(found):
-                value = await function(op, go_on)
-        except BaseException:
-            if not found:
-                raise
+        with _noting(op, found):
+            value = await function(op, go_on)
         if found:
             _judge(op, bound, found, unknown)
             if not called:
