@@ -4,8 +4,8 @@ from pathlib import Path
 
 from spanhook import Hooks, Operation, Reject
 from spanhook.cli.replay.comparing import compared
+from tests.cli.replay.asking import outcomes
 from tests.cli.replay.lines import line, span
-from tests.cli.replay.test_watching import outcomes
 
 
 def hooks() -> Hooks:

@@ -7,8 +7,8 @@ from typing import Any
 from spanhook import Hooks, Operation, Reject
 from spanhook.hooks.budget import Budget
 from spanhook.hooks.rate_limit import RateLimit
+from tests.cli.replay.asking import decided, outcomes
 from tests.cli.replay.lines import START_NS, line, span
-from tests.cli.replay.test_watching import decided, outcomes
 
 
 def test_parents_first_whatever_the_order_of_lines(tmp_path: Path) -> None:
