@@ -35,6 +35,17 @@ policies:
   - {use: approval, id: people, tools: [close]}
   - {use: audit_log, id: records}
 """
+CONDITIONS = """
+version: 1
+policies:
+  - use: tool_policy
+    id: refunds
+    with:
+      default: allow
+      rules:
+        - deny: [refund]
+          when: "arguments.amount > 50 && identity.tenant_id != 'internal'"
+"""
 
 
 @pytest.fixture
@@ -104,6 +115,20 @@ def test_policies_change_nothing_outside(folder: Path, capsys: pytest.CaptureFix
     ]
     assert [one["decision"] for one in found["decisions"] if one["hook"] == "tools"] == ["reject"]
     assert sorted(os.listdir(folder)) == ["hooks.py", "spanhook.yaml", "spans.jsonl"]
+
+
+def test_conditions_of_policies(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (folder / "spanhook.yaml").write_text(CONDITIONS, "utf-8")
+    tools = (
+        span(gen_ai__tool__name="refund", gen_ai__tool__call__arguments='{"amount": 60}'),
+        span(at=1, gen_ai__tool__name="refund", gen_ai__tool__call__arguments='{"amount": 40}'),
+        span(at=2, gen_ai__tool__name="refund"),
+        span(at=3, gen_ai__tool__name="refund", spanhook__tenant__id="internal"),
+    )
+    (folder / "spans.jsonl").write_text(line(*tools), "utf-8")
+    assert run(config="spanhook.yaml", as_json=True) == 0
+    found = [(one["time"][-7:-5], one["decision"]) for one in json.loads(capsys.readouterr().out)["decisions"]]
+    assert found == [("40", "reject"), ("42", "unknown"), ("43", "unknown")]
 
 
 def test_nothing_is_exported(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
