@@ -131,3 +131,32 @@ def test_what_is_around_it_is_lost(tmp_path: Path) -> None:
     ]
     lost = span(parent="e" * 16, gen_ai__tool__name="refund", gen_ai__agent__name="support")
     assert [one[0] for one in decided(hooks, tmp_path, line(lost))] == ["of_support"]
+
+
+def test_content_that_was_cut_off(tmp_path: Path) -> None:
+    hooks = Hooks()
+
+    @hooks.before("llm.call")
+    def asked(op: Operation) -> None:
+        assert op.request.messages
+
+    @hooks.after("tool.execute")
+    def answered(op: Operation) -> None:
+        assert op.response.text
+
+    cut = (
+        span("llm.call", gen_ai__input__messages='[{"role": "user", "parts": [{"type…'),
+        span(at=1, gen_ai__tool__call__result="it was the best of ti…"),
+    )
+    assert [one[::2] for one in decided(hooks, tmp_path, line(*cut))] == [("asked", "unknown"), ("answered", "unknown")]
+
+
+def test_a_call_to_several_namespaces(tmp_path: Path) -> None:
+    hooks = Hooks()
+
+    @hooks.before("memory.store", names={"orders"})
+    def closed(_op: Operation) -> None:
+        raise Reject("no")
+
+    call = span("memory.store", spanhook__memory__namespace="customers,orders")
+    assert [one[2] for one in decided(hooks, tmp_path, line(call))] == ["reject"]

@@ -122,6 +122,10 @@ _OF_TOOLS: Mapping[str, Any] = {"messages": (), "system": "", "tools": (), "tool
 """What requests of tools do not have."""
 
 
+_CUT = "…"
+"""The end of a text that the collector's configurations have cut off, as JSON that is cut off cannot be read."""
+
+
 class Content:
     """The content of one operation as hooks read it.
 
@@ -129,6 +133,7 @@ class Content:
         span: What was recorded.
 
     Attributes:
+        names: What a call to a store works on.
         rewriters: Hooks that rewrote the request then and have not run yet now. Until they have, what the request said
             before is not known: the recording has it as the last of them left it.
         replacers: The same for the result.
@@ -138,6 +143,7 @@ class Content:
     def __init__(self, span: RecordedSpan) -> None:
         self._found = span.attributes
         self.kind = str(span.attributes[semconv.KIND])
+        self.names = tuple(str(span.attributes.get(semconv.MEMORY_NAMESPACE, "")).split(","))
         modified: Any = span.attributes.get(semconv.MODIFIED)
         self._modified = frozenset(map(str, cast("tuple[Any, ...]", modified) if type(modified) is tuple else ()))
         self.fault = ""
@@ -157,7 +163,7 @@ class Content:
         if self.kind == "tool.execute":
             return self._of_tool(name)
         if self.kind == "retrieval.query" and name == "inputs" and semconv.GEN_AI_RETRIEVAL_QUERY_TEXT in self._found:
-            return self._found[semconv.GEN_AI_RETRIEVAL_QUERY_TEXT]
+            return self._text(semconv.GEN_AI_RETRIEVAL_QUERY_TEXT, "op.request.inputs")
         if name == "tool_definitions" and self.kind == "llm.call":
             return self._definitions()
         if self.kind in _NEVER or name not in ("messages", "system", "tools"):
@@ -197,11 +203,15 @@ class Content:
         if self.replacers:
             not_recorded("op.response before it was replaced")
         if self.kind == "tool.execute":
-            text = self._found.get(semconv.GEN_AI_TOOL_CALL_RESULT)
-            if text is None:
-                not_recorded("op.response")
+            text = self._text(semconv.GEN_AI_TOOL_CALL_RESULT, "op.response")
             return [{"role": "tool", "parts": [{"type": "tool_call_response", "response": text}]}]
         return self._json(semconv.GEN_AI_OUTPUT_MESSAGES, list, "op.response")
+
+    def _text(self, name: str, what: str) -> str:
+        text = self._found.get(name)
+        if not isinstance(text, str) or text.endswith(_CUT):
+            not_recorded(what)
+        return text
 
     def _json(self, name: str, sort: type[Any], what: str, default: Any = None) -> Any:
         text = self._found.get(name)

@@ -114,6 +114,11 @@ def _start(_content: Content, _args: Args, _kwargs: Kwargs) -> dict[str, Any]:
     return {}
 
 
+def _names(content: Content, _args: Args, _kwargs: Kwargs) -> frozenset[str]:
+    """The namespaces that one call to a store works on."""
+    return frozenset(content.names)
+
+
 def _request(content: Content, _args: Args, instead: Kwargs) -> Request:
     return RecordedRequest(content, instead)
 
@@ -144,6 +149,7 @@ def _adapter(kind: str) -> Adapter:
         kind=cast("semconv.Kind", kind),
         layer="recording",
         start=_start,
+        names=_names if kind == "memory.store" else None,
         request=_request,
         rewrite=_rewrite,
         takes=_FIELDS,
