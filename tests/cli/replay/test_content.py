@@ -160,3 +160,28 @@ def test_a_call_to_several_namespaces(tmp_path: Path) -> None:
 
     call = span("memory.store", spanhook__memory__namespace="customers,orders")
     assert [one[2] for one in decided(hooks, tmp_path, line(call))] == ["reject"]
+
+
+def test_what_it_was_before_it_was_replaced(tmp_path: Path) -> None:
+    hooks = Hooks()
+    seen: list[str] = []
+
+    @hooks.after("llm.call", priority=60)
+    def earlier(op: Operation) -> None:
+        seen.append(f"earlier {op.response.text}")
+
+    @hooks.after("llm.call", priority=70)
+    def masked(op: Operation) -> None:
+        op.respond("***" if "ann" in op.response.text else "?")
+
+    @hooks.after("llm.call", priority=80)
+    def later(op: Operation) -> None:
+        seen.append(f"later {op.response.text}")
+
+    call = span(
+        "llm.call",
+        decisions=(("masked", "post", "replace"),),
+        gen_ai__output__messages='[{"role": "assistant", "parts": [{"type": "text", "content": "***"}]}]',
+    )
+    assert [one[::2] for one in decided(hooks, tmp_path, line(call))] == [("earlier", "unknown"), ("masked", "unknown")]
+    assert seen == ["later ***"]

@@ -82,6 +82,26 @@ def test_a_refused_run_ends(tmp_path: Path) -> None:
     assert [one.unreached for one in found] == ["", "", "the run would have been ended: no money leaves"]
 
 
+def test_gates_are_not_asked_in_a_run_that_had_ended(tmp_path: Path) -> None:
+    hooks = Hooks()
+    seen: list[str] = []
+
+    @hooks.before("tool.execute")
+    def gate(op: Operation) -> None:
+        seen.append(f"asked {op.name}")
+
+    @hooks.on_error("*")
+    def told(op: Operation) -> None:
+        seen.append(f"told of {op.name}: {op.error}")
+
+    agent = span("agent.invoke", seconds=9, status="rejected", message="stop", gen_ai__agent__name="support")
+    wire = span(at=1, parent=agent["spanId"], status="rejected", decisions=(("gone", "pre", "reject"),), message="stop")
+    mail = span(at=3, parent=agent["spanId"], status="rejected", message="stop", gen_ai__tool__name="mail")
+    found = outcomes(hooks, tmp_path, line(agent, wire, mail))
+    assert seen == ["asked ", "told of mail: stop", "told of support: stop"]
+    assert [one.unended for one in found] == [False, True, False]
+
+
 def test_an_answered_operation_has_nothing_inside(tmp_path: Path) -> None:
     hooks = Hooks()
 

@@ -20,6 +20,7 @@ class Node:
         orphan: A span around it in its process is not recorded, so what encloses it is not known.
         start_ns: When it began; not before its parent, whatever the clocks said.
         depth: How many operations enclose it.
+        leaf: It encloses none itself.
     """
 
     span: RecordedSpan
@@ -27,6 +28,7 @@ class Node:
     orphan: bool = False
     start_ns: int = 0
     depth: int = 0
+    leaf: bool = True
 
 
 def nodes(spans: Iterable[RecordedSpan]) -> list[Node]:
@@ -55,7 +57,7 @@ def _place(node: Node, known: dict[tuple[str, str], RecordedSpan], made: dict[tu
         seen.add(around.span_id)
         parent = made.get((around.trace_id, around.span_id))
         if parent is not None:
-            node.parent = parent
+            node.parent, parent.leaf = parent, False
             return
         span = around
 

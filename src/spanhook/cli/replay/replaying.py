@@ -95,24 +95,26 @@ class Replay:
         content = Content(span)
         content.fault = fault_of(span)
         then = recorded_decisions(span)
-        content.rewriters = {one.hook for one in then if one.decision == "modify"}
-        content.replacers = {one.hook for one in then if one.decision == "replace" and not one.event.endswith(".pre")}
+        changed = [one for one in then if one.decision in ("modify", "replace")]
+        content.rewriters = {one.hook for one in changed if one.decision == "modify" and not _is_after(one)}
+        content.replacers = {one.hook for one in changed if _is_after(one)}
         foreign = span.scope != SCOPE
         op = rebuilt(span, content, None if parent is None else parent.op, foreign=foreign, orphan=node.orphan)
         outcome = Outcome(span, op.kind, op.name, then)
         live = self._live[id(node)] = _Live(op, outcome)
         self._outcomes[id(op)] = outcome
         latch = op.root.latch or (None if node.parent is None else self._live[id(node.parent)].op.root.latch)
-        rejected = span.attributes.get(semconv.STATUS) == "rejected"
+        was_rejected = span.attributes.get(semconv.STATUS) == "rejected"
+        latched = was_rejected and not then and node.leaf  # a refusal had ended its run before it began
         if parent is not None and parent.stopped:
             outcome.unreached = parent.stopped
-        elif latch is not None and not rejected:
+        elif latch is not None and not latched:
             outcome.unreached = f"the run would have been ended: {latch.reason}"
         if outcome.unreached:
             live.stopped = outcome.unreached
             return outcome
-        if latch is not None:
-            op.error = again(latch)
+        if latched:
+            op.error = Reject(span.message or "the run has ended") if latch is None else again(latch)
         op.plan = self._plan(op.kind, outermost=parent is None and not node.orphan)
         if op.plan is not None:
             live.enter(self._chain(op, op.plan, outcome))
@@ -181,6 +183,10 @@ class Replay:
         said = refusal(outcome, bound.name, op.phase)
         if said is not None and op.shadow is None:
             raise Reject(said.reason or "rejected")
+
+
+def _is_after(decision: Decision) -> bool:
+    return decision.event.endswith((".post", ".error"))
 
 
 def _mode(op: Record) -> Literal["enforce", "shadow"]:
