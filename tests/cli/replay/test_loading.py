@@ -100,7 +100,7 @@ def test_broken_lines_end_nothing(folder: Path, capsys: pytest.CaptureFixture[st
     assert run(hooks=["./hooks.py:hooks"]) == 1
     out, err = capsys.readouterr()
     assert "no_refunds" in out
-    assert "1 lines of logs or metrics were skipped" in out
+    assert "\nbeside these\n  1  lines of logs or metrics: skipped\n" in out
     assert err.startswith("spanhook replay: spans.jsonl:2: it is not JSON: ")
 
 

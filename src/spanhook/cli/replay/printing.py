@@ -2,7 +2,8 @@
 
 import sys
 import time
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import cast
 
 from spanhook.cli.replay.document import Comparison, Document, Said, Whose
 
@@ -34,7 +35,7 @@ def as_text(document: Document) -> Iterator[str]:
         (),
         [(one["hook"], _in_mode(one["decision"], one["mode"]), f"{one['count']:,}") for one in document["summary"]],
     )
-    yield from _section("", (), [(text,) for text in _remarks(document)])
+    yield from _section("beside these", (), list(_beside(document)))
 
 
 def _compared(comparison: Comparison) -> Iterator[str]:
@@ -57,15 +58,19 @@ def _compared(comparison: Comparison) -> Iterator[str]:
     yield f"{comparison['same']:,} same, {comparison['differs']:,} differ, {comparison['unknown']:,} unknown"
 
 
-def _remarks(document: Document) -> Iterator[str]:
-    if document["not_recorded_further"]:
-        yield f"{document['not_recorded_further']:,} would have gone on where they were stopped then"
-    if document["without_parent"]:
-        yield f"{document['without_parent']:,} have a parent that is not recorded; hooks of whole runs were not asked"
-    if document["made_by_hooks"]:
-        yield f"{document['made_by_hooks']:,} more were made by hooks, which run without hooks"
-    if document["skipped_lines"]:
-        yield f"{document['skipped_lines']:,} lines of logs or metrics were skipped"
+_BESIDE = {
+    "not_recorded_further": "refused then, let pass now: what would have followed is not recorded",
+    "without_parent": "inside of something that is not recorded: hooks of whole runs were not asked",
+    "made_by_hooks": "made by hooks, which run without hooks: not replayed",
+    "skipped_lines": "lines of logs or metrics: skipped",
+}
+
+
+def _beside(document: Document) -> Iterator[tuple[str, str]]:
+    for name, text in _BESIDE.items():
+        count = cast("Mapping[str, int]", document)[name]
+        if count:
+            yield f"{count:,}", text
 
 
 def _about(one: Whose) -> tuple[str, str, str, str]:
@@ -91,8 +96,7 @@ def _section(title: str, head: Sequence[str], rows: Sequence[Sequence[str]]) -> 
     lines = [head, *rows] if head else rows
     widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
     yield ""
-    if title:
-        yield title
+    yield title
     for line in lines:
         cells = [cell.ljust(width) for cell, width in zip(line, widths, strict=True)]
         yield (GAP + GAP.join(cells)).rstrip()
