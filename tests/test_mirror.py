@@ -43,6 +43,7 @@ WHOLE = {
     "instrument/google_genai/test_usage": "the library as its users see it",
     "instrument/botocore/test_caching_and_thinking": "what newer versions of the SDK know of",
     "instrument/botocore/test_within_langchain": "two libraries over each other",
+    "instrument/crewai/test_mcp": "two libraries over each other",
     "instrument/langchain_core/test_spans_and_decisions": "the library as its users see it",
     "instrument/mcp/test_application": "the library as its users see it",
     "instrument/mcp/test_processes": "a client, and its server in a child process",

@@ -97,6 +97,13 @@ _CASES = (
         count=40,
         is_async=True,
     ),
+    Case(
+        name="crewai",
+        about="CrewAI crew, 3 LLM and 2 tool calls",
+        make="crewai:kickoff",
+        needs="crewai",
+        count=10,
+    ),
     Case(name="bedrock", about="Bedrock, Converse", make="bedrock:converse", needs="botocore", count=100),
     Case(name="litellm", about="LiteLLM completion", make="litellm:completion", needs="litellm", count=60),
     Case(name="gemini", about="Gemini content", make="google_genai:generate", needs="google.genai", count=100),

@@ -159,6 +159,14 @@ INSTRUMENTORS = {
             variables=("CO_", "COHERE_"),
         ),
         Declaration(
+            "crewai",
+            instrumentor="spanhook.instrument.crewai:CrewAIInstrumentor",
+            requirement="crewai >= 1.15, < 2",
+            extra="crewai",
+            tracing=Tracing(("crewai", "crewai.telemetry"), "to CrewAI, unless CREWAI_DISABLE_TELEMETRY=true"),
+            variables=("CREWAI_",),
+        ),
+        Declaration(
             "dspy",
             instrumentor="spanhook.instrument.dspy:DSPyInstrumentor",
             requirement="dspy >= 2.6.27, < 4",

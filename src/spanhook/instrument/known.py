@@ -139,11 +139,6 @@ _AGENTS = (
         "claude_agent_sdk", ALL, tracing=Tracing((), "the Claude Code it starts, with CLAUDE_CODE_ENABLE_TELEMETRY=1")
     ),
     Known(
-        "crewai",
-        ALL,
-        tracing=Tracing(("crewai", "crewai.telemetry"), "to CrewAI, unless CREWAI_DISABLE_TELEMETRY=true"),
-    ),
-    Known(
         "fast_agent",
         AGENTS,
         ("fast-agent-mcp",),
