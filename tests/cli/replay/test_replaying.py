@@ -4,7 +4,7 @@ import time
 from pathlib import Path
 from typing import Any
 
-from spanhook import Hooks, Operation, Reject
+from spanhook import Hooks, Operation, Reject, operation
 from spanhook.hooks.budget import Budget
 from spanhook.hooks.rate_limit import RateLimit
 from tests.cli.replay.asking import decided, outcomes
@@ -201,3 +201,24 @@ def test_shadow_mode(tmp_path: Path) -> None:
         ("enforced", "modify", "enforce", "arguments"),
         ("trial", "reject", "shadow", "shadow"),
     ]
+
+
+def test_calls_of_hooks_count_as_they_did(tmp_path: Path) -> None:
+    hooks = Hooks()
+    used: list[tuple[int, int]] = []
+
+    @hooks.before("tool.execute", timeout=60.0)
+    async def judged(_op: Operation) -> None:
+        with operation("llm.call", "judge") as inner:
+            inner.record_usage(input_tokens=1000)
+
+    @hooks.after("agent.invoke")
+    def seen(op: Operation) -> None:
+        used.append((op.usage.input_tokens, op.usage.llm_calls))
+
+    agent = span("agent.invoke", seconds=9, gen_ai__agent__name="support")
+    tool = span(at=1, parent=agent["spanId"], gen_ai__tool__name="refund")
+    judge = span("llm.call", at=1.1, parent=tool["spanId"], spanhook__in_hook=True, gen_ai__usage__input_tokens=3)
+    model = span("llm.call", at=4, parent=agent["spanId"], gen_ai__usage__input_tokens=10)
+    assert decided(hooks, tmp_path, line(agent, tool, judge, model)) == []
+    assert used == [(13, 2)]

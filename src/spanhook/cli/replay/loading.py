@@ -10,6 +10,7 @@ from spanhook.bootstrap import read_environment
 from spanhook.config import limits_of, load_file, load_hooks, load_own
 from spanhook.errors import ConfigurationError
 from spanhook.gating import Hook, Hooks, Registry
+from spanhook.telemetry import prices
 
 MEMORY = "memory://"
 _DISABLED = "OTEL_SDK_DISABLED"
@@ -30,6 +31,7 @@ def loaded(**given: Any) -> Registry:
     wanted = read_environment(os.environ, **given).anchored()
     file = load_file(wanted.config, in_memory=True) if wanted.config else None
     settings = wanted.settings if file is None else file.settings(wanted.over)
+    prices.load()  # now, as in enforcement, and not in the time of the first hook that asks for one
     registry = Registry()
     registry.limits = limits_of(settings)
     for spec in dict.fromkeys(wanted.hooks):

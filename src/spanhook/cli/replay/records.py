@@ -23,6 +23,7 @@ from spanhook.model import (
     Change,
     Identity,
     Kwargs,
+    Leaves,
     Message,
     Record,
     Request,
@@ -57,6 +58,9 @@ class Replayed(Record):
     content: Content
     orphan = False
     """What is around it is not recorded."""
+    inside: Leaves | None = None
+    """What the recorded calls inside of it have used so far."""
+    _reading = False
 
     @property
     def error(self) -> BaseException | None:
@@ -89,6 +93,19 @@ class Replayed(Record):
     @agent.setter
     def agent(self, value: str) -> None:  # pyright: ignore[reportIncompatibleVariableOverride]
         _AGENT.__set__(self, value)
+
+    @property
+    def leaves(self) -> Leaves | None:  # pyright: ignore[reportIncompatibleVariableOverride]
+        """What is inside of it. Calls that hooks make now add to something else: what they used then is recorded."""
+        return self.inside if self._reading else Leaves()
+
+    @property
+    def usage(self) -> Usage:
+        self._reading = True
+        try:
+            return super().usage
+        finally:
+            self._reading = False
 
     @property
     def name(self) -> str:
@@ -208,7 +225,7 @@ def finish(op: Replayed, span: RecordedSpan) -> None:
         op.buffered = any(bound.concerns(op) for bound in (*op.plan.buffers, *op.plan.windows))
     op.returned_ns = op.end_ns = span.end_ns
     op.end_attributes = dict(op.attributes)
-    op.own_usage = _usage(found)
+    op.own_usage = usage_of(found)
     op.raw = Unrecorded("op.response.value")
     if status in ("interrupted", "abandoned"):
         op.left = status
@@ -246,7 +263,8 @@ def _error(span: RecordedSpan) -> BaseException:
     return RecordedError(name, *said)
 
 
-def _usage(found: Mapping[str, Any]) -> Usage | None:
+def usage_of(found: Mapping[str, Any]) -> Usage | None:
+    """What a call itself has used; ``None`` if that is not recorded."""
     if semconv.GEN_AI_USAGE_INPUT_TOKENS not in found and semconv.GEN_AI_USAGE_OUTPUT_TOKENS not in found:
         return None
     used = Usage()

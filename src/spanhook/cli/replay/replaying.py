@@ -4,7 +4,7 @@ Nothing is called and nothing is exported. What hooks decide ends what follows i
 changes nothing that was recorded.
 """
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 from contextlib import suppress
 from contextvars import Context
 from types import CoroutineType
@@ -16,7 +16,7 @@ from spanhook.cli.replay.order import Node, in_order, nodes
 from spanhook.cli.replay.otlp import RecordedSpan
 from spanhook.cli.replay.outcomes import UNKNOWN, Decision, Outcome, recorded_decisions, refusal
 from spanhook.cli.replay.recorded_time import recorded_time
-from spanhook.cli.replay.records import Replayed, fault_of, finish, rebuilt
+from spanhook.cli.replay.records import Replayed, fault_of, finish, rebuilt, usage_of
 from spanhook.cli.replay.watching import watched
 from spanhook.concurrency import step
 from spanhook.errors import ConfigurationError, Reject
@@ -62,19 +62,22 @@ class Replay:
             What was decided about each, in the order in which they began.
         """
         found = nodes(spans)
-        operations = [one for one in found if not one.span.attributes.get(semconv.IN_HOOK)]
-        for one in operations:
-            while one.parent is not None and one.parent.span.attributes.get(semconv.IN_HOOK):
+        operations = [one for one in found if not _in_hook(one)]
+        for one in found:
+            while one.parent is not None and _in_hook(one.parent):
                 one.parent = one.parent.parent
         self._add_kinds({str(one.span.attributes[semconv.KIND]) for one in operations})
         self.in_hook = len(found) - len(operations)
         self.orphans = sum(one.orphan for one in operations)
         outcomes: list[Outcome] = []
         with recorded_time() as time:
-            events = in_order(operations)
+            events = in_order(found)
             for count, (now_ns, phase, node) in enumerate(events, 1):
                 time.now_ns = now_ns
-                if phase == "start":
+                if _in_hook(node):
+                    if phase == "end" and node.parent is not None:
+                        _roll_up(node.span, self._live[id(node.parent)].op)
+                elif phase == "start":
                     outcomes.append(self._begin(node))
                 else:
                     self._end(node)
@@ -256,8 +259,8 @@ class _Live:
         op.content.rewriters = set()
         finish(op, span)
         op.called = not any(one.decision == "replace" and one.event.endswith(".pre") for one in self.outcome.then)
-        if op.shadow is None:
-            _roll_up(op)
+        if op.shadow is None and op.called and op.parent is not None:
+            _roll_up(span, op.parent)
         self._context.run(self._rest)
 
 
@@ -269,24 +272,22 @@ def _never_called(outcome: Outcome) -> bool:
     return said is not None and (not said.event or said.event.endswith(".pre"))
 
 
-def _roll_up(op: Replayed) -> None:
-    """Add the usage of a call to the operations around it."""
-    if not op.called:
-        return
-    if op.kind == "tool.execute":
-        owed = (op.name, None)
-    elif op.own_usage is not None:
-        owed = (str(op.attributes.get(semconv.GEN_AI_RESPONSE_MODEL) or op.model), op.own_usage)
+def _in_hook(node: Node) -> bool:
+    return bool(node.span.attributes.get(semconv.IN_HOOK))
+
+
+def _roll_up(span: RecordedSpan, around: Record | None) -> None:
+    """Add the usage of a call that has ended to the operations around it."""
+    found = span.attributes
+    used = usage_of(found)
+    if found[semconv.KIND] == "tool.execute":
+        owed = (str(found.get(semconv.GEN_AI_TOOL_NAME, "")), None)
+    elif used is not None:
+        owed = (str(found.get(semconv.GEN_AI_RESPONSE_MODEL) or found.get(semconv.GEN_AI_REQUEST_MODEL, "")), used)
     else:
         return
-    for around in _enclosing(op):
-        if around.leaves is None:
-            around.leaves = Leaves()
-        around.leaves.new.append(owed)
-
-
-def _enclosing(op: Record) -> Iterator[Record]:
-    around = op.parent
-    while around is not None:
-        yield around
+    while isinstance(around, Replayed):
+        if around.inside is None:
+            around.inside = Leaves()
+        around.inside.new.append(owed)
         around = around.parent
