@@ -122,6 +122,9 @@ class Hook(SpanProcessor):
     _listeners: tuple[Any, ...] = ()
     """Called with each hook's result on operations of its kinds; see ``gating.log``."""
 
+    _not_replayed = ""
+    """Why ``spanhook replay`` does not run it, if it does not: what it does would be seen outside of the process."""
+
     _budgeted = True
     """Whether its time counts towards the chain's budget; such hooks are skipped once that budget is spent."""
 

@@ -229,6 +229,12 @@ class Registry:
             for changed in list(self.changed):
                 changed()
 
+    def in_shadow(self, kind: str) -> list[Plan]:
+        """What hooks in shadow mode run for operations of a kind, a plan for each hook."""
+        with registering.lock:
+            plans = [shadow.plans.get(kind) for shadow in self._shadows.values()]
+        return [plan for plan in plans if plan is not None]
+
     def flush(self, timeout: float | None = 5.0) -> bool:
         """Wait until subscriptions and hooks in shadow have seen everything so far; see ``Hooks.flush``."""
         until = time.monotonic() + wait_limit(timeout)
