@@ -1,0 +1,9 @@
+"""Asks a policy engine or a guardrail service whether a call may be made, and does what it says.
+
+Answers are read strictly: what is not understood denies. Only what is named leaves the process.
+"""
+
+from spanhook.hooks.remote_policy._hook import RemotePolicy
+from spanhook.hooks.remote_policy._verdict import Verdict
+
+__all__ = ["RemotePolicy", "Verdict"]
