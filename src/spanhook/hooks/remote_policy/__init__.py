@@ -4,6 +4,27 @@ Answers are read strictly: what is not understood denies. Only what is named lea
 """
 
 from spanhook.hooks.remote_policy._hook import RemotePolicy
-from spanhook.hooks.remote_policy._verdict import Verdict
+from spanhook.hooks.remote_policy._verdict import (
+    PolicyError,
+    PolicyNotAsked,
+    PolicyOverloaded,
+    PolicyRefusesRequest,
+    PolicyTimeout,
+    PolicyUnreachable,
+    UnreadableAnswer,
+    Unsendable,
+    Verdict,
+)
 
-__all__ = ["RemotePolicy", "Verdict"]
+__all__ = [
+    "PolicyError",
+    "PolicyNotAsked",
+    "PolicyOverloaded",
+    "PolicyRefusesRequest",
+    "PolicyTimeout",
+    "PolicyUnreachable",
+    "RemotePolicy",
+    "UnreadableAnswer",
+    "Unsendable",
+    "Verdict",
+]

@@ -92,3 +92,17 @@ class UnreadableAnswer(PolicyError):
     """The answer is not understood, which denies the call whatever the hook's fail mode."""
 
     status_code = 502
+
+
+ERRORS = (
+    PolicyError,
+    PolicyUnreachable,
+    PolicyTimeout,
+    PolicyOverloaded,
+    PolicyRefusesRequest,
+    PolicyNotAsked,
+    Unsendable,
+    UnreadableAnswer,
+)
+for _error in ERRORS:
+    _error.__module__ = "spanhook.hooks.remote_policy"  # where users import it from, and what error.type says
