@@ -127,7 +127,7 @@ class Measures:
         return self._of(lambda meter: meter.create_counter(name, unit, about).add)
 
     def histogram(self, name: str, unit: str, about: str, buckets: Sequence[float] | None = None) -> Measure:
-        """A distribution, with the upper bounds of its buckets; by default those of the SDK, which suit milliseconds."""
+        """A distribution, with the upper bounds of its buckets; by default the SDK's, which suit milliseconds."""
 
         def make(meter: Any) -> Callable[..., None]:
             bounds = None if buckets is None else list(buckets)

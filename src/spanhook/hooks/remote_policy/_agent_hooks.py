@@ -3,6 +3,7 @@
 See https://github.com/responsibleai/agent-hooks; its schemas are what is read and written here.
 """
 
+import json
 import re
 from datetime import UTC, datetime
 from typing import Any, cast
@@ -16,6 +17,7 @@ from spanhook.hooks.remote_policy._verdict import UnreadableAnswer, Unsendable, 
 SPEC = "agent-hooks/0.1"
 _UNNAMED = "unnamed"
 _KEYS = ("decision", "reason", "message", "warnings", "approval", "transform", "evidence", "result_labels")
+_NEEDED = {"tool.execute": ("arguments",), "llm.call": ("messages", "inputs")}
 _ROOT = re.compile(r"\$(?:target|policy_target)(?![A-Za-z0-9_-])")
 _STEP = re.compile(r'\.([A-Za-z0-9_-]+)|\[(\d+)\]|\["([A-Za-z0-9_-]+)"\]')
 
@@ -30,7 +32,10 @@ class AgentHooks:
             "interception_point": point,
             "timestamp": datetime.now(UTC).isoformat(timespec="milliseconds"),
             "sequence": facts.sequence,
-            "agent": {"id": facts.text("identity.agent_id") or facts.text("agent") or _UNNAMED, "framework": "spanhook"},
+            "agent": {
+                "id": facts.text("identity.agent_id") or facts.text("agent") or _UNNAMED,
+                "framework": "spanhook",
+            },
             "session": {"id": facts.text("identity.session_id") or _UNNAMED},
             "target": target,
             **members,
@@ -70,6 +75,9 @@ class AgentHooks:
 def _point(facts: Facts) -> tuple[str, Any, dict[str, Any]]:
     """The interception point of a phase, what a verdict may transform there, and the members that it has."""
     after = facts.phase == "post"
+    needed = ("result",) if after else _NEEDED.get(facts.kind, ("inputs", "body"))
+    if not any(name in facts.sent for name in needed):
+        raise Unsendable(f"the contract needs {' or '.join(needed)}, which send does not name")
     if facts.kind == "tool.execute":
         arguments = facts.sent.get("arguments") or {}
         call = {"id": facts.text("tool_call_id") or _UNNAMED, "name": facts.name or _UNNAMED, "args": arguments}
@@ -82,11 +90,15 @@ def _point(facts: Facts) -> tuple[str, Any, dict[str, Any]]:
         if not after:
             messages = chat(conversation(facts))
             return "pre_model_call", messages, {**model, "messages": messages}
-        said = chat(facts.sent.get("result") or [])
+        said = chat(facts.items("result"))
         content = "".join(one["content"] for one in said)
         calls = [_call(call) for one in said for call in one.get("tool_calls", ())]
         reason = "tool_calls" if calls else "stop"
-        return "post_model_call", content, {**model, "response": {"content": content, "tool_calls": calls, "finish_reason": reason}}
+        return (
+            "post_model_call",
+            content,
+            {**model, "response": {"content": content, "tool_calls": calls, "finish_reason": reason}},
+        )
     if after:
         result = facts.sent.get("result")
         return "output", result, {"output": {"content": result}}
@@ -95,7 +107,10 @@ def _point(facts: Facts) -> tuple[str, Any, dict[str, Any]]:
 
 
 def _call(call: dict[str, Any]) -> dict[str, Any]:
-    arguments = reading.parsed(call["function"]["arguments"].encode("utf-8", "replace"))
+    try:
+        arguments: Any = json.loads(call["function"]["arguments"])
+    except ValueError:
+        arguments = None
     if not isinstance(arguments, dict):
         raise Unsendable("the arguments of a tool call are no object")
     return {"id": call["id"], "name": call["function"]["name"], "args": arguments}

@@ -6,8 +6,8 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 
-from spanhook import guardrail, semconv
-from spanhook.gating import Measures, renewed_after_fork
+from spanhook import semconv
+from spanhook.gating import Measures, guardrail, renewed_after_fork
 from spanhook.hooks.circuit_breaker import Circuit, Permit, Rules
 from spanhook.hooks.remote_policy._config import Config
 from spanhook.hooks.remote_policy._facts import Facts

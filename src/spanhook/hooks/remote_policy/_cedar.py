@@ -4,8 +4,8 @@ The principal is the user (``User::"u-1"``), the action the kind and phase (``Ac
 resource what is called (``Tool::"refund"``, ``Model::"gpt-4o"``, ``Agent::"desk"``); all else is in the context.
 """
 
-import json
 import math
+from collections.abc import Mapping
 from decimal import Decimal
 from typing import Any, cast
 
@@ -68,23 +68,20 @@ class Cedar:
         }
         try:
             answer = self._cedarpy.is_authorized(question, self._policies, self._entities, self._schema)
-            return _read(json.loads(json.dumps(answer._authz_resp)))
+            found = answer.diagnostics
+            return _read(answer.decision.value, found.errors, found.reasons, found.id_annotations_by_reason)
         except UnreadableAnswer:
             raise
         except Exception as error:
             raise UnreadableAnswer(f"Cedar has failed: {type(error).__name__}") from None
 
 
-def _read(answer: dict[str, Any]) -> Verdict:
-    decision = answer.get("decision")
-    diagnostics: Any = answer.get("diagnostics")
-    if not isinstance(diagnostics, dict) or decision not in ("Allow", "Deny"):
+def _read(decision: str, errors: list[str], reasons: list[str], names: Mapping[str, str]) -> Verdict:
+    if errors:
+        raise UnreadableAnswer("a policy, or the question, cannot be evaluated")
+    if decision not in ("Allow", "Deny"):
         raise UnreadableAnswer("Cedar has not decided")
-    found = cast("dict[str, Any]", diagnostics)
-    if found.get("errors") != []:
-        raise UnreadableAnswer("a policy cannot be evaluated")
-    names: dict[str, str] = found.get("id_annotations_by_reason") or {}
-    policy = ",".join(names.get(one) or one for one in found.get("reason") or [])
+    policy = ",".join(names.get(one) or one for one in reasons)
     if decision == "Allow":
         return Verdict("allow", decision, policy_id=policy)
     about = f" ({policy})" if policy else ""
@@ -121,5 +118,7 @@ def _decimal(value: float) -> str:
     if not exact.is_finite() or abs(exact) >= Decimal(_LARGEST) / 10**_MOST_DIGITS:
         raise Unsendable("a number is too large for Cedar's decimals")
     if -int(exact.normalize().as_tuple().exponent) > _MOST_DIGITS:
-        raise Unsendable(f"a number has more than {_MOST_DIGITS} digits after the point, which Cedar's decimals have not")
+        raise Unsendable(
+            f"a number has more than {_MOST_DIGITS} digits after the point, which Cedar's decimals have not"
+        )
     return f"{exact:.{_MOST_DIGITS}f}"

@@ -20,8 +20,7 @@ def conversation(facts: Facts) -> list[Message]:
     made: list[Message] = []
     if facts.text("system"):
         made.append(_said("system", facts.text("system")))
-    messages = facts.sent.get("messages")
-    made += cast("list[Message]", messages) if isinstance(messages, list) else []
+    made += facts.items("messages")
     for name in ("inputs", "body"):
         if facts.sent.get(name) is not None:
             made.append(_said("user", as_text(facts.sent[name])))

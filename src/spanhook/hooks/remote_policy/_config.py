@@ -10,9 +10,7 @@ from spanhook.hooks.approval import Asking
 from spanhook.hooks.remote_policy._facts import CONTENT, NAMES, PREFIXES, is_known
 from spanhook.model import REWRITABLE
 
-Service = Literal[
-    "opa", "http", "agent_hooks", "grafana", "datadog", "moderation", "guard_model", "cedar", "rego"
-]
+Service = Literal["opa", "http", "agent_hooks", "grafana", "datadog", "moderation", "guard_model", "cedar", "rego"]
 IN_PROCESS = ("cedar", "rego")
 JUDGES_CONTENT = ("grafana", "datadog", "moderation", "guard_model")
 Text = Annotated[str, StringConstraints(min_length=1, max_length=1000)]

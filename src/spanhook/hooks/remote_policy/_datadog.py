@@ -11,12 +11,12 @@ _ACTIONS = ("ALLOW", "DENY", "ABORT")
 
 
 class Datadog:
-    """Its reason is for operators alone, by its documentation, and so neither told to the caller nor recorded."""
+    """``ABORT`` ends the run. A reason is for operators alone, as its documentation says, and is told to nobody here."""
 
     def request(self, facts: Facts) -> Any:
         return {"data": {"attributes": {"messages": chat(conversation(facts))}}}
 
-    def read(self, answer: Any, facts: Facts) -> Verdict:
+    def read(self, answer: Any, _facts: Facts) -> Verdict:
         data = reading.fields(reading.fields(answer, "the answer").get("data"), "data")
         attributes = reading.fields(data.get("attributes"), "attributes")
         action = reading.text(attributes, "action", needed=True)
@@ -24,4 +24,4 @@ class Datadog:
             raise UnreadableAnswer("the action is not known")
         tags = reading.items(attributes.get("tags") or [], "tags")
         category = tags[0] if tags and isinstance(tags[0], str) else ""
-        return Verdict("allow" if action == "ALLOW" else "deny", action, category=category)
+        return Verdict("allow" if action == "ALLOW" else "deny", action, category=category, ends_run=action == "ABORT")

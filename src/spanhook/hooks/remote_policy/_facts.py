@@ -10,6 +10,25 @@ from pydantic_core import to_jsonable_python
 from spanhook.hooks.remote_policy._verdict import Unsendable
 from spanhook.model import Operation
 
+
+def _body(op: Operation) -> str | None:
+    if op.kind != "request":
+        return None
+    try:
+        return op.request.body.decode("utf-8")
+    except UnicodeDecodeError:
+        raise Unsendable("the body of the request is no text") from None
+
+
+def _result(op: Operation) -> Any:
+    if op.kind == "llm.call":
+        return list(op.response.messages)
+    if op.kind == "tool.execute":
+        value = op.response.value
+        return op.result if value is None else value
+    return op.result
+
+
 _REQUEST: dict[str, Callable[[Operation], Any]] = {
     "messages": lambda op: op.request.messages,
     "system": lambda op: op.request.system,
@@ -22,7 +41,7 @@ _REQUEST: dict[str, Callable[[Operation], Any]] = {
     "tool_call_id": lambda op: op.tool_call_id,
     "method": lambda op: op.request.method,
     "path": lambda op: op.request.path,
-    "body": lambda op: _body(op),
+    "body": _body,
     "result": lambda op: _result(op) if op.phase == "post" else None,
 }
 _IDENTITY = ("tenant_id", "user_id", "session_id", "run_id", "agent_id")
@@ -62,6 +81,11 @@ class Facts:
             where[last] = value
         return nested
 
+    def items(self, name: str) -> list[Any]:
+        """A fact that is a list; empty if it is not sent."""
+        value = self.sent.get(name)
+        return cast("list[Any]", value) if isinstance(value, list) else []
+
     def text(self, name: str) -> str:
         """A fact that is text; empty if it is not sent."""
         value = self.sent.get(name)
@@ -82,7 +106,7 @@ def facts_of(op: Operation, send: Sequence[str], sequence: int = 0) -> Facts:
     sent: dict[str, Any] = {}
     for name in send:
         value = _read(op, name)
-        if value is not None:
+        if value is not None or (name == "result" and op.phase == "post"):
             sent[name] = _plain(value, name)
     return Facts(op.kind, op.phase, op.name, sent, sequence)
 
@@ -123,21 +147,3 @@ def _split(name: str) -> list[str]:
         if name.startswith(prefix):
             return [*prefix.strip(".").split("."), name.removeprefix(prefix)]
     return name.split(".")
-
-
-def _body(op: Operation) -> str | None:
-    if op.kind != "request":
-        return None
-    try:
-        return op.request.body.decode("utf-8")
-    except UnicodeDecodeError:
-        raise Unsendable("the body of the request is no text") from None
-
-
-def _result(op: Operation) -> Any:
-    if op.kind == "llm.call":
-        return list(op.response.messages)
-    if op.kind == "tool.execute":
-        value = op.response.value
-        return op.result if value is None else value
-    return cast("Any", op.result)

@@ -21,13 +21,12 @@ class Grafana:
         system = facts.text("system")
         asked: dict[str, Any] = {"messages": guarded(whole[1:] if system else whole)}
         if after and facts.kind == "llm.call":
-            result = facts.sent.get("result") or []
+            result = facts.items("result")
             asked = {"messages": asked["messages"][: len(asked["messages"]) - len(result)], "output": guarded(result)}
         if system:
             asked["system_prompt"] = system
-        tools = facts.sent.get("tools")
-        if isinstance(tools, list) and tools:
-            asked["tools"] = [{"name": str(name)} for name in tools]
+        if facts.items("tools"):
+            asked["tools"] = [{"name": str(name)} for name in facts.items("tools")]
         context: dict[str, Any] = {"model": {"provider": facts.text("provider"), "name": facts.text("model")}}
         if facts.text("agent"):
             context["agent_name"] = facts.text("agent")
@@ -66,7 +65,7 @@ _TEXTS = {"text": "text", "reasoning": "thinking"}
 
 
 def _messages(given: list[Any], facts: Facts) -> list[Any]:
-    before = facts.sent.get("messages") or []
+    before = facts.items("messages")
     if len(given) != len(before):
         raise UnreadableAnswer("there are other messages than before")
     made: list[Any] = []

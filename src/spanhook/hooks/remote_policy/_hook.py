@@ -216,7 +216,7 @@ class RemotePolicy(Hook):
         return Reject(
             config.reason or verdict.reason or f"Policy {self.name!r} does not allow this",
             status_code=config.status_code,
-            scope=config.scope,
+            scope="run" if verdict.ends_run else config.scope,
         )
 
 

@@ -6,7 +6,7 @@ from typing import Any
 from spanhook.hooks.remote_policy import _reading as reading
 from spanhook.hooks.remote_policy._chat import chat, conversation, texts
 from spanhook.hooks.remote_policy._facts import Facts
-from spanhook.hooks.remote_policy._verdict import UnreadableAnswer, Verdict
+from spanhook.hooks.remote_policy._verdict import UnreadableAnswer, Unsendable, Verdict
 
 
 class Moderation:
@@ -20,13 +20,18 @@ class Moderation:
         self._model = {"model": model} if model else {}
 
     def request(self, facts: Facts) -> Any:
-        return {**self._model, "input": texts(conversation(facts))}
+        asked = texts(conversation(facts))
+        if not asked:
+            raise Unsendable("there is no text to judge")
+        return {**self._model, "input": asked}
 
     def read(self, answer: Any, facts: Facts) -> Verdict:
         results = reading.items(reading.fields(answer, "the answer").get("results"), "results")
         if len(results) != len(texts(conversation(facts))):
             raise UnreadableAnswer("there is not one result for each text")
-        flagged = [one for one in (reading.fields(result, "a result") for result in results) if reading.flag(one, "flagged")]
+        flagged = [
+            one for one in (reading.fields(result, "a result") for result in results) if reading.flag(one, "flagged")
+        ]
         if not flagged:
             return Verdict("allow", "false", "boolean")
         category, score = _worst(flagged[0])
@@ -36,14 +41,10 @@ class Moderation:
 
 def _worst(result: reading.Fields) -> tuple[str, float | None]:
     """The flagged category with the highest score; ``flagged`` alone decides."""
-    categories: Any = result.get("categories")
-    if not isinstance(categories, dict):
-        return "", None
-    scores: Any = result.get("category_scores")
-    found: dict[str, float] = {}
-    for name, is_flagged in reading.fields(categories, "categories").items():
-        if is_flagged is True:
-            found[name] = (reading.number(scores, name) if isinstance(scores, dict) else None) or 0.0
+    categories = reading.fields(result.get("categories") or {}, "categories")
+    scores = reading.fields(result.get("category_scores") or {}, "category_scores")
+    flagged = [name for name, is_flagged in categories.items() if is_flagged is True]
+    found = {name: reading.number(scores, name) or 0.0 for name in flagged}
     if not found:
         return "", None
     worst = max(found, key=lambda name: found[name])
@@ -51,7 +52,7 @@ def _worst(result: reading.Fields) -> tuple[str, float | None]:
 
 
 _SAFE = re.compile(r"\s*safe\s*")
-_UNSAFE = re.compile(r"\s*unsafe(?:\s*\n\s*(S\d{1,2}(?:\s*,\s*S\d{1,2})*))?\s*")
+_UNSAFE = re.compile(r"\s*unsafe(?:\s*\n\s*([A-Z]\d{1,2}(?:\s*,\s*[A-Z]\d{1,2})*))?\s*")
 
 
 class GuardModel:
@@ -67,7 +68,7 @@ class GuardModel:
     def request(self, facts: Facts) -> Any:
         return {"model": self._model, "messages": chat(conversation(facts)), "temperature": 0, "stream": False}
 
-    def read(self, answer: Any, facts: Facts) -> Verdict:
+    def read(self, answer: Any, _facts: Facts) -> Verdict:
         choices = reading.items(reading.fields(answer, "the answer").get("choices"), "choices")
         if len(choices) != 1:
             raise UnreadableAnswer("there is not one choice")

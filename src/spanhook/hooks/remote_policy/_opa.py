@@ -22,7 +22,7 @@ class OPA:
     def request(self, facts: Facts) -> Any:
         return {"input": facts.whole}
 
-    def read(self, answer: Any, facts: Facts) -> Verdict:
+    def read(self, answer: Any, _facts: Facts) -> Verdict:
         """OPA leaves ``result`` out if the policy is undefined, which denies."""
         found = reading.fields(answer, "the answer")
         if "result" not in found:
@@ -36,7 +36,7 @@ class Plain:
     def request(self, facts: Facts) -> Any:
         return facts.whole
 
-    def read(self, answer: Any, facts: Facts) -> Verdict:
+    def read(self, answer: Any, _facts: Facts) -> Verdict:
         return decided(answer)
 
 

@@ -2,7 +2,7 @@
 
 import json
 import threading
-from typing import Any, cast
+from typing import Any
 
 from spanhook.errors import ConfigurationError
 from spanhook.gating import renewed_after_fork
@@ -73,7 +73,8 @@ def _read(answer: str) -> Verdict:
         found: Any = json.loads(answer)
     except ValueError:
         raise UnreadableAnswer("Rego has not decided") from None
-    values = cast("dict[str, Any]", found).get("expressions") if isinstance(found, dict) and len(found) == 1 else None  # pyright: ignore[reportUnknownArgumentType]
-    if not isinstance(values, list) or len(cast("list[Any]", values)) != 1 or type(values[0]) is not bool:
-        raise UnreadableAnswer("Rego's result is neither true nor false")
-    return Verdict("allow" if values[0] else "deny", str(values[0]).lower(), "boolean")
+    if found == {"expressions": [True]} and found["expressions"][0] is True:
+        return Verdict("allow", "true", "boolean")
+    if found == {"expressions": [False]} and found["expressions"][0] is False:
+        return Verdict("deny", "false", "boolean")
+    raise UnreadableAnswer("Rego's result is neither true nor false")

@@ -7,8 +7,8 @@ from collections.abc import AsyncIterator, Mapping
 from typing import Any, NamedTuple, Protocol
 from urllib.parse import urlsplit
 
-from spanhook import per_loop
 from spanhook.errors import ConfigurationError
+from spanhook.gating import per_loop
 from spanhook.hooks.remote_policy._config import Config
 from spanhook.hooks.remote_policy._facts import Facts, encoded
 from spanhook.hooks.remote_policy._reading import parsed
@@ -55,7 +55,7 @@ class Format(Protocol):
         """
         ...
 
-    def read(self, answer: Any, facts: Facts) -> Verdict:
+    def read(self, answer: Any, facts: Facts, /) -> Verdict:
         """The verdict in an answer.
 
         Raises:
@@ -150,5 +150,5 @@ class _Client:
 
     @staticmethod
     async def _kept(httpx: Any, trust: Any) -> AsyncIterator[Any]:
-        async with httpx.AsyncClient(timeout=None, verify=trust, follow_redirects=False) as client:  # noqa: S113
+        async with httpx.AsyncClient(timeout=None, verify=trust, follow_redirects=False) as client:
             yield client

@@ -27,6 +27,7 @@ class Verdict:
         score: The risk score, on the service's own scale.
         policy_id: The policy that has decided.
         policy_version: Its version.
+        ends_run: A refusal also ends the run.
         changes: With ``transform``, the new values by the names in ``CHANGEABLE``.
     """
 
@@ -39,6 +40,7 @@ class Verdict:
     score: float | None = None
     policy_id: str = ""
     policy_version: str = ""
+    ends_run: bool = False
     changes: Mapping[str, Any] | None = None
 
 
