@@ -79,8 +79,8 @@ def _point(facts: Facts) -> tuple[str, Any, dict[str, Any]]:
     if not any(name in facts.sent for name in needed):
         raise Unsendable(f"the contract needs {' or '.join(needed)}, which send does not name")
     if facts.kind == "tool.execute":
-        arguments = facts.sent.get("arguments") or {}
-        call = {"id": facts.text("tool_call_id") or _UNNAMED, "name": facts.name or _UNNAMED, "args": arguments}
+        arguments: Any = facts.sent.get("arguments") or {}
+        call: dict[str, Any] = {"id": facts.text("tool_call_id") or _UNNAMED, "name": facts.name or _UNNAMED, "args": arguments}
         if not after:
             return "pre_tool_call", arguments, {"tool_call": call}
         result = facts.sent.get("result")

@@ -50,9 +50,9 @@ class Cedar:
         schema = contents(config.cedar_schema) if config.cedar_schema else None
         entities = contents(config.data) if config.data else "[]"
         try:
-            self._policies = cedarpy.PolicySet.from_str(text)
-            self._schema = None if schema is None else cedarpy.Schema.from_str(schema)
-            self._entities = cedarpy.Entities.from_json_str(entities, self._schema)
+            self._policies: Any = self._cedarpy.PolicySet.from_str(text)
+            self._schema: Any = None if schema is None else self._cedarpy.Schema.from_str(schema)
+            self._entities: Any = self._cedarpy.Entities.from_json_str(entities, self._schema)
         except ValueError as error:
             raise ConfigurationError(f"Cedar cannot read its files: {' '.join(str(error).split())[:300]}") from None
 

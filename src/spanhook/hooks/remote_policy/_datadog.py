@@ -11,7 +11,7 @@ _ACTIONS = ("ALLOW", "DENY", "ABORT")
 
 
 class Datadog:
-    """``ABORT`` ends the run. A reason is for operators alone, as its documentation says, and is told to nobody here."""
+    """``ABORT`` ends the run. Its reason is for operators alone, as its documentation says, and goes nowhere."""
 
     def request(self, facts: Facts) -> Any:
         return {"data": {"attributes": {"messages": chat(conversation(facts))}}}
