@@ -75,6 +75,7 @@ def serving(*answers: Answer | Callable[[Seen], Answer]) -> Iterator[PolicyServe
 
     class Handler(BaseHTTPRequestHandler):
         protocol_version = "HTTP/1.1"
+        wbufsize = -1  # what is written leaves at once, and in one piece
 
         def do_POST(self) -> None:
             raw = self.rfile.read(int(self.headers.get("content-length", 0)))
@@ -95,6 +96,7 @@ def serving(*answers: Answer | Callable[[Seen], Answer]) -> Iterator[PolicyServe
                         return
                 if not answer.drip:
                     self.wfile.write(body[: len(body) - answer.cut])
+                    self.wfile.flush()
             except OSError:
                 return
             if answer.cut:

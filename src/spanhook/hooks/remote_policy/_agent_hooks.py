@@ -80,7 +80,11 @@ def _point(facts: Facts) -> tuple[str, Any, dict[str, Any]]:
         raise Unsendable(f"the contract needs {' or '.join(needed)}, which send does not name")
     if facts.kind == "tool.execute":
         arguments: Any = facts.sent.get("arguments") or {}
-        call: dict[str, Any] = {"id": facts.text("tool_call_id") or _UNNAMED, "name": facts.name or _UNNAMED, "args": arguments}
+        call: dict[str, Any] = {
+            "id": facts.text("tool_call_id") or _UNNAMED,
+            "name": facts.name or _UNNAMED,
+            "args": arguments,
+        }
         if not after:
             return "pre_tool_call", arguments, {"tool_call": call}
         result = facts.sent.get("result")

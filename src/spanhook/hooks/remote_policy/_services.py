@@ -1,9 +1,8 @@
 """Services that answer over HTTP: each has a format, and all share one way of being asked."""
 
-import asyncio
 import os
-import ssl
 from collections.abc import AsyncIterator, Mapping
+from functools import cache
 from typing import Any, NamedTuple, Protocol
 from urllib.parse import urlsplit
 
@@ -83,6 +82,7 @@ class HTTPService:
                 f'service={config.service!r} needs the package httpx; pip install "spanhook[remote-policy]"'
             ) from None
         self._httpx: Any = httpx
+        _trust()
         self._url, self._format = config.url, format
         self._headers = {
             **config.headers,
@@ -92,12 +92,10 @@ class HTTPService:
         }
         parts = urlsplit(config.url)
         self.address = Address(parts.hostname or "", parts.port or (443 if parts.scheme == "https" else 80))
-        trust = ssl.create_default_context() if parts.scheme == "https" else False
-        self._clients = per_loop(lambda: _Client(httpx, trust))
 
     async def ask(self, facts: Facts) -> Verdict:
         body = encoded(self._format.request(facts))
-        client = await self._clients().client()
+        client = await _clients().client()
         try:
             async with client.stream("POST", self._url, content=body, headers=self._headers) as response:
                 _check_status(response.status_code)
@@ -134,21 +132,35 @@ def _from_environment(names: Mapping[str, str]) -> dict[str, str]:
 
 
 class _Client:
-    """The connections of one event loop, which are closed with it: loops close the generators that they have begun."""
+    """The connections of one event loop, to all services. They are closed with it: a loop that ends closes the
+    asynchronous generators that were begun on it.
+    """
 
-    def __init__(self, httpx: Any, trust: Any) -> None:
+    def __init__(self) -> None:
         self._made: Any = None
-        self._lasting = self._kept(httpx, trust)
-        self._lock = asyncio.Lock()
+        self._lasting: AsyncIterator[Any] | None = self._connections()
 
     async def client(self) -> Any:
-        if self._made is None:
-            async with self._lock:
-                if self._made is None:
-                    self._made = await anext(self._lasting)
+        if self._made is None and self._lasting is not None:
+            self._made = await anext(self._lasting)  # it waits for nothing, so that no other task is in between
         return self._made
 
-    @staticmethod
-    async def _kept(httpx: Any, trust: Any) -> AsyncIterator[Any]:
-        async with httpx.AsyncClient(timeout=None, verify=trust, follow_redirects=False) as client:
-            yield client
+    async def _connections(self) -> AsyncIterator[Any]:
+        import httpx
+
+        try:
+            async with httpx.AsyncClient(timeout=None, verify=_trust(), follow_redirects=False) as client:
+                yield client
+        finally:
+            self._made = self._lasting = None  # they refer to the loop, which would never be freed
+
+
+_clients = per_loop(_Client)
+
+
+@cache
+def _trust() -> Any:
+    """The certificates that are trusted; reading them takes long."""
+    import httpx
+
+    return httpx.create_ssl_context()
