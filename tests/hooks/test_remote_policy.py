@@ -35,9 +35,9 @@ def test_calls_are_allowed_and_denied_however_they_are_made(way: str) -> None:
 
 def test_nothing_leaves_but_what_send_names() -> None:
     settings: dict[str, Any] = {"send": ["arguments", "identity.user_id", "identity.attributes.plan"]}
-    with serving(ALLOW) as server, recorder(policy("opa", server.url, **settings)):
-        with spanhook.context(user_id="u-1", tenant_id="secret-1", session_id="secret-2", plan="free", pin="secret-3"):
-            refund(5, note="please")
+    known = spanhook.context(user_id="u-1", tenant_id="secret-1", session_id="secret-2", plan="free", pin="secret-3")
+    with serving(ALLOW) as server, recorder(policy("opa", server.url, **settings)), known:
+        refund(5, note="please")
     [asked] = server.seen
     assert asked.body == {
         "input": {
@@ -83,9 +83,9 @@ def test_what_cannot_be_written_as_json_is_not_sent_and_denied() -> None:
 
 @pytest.mark.parametrize(
     "answer",
-    [Odd(500, ALLOW), Odd(429, ALLOW), Odd(204, b""), Odd(201, ALLOW), Odd(404, ALLOW), Odd(401, ALLOW), Odd(body=ALLOW, cut=1)],
-    ids=["500", "429", "204", "201", "404", "401", "cut"],
-)  # fmt: skip
+    [*(Odd(status, ALLOW) for status in (500, 429, 201, 404, 401)), Odd(204, b""), Odd(body=ALLOW, cut=1)],
+    ids=["500", "429", "201", "404", "401", "204", "cut"],
+)
 def test_no_answer_refuses_unless_it_fails_open(answer: Any) -> None:
     with serving(answer) as server:
         with recorder(policy("opa", server.url)) as seen:
@@ -102,7 +102,8 @@ def test_no_answer_refuses_unless_it_fails_open(answer: Any) -> None:
 
 def test_a_redirect_is_not_followed() -> None:
     with serving(ALLOW) as other, serving(Odd(307, b"", headers={"location": other.url})) as server:
-        with recorder(policy("opa", server.url)):
+        asked = policy("opa", server.url)
+        with recorder(asked):
             assert refusal().status_code == 503
     assert other.seen == []
 
@@ -123,9 +124,8 @@ def test_the_time_limit_is_for_all_of_it(answer: Any, way: str) -> None:
 
 
 def test_it_asks_again_within_the_limit() -> None:
-    with serving(Odd(503), Odd(body=ALLOW, cut=3), ALLOW) as server:
-        with recorder(policy("opa", server.url, retries=2)):
-            assert refund(5) == "refunded 5"
+    with serving(Odd(503), Odd(body=ALLOW, cut=3), ALLOW) as server, recorder(policy("opa", server.url, retries=2)):
+        assert refund(5) == "refunded 5"
     assert len(server.seen) == 3
 
 
@@ -159,7 +159,8 @@ def test_what_keeps_failing_is_not_asked_for_a_while() -> None:
 
 def test_odd_questions_do_not_stop_the_asking() -> None:
     with serving(*[Odd(400)] * 3, *[Odd(body=b"{")] * 3, ALLOW) as server:
-        with recorder(policy("opa", server.url, failures=1)):
+        asked = policy("opa", server.url, failures=1)
+        with recorder(asked):
             for _ in range(6):
                 refusal()
             assert refund(5) == "refunded 5"
@@ -175,7 +176,8 @@ def test_results_are_checked_withheld_and_replaced() -> None:
         {"decision": "transform", "replace": {"result": "x"}},
     )
     with serving(*({"result": one} for one in answers)) as server:
-        with recorder(policy("opa", server.url, send=["result"], check=["result"])) as seen:
+        asked = policy("opa", server.url, send=["result"], check=["result"])
+        with recorder(asked) as seen:
             assert refund(5) == "refunded 5"
             assert refusal().reason == "not for you"
             assert refund(5) == "x"
@@ -204,9 +206,6 @@ def test_a_request_and_its_result_are_two_questions() -> None:
 
 
 def test_it_is_asked_again_if_a_later_hook_rewrites_what_it_is_told() -> None:
-    hooks = Hooks()
-
-    @hooks.before("tool.execute", priority=60)
     def more(op: Operation) -> None:
         op.replace(arguments={"amount": 100})
 
@@ -214,7 +213,9 @@ def test_it_is_asked_again_if_a_later_hook_rewrites_what_it_is_told() -> None:
         return {"result": asked.body["input"]["arguments"]["amount"] < 50}
 
     with serving(decide) as server:
-        with recorder(Hooks(policy("opa", server.url), hooks)) as seen:
+        hooks = Hooks(policy("opa", server.url))
+        hooks.before("tool.execute", priority=60)(more)
+        with recorder(hooks) as seen:
             assert refusal().status_code == 403
     assert [one.body["input"]["arguments"]["amount"] for one in server.seen] == [5, 100]
     assert [op.called for op in seen.operations] == [False]

@@ -124,7 +124,7 @@ def test_a_transform_changes_arguments_or_answers() -> None:
 
 
 def test_a_transform_that_does_not_fit_the_call_refuses_it() -> None:
-    with serving({"decision": "transform", "replace": {"arguments": {"other": 1}}}) as server:
-        with recorder(policy("http", server.url)) as seen:
-            assert refusal().status_code == 500
+    changed = {"decision": "transform", "replace": {"arguments": {"other": 1}}}
+    with serving(changed) as server, recorder(policy("http", server.url)) as seen:
+        assert refusal().status_code == 500
     assert [op.called for op in seen.operations] == [False]

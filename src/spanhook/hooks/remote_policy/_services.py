@@ -149,7 +149,8 @@ class _Client:
         import httpx
 
         try:
-            async with httpx.AsyncClient(timeout=None, verify=_trust(), follow_redirects=False) as client:
+            # Whoever asks has a time limit for all of it; httpx has only limits of single steps.
+            async with httpx.AsyncClient(timeout=None, verify=_trust(), follow_redirects=False) as client:  # noqa: S113
                 yield client
         finally:
             self._made = self._lasting = None  # they refer to the loop, which would never be freed
