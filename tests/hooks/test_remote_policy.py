@@ -140,7 +140,8 @@ def test_what_keeps_failing_is_not_asked_for_a_while() -> None:
     with serving(Odd(500)) as server:
         asked = policy("opa", server.url, failures=2, open_for=0.2)
         with recorder(asked) as seen:
-            refusal(), refusal()
+            refusal()
+            refusal()
             refused = refusal()
             assert refused.status_code == 503
             assert 0 < (refused.retry_after or 0) <= 0.2
@@ -287,7 +288,7 @@ def test_each_attempt_is_a_span_and_is_measured() -> None:
             refusal(lambda: refund(5, note="secret"))
         spans = [span for span in seen.spans if span.name.startswith("apply_guardrail")]
     port = int(server.url.split(":")[2].split("/")[0])
-    assert [(span.kind.name, span.status.status_code.name, dict(span.attributes)) for span in spans] == [
+    assert [(span.kind.name, span.status.status_code.name, {**(span.attributes or {})}) for span in spans] == [
         (
             "CLIENT",
             status,
@@ -304,7 +305,7 @@ def test_each_attempt_is_a_span_and_is_measured() -> None:
             ("UNSET", {}),
         )
     ]
-    assert [dict(event.attributes) for span in spans for event in span.events] == snapshot(
+    assert [{**(event.attributes or {})} for span in spans for event in span.events] == snapshot(
         [
             {
                 "gen_ai.guardrail.policy.id": "refunds",

@@ -31,7 +31,7 @@ WAYS: dict[str, Callable[[], Any]] = {
 
 def policy(service: str = "opa", url: str = "", **settings: Any) -> RemotePolicy:
     """A policy that is asked about arguments, and waits longer than a busy machine needs."""
-    given = {"send": ["arguments"], "timeout": 20.0, "retries": 0, **settings}
+    given: dict[str, Any] = {"send": ["arguments"], "timeout": 20.0, "retries": 0, **settings}
     return RemotePolicy(service, url, **given)
 
 

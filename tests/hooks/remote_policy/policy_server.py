@@ -3,7 +3,7 @@
 import json
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Generator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -70,7 +70,7 @@ class PolicyServer:
 
 
 @contextmanager
-def serving(*answers: Answer | Callable[[Seen], Answer]) -> Iterator[PolicyServer]:
+def serving(*answers: Answer | Callable[[Seen], Answer]) -> Generator[PolicyServer]:
     policy = PolicyServer(*answers)
 
     class Handler(BaseHTTPRequestHandler):
@@ -102,7 +102,7 @@ def serving(*answers: Answer | Callable[[Seen], Answer]) -> Iterator[PolicyServe
             if answer.cut:
                 self.close_connection = True
 
-        def log_message(self, *args: Any) -> None: ...
+        def log_message(self, format: str, *args: Any) -> None: ...
 
     server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
     server.daemon_threads = True

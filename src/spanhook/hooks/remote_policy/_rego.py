@@ -68,7 +68,7 @@ class Rego:
 
 def _read(answer: str) -> Verdict:
     if answer == "undefined":
-        return Verdict("deny", answer, reason="The policy says nothing about this")
+        return Verdict("deny", answer)  # also what a query gives that is false
     try:
         found: Any = json.loads(answer)
     except ValueError:
