@@ -15,7 +15,10 @@ package agents
 import rego.v1
 
 default allow := false
-allow if input.arguments.amount < 50
+allow if {
+    is_number(input.arguments.amount)
+    input.arguments.amount < 50
+}
 yes := true
 no := false
 text := "true"

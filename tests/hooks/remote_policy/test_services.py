@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+import spanhook
 from spanhook import Operation
 from spanhook.cli.conformance.libraries.openai_ways import CHAT, sync_client
 from spanhook.cli.conformance.servers.openai_server import OpenAIServer
@@ -39,6 +40,7 @@ ALLOWS: dict[str, Any] = {
     "moderation": {"id": "m", "model": "omni", "results": [CLEAN]},
     "guard_model": SAFE,
 }
+ARGUMENTS = '{"amount": 5, "note": ""}'
 MODELS = {"guard_model": {"model": "llama-guard-3"}}
 
 NOT_UNDERSTOOD: dict[str, list[Any]] = {
@@ -159,11 +161,9 @@ def test_no_answer_lets_nothing_through(service: str, how: str) -> None:
 
 @pytest.mark.parametrize("service", ALLOWS)
 def test_no_service_is_told_what_send_does_not_name(service: str) -> None:
-    with serving(ALLOWS[service]) as server, recorder(asking(service, server)):
-        import spanhook
-
-        with spanhook.context(user_id="secret-1", tenant_id="secret-2", session_id="secret-3", plan="secret-4"):
-            refund(5)
+    known = spanhook.context(user_id="secret-1", tenant_id="secret-2", session_id="secret-3", plan="secret-4")
+    with serving(ALLOWS[service]) as server, recorder(asking(service, server)), known:
+        refund(5)
     assert b"secret" not in server.seen[0].raw
 
 
@@ -211,12 +211,12 @@ def test_tools_are_asked_about_in_each_form() -> None:
         with serving(answer) as server, recorder(asking(service, server)):
             refund(5)
         asked[service] = server.seen[0].body
-    call = {"id": "call", "type": "function", "function": {"name": "refund", "arguments": '{"amount": 5}'}}
+    call = {"id": "call", "type": "function", "function": {"name": "refund", "arguments": ARGUMENTS}}
     message = {"role": "assistant", "content": "", "tool_calls": [call]}
     assert asked["datadog"] == {"data": {"attributes": {"messages": [message]}}}
     assert asked["guard_model"] == {"model": "llama-guard-3", "messages": [message], "temperature": 0, "stream": False}
-    assert asked["moderation"] == {"input": ['refund {"amount": 5}']}
-    encoded = base64.b64encode(b'{"amount": 5}').decode()
+    assert asked["moderation"] == {"input": [f"refund {ARGUMENTS}"]}
+    encoded = base64.b64encode(ARGUMENTS.encode()).decode()
     assert asked["grafana"] == {
         "phase": "preflight",
         "context": {"model": {"provider": "", "name": ""}},
@@ -237,8 +237,8 @@ def test_tools_are_asked_about_in_each_form() -> None:
         "sequence": 0,
         "agent": {"id": "unnamed", "framework": "spanhook"},
         "session": {"id": "unnamed"},
-        "target": {"amount": 5},
-        "tool_call": {"id": "unnamed", "name": "refund", "args": {"amount": 5}},
+        "target": {"amount": 5, "note": ""},
+        "tool_call": {"id": "unnamed", "name": "refund", "args": {"amount": 5, "note": ""}},
     }
 
 
@@ -249,7 +249,8 @@ ANSWERS: dict[str, Any] = {**ALLOWS, "moderation": lambda seen: {"results": [CLE
 def test_models_are_asked_about_before_and_after(service: str) -> None:
     settings: dict[str, Any] = {"send": ["system", "messages", "model", "result"], "check": ["request", "result"]}
     with OpenAIServer() as provider, serving(ANSWERS[service]) as server, sync_client(provider.url) as client:
-        with recorder(asking(service, server, **settings)):
+        asked = asking(service, server, **settings)
+        with recorder(asked):
             answered = client.chat.completions.create(**CHAT)
     before, after = (one.body for one in server.seen)
     text = answered.choices[0].message.content or ""
@@ -263,7 +264,8 @@ def test_a_message_with_an_image_is_not_sent_where_text_is_judged() -> None:
     messages: Any = [{"role": "user", "content": [{"type": "text", "text": "What is this?"}, image]}]
     for service in ("datadog", "moderation", "guard_model", "grafana"):
         with OpenAIServer() as provider, serving(ANSWERS[service]) as server, sync_client(provider.url) as client:
-            with recorder(asking(service, server, send=["messages"])):
+            asked = asking(service, server, send=["messages"])
+            with recorder(asked):
                 refused = refusal(lambda: client.chat.completions.create(model="gpt-4o-mini", messages=messages))
         assert (refused.status_code, server.seen) == (422, [])
 
@@ -286,7 +288,8 @@ def test_agent_hooks_transforms_results() -> None:
 
 def test_agent_hooks_asks_a_person() -> None:
     with serving({"decision": "deny", "reason": "large", "approval": {}}) as server:
-        with recorder(asking("agent_hooks", server, approval={"wait": 0})):
+        asked = asking("agent_hooks", server, approval={"wait": 0})
+        with recorder(asked):
             assert refusal().status_code == 409
 
 
@@ -296,7 +299,8 @@ def test_grafanas_guards_change_the_texts_of_messages() -> None:
         "transformed_input": {"messages": [{"role": "user", "parts": [{"text": "[x]"}]}] * 2},
     }
     with OpenAIServer() as provider, serving(changed) as server, sync_client(provider.url) as client:
-        with recorder(asking("grafana", server, send=["messages"])) as seen:
+        asked = asking("grafana", server, send=["messages"])
+        with recorder(asked) as seen:
             client.chat.completions.create(**CHAT)
     assert [one.decision for op in seen.operations for one in op.decisions] == ["modify"]
     assert "Say hello." not in str([_messages(op) for op in seen.operations])
@@ -305,7 +309,8 @@ def test_grafanas_guards_change_the_texts_of_messages() -> None:
 def test_grafanas_guards_cannot_leave_messages_out() -> None:
     fewer = {"action": "allow", "transformed_input": {"messages": [{"role": "user", "parts": [{"text": "x"}]}]}}
     with OpenAIServer() as provider, serving(fewer) as server, sync_client(provider.url) as client:
-        with recorder(asking("grafana", server, send=["messages"])):
+        asked = asking("grafana", server, send=["messages"])
+        with recorder(asked):
             assert refusal(lambda: client.chat.completions.create(**CHAT)).status_code == 502
 
 

@@ -79,7 +79,8 @@ def _point(facts: Facts) -> tuple[str, Any, dict[str, Any]]:
     if not any(name in facts.sent for name in needed):
         raise Unsendable(f"the contract needs {' or '.join(needed)}, which send does not name")
     if facts.kind == "tool.execute":
-        arguments: Any = facts.sent.get("arguments") or {}
+        given: Any = facts.sent.get("arguments") or {}
+        arguments: Any = given if isinstance(given, dict) else {"input": given}
         call: dict[str, Any] = {
             "id": facts.text("tool_call_id") or _UNNAMED,
             "name": facts.name or _UNNAMED,

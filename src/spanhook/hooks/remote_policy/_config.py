@@ -14,6 +14,7 @@ Service = Literal["opa", "http", "agent_hooks", "grafana", "datadog", "moderatio
 IN_PROCESS = ("cedar", "rego")
 JUDGES_CONTENT = ("grafana", "datadog", "moderation", "guard_model")
 Text = Annotated[str, StringConstraints(min_length=1, max_length=1000)]
+_CONTENT_OF = {"llm.call": {"messages", "system"}, "tool.execute": {"arguments"}}
 _HEADER = re.compile(r"^[A-Za-z0-9!#$%&'*+.^_`|~-]{1,100}$")
 
 
@@ -32,8 +33,11 @@ class Config(BaseModel):
     check: list[Literal["request", "result"]] = Field(
         default=["request"], min_length=1, description="What is checked: requests, results, or both."
     )
-    kinds: list[str] = Field(
-        default=["llm.call", "tool.execute"], min_length=1, description="The kinds of operation that are checked."
+    kinds: list[str] | None = Field(
+        default=None,
+        min_length=1,
+        description="The kinds of operation that are checked; by default llm.call and tool.execute, or, if the service "
+        "judges content, those of the two whose content send names.",
     )
     headers: dict[str, str] = Field(default={}, max_length=50, description="Headers to send with each question.")
     headers_env: dict[str, Text] = Field(
@@ -80,8 +84,8 @@ class Config(BaseModel):
 
     @field_validator("kinds")
     @classmethod
-    def _rewritable(cls, kinds: list[str]) -> list[str]:
-        unknown = [kind for kind in kinds if kind not in REWRITABLE]
+    def _rewritable(cls, kinds: list[str] | None) -> list[str] | None:
+        unknown = [kind for kind in kinds or () if kind not in REWRITABLE]
         if unknown:
             raise ValueError(f"{', '.join(unknown)}: expected some of {', '.join(sorted(REWRITABLE))}")
         return kinds
@@ -93,6 +97,14 @@ class Config(BaseModel):
             if not _HEADER.match(name) or any(ord(char) < 32 or ord(char) > 126 for char in value):
                 raise ValueError(f"{name!r} is no header, or its value has characters that headers cannot have")
         return headers
+
+    @property
+    def checked(self) -> list[str]:
+        """The kinds of operation that are checked."""
+        both = list(_CONTENT_OF)
+        if self.kinds is not None or self.service not in (*JUDGES_CONTENT, "agent_hooks"):
+            return self.kinds or both
+        return [kind for kind in both if _CONTENT_OF[kind].intersection(self.send)] or both
 
     @model_validator(mode="after")
     def _agree(self) -> Self:

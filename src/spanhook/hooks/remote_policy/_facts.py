@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, cast
 
 from pydantic_core import to_jsonable_python
@@ -20,6 +20,12 @@ def _body(op: Operation) -> str | None:
         raise Unsendable("the body of the request is no text") from None
 
 
+def _only_input(op: Operation) -> Any:
+    """What a tool gets that takes no arguments by name."""
+    inputs = op.request.inputs if op.kind == "tool.execute" else None
+    return {} if inputs is None else inputs
+
+
 def _result(op: Operation) -> Any:
     if op.kind == "llm.call":
         return list(op.response.messages)
@@ -33,7 +39,7 @@ _REQUEST: dict[str, Callable[[Operation], Any]] = {
     "messages": lambda op: op.request.messages,
     "system": lambda op: op.request.system,
     "tools": lambda op: op.request.tools,
-    "arguments": lambda op: op.request.arguments,
+    "arguments": lambda op: op.request.arguments or _only_input(op),
     "inputs": lambda op: None if op.kind == "request" else op.request.inputs,  # it has all headers
     "model": lambda op: op.request.model or op.model,
     "provider": lambda op: op.provider,
@@ -67,7 +73,7 @@ class Facts:
     phase: str
     name: str
     sent: Mapping[str, Any]
-    sequence: int = field(default=0, compare=False)
+    sequence: int = 0
 
     @property
     def whole(self) -> dict[str, Any]:
@@ -80,6 +86,11 @@ class Facts:
                 where = where.setdefault(key, {})
             where[last] = value
         return nested
+
+    @property
+    def key(self) -> bytes:
+        """Equal for facts that are told alike; ``1``, ``1.0`` and ``true`` are not."""
+        return encoded([self.kind, self.phase, self.name, dict(self.sent)])
 
     def items(self, name: str) -> list[Any]:
         """A fact that is a list; empty if it is not sent."""

@@ -8,7 +8,7 @@ from spanhook.gating import Hook, handler, validated
 from spanhook.hooks.approval import Approval
 from spanhook.hooks.remote_policy._asking import Asking
 from spanhook.hooks.remote_policy._config import Config
-from spanhook.hooks.remote_policy._facts import Facts, facts_of
+from spanhook.hooks.remote_policy._facts import facts_of
 from spanhook.hooks.remote_policy._making import service_of
 from spanhook.hooks.remote_policy._verdict import PolicyError, UnreadableAnswer, Verdict
 from spanhook.model import REPLACEABLE, Operation
@@ -31,7 +31,8 @@ class RemotePolicy(Hook):
         url: The address that is asked, in full.
         send: What the policy is told besides kind, phase and name.
         check: What is checked: ``"request"``, ``"result"`` or both.
-        kinds: Kinds of operation.
+        kinds: Kinds of operation; by default model calls and tools, or, if the service judges content, those of the two
+            whose content ``send`` names.
         headers: Headers to send.
         headers_env: Headers whose values are in environment variables, by the names of these.
         timeout: Seconds for an answer, all attempts together.
@@ -67,7 +68,7 @@ class RemotePolicy(Hook):
         send: Iterable[str] = (),
         *,
         check: Iterable[Literal["request", "result"]] = ("request",),
-        kinds: Iterable[str] = ("llm.call", "tool.execute"),
+        kinds: Iterable[str] | None = None,
         headers: Mapping[str, str] | None = None,
         headers_env: Mapping[str, str] | None = None,
         timeout: float = 1.0,
@@ -93,7 +94,7 @@ class RemotePolicy(Hook):
             "url": url,
             "send": _listed(send),
             "check": _listed(check),
-            "kinds": _listed(kinds),
+            "kinds": None if kinds is None else _listed(kinds),
             "headers": dict(headers or {}),
             "headers_env": dict(headers_env or {}),
             "timeout": timeout,
@@ -120,7 +121,7 @@ class RemotePolicy(Hook):
         asked = config.approval
         self._approval = None if asked is None else Approval(**asked.model_dump(), store=config.store)
         self._key = f"spanhook.remote_policy.{id(self):x}"
-        self.kinds = tuple(config.kinds)
+        self.kinds = tuple(config.checked)
         self.body = "body" in config.send
         self.stream = "buffer" if "result" in config.check else "observe"
         self.timeout = config.timeout + _GRACE_S if self._approval is None else None
@@ -165,7 +166,8 @@ class RemotePolicy(Hook):
         config = self._config
         asked = op.run_state.setdefault(f"spanhook.remote_policy {self.name} {op.mode}", {"questions": 0})
         facts = facts_of(op, config.send, asked["questions"])
-        if op.state.get(self._key) == facts:
+        key = facts.key
+        if op.state.get(self._key) == key:
             return  # asked again after a rewrite that changes nothing here
         asked["questions"] += 1
         try:
@@ -174,21 +176,20 @@ class RemotePolicy(Hook):
             raise Reject(
                 f"The answer of policy {self.name!r} is not understood", status_code=error.status_code
             ) from error
-        if verdict.decision == "transform":
-            self._change(op, verdict)
-            return
         if verdict.decision == "escalate":
             await self._escalate(op, verdict)
-        elif verdict.decision != "allow":
+        elif verdict.decision not in ("allow", "transform"):
             raise self._refusal(verdict)
-        self._check_unchanged(op, facts)
-        op.state[self._key] = facts
+        self._check_unchanged(op, key)
+        op.state[self._key] = key
+        if verdict.decision == "transform":
+            self._change(op, verdict)
 
-    def _check_unchanged(self, op: Operation, facts: Facts) -> None:
+    def _check_unchanged(self, op: Operation, key: bytes) -> None:
         """Refuse the call if the application has changed it while the policy was asked."""
         if op.phase == "pre":
             op.refresh()
-            if facts_of(op, self._config.send) != facts:
+            if facts_of(op, self._config.send).key != key:
                 raise Reject("The request was changed while its policy was asked", status_code=409)
 
     def _change(self, op: Operation, verdict: Verdict) -> None:
@@ -201,7 +202,7 @@ class RemotePolicy(Hook):
             return
         if changes:
             op.replace(**changes, reason=_CHANGED)
-            op.state[self._key] = facts_of(op, self._config.send)
+            op.state[self._key] = facts_of(op, self._config.send).key
         if result is not None:
             op.respond(result, reason="answered as the policy says")
 
