@@ -123,8 +123,10 @@ NOT_UNDERSTOOD: dict[str, list[Any]] = {
     ],
 }
 ODD = [b"", b"allow", b"null", b"true!", b"[]", b"{}", b"0", b'"allow"', b"{", b"\x00", b"\xff\xfe", b"[[[[", b"[{}]"]
-CASES = [(service, Odd(body=body)) for service in ALLOWS for body in ODD if (service, body) != ("opa", b"{}")]
-CASES += [(service, answer) for service, answers in NOT_UNDERSTOOD.items() for answer in answers]
+CASES = [
+    *((service, Odd(body=body)) for service in ALLOWS for body in ODD if (service, body) != ("opa", b"{}")),
+    *((service, answer) for service, answers in NOT_UNDERSTOOD.items() for answer in answers),
+]
 
 
 def asking(service: str, server: PolicyServer, **settings: Any) -> Any:

@@ -79,8 +79,7 @@ def _point(facts: Facts) -> tuple[str, Any, dict[str, Any]]:
     if not any(name in facts.sent for name in needed):
         raise Unsendable(f"the contract needs {' or '.join(needed)}, which send does not name")
     if facts.kind == "tool.execute":
-        given: Any = facts.sent.get("arguments") or {}
-        arguments: Any = given if isinstance(given, dict) else {"input": given}
+        arguments = _by_name(facts.sent.get("arguments"))
         call: dict[str, Any] = {
             "id": facts.text("tool_call_id") or _UNNAMED,
             "name": facts.name or _UNNAMED,
@@ -109,6 +108,13 @@ def _point(facts: Facts) -> tuple[str, Any, dict[str, Any]]:
         return "output", result, {"output": {"content": result}}
     asked = facts.sent.get("inputs", facts.sent.get("body"))
     return "input", asked, {"input": {"content": asked, "role": "user"}}
+
+
+def _by_name(arguments: Any) -> Any:
+    """Arguments as an object, also of a tool that takes none by name."""
+    if arguments is None or isinstance(arguments, dict):
+        return arguments or {}
+    return {"input": arguments}
 
 
 def _call(call: dict[str, Any]) -> dict[str, Any]:

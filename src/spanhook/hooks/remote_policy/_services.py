@@ -82,7 +82,7 @@ class HTTPService:
                 f'service={config.service!r} needs the package httpx; pip install "spanhook[remote-policy]"'
             ) from None
         self._httpx: Any = httpx
-        _trust()
+        httpx.AsyncClient(verify=_trust())  # loads what httpx loads late, so that the first call has not to wait for it
         self._url, self._format = config.url, format
         self._headers = {
             **config.headers,
