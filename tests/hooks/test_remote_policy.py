@@ -1,5 +1,6 @@
 """The hook, whatever service it asks: what is sent, what becomes of calls, what operators see."""
 
+import asyncio
 import dataclasses
 import threading
 import time
@@ -8,9 +9,17 @@ from typing import Any
 
 import pytest
 from inline_snapshot import snapshot
+from langchain_core.messages import AIMessage
+from langchain_core.tools import tool
+from langgraph.checkpoint.memory import InMemorySaver
+from langgraph.graph import END, START, MessagesState, StateGraph
+from langgraph.prebuilt import ToolNode
+from langgraph.types import Command
 
 import spanhook
 from spanhook import ConfigurationError, Hooks, Operation, Reject
+from spanhook.cli.conformance.libraries.openai_ways import CHAT, sync_client
+from spanhook.cli.conformance.servers.openai_server import OpenAIServer
 from spanhook.config import load_file
 from spanhook.hooks.approval import NotApproved
 from spanhook.hooks.remote_policy import RemotePolicy, Verdict
@@ -258,6 +267,50 @@ def test_a_person_is_asked_if_the_policy_says_so() -> None:
             approvals._approvals.answer(refused.approval_id, approve=True, by="lead-1")
             assert refund() == "refunded 5"
             assert refusal(lambda: refund(6)).status_code == 409
+
+
+@pytest.mark.parametrize("is_async", [False, True])
+def test_a_graph_is_interrupted_until_the_person_has_answered(is_async: bool) -> None:
+    @tool
+    def delete(path: str) -> str:
+        """Delete a file."""
+        return f"deleted {path}"
+
+    def model(_state: MessagesState) -> Any:
+        call = {"name": "delete", "args": {"path": "a"}, "id": "1", "type": "tool_call"}
+        return {"messages": [AIMessage("", tool_calls=[call])]}
+
+    builder: Any = StateGraph(MessagesState)
+    builder.add_node("model", model)
+    builder.add_node("tools", ToolNode([delete], handle_tool_errors=False))
+    builder.add_edge(START, "model")
+    builder.add_edge("model", "tools")
+    builder.add_edge("tools", END)
+    graph = builder.compile(checkpointer=InMemorySaver())
+    thread: Any = {"configurable": {"thread_id": "t"}}
+
+    def run(given: Any) -> Any:
+        return asyncio.run(graph.ainvoke(given, thread)) if is_async else graph.invoke(given, thread)
+
+    with serving({"decision": "escalate"}) as server, recorder(policy("http", server.url, approval={})):
+        [asked] = run({"messages": [("user", "go")]})["__interrupt__"]
+        assert (asked.value["type"], asked.value["tool"]) == ("approval", "delete")
+        answer = {"decision": "approve", "approval_id": asked.value["approval_id"], "by": "lead-1"}
+        assert run(Command(resume=answer))["messages"][-1].content == "deleted a"
+
+
+@pytest.mark.parametrize("allowed", [True, False])
+def test_a_stream_is_held_back_until_its_result_is_checked(allowed: bool) -> None:
+    with OpenAIServer() as provider, serving({"result": allowed}) as server, sync_client(provider.url) as client:
+        asked = policy("opa", server.url, send=["result"], check=["result"])
+        got: list[Any] = []
+        with recorder(asked):
+            try:
+                got += client.chat.completions.create(**CHAT, stream=True)
+            except Reject as error:
+                assert error.status_code == 403
+    assert bool(got) == allowed
+    assert server.seen[0].body["input"]["result"][0]["role"] == "assistant"
 
 
 def test_many_threads_ask_at_once() -> None:

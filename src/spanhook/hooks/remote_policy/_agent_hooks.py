@@ -112,9 +112,9 @@ def _point(facts: Facts) -> tuple[str, Any, dict[str, Any]]:
 
 def _by_name(arguments: Any) -> Any:
     """Arguments as an object, also of a tool that takes none by name."""
-    if arguments is None or isinstance(arguments, dict):
-        return arguments or {}
-    return {"input": arguments}
+    if arguments is None:
+        return {}
+    return cast("Any", arguments) if isinstance(arguments, dict) else {"input": arguments}
 
 
 def _call(call: dict[str, Any]) -> dict[str, Any]:
