@@ -39,3 +39,8 @@ def refusal(call: Callable[[], Any] = refund) -> Reject:
     with pytest.raises(Reject) as caught:
         call()
     return caught.value
+
+
+def points(seen: Any, name: str) -> list[tuple[dict[str, Any], Any]]:
+    """The series of a metric; of a histogram, how many values each has."""
+    return [(told, value[1] if isinstance(value, tuple) else value) for told, value in seen.metrics()[name]]
