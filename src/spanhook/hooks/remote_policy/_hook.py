@@ -10,7 +10,7 @@ from spanhook.hooks.remote_policy._asking import Asking
 from spanhook.hooks.remote_policy._config import Config
 from spanhook.hooks.remote_policy._facts import facts_of
 from spanhook.hooks.remote_policy._making import service_of
-from spanhook.hooks.remote_policy._verdict import PolicyError, UnreadableAnswer, Verdict
+from spanhook.hooks.remote_policy._verdict import PolicyError, UnreadableAnswer, Unsendable, Verdict
 from spanhook.model import REPLACEABLE, Operation
 
 _GRACE_S = 1.0
@@ -21,7 +21,7 @@ _CHANGED = "changed as the policy says"
 class RemotePolicy(Hook):
     """Asks a policy engine or a guardrail service before each call, after it, or both, and does what it says.
 
-    Whatever is not understood of an answer denies. If there is no answer, ``fail_mode`` decides; it is closed unless
+    Whatever is not understood of an answer denies, and so does what cannot be asked about. If there is no answer, ``fail_mode`` decides; it is closed unless
     set.
 
     Args:
@@ -155,8 +155,6 @@ class RemotePolicy(Hook):
         if isinstance(error, PolicyError):
             status_code, retry_after = error.status_code, error.retry_after
             reason = f"Policy {self.name!r} cannot be asked now"
-            if status_code == 422:
-                reason = f"Policy {self.name!r} cannot be asked about this"
         failed = super()._fails_with(error, reason, status_code)
         if isinstance(failed, Reject) and retry_after is not None:
             failed.retry_after = retry_after
@@ -165,17 +163,18 @@ class RemotePolicy(Hook):
     async def _check(self, op: Operation) -> None:
         config = self._config
         asked = op.run_state.setdefault(f"spanhook.remote_policy {self.name} {op.mode}", {"questions": 0})
-        facts = facts_of(op, config.send, asked["questions"])
+        try:
+            facts = facts_of(op, config.send, asked["questions"])
+        except Unsendable as error:
+            raise self._undecided(error) from error
         key = facts.key
         if op.state.get(self._key) == key:
             return  # asked again after a rewrite that changes nothing here
         asked["questions"] += 1
         try:
             verdict = await self._asking.ask(facts, self.name)
-        except UnreadableAnswer as error:
-            raise Reject(
-                f"The answer of policy {self.name!r} is not understood", status_code=error.status_code
-            ) from error
+        except (UnreadableAnswer, Unsendable) as error:
+            raise self._undecided(error) from error
         if verdict.decision == "escalate":
             await self._escalate(op, verdict)
         elif verdict.decision not in ("allow", "transform"):
@@ -211,6 +210,13 @@ class RemotePolicy(Hook):
             raise self._refusal(verdict)
         self._approval.name = self.name
         await self._approval.before(op)
+
+    def _undecided(self, error: UnreadableAnswer | Unsendable) -> Reject:
+        """The refusal of what a caller may have brought about, and so must not get through even if this fails open."""
+        unread = isinstance(error, UnreadableAnswer)
+        said = f"The answer of policy {self.name!r} is not understood"
+        reason = said if unread else f"Policy {self.name!r} cannot be asked about this"
+        return Reject(reason, status_code=error.status_code)
 
     def _refusal(self, verdict: Verdict) -> Reject:
         config = self._config

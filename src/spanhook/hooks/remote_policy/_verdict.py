@@ -85,7 +85,7 @@ class PolicyNotAsked(PolicyError):
 
 
 class Unsendable(PolicyError):
-    """What is to be sent cannot be written as the service reads it."""
+    """What is to be sent cannot be written as the service reads it, which denies the call whatever the fail mode."""
 
     status_code = 422
 
