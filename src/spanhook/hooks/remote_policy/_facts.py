@@ -32,9 +32,11 @@ def _result(op: Operation) -> Any:
     if op.kind == "tool.execute":
         value = op.response.value
         return op.result if value is None else value
-    if op.kind == "request" and isinstance(op.result, Mapping):
-        return {name: value for name, value in cast("Any", op.result).items() if name != "headers"}
-    return op.result
+    result: Any = op.result
+    if op.kind == "request" and isinstance(result, Mapping):
+        told = cast("Mapping[str, Any]", result)
+        return {name: value for name, value in told.items() if name != "headers"}
+    return result
 
 
 _REQUEST: dict[str, Callable[[Operation], Any]] = {

@@ -21,8 +21,8 @@ _CHANGED = "changed as the policy says"
 class RemotePolicy(Hook):
     """Asks a policy engine or a guardrail service before each call, after it, or both, and does what it says.
 
-    Whatever is not understood of an answer denies, and so does what cannot be asked about. If there is no answer, ``fail_mode`` decides; it is closed unless
-    set.
+    Whatever is not understood of an answer denies, and so does what cannot be asked about. If there is no answer,
+    ``fail_mode`` decides; it is closed unless set.
 
     Args:
         service: What is asked, by the format that it speaks: ``"opa"``, ``"http"`` for a service of your own,
