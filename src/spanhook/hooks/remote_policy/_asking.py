@@ -4,13 +4,13 @@ import asyncio
 import random
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 
-from spanhook import semconv
-from spanhook.gating import Measures, guardrail, renewed_after_fork
+from spanhook.gating import guardrail, renewed_after_fork
 from spanhook.hooks.circuit_breaker import Circuit, Permit, Rules
 from spanhook.hooks.remote_policy._config import Config
 from spanhook.hooks.remote_policy._facts import Facts
+from spanhook.hooks.remote_policy._figures import Figures
 from spanhook.hooks.remote_policy._services import Service
 from spanhook.hooks.remote_policy._verdict import (
     PolicyError,
@@ -20,7 +20,6 @@ from spanhook.hooks.remote_policy._verdict import (
     PolicyUnreachable,
     Verdict,
 )
-from spanhook.model import exception_name
 
 _FIRST_PAUSE_S = 0.05
 _OUTAGES = (PolicyUnreachable, PolicyTimeout, PolicyOverloaded)
@@ -38,25 +37,9 @@ class Asking:
 
     def __init__(self, config: Config, service: Service, clock: Callable[[], float] = time.monotonic) -> None:
         self._config, self._service, self._clock = config, service, clock
-        self._name = ""
         self._circuit = Circuit(Rules(config.failures, None, 60, 1, config.open_for, 1), config.service)
         self._lock = threading.Lock()
-        measures = Measures("remote_policy")
-        self._duration = measures.histogram(
-            semconv.METRIC_REMOTE_POLICY_DURATION,
-            "s",
-            "Time until a policy service has decided, or failed to",
-            semconv.DURATION_BUCKETS,
-        )
-        self._errors = measures.counter(
-            semconv.METRIC_REMOTE_POLICY_ERRORS, "{error}", "Questions to policy services that failed"
-        )
-        self._open = measures.watched(
-            semconv.METRIC_REMOTE_POLICY_OPEN,
-            "{circuit}",
-            "Policy services that are not asked for now, since they keep failing",
-            self._is_open,
-        )
+        self._figures = Figures(self._circuit)
         renewed_after_fork(self)
 
     def renew(self) -> None:
@@ -73,8 +56,7 @@ class Asking:
         Raises:
             PolicyError: It has not decided.
         """
-        self._name = hook
-        self._open()
+        self._figures.begin(hook)
         began = time.monotonic()
         said, failed = "", False
         permit: Permit | None = None
@@ -89,8 +71,7 @@ class Asking:
         finally:
             self._note(permit, said, failed=failed)
             if said:  # it was not cancelled
-                told = {semconv.HOOK: hook, semconv.REMOTE_POLICY_OUTCOME: said}
-                self._duration(time.monotonic() - began, told)
+                self._figures.decided(said, time.monotonic() - began)
 
     async def _attempts(self, facts: Facts, ends: float) -> Verdict:
         tried = 0
@@ -98,7 +79,7 @@ class Asking:
             try:
                 return await self._attempt(facts, ends)
             except PolicyError as error:
-                self._errors(1, {semconv.HOOK: self._name, semconv.ERROR_TYPE: exception_name(error)})
+                self._figures.failed(error)
                 pause = _FIRST_PAUSE_S * 2**tried * random.uniform(0.5, 1.5)  # noqa: S311
                 if not error.again or tried >= self._config.retries or time.monotonic() + pause >= ends:
                     raise
@@ -138,7 +119,7 @@ class Asking:
             return answer
         error = PolicyNotAsked("it keeps failing, and is not asked for now")
         error.retry_after = max(0.0, answer)
-        self._errors(1, {semconv.HOOK: self._name, semconv.ERROR_TYPE: exception_name(error)})
+        self._figures.failed(error)
         raise error
 
     def _note(self, permit: Permit | None, said: str, *, failed: bool) -> None:
@@ -149,6 +130,3 @@ class Asking:
                 self._circuit.release(permit)
             else:
                 self._circuit.note(permit, failed, self._clock())
-
-    def _is_open(self) -> Iterator[tuple[float, dict[str, str]]]:
-        yield int(self._circuit.is_open), {semconv.HOOK: self._name}
