@@ -28,6 +28,7 @@ WRONG: dict[str, tuple[dict[str, Any], str]] = {
     "no url": ({"service": "opa"}, "opa needs url"),
     "odd url": ({"service": "opa", "url": "policy.internal"}, "expected an address"),
     "odd port": ({"service": "opa", "url": "http://a:b/"}, "expected an address"),
+    "odd characters": ({"service": "opa", "url": "http://a/\x01"}, "cannot have"),
     "unknown fact": ({"service": "opa", "url": URL, "send": ["argument"]}, "unknown argument; expected"),
     "all headers": ({"service": "opa", "url": URL, "send": ["headers."]}, "unknown headers."),
     "no content": ({"service": "moderation", "url": URL, "send": ["model"]}, "moderation judges content"),

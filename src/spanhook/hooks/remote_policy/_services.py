@@ -81,6 +81,10 @@ class HTTPService:
             raise ConfigurationError(
                 f'service={config.service!r} needs the package httpx; pip install "spanhook[remote-policy]"'
             ) from None
+        try:
+            httpx.URL(config.url)
+        except httpx.InvalidURL:
+            raise ConfigurationError("url: it has characters that addresses cannot have") from None
         self._httpx: Any = httpx
         httpx.AsyncClient(verify=_trust())  # loads what httpx loads late, so that the first call has not to wait for it
         self._url, self._format = config.url, format
