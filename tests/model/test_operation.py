@@ -172,7 +172,7 @@ def test_text_is_no_message(given: Any) -> None:
     with recorder(hooks):
         ScriptedChat(body=Body()).invoke("hello")
     [why] = told
-    assert "text in place of a message" in why
+    assert why.startswith("op.replace(messages=) was given text: a message is a mapping")
     assert '{"role": "user", "parts": [{"type": "text", "content": "..."}]}' in why
 
 

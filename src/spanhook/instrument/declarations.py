@@ -123,6 +123,14 @@ INSTRUMENTORS = {
     one.library: one
     for one in (
         Declaration(
+            "aegra",
+            instrumentor="spanhook.instrument.aegra:AegraInstrumentor",
+            requirement="aegra-api >= 0.6, < 1",
+            extra="aegra",
+            module="aegra_api",
+            knows=("starlette",),
+        ),
+        Declaration(
             "aiobotocore",
             instrumentor="spanhook.instrument.aiobotocore:AiobotocoreInstrumentor",
             requirement="aiobotocore >= 2.13.1, < 4",
@@ -159,11 +167,28 @@ INSTRUMENTORS = {
             variables=("CO_", "COHERE_"),
         ),
         Declaration(
+            "crewai",
+            instrumentor="spanhook.instrument.crewai:CrewAIInstrumentor",
+            requirement="crewai >= 1.15, < 2",
+            extra="crewai",
+            tracing=Tracing(("crewai", "crewai.telemetry"), "to CrewAI, unless CREWAI_DISABLE_TELEMETRY=true"),
+            variables=("CREWAI_",),
+        ),
+        Declaration(
             "dspy",
             instrumentor="spanhook.instrument.dspy:DSPyInstrumentor",
             requirement="dspy >= 2.6.27, < 4",
             extra="dspy",
             variables=("DSPY_", "DSP_"),
+        ),
+        Declaration(
+            "fast_agent",
+            instrumentor="spanhook.instrument.fast_agent:FastAgentInstrumentor",
+            requirement="fast-agent-mcp >= 0.8, < 1",
+            extra="fast-agent",
+            aliases=("fast-agent",),
+            tracing=Tracing(("fast_agent",), "always"),
+            variables=("FAST_AGENT_",),
         ),
         Declaration(
             "fastapi",
@@ -205,8 +230,16 @@ INSTRUMENTORS = {
             instrumentor="spanhook.instrument.langgraph:LangGraphInstrumentor",
             requirement="langgraph >= 1.0, < 2",
             extra="langchain",
+            unlike=("langgraph_api",),
             variables=("LANGGRAPH_",),
             knows=("langchain_core",),
+        ),
+        Declaration(
+            "langgraph_api",
+            instrumentor="spanhook.instrument.langgraph_api:LangGraphAPIInstrumentor",
+            requirement="langgraph-api >= 0.13, < 1",
+            extra="langgraph-api",
+            knows=("starlette",),
         ),
         Declaration(
             "litellm",

@@ -131,7 +131,10 @@ class Bindings:
                 return lambda owner, name: Telling(owner, name, wanted, around, hold, is_async=is_async)
             return lambda owner, name: OnDemand(owner, name, wanted, held_back(hold, is_async=is_async))
         if isinstance(entry, Block):
-            wanted, drives = load(entry.wanted), driven(entry)
+            drives = driven(entry)
+            if not entry.wanted:
+                return lambda owner, name: Binding(owner, name, drives)
+            wanted = load(entry.wanted)
             return lambda owner, name: OnDemand(owner, name, wanted, drives)
         if isinstance(entry, InnerStream):
             wanted, inner = load(entry.wanted), inner_streams(partial(load, entry.texts), entry.sends, entry.place)

@@ -1,0 +1,185 @@
+"""Crews, flows and agents: what is inside of what, threads, streams, ends of runs."""
+
+import asyncio
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+import spanhook
+from spanhook import Hooks, Operation, Reject
+from spanhook.cli.conformance.libraries.crewai_ways import (
+    ASK,
+    INPUTS,
+    Flow,
+    Own,
+    Using,
+    agent,
+    asking,
+    crew,
+    crewai,
+    flows,
+    model,
+    task,
+    tool,
+)
+from spanhook.cli.conformance.servers.openai_server import Reply, Tokens
+from spanhook.cli.conformance.subject import Body
+from spanhook.testing import Recorder, recorder
+
+
+@pytest.fixture
+def hooks() -> Iterator[Hooks]:
+    made = Hooks()
+    yield made
+    spanhook.uninstrument()
+
+
+def nested(seen: Recorder) -> list[tuple[str, str]]:
+    """The name of each span, and of the one that it is inside of."""
+    names = {span.context.span_id: span.name for span in seen.spans if span.context is not None}
+    return sorted((span.name, names[span.parent.span_id] if span.parent is not None else "") for span in seen.spans)
+
+
+def test_a_crew_is_a_run_of_agents_of_models() -> None:
+    totals: list[int] = []
+    hooks = Hooks()
+    hooks.after("run")(lambda op: totals.append(op.usage.input_tokens))
+    hooks.after("agent.invoke")(lambda op: totals.append(op.usage.input_tokens))
+    with recorder(hooks) as seen:
+        crew(agent(model(Body()))).kickoff(INPUTS)
+    assert nested(seen) == [
+        ("chat gpt-4o-mini", "invoke_agent helper"),
+        ("invoke_agent helper", "invoke_workflow helpers"),
+        ("invoke_workflow helpers", ""),
+    ]
+    assert totals == [Tokens().input, Tokens().input]
+
+
+class Delegating(Using):
+    """A model that delegates to the other agent and repeats what it is told."""
+
+    def call(self, messages: Any, *args: Any, **given: Any) -> Any:
+        said = super().call(messages, *args, **given)
+        asked = '{"task": "Find it.", "context": "tea", "coworker": "finder"}'
+        first = f"Action: delegate_work_to_coworker\nAction Input: {asked}"
+        return first if said.startswith("Thought: I look") else said
+
+
+def delegating(body: Body) -> Any:
+    boss = agent(Delegating(), allow_delegation=True)
+    finder = crewai.Agent(role="finder", goal="Find.", backstory="x", llm=Own(body), max_retry_limit=2)
+    return crewai.Crew(agents=[boss, finder], tasks=[task(boss)])
+
+
+def test_an_agent_that_another_delegates_to_is_a_run_inside() -> None:
+    body = Body()
+    with recorder() as seen:
+        assert delegating(body).kickoff(INPUTS).raw.endswith(Reply.text)
+    assert body.runs == 1
+    assert ("invoke_agent finder", "execute_tool delegate_work_to_coworker") in nested(seen)
+    assert ("execute_tool delegate_work_to_coworker", "invoke_agent helper") in nested(seen)
+
+
+def test_a_refused_agent_is_told_to_the_one_that_delegates(hooks: Hooks) -> None:
+    asked: list[str] = []
+
+    @hooks.before("agent.invoke", names={"finder"})
+    def look(op: Operation) -> None:
+        asked.append(op.name)
+        raise Reject("Not today")
+
+    body = Body()
+    spanhook.instrument(hooks)
+    assert "Not today" in delegating(body).kickoff(INPUTS).raw
+    assert asked == ["finder"]
+    assert not body.runs
+
+
+def test_a_run_that_a_tool_ends_is_over(hooks: Hooks) -> None:
+    @hooks.before("tool.execute")
+    def end(_op: Operation) -> None:
+        raise Reject("Not today", scope="run")
+
+    body = Body()
+    spanhook.instrument(hooks)
+    made = crew(agent(Using(), tool(body)))
+    with pytest.raises(Reject, match="Not today"):
+        made.kickoff(INPUTS)
+    with pytest.raises(Reject, match="Not today"):
+        asyncio.run(made.akickoff(INPUTS))
+    assert not body.runs
+
+
+@pytest.mark.parametrize("way", ["kickoff_async", "kickoff_for_each", "kickoff_for_each_async", "akickoff_for_each"])
+def test_each_crew_of_a_kickoff_is_a_run_however_it_is_started(way: str) -> None:
+    many = "each" in way
+    with recorder() as seen:
+        made: Any = getattr(crew(asking(Body())), way)([INPUTS, INPUTS] if many else INPUTS)
+        output: Any = asyncio.run(made) if asyncio.iscoroutine(made) else made
+    assert [one.raw for one in (output if many else [output])] == [Reply.text] * (1 + many)
+    assert [op.name for op in seen.operations if op.kind == "run"] == ["helpers"] * (1 + many)
+
+
+def test_tasks_in_threads_belong_to_the_crew() -> None:
+    made = asking(Body())
+    later, last = task(made), task(made)
+    later.async_execution = True
+    with recorder() as seen:
+        crewai.Crew(agents=[made], tasks=[later, last]).kickoff(INPUTS)
+    assert [one for one in nested(seen) if one[0] == "invoke_agent helper"] == [
+        ("invoke_agent helper", "invoke_workflow crew"),
+        ("invoke_agent helper", "invoke_workflow crew"),
+    ]
+
+
+@pytest.mark.parametrize("is_async", [False, True])
+def test_a_flow_is_a_run_with_what_its_steps_start(*, is_async: bool) -> None:
+    body = Body()
+
+    class Asking(Flow):  # pyright: ignore[reportUntypedBaseClass]
+        @flows.start()
+        def ask(self) -> Any:
+            return crew(asking(body)).kickoff(INPUTS).raw
+
+        @flows.listen("ask")
+        async def again(self) -> Any:
+            return (await asking(body).kickoff_async(ASK)).raw
+
+    with recorder() as seen:
+        flow = Asking()
+        assert (asyncio.run(flow.kickoff_async()) if is_async else flow.kickoff()) == Reply.text
+    assert body.runs == 2
+    assert nested(seen) == [
+        ("chat own", "invoke_agent helper"),
+        ("chat own", "invoke_agent helper"),
+        ("invoke_agent helper", "invoke_workflow Asking"),
+        ("invoke_agent helper", "invoke_workflow helpers"),
+        ("invoke_workflow Asking", ""),
+        ("invoke_workflow helpers", "invoke_workflow Asking"),
+    ]
+
+
+def test_an_agent_that_is_asked_on_an_event_loop_is_one_run() -> None:
+    async def main() -> str:
+        return (await asking(Body()).kickoff(ASK)).raw
+
+    with recorder() as seen:
+        assert asyncio.run(main()) == Reply.text
+    assert [op.kind for op in seen.operations] == ["llm.call", "agent.invoke"]
+
+
+def test_hooks_are_asked_about_a_crew_and_a_refused_one_starts_nothing(hooks: Hooks) -> None:
+    @hooks.before("run", names={"helpers"})
+    def look(op: Operation) -> None:
+        assert op.request.inputs == INPUTS
+        raise Reject("Not today")
+
+    body = Body()
+    spanhook.instrument(hooks)
+    with pytest.raises(Reject, match="Not today"):
+        crew(asking(body)).kickoff(INPUTS)
+    output = crew(asking(body), stream=True).kickoff(INPUTS)
+    with pytest.raises(Reject, match="Not today"):
+        list(output)
+    assert not body.runs
