@@ -33,6 +33,7 @@ policies:
   - {use: budget, id: spending, with: {per: tenant, window: day, tokens: 10}}
   - {use: tool_policy, id: tools, with: {default: allow, rules: [{deny: [wire]}]}}
   - {use: approval, id: people, tools: [close]}
+  - {use: remote_policy, id: service, tools: [close], with: {service: opa, url: "http://127.0.0.1:1/v1/data/a"}}
   - {use: audit_log, id: records}
 """
 CONDITIONS = """
@@ -111,7 +112,8 @@ def test_policies_change_nothing_outside(folder: Path, capsys: pytest.CaptureFix
     assert run(config="spanhook.yaml", as_json=True) == 0
     found = json.loads(capsys.readouterr().out)
     assert [(one["hook"], one["decision"], one["reason"]) for one in found["decisions"] if one["hook"] != "tools"] == [
-        ("people", "unknown", "what people would answer")
+        ("service", "unknown", "what the service would answer"),
+        ("people", "unknown", "what people would answer"),
     ]
     assert [one["decision"] for one in found["decisions"] if one["hook"] == "tools"] == ["reject"]
     assert sorted(os.listdir(folder)) == ["hooks.py", "spanhook.yaml", "spans.jsonl"]

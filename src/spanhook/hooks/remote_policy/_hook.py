@@ -58,6 +58,7 @@ class RemotePolicy(Hook):
     name = "remote_policy"
     priority = 45  # behind what redacts and scans, so that it is told no more than the model or the tool
     fail_mode = "closed"
+    _not_replayed = "what the service would answer"
 
     Config = Config
 
