@@ -4,8 +4,8 @@ from collections.abc import Generator
 
 import pytest
 
+from spanhook.cli.conformance.servers.postgres_server import PROGRAMS, running_postgres
 from tests.instrument.aegra.serving import TRACED, Application, application, has, served
-from tests.postgres_server import PROGRAMS, running_postgres
 from tests.redis_server import PROGRAM, RedisProcess, running_redis
 
 
