@@ -48,23 +48,23 @@ async def create(
     barrier: asyncio.Barrier | None = given.get("barrier")
     batch = None if barrier is None else _batches.setdefault(barrier, _Batch(barrier.parties))
     run_id = given.get("run_id") or uuid7()
-    run = asked(as_id(run_id), given.get("thread_id"), given["payload"], given["conn"])
     admission: Admission | None = None
+    refused: BaseException | None = None
     try:
+        run = asked(as_id(run_id), given.get("thread_id"), given["payload"], given["conn"])
         admission = await opening.runs.ask(RUN, run, {})
     except BaseException as error:
         if batch is None:
             raise
-        await batch.decided(error)
-    else:
-        if batch is not None:
-            await batch.decided(None)
+        refused = error
+    if batch is not None:
+        await batch.decided(refused)
     if admission is not None:
         await ADMISSIONS.keep(admission)
     try:
         return await wrapped(*args[: len(_NAMES) - 1], **_named(args, kwargs, run_id))
     except BaseException:
-        await ADMISSIONS.drop(run.run_id)  # it was not stored: its assistant is unknown, or its thread busy
+        await ADMISSIONS.drop(as_id(run_id))  # it was not stored: its assistant is unknown, or its thread busy
         raise
 
 
