@@ -40,6 +40,7 @@ class Declaration:
         variables: Prefixes of the environment variables that it reads.
         knows: Libraries from whose folders its own may import.
         kinds: Kinds of operation that only this library has.
+        late: A server, which reads its settings when it is imported: nobody imports it before it is started.
     """
 
     __slots__ = (
@@ -49,6 +50,7 @@ class Declaration:
         "instrumentor",
         "kinds",
         "knows",
+        "late",
         "layer",
         "library",
         "mark",
@@ -80,12 +82,13 @@ class Declaration:
         variables: "tuple[str, ...]" = (),
         knows: "tuple[str, ...]" = (),
         kinds: "tuple[str, ...]" = (),
+        late: bool = False,
     ) -> None:
         self.library, self.instrumentor, self.requirement, self.extra = library, instrumentor, requirement, extra
         self.module, self.layer, self.aliases, self.knows = module or library, layer or library, aliases, knows
         self.words, self.unlike, self.doubled = words or (plain(library),), unlike, doubled
         self.swallowing, self.tracing, self.variables, self.kinds = swallowing, tracing, variables, kinds
-        self.mark = mark
+        self.mark, self.late = mark, late
 
     @property
     def distribution(self) -> str:
@@ -240,6 +243,7 @@ INSTRUMENTORS = {
             requirement="langgraph-api >= 0.13, < 1",
             extra="langgraph-api",
             knows=("starlette",),
+            late=True,
         ),
         Declaration(
             "litellm",

@@ -2,6 +2,8 @@
 
 import json
 import os
+import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -50,13 +52,14 @@ policies:
 
 
 @pytest.fixture
-def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     monkeypatch.chdir(tmp_path)
     (tmp_path / "hooks.py").write_text(HOOKS, "utf-8")
     (tmp_path / "spans.jsonl").write_text(
         line(span(gen_ai__tool__name="refund", user__id="ann"), span(at=1, gen_ai__tool__name="search")) + "\n", "utf-8"
     )
-    return tmp_path
+    yield tmp_path
+    sys.modules.pop("hooks", None)
 
 
 def run(*files: str, compare: bool = False, as_json: bool = False, config: str = "", **given: object) -> int:

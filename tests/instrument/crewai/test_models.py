@@ -23,6 +23,7 @@ from spanhook.cli.conformance.libraries.crewai_ways import (
 )
 from spanhook.cli.conformance.servers.openai_server import Call, OpenAIServer, Reply, Tokens
 from spanhook.cli.conformance.subject import Body
+from spanhook.instrument.crewai import CrewAIInstrumentor
 from spanhook.testing import recorder
 
 ONLY = pytest.mark.parametrize("only", [None, ["crewai"]], ids=["all", "crewai alone"])
@@ -217,3 +218,9 @@ def test_messages_of_the_agent_are_not_changed_in_place(hooks: Hooks) -> None:
     spanhook.instrument(hooks)
     crew(asking(body)).kickoff(INPUTS)
     assert "changed" not in str(body.seen)
+
+
+def test_what_needs_the_sdk_of_a_provider_is_not_required() -> None:
+    of_providers = [entry for entry in CrewAIInstrumentor.table if ".providers." in entry.module]
+    assert of_providers
+    assert all(entry.optional for entry in of_providers)

@@ -90,7 +90,8 @@ def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
     config = {"dependencies": ["."], "graphs": {"support": "./graph.py:graph"}, "auth": {"path": "./auth.py:auth"}}
     folder.file("langgraph.json", json.dumps(config))
     port = free_port()
-    command = (*SPANHOOK, "run", "--hooks", "hooks.py:hooks", "--", *dev(port))
+    required = ("--require", "langgraph_api,langgraph")
+    command = (*SPANHOOK, "run", "--hooks", "hooks.py:hooks", *required, "--", *dev(port))
     with folder.server(*command, port=port, **ALONE):
         yield Served(port, path / "told")
 
@@ -190,3 +191,10 @@ def test_a_refusal_reaches_a_client_of_event_streams(served: Served) -> None:
     asked = {"id": 1, "method": "run.start", "params": asking()}
     found = client.json("POST", f"/threads/{thread}/commands", asked, user)
     assert (found["type"], found["message"]) == ("error", "not paid")
+
+
+def test_the_doctor_does_not_import_it(tmp_path: Path) -> None:
+    """It cannot be imported before it is started."""
+    ran = Folder(tmp_path).spanhook("doctor", "--require", "langgraph_api")
+    assert ran.returncode == 0, ran.stderr
+    assert "ready: " in ran.stdout
