@@ -98,6 +98,21 @@ _CASES = (
         is_async=True,
     ),
     Case(
+        name="dspy",
+        about="DSPy ReAct run, 4 LLM and 3 tool calls",
+        make="dspy:react",
+        needs="dspy",
+        count=30,
+    ),
+    Case(
+        name="fast_agent",
+        about="fast-agent run, 3 LLM and 2 tool calls",
+        make="fast_agent:arun",
+        needs="fast_agent",
+        count=40,
+        is_async=True,
+    ),
+    Case(
         name="crewai",
         about="CrewAI crew, 3 LLM and 2 tool calls",
         make="crewai:kickoff",

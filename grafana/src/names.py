@@ -14,9 +14,10 @@ from spanhook.gating import Gauge, Measure
 from spanhook.hooks.approval._figures import Figures
 from spanhook.hooks.audit_log import AuditLog
 from spanhook.hooks.budget import Budget
-from spanhook.hooks.circuit_breaker import CircuitBreaker
+from spanhook.hooks.circuit_breaker import Circuit, CircuitBreaker, Rules
 from spanhook.hooks.injection_scan import InjectionScan
 from spanhook.hooks.pii_redaction import PIIRedaction
+from spanhook.hooks.remote_policy._figures import Figures as PolicyFigures
 from spanhook.store import open_approvals
 from spanhook.telemetry import Snapshot
 from spanhook.telemetry.metrics import Instruments
@@ -93,6 +94,7 @@ def _instruments() -> dict[str, tuple[str, Sort]]:
         CircuitBreaker(),
         InjectionScan(),
         PIIRedaction(),
+        PolicyFigures(Circuit(Rules(1, None, 1, 1, 1, 1), "")),
     )
     for made in of_hooks:
         for one in vars(made).values():

@@ -208,6 +208,7 @@ BUDGET_UNIT: Final = "spanhook.budget.unit"
 CIRCUIT_BREAKER_TARGET: Final = "spanhook.circuit_breaker.target"
 EVENT: Final = "spanhook.event"
 INJECTION_RULE: Final = "spanhook.injection.rule"
+REMOTE_POLICY_OUTCOME: Final = "spanhook.remote_policy.outcome"
 REDACTION_ENTITY: Final = "spanhook.redaction.entity"
 MODE: Final = "spanhook.mode"
 FAIL_MODE: Final = "spanhook.fail_mode"
@@ -307,6 +308,9 @@ METRIC_BUDGET_UTILIZATION: Final = "spanhook.budget.utilization"
 METRIC_BUDGET_EXPIRED: Final = "spanhook.budget.expired"
 METRIC_BUDGET_UNSETTLED: Final = "spanhook.budget.unsettled"
 METRIC_CIRCUIT_BREAKER_OPEN: Final = "spanhook.circuit_breaker.open"
+METRIC_REMOTE_POLICY_DURATION: Final = "spanhook.remote_policy.duration"
+METRIC_REMOTE_POLICY_ERRORS: Final = "spanhook.remote_policy.errors"
+METRIC_REMOTE_POLICY_OPEN: Final = "spanhook.remote_policy.open"
 
 # Bucket boundaries from the GenAI metrics conventions: seconds doubling, tokens times four.
 DURATION_BUCKETS: Final = tuple(0.01 * 2**n for n in range(14))

@@ -1,7 +1,9 @@
 """Resources that belong to a loop: one for each, and an error of the wrong one that names the fix."""
 
 import asyncio
+import gc
 import logging
+import weakref
 from collections.abc import Iterator
 
 import httpx
@@ -72,6 +74,25 @@ def test_per_loop() -> None:
     assert used == [made[0], made[1], made[0]]
     with pytest.raises(RuntimeError):
         resource()
+
+
+def test_what_belongs_to_loops_that_are_closed_is_let_go() -> None:
+    class Client:
+        """As most clients, it refers to its loop."""
+
+        def __init__(self) -> None:
+            self.loop = asyncio.get_running_loop()
+
+    clients = spanhook.per_loop(Client)
+    seen: list[weakref.ref[Client]] = []
+
+    async def use() -> None:
+        seen.append(weakref.ref(clients()))
+
+    for _ in range(5):
+        asyncio.run(use())
+    gc.collect()
+    assert [client() is None for client in seen] == [True] * 4 + [False]
 
 
 def test_one_http_client_used_from_both_worlds() -> None:

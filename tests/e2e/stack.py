@@ -176,7 +176,7 @@ def _start(running: ExitStack, server: Server, patience: float = 30.0) -> Server
 
 def _started_sink(running: ExitStack, folder: Path) -> tuple[Server, list[int]]:
     ports = free_ports(3)
-    return _start(running, _sink(folder, *ports)), ports
+    return _start(running, sink_at(folder, *ports)), ports
 
 
 def _started_collector(
@@ -236,7 +236,8 @@ def _edit(path: Path, pattern: str, replacement: str) -> None:
     path.write_text(text)
 
 
-def _sink(folder: Path, grpc: int, http: int, health: int) -> Server:
+def sink_at(folder: Path, grpc: int, http: int, health: int) -> Server:
+    """A collector that writes what it is sent to files in a new folder, on these ports."""
     folder.mkdir(parents=True)
     environ = {
         "SINK_GRPC_PORT": str(grpc),

@@ -71,7 +71,8 @@ def test_kinds_that_nothing_makes_are_told_of_once(caplog: pytest.LogCaptureFixt
     assert "hook 'noop' is for iteration, which no library makes: it runs for operations of your own code" in iteration
     assert f"({__file__}, line " in iteration
     assert "is for cron.execute, which no library makes" in cron
-    assert "is for run, which nothing makes but spans of other instrumentations" in run
+    assert "is for run, which comes from libraries that are " in run
+    assert ": nothing else makes one but `run_scope` and spans of other instrumentations" in run
 
 
 def test_subscriptions_to_everything_and_to_delegations_always_have_something_to_wait_for(

@@ -129,6 +129,24 @@ def conformance(libraries: tuple[str, ...], as_json: bool) -> int:
     return run_conformance(libraries, as_json)
 
 
+@cli.command(short_help="Show what hooks would have decided about recorded spans.")
+@_HOOKS
+@_CONFIG
+@click.option("--compare", is_flag=True, help="Compare with what was decided then; the exit code is 1 if any differs.")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")
+@click.argument("files", nargs=-1, metavar="SPANS.JSONL...")
+def replay(files: tuple[str, ...], compare: bool, as_json: bool, **given: Any) -> int:
+    """Run hooks on recorded spans, and show what they would have decided.
+
+    Reads OTLP JSON lines, as the collector's file exporter writes them, compressed or not; - is standard input. Nothing
+    is called and nothing is exported. A decision is `unknown` if its hook reads what is not recorded. The exit code is
+    1 if a line cannot be read.
+    """
+    from spanhook.cli.replay import run_replay
+
+    return run_replay(files, compare, as_json, **given)
+
+
 _FILE = click.option(
     "--file",
     type=click.Path(path_type=Path),

@@ -27,8 +27,15 @@ class PerLoop(Generic[T]):
         try:
             return self._made[loop]
         except KeyError:
+            self._forget()
             made = self._made[loop] = self._factory()
             return made
+
+    def _forget(self) -> None:
+        """Let go of the resources of loops that are closed: most refer to their loop, and so keep it."""
+        for loop in list(self._made):
+            if loop.is_closed():
+                self._made.pop(loop, None)
 
 
 def per_loop(factory: Callable[[], T]) -> PerLoop[T]:

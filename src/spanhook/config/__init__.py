@@ -1,7 +1,7 @@
 """Configuration: activates what the application asks for, in code or in a file."""
 
 from spanhook.config.file import ConfigurationFile, load_file, read_file, schema
-from spanhook.config.instrumenting import Given, instrument, uninstrument
+from spanhook.config.instrumenting import Given, instrument, limits_of, uninstrument
 from spanhook.config.locating import locate
 from spanhook.config.own_hooks import OwnHooks, load_own
 from spanhook.config.reload import follow
@@ -15,6 +15,7 @@ __all__ = [
     "check_installed",
     "follow",
     "instrument",
+    "limits_of",
     "load_file",
     "load_hooks",
     "load_own",

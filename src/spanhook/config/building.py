@@ -39,17 +39,18 @@ class Builder:
         document: The file.
         before: The policies that are active. A policy that did not change keeps its hook, and so what the hook has
             counted.
+        in_memory: Give hooks a store of their own in memory, whatever store the file names.
 
     Attributes:
         mistakes: The mistakes in the policies.
     """
 
-    def __init__(self, document: Document, before: Sequence[Built] = ()) -> None:
+    def __init__(self, document: Document, before: Sequence[Built] = (), *, in_memory: bool = False) -> None:
         self._document = document
         self._before = {built.policy.id: built for built in before}
         self._ids: dict[str, Keys] = {}
         self._find = functools.cache(find)  # it asks every installed distribution
-        self._stores = Stores(document)
+        self._stores = Stores(document, in_memory=in_memory)
         self.mistakes: list[Mistake] = self._stores.mistakes
 
     def build(self, policy: Policy, keys: Keys) -> Built | None:

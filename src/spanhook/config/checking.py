@@ -12,12 +12,15 @@ from spanhook.config.validating import configuration_of
 from spanhook.errors import ConfigurationFileError, Mistake
 
 
-def built(document: Document, before: Sequence[Built] = ()) -> tuple[Configuration, tuple[Built, ...]]:
+def built(
+    document: Document, before: Sequence[Built] = (), *, in_memory: bool = False
+) -> tuple[Configuration, tuple[Built, ...]]:
     """The configuration in a file, and a hook for each of its policies.
 
     Args:
         document: The file.
         before: The policies that are active; those that did not change keep their hooks.
+        in_memory: Give hooks a store of their own in memory, whatever store the file names.
 
     Raises:
         ConfigurationFileError: The file has mistakes; the error has all of them.
@@ -28,7 +31,7 @@ def built(document: Document, before: Sequence[Built] = ()) -> tuple[Configurati
         configuration = configuration_of(document)
     except ConfigurationFileError as error:
         mistakes += error.mistakes
-    builder = Builder(document, before)
+    builder = Builder(document, before, in_memory=in_memory)
     made = [one for policy, keys in _policies(document) if (one := builder.build(policy, keys)) is not None]
     mistakes += builder.mistakes
     if configuration is None or mistakes:

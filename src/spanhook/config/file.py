@@ -112,12 +112,13 @@ def read_file(path: str) -> ConfigurationFile:
     return ConfigurationFile(document, validating.configuration_of(document))
 
 
-def load_file(path: str, before: "Sequence[Built]" = ()) -> ConfigurationFile:
+def load_file(path: str, before: "Sequence[Built]" = (), *, in_memory: bool = False) -> ConfigurationFile:
     """Read a file, and create a hook for each of its policies.
 
     Args:
         path: The file.
         before: The policies that are active; those that did not change keep their hooks.
+        in_memory: Give hooks a store of their own in memory, whatever store the file names.
 
     Raises:
         ConfigurationError: The file is missing or cannot be read, or a package is not installed.
@@ -126,7 +127,7 @@ def load_file(path: str, before: "Sequence[Built]" = ()) -> ConfigurationFile:
     document = read(path)
     from spanhook.config import checking
 
-    return ConfigurationFile(document, *checking.built(document, before))
+    return ConfigurationFile(document, *checking.built(document, before, in_memory=in_memory))
 
 
 def schema() -> dict[str, Any]:

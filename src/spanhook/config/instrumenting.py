@@ -189,7 +189,7 @@ def exchange(out: Sequence[Hooks], into: Sequence[Hooks], settings: Settings | N
     """
     allowed = None if settings is None else named(settings.allow)
     with ExitStack() as undo:
-        undo.callback(registry.exchange(out, into, registry.limits if settings is None else _limits(settings)))
+        undo.callback(registry.exchange(out, into, registry.limits if settings is None else limits_of(settings)))
         if settings is not None and _use is not None:
             before, since = _use, telemetry._since
             undo.callback(_apply, before)
@@ -234,7 +234,7 @@ def _apply(use: Use) -> None:
     _use = use
     settings = telemetry.settings
     registry.mode = settings.mode if settings.hooks_enabled else "off"
-    registry.limits = _limits(settings)
+    registry.limits = limits_of(settings)
     registry.tenant_metrics = telemetry.settings.tenant_metrics
     execution_log.configure(settings.execution_log_size, settings.execution_log_retention_hours * 3600)
     registry.listeners = (execution_log.note,) if settings.execution_log_enabled else ()
@@ -242,7 +242,8 @@ def _apply(use: Use) -> None:
     registry.rebuild()
 
 
-def _limits(settings: Settings) -> Limits:
+def limits_of(settings: Settings) -> Limits:
+    """The limits that settings set to hooks."""
     timeout = settings.default_timeout_ms
     return Limits(
         None if timeout is None else max(1, int(timeout * 1e6)), settings.fail_open_default, settings.max_per_event

@@ -12,6 +12,7 @@ from spanhook.errors import ConfigurationError, Mistake
 from spanhook.store import parse_address
 
 DEFAULT = "default"
+MEMORY = "memory://"
 ROLE = "spanhook_store"
 """The key of a field's ``json_schema_extra`` that has the name of the store to use unless one is set."""
 
@@ -23,12 +24,14 @@ class Stores:
 
     Args:
         document: The file.
+        in_memory: Give hooks a store of their own in memory instead.
 
     Attributes:
         mistakes: The addresses that cannot be used.
     """
 
-    def __init__(self, document: Document) -> None:
+    def __init__(self, document: Document, *, in_memory: bool = False) -> None:
+        self._in_memory = in_memory
         self._folder = os.path.dirname(document.path)
         self._urls: dict[str, str] = {}
         self.mistakes: list[Mistake] = []
@@ -62,7 +65,9 @@ class Stores:
         given = settings.get("store")
         if role is None or not (given is None or isinstance(given, str)):
             return dict(settings)
-        if given is None:
+        if self._in_memory:
+            found = MEMORY
+        elif given is None:
             found = self._urls.get(role) or self._urls.get(DEFAULT)
         elif "://" in given:
             found = parse_address(given, self._folder).url

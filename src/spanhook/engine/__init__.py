@@ -5,6 +5,7 @@ from spanhook.engine._inner_windows import inner_stream
 from spanhook.engine._own_blocks import OperationBlock
 from spanhook.engine._own_operation import OwnOperation
 from spanhook.engine.absorption import acalled_back, called_back, goes_on
+from spanhook.engine.admission import AdmittedRuns
 from spanhook.engine.arriving import arrive
 from spanhook.engine.attempts import aattempt, attempt
 from spanhook.engine.calls import acall, acall_for, call, call_for
@@ -18,6 +19,7 @@ from spanhook.engine.turns import acall_turn
 
 __all__ = [
     "FOREIGN_KINDS",
+    "AdmittedRuns",
     "AsyncManaged",
     "Managed",
     "OperationBlock",

@@ -6,12 +6,13 @@ Knows nothing of who makes the call or waits for it; see ``calls`` and ``streams
 from collections.abc import Callable
 from typing import Any
 
-from opentelemetry.trace import INVALID_SPAN, get_current_span
+from opentelemetry.trace import get_current_span
 
 from spanhook import semconv
 from spanhook.concurrency import reaper
 from spanhook.diagnostics import internal
 from spanhook.engine._native_errors import native
+from spanhook.engine._opening import open_span
 from spanhook.engine.absorption import Absorbed, Part, absorbed, serves
 from spanhook.engine.attempts import is_attempt
 from spanhook.errors import AttemptStopped, Reject, RunStopped
@@ -48,10 +49,12 @@ foreign: dict[int, Record] = {}
 # ----------------------------------------------------------------------------------------------- start
 
 
-def begin(adapter: Adapter, instance: Any, args: Args, kwargs: Kwargs) -> Record | Absorbed | Part | None:
+def begin(
+    adapter: Adapter, instance: Any, args: Args, kwargs: Kwargs, *, traced: bool = True
+) -> Record | Absorbed | Part | None:
     """Start an operation; ``None`` if the call is not one.
 
-    Its span is started but not yet current, and no hook has run.
+    Its span is started, unless it is not to be ``traced`` yet, but not yet current, and no hook has run.
     """
     held = current.get()
     kind = adapter.kind
@@ -89,15 +92,16 @@ def begin(adapter: Adapter, instance: Any, args: Args, kwargs: Kwargs) -> Record
     before = get_context()
     if parent is None and foreign:
         parent = foreign.get(get_current_span(before).get_span_context().span_id)
-    if not in_hook and (parent is None) is not (held is None):
-        plan = (registry.outer if parent is None else registry.plans).get(kind)
+    if not in_hook and held is not None and (parent is None or parent.kind == "request"):
+        plan = registry.outer.get(kind)  # a request is no run, so what it asks for may be one
+    elif not in_hook and held is None and parent is not None:
+        plan = registry.plans.get(kind)
     op = Record(adapter, attributes, instance, args, kwargs, parent, ambient.get(), before, clock.now(), held)
     operation = attributes.get(semconv.GEN_AI_OPERATION_NAME)
     if operation is None:
         operation = adapter.verb
         if operation in semconv.OPERATIONS:
             attributes[semconv.GEN_AI_OPERATION_NAME] = operation
-    named = attributes.get(adapter.naming_key)
     if not described:
         op.undescribed = True
     if plan is not None:
@@ -108,7 +112,7 @@ def begin(adapter: Adapter, instance: Any, args: Args, kwargs: Kwargs) -> Record
     elif in_hook:
         op.in_hook = True
     if kind == "agent.invoke":
-        op.agent = named or ""
+        op.agent = attributes.get(adapter.naming_key) or ""
     elif parent is not None:
         op.agent = parent.agent
     if parent is None and telemetry.settings.trust_baggage:
@@ -121,15 +125,8 @@ def begin(adapter: Adapter, instance: Any, args: Args, kwargs: Kwargs) -> Record
         op.error = again(latch)
     if adapter.boundary and parent is not None and serves(parent, op):
         op.serves = True
-    told = telemetry.naming.told(kind, attributes)
-    operation = adapter.method or operation
-    try:  # last: an interrupt before this leaves nothing behind, and nothing is called after it
-        op.span = telemetry.opener.open(
-            f"{operation} {named}" if named else operation, before, adapter.span_kind, told, plain=plain
-        )
-    except Exception as error:
-        internal.report("span.start", error, lost=1)
-        op.span = INVALID_SPAN
+    if traced:  # last: an interrupt before this leaves nothing behind, and nothing is called after it
+        open_span(op, plain=plain)
     return op
 
 
@@ -137,6 +134,9 @@ def _identify(op: Record) -> None:
     """Ask the library for the call's identity now, because its answer may change later."""
     adapter = op.adapter
     assert adapter.identity is not None
+    root = op.root
+    if root is not op and root.adapter.vouches and root.given and root.given.get("user_id"):
+        return
     try:
         op.given = adapter.identity(op.instance, op.args, op.kwargs)
     except Exception as error:

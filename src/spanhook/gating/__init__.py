@@ -1,5 +1,6 @@
 """Hooks, and running them. It knows no library and no wrapper."""
 
+from spanhook.concurrency import per_loop
 from spanhook.gating._checking import check_signature, time_limit
 from spanhook.gating._decisions import unanswered
 from spanhook.gating._topics import parse_event
@@ -39,6 +40,7 @@ from spanhook.gating.subscription import Subscription, publish
 from spanhook.gating.tally import count_decision
 from spanhook.gating.text_filters import TextFilter, Windowed
 from spanhook.gating.window import Window
+from spanhook.telemetry import guardrail
 
 __all__ = [
     "AFTER",
@@ -97,6 +99,7 @@ __all__ = [
     "estimated_cost",
     "execution_log",
     "find",
+    "guardrail",
     "handler",
     "handler_of",
     "hooks_of",
@@ -112,6 +115,7 @@ __all__ = [
     "pass_fast",
     "pausable",
     "pauses",
+    "per_loop",
     "placed_at",
     "publish",
     "references",

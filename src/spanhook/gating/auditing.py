@@ -57,7 +57,7 @@ def _concerns(bound: Bound, op: Record) -> bool:
     """Whether an auditor is told of an operation; in case of doubt it is."""
     if "*" not in bound.kinds and op.kind not in bound.kinds:
         return False
-    if bound.outermost and op.parent is not None:
+    if bound.outermost and (op.kind == "request" or not (op.parent is None or op.parent.kind == "request")):
         return False
     try:
         return not bound.selective or bound.matches(op)

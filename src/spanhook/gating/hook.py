@@ -95,7 +95,8 @@ class Hook(SpanProcessor):
         tenant_id: Only operations of this tenant; empty for all.
         when: Only operations for which this returns true.
         body: It reads the bodies of requests to a server, which are then read before it runs, up to a limit.
-        outermost: Only operations that are not inside another: whole runs, of any kind.
+        outermost: Only operations that are not inside another, unless that is a request to a server: whole runs, of any
+            kind; requests are none.
         mode: ``"enforce"``, or ``"shadow"``: it runs beside the call, and what it would have done is recorded and
             counted, but not done.
     """
@@ -120,6 +121,9 @@ class Hook(SpanProcessor):
     """Whether its ``after`` may run at the same time as that of other such hooks."""
     _listeners: tuple[Any, ...] = ()
     """Called with each hook's result on operations of its kinds; see ``gating.log``."""
+
+    _not_replayed = ""
+    """Why ``spanhook replay`` does not run it, if it does not: what it does would be seen outside of the process."""
 
     _budgeted = True
     """Whether its time counts towards the chain's budget; such hooks are skipped once that budget is spent."""

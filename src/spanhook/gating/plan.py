@@ -1,7 +1,7 @@
 """The hooks for operations of one kind, in order. This module does not know which hooks are active."""
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import takewhile
 from typing import Any
 
@@ -49,6 +49,21 @@ class Plan:
 
     def __bool__(self) -> bool:
         return self.hooked or bool(self.heard)
+
+    @property
+    def deciding(self) -> "Plan":
+        """For a call that begins later, if at all: the gates that only decide whether it may, and what a refusal leads
+        to.
+        """
+        pre = tuple(one for one in self.pre if one.form in (BEFORE, BEFORE_NEXT))
+        heard = {phase: heard for phase, heard in self.heard.items() if phase == "error"}
+        return replace(self, pre=pre, post=(), together=(), wraps=False, heard=heard, hooked=bool(pre))
+
+    @property
+    def decided(self) -> "Plan":
+        """For such a call when it begins: everything but those gates."""
+        pre = tuple(one for one in self.pre if one.form in (AROUND, WRAP))
+        return replace(self, pre=pre, fast=(), reach=0, hooked=bool(pre or self.post or self.together or self.error))
 
 
 def plan_of(

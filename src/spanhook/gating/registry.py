@@ -195,6 +195,8 @@ class Registry:
         listening = [one for one in ordered if isinstance(one.hook, Subscription)]
         for kind in kinds() if ordered else ():
             mine = [one for one in ordered if "*" in one.kinds or kind in one.kinds]
+            if kind == "request":  # it may ask for runs, and is none
+                mine = [one for one in mine if not one.outermost]
             delegated = delegations(kind, listening)
             plan = self._plan_of(kind, mine, delegated) if mine or delegated else None
             if plan:
@@ -226,6 +228,12 @@ class Registry:
         with registering.lock:
             for changed in list(self.changed):
                 changed()
+
+    def in_shadow(self, kind: str) -> list[Plan]:
+        """What hooks in shadow mode run for operations of a kind, a plan for each hook."""
+        with registering.lock:
+            plans = [shadow.plans.get(kind) for shadow in self._shadows.values()]
+        return [plan for plan in plans if plan is not None]
 
     def flush(self, timeout: float | None = 5.0) -> bool:
         """Wait until subscriptions and hooks in shadow have seen everything so far; see ``Hooks.flush``."""

@@ -4,7 +4,7 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any
 
-from spanhook.engine import OperationContext, registry
+from spanhook.engine import AdmittedRuns, OperationContext, registry
 from spanhook.instrument._points import Make, load
 from spanhook.instrument._wrapping import Binding
 from spanhook.model import Adapter, Args, Block
@@ -12,6 +12,8 @@ from spanhook.model import Adapter, Args, Block
 
 class Openings:
     """Opens the operations of a block; see ``Opening``."""
+
+    runs = AdmittedRuns()
 
     def __init__(self, kind: str) -> None:
         self._kind = kind

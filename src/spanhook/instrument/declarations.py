@@ -40,6 +40,7 @@ class Declaration:
         variables: Prefixes of the environment variables that it reads.
         knows: Libraries from whose folders its own may import.
         kinds: Kinds of operation that only this library has.
+        late: A server, which reads its settings when it is imported: nobody imports it before it is started.
     """
 
     __slots__ = (
@@ -49,6 +50,7 @@ class Declaration:
         "instrumentor",
         "kinds",
         "knows",
+        "late",
         "layer",
         "library",
         "mark",
@@ -80,12 +82,13 @@ class Declaration:
         variables: "tuple[str, ...]" = (),
         knows: "tuple[str, ...]" = (),
         kinds: "tuple[str, ...]" = (),
+        late: bool = False,
     ) -> None:
         self.library, self.instrumentor, self.requirement, self.extra = library, instrumentor, requirement, extra
         self.module, self.layer, self.aliases, self.knows = module or library, layer or library, aliases, knows
         self.words, self.unlike, self.doubled = words or (plain(library),), unlike, doubled
         self.swallowing, self.tracing, self.variables, self.kinds = swallowing, tracing, variables, kinds
-        self.mark = mark
+        self.mark, self.late = mark, late
 
     @property
     def distribution(self) -> str:
@@ -122,6 +125,14 @@ def plain(name: str) -> str:
 INSTRUMENTORS = {
     one.library: one
     for one in (
+        Declaration(
+            "aegra",
+            instrumentor="spanhook.instrument.aegra:AegraInstrumentor",
+            requirement="aegra-api >= 0.6, < 1",
+            extra="aegra",
+            module="aegra_api",
+            knows=("starlette",),
+        ),
         Declaration(
             "aiobotocore",
             instrumentor="spanhook.instrument.aiobotocore:AiobotocoreInstrumentor",
@@ -174,6 +185,15 @@ INSTRUMENTORS = {
             variables=("DSPY_", "DSP_"),
         ),
         Declaration(
+            "fast_agent",
+            instrumentor="spanhook.instrument.fast_agent:FastAgentInstrumentor",
+            requirement="fast-agent-mcp >= 0.8, < 1",
+            extra="fast-agent",
+            aliases=("fast-agent",),
+            tracing=Tracing(("fast_agent",), "always"),
+            variables=("FAST_AGENT_",),
+        ),
+        Declaration(
             "fastapi",
             instrumentor="spanhook.instrument.fastapi:FastAPIInstrumentor",
             requirement="fastapi >= 0.118, < 1",
@@ -213,8 +233,17 @@ INSTRUMENTORS = {
             instrumentor="spanhook.instrument.langgraph:LangGraphInstrumentor",
             requirement="langgraph >= 1.0, < 2",
             extra="langchain",
+            unlike=("langgraph_api",),
             variables=("LANGGRAPH_",),
             knows=("langchain_core",),
+        ),
+        Declaration(
+            "langgraph_api",
+            instrumentor="spanhook.instrument.langgraph_api:LangGraphAPIInstrumentor",
+            requirement="langgraph-api >= 0.13, < 1",
+            extra="langgraph-api",
+            knows=("starlette",),
+            late=True,
         ),
         Declaration(
             "litellm",

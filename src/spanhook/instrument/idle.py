@@ -49,7 +49,8 @@ def _why(kind: str, active: Collection[Instrumentor]) -> str:
             for what, names in (("left out by `only`", left_out), ("not installed", absent))
             if names
         )
-        return f"comes from libraries that are {whose}: nothing else makes one but spans of other instrumentations"
+        own = "`run_scope` and " if kind == "run" else ""
+        return f"comes from libraries that are {whose}: nothing else makes one but {own}spans of other instrumentations"
     if kind in FOREIGN_KINDS:
         return "nothing makes but spans of other instrumentations"
     return "no library makes: it runs for operations of your own code alone"

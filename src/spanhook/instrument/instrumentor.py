@@ -131,7 +131,10 @@ class Bindings:
                 return lambda owner, name: Telling(owner, name, wanted, around, hold, is_async=is_async)
             return lambda owner, name: OnDemand(owner, name, wanted, held_back(hold, is_async=is_async))
         if isinstance(entry, Block):
-            wanted, drives = load(entry.wanted), driven(entry)
+            drives = driven(entry)
+            if not entry.wanted:
+                return lambda owner, name: Binding(owner, name, drives)
+            wanted = load(entry.wanted)
             return lambda owner, name: OnDemand(owner, name, wanted, drives)
         if isinstance(entry, InnerStream):
             wanted, inner = load(entry.wanted), inner_streams(partial(load, entry.texts), entry.sends, entry.place)
@@ -265,15 +268,22 @@ class Instrumentor(BaseInstrumentor):
         return self.bindings.states
 
     def required_states(self) -> list[tuple[str, str]]:
-        """States of the points that exist in every supported version."""
-        return [(str(entry), self.states.get(str(entry), MISSING)) for entry in self.table if not entry.optional]
+        """States of the points that exist in every supported version; a server's count as bound until it is started."""
+        waited = WAITING if self.declared.late else None
+        found = ((str(entry), self.states.get(str(entry), MISSING)) for entry in self.table if not entry.optional)
+        return [(point, BOUND if state == waited else state) for point, state in found]
 
     def unbound(self) -> list[str]:
         """Methods of subclasses that are not gated, as ``module.Class.method``."""
         return sorted(self.bindings.unbound())
 
     def load(self) -> None:
-        """Import the modules of the points, so that everything that can be bound is bound."""
+        """Import the modules of the points, so that everything that can be bound is bound.
+
+        Those of a server that is not yet started are bound when it is.
+        """
+        if self.declared.late:
+            return
         if not has_mark(find_spec(self.declared.module.partition(".")[0]), self.declared.mark):
             return
         for module in dict.fromkeys(entry.module for entry in self.table):

@@ -1,7 +1,7 @@
 """Agent libraries and provider SDKs that spanhook knows but does not bind: their names, and what bypasses spanhook.
 
 A library that gets an instrumentor leaves this table. It omits libraries that make all calls through another one that
-is listed or bound, such as langchain-groq, deepagents, instructor or Aegra. Names of modules, distributions and scopes
+is listed or bound, such as langchain-groq, deepagents or instructor. Names of modules, distributions and scopes
 come from the packages' own source.
 """
 
@@ -137,12 +137,6 @@ _AGENTS = (
     Known("camel", ALL, ("camel-ai",)),
     Known(
         "claude_agent_sdk", ALL, tracing=Tracing((), "the Claude Code it starts, with CLAUDE_CODE_ENABLE_TELEMETRY=1")
-    ),
-    Known(
-        "fast_agent",
-        AGENTS,
-        ("fast-agent-mcp",),
-        tracing=Tracing(("fast_agent.core.run_lifecycle", "fast_agent.agents.llm_decorator"), "always"),
     ),
     Known("fastmcp", TOOLS, tracing=Tracing(("fastmcp",), "unless FASTMCP_TELEMETRY_MODE=off")),
     Known("google.adk", ALL, tracing=Tracing(("gcp.vertex.agent",), "always")),

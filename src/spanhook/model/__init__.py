@@ -21,6 +21,7 @@ from spanhook.model.adapter import (
     nothing,
     with_first,
 )
+from spanhook.model.admission import Admission, Admissions, Executing, KeptAdmissions, RunFacts, Runs
 from spanhook.model.carried import Carried, Pieces, carried_by, gated_by, in_order, in_pieces, note_gated, text_of
 from spanhook.model.chunk_text import (
     NO_TEXT,
@@ -115,6 +116,8 @@ __all__ = [
     "TARGET_KEYS",
     "TIMED_OUT",
     "Adapter",
+    "Admission",
+    "Admissions",
     "Alias",
     "Args",
     "Arrival",
@@ -129,6 +132,7 @@ __all__ = [
     "Chunks",
     "DecisionRecord",
     "Event",
+    "Executing",
     "Following",
     "Form",
     "Found",
@@ -138,6 +142,7 @@ __all__ = [
     "Identity",
     "InHook",
     "InnerStream",
+    "KeptAdmissions",
     "Kwargs",
     "Leaf",
     "Leaves",
@@ -155,6 +160,8 @@ __all__ = [
     "Request",
     "Response",
     "Route",
+    "RunFacts",
+    "Runs",
     "Said",
     "Signal",
     "Texts",

@@ -36,6 +36,14 @@ def rewritten(adapter: Adapter, instance: Any, args: Args, kwargs: Kwargs, chang
         given = ", ".join(f"{name}=" for name in foreign) or "nothing"
         raise HookError(f"op.replace() was given {given}; {adapter.kind} of {adapter.layer} takes {takes}")
     change = Change(**{name: copied(getattr(change, name)) for name in fields})
-    args, kwargs = adapter.rewrite(instance, args, kwargs, change)
+    try:
+        args, kwargs = adapter.rewrite(instance, args, kwargs, change)
+    except Exception as error:
+        if any(isinstance(one, str) for one in change.messages or ()):  # which some text models take
+            raise HookError(
+                "op.replace(messages=) was given text: a message is a mapping with `parts`, or with `content` that is "
+                'text, such as {"role": "user", "parts": [{"type": "text", "content": "..."}]}'
+            ) from error
+        raise
     check(adapter, instance, args, kwargs, change)
     return args, kwargs

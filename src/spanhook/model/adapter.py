@@ -214,6 +214,8 @@ class Adapter:
         fault: Why a result that was returned is an error, as an ``error.type``; empty if it is none. ``after`` hooks
             decide about such a result as about any other.
         identity: Ids the library knows: keys of ``Identity``.
+        vouches: A user among these ids was authenticated by a server: what is called inside of it, with arguments that
+            clients may have given, does not say otherwise.
         metadata: Further facts the application gave the library about the call; ``op.extras["metadata"]``.
         config: The configuration that the library was given for the call; ``op.extras["config"]``.
         chunks: Makes the ``Chunks`` of a stream; ``None`` if results are not streams.
@@ -274,6 +276,7 @@ class Adapter:
     boundary: bool = False
     fault: Callable[[Any], str] | None = None
     identity: Callable[[Any, Args, Kwargs], Mapping[str, str]] | None = None
+    vouches: bool = False
     metadata: Callable[[Any, Args, Kwargs], Mapping[str, Any]] | None = None
     config: Callable[[Any, Args, Kwargs], Mapping[str, Any]] | None = None
     error_type: Callable[[BaseException], str] = exception_name

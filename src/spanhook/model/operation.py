@@ -124,11 +124,6 @@ class Operation(View):
             )
         if isinstance(messages, str | Mapping):
             raise HookError(f"op.replace(messages=) takes a list of messages, not one {type(messages).__name__}")
-        if any(isinstance(one, str | bytes) for one in messages or ()):
-            raise HookError(
-                "op.replace(messages=) was given text in place of a message; a message is "
-                '{"role": "user", "parts": [{"type": "text", "content": "..."}]}'
-            )
         record, before = self._record, self._rewritten
         if headers is not None or body is not None:
             if self.kind != "request":

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple, Protocol
 
 from spanhook.model.adapter import Adapter, Args
+from spanhook.model.admission import Runs
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -56,7 +57,7 @@ class Block:
         adapter: How the operations are read, as in ``Point``.
         drive: Called in place of the function with ``(opening, wrapped, instance, args, kwargs)``, as
             ``module:function``; ``opening`` opens the operations, see ``Opening``.
-        wanted: As in ``Point``.
+        wanted: As in ``Point``; always unless given.
         optional: Missing in some supported versions.
     """
 
@@ -64,7 +65,7 @@ class Block:
     name: str
     adapter: str
     drive: str
-    wanted: str
+    wanted: str = ""
     optional: bool = False
 
     def __str__(self) -> str:
@@ -92,7 +93,14 @@ class Opened(Protocol):
 
 
 class Opening(Protocol):
-    """How the driver of a ``Block`` opens operations."""
+    """How the driver of a ``Block`` opens operations.
+
+    Attributes:
+        runs: For those that are decided about in one place and executed in another.
+    """
+
+    @property
+    def runs(self) -> Runs: ...
 
     def reads_body(self, name: str) -> bool:
         """Whether a hook asks for the bodies of requests with this name."""

@@ -214,7 +214,7 @@ class Record(End):
         self.given: Mapping[str, str] = _NO_IDS
         self.plan: Any = None
         self.coverage: Coverage | None = None
-        self.left: Literal["", "interrupted", "abandoned"] = ""
+        self.left: Literal["", "interrupted", "abandoned", "cancelled"] = ""
         self.withheld: list[Withheld] | None = None
         self.first_chunk_ns = 0
         self.returned_ns = 0

@@ -6,7 +6,7 @@ from typing import Any, TypeVar, cast
 from uuid import UUID
 
 from spanhook.diagnostics import internal
-from spanhook.model import Operation, Usage, copied, words
+from spanhook.model import Operation, RunFacts, Usage, copied, words
 from spanhook.runs.user import User, user_of
 
 T = TypeVar("T")
@@ -50,25 +50,14 @@ class RunContext:
     metadata: dict[str, Any] = field(default_factory=dict[str, Any])
 
 
-@dataclass(frozen=True, slots=True)
-class Facts:
-    """What was given to ``run_scope``."""
-
-    thread_id: str
-    assistant_id: str
-    graph_id: str
-    user: User | None
-    config: Mapping[str, Any]
-
-
 def context_of(op: Operation) -> RunContext:
     """The context of the run that ``op`` is."""
     said = getattr(op._record.instance, "facts", None) if op.kind == "run" else None
-    facts = said if isinstance(said, Facts) else None
+    facts = said if isinstance(said, RunFacts) else None
     identity = op.identity
     config = copied(dict(facts.config)) if facts is not None else _read(op, lambda: op.extras.get("config"), {}) or {}
     known = (_mapping(config.get("configurable")), _mapping(config.get("metadata")))
-    user = facts.user if facts is not None else None
+    user = _read(op, lambda: None if facts is None or facts.user is None else user_of(facts.user), None)
     if user is None and (told := known[0].get("langgraph_auth_user")) is not None:
         user = _read(op, lambda: user_of(told), None)
     if user is None:

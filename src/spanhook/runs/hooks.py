@@ -25,10 +25,13 @@ class RejectRun(Reject):
     Args:
         message: The reason, which may be shown to the caller.
         status_code: The HTTP status that a server should answer with.
+        retry_after: After how many seconds a run may be asked for again, if that is known.
     """
 
-    def __init__(self, message: str = "Run rejected", status_code: int = 429) -> None:
-        super().__init__(message, status_code=status_code, scope="run")
+    def __init__(
+        self, message: str = "Run rejected", status_code: int = 429, *, retry_after: float | None = None
+    ) -> None:
+        super().__init__(message, status_code=status_code, scope="run", retry_after=retry_after)
 
     @property
     def message(self) -> str:
@@ -208,7 +211,7 @@ def _of_run(reject: Reject) -> Reject:
     if isinstance(reject, RejectRun) and reject.scope == "run":
         return reject
     if type(reject) is Reject:
-        return RejectRun(reject.reason, reject.status_code)
+        return RejectRun(reject.reason, reject.status_code, retry_after=reject.retry_after)
     twin = copied_error(reject)
     assert isinstance(twin, Reject)
     twin.scope = "run"

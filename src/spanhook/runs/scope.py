@@ -7,8 +7,7 @@ from uuid import UUID
 
 from spanhook.engine import OperationBlock, OwnOperation, operation_for
 from spanhook.errors import ConfigurationError
-from spanhook.model import asheds, sheds
-from spanhook.runs.context import Facts
+from spanhook.model import RunFacts, asheds, sheds
 from spanhook.runs.user import User, user_of
 
 
@@ -93,7 +92,7 @@ def run_scope(
     if config is not None and not isinstance(config, Mapping):  # pyright: ignore[reportUnnecessaryIsInstance]
         raise ConfigurationError(f"run_scope(config={config!r}): expected a mapping")
     whose = None if user is None else user_of(user)
-    facts = Facts(ids["thread_id"], ids["assistant_id"], ids["graph_id"], whose, config or {})
+    facts = RunFacts(ids["thread_id"], ids["assistant_id"], ids["graph_id"], whose, config or {})
     known = {
         "run_id": ids["run_id"],
         "session_id": ids["thread_id"],

@@ -33,7 +33,7 @@ class MemoryLedger:
     remote = False
     shown = "memory"
 
-    def __init__(self, clock: Callable[[], float] = time.time) -> None:
+    def __init__(self, clock: Callable[[], float] = lambda: time.time()) -> None:  # noqa: PLW0108 - a replay exchanges it
         self._clock = clock
         self._accounts: OrderedDict[str, _Account] = OrderedDict()
         self._lock = threading.Lock()

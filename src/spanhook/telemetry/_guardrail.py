@@ -41,7 +41,15 @@ class Guardrail:
         return self
 
     def result(
-        self, value: str, *, type: str = "", reason: str = "", category: str = "", score: float | None = None
+        self,
+        value: str,
+        *,
+        type: str = "",
+        reason: str = "",
+        category: str = "",
+        score: float | None = None,
+        policy_id: str = "",
+        policy_version: str = "",
     ) -> None:
         """Record a result of the service, as an event of the span. There may be several.
 
@@ -51,6 +59,7 @@ class Guardrail:
             reason: Why, from a small set of words; never the checked content.
             category: The risk, such as ``"pii"``.
             score: The risk score, on the service's own scale.
+            policy_id, policy_version: The policy that has decided, if only the answer says so.
 
         Raises:
             OperationError: The block is over.
@@ -63,6 +72,8 @@ class Guardrail:
             semconv.GEN_AI_GUARDRAIL_RESULT_REASON: reason,
             semconv.GEN_AI_GUARDRAIL_RISK_CATEGORY: category,
             semconv.GEN_AI_GUARDRAIL_RISK_SCORE: None if score is None else float(score),
+            semconv.GEN_AI_GUARDRAIL_POLICY_ID: policy_id,
+            semconv.GEN_AI_GUARDRAIL_POLICY_VERSION: policy_version,
         }
         attributes = {**self._policy, **{name: one for name, one in told.items() if one not in ("", None)}}
         make_encodable(attributes)

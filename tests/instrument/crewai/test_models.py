@@ -23,6 +23,7 @@ from spanhook.cli.conformance.libraries.crewai_ways import (
 )
 from spanhook.cli.conformance.servers.openai_server import Call, OpenAIServer, Reply, Tokens
 from spanhook.cli.conformance.subject import Body
+from spanhook.instrument.crewai import CrewAIInstrumentor
 from spanhook.testing import recorder
 
 ONLY = pytest.mark.parametrize("only", [None, ["crewai"]], ids=["all", "crewai alone"])
@@ -234,3 +235,9 @@ def test_a_model_that_another_makes_its_calls_with_is_the_same_call() -> None:
         assert made.call(ASK) == Reply.text
     assert [op.kind for op in seen.operations] == ["llm.call"]
     assert body.runs == 1
+
+
+def test_what_needs_the_sdk_of_a_provider_is_not_required() -> None:
+    of_providers = [entry for entry in CrewAIInstrumentor.table if ".providers." in entry.module]
+    assert of_providers
+    assert all(entry.optional for entry in of_providers)

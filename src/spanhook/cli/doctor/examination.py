@@ -88,7 +88,7 @@ def _library(name: str) -> Library:
         requirement=found.requirement,
         version=found.version,
         supported=bool(found.version) and found.supported,
-        points=dict(found.states),
+        points={**found.states, **dict(found.required_states())},
         optional=tuple(str(entry) for entry in found.table if entry.optional),
         ungated=tuple(found.unbound()),
     )

@@ -5,8 +5,8 @@ from typing import Literal
 from pydantic import BaseModel, ConfigDict, Field
 
 
-class Config(BaseModel):
-    """Settings of ``approval``."""
+class Asking(BaseModel):
+    """How a person is asked."""
 
     model_config = ConfigDict(extra="forbid")
 
@@ -33,6 +33,11 @@ class Config(BaseModel):
         default=True, description="Keep the arguments with the request, so that they are seen."
     )
     pause: bool = Field(default=True, description="Pause graphs of LangGraph that have a checkpointer.")
+
+
+class Config(Asking):
+    """Settings of ``approval``."""
+
     store: str = Field(
         default="memory://",
         description="Where requests are kept: memory://, sqlite:///FILE or redis://HOST, or the name of a store.",

@@ -64,6 +64,7 @@ class Approval(Hook):
     """
 
     kinds = ("tool.execute",)
+    _not_replayed = "what people would answer"
     name = "approval"
     priority = 98
     timeout = None

@@ -64,7 +64,11 @@ class CrewAIInstrumentor(Instrumentor):
         _point("lite_agent:LiteAgent.kickoff", "runs:ASKED_AGENT", "runs:asked_chosen"),
         _signal("agent.core:Agent._check_execution_error", "refusals:failed"),
         _signal("llms.base_llm:BaseLLM._track_token_usage_internal", "responses:counted"),
-        _signal("llms.providers.bedrock.completion:BedrockCompletion._track_token_usage_internal", "responses:counted"),
+        _signal(
+            "llms.providers.bedrock.completion:BedrockCompletion._track_token_usage_internal",
+            "responses:counted",
+            optional=True,  # it cannot be imported without boto3
+        ),
         _signal("llms.base_llm:BaseLLM._emit_call_completed_event", "responses:completed"),
         Outlet(
             module="crewai.events.event_bus",

@@ -1,7 +1,7 @@
 """The parts of Google's contents: texts, thoughts, functions and their results, media, code that the provider runs."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
+from typing import Any, cast
 
 from spanhook.instrument.formats.google.reading import field, name_in
 from spanhook.instrument.wire import Part, Wire, fields_of, list_of, plain, rewrite
@@ -158,7 +158,13 @@ def texts_in(content: Any) -> list[str]:
     fields = {"text": "content", "tool_call_response": "response"}
     parts: Iterable[Part] = to_message(content)["parts"]
     said = [part.get(fields[part["type"]]) for part in parts if part.get("type") in fields]
-    return [text_of(one) or "" for one in said]
+    return [text_of(_alone(one)) or "" for one in said]
+
+
+def _alone(told: Any) -> Any:
+    """A function's result without the object that Google's API wants around it, such as ``{"result": ...}``."""
+    values = list(cast("dict[str, Any]", told).values()) if isinstance(told, dict) else []
+    return values[0] if len(values) == 1 else told
 
 
 def calls_in(contents: Iterable[Any]) -> dict[str, str]:

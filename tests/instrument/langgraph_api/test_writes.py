@@ -3,9 +3,7 @@
 It is installed in an environment of its own, since it wants other versions of what it shares with the rest.
 """
 
-import http.client
 import json
-import sys
 from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -14,8 +12,7 @@ from typing import Any
 import pytest
 
 from tests.commands import SPANHOOK, Folder, free_port
-
-pytestmark = pytest.mark.langgraph_server
+from tests.instrument.langgraph_api.serving import ALONE, AUTH, Client, dev
 
 HOOKS = """
 import json
@@ -25,7 +22,7 @@ hooks = Hooks()
 
 @hooks.before("memory.store", "embeddings.create", "agent.invoke")
 def known_users_only(op):
-    if not op.identity.user_id:
+    if not op.identity.user_id or op.identity.tenant_id:
         raise Reject("who are you?", status_code=401)
 
 @hooks.after("memory.store", "embeddings.create", "agent.invoke")
@@ -76,34 +73,13 @@ builder.add_edge(START, "first")
 builder.add_edge("first", "second")
 graph = builder.compile()
 """
-AUTH = """
-from langgraph_sdk import Auth
-
-auth = Auth()
-
-@auth.authenticate
-async def authenticate(headers):
-    return {"identity": headers.get(b"x-user", b"").decode() or "nobody"}
-"""
 CONFIG = {
     "dependencies": ["."],
     "graphs": {"support": "./graph.py:graph"},
     "auth": {"path": "./auth.py:auth"},
     "store": {"index": {"embed": "./graph.py:embed", "dims": 2, "fields": ["text"]}},
 }
-#: It looks for no newer versions, tells nobody of itself, and sends no traces.
-ALONE = {"LANGGRAPH_NO_VERSION_CHECK": "1", "LANGGRAPH_CLI_NO_ANALYTICS": "1", "LANGSMITH_TRACING": "false"}
 USERS = [f"user {number}" for number in range(6)]
-
-
-def post(port: int, path: str, body: Any, user: str) -> Any:
-    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=30)
-    try:
-        headers = {"Content-Type": "application/json", "X-User": user}
-        connection.request("POST", path, json.dumps(body), headers)
-        return json.loads(connection.getresponse().read())
-    finally:
-        connection.close()
 
 
 def ask(port: int, user: str) -> Any:
@@ -111,9 +87,9 @@ def ask(port: int, user: str) -> Any:
     body = {
         "assistant_id": "support",
         "input": {"messages": [{"role": "user", "content": user}]},
-        "context": {"user_id": "somebody else"},
+        "context": {"user_id": "somebody else", "tenant_id": "another"},
     }
-    return post(port, "/runs/wait", body, user)
+    return Client(port).json("POST", "/runs/wait", body, user)
 
 
 @pytest.mark.parametrize("way_in", ["spanhook run", "instrument"])
@@ -122,25 +98,24 @@ def test_every_write_is_gated_once_and_for_the_user_who_signed_in(way_in: str, t
     added = "" if way_in == "spanhook run" else "\nimport spanhook, hooks\nspanhook.instrument(hooks.hooks)\n"
     folder.write(graph=GRAPH + added).file("langgraph.json", json.dumps(CONFIG))
     port = free_port()
-    command: tuple[str, ...] = (str(Path(sys.executable).with_name("langgraph")), "dev", "--port", str(port))
-    command += ("--host", "127.0.0.1", "--no-browser", "--no-reload", "--n-jobs-per-worker", "6")
+    command = dev(port, "--n-jobs-per-worker", "6")
     if way_in == "spanhook run":
         command = (*SPANHOOK, "run", "--hooks", "hooks.py:hooks", "--", *command)
     with folder.server(*command, port=port, **ALONE):
         with ThreadPoolExecutor(len(USERS)) as at_once:
             answers = list(at_once.map(lambda user: ask(port, user), USERS))
-        kept = post(port, "/store/items/search", {"namespace_prefix": ["async"]}, "nobody")
+        kept = Client(port).json("POST", "/store/items/search", {"namespace_prefix": ["async"]}, "nobody")
     assert [answer["messages"][-1]["content"] for answer in answers] == USERS
     assert sorted(one["value"]["text"] for one in kept["items"]) == USERS
     ended = Counter(tuple(json.loads(line)) for line in (tmp_path / "told").read_text().splitlines())
     expected = Counter[tuple[Any, ...]]()
     for user in USERS:
-        expected["agent.invoke", "support", "success", "support", user, "agent.invoke"] = 1
+        expected["agent.invoke", "support", "success", "support", user, "run"] = 1
         for namespace, writes in (("sync", 1), ("async", 1), ("gone", 2)):
-            written = ("memory.store", f"{namespace}/{user}", "success", "support", user, "agent.invoke")
+            written = ("memory.store", f"{namespace}/{user}", "success", "support", user, "run")
             expected[written] = writes
     assert Counter({one: count for one, count in ended.items() if one[0] != "embeddings.create"}) == expected
     # What is written at once is embedded at once, for one of those who wait.
     embedded = {one[2:] for one in ended if one[0] == "embeddings.create"}
-    assert embedded <= {("success", "support", user, "agent.invoke") for user in USERS}
+    assert embedded <= {("success", "support", user, "run") for user in USERS}
     assert embedded

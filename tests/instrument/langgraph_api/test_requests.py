@@ -1,17 +1,11 @@
 """Hooks on requests to LangGraph's own server, in memory: a refusal reaches the client with its status and reason."""
 
-import http.client
 import json
-import sys
 from pathlib import Path
-from typing import Any
-
-import pytest
 
 from tests.commands import SPANHOOK, Folder, free_port
-from tests.langgraph_server.test_writes import ALONE, AUTH, GRAPH
-
-pytestmark = pytest.mark.langgraph_server
+from tests.instrument.langgraph_api.serving import ALONE, AUTH, Answer, Client, dev
+from tests.instrument.langgraph_api.test_writes import GRAPH
 
 HOOKS = """
 import json
@@ -41,32 +35,21 @@ CONFIG = {
 }
 
 
-def post(port: int, path: str, body: Any, user: str) -> tuple[int, str, str | None]:
-    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=30)
-    try:
-        headers = {"Content-Type": "application/json", "X-User": user}
-        connection.request("POST", path, json.dumps(body), headers)
-        response = connection.getresponse()
-        return response.status, response.read().decode(), response.getheader("retry-after")
-    finally:
-        connection.close()
-
-
 def test_a_refusal_reaches_the_client(tmp_path: Path) -> None:
     folder = Folder(tmp_path).write(hooks=HOOKS, auth=AUTH, graph=GRAPH)
     folder.file("langgraph.json", json.dumps(CONFIG))
     port = free_port()
-    command = (str(Path(sys.executable).with_name("langgraph")), "dev", "--port", str(port))
-    command += ("--host", "127.0.0.1", "--no-browser", "--no-reload")
+    command = dev(port)
+    client = Client(port)
     body = {"assistant_id": "support", "input": {"messages": [{"role": "user", "content": "hi"}]}}
     with folder.server(*SPANHOOK, "run", "--hooks", "hooks.py:hooks", "--", *command, port=port, **ALONE):
-        thread = json.loads(post(port, "/threads", {}, "ada")[1])["thread_id"]
+        thread = client.json("POST", "/threads", {}, "ada")["thread_id"]
         ways = [*(f"{above}/runs{how}" for above in ("", f"/threads/{thread}") for how in ("", "/wait", "/stream"))]
         for way in ways:
-            assert post(port, way, body, "eve") == (402, '{"detail":"not paid"}', None)
-            assert post(port, way, body, "mallory") == (429, '{"detail":"too many"}', "7")
-        status, answer, _ = post(port, "/runs/wait", body, "ada")
-        assert (status, "hi" in answer) == (200, True)
+            assert client.ask("POST", way, body, "eve") == Answer(402, '{"detail":"not paid"}', None)
+            assert client.ask("POST", way, body, "mallory") == Answer(429, '{"detail":"too many"}', "7")
+        answer = client.ask("POST", "/runs/wait", body, "ada")
+        assert (answer.status, "hi" in answer.text) == (200, True)
     told = [json.loads(line) for line in (tmp_path / "told").read_text().splitlines()]
     assert [one for one in told if one[0] == "agent"] == [["agent", "ada"]]
     assert ["/threads/{thread_id}/runs/stream", "POST", "eve", True] in told

@@ -1,0 +1,196 @@
+"""Runs that are decided about in one place and executed in another, as servers do; see ``spanhook.model.admission``.
+
+Both are operations without a parent: such a run is nobody's part, whatever request it was asked for in. Where it is
+decided about, there is an operation to speak of only if it is refused.
+"""
+
+from collections.abc import Callable, Mapping
+from functools import partial
+from operator import attrgetter
+from typing import Any, Literal
+
+from spanhook.concurrency import reaper
+from spanhook.diagnostics import log
+from spanhook.engine._completion import afinish, await_end, interrupted
+from spanhook.engine._gates import Run, apasses, start
+from spanhook.engine._opening import open_span
+from spanhook.engine._own_blocks import elsewhere
+from spanhook.engine.lifecycle import begin, fail, outcome, registry, settle
+from spanhook.gating import conclude
+from spanhook.model import Adapter, Admission, Record, asheds, current, make_encodable
+from spanhook.telemetry import context_with, set_context
+
+
+class AdmittedRuns:
+    """Decides about runs and executes them; see ``Runs``."""
+
+    @asheds
+    async def ask(self, adapter: Adapter, instance: Any, known: Mapping[str, str]) -> Admission | None:
+        held = current.get()
+        current.set(None)
+        op = begin(adapter, instance, (), {}, traced=False)
+        assert type(op) is Record
+        op.held = held
+        run: Run | None = None
+        try:
+            try:
+                if op.plan is None:
+                    op.ended = True
+                    return None
+                op.plan = op.plan.deciding
+                current.set(op)
+                run = start(op, is_async=True)
+                if op.error is None and (run is None or await apasses(op, run)):
+                    op.ended = True
+                    return _admission(op, known)
+                open_span(op, plain=make_encodable(op.attributes))
+                await afinish(op, run)
+            finally:
+                if run is not None and op.ended and op.error is None:
+                    run.close()
+                current.set(held)
+        except BaseException as error:
+            _broken(op, run, error)
+            raise
+        return outcome(op)
+
+    def executing(self, adapter: Adapter, instance: Any, admission: Admission | None) -> "Execution":
+        return Execution(adapter, instance, admission)
+
+
+def _admission(op: Record, known: Mapping[str, str]) -> Admission:
+    state: dict[str, Any] = op.state or {}
+    run_state: dict[str, Any] = op.__dict__.get("run_state") or {}
+    return Admission(
+        op.given["run_id"],
+        op.given.get("user_id", ""),
+        registry.digest,
+        state=state,
+        run_state=run_state,
+        decisions=op.decisions,
+        known=known,
+    )
+
+
+def _broken(op: Record, run: Run | None, error: BaseException) -> None:
+    """Let the reaper end an operation whose driver was interrupted."""
+    if op.ended and op.error is None:
+        return
+    op.ended = True
+    if not op.reported and not op.handed:
+        reaper.put((interrupted, op, run, True, None, error))
+        await_end(op)
+
+
+class Execution:
+    """A run that is executed; see ``Executing``."""
+
+    _hand: Callable[[], Any] = int
+    __del__: Any = property(attrgetter("_hand"))  # not a Python function, which could be interrupted
+
+    def __init__(self, adapter: Adapter, instance: Any, admission: Admission | None) -> None:
+        self._call = adapter, instance, admission
+        self._op: Record | None = None
+        self._run: Run | None = None
+
+    @asheds
+    async def enter(self) -> None:
+        adapter, instance, admission = self._call
+        held = current.get()
+        current.set(None)
+        op = begin(adapter, instance, (), {})
+        assert type(op) is Record
+        op.held = held
+        run: Run | None = None
+        inside = False
+        try:
+            try:
+                set_context(context_with(op.span, op.before))
+                current.set(op)
+                _admit(op, admission)
+                if op.plan is not None:
+                    run = start(op, is_async=True)
+                if op.error is None and (run is None or await apasses(op, run)):
+                    op.called = inside = True
+                    self._op, self._run = op, run
+                    reaper.start()
+                    self._hand = partial(reaper.put, (interrupted, op, run, True, None, GeneratorExit()))
+                    return
+                await afinish(op, run)
+            finally:
+                if not inside:
+                    _restore(op)
+        except BaseException as error:
+            _broken(op, run, error)
+            raise
+        outcome(op)
+
+    def leave(
+        self,
+        result: Any = None,
+        error: BaseException | None = None,
+        *,
+        left: Literal["", "interrupted", "abandoned"] = "",
+    ) -> BaseException | None:
+        op = self._op
+        if op is None:
+            return None
+        if error is None:
+            settle(op, result)
+            op.left = left
+        else:
+            fail(op, error)
+        conclude(op)
+        op.phase, op.status = "pre", ""  # what comes after the call is yet to be run
+        return None if op.error is error else op.error
+
+    async def end(self, error: BaseException | None = None) -> None:
+        if self._op is not None and error is not None:
+            fail(self._op, error)
+        await self._end(self._run)
+
+    async def hand_back(self) -> None:
+        op, run = self._op, self._run
+        if op is None:
+            return
+        if run is not None:
+            run.close()
+        op.error, op.left = None, "interrupted"
+        await self._end(None)
+
+    async def _end(self, run: Run | None) -> None:
+        op, self._op = self._op, None
+        if op is None:
+            return
+        try:
+            try:
+                self._hand = int
+                await afinish(op, run)
+            finally:
+                if not elsewhere(op):
+                    _restore(op)
+        except BaseException as failure:
+            _broken(op, run, failure)
+            raise
+
+
+def _admit(op: Record, admission: Admission | None) -> None:
+    """Take what was decided before for the answer of the gates, if it is about this run."""
+    if admission is None or op.plan is None:
+        return
+    if not admission.binds(op.given.get("run_id", ""), op.given.get("user_id", ""), registry.digest):
+        log.warning(
+            "spanhook: what was decided about run %s is not for it or these hooks; asked again", op.identity.run_id
+        )
+        return
+    op.plan = op.plan.decided or None
+    op.state = dict(admission.state)
+    op.__dict__["run_state"] = dict(admission.run_state)
+    op.decisions = admission.decisions
+
+
+def _restore(op: Record) -> None:
+    try:
+        set_context(op.before)
+    finally:
+        current.set(op.held)

@@ -1,0 +1,65 @@
+"""Decides about a run where it is submitted, and says so to whoever asked for it."""
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from contextvars import ContextVar
+from inspect import signature
+from typing import Any
+
+from aegra_api.services import run_status
+
+from spanhook.diagnostics import log
+from spanhook.errors import Reject
+from spanhook.instrument.aegra.admissions import admissions
+from spanhook.instrument.aegra.recorded import as_before, assistant_of
+from spanhook.instrument.aegra.run import RUN, run_of
+from spanhook.model import Args, Kwargs, Opening, first
+
+_scheduled: ContextVar[bool] = ContextVar("spanhook.aegra.scheduled", default=False)
+
+
+async def schedule(
+    _opening: Opening, wrapped: Callable[..., Awaitable[None]], _instance: Any, args: Args, kwargs: Kwargs
+) -> None:
+    """In place of what begins a run of a cron that is due. If it raises, Aegra tries it again at each poll."""
+    token = _scheduled.set(True)
+    try:
+        await wrapped(*args, **kwargs)
+    finally:
+        _scheduled.reset(token)
+
+
+async def submit(
+    opening: Opening, wrapped: Callable[..., Awaitable[None]], _instance: Any, args: Args, kwargs: Kwargs
+) -> None:
+    """In place of an executor's method that is given each run, once it is recorded as pending."""
+    job = first(args, kwargs, "job")
+    try:
+        assistant = await assistant_of(job.identity.run_id)
+        admission = await opening.runs.ask(RUN, run_of(job, assistant), {"assistant_id": assistant})
+    except BaseException as error:
+        await _refused(job, error)
+        if isinstance(error, Reject) and _scheduled.get():
+            return  # nobody waits for an answer
+        raise
+    if admission is not None:
+        await admissions().keep(admission)
+    await wrapped(*args, **kwargs)
+
+
+async def _refused(job: Any, error: BaseException) -> None:
+    status = "interrupted" if isinstance(error, asyncio.CancelledError) else "error"
+    reason = error.reason if isinstance(error, Reject) else str(error)
+    try:
+        await _finalize(job, status, reason)
+    except Exception as failure:
+        log.error("spanhook: cannot record that run %s was refused", job.identity.run_id, exc_info=failure)
+
+
+async def _finalize(job: Any, status: str, error: str) -> None:
+    """Record that a run has ended without having begun."""
+    identity = job.identity
+    given: dict[str, Any] = {"status": status, "thread_status": as_before(job), "output": {}, "error": error}
+    if "user_id" in signature(run_status.finalize_run).parameters:  # from 0.10 on
+        given["user_id"] = job.user.identity
+    await run_status.finalize_run(identity.run_id, identity.thread_id, **given)

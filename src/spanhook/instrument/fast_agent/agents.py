@@ -1,0 +1,81 @@
+"""Runs of agents: ``generate``, ``structured`` and ``structured_schema``, in which ``send`` and calls of agents end."""
+
+from dataclasses import replace
+from typing import Any
+
+from spanhook import semconv
+from spanhook.instrument.fast_agent.arguments import GENERATE as CALL
+from spanhook.instrument.fast_agent.lifecycle import PROVIDER
+from spanhook.instrument.fast_agent.messages import last_text, listed, read, read_all, rewritten
+from spanhook.instrument.fast_agent.responses import note_cancelled
+from spanhook.instrument.wire import one_prompt
+from spanhook.model import Adapter, Args, Attributes, Carried, Change, Kwargs, Message, Request, Usage
+
+LAYER = "fast_agent.agent"
+
+
+def agent_start(instance: Any, _args: Args, _kwargs: Kwargs) -> Attributes:
+    return {semconv.GEN_AI_PROVIDER_NAME: PROVIDER, semconv.GEN_AI_AGENT_NAME: str(instance.name)}
+
+
+def agent_request(instance: Any, args: Args, kwargs: Kwargs) -> Request:
+    given = CALL.given(args, kwargs, "messages")
+    instruction = getattr(instance, "instruction", None)
+    return Request(
+        messages=read_all(listed(given)),
+        system=instruction if isinstance(instruction, str) else "",
+        inputs=given,
+    )
+
+
+def agent_carries(_instance: Any, args: Args, kwargs: Kwargs) -> Carried:
+    return last_text(CALL.given(args, kwargs, "messages"))
+
+
+def agent_rewrite(_instance: Any, args: Args, kwargs: Kwargs, change: Change) -> tuple[Args, Kwargs]:
+    given = CALL.given(args, kwargs, "messages")
+    if change.inputs is not None:
+        given = change.inputs
+    if change.messages is not None:
+        given = rewritten(listed(given), one_prompt(change.messages))
+    return CALL.having(args, kwargs, messages=given)
+
+
+def agent_response(result: Any) -> tuple[Attributes, Usage | None]:
+    note_cancelled(result)
+    return {}, None
+
+
+def structured_response(result: Any) -> tuple[Attributes, Usage | None]:
+    return agent_response(result[1])
+
+
+def agent_output(result: Any) -> list[Message]:
+    return [read(result)]
+
+
+def structured_output(result: Any) -> list[Message]:
+    return [read(result[1])]
+
+
+def agent_answer(_instance: Any, _args: Args, _kwargs: Kwargs, _value: Any) -> Any:
+    raise TypeError("a run of an agent cannot be answered; refuse it, rewrite its messages, or answer its model calls")
+
+
+GENERATE = Adapter(
+    kind="agent.invoke",
+    layer=LAYER,
+    start=agent_start,
+    request=agent_request,
+    message=read,
+    response=agent_response,
+    output=agent_output,
+    rewrite=agent_rewrite,
+    takes=frozenset(("inputs", "messages")),
+    answer=agent_answer,
+    model_layer=True,
+    carries=agent_carries,
+    transport_of=frozenset((LAYER,)),  # one method of an agent may be made of another
+)
+STRUCTURED = replace(GENERATE, response=structured_response, output=structured_output)
+STRUCTURED_SCHEMA = STRUCTURED
