@@ -184,6 +184,23 @@ def test_it_is_nobodys_part() -> None:
     assert [(one.kind, one.parent) for one in seen.operations] == [("run", None), ("request", None)]
 
 
+def test_it_is_nobodys_part_inside_a_span_of_another_instrumentation() -> None:
+    """Such as when a tool that others trace asks the server that it runs in for a run."""
+    hooks = Told()
+
+    async def main() -> None:
+        tracer = seen.tracer_provider.get_tracer("openinference.instrumentation.other")
+        with tracer.start_as_current_span("theirs", attributes={"openinference.span.kind": "TOOL"}):
+            await execute(Job(), await ask(Job()))
+            await execute(Job("r2"), None)
+
+    with recorder(hooks) as seen:
+        asyncio.run(main())
+    about = [(name, ctx.run_id) for name, ctx in hooks.told if ctx.graph_id == "research"]
+    assert about == [("before", "r1"), ("after", "r1"), ("before", "r2"), ("after", "r2")]
+    assert {one.parent for one in seen.operations if one.kind == "run"} == {None}
+
+
 def test_a_request_is_no_run_and_what_is_in_it_may_be_one() -> None:
     hooks = Told()
 

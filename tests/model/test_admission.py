@@ -34,7 +34,8 @@ def test_it_is_written_and_read() -> None:
 def test_what_cannot_be_written_is_left_out() -> None:
     circle: dict[str, Any] = {}
     circle["circle"] = circle
-    kept = replace(ADMISSION, state={"session": object(), "asked": [1], "circle": circle})
+    state: dict[Any, Any] = {"session": object(), "asked": [1], "circle": circle, ("a", "pair"): 1}
+    kept = replace(ADMISSION, state=state)
     read = Admission.of(kept.text())
     assert read is not None
     assert read.state == {"asked": [1]}

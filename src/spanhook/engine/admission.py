@@ -28,7 +28,7 @@ class AdmittedRuns:
     async def ask(self, adapter: Adapter, instance: Any, known: Mapping[str, str]) -> Admission | None:
         held = current.get()
         current.set(None)
-        op = begin(adapter, instance, (), {}, traced=False)
+        op = begin(adapter, instance, (), {}, traced=False, alone=True)
         assert type(op) is Record
         op.held = held
         run: Run | None = None
@@ -98,7 +98,7 @@ class Execution:
         adapter, instance, admission = self._call
         held = current.get()
         current.set(None)
-        op = begin(adapter, instance, (), {})
+        op = begin(adapter, instance, (), {}, alone=True)
         assert type(op) is Record
         op.held = held
         run: Run | None = None

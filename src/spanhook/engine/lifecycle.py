@@ -50,9 +50,9 @@ foreign: dict[int, Record] = {}
 
 
 def begin(
-    adapter: Adapter, instance: Any, args: Args, kwargs: Kwargs, *, traced: bool = True
+    adapter: Adapter, instance: Any, args: Args, kwargs: Kwargs, *, traced: bool = True, alone: bool = False
 ) -> Record | Absorbed | Part | None:
-    """Start an operation; ``None`` if the call is not one.
+    """Start an operation, one without a parent if ``alone``; ``None`` if the call is not one.
 
     Its span is started, unless it is not to be ``traced`` yet, but not yet current, and no hook has run.
     """
@@ -90,7 +90,7 @@ def begin(
             latch = latch or parent.latch
             parent = parent.parent
     before = get_context()
-    if parent is None and foreign:
+    if parent is None and foreign and not alone:
         parent = foreign.get(get_current_span(before).get_span_context().span_id)
     if not in_hook and held is not None and (parent is None or parent.kind == "request"):
         plan = registry.outer.get(kind)  # a request is no run, so what it asks for may be one

@@ -53,7 +53,7 @@ class Admission:
         """It as JSON, without what is stored in it that JSON cannot express."""
         told: dict[str, Any] = {name: getattr(self, name) for name in self.__dataclass_fields__}
         for name in ("state", "run_state"):
-            told[name] = {key: value for key, value in told[name].items() if _is_plain(value)}
+            told[name] = {key: value for key, value in told[name].items() if _is_plain({key: value})}
         told["decisions"] = [asdict(one) for one in self.decisions]
         return json.dumps(told)
 

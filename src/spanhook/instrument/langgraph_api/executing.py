@@ -8,12 +8,18 @@ from typing import Any, cast
 
 from langgraph_api import config
 from langgraph_api.errors import UserInterrupt
-from langgraph_runtime.retry import RETRIABLE_EXCEPTIONS
 
 from spanhook.instrument.langgraph_api.run import ADMISSIONS, RUN, stored
 from spanhook.model import Args, Executing, Kwargs, Opening, first
 
+try:
+    from langgraph_api.worker_runtime import ALL_RETRIABLE_EXCEPTIONS
+except ImportError:  # earlier versions
+    from langgraph_api.worker import ALL_RETRIABLE_EXCEPTIONS
+
 _INTERRUPTED = "__interrupt__"
+_EARLIER_S = 1.0
+"""How much earlier than we the server may have begun to time a run, at most, or a tenth of its limit."""
 
 
 class _Outcome:
@@ -44,7 +50,7 @@ async def stream(
 ) -> AsyncGenerator[Any]:
     """In place of what streams the graph of a run, in whatever worker has taken it."""
     run = stored(first(args, kwargs, "run"))
-    began = time.monotonic()
+    began, task = time.monotonic(), asyncio.current_task()
     execution = opening.runs.executing(RUN, run, await ADMISSIONS.find(run.run_id))
     await execution.enter()
     outcome = _Outcome()
@@ -54,12 +60,13 @@ async def stream(
                 outcome.add(part)
                 yield part
     except BaseException as error:
-        raised = await _failed(execution, error, began)
-        if not _goes_on(error):
+        stopped = _stopped(error, task, began)
+        instead = await _failed(execution, stopped)
+        if not _goes_on(stopped):
             await ADMISSIONS.drop(run.run_id)
-        if raised is None:
+        if instead is None or stopped is not error:
             raise
-        raise raised from None
+        raise instead from None
     instead = execution.leave(outcome.values, left="interrupted" if outcome.interrupted else "")
     await execution.end()
     await ADMISSIONS.drop(run.run_id)
@@ -67,24 +74,34 @@ async def stream(
         raise instead
 
 
-async def _failed(execution: Executing, error: BaseException, began: float) -> BaseException | None:
+async def _failed(execution: Executing, error: BaseException) -> BaseException | None:
     """End the operation of a run that has failed, was cancelled or is tried again; returns what is raised instead."""
-    took_too_long = time.monotonic() - began >= config.BG_JOB_TIMEOUT_SECS
-    if isinstance(error, asyncio.CancelledError) and took_too_long:
-        execution.leave(error=TimeoutError("the run took too long"))
-    elif _goes_on(error):
+    if _goes_on(error):
         await execution.hand_back()
         return None
-    elif isinstance(error, UserInterrupt):  # whoever cancelled the run
-        execution.leave(error=asyncio.CancelledError(str(error)))
-    else:
-        instead = execution.leave(error=error)
-        await execution.end()
-        return instead
+    cancelled = isinstance(error, UserInterrupt)  # by a client
+    instead = execution.leave(error=asyncio.CancelledError(str(error)) if cancelled else error)
     await execution.end()
-    return None
+    return None if cancelled else instead
 
 
 def _goes_on(error: BaseException) -> bool:
     """Whether the server puts the run back into its queue."""
-    return isinstance(error, (asyncio.CancelledError, *RETRIABLE_EXCEPTIONS))
+    return isinstance(error, ALL_RETRIABLE_EXCEPTIONS)
+
+
+def _stopped(error: BaseException, task: "asyncio.Task[Any] | None", began: float) -> BaseException:
+    """What has stopped a run, if its stream was cancelled or closed.
+
+    The server cancels what has run for too long, and everything when it stops. If it is publishing a part just then,
+    the stream is dropped instead, and closed in another task.
+    """
+    dropped = isinstance(error, GeneratorExit)
+    if not dropped and not isinstance(error, asyncio.CancelledError):
+        return error
+    limit = config.BG_JOB_TIMEOUT_SECS
+    if time.monotonic() - began >= limit - min(_EARLIER_S, limit / 10):
+        return TimeoutError("the run took too long")
+    if dropped and task is not None and (task.cancelling() or task.cancelled()):
+        return asyncio.CancelledError()
+    return error
