@@ -95,6 +95,7 @@ THROUGH = {
     "concurrency/remote": "gating/test_hosts",
     "concurrency/waiting": "conformance/test_trio",
     "engine/_opening": "engine/test_lifecycle",
+    "cli/texts": "cli/test_load",
     "config/building": "config/test_checking",
     "config/complaints": "config/test_checking",
     "config/file": "config/test_checking",

@@ -502,7 +502,10 @@ class Terminal(io.StringIO):
 @pytest.mark.parametrize(
     ("stream", "shown"),
     [
-        (Terminal(), snapshot("\rspanhook load: 2 of 4,000 runs\rspanhook load: 4 of 4,000 runs\r\x1b[2K")),
+        (
+            Terminal(),
+            snapshot("\r\x1b[2Kspanhook load: 2 of 4,000 runs\r\x1b[2Kspanhook load: 4 of 4,000 runs\r\x1b[2K"),
+        ),
         (io.StringIO(), ""),
     ],
 )
@@ -510,7 +513,7 @@ def test_progress_is_shown_on_a_terminal_once_it_has_taken_a_while(
     stream: io.StringIO, shown: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     seconds = iter((0.0, 1.9, 2.0, 2.0, 2.1, 2.3, 2.3))
-    monkeypatch.setattr("spanhook.cli.load.printing.time.monotonic", lambda: next(seconds))
+    monkeypatch.setattr("spanhook.cli.texts.time.monotonic", lambda: next(seconds))
     monkeypatch.setattr(sys, "stderr", stream)
     progress = Progress(4000)
     for _ in range(4):

@@ -27,25 +27,15 @@ def lost(one: Stack, app: Teller) -> tuple[float, float]:
     return of("log", "logs"), of("span", "traces")
 
 
-def all_is_accounted_for(one: Stack, app: Teller, fault: str, figures: Figures, *, unsure: int = 0) -> None:
-    """Wait until what was emitted has arrived or is counted as lost; tell of it.
-
-    Args:
-        one, app: The stack, and what emits.
-        fault: What went wrong.
-        figures: Where it is told.
-        unsure: How many items may have arrived and be counted as lost: the exporter gave up before the answer came.
-    """
+def all_is_accounted_for(one: Stack, app: Teller, fault: str, figures: Figures) -> None:
+    """Wait until what was emitted has arrived or is counted as lost; tell of it."""
     made = app.made("logs"), app.made("spans")
 
     def accounted() -> tuple[float, ...]:
         return tuple(there + gone for there, gone in zip(arrived(one, app), lost(one, app), strict=True))
 
-    def is_right() -> bool:
-        return all(0 <= told - emitted <= unsure for told, emitted in zip(accounted(), made, strict=True))
-
     try:
-        until(is_right, "account")
+        until(lambda: accounted() == made, "account")
     finally:
         for kind, *counts in zip(("log records", "spans"), made, arrived(one, app), lost(one, app), strict=True):
             if counts[0]:

@@ -62,7 +62,8 @@ def test_a_collector_is_away_for_longer_than_an_exporter_tries(one: Stack, tmp_p
 def test_the_queue_of_a_collector_is_full(tmp_path: Path, figures: Figures) -> None:
     """It refuses, the SDK tries again and then counts it as lost; what was taken arrives."""
     full = {**EVERY_TRACE, "SPANHOOK_COLLECTOR_QUEUE_BYTES": "600000"}
-    small = {"OTEL_BLRP_MAX_EXPORT_BATCH_SIZE": "8", "OTEL_EXPORTER_OTLP_TIMEOUT": "3"}
+    # An exporter that gives up early counts as lost what a busy collector has taken meanwhile.
+    small = {"OTEL_BLRP_MAX_EXPORT_BATCH_SIZE": "8", "OTEL_EXPORTER_OTLP_TIMEOUT": "10"}
     with (
         stack(tmp_path, full, loki=False, patience="1s") as one,
         teller(tmp_path / "app", {**one.environ(), **small}) as app,
@@ -75,8 +76,7 @@ def test_the_queue_of_a_collector_is_full(tmp_path: Path, figures: Figures) -> N
         assert not is_alerting(one, "SpanhookPipelineLoss", instance="standalone")
         one.sink_server.start()
         app.end()
-        batch = int(small["OTEL_BLRP_MAX_EXPORT_BATCH_SIZE"])
-        all_is_accounted_for(one, app, "collector's queue full", figures, unsure=batch)
+        all_is_accounted_for(one, app, "collector's queue full", figures)
         assert arrived(one, app)[0] >= 24
         assert lost(one, app)[0] > 0
 

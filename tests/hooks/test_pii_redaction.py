@@ -583,7 +583,7 @@ def test_by_its_short_name() -> None:
         ({"patterns": {"BADGE": "x*"}}, "BADGE='x*' matches the empty text"),
         ({"patterns": {"BADGE": "(?=x)y"}}, "not a regular expression that RE2 takes: invalid perl operator"),
         ({"patterns": {"EMAIL": "x"}}, "these are entities; give yours other names"),
-        ({"kinds": ["iteration"]}, "kinds=['iteration'] cannot be rewritten; expected some of "),
+        ({"kinds": ["iteration"]}, "kinds=['iteration'] cannot be rewritten; expected some of agent.invoke"),
         ({"action": "hide"}, "action='hide'"),
         ({"action": "placeholder", "keep_last": 4}, "keep_last is for masks"),
         ({"stream": "window", "action": "placeholder"}, "placeholders are restored in whole results; use stream"),

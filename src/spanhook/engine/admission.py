@@ -24,6 +24,10 @@ from spanhook.telemetry import context_with, set_context
 class AdmittedRuns:
     """Decides about runs and executes them; see ``Runs``."""
 
+    @property
+    def hooked(self) -> bool:
+        return "run" in registry.outer
+
     @asheds
     async def ask(self, adapter: Adapter, instance: Any, known: Mapping[str, str]) -> Admission | None:
         held = current.get()

@@ -3,7 +3,7 @@
 from spanhook.instrument._threads import threads
 from spanhook.instrument.declarations import INSTRUMENTORS, Declaration
 from spanhook.instrument.idle import telling
-from spanhook.instrument.instrumentor import BOUND, Instrumentor
+from spanhook.instrument.instrumentor import BOUND, WAITING, Instrumentor
 from spanhook.instrument.instrumentors import hint, installed, instrumentor_of, meant, names
 from spanhook.instrument.known import KNOWN
 from spanhook.instrument.otel import providers
@@ -14,6 +14,7 @@ __all__ = [
     "BOUND",
     "INSTRUMENTORS",
     "KNOWN",
+    "WAITING",
     "Declaration",
     "Instrumentor",
     "Rule",

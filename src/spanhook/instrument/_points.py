@@ -93,7 +93,11 @@ class Operations:
             if not made:
                 make = self.settle()
                 made.append(_pass if make is None else make(binding))
-            return made[0](wrapped, instance, args, kwargs, *awaits)
+            try:
+                return made[0](wrapped, instance, args, kwargs, *awaits)
+            except BaseException as error:
+                shed(error)
+                raise
 
         return first
 

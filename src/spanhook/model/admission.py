@@ -146,6 +146,11 @@ class Executing(Protocol):
 class Runs(Protocol):
     """How a server's runs are decided about and executed."""
 
+    @property
+    def hooked(self) -> bool:
+        """Whether a hook applies to runs; unless one does, nothing has to be found out about them for ``ask``."""
+        ...
+
     async def ask(self, adapter: Adapter, instance: Any, known: Mapping[str, str]) -> Admission | None:
         """Ask the gates of a run that is to begin later; ``None`` if it has none.
 

@@ -112,6 +112,6 @@ def test_odd_values_do_no_harm(tmp_path: Path) -> None:
         gen_ai__input__messages="[",
         gen_ai__request__model=7,
     )
-    own = span("acme.replayed", spanhook__operation__name="nightly")
+    own = span("nightly.replayed", spanhook__operation__name="nightly")
     assert decided(hooks, tmp_path, line(odd, own)) == []
-    assert seen == [("llm.call", "7", 0, None), ("acme.replayed", "nightly", 0, None)]
+    assert seen == [("llm.call", "7", 0, None), ("nightly.replayed", "nightly", 0, None)]

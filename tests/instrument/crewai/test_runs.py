@@ -207,3 +207,14 @@ def test_the_function_of_a_method_is_gated(hooks: Hooks) -> None:
     with pytest.raises(Reject, match="Not today"):
         made.kickoff.__func__(made, ASK)  # as CrewAI calls it for agents with A2A
     assert not body.runs
+
+
+def test_inputs_in_a_role_are_no_part_of_the_agents_name() -> None:
+    expert = crewai.Agent(role="{topic} expert", goal="Find.", backstory="x", llm=Own(Body()))
+    said = crewai.Task(description="Say hello.", expected_output="A greeting.", agent=expert)
+    with recorder() as seen:
+        for _ in range(2):
+            crewai.Crew(agents=[expert], tasks=[said]).kickoff({"topic": "planted"})
+    names = [op.name for op in seen.operations if op.kind == "agent.invoke"]
+    assert names == ["{topic} expert"] * 2
+    assert not [span.name for span in seen.spans if "planted" in f"{span.name} {dict(span.attributes or {})}"]

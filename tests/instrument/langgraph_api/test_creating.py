@@ -55,6 +55,7 @@ async def work(state):
     if state["value"] == "fail":
         raise ValueError("broken")
     if state["value"] == "wait":
+        open("began", "w").close()
         await asyncio.sleep(60)
     return {"value": state["value"] + "!"}
 
@@ -70,6 +71,14 @@ class Served:
 
     def __init__(self, port: int, told: Path) -> None:
         self.client, self._told = Client(port), told
+
+    def began(self) -> None:
+        """Wait until a run waits."""
+        for _ in range(100):
+            if self._told.with_name("began").exists():
+                return
+            time.sleep(0.1)
+        raise AssertionError("no run began")
 
     def told(self, user: str, *, until: int = 0, seconds: int = 10) -> list[list[Any]]:
         """What hooks were told about the runs of a user, once that is as much as ``until``."""
@@ -165,8 +174,7 @@ def test_a_run_that_is_cancelled(served: Served) -> None:
     client, user = served.client, "dora"
     thread = client.json("POST", "/threads", {}, user)["thread_id"]
     run = client.json("POST", f"/threads/{thread}/runs", asking("wait"), user)["run_id"]
-    served.told(user, until=1)
-    time.sleep(1)
+    served.began()
     assert client.ask("POST", f"/threads/{thread}/runs/{run}/cancel?wait=true", {}, user).status in (200, 202, 204)
     told = served.told(user, until=2)
     assert told[1:] == [["error", run, user, "CancelledError"]]

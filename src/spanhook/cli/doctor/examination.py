@@ -88,9 +88,10 @@ def _library(name: str) -> Library:
         requirement=found.requirement,
         version=found.version,
         supported=bool(found.version) and found.supported,
-        points={**found.states, **dict(found.required_states())},
+        points=dict(found.states),
         optional=tuple(str(entry) for entry in found.table if entry.optional),
         ungated=tuple(found.unbound()),
+        late=found.declared.late,
     )
 
 

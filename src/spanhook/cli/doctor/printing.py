@@ -37,6 +37,7 @@ def _library(library: Library) -> tuple[str, ...]:
     if not library.version:
         return library.name, "-", "not installed", ""
     points = f"{library.bound} of {library.bound + len(library.missing)} points bound"
+    points = "bound when it is started" if library.waits else points
     return library.name, library.version, "supported" if library.supported else "not supported", points
 
 

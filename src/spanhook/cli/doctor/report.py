@@ -3,7 +3,7 @@
 from dataclasses import asdict, dataclass
 from typing import Any, Literal
 
-from spanhook.instrument import BOUND
+from spanhook.instrument import BOUND, WAITING
 
 Level = Literal["configuration", "requirement", "warning", "note"]
 """The first two prevent ``spanhook run`` from starting, with exit codes 2 and 3."""
@@ -27,6 +27,7 @@ class Library:
         points: State of each point by its name.
         optional: Points missing in some supported versions.
         ungated: Methods of subclasses that cannot be bound, as ``module.Class.method``.
+        late: A server whose points are bound when it is started, and not before.
     """
 
     name: str
@@ -36,14 +37,21 @@ class Library:
     points: dict[str, str]
     optional: tuple[str, ...]
     ungated: tuple[str, ...] = ()
+    late: bool = False
 
     @property
     def bound(self) -> int:
         return sum(state == BOUND for state in self.points.values())
 
     @property
+    def waits(self) -> bool:
+        """Whether it is a server that is bound once it is started."""
+        return self.late and WAITING in self.points.values()
+
+    @property
     def missing(self) -> list[str]:
-        return [point for point, state in self.points.items() if state != BOUND and point not in self.optional]
+        settled = (BOUND, WAITING) if self.late else (BOUND,)
+        return [point for point, state in self.points.items() if state not in settled and point not in self.optional]
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,7 +159,7 @@ class Report:
             more = f", and {len(wrong) - 1} more" if len(wrong) > 1 else ""
             about, text = wrong[0].about, wrong[0].text
             return f"not ready: {about}{' ' if text.startswith('is ') else ': '}{text}{more}"
-        bound = sum(bool(library.bound) for library in self.libraries)
+        bound = sum(bool(library.bound) or library.waits for library in self.libraries)
         signals = [one.signal for one in self.telemetry.signals if one.exporters and not self.telemetry.disabled]
         hooks = len({hook.name for hook in self.hooks})
         return (

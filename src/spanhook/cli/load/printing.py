@@ -1,14 +1,13 @@
 """The document as text, for people."""
 
-import sys
-import time
 from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
 
+from spanhook.cli import texts
 from spanhook.cli.load.document import Difference, Document, Spent
 from spanhook.telemetry import BUCKETS
 
-GAP = "  "
-Cells = Sequence[str]
+_section = partial(texts.section, numbers=True)
 
 
 def as_text(document: Document) -> Iterator[str]:
@@ -88,14 +87,14 @@ def _spent(whose: str, spent: Mapping[str, Spent]) -> Iterator[str]:
     yield from _section(f"by {whose}", (whose, "runs", "model calls", "tool calls", "tokens", "cost in USD"), rows)
 
 
-def _decided(found: Mapping[str, Mapping[str, Mapping[str, int]]]) -> Iterator[Cells]:
+def _decided(found: Mapping[str, Mapping[str, Mapping[str, int]]]) -> Iterator[texts.Cells]:
     for hook, events in found.items():
         for event, decisions in events.items():
             for decision, count in decisions.items():
                 yield hook, event, decision, _number(count)
 
 
-def _counts(found: Mapping[str, int]) -> Iterator[Cells]:
+def _counts(found: Mapping[str, int]) -> Iterator[texts.Cells]:
     for name, count in found.items():
         yield name, _number(count)
 
@@ -104,46 +103,18 @@ def _number(number: int) -> str:
     return f"{number:,}"
 
 
-def _section(title: str, head: Cells, rows: Sequence[Cells]) -> Iterator[str]:
-    """A table with right-aligned numbers."""
-    if not rows:
-        return
-    lines = [head, *rows] if head else rows
-    widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
-    yield ""
-    yield title
-    for line in lines:
-        cells = [
-            cell.rjust(width) if rows[0][index][:1].isdigit() else cell.ljust(width)
-            for index, (cell, width) in enumerate(zip(line, widths, strict=True))
-        ]
-        yield (GAP + GAP.join(cells)).rstrip()
-
-
-class Progress:
-    """The progress of the runs, on a terminal, if they take a while.
+class Progress(texts.Progress):
+    """The progress of the runs.
 
     Args:
         runs: The total number of runs.
     """
 
     def __init__(self, runs: int) -> None:
+        super().__init__("load")
         self._runs, self._made = runs, 0
-        self._next = time.monotonic() + 2.0
-        self._shown = False
-        self._on = sys.stderr is not None and sys.stderr.isatty()
 
     def step(self) -> None:
         """One more run has been made."""
         self._made += 1
-        if self._on and time.monotonic() >= self._next:
-            self._next = time.monotonic() + 0.2
-            self._shown = True
-            sys.stderr.write(f"\rspanhook load: {self._made:,} of {self._runs:,} runs")
-            sys.stderr.flush()
-
-    def end(self) -> None:
-        """Clear the line."""
-        if self._shown:
-            sys.stderr.write("\r\x1b[2K")
-            sys.stderr.flush()
+        self.tell(f"{self._made:,} of {self._runs:,} runs")

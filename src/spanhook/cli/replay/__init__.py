@@ -13,8 +13,9 @@ from typing import Any
 from spanhook.cli.replay.document import Document, Totals, document
 from spanhook.cli.replay.loading import loaded, silence
 from spanhook.cli.replay.otlp import read_files
-from spanhook.cli.replay.printing import Progress, as_text
+from spanhook.cli.replay.printing import as_text
 from spanhook.cli.replay.replaying import Replay
+from spanhook.cli.texts import Progress
 from spanhook.diagnostics import log
 from spanhook.errors import ConfigurationError
 
@@ -50,7 +51,7 @@ def replayed(files: Sequence[str], compare: bool, **given: Any) -> Document:
     Raises:
         ConfigurationError: A hook cannot be loaded, or a file cannot be read.
     """
-    progress, level = Progress(), log.level
+    progress, level = Progress("replay"), log.level
     with silence():
         registry = loaded(**given)
         try:

@@ -1,13 +1,10 @@
-"""The document as text, for people, and the progress of a replay."""
+"""The document as text, for people."""
 
-import sys
-import time
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from typing import cast
 
 from spanhook.cli.replay.document import Comparison, Document, Said, Whose
-
-GAP = "  "
+from spanhook.cli.texts import section
 
 
 def as_text(document: Document) -> Iterator[str]:
@@ -15,7 +12,7 @@ def as_text(document: Document) -> Iterator[str]:
     comparison = document["comparison"]
     yield f"{document['operations']:,} operations in {document['spans']:,} spans"
     if comparison is None:
-        yield from _section(
+        yield from section(
             "decisions",
             ("time", "kind", "name", "whose", "hook", "decision", "reason"),
             [
@@ -25,21 +22,21 @@ def as_text(document: Document) -> Iterator[str]:
         )
     else:
         yield from _compared(comparison)
-    yield from _section(
+    yield from section(
         "would not have happened",
         ("time", "kind", "name", "whose", "because"),
         [(*_about(one), _line(one["reason"])) for one in document["unreached"]],
     )
-    yield from _section(
+    yield from section(
         "by hook and decision",
         (),
         [(one["hook"], _in_mode(one["decision"], one["mode"]), f"{one['count']:,}") for one in document["summary"]],
     )
-    yield from _section("beside these", (), list(_beside(document)))
+    yield from section("beside these", (), list(_beside(document)))
 
 
 def _compared(comparison: Comparison) -> Iterator[str]:
-    yield from _section(
+    yield from section(
         "then and now",
         ("", "time", "kind", "name", "whose", "hook", "then", "now", "reason"),
         [
@@ -88,38 +85,3 @@ def _decisions(said: Iterable[Said]) -> str:
 
 def _line(text: str) -> str:
     return " ".join(text.split())
-
-
-def _section(title: str, head: Sequence[str], rows: Sequence[Sequence[str]]) -> Iterator[str]:
-    if not rows:
-        return
-    lines = [head, *rows] if head else rows
-    widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
-    yield ""
-    yield title
-    for line in lines:
-        cells = [cell.ljust(width) for cell, width in zip(line, widths, strict=True)]
-        yield (GAP + GAP.join(cells)).rstrip()
-
-
-class Progress:
-    """The progress of a replay, on a terminal, if it takes a while."""
-
-    def __init__(self) -> None:
-        self._next = time.monotonic() + 2.0
-        self._shown = False
-        self._on = sys.stderr is not None and sys.stderr.isatty()
-
-    def tell(self, text: str) -> None:
-        """Show how far it is, not too often."""
-        if self._on and time.monotonic() >= self._next:
-            self._next = time.monotonic() + 0.2
-            self._shown = True
-            sys.stderr.write(f"\r\x1b[2Kspanhook replay: {text}")
-            sys.stderr.flush()
-
-    def end(self) -> None:
-        """Clear the line."""
-        if self._shown:
-            sys.stderr.write("\r\x1b[2K")
-            sys.stderr.flush()

@@ -11,7 +11,7 @@ from spanhook.errors import Reject
 from spanhook.instrument.aegra.admissions import admissions
 from spanhook.instrument.aegra.recorded import as_before, assistant_of
 from spanhook.instrument.aegra.run import RUN, run_of
-from spanhook.model import Args, Executing, Kwargs, Opening, first
+from spanhook.model import Args, Executing, Kwargs, Opening, asheds, first
 
 _ELSEWHERE = ("_lease_loss_cancellations", "_shutdown_cancellations")
 """Where Aegra notes that a run was stopped here because it goes on elsewhere."""
@@ -23,12 +23,13 @@ class _Running:
     Attributes:
         job, run_id: Aegra's description of it, and its id.
         execution: Its operation.
+        asked: Whether an admission was looked for.
         refused: Why it may not begin, if so.
         failed: Whether something was raised.
     """
 
-    def __init__(self, job: Any, execution: Executing) -> None:
-        self.job, self.run_id, self.execution = job, job.identity.run_id, execution
+    def __init__(self, job: Any, execution: Executing, *, asked: bool) -> None:
+        self.job, self.run_id, self.execution, self.asked = job, job.identity.run_id, execution, asked
         self.refused = ""
         self.failed = False
 
@@ -36,16 +37,19 @@ class _Running:
 _running: ContextVar[_Running | None] = ContextVar("spanhook.aegra", default=None)
 
 
+@asheds
 async def execute(
     opening: Opening, wrapped: Callable[..., Awaitable[Any]], _instance: Any, args: Args, kwargs: Kwargs
 ) -> Any:
     """In place of what runs a graph for a job, in whatever process has taken it."""
     job = first(args, kwargs, "job")
     run_id = job.identity.run_id
-    admission = await admissions().find(run_id)
-    assistant = admission.known.get("assistant_id", "") if admission is not None else ""
-    served = run_of(job, assistant or await assistant_of(run_id))
-    run = _Running(job, opening.runs.executing(RUN, served, admission))
+    admission, assistant, asked = None, "", opening.runs.hooked
+    if asked:
+        admission = await admissions().find(run_id)
+        assistant = admission.known.get("assistant_id", "") if admission is not None else ""
+        assistant = assistant or await assistant_of(run_id)
+    run = _Running(job, opening.runs.executing(RUN, run_of(job, assistant), admission), asked=asked)
     _running.set(run)
     try:
         await run.execution.enter()
@@ -82,6 +86,7 @@ def _meant(run_id: str, error: BaseException) -> BaseException:
     return error
 
 
+@asheds
 async def finalize(
     _opening: Opening, wrapped: Callable[..., Awaitable[Any]], _instance: Any, args: Args, kwargs: Kwargs
 ) -> Any:
@@ -97,7 +102,8 @@ async def finalize(
     except BaseException as error:
         await run.execution.end(error)
         raise
-    await admissions().drop(run.run_id)
+    if run.asked:
+        await admissions().drop(run.run_id)
     # Others have recorded another end if it says that it has not: the run was cancelled meanwhile.
     await run.execution.end(asyncio.CancelledError() if recorded is False and not run.failed else None)
     return recorded

@@ -109,7 +109,7 @@ def _job(given: dict[str, Any]) -> Any:
 async def _execute(opening: Opening, wrapped: Callable[[], Awaitable[None]], job: Any, decision: _Decision) -> None:
     run_id = job.identity.run_id
     try:
-        served = run_of(job, await assistant_of(run_id))
+        served = run_of(job, await assistant_of(run_id) if opening.runs.hooked else "")
         admission = await opening.runs.ask(RUN, served, {})
     except BaseException as error:
         if isinstance(error, Exception):

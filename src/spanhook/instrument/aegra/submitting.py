@@ -13,11 +13,12 @@ from spanhook.errors import Reject
 from spanhook.instrument.aegra.admissions import admissions
 from spanhook.instrument.aegra.recorded import as_before, assistant_of
 from spanhook.instrument.aegra.run import RUN, run_of
-from spanhook.model import Args, Kwargs, Opening, first
+from spanhook.model import Args, Kwargs, Opening, asheds, first
 
 _scheduled: ContextVar[bool] = ContextVar("spanhook.aegra.scheduled", default=False)
 
 
+@asheds
 async def schedule(
     _opening: Opening, wrapped: Callable[..., Awaitable[None]], _instance: Any, args: Args, kwargs: Kwargs
 ) -> None:
@@ -29,10 +30,14 @@ async def schedule(
         _scheduled.reset(token)
 
 
+@asheds
 async def submit(
     opening: Opening, wrapped: Callable[..., Awaitable[None]], _instance: Any, args: Args, kwargs: Kwargs
 ) -> None:
     """In place of an executor's method that is given each run, once it is recorded as pending."""
+    if not opening.runs.hooked:
+        await wrapped(*args, **kwargs)
+        return
     job = first(args, kwargs, "job")
     try:
         assistant = await assistant_of(job.identity.run_id)

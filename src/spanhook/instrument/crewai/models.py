@@ -94,7 +94,7 @@ def model_carries(_instance: Any, args: Args, kwargs: Kwargs) -> Carried:
 
 
 def model_rewrite(_instance: Any, args: Args, kwargs: Kwargs, change: Change) -> tuple[Args, Kwargs]:
-    return CALL.having(args, kwargs, "messages", rewritten(CALL.given(args, kwargs, "messages"), change))
+    return CALL.having(args, kwargs, messages=rewritten(CALL.given(args, kwargs, "messages"), change))
 
 
 # ------------------------------------------------------------------------------------------------- answers

@@ -103,10 +103,15 @@ def task_chosen(instance: Any, _args: Args, _kwargs: Kwargs) -> Adapter | None:
     return None if _again(AGENT, instance) else AGENT
 
 
+def _role(agent: Any) -> Any:
+    """An agent's role as it was written: a crew puts its inputs into it, which are content and of any number."""
+    return getattr(agent, "_original_role", None) or getattr(agent, "role", None)
+
+
 def agent_start(instance: Any, _args: Args, _kwargs: Kwargs) -> Attributes:
     attributes: Attributes = {
         semconv.GEN_AI_PROVIDER_NAME: PROVIDER,
-        semconv.GEN_AI_AGENT_NAME: _named(getattr(instance, "role", None), instance),
+        semconv.GEN_AI_AGENT_NAME: _named(_role(instance), instance),
     }
     if getattr(instance, "id", None):
         attributes[semconv.GEN_AI_AGENT_ID] = str(instance.id)
@@ -124,7 +129,7 @@ def task_rewrite(_instance: Any, args: Args, kwargs: Kwargs, change: Change) -> 
     given = change.inputs
     if not isinstance(given, Mapping) or [*cast("Any", given)] != ["context"]:
         raise ValueError("of an agent's task only the context can be rewritten: inputs={'context': ...}")
-    return TASK.having(args, kwargs, "context", given["context"])
+    return TASK.having(args, kwargs, context=given["context"])
 
 
 def task_answer(_instance: Any, _args: Args, _kwargs: Kwargs, value: Any) -> Any:
@@ -160,7 +165,7 @@ def asked_request(_instance: Any, args: Args, kwargs: Kwargs) -> Request:
 
 
 def asked_rewrite(_instance: Any, args: Args, kwargs: Kwargs, change: Change) -> tuple[Args, Kwargs]:
-    return ASKED.having(args, kwargs, "messages", rewritten(ASKED.given(args, kwargs, "messages"), change))
+    return ASKED.having(args, kwargs, messages=rewritten(ASKED.given(args, kwargs, "messages"), change))
 
 
 def asked_answer(instance: Any, _args: Args, _kwargs: Kwargs, value: Any) -> Any:

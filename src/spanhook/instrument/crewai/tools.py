@@ -156,7 +156,7 @@ def invoked_rewrite(_instance: Any, args: Args, kwargs: Kwargs, change: Change) 
     given, besides = changed(change), _besides(kwargs)
     left = {name: one for name, one in kwargs.items() if name not in besides}
     left |= {name: given.pop(name) for name in besides if name in given}
-    return INVOKED.having(args, left, "input", given)
+    return INVOKED.having(args, left, input=given)
 
 
 INVOKED_TOOL = replace(
@@ -180,7 +180,7 @@ def executed_arguments(_instance: Any, args: Args, kwargs: Kwargs) -> dict[str, 
 
 
 def executed_rewrite(_instance: Any, args: Args, kwargs: Kwargs, change: Change) -> tuple[Args, Kwargs]:
-    return EXECUTED.having(args, kwargs, "function_args", changed(change))
+    return EXECUTED.having(args, kwargs, function_args=changed(change))
 
 
 def executed_answer(_instance: Any, _args: Args, _kwargs: Kwargs, value: Any) -> str:
@@ -221,7 +221,7 @@ def told_arguments(_instance: Any, args: Args, kwargs: Kwargs) -> dict[str, Any]
 def told_rewrite(_instance: Any, args: Args, kwargs: Kwargs, change: Change) -> tuple[Args, Kwargs]:
     call = copy.deepcopy(_first(args, kwargs))
     call.function.arguments = json.dumps(changed(change), default=str)
-    return TOLD.having(args, kwargs, "tool_calls", [call, *TOLD.given(args, kwargs, "tool_calls")[1:]])
+    return TOLD.having(args, kwargs, tool_calls=[call, *TOLD.given(args, kwargs, "tool_calls")[1:]])
 
 
 TOLD_FUNCTION = replace(

@@ -66,7 +66,7 @@ def used_carries(instance: Any, args: Args, kwargs: Kwargs) -> Carried:
 
 def used_rewrite(_instance: Any, args: Args, kwargs: Kwargs, change: Change) -> tuple[Args, Kwargs]:
     calling = USED.given(args, kwargs, "calling")
-    return USED.having(args, kwargs, "calling", calling.model_copy(update={"arguments": changed(change)}))
+    return USED.having(args, kwargs, calling=calling.model_copy(update={"arguments": changed(change)}))
 
 
 def used_prepare(_instance: Any, args: Args, kwargs: Kwargs) -> tuple[Args, Kwargs]:
@@ -185,7 +185,7 @@ def native_rewrite(_instance: Any, args: Args, kwargs: Kwargs, change: Change) -
     arguments = changed(change)
     if "func_name" in kwargs:
         return args, {**kwargs, "func_args": arguments}
-    return NATIVE.having(args, kwargs, "tool_call", made(call[0], call[1], arguments))
+    return NATIVE.having(args, kwargs, tool_call=made(call[0], call[1], arguments))
 
 
 def native_prepare(instance: Any, args: Args, kwargs: Kwargs) -> tuple[Args, Kwargs]:

@@ -5,11 +5,11 @@ from typing import Any
 
 from spanhook import semconv
 from spanhook.instrument.fast_agent.arguments import GENERATE as CALL
+from spanhook.instrument.fast_agent.conversations import messages_carry, messages_rewrite
 from spanhook.instrument.fast_agent.lifecycle import PROVIDER
-from spanhook.instrument.fast_agent.messages import last_text, listed, read, read_all, rewritten
+from spanhook.instrument.fast_agent.messages import listed, read, read_all
 from spanhook.instrument.fast_agent.responses import note_cancelled
-from spanhook.instrument.wire import one_prompt
-from spanhook.model import Adapter, Args, Attributes, Carried, Change, Kwargs, Message, Request, Usage
+from spanhook.model import Adapter, Args, Attributes, Kwargs, Message, Request, Usage
 
 LAYER = "fast_agent.agent"
 
@@ -26,19 +26,6 @@ def agent_request(instance: Any, args: Args, kwargs: Kwargs) -> Request:
         system=instruction if isinstance(instruction, str) else "",
         inputs=given,
     )
-
-
-def agent_carries(_instance: Any, args: Args, kwargs: Kwargs) -> Carried:
-    return last_text(CALL.given(args, kwargs, "messages"))
-
-
-def agent_rewrite(_instance: Any, args: Args, kwargs: Kwargs, change: Change) -> tuple[Args, Kwargs]:
-    given = CALL.given(args, kwargs, "messages")
-    if change.inputs is not None:
-        given = change.inputs
-    if change.messages is not None:
-        given = rewritten(listed(given), one_prompt(change.messages))
-    return CALL.having(args, kwargs, messages=given)
 
 
 def agent_response(result: Any) -> tuple[Attributes, Usage | None]:
@@ -70,12 +57,11 @@ GENERATE = Adapter(
     message=read,
     response=agent_response,
     output=agent_output,
-    rewrite=agent_rewrite,
+    rewrite=messages_rewrite,
     takes=frozenset(("inputs", "messages")),
     answer=agent_answer,
     model_layer=True,
-    carries=agent_carries,
+    carries=messages_carry,
     transport_of=frozenset((LAYER,)),  # one method of an agent may be made of another
 )
 STRUCTURED = replace(GENERATE, response=structured_response, output=structured_output)
-STRUCTURED_SCHEMA = STRUCTURED

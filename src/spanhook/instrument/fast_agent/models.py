@@ -11,12 +11,13 @@ from spanhook import semconv
 from spanhook.instrument.fast_agent.answers import amended, message_of, structured_of
 from spanhook.instrument.fast_agent.arguments import GENERATE as CALL
 from spanhook.instrument.fast_agent.arguments import STRUCTURED as CALL_STRUCTURED
+from spanhook.instrument.fast_agent.conversations import messages_carry, messages_rewrite
 from spanhook.instrument.fast_agent.describing import describe, instruction_of, model_of
-from spanhook.instrument.fast_agent.messages import field, last_text, listed, read, read_all, rewritten
+from spanhook.instrument.fast_agent.messages import field, listed, read, read_all
 from spanhook.instrument.fast_agent.responses import response_told, structured_told
 from spanhook.instrument.signatures import Signature
-from spanhook.instrument.wire import finished, one_prompt
-from spanhook.model import Adapter, Args, Attributes, Carried, Change, Kwargs, Message, Request
+from spanhook.instrument.wire import finished
+from spanhook.model import Adapter, Args, Attributes, Kwargs, Message, Request
 
 LAYER = "fast_agent.model"
 ERROR = "model_error"
@@ -30,16 +31,12 @@ def chosen(_instance: Any, args: Args, kwargs: Kwargs) -> Adapter | None:
     return None if messages and messages[-1].first_text().startswith(_SAVING) else GENERATE
 
 
-def _start(instance: Any, parameters: Any) -> Attributes:
-    return describe(instance, parameters)
-
-
 def generate_start(instance: Any, args: Args, kwargs: Kwargs) -> Attributes:
-    return _start(instance, CALL.given(args, kwargs, "request_params"))
+    return describe(instance, CALL.given(args, kwargs, "request_params"))
 
 
 def structured_start(instance: Any, args: Args, kwargs: Kwargs) -> Attributes:
-    attributes = _start(instance, CALL_STRUCTURED.given(args, kwargs, "request_params"))
+    attributes = describe(instance, CALL_STRUCTURED.given(args, kwargs, "request_params"))
     attributes[semconv.GEN_AI_OUTPUT_TYPE] = "json"
     return attributes
 
@@ -72,19 +69,6 @@ def _request(instance: Any, args: Args, kwargs: Kwargs, call: Signature, tools: 
 def _definition(tool: Any) -> dict[str, Any]:
     schema = field(tool, "input_schema", "inputSchema")
     return {"type": "function", "name": tool.name, "description": tool.description, "parameters": schema}
-
-
-def model_carries(_instance: Any, args: Args, kwargs: Kwargs) -> Carried:
-    return last_text(CALL.given(args, kwargs, "messages"))
-
-
-def model_rewrite(_instance: Any, args: Args, kwargs: Kwargs, change: Change) -> tuple[Args, Kwargs]:
-    given = CALL.given(args, kwargs, "messages")
-    if change.inputs is not None:
-        given = change.inputs
-    if change.messages is not None:
-        given = rewritten(listed(given), one_prompt(change.messages))
-    return CALL.having(args, kwargs, messages=given)
 
 
 # ------------------------------------------------------------------------------------------------- results
@@ -129,13 +113,13 @@ GENERATE = Adapter(
     request=generate_request,
     message=read,
     output=generate_output,
-    rewrite=model_rewrite,
+    rewrite=messages_rewrite,
     takes=frozenset(("messages", "inputs")),
     answer=generate_answer,
     amend=generate_amend,
     fault=model_fault,
     model_layer=True,
-    carries=model_carries,
+    carries=messages_carry,
     transport_of=frozenset((LAYER,)),  # one method of a model may be made of the other
 )
 STRUCTURED = replace(

@@ -27,10 +27,6 @@ from spanhook.model import (
 LAYER = "fast_agent.tool"
 
 
-def chosen(_instance: Any, _args: Args, _kwargs: Kwargs) -> Adapter:
-    return TOOL
-
-
 # ------------------------------------------------------------------------------------------------- the call
 
 

@@ -9,7 +9,7 @@ from langgraph_api.utils import uuid7
 
 from spanhook.instrument.identities import as_id
 from spanhook.instrument.langgraph_api.run import ADMISSIONS, RUN, asked
-from spanhook.model import Admission, Args, Kwargs, Opening
+from spanhook.model import Admission, Args, Kwargs, Opening, asheds
 
 _NAMES = ("conn", "thread_id", "payload", "headers", "barrier", "run_id")
 
@@ -40,10 +40,13 @@ class _Batch:
 _batches: WeakKeyDictionary[asyncio.Barrier, _Batch] = WeakKeyDictionary()
 
 
+@asheds
 async def create(
     opening: Opening, wrapped: Callable[..., Awaitable[Any]], _instance: Any, args: Args, kwargs: Kwargs
 ) -> Any:
     """In place of the function that creates every run."""
+    if not opening.runs.hooked:
+        return await wrapped(*args, **kwargs)
     given: dict[str, Any] = {**dict(zip(_NAMES, args, strict=False)), **kwargs}
     barrier: asyncio.Barrier | None = given.get("barrier")
     batch = None if barrier is None else _batches.setdefault(barrier, _Batch(barrier.parties))

@@ -10,7 +10,7 @@ from langgraph_api import config
 from langgraph_api.errors import UserInterrupt
 
 from spanhook.instrument.langgraph_api.run import ADMISSIONS, RUN, stored
-from spanhook.model import Args, Executing, Kwargs, Opening, first
+from spanhook.model import Args, Executing, Kwargs, Opening, first, shed
 
 try:
     from langgraph_api.worker_runtime import ALL_RETRIABLE_EXCEPTIONS
@@ -26,13 +26,12 @@ class _Outcome:
     """What a run has come to so far, by the parts of its stream.
 
     Attributes:
-        values: The last values of its state.
         interrupted: Whether it waits for input.
     """
 
     def __init__(self) -> None:
-        self.values: Any = None
         self.interrupted = False
+        self._last: Mapping[str, Any] = {}
 
     def add(self, part: Any) -> None:
         mode, payload = part
@@ -41,8 +40,13 @@ class _Outcome:
         told = cast("Mapping[str, Any]", payload)
         if told.get(_INTERRUPTED):
             self.interrupted = True
-        if mode == "values":
-            self.values = {name: value for name, value in told.items() if name != _INTERRUPTED} or self.values
+        if mode == "values" and (len(told) > 1 or _INTERRUPTED not in told):
+            self._last = told
+
+    @property
+    def values(self) -> dict[str, Any] | None:
+        """The last values of its state; ``None`` if there were none."""
+        return {name: value for name, value in self._last.items() if name != _INTERRUPTED} or None
 
 
 async def stream(
@@ -65,6 +69,7 @@ async def stream(
         if not _goes_on(stopped):
             await ADMISSIONS.drop(run.run_id)
         if instead is None or stopped is not error:
+            shed(error)
             raise
         raise instead from None
     instead = execution.leave(outcome.values, left="interrupted" if outcome.interrupted else "")
