@@ -11,11 +11,11 @@ from typing import Any
 
 from spanhook.concurrency import Dropped, astep, drive, private_loops, reaper, running_loop, shielded, step, under_trio
 from spanhook.diagnostics import internal
-from spanhook.engine._gates import Run, apasses, passes, start
+from spanhook.engine._gates import Run, apasses, ended_fast, passes, start
 from spanhook.engine._lasting import end_lasting
 from spanhook.engine._withheld import hand_out
 from spanhook.engine.lifecycle import begin, end, outcome
-from spanhook.gating import conclude
+from spanhook.gating import Passed, conclude
 from spanhook.model import Following, Record, ambient, current
 from spanhook.telemetry import account, context_with, set_context
 
@@ -23,7 +23,7 @@ _apart: set["asyncio.Task[None]"] = set()
 """Strong references to tasks that end cancelled operations; the event loop keeps only weak ones."""
 
 
-def finish(op: Record, run: Run | None) -> None:
+def finish(op: Record, run: Run | Passed | None) -> None:
     """Run the hooks after the call and end the operation. Its context is current."""
     if op.lasting is not None:
         drive(end_lasting(op, _finished))
@@ -32,7 +32,9 @@ def finish(op: Record, run: Run | None) -> None:
         drive(_follow(op, followers, is_async=False))
     if run is not None:
         try:
-            while run.cr_frame is not None and step(run):
+            if type(run) is Passed:
+                run = ended_fast(op, run)
+            while run is not None and run.cr_frame is not None and step(run):
                 pass
         except Exception as error:
             internal.report("chain", error)
@@ -48,7 +50,7 @@ async def _finished(op: Record, run: Run | None) -> None:
     finish(op, run)
 
 
-async def afinish(op: Record, run: Run | None) -> None:
+async def afinish(op: Record, run: Run | Passed | None) -> None:
     """``finish`` for async code.
 
     Error hooks of a cancelled operation run in a separate task, which is awaited once; if cancelled again, it finishes
@@ -64,6 +66,12 @@ async def afinish(op: Record, run: Run | None) -> None:
         else:
             orphan(op, run, is_async=True)
         return
+    if type(run) is Passed:
+        try:
+            run = ended_fast(op, run)
+        except Exception as error:
+            internal.report("chain", error)
+            run = None
     if op.adapter.follows is not None and (followers := _followers(op)):
         await _follow(op, followers, is_async=True)
     apart = False
@@ -207,13 +215,15 @@ def await_end(op: Record) -> None:
     reaper.start()
 
 
-def left(op: Record, run: Run | None) -> Dropped:
+def left(op: Record, run: Run | Passed | None) -> Dropped:
     """An object that ends ``op`` if the coroutine that should do so is dropped before it begins."""
     reaper.start()
     return Dropped(partial(reaper.put, (interrupted, op, run, True, None, GeneratorExit())))
 
 
-def orphan(op: Record, run: Run | None, *, is_async: bool, loop: asyncio.AbstractEventLoop | None = None) -> None:
+def orphan(
+    op: Record, run: Run | Passed | None, *, is_async: bool, loop: asyncio.AbstractEventLoop | None = None
+) -> None:
     """End an operation whose caller is gone, on the reaper's thread.
 
     Async hooks of an async call run on its ``loop`` if it is still running, else on spanhook's own.
@@ -228,7 +238,7 @@ def orphan(op: Record, run: Run | None, *, is_async: bool, loop: asyncio.Abstrac
 
 
 def interrupted(
-    op: Record, run: Run | None, is_async: bool, loop: asyncio.AbstractEventLoop | None, error: BaseException
+    op: Record, run: Run | Passed | None, is_async: bool, loop: asyncio.AbstractEventLoop | None, error: BaseException
 ) -> None:
     """Complete an operation whose driver was interrupted by ``error``, on the reaper's thread.
 
@@ -250,7 +260,7 @@ def interrupted(
             raise
 
 
-def _finish_alone(op: Record, run: Run | None, is_async: bool, loop: asyncio.AbstractEventLoop | None) -> None:
+def _finish_alone(op: Record, run: Run | Passed | None, is_async: bool, loop: asyncio.AbstractEventLoop | None) -> None:
     """Complete an operation in its own context."""
     set_context(context_with(op.span, op.before))
     current.set(op)
@@ -263,7 +273,9 @@ def _finish_alone(op: Record, run: Run | None, is_async: bool, loop: asyncio.Abs
         if op.lasting is not None:
             drive(end_lasting(op, _finished))
         account(op)
-        if loop is None or not loop.is_running() or not _rested_on(loop, op, run):
+        if type(run) is Passed and (run := ended_fast(op, run)) is None:
+            finish(op, None)
+        elif loop is None or not loop.is_running() or not _rested_on(loop, op, run):
             asyncio.run_coroutine_threadsafe(_rest(op, run), private_loops.get().loop).result(30.0)
 
 

@@ -10,7 +10,7 @@ from spanhook import semconv
 from spanhook.concurrency import astep, reaper, step
 from spanhook.diagnostics import internal
 from spanhook.errors import Reject
-from spanhook.gating import Chain, conclude, count_decision, pass_fast, publish
+from spanhook.gating import Chain, Passed, conclude, count_decision, leave_fast, pass_fast, publish
 from spanhook.model import Adapter, Args, Kwargs, Record, clock
 
 if TYPE_CHECKING:
@@ -24,6 +24,12 @@ def start(op: Record, *, is_async: bool, direct: Callable[[], Awaitable[None]] |
 
     The operation's context is current.
     """
+    run = begun(op, is_async=is_async, direct=direct)
+    return _chain(op, run) if type(run) is Passed else run
+
+
+def begun(op: Record, *, is_async: bool, direct: Callable[[], Awaitable[None]] | None = None) -> Run | Passed | None:
+    """As ``start``, for callers that end with ``finish``: no chain as long as hooks let the operation pass."""
     plan, passed = op.plan, None
     if plan is None:
         return None
@@ -32,23 +38,49 @@ def start(op: Record, *, is_async: bool, direct: Callable[[], Awaitable[None]] |
         return None
     if plan.fast and op.error is None and not op.foreign:
         try:
-            passed = pass_fast(op, plan)
+            passed = pass_fast(op, plan, is_async=is_async)
         except BaseException as error:
             _broken(op, error)
             return None
-        if passed is None:
+        if passed is None or (plan.fast_post is not None and passed.told is None):
             if plan.heard:
                 publish(op, "pre", count_decision)
             asked(op)
-            return None
+            if passed is not None:
+                passed.called = True
+            return passed
     if is_async:
         reaper.start()  # the garbage collector may close a coroutine, and no thread can be started there
     return Chain(op, plan, is_async, count_decision, direct).run(passed)
 
 
-def passes(op: Record, run: Run | None) -> bool:
-    """Run the gates; returns whether to make the call. The operation's context is current."""
+def under_way(op: Record, passed: Passed) -> Run:
+    """The chain that goes on where hooks without one got to; the call is being made, or was made."""
+    run: Run | None = passed.chain
     if run is None:
+        run = passed.chain = _chain(op, passed)
+        step(run)
+    return run
+
+
+def _chain(op: Record, passed: Passed) -> Run:
+    if passed.is_async:
+        reaper.start()  # the garbage collector may close a coroutine, and no thread can be started there
+    return Chain(op, op.plan, passed.is_async, count_decision).run(passed)
+
+
+def ended_fast(op: Record, passed: Passed) -> Run | None:
+    """Run what comes after the call; ``None`` if that is done, else the chain that goes on."""
+    if passed.done:
+        return None
+    if op.error is None and passed.chain is None and leave_fast(op, op.plan, passed):
+        return None
+    return under_way(op, passed)
+
+
+def passes(op: Record, run: Run | Passed | None) -> bool:
+    """Run the gates; returns whether to make the call. The operation's context is current."""
+    if run is None or type(run) is Passed:
         return op.error is None
     try:
         may = step(run)
@@ -58,9 +90,9 @@ def passes(op: Record, run: Run | None) -> bool:
     return may
 
 
-async def apasses(op: Record, run: Run | None) -> bool:
+async def apasses(op: Record, run: Run | Passed | None) -> bool:
     """``passes`` for async code."""
-    if run is None:
+    if run is None or type(run) is Passed:
         return op.error is None
     try:
         may = await astep(run) and op.error is None

@@ -12,13 +12,13 @@ from typing import Any, TypeVar
 
 from spanhook.concurrency import drive, reaper
 from spanhook.engine._completion import afinish, await_end, finish, interrupted
-from spanhook.engine._gates import Run, apasses, passes, start
+from spanhook.engine._gates import Run, apasses, begun, passes
 from spanhook.engine._own_adapters import Own, block_adapter
 from spanhook.engine._own_functions import decorated
 from spanhook.engine._own_operation import OwnOperation
 from spanhook.engine.lifecycle import begin, fail, outcome, settle
 from spanhook.errors import ConfigurationError, OperationError, Reject
-from spanhook.gating import count_decision, unanswered
+from spanhook.gating import Passed, count_decision, unanswered
 from spanhook.model import InHook, Record, asheds, current, shed, sheds
 from spanhook.semconv import Kind
 from spanhook.telemetry import context_with, set_context
@@ -57,7 +57,7 @@ class OperationBlock:
         assert type(op) is Record  # nothing absorbs a block
         return op
 
-    def _keep(self, op: Record, run: Run | None, *, is_async: bool) -> OwnOperation:
+    def _keep(self, op: Record, run: Run | Passed | None, *, is_async: bool) -> OwnOperation:
         """Let the reaper end the operation if the block is dropped without being left."""
         reaper.start()
         handle = self._handle = OwnOperation(op, run, is_async=is_async)
@@ -76,14 +76,14 @@ class OperationBlock:
 
     async def _enter(self, *, is_async: bool) -> OwnOperation:
         op = self._begin()
-        run: Run | None = None
+        run: Run | Passed | None = None
         inside = False
         try:
             try:
                 set_context(context_with(op.span, op.before))
                 current.set(op)
                 if op.plan is not None:
-                    run = start(op, is_async=is_async)
+                    run = begun(op, is_async=is_async)
                 if op.error is None and (run is None or (await apasses(op, run) if is_async else passes(op, run))):
                     handle = self._keep(op, run, is_async=is_async)
                     op.called = inside = True

@@ -14,9 +14,10 @@ from opentelemetry.context import Context
 from spanhook.concurrency import drive, reaper
 from spanhook.engine._chunks import answer_chunks, body_of, reading
 from spanhook.engine._completion import await_end
-from spanhook.engine._gates import Run, apasses, passes, prepared, start
+from spanhook.engine._gates import Run, apasses, passes, prepared, start, under_way
 from spanhook.engine._holding import Holding
 from spanhook.engine.lifecycle import begin, outcome
+from spanhook.gating import Passed
 from spanhook.model import REPLACEABLE, Adapter, Args, Body, Kwargs, Record, current, shed
 from spanhook.telemetry import context_with, get_context, set_context
 
@@ -50,10 +51,10 @@ class Track(Holding):
         """Begin the operation at the first step: ``source`` is a generator that has not started."""
         self.call = (make, instance, args, kwargs)
 
-    def adopt(self, op: Record, run: Run | None, body: Body | None = None) -> None:
+    def adopt(self, op: Record, run: Run | Passed | None, body: Body | None = None) -> None:
         """Continue an operation whose call returned the stream; its context is current."""
         self.op = op
-        self._hold(run)
+        self._hold(under_way(op, run) if type(run) is Passed else run)
         op.result = None
         if not self.adapter.opaque:
             self._context = get_context()

@@ -16,11 +16,12 @@ from opentelemetry.context import Context
 from spanhook.concurrency import Dropped, drive, reaper
 from spanhook.engine._announcing import Announcement
 from spanhook.engine._completion import afinish, await_end, finish, interrupted, left
-from spanhook.engine._gates import Run, apasses, asked, passes, prepared, sent_on, start
+from spanhook.engine._gates import Run, apasses, asked, begun, passes, prepared, sent_on
 from spanhook.engine.absorption import Absorbed, Part
 from spanhook.engine.handover import hand_over, stream_sort, tap
 from spanhook.engine.lifecycle import begin, fail, outcome, settle
 from spanhook.errors import RunStopped
+from spanhook.gating import Passed
 from spanhook.model import NOBODY, Adapter, Args, InHook, Kwargs, Record, ambient, current, shed
 from spanhook.telemetry import context_with, get_context, set_context
 
@@ -40,13 +41,13 @@ def call(adapter: Adapter, wrapped: Callable[..., Any], instance: Any, args: Arg
         args, kwargs = prepared(adapter, instance, args, kwargs)
         result = op.make(wrapped, args, kwargs)
         return tap(op, instance, args, kwargs, result)
-    run: Run | None = None
+    run: Run | Passed | None = None
     try:
         try:
             set_context(context_with(op.span, op.before))
             current.set(op)
             if op.plan is not None:
-                run = start(op, is_async=False)
+                run = begun(op, is_async=False)
             if op.error is None and (run is None or passes(op, run)):
                 op.called = True
                 if adapter.prepares:
@@ -97,13 +98,13 @@ async def acall(
         except BaseException as error:
             shed(error)
             raise
-    run: Run | None = None
+    run: Run | Passed | None = None
     try:
         try:
             set_context(context_with(op.span, op.before))
             current.set(op)
             if op.plan is not None:
-                run = start(op, is_async=True, direct=partial(_make, op, wrapped))
+                run = begun(op, is_async=True, direct=partial(_make, op, wrapped))
             if op.error is None and (run is None or await apasses(op, run)):
                 await _make(op, wrapped)
                 if adapter.stream_of is not None and (stream := hand_over(op, run, op.result)) is not None:
@@ -190,7 +191,7 @@ async def _make(op: Record, wrapped: Callable[..., Awaitable[Any]]) -> None:
             settle(op, result)
 
 
-async def _awaited(op: Record, run: Run | None, result: Awaitable[Any], dropped: Dropped) -> Any:
+async def _awaited(op: Record, run: Run | Passed | None, result: Awaitable[Any], dropped: Dropped) -> Any:
     """Continue an operation whose plain function returned an awaitable."""
     before, held = get_context(), current.get()
     try:

@@ -19,6 +19,7 @@ from spanhook.engine._proxies import (
 from spanhook.engine._streams import Track
 from spanhook.engine.absorption import Absorbed
 from spanhook.engine.lifecycle import opens
+from spanhook.gating import Passed
 from spanhook.model import Adapter, Args, Chunks, Kwargs, Record, shed
 
 
@@ -158,13 +159,13 @@ def stream_sort(adapter: Adapter, result: Any) -> str:
         return ""
 
 
-def hand_over(op: Record, run: Run | None, result: Any) -> Any:
+def hand_over(op: Record, run: Run | Passed | None, result: Any) -> Any:
     """A stream that continues ``op``, if ``result`` is a stream; else ``None``."""
     handed = tracked(op, run, result)
     return None if handed is None else handed[1]
 
 
-def tracked(op: Record, run: Run | None, result: Any) -> tuple[Track, Any] | None:
+def tracked(op: Record, run: Run | Passed | None, result: Any) -> tuple[Track, Any] | None:
     """The track of a stream that continues ``op``, and what its consumer gets, if ``result`` is a stream."""
     sort = stream_sort(op.adapter, result)
     if not sort:

@@ -12,7 +12,7 @@ from spanhook.gating.conditions import Condition, Facts, compile_condition, refe
 from spanhook.gating.control_flow import Control, control, controls
 from spanhook.gating.emitting import emit_event
 from spanhook.gating.estimating import estimated_cost
-from spanhook.gating.fast_path import pass_fast
+from spanhook.gating.fast_path import Passed, leave_fast, pass_fast
 from spanhook.gating.handlers import EXPECTED, Marked, find, handler, handler_of, make, named, set_up, validated
 from spanhook.gating.hook import UNSET, FunctionHook, Hook, HookSettings, again, bridge
 from spanhook.gating.limits import Limits
@@ -75,6 +75,7 @@ __all__ = [
     "Measure",
     "Measures",
     "Offers",
+    "Passed",
     "Pausable",
     "Pause",
     "Placed",
@@ -106,6 +107,7 @@ __all__ = [
     "in_shadow",
     "is_path",
     "isolating",
+    "leave_fast",
     "load_hooks",
     "load_object",
     "make",

@@ -33,6 +33,12 @@ from spanhook.telemetry import telemetry
 BUDGET_NS = 500_000_000
 
 
+def budget_ns() -> float:
+    """How many nanoseconds the hooks of one operation may use before those that only observe are skipped."""
+    given = telemetry.settings.chain_timeout_ms
+    return BUDGET_NS if given is None else given * 1e6
+
+
 class Verdicts:
     """Applies decisions to one operation.
 
@@ -66,8 +72,7 @@ class Verdicts:
 
     def over_budget(self, bound: Bound) -> bool:
         """Whether the chain's budget is spent; observers are then skipped, which is recorded."""
-        given = telemetry.settings.chain_timeout_ms
-        budget = BUDGET_NS if given is None else given * 1e6
+        budget = budget_ns()
         if self.spent < budget:
             return False
         said = f"hooks have used {self.spent / 1e6:.0f} ms of {budget / 1e6:.4g} ms"

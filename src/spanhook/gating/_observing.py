@@ -1,13 +1,16 @@
 """Runs the hooks after a call: ``after`` hooks, or ``on_error`` hooks if it failed."""
 
+from typing import Any
+
 from spanhook.errors import Reject
 from spanhook.gating._decisions import Verdicts
 from spanhook.gating._filtering import wanted
 from spanhook.gating._nesting import nest
-from spanhook.gating._pieces import Pieces, as_is
+from spanhook.gating._pieces import Pieces, as_is, meant
 from spanhook.gating._together import together
 from spanhook.gating.binding import AFTER_NEXT, Bound
 from spanhook.gating.conclusion import conclude
+from spanhook.gating.fast_path import Told
 from spanhook.gating.plan import Plan
 from spanhook.model import Operation
 
@@ -25,15 +28,21 @@ class Observers:
     def __init__(self, plan: Plan, pieces: Pieces, verdicts: Verdicts) -> None:
         self._op, self._plan, self._pieces, self._verdicts = pieces.op, plan, pieces, verdicts
 
-    async def run(self, index: int = 0, *, inside: bool = False) -> None:
+    async def run(self, index: int = 0, *, inside: bool = False, told: Told | None = None) -> None:
         """Run them from ``index`` on, up to one that refuses. After a late rejection, ``on_error`` hooks run.
 
         Args:
             index: The first hook to run.
             inside: Whether they run inside another hook, which then handles their outcome.
+            told: What the hook before ``index`` did.
         """
         op, before = self._op, self._op.error
         hooks = self._plan.error if op.phase == "error" else self._plan.post
+        if told is not None:
+            value, error, spent, view, _ = told
+            await self._settle(hooks[index - 1], view, value, error, spent)
+            if op.error is not before or self._verdicts.stopped:
+                index = len(hooks)
         while index < len(hooks):
             bound = hooks[index]
             index += 1
@@ -73,12 +82,17 @@ class Observers:
         view = Operation(self._op)
         if bound.slow:
             _, error, spent = await self._pieces.waited(bound, view, bound.function, view)
+            value = None
         else:
             value, error, spent = self._pieces.now(view, bound.function, view)
-            if value is not None and hasattr(value, "__await__"):
-                _, error, spent = await self._pieces.waited(bound, view, as_is, value)
+        await self._settle(bound, view, value, error, spent)
+
+    async def _settle(self, bound: Bound, view: Operation, value: Any, error: BaseException | None, spent: int) -> None:
+        """Wait for what a hook returned, if it must be waited for, and act on what it did."""
+        if value is not None and hasattr(value, "__await__"):
+            _, error, spent = await self._pieces.waited(bound, view, as_is, value)
         if error is not None:
-            self._verdicts.failed(bound, error, spent)
+            self._verdicts.failed(bound, meant(error), spent)
         elif view._answered:
             self._verdicts.replace(bound, view._take()[2], spent, view._reason)
         else:

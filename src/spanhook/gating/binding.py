@@ -49,7 +49,7 @@ class Bound:
     reads: bool
     """A generator that uses the value of its ``yield``, which then has to be copied."""
     plain: bool
-    """A gate that is a plain function with a time limit; it runs on the fast path."""
+    """A plain function or generator with a time limit; it runs on the fast path."""
     timeout_set: bool
     fail_mode_set: bool
     """Whether its author said so, or it is a default."""
@@ -193,7 +193,7 @@ def bind(hook: Hook, form: str, function: Callable[..., Any], place: str, given:
         slow=given.blocking or is_async,
         tenant_id=given.tenant_id,
         when=given.when,
-        plain=form == BEFORE
+        plain=form in (BEFORE, AROUND, AFTER)
         and not given.blocking
         and not is_async
         and given.timeout_ns is not None

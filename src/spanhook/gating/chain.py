@@ -5,7 +5,7 @@ and ``op.error``; nothing is raised through the chain, so no hook can lose it.
 """
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Generator
 from typing import Any
 
 from spanhook.concurrency import is_cancellation, park
@@ -17,7 +17,7 @@ from spanhook.gating._observing import Observers
 from spanhook.gating._pieces import Pieces, as_is, meant
 from spanhook.gating.binding import AROUND, BEFORE_NEXT, WRAP, Bound
 from spanhook.gating.conclusion import conclude
-from spanhook.gating.fast_path import Passed
+from spanhook.gating.fast_path import Passed, Told
 from spanhook.gating.listener import Tally
 from spanhook.gating.plan import Plan
 from spanhook.gating.subscription import publish
@@ -53,21 +53,52 @@ class Chain:
 
     async def run(self, passed: Passed | None = None) -> None:
         """Run the gates from where ``passed`` got to, park while the call is made, then run what comes after it."""
-        op = self._op
+        op, told, after = self._op, None, 0
         if passed is not None:
-            self._ran, self._verdicts.spent = passed.ran, passed.spent
-            if passed.told is not None:
-                await self._settle(self._plan.pre[passed.index - 1], *passed.told)
-        if op.error is None:
-            await self._enter(passed.index if passed is not None else 0)
+            self._ran, self._verdicts.spent = passed.ran(self._plan), passed.spent
+            after = passed.after
+            told = await self._resume(passed)
+        elif op.error is None:
+            await self._enter(0)
         conclude(op)
         if op.status == "cancelled" and any(bound.slow for bound in self._plan.error):
             await park()  # async drivers let the rest run in a task of its own
         plan = self._plan
         if plan.error if op.phase == "error" else (plan.post or plan.together):
-            await Observers(plan, self._pieces, self._verdicts).run()
+            await Observers(plan, self._pieces, self._verdicts).run(after if op.phase == "post" else 0, told=told)
         if plan.error and op.error is None and op.adapter.fault is not None:
             await self._tell_of_fault()
+
+    async def _resume(self, passed: Passed) -> Told | None:
+        """Continue before or after the call. Returns what the last hook after the call did, if that is to be judged."""
+        op, gates, told = self._op, self._plan.pre, passed.told
+        entered = [(gates[index], view, generator, spent) for index, view, generator, spent in passed.entered]
+        if passed.called:
+            await park()
+        else:
+            if told is not None:
+                bound, (value, error, spent, view, generator) = gates[passed.index - 1], told
+                if generator is None:
+                    await self._settle(bound, value, error, spent, view)
+                else:
+                    so_far = await self._arrived(bound, view, value, error, spent)
+                    if so_far is not None:
+                        entered.append((bound, view, generator, so_far))
+                told = None
+            if op.error is None:
+                await self._enter(passed.index)
+        conclude(op)
+        if told is not None and not passed.after:
+            bound, _, _, before = entered.pop()
+            value, error, spent, view, generator = told
+            assert generator is not None
+            self._left(bound, view, generator, None, error, before + spent)
+            conclude(op)
+            told = None
+        for bound, view, generator, before in reversed(entered):
+            await self._leave(bound, view, generator, before)
+            conclude(op)
+        return told
 
     async def _tell_of_fault(self) -> None:
         """Run ``on_error`` hooks for a result which says that the call failed, once it is settled; it is returned."""
@@ -207,24 +238,40 @@ class Chain:
 
     async def _around(self, bound: Bound, index: int, foreign: bool) -> None:
         """A generator: up to its ``yield`` before the rest of the chain, from there on after it."""
-        op, pieces = self._op, self._pieces
-        view = Operation(op)
+        pieces = self._pieces
+        view = Operation(self._op)
         generator = bound.function(view)
         value, error, spent = (
             await pieces.waited(bound, view, next, generator) if bound.slow else pieces.now(view, next, generator)
         )
+        so_far = await self._arrived(bound, view, value, error, spent)
+        await self._go_on(index, foreign)
+        if so_far is not None:
+            await self._leave(bound, view, generator, so_far)
+
+    async def _arrived(
+        self, bound: Bound, view: Operation, value: Any, error: BaseException | None, spent: int
+    ) -> int | None:
+        """Act on what a generator did up to its ``yield``.
+
+        Returns its nanoseconds that are not counted yet; ``None`` if it is not to be resumed.
+        """
         if value is not None and hasattr(value, "__await__"):
-            _, error, spent = await pieces.waited(bound, view, as_is, value)
+            _, error, spent = await self._pieces.waited(bound, view, as_is, value)
         if error is None:
-            if view._changed:
-                await self._judge(bound, spent, view)
-        elif isinstance(error, StopIteration):
+            if not view._changed:
+                return spent
+            await self._judge(bound, spent, view)
+            return 0
+        if isinstance(error, StopIteration):
             self._verdicts.unyielded(bound, error.value, spent, "its `yield`")
         else:
-            self._verdicts.failed(bound, error, spent)
-        await self._go_on(index, foreign)
-        if error is not None:
-            return
+            self._verdicts.failed(bound, meant(error), spent)
+        return None
+
+    async def _leave(self, bound: Bound, view: Operation, generator: Generator[Any, Any, Any], before: int) -> None:
+        """Resume a generator after the call; ``before`` are its nanoseconds until then."""
+        op, pieces = self._op, self._pieces
         view._reread()
         failure = None if op.error is None else view.error
         resume, given = generator.throw, failure
@@ -233,6 +280,24 @@ class Chain:
         _, error, spent = (
             await pieces.waited(bound, view, resume, given) if bound.slow else pieces.now(view, resume, given)
         )
+        self._left(bound, view, generator, failure, error, before + spent)
+
+    def _left(
+        self,
+        bound: Bound,
+        view: Operation,
+        generator: Generator[Any, Any, Any],
+        failure: BaseException | None,
+        error: BaseException | None,
+        spent: int,
+    ) -> None:
+        """Act on what a generator did after the call.
+
+        Args:
+            failure: What the call failed with, as the generator got it.
+            error: What it raised; ``None`` if it yielded again.
+            spent: Its nanoseconds, before and after the call.
+        """
         if error is None:
             generator.close()
             self._verdicts.failed(bound, HookError("a generator hook must yield exactly once"), spent, keep=True)

@@ -11,8 +11,10 @@ from spanhook.gating.log import ResultListener
 from spanhook.semconv import Phase
 from spanhook.telemetry import counts
 
-FastGate = tuple[Bound, Callable[..., Any], int, int, bool]
-"""A plain gate, its function, the slot for its ``allow``, its limit in nanoseconds, and whether it has filters."""
+FastHook = tuple[Bound, Callable[..., Any], int, int, bool, bool]
+"""A plain hook, its function, the slot for its ``allow``, its limit in nanoseconds, whether it has filters, and whether
+it is a generator.
+"""
 Heard = tuple[Bound, Callable[[Delivery], Any]]
 """A listener: a hook, for its filters, and the function that notifies it."""
 
@@ -30,8 +32,10 @@ class Plan:
     """Hooks to which the text of streams is shown before it goes out; one function of each."""
     results: tuple[Bound, ...] = ()
     """Hooks that see a result and may refuse or replace it."""
-    fast: tuple[FastGate, ...] = ()
-    """The first of ``pre`` that are plain functions; empty if results of hooks have listeners."""
+    fast: tuple[FastHook, ...] = ()
+    """The first of ``pre`` that are plain functions or generators; empty if results of hooks have listeners."""
+    fast_post: tuple[FastHook, ...] | None = None
+    """``post``, if the whole plan can be run without a chain as long as hooks let everything pass."""
     reach: int = 0
     """The last index in ``counts.decisions.cells`` that they count in."""
     heard: Mapping[Phase, tuple[Heard, ...]] = field(default_factory=dict[Phase, tuple[Heard, ...]])
@@ -56,14 +60,18 @@ class Plan:
         to.
         """
         pre = tuple(one for one in self.pre if one.form in (BEFORE, BEFORE_NEXT))
+        fast = tuple(takewhile(lambda one: one[0].form == BEFORE, self.fast))
         heard = {phase: heard for phase, heard in self.heard.items() if phase == "error"}
-        return replace(self, pre=pre, post=(), together=(), wraps=False, heard=heard, hooked=bool(pre))
+        return replace(
+            self, pre=pre, fast=fast, fast_post=None, post=(), together=(), wraps=False, heard=heard, hooked=bool(pre)
+        )
 
     @property
     def decided(self) -> "Plan":
         """For such a call when it begins: everything but those gates."""
         pre = tuple(one for one in self.pre if one.form in (AROUND, WRAP))
-        return replace(self, pre=pre, fast=(), reach=0, hooked=bool(pre or self.post or self.together or self.error))
+        hooked = bool(pre or self.post or self.together or self.error)
+        return replace(self, pre=pre, fast=(), fast_post=None, reach=0, hooked=hooked)
 
 
 def plan_of(
@@ -91,21 +99,40 @@ def plan_of(
     error = tuple(one for one in mine if one.form == ERROR)
     told = tuple(dict.fromkeys((*listeners, *(told for one in mine for told in one.hook._listeners))))
     fast = tuple(_fast(kind, one) for one in takewhile(_is_plain, pre)) if labelled and not told else ()
+    whole = labelled and not told and not together and len(fast) == len(pre) and all(one.plain for one in post)
+    fast_post = tuple(_fast(kind, one) for one in post) if whole else None
     buffers = tuple(one for one in (*pre, *after) if one.buffers)
     seen = {id(one.hook): one for one in reversed((*pre, *after)) if one.windows}
     windows = tuple(reversed(seen.values()))
     results = tuple(one for one in (*pre, *after) if one.form not in (BEFORE, BEFORE_NEXT) or one.buffers)
     wraps = any(one.form == WRAP for one in pre)
     hooked = bool(pre or after or error)
-    reach = max((slot + 1 for _, _, slot, _, _ in fast), default=0)
+    reach = max((one[2] + 1 for one in (*fast, *(fast_post or ()))), default=0)
     bodies = tuple(one for one in (*mine, *(one for ones in heard.values() for one, _ in ones)) if one.hook.body)
-    return Plan(pre, post, error, buffers, windows, results, fast, reach, heard, wraps, hooked, together, told, bodies)
+    return Plan(
+        pre=pre,
+        post=post,
+        error=error,
+        buffers=buffers,
+        windows=windows,
+        results=results,
+        fast=fast,
+        fast_post=fast_post,
+        reach=reach,
+        heard=heard,
+        wraps=wraps,
+        hooked=hooked,
+        together=together,
+        listeners=told,
+        bodies=bodies,
+    )
 
 
 def _is_plain(bound: Bound) -> bool:
     return bound.plain
 
 
-def _fast(kind: str, bound: Bound) -> FastGate:
-    slot = counts.decisions.slot((bound.name, kind, "pre", "allow", "enforce", "enforced", bound.closed, ""))
-    return bound, bound.function, slot, bound.timeout_ns or 0, bound.selective
+def _fast(kind: str, bound: Bound) -> FastHook:
+    phase = "pre" if bound.form == BEFORE else "post"  # a generator has let a call pass once it has ended
+    slot = counts.decisions.slot((bound.name, kind, phase, "allow", "enforce", "enforced", bound.closed, ""))
+    return bound, bound.function, slot, bound.timeout_ns or 0, bound.selective, bound.form == AROUND
