@@ -13,7 +13,7 @@ from spanhook.concurrency import reaper
 from spanhook.diagnostics import log
 from spanhook.engine._completion import afinish, await_end, interrupted
 from spanhook.engine._gates import Run, apasses, start
-from spanhook.engine._opening import open_span
+from spanhook.engine._opening import naming, open_span
 from spanhook.engine._own_blocks import elsewhere
 from spanhook.engine.lifecycle import begin, fail, outcome, registry, settle
 from spanhook.gating import conclude
@@ -47,7 +47,7 @@ class AdmittedRuns:
                 if op.error is None and (run is None or await apasses(op, run)):
                     op.ended = True
                     return _admission(op, known)
-                open_span(op, plain=make_encodable(op.attributes))
+                open_span(op, naming(op.adapter, op.attributes), plain=make_encodable(op.attributes))
                 await afinish(op, run)
             finally:
                 if run is not None and op.ended and op.error is None:

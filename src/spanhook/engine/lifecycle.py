@@ -8,11 +8,10 @@ from typing import Any
 
 from opentelemetry.trace import get_current_span
 
-from spanhook import semconv
 from spanhook.concurrency import reaper
 from spanhook.diagnostics import internal
 from spanhook.engine._native_errors import native
-from spanhook.engine._opening import open_span
+from spanhook.engine._opening import alike, naming, open_span
 from spanhook.engine.absorption import Absorbed, Part, absorbed, serves
 from spanhook.engine.attempts import is_attempt
 from spanhook.errors import AttemptStopped, Reject, RunStopped
@@ -69,15 +68,23 @@ def begin(
             plan = None
     if adapter.on_demand and plan is None and not telemetry.settings.steps:
         return None
-    described = True
+    described, plain, name, varied = True, False, "", False
     try:
-        attributes = adapter.start(instance, args, kwargs)
+        known = alike(adapter, instance, args, kwargs)
+        if known is None:
+            attributes = adapter.start(instance, args, kwargs)
+        else:
+            attributes, plain, name = known.attributes.copy(), known.plain, known.name
+        varied = (
+            adapter.vary is not None and attributes is not None and adapter.vary(attributes, instance, args, kwargs)
+        )
     except Exception as error:
         internal.report("extract.start", error)
-        attributes, described = {}, False  # still an operation: even an undescribable call is gated
+        attributes, described, name, varied = {}, False, "", True  # still an operation: any call is gated
     if attributes is None:
         return None
-    plain = make_encodable(attributes)
+    if varied or not name:
+        plain = make_encodable(attributes)
     latch = None
     if parent is not None:
         if held is parent and parent.adapter.model_layer:
@@ -97,11 +104,8 @@ def begin(
     elif not in_hook and held is None and parent is not None:
         plan = registry.plans.get(kind)
     op = Record(adapter, attributes, instance, args, kwargs, parent, ambient.get(), before, clock.now(), held)
-    operation = attributes.get(semconv.GEN_AI_OPERATION_NAME)
-    if operation is None:
-        operation = adapter.verb
-        if operation in semconv.OPERATIONS:
-            attributes[semconv.GEN_AI_OPERATION_NAME] = operation
+    if not name:
+        name = naming(adapter, attributes)
     if not described:
         op.undescribed = True
     if plan is not None:
@@ -126,7 +130,7 @@ def begin(
     if adapter.boundary and parent is not None and serves(parent, op):
         op.serves = True
     if traced:  # last: an interrupt before this leaves nothing behind, and nothing is called after it
-        open_span(op, plain=plain)
+        open_span(op, name, plain=plain)
     return op
 
 

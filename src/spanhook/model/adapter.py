@@ -4,9 +4,9 @@ Nothing here knows spans, hooks or metrics. Every function of an adapter takes `
 library's function received them, so that nothing is allocated for a call that nobody inspects.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 from opentelemetry.trace import SpanKind
 
@@ -183,6 +183,20 @@ def with_first(args: Args, kwargs: Kwargs, name: str, value: Any) -> tuple[Args,
     return ((value, *args[1:]), kwargs) if args else (args, {**kwargs, name: value})
 
 
+class Described(NamedTuple):
+    """The description of calls that are alike.
+
+    Attributes:
+        attributes: Their start attributes, to be copied.
+        plain: Whether the SDK accepts them as they are.
+        name: The name of their spans.
+    """
+
+    attributes: Attributes
+    plain: bool
+    name: str
+
+
 @dataclass(frozen=True, kw_only=True)
 class Adapter:
     """How calls of one sort are read and, if a hook asks for it, changed.
@@ -191,6 +205,10 @@ class Adapter:
         kind: The kind of operation.
         layer: Which library's view of the operation this is, e.g. ``langchain``; see ``transport_of``.
         start: Attributes known before the call; ``None`` means "this is no operation, pass through".
+        watch: What ``start`` depends on, as a hashable value: calls with equal values are described once. ``None`` for
+            a call that is not like others.
+        vary: Adds start attributes that ``watch`` does not cover; returns whether it has added any
+            that may have to be made encodable.
         response: End attributes and usage of a result.
         mark: Returns an id of a result's content, which shows whether another call already produced it.
         names: All names that one call works on, if there may be several; ``None`` if they cannot be known.
@@ -257,6 +275,8 @@ class Adapter:
 
     kind: Kind
     start: Callable[[Any, Args, Kwargs], Attributes | None]
+    watch: Callable[[Any, Args, Kwargs], Hashable | None] | None = None
+    vary: Callable[[Attributes, Any, Args, Kwargs], bool] | None = None
     layer: str = ""
     span_kind: SpanKind = SpanKind.INTERNAL
     response: Callable[[Any], tuple[Attributes, Usage | None]] = nothing
@@ -309,6 +329,7 @@ class Adapter:
     target_key: str = field(init=False)
     naming_key: str = field(init=False)
     prepares: bool = field(init=False)
+    known: "dict[Hashable, Described]" = field(init=False, default_factory=dict["Hashable", "Described"], compare=False)
 
     def __post_init__(self) -> None:
         target = TARGET_KEYS.get(self.kind, semconv.OPERATION_NAME)

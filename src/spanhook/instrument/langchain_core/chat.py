@@ -14,7 +14,7 @@ from spanhook.instrument.langchain_core.announcing import CHAT_GENERATE, CHAT_ST
 from spanhook.instrument.langchain_core.answers import as_ai_message, as_chunk
 from spanhook.instrument.langchain_core.chat_chunks import ChatChunks
 from spanhook.instrument.langchain_core.messages import read, rewrite, system_of, to_message, with_system
-from spanhook.instrument.langchain_core.model import describe, model_of, with_model
+from spanhook.instrument.langchain_core.model import describe, describe_alike, model_of, note_client, watch, with_model
 from spanhook.instrument.langchain_core.results import result_mark, result_output, result_response
 from spanhook.instrument.langchain_core.texts import MESSAGE_TEXTS
 from spanhook.instrument.layers import LANGCHAIN_CHAT, LANGCHAIN_CHAT_INVOKE, LANGCHAIN_CHAT_STREAM
@@ -24,6 +24,18 @@ from spanhook.model import Adapter, Args, Attributes, Carried, Change, Kwargs, R
 def chat_start(instance: Any, _args: Args, kwargs: Kwargs) -> Attributes:
     attributes = describe(instance, kwargs)
     attributes[semconv.GEN_AI_OPERATION_NAME] = "chat"
+    return attributes
+
+
+def _alike(instance: Any, _args: Args, kwargs: Kwargs) -> Attributes:
+    attributes = describe_alike(instance, kwargs)
+    attributes[semconv.GEN_AI_OPERATION_NAME] = "chat"
+    return attributes
+
+
+def _stream_alike(instance: Any, args: Args, kwargs: Kwargs) -> Attributes:
+    attributes = _alike(instance, args, kwargs)
+    attributes[semconv.GEN_AI_REQUEST_STREAM] = True
     return attributes
 
 
@@ -139,7 +151,9 @@ GENERATE = Adapter(
     kind="llm.call",
     layer=LANGCHAIN_CHAT,
     span_kind=SpanKind.CLIENT,
-    start=chat_start,
+    start=_alike,
+    watch=watch,
+    vary=note_client,
     response=result_response,
     request=chat_request(generate_prompts),
     message=read,
@@ -159,7 +173,9 @@ STREAM = Adapter(
     kind="llm.call",
     layer=LANGCHAIN_CHAT_STREAM,
     span_kind=SpanKind.CLIENT,
-    start=stream_start,
+    start=_stream_alike,
+    watch=watch,
+    vary=note_client,
     response=result_response,
     request=chat_request(stream_prompts),
     message=read,

@@ -1,6 +1,6 @@
 """Tools: ``run`` and ``arun`` of ``BaseTool``, which every way of calling a tool ends in."""
 
-from collections.abc import Mapping
+from collections.abc import Hashable, Mapping
 from typing import Any
 
 from langchain_core.messages import ToolMessage
@@ -17,16 +17,31 @@ _RETRIEVING = "langchain_core.tools.retriever"
 """The module that defines the arguments of retriever tools."""
 
 
-def tool_start(instance: Any, _args: Args, kwargs: Kwargs) -> Attributes:
+def tool_start(instance: Any, args: Args, kwargs: Kwargs) -> Attributes:
+    attributes = _alike(instance, args, kwargs)
+    _note_id(attributes, instance, args, kwargs)
+    return attributes
+
+
+def _watch(instance: Any, _args: Args, _kwargs: Kwargs) -> Hashable:
+    return instance.name, instance.description, getattr(instance.args_schema, "__module__", "")
+
+
+def _alike(instance: Any, _args: Args, _kwargs: Kwargs) -> Attributes:
     asks = getattr(instance.args_schema, "__module__", "") == _RETRIEVING
     sort = "datastore" if asks else "function"
     attributes: Attributes = {semconv.GEN_AI_TOOL_NAME: instance.name, semconv.GEN_AI_TOOL_TYPE: sort}
-    call_id = kwargs.get("tool_call_id")
-    if call_id:
-        attributes[semconv.GEN_AI_TOOL_CALL_ID] = call_id
     if instance.description:
         attributes[semconv.GEN_AI_TOOL_DESCRIPTION] = instance.description
     return attributes
+
+
+def _note_id(attributes: Attributes, _instance: Any, _args: Args, kwargs: Kwargs) -> bool:
+    call_id = kwargs.get("tool_call_id")
+    if not call_id:
+        return False
+    attributes[semconv.GEN_AI_TOOL_CALL_ID] = call_id
+    return type(call_id) is not str or not call_id.isascii()
 
 
 def _arguments(instance: Any, given: Any) -> dict[str, Any]:
@@ -120,7 +135,9 @@ def tool_output(result: Any) -> list[Message]:
 TOOL = Adapter(
     kind="tool.execute",
     layer="langchain.tool",
-    start=tool_start,
+    start=_alike,
+    watch=_watch,
+    vary=_note_id,
     request=tool_request,
     output=tool_output,
     rewrite=tool_rewrite,
