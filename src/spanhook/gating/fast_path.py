@@ -24,6 +24,8 @@ class Passed:
     """How far an operation got through its hooks without a chain.
 
     Attributes:
+        is_async: Whether the call is awaited.
+        around: What is current while hooks run.
         index: The gate to continue from.
         left_out: The gates that its filters left out.
         spent: The nanoseconds of the hooks that let the call pass.
@@ -31,21 +33,34 @@ class Passed:
         told: The outcome of the last hook, if it did more than let the call pass.
         called: The call was made, or is being made.
         after: How many hooks after the call have run; ``told`` is of one of these if it is not 0.
-        is_async: Whether the call is awaited.
         chain: The chain that has taken over, if one has.
         done: Everything has run.
     """
 
-    __slots__ = ("after", "called", "chain", "done", "entered", "index", "is_async", "left_out", "spent", "told")
+    __slots__ = (
+        "after",
+        "around",
+        "called",
+        "chain",
+        "done",
+        "entered",
+        "index",
+        "is_async",
+        "left_out",
+        "spent",
+        "told",
+    )
 
-    def __init__(self, is_async: bool) -> None:
-        self.is_async = is_async
-        self.chain: Any = None
+    def __init__(self, around: InHook, is_async: bool) -> None:
+        self.is_async, self.around = is_async, around
         self.index = self.spent = self.after = 0
-        self.left_out: list[Bound] = []
+        self.left_out: tuple[Bound, ...] = ()
         self.entered: list[Entered] = []
-        self.told: Told | None = None
+        self.told = self.chain = None
         self.called = self.done = False
+
+    told: Told | None
+    chain: Any
 
     def ran(self, plan: Plan) -> list[Bound]:
         """The gates that ran."""
@@ -59,46 +74,49 @@ def pass_fast(op: Record, plan: Plan, *, is_async: bool) -> Passed | None:
     """
     now = clock.now
     cells = counts.decisions.cells(plan.reach)
-    passed = Passed(is_async)
+    around = InHook(op)
+    passed = Passed(around, is_async) if plan.goes_on else None
     index = spent = 0
-    current.set(InHook(op))
+    current.set(around)
     try:
         started = now()
         for bound, function, slot, limit, selective, generates in plan.fast:
             index += 1
-            view = Operation(op)
-            error = generator = None
+            view, value, generator = Operation(op), None, None
             try:
-                if selective:
-                    passed.left_out.append(bound)
-                    if not bound.matches(op):
-                        started = now()
-                        continue
-                    passed.left_out.pop()
+                if selective and not bound.matches(op):
+                    passed = passed or Passed(around, is_async)
+                    passed.left_out = (*passed.left_out, bound)
+                    started = now()
+                    continue
                 value = function(view)
                 if generates:
                     generator = value
                     value = next(generator)
             except BaseException as raised:
-                value, error = None, raised
-            ended = now()
-            taken = ended - started
-            view._locked = RETURNED
-            if value is not None or error is not None or view._changed or taken > limit:
-                passed.told = value, error, taken, view, generator
+                passed = passed or Passed(around, is_async)
+                passed.told = None, raised, now() - started, view, generator
+                view._locked = RETURNED
                 break
+            ended = now()
+            view._locked = RETURNED
+            if value is not None or view._changed or ended - started > limit:
+                passed = passed or Passed(around, is_async)
+                passed.told = value, None, ended - started, view, generator
+                break
+            if generator is None:
+                cells[slot] += 1
+                cells[slot + 1] += ended - started
+                spent += ended - started
+            else:
+                assert passed is not None
+                passed.entered.append((index - 1, view, generator, ended - started))
             started = ended
-            if generator is not None:
-                passed.entered.append((index - 1, view, generator, taken))
-                continue
-            cells[slot] += 1
-            cells[slot + 1] += taken
-            spent += taken
     finally:
         current.set(op)
+    if passed is None or (passed.told is None and not plan.goes_on and index == len(plan.pre)):
+        return None
     passed.index, passed.spent = index, spent
-    if passed.told is None and index == len(plan.pre) and not (passed.entered or plan.post or plan.together):
-        return None if not plan.error else passed
     return passed
 
 
@@ -110,69 +128,69 @@ def leave_fast(op: Record, plan: Plan, passed: Passed) -> bool:
     conclude(op)
     if op.error is not None or op.status != "success" or (plan.error and op.adapter.fault is not None):
         return False
-    now = clock.now
-    cells = counts.decisions.cells(plan.reach)
-    entered = passed.entered
-    current.set(InHook(op))
+    current.set(passed.around)
     try:
-        while entered:
-            index, view, generator, before = entered.pop()
-            bound, _, slot, limit, _, _ = plan.fast[index]
-            view._reread()
-            view._locked = ""
-            started = now()
-            value = error = None
-            try:
-                value = generator.send(view.result if bound.reads else None)
-            except StopIteration as stop:
-                if stop.value is not None:
-                    error = stop
-            except BaseException as raised:
-                error = raised
-            else:
-                passed.told = value, None, now() - started, view, generator
-                entered.append((index, view, generator, before))
-                return False
-            taken = now() - started
-            view._locked = RETURNED
-            if error is not None or view._changed or before + taken > limit:
-                passed.told = None, error or StopIteration(), taken, view, generator
-                entered.append((index, view, generator, before))
-                return False
-            cells[slot] += 1
-            cells[slot + 1] += before + taken
-            passed.spent += before + taken
-        post = plan.fast_post
+        cells = counts.decisions.cells(plan.reach)
+        if passed.entered and not _leave_generators(op, plan, passed, cells):
+            return False
+        post, now = plan.fast_post, clock.now
         assert post is not None
-        budget = budget_ns()
+        started = now()
         while passed.after < len(post):
-            bound, function, slot, limit, selective, _ = post[passed.after]
-            if passed.spent >= budget and not bound.gate:
+            bound, function, slot, limit, selective, observes = post[passed.after]
+            if observes and passed.spent >= budget_ns():
                 return False
             passed.after += 1
-            view = Operation(op)
-            error = None
-            started = now()
+            view, value = Operation(op), None
             try:
                 if selective and not bound.matches(op):
                     continue
                 value = function(view)
             except BaseException as raised:
-                value, error = None, raised
-            taken = now() - started
+                passed.told = None, raised, now() - started, view, None
+                view._locked = RETURNED
+                return False
+            ended = now()
             view._locked = RETURNED
-            if (
-                error is not None
-                or view._changed
-                or taken > limit
-                or (value is not None and hasattr(value, "__await__"))
-            ):
-                passed.told = value, error, taken, view, None
+            if view._changed or ended - started > limit or (value is not None and hasattr(value, "__await__")):
+                passed.told = value, None, ended - started, view, None
                 return False
             cells[slot] += 1
-            cells[slot + 1] += taken
-            passed.spent += taken
+            cells[slot + 1] += ended - started
+            passed.spent += ended - started
+            started = ended
         passed.done = True
     finally:
         current.set(op)
+    return True
+
+
+def _leave_generators(op: Record, plan: Plan, passed: Passed, cells: list[int]) -> bool:
+    """Resume the generators, innermost first; false if one did more than end."""
+    now, entered = clock.now, passed.entered
+    started = now()
+    while entered:
+        place = index, view, generator, before = entered.pop()
+        bound, _, slot, limit, _, _ = plan.fast[index]
+        view._locked = ""
+        given: Any = None
+        ended_as: BaseException | None = None
+        try:
+            if bound.reads:
+                view._reread()
+                given = view.result
+            generator.send(given)
+        except BaseException as raised:
+            ended_as = raised
+        ended = now()
+        view._locked = RETURNED
+        taken = before + ended - started
+        if type(ended_as) is not StopIteration or ended_as.value is not None or view._changed or taken > limit:
+            passed.told = None, ended_as, ended - started, view, generator
+            entered.append(place)
+            return False
+        cells[slot] += 1
+        cells[slot + 1] += taken
+        passed.spent += taken
+        started = ended
     return True

@@ -13,7 +13,7 @@ from spanhook.telemetry import counts
 
 FastHook = tuple[Bound, Callable[..., Any], int, int, bool, bool]
 """A plain hook, its function, the slot for its ``allow``, its limit in nanoseconds, whether it has filters, and whether
-it is a generator.
+it is a generator, or, after the call, only observes.
 """
 Heard = tuple[Bound, Callable[[Delivery], Any]]
 """A listener: a hook, for its filters, and the function that notifies it."""
@@ -36,6 +36,8 @@ class Plan:
     """The first of ``pre`` that are plain functions or generators; empty if results of hooks have listeners."""
     fast_post: tuple[FastHook, ...] | None = None
     """``post``, if the whole plan can be run without a chain as long as hooks let everything pass."""
+    goes_on: bool = False
+    """Whether anything may have to run after the call, once ``fast`` has let it pass."""
     reach: int = 0
     """The last index in ``counts.decisions.cells`` that they count in."""
     heard: Mapping[Phase, tuple[Heard, ...]] = field(default_factory=dict[Phase, tuple[Heard, ...]])
@@ -63,7 +65,7 @@ class Plan:
         fast = tuple(takewhile(lambda one: one[0].form == BEFORE, self.fast))
         heard = {phase: heard for phase, heard in self.heard.items() if phase == "error"}
         return replace(
-            self, pre=pre, fast=fast, fast_post=None, post=(), together=(), wraps=False, heard=heard, hooked=bool(pre)
+            self, pre=pre, fast=fast, fast_post=None, goes_on=True, post=(), together=(), wraps=False, heard=heard, hooked=bool(pre)
         )
 
     @property
@@ -118,6 +120,7 @@ def plan_of(
         results=results,
         fast=fast,
         fast_post=fast_post,
+        goes_on=len(fast) < len(pre) or bool(post or together or error) or any(one[-1] for one in fast),
         reach=reach,
         heard=heard,
         wraps=wraps,
@@ -134,5 +137,6 @@ def _is_plain(bound: Bound) -> bool:
 
 def _fast(kind: str, bound: Bound) -> FastHook:
     phase = "pre" if bound.form == BEFORE else "post"  # a generator has let a call pass once it has ended
+    special = not bound.gate if bound.form == AFTER else bound.form == AROUND
     slot = counts.decisions.slot((bound.name, kind, phase, "allow", "enforce", "enforced", bound.closed, ""))
-    return bound, bound.function, slot, bound.timeout_ns or 0, bound.selective, bound.form == AROUND
+    return bound, bound.function, slot, bound.timeout_ns or 0, bound.selective, special

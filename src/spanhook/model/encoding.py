@@ -25,18 +25,34 @@ def make_encodable(attributes: MutableMapping[str, Any]) -> bool:
     Returns:
         Whether every value is of a type that the SDK accepts as it is.
     """
+    for value in attributes.values():
+        kind = class_of(value)
+        if kind is str:
+            if not value.isascii():
+                break
+        elif kind is int:
+            if not _LEAST <= value <= _MOST:
+                break
+        elif kind is tuple:
+            if not _STRINGS.issuperset(map(type, value)) or not "".join(value).isascii():
+                break
+        elif kind is not float and kind is not bool:
+            break
+    else:
+        return True
+    return _made_encodable(attributes)
+
+
+def _made_encodable(attributes: MutableMapping[str, Any]) -> bool:
     taken = True
     for name, value in attributes.items():
         kind = class_of(value)
         if kind is str:
-            if not value.isascii():
-                attributes[name] = encodable(value)
+            attributes[name] = encodable(value)
         elif kind is int:
-            if not _LEAST <= value <= _MOST:
-                attributes[name] = _in_range(value)
+            attributes[name] = _in_range(value)
         elif kind is tuple and _STRINGS.issuperset(map(type, value)):
-            if not "".join(value).isascii():
-                attributes[name] = tuple(map(encodable, value))
+            attributes[name] = tuple(map(encodable, value))
         elif kind is not float and kind is not bool:
             several: Any = value
             attributes[name] = tuple(map(_encodable, several)) if isinstance(value, tuple | list) else _encodable(value)

@@ -309,6 +309,14 @@ class Record(End):
             used.add_tool(self.name)
         return used
 
+    def totals(self) -> Usage:
+        """``usage``, without what is counted by model and by tool, of an operation that has calls inside."""
+        assert self.leaves is not None
+        used = self.leaves.flat()
+        if self.kind == "tool.execute" and self.called and not self.in_hook:
+            used.tool_calls += 1
+        return used
+
     @property
     def usage_by_model(self) -> Mapping[str, Usage]:
         """``usage`` by answering model; only models that used tokens."""

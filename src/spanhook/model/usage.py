@@ -131,10 +131,13 @@ class Usage:
         self.reasoning_tokens += other.reasoning_tokens
         if other.cache_hour_tokens:
             self.cache_hour_tokens += other.cache_hour_tokens
-        self.unpriced_tokens += other.unpriced_tokens
-        self.estimated = self.estimated or other.estimated
-        for name in other.uncounted:
-            self.skip(name)
+        if other.unpriced_tokens:
+            self.unpriced_tokens += other.unpriced_tokens
+        if other.estimated:
+            self.estimated = True
+        if other.uncounted:
+            for name in other.uncounted:
+                self.skip(name)
         if other.cost_nano is not None:
             self.cost_nano = (self.cost_nano or 0) + other.cost_nano
             self.cost_source = self.cost_source or other.cost_source
@@ -225,6 +228,19 @@ class Leaves:
         with self._lock:
             self._fold()
             return self._summed()
+
+    def flat(self) -> Usage:
+        """The sum without ``by_model`` and ``tools``; a copy."""
+        with self._lock:
+            new, total = self.new.copy(), self._sum.copied()
+        total.by_model = total.tools = MappingProxyType({})
+        for _, used in new:
+            if used is None:
+                total.tool_calls += 1
+            else:
+                total.add(used)
+                total.llm_calls += used.llm_calls
+        return total
 
     def _summed(self) -> Usage:
         result = self._sum.copied()

@@ -31,6 +31,12 @@ def fill(span: Span, attributes: dict[str, Any], *, plain: bool = False) -> None
     span.set_attributes(attributes)
 
 
+def check(span: "LeanSpan") -> None:
+    """Complete a span with attributes that the SDK would not accept as they are."""
+    if not is_plain(span._attributes):
+        span.complete()
+
+
 def is_plain(attributes: dict[str, Any]) -> bool:
     """Whether every value is one that the SDK would accept as it is."""
     for value in attributes.values():

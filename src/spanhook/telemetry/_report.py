@@ -21,7 +21,7 @@ from spanhook.model import (
 )
 from spanhook.telemetry import _content, _events, _fields
 from spanhook.telemetry._concealing import concealed, concealed_content, told
-from spanhook.telemetry._lean_span import fill
+from spanhook.telemetry._lean_span import LeanSpan, check, fill
 from spanhook.telemetry._measure import measure
 from spanhook.telemetry.pipeline import Telemetry
 
@@ -31,31 +31,31 @@ def report(op: Record, telemetry: Telemetry) -> None:
 
     If an interrupt stopped it, calling it again continues where it stopped.
     """
-    failed = None
+    failed = kept = None
+    span, logger = op.span, telemetry.logger
     try:
-        _report(op, telemetry)
+        if telemetry.span_content or telemetry.values or (telemetry.event_content and logger is not None):
+            kept = concealed_content(op, _content.captured(op))
+        try:
+            if not op.described and span.is_recording():
+                _describe(op, kept, telemetry)
+        except Exception as error:
+            internal.report("report.span", error, lost=1)
+        op.described = True
+        if telemetry.instruments is not None or logger is not None:
+            _measure_and_tell(op, kept, telemetry)
     except Exception as error:
         failed = error
-    if not op.foreign and (not op.resumed or op.span.is_recording()):
-        op.span.end(op.end_time_ns)
+    if not op.foreign and (not op.resumed or span.is_recording()):
+        span.end(op.end_time_ns)
     if failed is not None:
         raise failed
 
 
-def _report(op: Record, telemetry: Telemetry) -> None:
-    span, logger, instruments = op.span, telemetry.logger, telemetry.live()
-    kept = None
-    if telemetry.span_content or telemetry.values or (telemetry.event_content and logger is not None):
-        kept = concealed_content(op, _content.captured(op))
-    try:
-        if not op.described and span.is_recording():
-            _describe(op, kept, telemetry)
-    except Exception as error:
-        internal.report("report.span", error, lost=1)
-    op.described = True
-    if instruments is None and logger is None:
-        return
-    context, error_type = set_span_in_context(span), _error_type(op) if op.phase == "error" else op.fault or None
+def _measure_and_tell(op: Record, kept: dict[str, Any] | None, telemetry: Telemetry) -> None:
+    """Record the histograms and emit the log events, if there are providers."""
+    logger, instruments = telemetry.logger, telemetry.live()
+    context, error_type = set_span_in_context(op.span), _error_type(op) if op.phase == "error" else op.fault or None
     if instruments is not None and not op.foreign and not op.measured:
         try:
             op.measured = True
@@ -66,7 +66,7 @@ def _report(op: Record, telemetry: Telemetry) -> None:
         _events.tell(op, logger, context, error_type, telemetry.error_messages)
         number, newest = len(op.decisions) + 1, telemetry.naming.newest
         if kept and telemetry.event_content and op.attributes.get(semconv.GEN_AI_OPERATION_NAME) in semconv.INFERENCE:
-            details = {**op.attributes, **_end_attributes(op, telemetry), **_content.structured(kept)}
+            details = {**op.attributes, **_end_attributes(op, telemetry, {}), **_content.structured(kept)}
             if _has_failed(op):
                 details[semconv.ERROR_TYPE] = _error_type(op)
             severity = SeverityNumber.DEBUG if newest else SeverityNumber.INFO
@@ -81,12 +81,16 @@ def _report(op: Record, telemetry: Telemetry) -> None:
 def _describe(op: Record, kept: dict[str, Any] | None, telemetry: Telemetry) -> None:
     """Complete the span of an operation that has ended."""
     span = op.span
-    attributes = _end_attributes(op, telemetry)
+    lean = type(span) is LeanSpan
+    attributes = _end_attributes(op, telemetry, span._attributes if lean else {})
     if kept and telemetry.span_content:
         attributes.update(_content.as_text(kept))
     if kept is not None and telemetry.values:
         attributes.update(concealed_content(op, _content.as_values(op, kept)))
-    fill(span, attributes, plain=not op.odd)
+    if not lean:
+        span.set_attributes(attributes)
+    elif op.odd:
+        check(span)
     for name, noted, time_ns in op.noted:
         span.add_event(name, noted, time_ns)
     if op.decisions:
@@ -99,28 +103,29 @@ def _has_failed(op: Record) -> bool:
     return (op.phase == "error" and op.status != "cancelled") or bool(op.fault)
 
 
-def _end_attributes(op: Record, telemetry: Telemetry) -> dict[str, Any]:
-    """The one dict of attributes known at the end."""
+def _end_attributes(op: Record, telemetry: Telemetry, attributes: dict[str, Any]) -> dict[str, Any]:
+    """Add what is known at the end to ``attributes``, which it returns."""
     identity = op.identity
-    attributes: dict[str, Any] = {semconv.KIND: op.kind, semconv.STATUS: op.status, semconv.RUN_ID: identity.run_id}
     if op.below is not None:
         told = op.attributes
         below = telemetry.naming.told(op.kind, op.below)
-        attributes.update((name, value) for name, value in below.items() if name not in told)
+        attributes.update([(name, value) for name, value in below.items() if name not in told])
+    attributes[semconv.KIND] = op.kind
+    attributes[semconv.STATUS] = op.status
+    attributes[semconv.RUN_ID] = identity[3]
     if op.end_attributes:
         attributes.update(op.end_attributes)
-    if identity.tenant_id or identity.user_id or identity.session_id or identity.attributes:
+    if identity[0] or identity[1] or identity[2] or identity[5]:
         _identified(attributes, op, identity)
     if op.coverage is not None:
         attributes[semconv.COVERAGE] = op.coverage
-    waited = _fields.waited_s(op)
-    if waited is not None:
+    if op.first_chunk_ns and (waited := _fields.waited_s(op)) is not None:
         attributes[semconv.GEN_AI_RESPONSE_TIME_TO_FIRST_CHUNK] = waited
     used = op.own_usage
     if used is not None:
         _fields.used_itself(attributes, used, telemetry.naming, generates=op.kind == "llm.call")
     elif op.leaves is not None:
-        _fields.used_inside(attributes, op.usage, zeros=False)
+        _fields.used_inside(attributes, op.totals(), zeros=False)
     if telemetry.naming.newest and semconv.GEN_AI_RESPONSE_FINISH_REASONS not in attributes and _broke_off(op):
         choices = op.attributes.get(semconv.GEN_AI_REQUEST_CHOICE_COUNT, 1)
         attributes[semconv.GEN_AI_RESPONSE_FINISH_REASONS] = ("error",) * (choices if 0 < choices <= 128 else 1)

@@ -12,6 +12,11 @@ def usage_of(reported: Any) -> Usage | None:
     """Usage as LangChain reports it on a message; none for an answer that came from a cache."""
     if not reported:
         return None
+    if type(reported) is dict and len(reported) == 3:  # as most do: no details, and no cost
+        given, made = reported.get("input_tokens"), reported.get("output_tokens")
+        is_plain = type(given) is int and type(made) is int and "total_tokens" in reported
+        if is_plain and 0 <= given <= MOST_TOKENS and 0 <= made <= MOST_TOKENS:
+            return Usage(given, made)
     used = Usage()
     if type(reported) is not dict and not isinstance(reported, Mapping):
         used.skip("usage")
@@ -59,6 +64,15 @@ def result_response(result: Any) -> tuple[Attributes, Usage | None]:
     used: Usage | None = None
     reasons: list[str] = []
     cached = False
+    if len(result.generations) == 1 and len(result.generations[0]) == 1:
+        message = getattr(result.generations[0][0], "message", None)
+        told, reported = getattr(message, "response_metadata", None), getattr(message, "usage_metadata", None)
+        if told and reported and (reason := finish_reason(told, message)):
+            note(attributes, told)
+            if result.llm_output:
+                note(attributes, result.llm_output)
+            attributes[semconv.GEN_AI_RESPONSE_FINISH_REASONS] = (reason,)
+            return attributes, usage_of(reported)
     for generations in result.generations:
         for generation in generations:
             message = getattr(generation, "message", None)
