@@ -24,10 +24,10 @@ class Reading:
         timed: Whether to record when each chunk arrived.
     """
 
-    __slots__ = ("_chunks", "_ends_complete", "_timed")
+    __slots__ = ("_chunks", "_timed", "ends_complete")
 
     def __init__(self, chunks: Chunks, ends_complete: bool, timed: bool) -> None:
-        self._chunks, self._ends_complete, self._timed = chunks, ends_complete, timed
+        self._chunks, self.ends_complete, self._timed = chunks, ends_complete, timed
 
     def shows(self, op: Record, chunk: Any) -> bool:
         """Record a chunk; returns whether the consumer should see it."""
@@ -42,10 +42,6 @@ class Reading:
         except Exception as error:
             internal.report("extract.chunk", error, lost=1)
             return True
-
-    def ends_here(self) -> bool:
-        """Whether this chunk is the last, and the consumer may never ask for another."""
-        return self._ends_complete and self.is_complete()
 
     def is_complete(self) -> bool:
         """Whether the last chunk has arrived."""

@@ -152,7 +152,7 @@ class AsyncIterator(Tracked):
 
     async def __anext__(self) -> Any:
         try:
-            chunk = await self._self_track.step("__anext__")
+            chunk = await self._self_track.atake()
         except BaseException as error:
             shed(error)
             raise

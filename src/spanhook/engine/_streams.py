@@ -177,7 +177,7 @@ class Track(Holding):
                                 current.set(held[1])
                 told = self._reading
                 if told is None or told.shows(op, chunk):
-                    if told is not None and told.ends_here():
+                    if told is not None and told.ends_complete and told.is_complete():
                         await self._finish(op)
                         outcome(op)
                     return chunk
@@ -196,17 +196,20 @@ class Track(Holding):
             return drive(self.step("__next__"))
         try:
             while True:
-                context = self._context
-                held = None if context is None else (get_context(), current.get())
-                try:
-                    if context is not None:
-                        set_context(context)
+                if self._context is None:
+                    try:
+                        chunk = self.source.__next__()
+                    except BaseException as error:
+                        return drive(self._stopped(op, error))
+                else:
+                    held = get_context(), current.get()
+                    try:
+                        set_context(self._context)
                         current.set(op)
-                    chunk = self.source.__next__()
-                except BaseException as error:
-                    return drive(self._stopped(op, error))
-                finally:
-                    if held is not None:
+                        chunk = self.source.__next__()
+                    except BaseException as error:
+                        return drive(self._stopped(op, error))
+                    finally:
                         try:
                             self._context = get_context()
                         finally:
@@ -216,8 +219,49 @@ class Track(Holding):
                                 current.set(held[1])
                 told = self._reading
                 if told is None or told.shows(op, chunk):
-                    if told is not None and told.ends_here():
+                    if told is not None and told.ends_complete and told.is_complete():
                         drive(self._finish(op))
+                        outcome(op)
+                    return chunk
+        except BaseException as error:
+            if not op.reported and not op.handed:
+                self.plain, op.ended = not self.dead, True
+                reaper.put((Track._interrupted, self, op, error))
+                await_end(op)
+            raise
+
+    async def atake(self) -> Any:
+        """``take`` for an async stream."""
+        op = self.op
+        if op is None or self.plain or self.dead or self._buffer is not None or self._whole:
+            return await self.step("__anext__")
+        try:
+            while True:
+                if self._context is None:
+                    try:
+                        chunk = await self.source.__anext__()
+                    except BaseException as error:
+                        return await self._stopped(op, error)
+                else:
+                    held = get_context(), current.get()
+                    try:
+                        set_context(self._context)
+                        current.set(op)
+                        chunk = await self.source.__anext__()
+                    except BaseException as error:
+                        return await self._stopped(op, error)
+                    finally:
+                        try:
+                            self._context = get_context()
+                        finally:
+                            try:
+                                set_context(held[0])
+                            finally:
+                                current.set(held[1])
+                told = self._reading
+                if told is None or told.shows(op, chunk):
+                    if told is not None and told.ends_complete and told.is_complete():
+                        await self._finish(op)
                         outcome(op)
                     return chunk
         except BaseException as error:

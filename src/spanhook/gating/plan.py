@@ -65,7 +65,16 @@ class Plan:
         fast = tuple(takewhile(lambda one: one[0].form == BEFORE, self.fast))
         heard = {phase: heard for phase, heard in self.heard.items() if phase == "error"}
         return replace(
-            self, pre=pre, fast=fast, fast_post=None, goes_on=True, post=(), together=(), wraps=False, heard=heard, hooked=bool(pre)
+            self,
+            pre=pre,
+            fast=fast,
+            fast_post=None,
+            goes_on=True,
+            post=(),
+            together=(),
+            wraps=False,
+            heard=heard,
+            hooked=bool(pre),
         )
 
     @property

@@ -63,6 +63,12 @@ class Prices:
         """Fill in cost, source and unpriced tokens of ``used``; a cost the provider reported is kept."""
         if used.cost_nano is not None:
             return
+        kept = self._rates.get((provider, model, used.input_tokens.bit_length()))
+        if kept is not None and kept[0] >= time.monotonic() and not used.uncounted and not used.apart:
+            rates = kept[1]
+            if rates is not None and rates is not LOOK_UP and not used.cache_hour_tokens:  # as nearly always
+                used.cost_nano, used.cost_source = _at(rates, used), "price list"
+                return
         if used.apart:
             self._price_apart(used, provider, model)
             return
@@ -99,15 +105,9 @@ class Prices:
         rates = kept[1]
         if rates is None:
             return None
-        if rates == LOOK_UP or used.cache_hour_tokens:
+        if rates is LOOK_UP or used.cache_hour_tokens:
             return self._look_up(used, provider, model)
-        pico = (
-            (used.input_tokens - used.cache_read_tokens - used.cache_write_tokens) * rates[0]
-            + used.cache_read_tokens * rates[1]
-            + used.cache_write_tokens * rates[2]
-            + used.output_tokens * rates[3]
-        )
-        return (pico + 500) // 1000
+        return _at(rates, used)
 
     def _learn(self, provider: str, model: str, magnitude: int) -> Rates | None:
         """Rates for prompts of ``2**(magnitude - 1)`` tokens up to the next power of two; ``None`` for an unknown
@@ -117,7 +117,8 @@ class Prices:
         """
         ends = (max(1, 2**magnitude // 2), max(1, 2**magnitude - 1))
         found = {self._rates_at(provider, model, tokens) for tokens in ends}
-        return found.pop() if len(found) == 1 else LOOK_UP
+        rates = found.pop() if len(found) == 1 else LOOK_UP
+        return LOOK_UP if rates == LOOK_UP else rates
 
     def _rates_at(self, provider: str, model: str, tokens: int) -> Rates | None:
         def cost(output: int = 0, read: int = 0, write: int = 0) -> Decimal | None:
@@ -157,6 +158,15 @@ class Prices:
                 internal.report("pricing", error)
                 return None
         return None
+
+
+def _at(rates: Rates, used: Usage) -> int:
+    """What the tokens cost at these rates, in nano-dollars."""
+    read, write = used.cache_read_tokens, used.cache_write_tokens
+    pico = (used.input_tokens - read - write) * rates[0] + used.output_tokens * rates[3]
+    if read or write:
+        pico += read * rates[1] + write * rates[2]
+    return (pico + 500) // 1000
 
 
 prices = Prices()

@@ -82,7 +82,7 @@ def _of_thread(adapter: Adapter) -> Adapter:
             attributes[semconv.GEN_AI_CONVERSATION_ID] = thread[1]
         return attributes
 
-    return replace(adapter, start=start)
+    return replace(adapter, start=start, watch=None)
 
 
 ADAPTERS, _OTHERS = _adapters(itself=True), _adapters(itself=False)

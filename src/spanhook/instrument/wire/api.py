@@ -1,6 +1,6 @@
 """An API as one SDK calls it: what a format says of the JSON that a transport carries, as an adapter."""
 
-from collections.abc import Iterable
+from collections.abc import Hashable, Iterable
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -46,6 +46,7 @@ def adapted(format: Format, transport: Transport, layer: str) -> Adapter:
         layer=layer,
         span_kind=SpanKind.CLIENT,
         start=api.start,
+        watch=api.watch if format.content is not None else None,
         response=api.response,
         request=api.request,
         message=format.message,
@@ -86,6 +87,15 @@ class _Api:
         attributes = described(server, model, body, streamed=transport.is_streamed(args, kwargs))
         self.format.describe(attributes, body)
         return attributes
+
+    def watch(self, instance: Any, args: Args, kwargs: Kwargs) -> Hashable:
+        """All that the description of a request depends on; ``True`` and ``1`` are equal, but not alike."""
+        transport, content = self.transport, self.format.content
+        assert content is not None
+        body = transport.body_of(instance, args, kwargs)
+        told = [(name, value, type(value)) for name, value in body.items() if name not in content]
+        server = transport.server_of(instance, args, kwargs)
+        return server, transport.model_of(instance, args, kwargs, body), transport.is_streamed(args, kwargs), *told
 
     def request(self, instance: Any, args: Args, kwargs: Kwargs) -> Request:
         request = self.format.request(self.transport.body_of(instance, args, kwargs))

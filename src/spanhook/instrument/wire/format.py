@@ -26,6 +26,8 @@ class Format(ABC):
         parses: Whether SDKs parse its answers into the application's own types.
         binary: Its answers are not text or JSON.
         last: The data of the event that ends a stream, if that is not JSON.
+        content: Fields of a request that ``describe`` does not read, so that requests that differ only in them are
+            described once; ``None`` if every request is to be described by itself.
     """
 
     kind: Kind = "llm.call"
@@ -36,6 +38,7 @@ class Format(ABC):
     parses = False
     binary = False
     last = ""
+    content: frozenset[str] | None = None
 
     # ------------------------------------------------------------------------------------------ requests
 

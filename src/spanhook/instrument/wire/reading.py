@@ -59,5 +59,9 @@ def is_model(value: Any) -> bool:
 
 def noted(told: Fields, names: Sequence[tuple[str, str]]) -> Attributes:
     """Attributes for text fields, given pairs of field name and attribute name."""
-    values = ((key, told.get(name)) for name, key in names)
-    return {key: value for key, value in values if value and isinstance(value, str)}
+    attributes: Attributes = {}
+    for name, key in names:
+        value = told.get(name)
+        if value and isinstance(value, str):
+            attributes[key] = value
+    return attributes

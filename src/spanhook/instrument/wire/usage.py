@@ -6,7 +6,7 @@ from typing import Any
 from spanhook import semconv
 from spanhook.instrument.wire._estimate import estimate
 from spanhook.instrument.wire.reading import Fields, extra_of, fields_of, noted, text_of
-from spanhook.model import Attributes, Usage
+from spanhook.model import MOST_TOKENS, Attributes, Usage
 
 
 def counted(reported: Any, places: Mapping[str, str]) -> Usage | None:
@@ -24,13 +24,17 @@ def counted(reported: Any, places: Mapping[str, str]) -> Usage | None:
         return used
     for name, place in places.items():
         around, _, last = place.rpartition(".")
-        holder = reported
+        holder, fields = reported, told
         if around:
             holder = told.get(around)
             holder = extra_of(reported, around) if holder is None else holder
-        if holder:
-            value = fields_of(holder).get(last)
-            setattr(used, name, used.count(extra_of(holder, last) if value is None else value, name))
+            if not holder:
+                continue
+            fields = fields_of(holder)
+        value = fields.get(last)
+        if type(value) is not int or not 0 <= value <= MOST_TOKENS:
+            value = used.count(extra_of(holder, last) if value is None else value, name)
+        setattr(used, name, value)
     return used
 
 

@@ -70,6 +70,7 @@ class Messages(Format):
 
     parses = True
     operation = "chat"
+    content: frozenset[str] | None = frozenset(("messages", "system", "tools"))
 
     # ------------------------------------------------------------------------------------------ requests
 
@@ -176,6 +177,7 @@ class Batches(Messages):
 
     operation = "batch"
     streams = False
+    content = None
 
     def _prompts(self, body: Fields) -> list[Fields]:
         return [fields_of(fields_of(one).get("params")) for one in list_of(body.get("requests"))]

@@ -40,6 +40,7 @@ class Chat(OpenAIFormat):
     system_in_messages = True
     parses = True
     last = "[DONE]"
+    content = frozenset(("messages", "tools", "functions"))
 
     # ------------------------------------------------------------------------------------------ requests
 

@@ -11,11 +11,44 @@ from spanhook.instrument.wire import Construct, Fields, fields_of, index_of, pla
 class ChatChunks(Deltas):
     """Counts the characters of content, reasoning and tool calls; keeps the messages only if ``keep``."""
 
-    __slots__ = ("_messages",)
+    __slots__ = ("_messages", "_model", "_pieces")
 
     def __init__(self, body: Fields, construct: Construct, *, itself: bool) -> None:
         super().__init__(body, construct, itself=itself)
         self._messages: dict[int, Growing] = {}
+        self._model: type | None = None
+        self._pieces: list[str] | None = None
+
+    def add(self, chunk: Any) -> bool:
+        if type(chunk) is self._model:  # most chunks only have a piece of the one choice's text
+            told = chunk.__dict__
+            choices = told["choices"]
+            if len(choices) == 1 and told["usage"] is None:
+                said = choices[0].__dict__
+                delta = said["delta"]
+                content = delta.__dict__["content"]
+                if (
+                    type(content) is str
+                    and said["finish_reason"] is None
+                    and said["index"] == 0
+                    and not delta.__pydantic_extra__
+                    and delta.__pydantic_fields_set__ <= _ONLY_TEXT
+                ):
+                    self.characters += len(content)
+                    if self._pieces is not None:
+                        self._pieces.append(content)
+                    return True
+        shown = super().add(chunk)
+        self._know(chunk)
+        return shown
+
+    def _know(self, chunk: Any) -> None:
+        """Note the class of chunks that can be read in short, once a choice has begun."""
+        kind = type(chunk)
+        if self._model is None and self._head.get("id") and getattr(kind, "model_fields", {}).keys() >= _FIELDS:
+            message = self._messages.get(0)
+            if message is not None or not self.keep:
+                self._model, self._pieces = kind, None if message is None else message.pieces
 
     def hear(self, index: int, said: Fields) -> None:
         delta = said.get("delta")
@@ -89,6 +122,11 @@ class Growing:
             call["function"]["name"] = function["name"]
         call["function"]["arguments"] += function.get("arguments") or ""
 
+    @property
+    def pieces(self) -> list[str]:
+        """The pieces of its text, which may be added to."""
+        return self._text["content"]
+
     def whole(self) -> dict[str, Any]:
         """The message on the wire."""
         text = {name: "".join(pieces) for name, pieces in self._text.items()}
@@ -99,6 +137,10 @@ class Growing:
         if self._sound:
             made["audio"] = _joined(self._sound)
         return made
+
+
+_ONLY_TEXT = frozenset(("content", "role"))
+_FIELDS = frozenset(("choices", "usage"))
 
 
 def _joined(sound: Sequence[Fields]) -> dict[str, Any]:

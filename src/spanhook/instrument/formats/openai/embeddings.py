@@ -16,6 +16,7 @@ class Embeddings(OpenAIFormat):
 
     kind = "embeddings.create"
     operation = "embeddings"
+    content = frozenset(("input",))
     takes = frozenset(("inputs", "model"))
     streams = False
 

@@ -44,6 +44,7 @@ class Responses(OpenAIFormat):
 
     api = "responses"
     parses = True
+    content = frozenset(("input", "instructions", "tools"))
 
     def __init__(self, *, itself: bool = False, compact: bool = False, counts: bool = False) -> None:
         super().__init__(itself=itself)
