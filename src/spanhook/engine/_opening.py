@@ -17,7 +17,11 @@ def alike(adapter: Adapter, instance: Any, args: Args, kwargs: Kwargs) -> Descri
     """The description of calls that are like this one; ``None`` if it is to be described by itself."""
     if adapter.watch is None:
         return None
-    key = adapter.watch(instance, args, kwargs)
+    try:
+        key = adapter.watch(instance, args, kwargs)
+    except Exception as error:
+        internal.report("extract.watch", error)
+        return None
     if key is None:
         return None
     try:

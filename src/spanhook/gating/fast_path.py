@@ -131,7 +131,7 @@ def leave_fast(op: Record, plan: Plan, passed: Passed) -> bool:
     current.set(passed.around)
     try:
         cells = counts.decisions.cells(plan.reach)
-        if passed.entered and not _leave_generators(op, plan, passed, cells):
+        if passed.entered and not _leave_generators(plan, passed, cells):
             return False
         post, now = plan.fast_post, clock.now
         assert post is not None
@@ -165,7 +165,7 @@ def leave_fast(op: Record, plan: Plan, passed: Passed) -> bool:
     return True
 
 
-def _leave_generators(op: Record, plan: Plan, passed: Passed, cells: list[int]) -> bool:
+def _leave_generators(plan: Plan, passed: Passed, cells: list[int]) -> bool:
     """Resume the generators, innermost first; false if one did more than end."""
     now, entered = clock.now, passed.entered
     started = now()

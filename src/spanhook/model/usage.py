@@ -233,7 +233,7 @@ class Leaves:
         """The sum without ``by_model`` and ``tools``; a copy."""
         with self._lock:
             new, total = self.new.copy(), self._sum.copied()
-        total.by_model = total.tools = MappingProxyType({})
+        total.by_model, total.tools = MappingProxyType({}), MappingProxyType({})
         for _, used in new:
             if used is None:
                 total.tool_calls += 1

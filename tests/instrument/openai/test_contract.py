@@ -204,6 +204,7 @@ def test_every_extractor_is_known() -> None:
         "rewrite",
         "start",
         "stream_of",
+        "watch",
     }
 
 

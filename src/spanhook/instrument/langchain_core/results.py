@@ -14,9 +14,9 @@ def usage_of(reported: Any) -> Usage | None:
         return None
     if type(reported) is dict and len(reported) == 3:  # as most do: no details, and no cost
         given, made = reported.get("input_tokens"), reported.get("output_tokens")
-        is_plain = type(given) is int and type(made) is int and "total_tokens" in reported
-        if is_plain and 0 <= given <= MOST_TOKENS and 0 <= made <= MOST_TOKENS:
-            return Usage(given, made)
+        if type(given) is int and type(made) is int and "total_tokens" in reported:  # noqa: SIM102
+            if 0 <= given <= MOST_TOKENS and 0 <= made <= MOST_TOKENS:
+                return Usage(given, made)
     used = Usage()
     if type(reported) is not dict and not isinstance(reported, Mapping):
         used.skip("usage")
