@@ -1,0 +1,188 @@
+"""Hooks that are plain functions and generators decide the same, with and without a chain."""
+
+import time
+from collections.abc import Callable, Iterator
+from typing import Any, NamedTuple
+
+import pytest
+from hypothesis import HealthCheck, example, given, settings
+from hypothesis import strategies as st
+
+from spanhook import Hook, Hooks, Operation, Reject
+from spanhook.gating import Chain
+from tests.stub import MODES, stubbed, use
+
+MAY_CHAIN = ("sync", "async", "stream", "astream")
+
+
+class Plan(NamedTuple):
+    """One hook."""
+
+    form: str
+    does: str
+    priority: int
+    filtered: str
+    fail_mode: Any
+
+
+class Told(Hook):
+    """A gate with a listener: with it, every hook is run by a chain."""
+
+    kinds = frozenset(("llm.call",))
+    priority = 0
+    _listeners = (lambda *_told: None,)
+
+    def before(self, op: Operation) -> None:
+        """Let everything pass."""
+
+
+class Silent(Hook):
+    """The same gate without a listener."""
+
+    kinds = frozenset(("llm.call",))
+    priority = 0
+
+    def before(self, op: Operation) -> None:
+        """Let everything pass."""
+
+
+def _act(does: str, op: Operation) -> Any:
+    """What a hook does, in any form."""
+    match does:
+        case "reject":
+            raise Reject("no", status_code=402)
+        case "reject run":
+            raise Reject("not at all", scope="run")
+        case "fail":
+            raise ZeroDivisionError("a mistake")
+        case "stop":
+            raise StopIteration
+        case "rewrite":
+            op.replace(inputs="rewritten")
+        case "respond":
+            op.respond("answered")
+        case "unusable":
+            op.respond("unusable")
+        case "slow":
+            time.sleep(0.003)
+        case "state":
+            op.state["seen"] = [*op.state.get("seen", ()), op.phase]
+        case "read":
+            return len(str((op.request.inputs, op.result, op.error))) and None
+        case "return":
+            return 7
+        case "wait":
+            return _later()
+        case _:
+            pass
+    return None
+
+
+async def _later() -> None:
+    """Something to wait for."""
+
+
+def _function(plan: Plan, ran: list[str], name: str) -> Callable[..., Any]:
+    does = plan.does
+
+    def function(op: Operation) -> Any:
+        ran.append(f"{name} {op.phase} {op.status} {op.state.get('seen')}")
+        return _act(does, op)
+
+    def around(op: Operation) -> Iterator[Any]:
+        ran.append(f"{name} in {op.request.inputs}")
+        if does.startswith("in "):
+            if does == "in return":
+                return 7
+            if does != "in wait":
+                _act(does[3:], op)
+        try:
+            result = yield _later() if does == "in wait" else None
+        except BaseException as error:
+            ran.append(f"{name} caught {type(error).__name__}")
+            if does == "replace error":
+                return "instead"
+            raise
+        ran.append(f"{name} out {result} {op.status}")
+        if does == "twice":
+            yield
+        return "replaced" if does == "replace" else None if does == "wait" else _act(does, op)
+
+    return around if plan.form == "around" else function
+
+
+def _added(hooks: Hooks, plan: Plan, ran: list[str], name: str) -> None:
+    given: dict[str, Any] = {"name": name, "priority": plan.priority, "fail_mode": plan.fail_mode}
+    if plan.does == "slow":
+        given["timeout"] = 0.001
+    if plan.filtered == "others":
+        given["models"] = {"other"}
+    elif plan.filtered == "mine":
+        given["models"] = {"stub"}
+    elif plan.filtered == "never":
+        given["when"] = lambda op: False  # noqa: ARG005
+    elif plan.filtered == "broken":
+        given["when"] = lambda op: 1 / 0  # noqa: ARG005
+    getattr(hooks, plan.form)("llm.call", **given)(_function(plan, ran, name))
+
+
+Outcome = tuple[list[str], list[tuple[Any, ...]], Any, list[Any]]
+
+
+def _outcome(plans: list[Plan], mode: str, given: Any, first: type[Hook]) -> Outcome:
+    """What ran, what was decided, what came of it, and what the library was called with."""
+    hooks, ran = Hooks(first()), list[str]()
+    for index, plan in enumerate(plans):
+        _added(hooks, plan, ran, f"{index} {plan.form} {plan.does}")
+    with stubbed(hooks) as (library, seen):
+        try:
+            result: Any = use(library, mode, given)
+        except BaseException as error:
+            result = type(error), str(error)
+    decided = [
+        (one.hook, one.event, one.decision, "" if one.decision == "timeout" else one.reason, one.status_code)
+        for op in seen.operations
+        for one in op.decisions
+    ]
+    return ran, decided, (result, [op.status for op in seen.operations]), [str(call) for call in library.calls]
+
+
+DOES = ("", "", "reject", "reject run", "fail", "stop", "rewrite", "respond", "unusable", "slow", "state", "read")
+GENERATORS = ("in reject", "in fail", "in rewrite", "in respond", "in return", "in wait", "twice", "replace")
+PLANS = st.builds(
+    Plan,
+    form=st.sampled_from(("before", "around", "after", "after", "on_error")),
+    does=st.sampled_from((*DOES, *GENERATORS, "return", "wait", "replace error")),
+    priority=st.sampled_from((10, 75, 500)),
+    filtered=st.sampled_from(("", "", "", "mine", "others", "never", "broken")),
+    fail_mode=st.sampled_from((None, None, "open", "closed")),
+)
+
+
+@given(
+    plans=st.lists(PLANS, min_size=1, max_size=5),
+    mode=st.sampled_from(MAY_CHAIN),
+    call=st.sampled_from(("given", ValueError("it failed"))),
+)
+@settings(max_examples=150, deadline=None, suppress_health_check=list(HealthCheck))
+@example([Plan("around", "", 75, "", None), Plan("after", "reject", 500, "", None)], "sync", "given")
+@example([Plan("around", "in rewrite", 75, "", None), Plan("before", "read", 75, "", None)], "sync", "given")
+@example([Plan("before", "", 10, "", None), Plan("around", "in wait", 75, "", None)], "async", "given")
+@example([Plan("around", "", 10, "", None), Plan("around", "replace error", 75, "", None)], "async", ValueError("no"))
+def test_hooks_decide_the_same_with_and_without_a_chain(plans: list[Plan], mode: str, call: Any) -> None:
+    straight = _outcome(plans, mode, call, Silent)
+    chained = _outcome(plans, mode, call, Told)
+    assert straight == chained
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_hooks_that_let_a_call_pass_need_no_chain(mode: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    made: list[Any] = []
+    run = Chain.run
+    monkeypatch.setattr(Chain, "run", lambda *given: made.append(given) or run(*given))
+    plans = [Plan(form, "", 75, "mine", None) for form in ("before", "around", "after", "on_error")]
+    ran, decided, outcome, _ = _outcome(plans, mode, "given", Silent)
+    assert [one.split(" ")[1] for one in ran] == ["before", "around", "around", "after"]
+    assert not decided
+    assert outcome == ("given", ["success"])
+    assert bool(made) == mode.endswith("stream")  # what a stream's hooks see comes piece by piece
