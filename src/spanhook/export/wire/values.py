@@ -1,0 +1,194 @@
+"""Numbers, texts and attributes as the bytes of OTLP's protobuf messages.
+
+Only what OpenTelemetry's own encoder would encode alike is encoded; anything else raises, and goes through that encoder.
+Encodings of frequent texts are kept, up to a limit.
+
+See https://protobuf.dev/programming-guides/encoding/ and ``opentelemetry/proto/common/v1/common.proto``.
+"""
+
+from collections.abc import Callable, Iterable, Mapping
+from struct import Struct
+from types import MappingProxyType
+from typing import Any
+
+from opentelemetry.attributes import BoundedAttributes
+
+KEPT = 4096
+"""How many encoded attributes are kept, how many keys, and how many names."""
+KEPT_LENGTH = 128
+"""Longer ones, in bytes, are not kept."""
+DEEPEST = 16
+"""How deep arrays and maps may be nested here; beyond that, it depends on the receiver what is still read."""
+
+_MOST_INT = 1 << 63
+_MOST_COUNT = 1 << 32
+_LAST = tuple(bytes((number,)) for number in range(0x80))
+"""Seven bits each: as the last byte of a number, and with the bit that announces another."""
+_NOT_LAST = tuple(bytes((number | 0x80,)) for number in range(0x80))
+_DOUBLE = Struct("<d").pack
+_COPIED = frozenset((dict, MappingProxyType, BoundedAttributes))
+
+
+def varint(number: int) -> bytes:
+    """A number that is not negative, with 7 bits in a byte."""
+    if number < 0x80:
+        return _LAST[number]
+    if number < 0x4000:
+        return _NOT_LAST[number & 0x7F] + _LAST[number >> 7]
+    parts: list[bytes] = []
+    while number > 0x7F:
+        parts.append(_NOT_LAST[number & 0x7F])
+        number >>= 7
+    parts.append(_LAST[number])
+    return b"".join(parts)
+
+
+def delimited(content: bytes) -> bytes:
+    """Content after its length."""
+    return varint(len(content)) + content
+
+
+def text(value: str) -> bytes:
+    """A text after its length.
+
+    Raises:
+        UnicodeEncodeError: It has a lone surrogate.
+    """
+    return delimited(value.encode())
+
+
+def name(value: str) -> bytes:
+    """``text`` of what is frequent."""
+    encoded = _names.get(value)
+    if encoded is None:
+        encoded = text(value)
+        _keep(_names, value, encoded, len(encoded))
+    return encoded
+
+
+def count(number: int) -> bytes:
+    """A number of 32 bits.
+
+    Raises:
+        OverflowError: It does not fit.
+    """
+    if not 0 <= number < _MOST_COUNT:
+        raise OverflowError(number)
+    return varint(number)
+
+
+def attributes(tag: bytes, mapping: Mapping[str, Any] | None) -> bytes:
+    """A field with this tag for each attribute: a ``KeyValue``.
+
+    Raises:
+        Exception: A value is not encoded here; see ``value``.
+    """
+    if not mapping:
+        return b""
+    get, new = _attributes.get, _attribute
+    items = (mapping.copy() if type(mapping) in _COPIED else mapping).items()  # a copy is a dictionary, so much faster
+    try:
+        return tag + tag.join([get(item) or new(item) for item in items])
+    except TypeError:  # a list or a map cannot be looked up
+        return tag + tag.join([new(item) for item in items])
+
+
+def value(given: Any, depth: int = 0) -> bytes:
+    """A value as an ``AnyValue``.
+
+    Raises:
+        KeyError: It is of a type that is not encoded here, such as that of ``None``.
+        OverflowError: It is a number of more than 64 bits.
+        UnicodeEncodeError: It has a lone surrogate.
+        RecursionError: It is nested too deep.
+    """
+    return _ENCODERS[type(given)](given, depth)
+
+
+class _Key:
+    """All that stands before the values of one key, in a ``KeyValue`` after its length."""
+
+    __slots__ = ("double", "field", "integers")
+
+    def __init__(self, key: str) -> None:
+        self.field = b"\x0a" + text(key) + b"\x12"
+        self.double = self.before(9) + b"\x21"
+        self.integers = tuple(self.before(1 + length) + b"\x18" for length in range(11))
+
+    def before(self, length: int) -> bytes:
+        """What stands before a value of this length."""
+        size = varint(length)
+        return varint(len(self.field) + len(size) + length) + self.field + size
+
+
+_names: dict[str, bytes] = {}
+_keys: dict[str, _Key] = {}
+_attributes: dict[tuple[str, Any], bytes] = {}
+"""Only those whose values are texts, or tuples of texts: in a dictionary, ``1``, ``1.0`` and ``True`` are the same."""
+
+
+def _attribute(item: tuple[str, Any]) -> bytes:
+    """A ``KeyValue`` after its length."""
+    key, given = item
+    known = _keys.get(key) or _new_key(key)
+    kind = type(given)
+    if kind is int:
+        number = _integer(given)
+        return known.integers[len(number)] + number
+    if kind is float:
+        return known.double + _DOUBLE(given)
+    content = value(given)
+    encoded = known.before(len(content)) + content
+    if kind is str or (kind is tuple and set(map(type, given)) == {str}):
+        _keep(_attributes, item, encoded, len(encoded))
+    return encoded
+
+
+def _new_key(key: str) -> _Key:
+    known = _Key(key)
+    _keep(_keys, key, known, len(known.field))
+    return known
+
+
+def _keep(kept: dict[Any, Any], key: Any, encoded: Any, length: int) -> None:
+    if length <= KEPT_LENGTH:
+        if len(kept) >= KEPT:
+            kept.clear()
+        kept[key] = encoded
+
+
+def _integer(given: int) -> bytes:
+    if 0 <= given < _MOST_INT:
+        return varint(given)
+    if -_MOST_INT <= given < 0:
+        return varint(given + 2 * _MOST_INT)
+    raise OverflowError(given)
+
+
+def _array(given: Iterable[Any], depth: int) -> bytes:
+    _check(depth)
+    values = b"".join([b"\x0a" + delimited(value(one, depth + 1)) for one in given])
+    return b"\x2a" + delimited(values)
+
+
+def _map(given: Mapping[Any, Any], depth: int) -> bytes:
+    _check(depth)
+    pairs = [b"\x0a" + text(str(key)) + b"\x12" + delimited(value(one, depth + 1)) for key, one in given.items()]
+    return b"\x32" + delimited(b"".join([b"\x0a" + delimited(pair) for pair in pairs]))
+
+
+def _check(depth: int) -> None:
+    if depth >= DEEPEST:
+        raise RecursionError(depth)
+
+
+_ENCODERS: dict[type, Callable[[Any, int], bytes]] = {
+    str: lambda given, _depth: b"\x0a" + text(given),
+    bool: lambda given, _depth: b"\x10\x01" if given else b"\x10\x00",
+    int: lambda given, _depth: b"\x18" + _integer(given),
+    float: lambda given, _depth: b"\x21" + _DOUBLE(given),
+    bytes: lambda given, _depth: b"\x3a" + delimited(given),
+    list: _array,
+    tuple: _array,
+    dict: _map,
+}
