@@ -20,7 +20,9 @@ values: st.SearchStrategy[Any] = st.recursive(
     lambda inner: st.lists(inner, max_size=3) | st.dictionaries(texts, inner, max_size=3),
     max_leaves=5,
 )
-sequences = st.sampled_from((texts, integers, st.booleans(), st.floats())).flatmap(lambda one: st.lists(one, max_size=3))
+sequences = st.sampled_from((texts, integers, st.booleans(), st.floats())).flatmap(
+    lambda one: st.lists(one, max_size=3)
+)
 keys = st.text(min_size=1, max_size=6) | odd_texts.filter(bool)
 
 

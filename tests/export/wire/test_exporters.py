@@ -17,7 +17,10 @@ from opentelemetry.exporter.otlp.proto.grpc import trace_exporter as grpc_traces
 from opentelemetry.exporter.otlp.proto.http import _log_exporter as http_logs
 from opentelemetry.exporter.otlp.proto.http import metric_exporter as http_metrics
 from opentelemetry.exporter.otlp.proto.http import trace_exporter as http_traces
-from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceResponse
+from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import (
+    ExportTracePartialSuccess,
+    ExportTraceServiceResponse,
+)
 from opentelemetry.sdk.trace import ReadableSpan, TracerProvider
 from opentelemetry.sdk.trace.export import BatchSpanProcessor, ConsoleSpanExporter
 from opentelemetry.trace import SpanContext
@@ -41,7 +44,7 @@ GRPC = {
 }
 ENCODERS = {"traces": encode_spans, "logs": encode_logs, "metrics": encode_metrics}
 SIGNALS = sorted(HTTP)
-PARTIAL = ExportTraceServiceResponse(partial_success={"rejected_spans": 1}).SerializeToString()
+PARTIAL = ExportTraceServiceResponse(partial_success=ExportTracePartialSuccess(rejected_spans=1)).SerializeToString()
 
 
 @pytest.fixture(autouse=True)

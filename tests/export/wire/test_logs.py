@@ -36,7 +36,9 @@ def test_every_batch_is_encoded_alike(batch: list[ReadableLogRecord]) -> None:
     same(encode_logs, logs(encode_logs), batch)
 
 
-@pytest.mark.parametrize("body", [None, "text", {"by_model": {"a": {"tokens": 1, "cost": 0.5}}}, [1, "a", True], b"\xff"])
+@pytest.mark.parametrize(
+    "body", [None, "text", {"by_model": {"a": {"tokens": 1, "cost": 0.5}}}, [1, "a", True], b"\xff"]
+)
 def test_what_is_usual_needs_no_other_encoder(body: Any) -> None:
     asked: list[Any] = []
 

@@ -49,7 +49,11 @@ exemplars = st.lists(
     max_size=2,
 )
 temporalities = st.sampled_from(AggregationTemporality)
-spread = {"min": st.none() | st.floats(), "max": st.none() | st.floats(), "sum": st.none() | st.floats() | st.integers(0, 9)}
+spread = {
+    "min": st.none() | st.floats(),
+    "max": st.none() | st.floats(),
+    "sum": st.none() | st.floats() | st.integers(0, 9),
+}
 number_points = st.builds(NumberDataPoint, drawn.attributes, times, times, numbers, exemplars)
 histogram_points = st.builds(
     HistogramDataPoint,

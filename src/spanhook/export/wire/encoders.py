@@ -1,6 +1,6 @@
 """Complete export requests: by the encoder here and, where that does not know something, by OpenTelemetry's own."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from functools import partial
 from typing import Any
 
@@ -25,7 +25,7 @@ def traces(theirs: Theirs) -> Ours:
     def single(given: Any) -> bytes:
         return theirs([given]).resource_spans[0].scope_spans[0].spans[0].SerializeToString()
 
-    return partial(_batch, span, single)
+    return partial(request, span, single)
 
 
 def logs(theirs: Theirs) -> Ours:
@@ -36,19 +36,9 @@ def logs(theirs: Theirs) -> Ours:
 
     empty = ReadableLogRecord(LogRecord(), Resource({}))
     has_body = theirs([empty]).resource_logs[0].scope_logs[0].log_records[0].HasField("body")
-    return partial(_batch, partial(record, no_body=b"\x2a\x00" if has_body else b""), single)
+    return partial(request, partial(record, no_body=b"\x2a\x00" if has_body else b""), single)
 
 
 def metrics_of(_theirs: Theirs) -> Ours:
     """An encoder of metrics."""
     return metrics
-
-
-def _batch(ours: Callable[[Any], bytes], theirs: Callable[[Any], bytes], batch: Sequence[Any]) -> bytes:
-    def encode(item: Any) -> bytes:
-        try:
-            return ours(item)
-        except Exception:
-            return theirs(item)
-
-    return request(batch, encode)

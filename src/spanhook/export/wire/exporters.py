@@ -1,8 +1,8 @@
 """Has OpenTelemetry's OTLP exporters send what is encoded here.
 
-All but the encoding stays the exporter's: retries, headers, TLS, compression, shutdown. The exporter's methods get
-messages from a public function of OpenTelemetry's encoder; in one exporter, they get them from another function. Nothing
-is replaced in classes or modules, so the application's own exporters stay as they are.
+All but the encoding stays the exporter's: retries, headers, TLS, compression, shutdown. An exporter's methods get
+messages from a function of OpenTelemetry's encoder, a name of their module; the methods of one exporter get them from
+another function. Nothing is replaced in classes or modules, so the application's own exporters stay as they are.
 """
 
 from collections.abc import Callable, Iterator
@@ -25,14 +25,14 @@ _SERIALIZING = frozenset(("SerializeToString", "SerializePartialToString"))
 
 
 class Serialized:
-    """Stands for a message that an exporter only serializes; for anything else, the message is parsed from its bytes."""
+    """Stands for a message that an exporter only serializes; for anything else, the bytes are parsed."""
 
     __slots__ = ("_content", "_message")
 
     def __init__(self, message: Any, content: bytes) -> None:
         self._message, self._content = message, content
 
-    def SerializeToString(self) -> bytes:
+    def SerializeToString(self) -> bytes:  # noqa: N802
         return self._content
 
     SerializePartialToString = SerializeToString

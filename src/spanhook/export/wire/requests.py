@@ -9,25 +9,31 @@ from typing import Any
 from spanhook.export.wire.values import attributes, delimited, text
 
 Encode = Callable[[Any], bytes]
+"""Gives an item's message."""
 
 
-def request(items: Iterable[Any], encode: Encode) -> bytes:
+def request(ours: Encode, theirs: Encode, items: Iterable[Any]) -> bytes:
     """An export request.
 
     Args:
+        ours: Encodes an item, or raises if it does not know something about it.
+        theirs: Encodes any item.
         items: Spans or log records: what has a ``resource`` and an ``instrumentation_scope``.
-        encode: Gives an item's message.
     """
     groups: dict[Any, dict[Any, list[bytes]]] = {}  # equal resources are one
-    found: dict[tuple[int, int], tuple[Any, Any, list[bytes]]] = {}  # a resource's hash is expensive
+    found: dict[tuple[int, int], tuple[list[bytes], Any, Any]] = {}  # a resource's hash is expensive
     for item in items:
         resource, scope = item.resource, item.instrumentation_scope
         at = id(resource), id(scope)
         group = found.get(at)
         if group is None:
-            encoded = groups.setdefault(resource, {}).setdefault(scope, [])
-            group = found[at] = (resource, scope, encoded)  # kept, so that no other object gets its id
-        group[2].append(encode(item))
+            messages = groups.setdefault(resource, {}).setdefault(scope, [])
+            group = found[at] = (messages, resource, scope)  # kept, so that no other object gets its id
+        try:
+            message = ours(item)
+        except Exception:
+            message = theirs(item)
+        group[0].append(message)
     return joined((resource, scopes.items()) for resource, scopes in groups.items())
 
 

@@ -24,7 +24,8 @@ def span(given: ReadableSpan) -> bytes:
         Exception: Something about the span is not encoded here.
     """
     context: Any = given.get_span_context()
-    state, parent, status = context.trace_state, given.parent, given.status
+    state, parent = context.trace_state, given.parent
+    status: Status | None = given.status
     events, links = given.events, given.links
     parts = [
         b"\x0a\x10",

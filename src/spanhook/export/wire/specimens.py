@@ -73,7 +73,9 @@ _KNOWN = {
 }
 """The public names of the SDK's classes, except ``to_json``."""
 
-_RESOURCE = Resource({"text": "a", "texts": ["a", "b"], "number": 1, "half": 0.5, "yes": True}, "https://resource.schema")
+_RESOURCE = Resource(
+    {"text": "a", "texts": ["a", "b"], "number": 1, "half": 0.5, "yes": True}, "https://resource.schema"
+)
 _SCOPE = InstrumentationScope("scope", "1", "https://scope.schema", {"text": "a"})
 _CONTEXT = SpanContext(1 << 127, 1 << 63, True, TraceFlags(1), TraceState([("one", "1"), ("two", "2")]))
 
@@ -88,7 +90,7 @@ def agreed(signal: str, theirs: Theirs, ours: Ours) -> Any:
     if any(_names(one) - set(_KNOWN[type(one).__name__].split()) for one in parts):
         return None
     expected = theirs(specimens)
-    message = type(expected)
+    message: Any = type(expected)
     return message if message.FromString(ours(specimens)) == expected else None
 
 
@@ -101,6 +103,7 @@ _DROPPED = BoundedAttributes(0, {"dropped": 1})
 
 
 def _spans() -> tuple[Any, list[Any]]:
+    bounded: Any = BoundedList
     events = [Event("event", _GIVEN, 3), Event("event", _DROPPED, 3)]
     links = [Link(_CONTEXT, _GIVEN), Link(_CONTEXT, _DROPPED)]
     status = Status(StatusCode.ERROR, "broken")
@@ -110,8 +113,8 @@ def _spans() -> tuple[Any, list[Any]]:
         SpanContext(1, 2, True),
         _RESOURCE,
         _GIVEN,
-        BoundedList.from_seq(2, [*events, *events]),
-        BoundedList.from_seq(2, [*links, *links]),
+        bounded.from_seq(2, [*events, *events]),
+        bounded.from_seq(2, [*links, *links]),
         SpanKind.CLIENT,
         status=status,
         start_time=1,
@@ -141,9 +144,14 @@ def _log_records() -> tuple[Any, list[Any]]:
 
 def _metrics() -> tuple[Any, list[Any]]:
     exemplar = Exemplar({"text": "b"}, 1.5, 3, 2, 1)
-    given = {"attributes": {"text": "a"}, "start_time_unix_nano": 1, "time_unix_nano": 2, "exemplars": [exemplar]}
+    given: dict[str, Any] = {
+        "attributes": {"text": "a"},
+        "start_time_unix_nano": 1,
+        "time_unix_nano": 2,
+        "exemplars": [exemplar],
+    }
     number = NumberDataPoint(**given, value=1)
-    spread = {"count": 3, "sum": 4.5, "min": 0.5, "max": 2.5}
+    spread: dict[str, Any] = {"count": 3, "sum": 4.5, "min": 0.5, "max": 2.5}
     histogram = HistogramDataPoint(**given, **spread, bucket_counts=[1, 2], explicit_bounds=[1.0])
     buckets = Buckets(-1, [1, 300])
     exponential = ExponentialHistogramDataPoint(

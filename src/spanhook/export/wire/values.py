@@ -1,12 +1,12 @@
 """Numbers, texts and attributes as the bytes of OTLP's protobuf messages.
 
-Only what OpenTelemetry's own encoder would encode alike is encoded; anything else raises, and goes through that encoder.
-Encodings of frequent texts are kept, up to a limit.
+Only what OpenTelemetry's own encoder would encode alike is encoded; anything else raises, and goes through that
+encoder. Encodings of frequent texts are kept, up to a limit.
 
 See https://protobuf.dev/programming-guides/encoding/ and ``opentelemetry/proto/common/v1/common.proto``.
 """
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, ItemsView, Iterable, Mapping
 from struct import Struct
 from types import MappingProxyType
 from typing import Any
@@ -23,9 +23,10 @@ DEEPEST = 16
 _MOST_INT = 1 << 63
 _MOST_COUNT = 1 << 32
 _LAST = tuple(bytes((number,)) for number in range(0x80))
-"""Seven bits each: as the last byte of a number, and with the bit that announces another."""
 _NOT_LAST = tuple(bytes((number | 0x80,)) for number in range(0x80))
+"""Seven bits of a number each; the eighth announces another byte."""
 _DOUBLE = Struct("<d").pack
+_STRINGS = frozenset((str,))
 _COPIED = frozenset((dict, MappingProxyType, BoundedAttributes))
 
 
@@ -86,7 +87,8 @@ def attributes(tag: bytes, mapping: Mapping[str, Any] | None) -> bytes:
     if not mapping:
         return b""
     get, new = _attributes.get, _attribute
-    items = (mapping.copy() if type(mapping) in _COPIED else mapping).items()  # a copy is a dictionary, so much faster
+    given: Any = mapping
+    items: ItemsView[str, Any] = (given.copy() if type(given) in _COPIED else given).items()  # of a dictionary: faster
     try:
         return tag + tag.join([get(item) or new(item) for item in items])
     except TypeError:  # a list or a map cannot be looked up
@@ -127,19 +129,19 @@ _attributes: dict[tuple[str, Any], bytes] = {}
 """Only those whose values are texts, or tuples of texts: in a dictionary, ``1``, ``1.0`` and ``True`` are the same."""
 
 
-def _attribute(item: tuple[str, Any]) -> bytes:
+def _attribute(item: tuple[str, Any], depth: int = 0) -> bytes:
     """A ``KeyValue`` after its length."""
     key, given = item
     known = _keys.get(key) or _new_key(key)
-    kind = type(given)
+    kind: Any = type(given)
     if kind is int:
         number = _integer(given)
         return known.integers[len(number)] + number
     if kind is float:
         return known.double + _DOUBLE(given)
-    content = value(given)
+    content = value(given, depth)
     encoded = known.before(len(content)) + content
-    if kind is str or (kind is tuple and set(map(type, given)) == {str}):
+    if kind is str or (kind is tuple and _STRINGS.issuperset(map(type, given))):
         _keep(_attributes, item, encoded, len(encoded))
     return encoded
 
@@ -158,6 +160,8 @@ def _keep(kept: dict[Any, Any], key: Any, encoded: Any, length: int) -> None:
 
 
 def _integer(given: int) -> bytes:
+    if 0 <= given < 0x4000:
+        return _NOT_LAST[given & 0x7F] + _LAST[given >> 7] if given > 0x7F else _LAST[given]
     if 0 <= given < _MOST_INT:
         return varint(given)
     if -_MOST_INT <= given < 0:
@@ -173,8 +177,9 @@ def _array(given: Iterable[Any], depth: int) -> bytes:
 
 def _map(given: Mapping[Any, Any], depth: int) -> bytes:
     _check(depth)
-    pairs = [b"\x0a" + text(str(key)) + b"\x12" + delimited(value(one, depth + 1)) for key, one in given.items()]
-    return b"\x32" + delimited(b"".join([b"\x0a" + delimited(pair) for pair in pairs]))
+    return b"\x32" + delimited(
+        b"".join([b"\x0a" + _attribute((str(key), one), depth + 1) for key, one in given.items()])
+    )
 
 
 def _check(depth: int) -> None:
