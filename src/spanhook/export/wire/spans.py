@@ -25,7 +25,7 @@ def span(given: ReadableSpan) -> bytes:
     """
     context: Any = given.get_span_context()
     state, parent = context.trace_state, given.parent
-    status: Status | None = given.status
+    status: Any = given.status
     events, links = given.events, given.links
     parts = [
         b"\x0a\x10",

@@ -89,8 +89,8 @@ def agreed(signal: str, theirs: Theirs, ours: Ours) -> Any:
     specimens, parts = _SPECIMENS[signal]()
     if any(_names(one) - set(_KNOWN[type(one).__name__].split()) for one in parts):
         return None
-    expected = theirs(specimens)
-    message: Any = type(expected)
+    expected: Any = theirs(specimens)
+    message: Any = expected.__class__
     return message if message.FromString(ours(specimens)) == expected else None
 
 

@@ -13,6 +13,8 @@ from typing import Any
 
 from opentelemetry.attributes import BoundedAttributes
 
+from spanhook.model import class_of
+
 KEPT = 4096
 """How many encoded attributes are kept, how many keys, and how many names."""
 KEPT_LENGTH = 128
@@ -133,7 +135,7 @@ def _attribute(item: tuple[str, Any], depth: int = 0) -> bytes:
     """A ``KeyValue`` after its length."""
     key, given = item
     known = _keys.get(key) or _new_key(key)
-    kind: Any = type(given)
+    kind = class_of(given)
     if kind is int:
         number = _integer(given)
         return known.integers[len(number)] + number
