@@ -15,7 +15,7 @@ from opentelemetry.attributes import BoundedAttributes
 
 from spanhook.model import class_of
 
-KEPT = 4096
+KEPT = 2048
 """How many encoded attributes are kept, how many keys, and how many names."""
 KEPT_LENGTH = 128
 """Longer ones, in bytes, are not kept."""
@@ -92,9 +92,10 @@ def attributes(tag: bytes, mapping: Mapping[str, Any] | None) -> bytes:
     given: Any = mapping
     items: ItemsView[str, Any] = (given.copy() if type(given) in _COPIED else given).items()  # of a dictionary: faster
     try:
-        return tag + tag.join([get(item) or new(item) for item in items])
+        encoded = [get(item) or new(item) for item in items]
     except TypeError:  # a list or a map cannot be looked up
-        return tag + tag.join([new(item) for item in items])
+        encoded = [new(item) for item in items]
+    return tag + tag.join(encoded) if encoded else b""
 
 
 def value(given: Any, depth: int = 0) -> bytes:
@@ -110,14 +111,20 @@ def value(given: Any, depth: int = 0) -> bytes:
 
 
 class _Key:
-    """All that stands before the values of one key, in a ``KeyValue`` after its length."""
+    """All that stands before the values of one key, in a ``KeyValue`` after its length.
+
+    Attributes:
+        field: The key itself, and the tag of its value.
+        double: What stands before a double.
+        integers: What stands before an integer of no bytes, of one byte, of two, of three.
+    """
 
     __slots__ = ("double", "field", "integers")
 
     def __init__(self, key: str) -> None:
         self.field = b"\x0a" + text(key) + b"\x12"
         self.double = self.before(9) + b"\x21"
-        self.integers = tuple(self.before(1 + length) + b"\x18" for length in range(11))
+        self.integers = tuple(self.before(1 + length) + b"\x18" for length in range(4))
 
     def before(self, length: int) -> bytes:
         """What stands before a value of this length."""
@@ -138,7 +145,8 @@ def _attribute(item: tuple[str, Any], depth: int = 0) -> bytes:
     kind = class_of(given)
     if kind is int:
         number = _integer(given)
-        return known.integers[len(number)] + number
+        length = len(number)
+        return (known.integers[length] if length < 4 else known.before(1 + length) + b"\x18") + number
     if kind is float:
         return known.double + _DOUBLE(given)
     content = value(given, depth)
