@@ -1,12 +1,13 @@
 """What an SDK may export, drawn at random: attributes, resources, scopes, contexts of spans, and times."""
 
+from http import HTTPMethod, HTTPStatus
 from typing import Any
 
 from hypothesis import strategies as st
 from opentelemetry.attributes import BoundedAttributes
 from opentelemetry.sdk.resources import Resource
 from opentelemetry.sdk.util.instrumentation import InstrumentationScope
-from opentelemetry.trace import SpanContext, TraceFlags, TraceState
+from opentelemetry.trace import SpanContext, SpanKind, TraceFlags, TraceState
 
 texts = st.text(max_size=8)
 odd_texts = st.text(st.characters(), max_size=3)
@@ -14,9 +15,11 @@ odd_texts = st.text(st.characters(), max_size=3)
 integers = st.integers(-(2**63), 2**63 - 1) | st.sampled_from((0, 1, 127, 128, 2**14, 2**31, 2**63 - 1, -1, -(2**63)))
 huge = st.integers(2**63, 2**66) | st.integers(-(2**66), -(2**63) - 1)
 times = st.none() | st.integers(0, 2**64 - 1)
+derived = st.sampled_from((HTTPMethod.GET, HTTPStatus.OK, SpanKind.CLIENT))
+"""Of classes derived from plain ones, and of one that is not."""
 plain = texts | integers | st.booleans() | st.floats()
 values: st.SearchStrategy[Any] = st.recursive(
-    plain | st.binary(max_size=4) | st.none() | odd_texts | huge,
+    plain | st.binary(max_size=4) | st.none() | odd_texts | huge | derived,
     lambda inner: st.lists(inner, max_size=3) | st.dictionaries(texts, inner, max_size=3),
     max_leaves=5,
 )

@@ -1,6 +1,7 @@
 """OpenTelemetry's exporters send what is encoded here, and are otherwise as they were."""
 
 import gzip
+import sys
 import threading
 from collections.abc import Generator
 from contextlib import contextmanager
@@ -145,6 +146,15 @@ def test_others_are_left_alone() -> None:
         before = dict(vars(exporter))
         assert accelerate("traces", exporter) is exporter
         assert vars(exporter) == before
+
+
+def test_an_sdk_whose_names_are_not_known_exports_as_before(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(internal, "fatal", False)
+    monkeypatch.setitem(sys.modules, "spanhook.export.wire.specimens", None)  # as if it could not import a name
+    exporter = accelerate("traces", HTTP["traces"]())
+    assert "export" not in vars(exporter)
+    assert internal.counts["export.wire"] == 1
+    exporter.shutdown()
 
 
 def test_a_class_derived_from_an_exporter_is_accelerated_too() -> None:

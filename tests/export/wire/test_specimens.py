@@ -15,7 +15,7 @@ from spanhook.export.wire.specimens import agreed
 ENCODERS = [
     ("traces", encode_spans, encoders.traces),
     ("logs", encode_logs, encoders.logs),
-    ("metrics", encode_metrics, encoders.metrics_of),
+    ("metrics", encode_metrics, encoders.metrics),
 ]
 
 

@@ -1,6 +1,7 @@
 """Attributes are kept encoded, but never mistaken for others, and never too many."""
 
 from collections.abc import Generator
+from enum import IntFlag, StrEnum
 from typing import Any
 
 import pytest
@@ -61,8 +62,30 @@ def test_integers_of_every_length(number: int) -> None:
 
 @pytest.mark.parametrize("odd", [None, 2**63, -(2**63) - 1, "\ud800", b"".join, [None], {"a": {1}}])
 def test_what_is_not_encoded_raises(odd: object) -> None:
-    with pytest.raises((KeyError, OverflowError, UnicodeEncodeError)):
+    with pytest.raises((TypeError, OverflowError, UnicodeEncodeError)):
         values.attributes(b"\x0a", {"odd": odd})
+
+
+class Color(StrEnum):
+    RED = "red"
+
+
+class Flag(IntFlag):
+    ON = 128
+
+
+class Half(float):
+    """A number of somebody's own."""
+
+    def __float__(self) -> float:
+        return 9.0
+
+
+def test_classes_derived_from_plain_ones_are_encoded_as_those() -> None:
+    found = decoded({"color": Color.RED, "flag": Flag.ON, "half": Half(0.5), "many": [Color.RED, Flag.ON]})
+    assert found["color"].string_value == found["many"].array_value.values[0].string_value == "red"
+    assert found["flag"].int_value == found["many"].array_value.values[1].int_value == 128
+    assert found["half"].double_value == AnyValue(double_value=Half(0.5)).double_value
 
 
 def test_what_is_nested_too_deep_raises() -> None:

@@ -9,7 +9,7 @@ from opentelemetry.sdk._logs import ReadableLogRecord
 from opentelemetry.sdk.resources import Resource
 
 from spanhook.export.wire.logs import record
-from spanhook.export.wire.metrics import metrics
+from spanhook.export.wire.metrics import metrics as all_metrics
 from spanhook.export.wire.requests import request
 from spanhook.export.wire.spans import span
 
@@ -39,6 +39,10 @@ def logs(theirs: Theirs) -> Ours:
     return partial(request, partial(record, no_body=b"\x2a\x00" if has_body else b""), single)
 
 
-def metrics_of(_theirs: Theirs) -> Ours:
-    """An encoder of metrics."""
-    return metrics
+def metrics(_theirs: Theirs) -> Ours:
+    """An encoder of metrics; it raises if there is one that it does not know."""
+    return all_metrics
+
+
+MAKERS: dict[str, Callable[[Theirs], Ours]] = {"traces": traces, "logs": logs, "metrics": metrics}
+"""By signal."""

@@ -8,19 +8,15 @@ another function. Nothing is replaced in classes or modules, so the application'
 from collections.abc import Callable, Iterator
 from functools import partial
 from types import FunctionType, MethodType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from spanhook.diagnostics import internal
-from spanhook.export.wire import encoders
-from spanhook.export.wire.encoders import Ours, Theirs
-from spanhook.export.wire.specimens import agreed
+
+if TYPE_CHECKING:
+    from spanhook.export.wire.encoders import Ours, Theirs
 
 _HOME = "opentelemetry.exporter.otlp.proto.common."
-_SIGNALS: dict[str, tuple[str, Callable[[Theirs], Ours]]] = {
-    "traces": ("encode_spans", encoders.traces),
-    "logs": ("encode_logs", encoders.logs),
-    "metrics": ("encode_metrics", encoders.metrics_of),
-}
+_NAMES = {"traces": "encode_spans", "logs": "encode_logs", "metrics": "encode_metrics"}
 _SERIALIZING = frozenset(("SerializeToString", "SerializePartialToString"))
 
 
@@ -52,9 +48,13 @@ def accelerate(signal: str, exporter: Any) -> Any:
         The same exporter.
     """
     try:
-        name, make = _SIGNALS[signal]
+        # In an SDK whose classes have other names, the import fails; then the exporter is left as it is.
+        from spanhook.export.wire.encoders import MAKERS
+        from spanhook.export.wire.specimens import agreed
+
+        name = _NAMES[signal]
         for method, theirs in list(_encoding(exporter, name)):
-            ours = make(theirs)
+            ours = MAKERS[signal](theirs)
             message = agreed(signal, theirs, ours)
             if message is not None:
                 whole = _SERIALIZING.isdisjoint(method.__code__.co_names)
@@ -65,7 +65,7 @@ def accelerate(signal: str, exporter: Any) -> Any:
     return exporter
 
 
-def _encoding(exporter: Any, name: str) -> Iterator[tuple[FunctionType, Theirs]]:
+def _encoding(exporter: Any, name: str) -> "Iterator[tuple[FunctionType, Theirs]]":
     """The exporter's methods that call OpenTelemetry's encoder, and the encoder."""
     methods = {key: one for cls in reversed(type(exporter).__mro__) for key, one in vars(cls).items()}
     for method in methods.values():
@@ -75,7 +75,7 @@ def _encoding(exporter: Any, name: str) -> Iterator[tuple[FunctionType, Theirs]]
                 yield method, theirs
 
 
-def _replacing(theirs: Theirs, ours: Ours, parsed: Callable[[bytes], Any]) -> Callable[[Any], Any]:
+def _replacing(theirs: "Theirs", ours: "Ours", parsed: Callable[[bytes], Any]) -> Callable[[Any], Any]:
     """What takes the place of ``theirs``; it gives a message, or what can be serialized like one."""
 
     def encode(data: Any) -> Any:

@@ -87,7 +87,7 @@ def agreed(signal: str, theirs: Theirs, ours: Ours) -> Any:
         The class, or ``None``.
     """
     specimens, parts = _SPECIMENS[signal]()
-    if any(_names(one) - set(_KNOWN[type(one).__name__].split()) for one in parts):
+    if any(_names(one) - set(_KNOWN.get(type(one).__name__, "").split()) for one in parts):
         return None
     expected: Any = theirs(specimens)
     message: Any = expected.__class__

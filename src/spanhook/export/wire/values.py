@@ -93,7 +93,7 @@ def attributes(tag: bytes, mapping: Mapping[str, Any] | None) -> bytes:
     items: ItemsView[str, Any] = (given.copy() if type(given) in _COPIED else given).items()  # of a dictionary: faster
     try:
         encoded = [get(item) or new(item) for item in items]
-    except TypeError:  # a list or a map cannot be looked up
+    except TypeError:  # a list or a map cannot be looked up; or a value is not encoded here, and raises again
         encoded = [new(item) for item in items]
     return tag + tag.join(encoded) if encoded else b""
 
@@ -102,12 +102,13 @@ def value(given: Any, depth: int = 0) -> bytes:
     """A value as an ``AnyValue``.
 
     Raises:
-        KeyError: It is of a type that is not encoded here, such as that of ``None``.
+        TypeError: It is of a type that is not encoded here, such as that of ``None``.
         OverflowError: It is a number of more than 64 bits.
         UnicodeEncodeError: It has a lone surrogate.
         RecursionError: It is nested too deep.
     """
-    return _ENCODERS[type(given)](given, depth)
+    encoder = _ENCODERS.get(class_of(given))
+    return encoder(given, depth) if encoder is not None else _inherited(given, depth)
 
 
 class _Key:
@@ -192,11 +193,21 @@ def _map(given: Mapping[Any, Any], depth: int) -> bytes:
     )
 
 
+def _inherited(given: Any, depth: int) -> bytes:
+    """A value of a class derived from one that is encoded here, such as an enumeration's."""
+    for kind, plain in _PLAIN.items():
+        if isinstance(given, kind):
+            return _ENCODERS[kind](plain(given), depth)
+    raise TypeError(class_of(given))
+
+
 def _check(depth: int) -> None:
     if depth >= DEEPEST:
         raise RecursionError(depth)
 
 
+_PLAIN: dict[type, Callable[[Any], Any]] = {str: str.__str__, int: int.__index__, float: float.__float__}
+"""What an instance of a derived class is without that class."""
 _ENCODERS: dict[type, Callable[[Any, int], bytes]] = {
     str: lambda given, _depth: b"\x0a" + text(given),
     bool: lambda given, _depth: b"\x10\x01" if given else b"\x10\x00",
