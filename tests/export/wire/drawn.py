@@ -34,13 +34,16 @@ def _bounded(drawn: dict[str, Any]) -> BoundedAttributes:
 
 
 plain_attributes = st.dictionaries(st.text(min_size=1, max_size=6), plain | sequences.map(tuple), max_size=5)
-attributes: st.SearchStrategy[Any] = st.one_of(
+known_attributes: st.SearchStrategy[Any] = st.one_of(
     st.none(),
     plain_attributes,
     plain_attributes.map(_bounded),
+    plain_attributes.map(lambda drawn: BoundedAttributes(0, drawn)),
+)
+attributes: st.SearchStrategy[Any] = st.one_of(
+    known_attributes,
     st.dictionaries(keys, values | sequences, max_size=4),
     st.dictionaries(keys, values | sequences, max_size=4).map(_bounded),
-    plain_attributes.map(lambda drawn: BoundedAttributes(0, drawn)),
 )
 urls = st.sampled_from((None, "", "https://schema"))
 resources = st.builds(Resource, plain_attributes, urls)

@@ -40,7 +40,7 @@ counts = st.integers(0, 2**64 - 1)
 exemplars = st.lists(
     st.builds(
         Exemplar,
-        drawn.attributes,
+        drawn.known_attributes,
         numbers,
         times,
         st.none() | st.integers(0, 2**64 - 1),
@@ -54,10 +54,10 @@ spread = {
     "max": st.none() | st.floats(),
     "sum": st.none() | st.floats() | st.integers(0, 9),
 }
-number_points = st.builds(NumberDataPoint, drawn.attributes, times, times, numbers, exemplars)
+number_points = st.builds(NumberDataPoint, drawn.known_attributes, times, times, numbers, exemplars)
 histogram_points = st.builds(
     HistogramDataPoint,
-    drawn.attributes,
+    drawn.known_attributes,
     times,
     times,
     count=counts,
@@ -70,7 +70,7 @@ offsets = st.integers(-(2**31), 2**31 - 1) | st.integers(-2, 2)
 buckets = st.builds(Buckets, offsets, st.lists(counts, max_size=4))
 exponential_points = st.builds(
     ExponentialHistogramDataPoint,
-    drawn.attributes,
+    drawn.known_attributes,
     times,
     times,
     count=counts,
@@ -88,7 +88,7 @@ data = st.one_of(
     st.builds(Histogram, st.lists(histogram_points, max_size=2), temporalities),
     st.builds(ExponentialHistogram, st.lists(exponential_points, max_size=2), temporalities),
 )
-one_metric = st.builds(Metric, drawn.texts | drawn.odd_texts, st.none() | drawn.texts, st.none() | drawn.texts, data)
+one_metric = st.builds(Metric, drawn.texts, st.none() | drawn.texts, st.none() | drawn.texts, data)
 scopes = st.builds(
     ScopeMetrics,
     st.builds(InstrumentationScope, drawn.texts, st.none() | drawn.texts, drawn.urls, drawn.plain_attributes),
@@ -110,8 +110,20 @@ def ours(given_data: MetricsData) -> bytes:
 
 
 @given(collected)
-def test_everything_is_encoded_alike(given_data: MetricsData) -> None:
-    same(encode_metrics, ours, given_data)
+def test_what_is_known_is_encoded_alike(given_data: MetricsData) -> None:
+    same(encode_metrics, encoders.metrics(never), given_data)
+
+
+@given(drawn.texts | drawn.odd_texts, drawn.attributes, numbers | drawn.huge, st.integers(-1, 2**65))
+def test_what_is_not_known_is_encoded_alike(name: str, attributes: Any, value: float, count: int) -> None:
+    points = [NumberDataPoint(attributes, 1, 2, value)]
+    spread = [HistogramDataPoint({}, 1, count, count, value, [count], [value], value, value)]
+    metrics = [
+        Metric(name, None, None, one) for one in (Gauge(points), Histogram(spread, AggregationTemporality.DELTA))
+    ]
+    for one in metrics:
+        scope = ScopeMetrics(InstrumentationScope("scope"), [one], "")
+        same(encode_metrics, ours, MetricsData([ResourceMetrics(Resource({}), [scope], "")]))
 
 
 def test_what_the_sdk_collects_needs_no_other_encoder() -> None:

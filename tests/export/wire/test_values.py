@@ -55,7 +55,9 @@ def test_what_is_long_is_not_kept() -> None:
     assert (values._attributes, list(values._keys), values._names) == ({}, ["long", "longs"], {})
 
 
-@pytest.mark.parametrize("number", [0, 1, 127, 128, 2**14 - 1, 2**14, 2**21, 2**28, 2**35, 2**63 - 1, -1, -(2**63)])
+@pytest.mark.parametrize(
+    "number", [0, 1, 127, 128, 2**14 - 1, 2**14, 2**21 - 1, 2**21, 2**28, 2**35, 2**63 - 1, -1, -(2**63)]
+)
 def test_integers_of_every_length(number: int) -> None:
     assert decoded({"a": number})["a"].int_value == number
 
@@ -64,6 +66,14 @@ def test_integers_of_every_length(number: int) -> None:
 def test_what_is_not_encoded_raises(odd: object) -> None:
     with pytest.raises((TypeError, OverflowError, UnicodeEncodeError)):
         values.attributes(b"\x0a", {"odd": odd})
+
+
+@pytest.mark.parametrize("length", [0, 127, 128, 2**14 - 1, 2**14, 2**21 - 1, 2**21])
+def test_texts_of_every_length(length: int) -> None:
+    long = "a" * length
+    found = decoded({"text": long, "texts": [long], "bytes": long.encode(), "a" + long: 1})
+    assert found["text"].string_value == found["texts"].array_value.values[0].string_value == long
+    assert (found["bytes"].bytes_value, found["a" + long].int_value) == (long.encode(), 1)
 
 
 class Color(StrEnum):
