@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler
 from typing import Any
 
+import grpc
 import pytest
 from opentelemetry.exporter.otlp.proto.common._log_encoder import encode_logs
 from opentelemetry.exporter.otlp.proto.common.metrics_encoder import encode_metrics
@@ -182,8 +183,6 @@ def test_over_http_it_is_tried_again() -> None:
 
 
 def test_over_grpc_it_is_tried_again() -> None:
-    grpc = pytest.importorskip("grpc", reason="the extra grpc")
-
     def unavailable_at_first(number: int, context: Any) -> bytes:
         if number == 1:
             context.abort(grpc.StatusCode.UNAVAILABLE, "later")
@@ -205,8 +204,8 @@ def test_what_is_refused_is_counted(status: int) -> None:
 
 def test_what_is_accepted_in_part_counts_as_before() -> None:
     before = internal.lost.copy()
-    with receiving(200, answer=PARTIAL) as http, grpc_collector(lambda _number, _context: PARTIAL) as grpc:
-        for plain in (HTTP["traces"](http.url), GRPC["traces"](grpc.url)):
+    with receiving(200, answer=PARTIAL) as http, grpc_collector(lambda _number, _context: PARTIAL) as rpc:
+        for plain in (HTTP["traces"](http.url), GRPC["traces"](rpc.url)):
             expected = plain.export(specimen("traces"))
             assert watch("traces", accelerate("traces", plain)).export(specimen("traces")) is expected
             plain.shutdown()
