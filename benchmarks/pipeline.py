@@ -1,4 +1,4 @@
-"""What the telemetry pipeline costs: operations, exporter and collector, in items per CPU second and beside a control.
+"""What the telemetry pipeline costs, from operations to the collector, in items per CPU second and beside a control.
 
 Run it as ``python -m benchmarks.pipeline``. Exporter and collector need what ``.ci/tools otelcol`` builds. CPU seconds
 are those of the measured process, so that a busy machine changes little; progress goes to standard error.
@@ -21,7 +21,7 @@ from benchmarks.process import environment
 from benchmarks.sending import CONTROL, OPERATION, Cost
 from benchmarks.terminal import machine, some
 
-PARTS = ("sdk", "exporter", "collector")
+PARTS = ("sdk", "encoder", "exporter", "collector")
 LIBRARIES = ("opentelemetry-sdk", "opentelemetry-exporter-otlp-proto-http", "protobuf", "grpcio")
 EVENTS_PER_RUN = 1.3
 """One for the end of the run, and some for decisions."""
@@ -48,7 +48,7 @@ def main(given: Sequence[str] | None = None) -> int:
     skipped = {}
     if program("otelcol") is None:
         reason = f"no otelcol in {CACHE}: .ci/tools otelcol builds it"
-        skipped = {part: reason for part in wanted if part != "sdk"}
+        skipped = {part: reason for part in wanted if part in ("exporter", "collector")}
     document = _measured([part for part in wanted if part not in skipped], quick=options.quick)
     document["skipped"] = skipped
     print(json.dumps(document, indent=2) if options.json else _tables(document))
@@ -57,7 +57,7 @@ def main(given: Sequence[str] | None = None) -> int:
 
 def _measured(wanted: list[str], *, quick: bool) -> dict[str, Any]:
     """The control, with which everything is compared, and the requested parts."""
-    costs = _own(_QUICK_ROUNDS if quick else _ROUNDS, exporting="exporter" in wanted)
+    costs = _own(_QUICK_ROUNDS if quick else _ROUNDS, wanted)
     control = next(one for one in costs if (one.part, one.item) == CONTROL)
     kept = [one for one in costs if one is control or one.part in wanted]
     size: dict[str, int] = {}
@@ -84,11 +84,12 @@ def _measured(wanted: list[str], *, quick: bool) -> dict[str, Any]:
     }
 
 
-def _own(rounds: int, *, exporting: bool) -> list[Cost]:
-    if not exporting:
-        return list(sending.costs(rounds, None))
+def _own(rounds: int, wanted: list[str]) -> list[Cost]:
+    encoding = "encoder" in wanted
+    if "exporter" not in wanted:
+        return list(sending.costs(rounds, None, encoding=encoding))
     with tempfile.TemporaryDirectory() as folder, pipe(Path(folder), receiving.SETTINGS) as one:
-        return list(sending.costs(rounds, (one.endpoint, one.grpc_endpoint)))
+        return list(sending.costs(rounds, (one.endpoint, one.grpc_endpoint), encoding=encoding))
 
 
 def _runs(costs: list[Cost], part: str) -> int:

@@ -12,6 +12,8 @@ from typing import Any
 
 from opentelemetry._logs import Logger
 from opentelemetry.context import Context
+from opentelemetry.exporter.otlp.proto.common._log_encoder import encode_logs
+from opentelemetry.exporter.otlp.proto.common.trace_encoder import encode_spans
 from opentelemetry.exporter.otlp.proto.http._log_exporter import OTLPLogExporter
 from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExporter
 from opentelemetry.sdk._logs import LoggerProvider
@@ -25,6 +27,8 @@ import spanhook
 from benchmarks.payloads import BATCH, BODY, ENDED, SPANS_PER_RUN, STARTED
 from benchmarks.terminal import tell
 from spanhook import semconv
+from spanhook.export.wire import accelerate
+from spanhook.export.wire.encoders import Ours, Theirs, logs, traces
 from spanhook.model import Record
 from spanhook.telemetry import _events, context_with
 from spanhook.telemetry._lean_span import fill
@@ -33,6 +37,7 @@ from spanhook.telemetry.spans import Opener
 RESOURCE = Resource({"service.name": "benchmark"})
 CONTROL = "sdk", "span of the bare SDK"
 ALONE, OPERATION = "span alone", "operation"
+SDKS = "SDK's encoder"
 NEVER = 3_600_000
 """Milliseconds after which processors export by themselves; here they are flushed after each batch."""
 WARM = 3
@@ -147,6 +152,20 @@ class Sender:
         self._loggers.force_flush()
         assert len(self._logs.batch) == BATCH
 
+    def encodings(self) -> dict[tuple[str, str], Callable[[], None]]:
+        """The last batches as bytes, by the encoder behind the exporters of commands and by OpenTelemetry's own."""
+
+        def encode(signal: str, ours: Ours, theirs: Theirs) -> dict[tuple[str, str], Callable[[], None]]:
+            def kept() -> Sequence[Any]:
+                return self._spans.batch if signal == "span" else self._logs.batch
+
+            return {
+                ("encoder", signal): lambda: _some(ours(kept())),
+                ("encoder", f"{signal}, {SDKS}"): lambda: _some(theirs(kept()).SerializeToString()),
+            }
+
+        return encode("span", traces(encode_spans), encode_spans) | encode("log event", logs(encode_logs), encode_logs)
+
     def sends_spans(self, exporter: SpanExporter) -> Callable[[], None]:
         """A function that sends the last batch of spans again."""
 
@@ -164,17 +183,22 @@ class Sender:
         return send
 
 
+def _some(encoded: bytes) -> None:
+    assert encoded
+
+
 def _tracers(exporter: SpanExporter) -> TracerProvider:
     provider = TracerProvider(resource=RESOURCE, shutdown_on_exit=False)
     provider.add_span_processor(BatchSpanProcessor(exporter, schedule_delay_millis=NEVER))
     return provider
 
 
-def costs(rounds: int, endpoints: tuple[str, str] | None) -> Iterator[Cost]:
+def costs(rounds: int, endpoints: tuple[str, str] | None, *, encoding: bool = False) -> Iterator[Cost]:
     """The cost of creating items, and of sending them if there are endpoints.
 
     Args:
         rounds: How often everything is done.
+        encoding: Whether to measure encoders too.
         endpoints: A collector's endpoints for OTLP over HTTP and over gRPC.
     """
     sender = Sender()
@@ -184,12 +208,15 @@ def costs(rounds: int, endpoints: tuple[str, str] | None) -> Iterator[Cost]:
         ("sdk", OPERATION): sender.operations,
         ("sdk", "log event"): sender.logs,
     }
+    if encoding:
+        works |= sender.encodings()
     if endpoints is not None:
         http, grpc = endpoints
-        works["exporter", "span"] = sender.sends_spans(OTLPSpanExporter(f"{http}/v1/traces"))
-        works["exporter", "log event"] = sender.sends_logs(OTLPLogExporter(f"{http}/v1/logs"))
+        works |= _sendings(
+            sender, "", lambda: (OTLPSpanExporter(f"{http}/v1/traces"), OTLPLogExporter(f"{http}/v1/logs"))
+        )
         if find_spec("grpc") is not None:
-            works["exporter", "span, gRPC"], works["exporter", "log event, gRPC"] = _over_grpc(sender, grpc)
+            works |= _sendings(sender, ", gRPC", lambda: _over_grpc(grpc))
     spanhook.instrument(tracer_provider=sender.operating)
     try:
         taken = _taken(works, rounds)
@@ -215,11 +242,23 @@ def _taken(works: Mapping[tuple[str, str], Callable[[], None]], rounds: int) -> 
     return taken
 
 
-def _over_grpc(sender: Sender, endpoint: str) -> tuple[Callable[[], None], Callable[[], None]]:
+def _sendings(
+    sender: Sender, suffix: str, make: Callable[[], tuple[SpanExporter, LogRecordExporter]]
+) -> dict[tuple[str, str], Callable[[], None]]:
+    """Sending over one protocol: by exporters as commands create them, and as they are without spanhook."""
+    spans, records = make()
+    ours, ours_of_logs = accelerate("traces", spans), accelerate("logs", records)
+    spans, records = make()
+    return {
+        ("exporter", f"span{suffix}"): sender.sends_spans(ours),
+        ("exporter", f"span{suffix}, {SDKS}"): sender.sends_spans(spans),
+        ("exporter", f"log event{suffix}"): sender.sends_logs(ours_of_logs),
+        ("exporter", f"log event{suffix}, {SDKS}"): sender.sends_logs(records),
+    }
+
+
+def _over_grpc(endpoint: str) -> tuple[SpanExporter, LogRecordExporter]:
     from opentelemetry.exporter.otlp.proto.grpc._log_exporter import OTLPLogExporter as GrpcLogExporter
     from opentelemetry.exporter.otlp.proto.grpc.trace_exporter import OTLPSpanExporter as GrpcSpanExporter
 
-    return (
-        sender.sends_spans(GrpcSpanExporter(endpoint, insecure=True)),
-        sender.sends_logs(GrpcLogExporter(endpoint, insecure=True)),
-    )
+    return GrpcSpanExporter(endpoint, insecure=True), GrpcLogExporter(endpoint, insecure=True)

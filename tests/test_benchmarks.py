@@ -136,6 +136,14 @@ def test_spans_and_log_events_are_measured_against_bare_spans() -> None:
     assert set(found["runs_per_core_day"]) == {"sdk"}
 
 
+@pytest.mark.slow
+def test_encoders_are_measured_beside_each_other() -> None:
+    found = piped("--only", "encoder")
+    kinds = {"span", "log event"}
+    assert items(found, "encoder") == kinds | {f"{kind}, SDK's encoder" for kind in kinds}
+    assert set(found["runs_per_core_day"]) == {"encoder"}
+
+
 def test_what_needs_a_collector_names_what_builds_it(tmp_path: Path) -> None:
     found = piped("--only", "exporter,collector", SPANHOOK_CI_CACHE=str(tmp_path))
     reason = f"no otelcol in {tmp_path / 'bin'}: .ci/tools otelcol builds it"

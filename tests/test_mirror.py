@@ -132,6 +132,8 @@ THROUGH = {
     "definitions/_building": "definitions/test_registry",
     "definitions/context": "definitions/test_contexts",
     "definitions/entries": "definitions/test_registry",
+    "export/wire/encoders": "export/wire/test_spans",
+    "export/wire/requests": "export/wire/test_spans",
     "gating/_condition_facts": "gating/test_conditions",
     "gating/_condition_text": "gating/test_conditions",
     "gating/_condition_values": "gating/test_conditions",

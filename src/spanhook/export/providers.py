@@ -28,6 +28,7 @@ from spanhook.diagnostics import internal
 from spanhook.errors import ConfigurationError
 from spanhook.export._losses import watch
 from spanhook.export.environment import SIGNALS, asked, disabled
+from spanhook.export.wire import accelerate
 from spanhook.telemetry import telemetry
 
 
@@ -150,7 +151,8 @@ def _export(signal: str, name: str, console: TextIO | None) -> Any:
     found = next(iter(entry_points(group=f"opentelemetry_{signal}_exporter", name=name)))
     try:
         make = found.load()
-        return watch(signal, make(out=console) if name == "console" and console is not None else make())
+        exporter = make(out=console) if name == "console" and console is not None else make()
+        return watch(signal, accelerate(signal, exporter))
     except Exception as error:
         raise ConfigurationError(
             f"the {name} exporter for {signal} cannot be created: {type(error).__name__}: {error}"

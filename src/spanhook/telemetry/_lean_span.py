@@ -77,6 +77,16 @@ class LeanSpan(_Span):
             self._opener.tracer.span_processor.on_end(self)
 
 
+for _name, _value in {
+    "events": (),
+    "links": (),
+    "dropped_attributes": 0,
+    "dropped_events": 0,
+    "dropped_links": 0,
+}.items():
+    setattr(LeanSpan, _name, _value)  # what the SDK's properties would find out each time a span is exported
+
+
 _completing = threading.RLock()
 """Without it, if two threads completed a span, the second would undo what the first has since set."""
 
