@@ -9,41 +9,31 @@ from collections import deque
 from collections.abc import Callable
 from typing import Any
 
-from opentelemetry.context import Context
-
-from spanhook.concurrency import drive, reaper
+from spanhook.concurrency import reaper
 from spanhook.engine._chunks import answer_chunks, body_of, reading
 from spanhook.engine._completion import await_end
 from spanhook.engine._gates import Run, apasses, passes, prepared, start, under_way
-from spanhook.engine._holding import Holding
+from spanhook.engine._steps import END, Steps
 from spanhook.engine.lifecycle import begin, outcome
 from spanhook.gating import Passed
 from spanhook.model import REPLACEABLE, Adapter, Args, Body, Kwargs, Record, current, shed
 from spanhook.telemetry import context_with, get_context, set_context
 
-END: Any = object()
-"""What a step returns at the end of the stream; ``Track.value`` is then the generator's return value."""
 
-
-class Track(Holding):
+class Track(Steps):
     """One stream and its operation.
 
     Args:
         adapter: How the stream's call is read.
         source: The library's own iterator.
         is_async: Whether its steps are awaited.
-
-    Attributes:
-        value: What a generator returned at its end.
     """
 
-    __slots__ = ("_context", "call", "value")
+    __slots__ = ("call",)
 
     def __init__(self, adapter: Adapter, source: Any, *, is_async: bool) -> None:
         super().__init__(adapter, source, is_async=is_async)
         self.call: tuple[Callable[..., Any], Any, Args, Kwargs] | None = None
-        self.value: Any = None
-        self._context: Context | None = None
 
     # ------------------------------------------------------------------------------------------- start
 
@@ -152,136 +142,6 @@ class Track(Holding):
             return await self._buffered(op)
         return await self._next(op, method, args)
 
-    async def _next(self, op: Record, method: str, args: tuple[Any, ...]) -> Any:
-        try:
-            while True:
-                context = self._context
-                held = None if context is None else (get_context(), current.get())
-                try:
-                    if context is not None:
-                        set_context(context)
-                        current.set(op)
-                    chunk = getattr(self.source, method)(*args)
-                    if self.is_async:
-                        chunk = await chunk
-                except BaseException as error:
-                    return await self._stopped(op, error)
-                finally:
-                    if held is not None:
-                        try:
-                            self._context = get_context()
-                        finally:
-                            try:
-                                set_context(held[0])
-                            finally:
-                                current.set(held[1])
-                told = self._reading
-                if told is None or told.shows(op, chunk):
-                    if told is not None and told.ends_complete and told.is_complete():
-                        await self._finish(op)
-                        outcome(op)
-                    return chunk
-                method, args = ("__anext__", ()) if self.is_async else ("__next__", ())
-        except BaseException as error:
-            if not op.reported and not op.handed:
-                self.plain, op.ended = not self.dead, True
-                reaper.put((Track._interrupted, self, op, error))
-                await_end(op)
-            raise
-
-    def take(self) -> Any:
-        """``step("__next__")`` of a sync stream, without a coroutine once the stream is running."""
-        op = self.op
-        if op is None or self.dead or self._buffer is not None or self._whole:
-            return drive(self.step("__next__"))
-        try:
-            while True:
-                if self._context is None:
-                    try:
-                        chunk = self.source.__next__()
-                    except BaseException as error:
-                        return drive(self._stopped(op, error))
-                else:
-                    held = get_context(), current.get()
-                    try:
-                        set_context(self._context)
-                        current.set(op)
-                        chunk = self.source.__next__()
-                    except BaseException as error:
-                        return drive(self._stopped(op, error))
-                    finally:
-                        try:
-                            self._context = get_context()
-                        finally:
-                            try:
-                                set_context(held[0])
-                            finally:
-                                current.set(held[1])
-                told = self._reading
-                if told is None or told.shows(op, chunk):
-                    if told is not None and told.ends_complete and told.is_complete():
-                        drive(self._finish(op))
-                        outcome(op)
-                    return chunk
-        except BaseException as error:
-            if not op.reported and not op.handed:
-                self.plain, op.ended = not self.dead, True
-                reaper.put((Track._interrupted, self, op, error))
-                await_end(op)
-            raise
-
-    async def atake(self) -> Any:
-        """``take`` for an async stream."""
-        op = self.op
-        if op is None or self.plain or self.dead or self._buffer is not None or self._whole:
-            return await self.step("__anext__")
-        try:
-            while True:
-                if self._context is None:
-                    try:
-                        chunk = await self.source.__anext__()
-                    except BaseException as error:
-                        return await self._stopped(op, error)
-                else:
-                    held = get_context(), current.get()
-                    try:
-                        set_context(self._context)
-                        current.set(op)
-                        chunk = await self.source.__anext__()
-                    except BaseException as error:
-                        return await self._stopped(op, error)
-                    finally:
-                        try:
-                            self._context = get_context()
-                        finally:
-                            try:
-                                set_context(held[0])
-                            finally:
-                                current.set(held[1])
-                told = self._reading
-                if told is None or told.shows(op, chunk):
-                    if told is not None and told.ends_complete and told.is_complete():
-                        await self._finish(op)
-                        outcome(op)
-                    return chunk
-        except BaseException as error:
-            if not op.reported and not op.handed:
-                self.plain, op.ended = not self.dead, True
-                reaper.put((Track._interrupted, self, op, error))
-                await_end(op)
-            raise
-
-    async def _stopped(self, op: Record, error: BaseException) -> Any:
-        """The source is exhausted or has failed. The stream's context is current."""
-        if isinstance(error, StopIteration | StopAsyncIteration):
-            self.value = getattr(error, "value", None)
-        else:
-            shed(error)
-            op.error = error
-        await self._finish(op)
-        outcome(op)
-        return END
-
     async def _buffered(self, op: Record) -> Any:
         """Hold the whole stream back until the hooks have seen its result."""
         op.buffered = True
@@ -292,14 +152,6 @@ class Track(Holding):
         self._buffer = answer_chunks(op, self._body) if op.replaced else chunks
         self.plain, self.dead = False, True  # from here on the buffer is the stream
         return self._buffer.popleft() if self._buffer else END
-
-    async def _pass(self, method: str, args: tuple[Any, ...]) -> Any:
-        try:
-            chunk = getattr(self.source, method)(*args)
-            return await chunk if self.is_async else chunk
-        except (StopIteration, StopAsyncIteration) as stop:
-            self.value = getattr(stop, "value", None)
-            return END
 
     # ------------------------------------------------------------------------------------------- end
 

@@ -5,13 +5,14 @@ and ``op.error``; nothing is raised through the chain, so no hook can lose it.
 """
 
 import asyncio
-from collections.abc import Awaitable, Callable, Generator
+from collections.abc import Awaitable, Callable
 from typing import Any
 
 from spanhook.concurrency import is_cancellation, park
 from spanhook.errors import FailedResult, HookError, Reject, TimedOut
 from spanhook.gating._decisions import Verdicts
 from spanhook.gating._filtering import wanted
+from spanhook.gating._generators import Generator
 from spanhook.gating._nesting import nest
 from spanhook.gating._observing import Observers
 from spanhook.gating._pieces import Pieces, as_is, meant
@@ -72,31 +73,28 @@ class Chain:
     async def _resume(self, passed: Passed) -> Told | None:
         """Continue before or after the call. Returns what the last hook after the call did, if that is to be judged."""
         op, gates, told = self._op, self._plan.pre, passed.told
-        entered = [(gates[index], view, generator, spent) for index, view, generator, spent in passed.entered]
+        entered = [Generator(gates[index], view, body, spent) for index, view, body, spent in passed.entered]
         if passed.called:
             await park()
         else:
             if told is not None:
-                bound, (value, error, spent, view, generator) = gates[passed.index - 1], told
-                if generator is None:
+                bound, (value, error, spent, view, body) = gates[passed.index - 1], told
+                if body is None:
                     await self._settle(bound, value, error, spent, view)
                 else:
-                    so_far = await self._arrived(bound, view, value, error, spent)
-                    if so_far is not None:
-                        entered.append((bound, view, generator, so_far))
+                    last = Generator(bound, view, body)
+                    if await last.arrived((value, error, spent), self._pieces, self._verdicts, self._judge):
+                        entered.append(last)
                 told = None
             if op.error is None:
                 await self._enter(passed.index)
         conclude(op)
         if told is not None and not passed.after:
-            bound, _, _, before = entered.pop()
-            value, error, spent, view, generator = told
-            assert generator is not None
-            self._left(bound, view, generator, None, error, before + spent)
+            entered.pop().left(told[1], told[2], None, self._verdicts)
             conclude(op)
             told = None
-        for bound, view, generator, before in reversed(entered):
-            await self._leave(bound, view, generator, before)
+        for one in reversed(entered):
+            await one.leave(self._pieces, self._verdicts)
             conclude(op)
         return told
 
@@ -238,73 +236,12 @@ class Chain:
 
     async def _around(self, bound: Bound, index: int, foreign: bool) -> None:
         """A generator: up to its ``yield`` before the rest of the chain, from there on after it."""
-        pieces = self._pieces
-        view = Operation(self._op)
-        generator = bound.function(view)
-        value, error, spent = (
-            await pieces.waited(bound, view, next, generator) if bound.slow else pieces.now(view, next, generator)
-        )
-        so_far = await self._arrived(bound, view, value, error, spent)
+        generator = Generator.made(self._op, bound)
+        outcome = await generator.enter(self._pieces)
+        waits = await generator.arrived(outcome, self._pieces, self._verdicts, self._judge)
         await self._go_on(index, foreign)
-        if so_far is not None:
-            await self._leave(bound, view, generator, so_far)
-
-    async def _arrived(
-        self, bound: Bound, view: Operation, value: Any, error: BaseException | None, spent: int
-    ) -> int | None:
-        """Act on what a generator did up to its ``yield``.
-
-        Returns its nanoseconds that are not counted yet; ``None`` if it is not to be resumed.
-        """
-        if value is not None and hasattr(value, "__await__"):
-            _, error, spent = await self._pieces.waited(bound, view, as_is, value)
-        if error is None:
-            if not view._changed:
-                return spent
-            await self._judge(bound, spent, view)
-            return 0
-        if isinstance(error, StopIteration):
-            self._verdicts.unyielded(bound, error.value, spent, "its `yield`")
-        else:
-            self._verdicts.failed(bound, meant(error), spent)
-        return None
-
-    async def _leave(self, bound: Bound, view: Operation, generator: Generator[Any, Any, Any], before: int) -> None:
-        """Resume a generator after the call; ``before`` are its nanoseconds until then."""
-        op, pieces = self._op, self._pieces
-        view._reread()
-        failure = None if op.error is None else view.error
-        resume, given = generator.throw, failure
-        if failure is None:
-            resume, given = generator.send, view.result if bound.reads else None
-        _, error, spent = (
-            await pieces.waited(bound, view, resume, given) if bound.slow else pieces.now(view, resume, given)
-        )
-        self._left(bound, view, generator, failure, error, before + spent)
-
-    def _left(
-        self,
-        bound: Bound,
-        view: Operation,
-        generator: Generator[Any, Any, Any],
-        failure: BaseException | None,
-        error: BaseException | None,
-        spent: int,
-    ) -> None:
-        """Act on what a generator did after the call.
-
-        Args:
-            failure: What the call failed with, as the generator got it.
-            error: What it raised; ``None`` if it yielded again.
-            spent: Its nanoseconds, before and after the call.
-        """
-        if error is None:
-            generator.close()
-            self._verdicts.failed(bound, HookError("a generator hook must yield exactly once"), spent, keep=True)
-        elif isinstance(error, StopIteration):
-            self._verdicts.returned(bound, view, error.value, spent)
-        else:
-            self._verdicts.left(bound, error, failure, spent)
+        if waits:
+            await generator.leave(self._pieces, self._verdicts)
 
     async def _wrap(self, bound: Bound, index: int, foreign: bool) -> None:
         """An async hook that awaits ``call_next`` for the rest of the chain."""
