@@ -48,7 +48,7 @@ def call(adapter: Adapter, wrapped: Callable[..., Any], instance: Any, args: Arg
             current.set(op)
             if op.plan is not None:
                 run = begun(op, is_async=False)
-            if op.error is None and (run is None or passes(op, run)):
+            if op.error is None and (run is None or type(run) is Passed or passes(op, run)):
                 op.called = True
                 if adapter.prepares:
                     op.args, op.kwargs = prepared(adapter, instance, op.args, op.kwargs)
@@ -104,8 +104,9 @@ async def acall(
             set_context(context_with(op.span, op.before))
             current.set(op)
             if op.plan is not None:
-                run = begun(op, is_async=True, direct=partial(_make, op, wrapped))
-            if op.error is None and (run is None or await apasses(op, run)):
+                direct = partial(_make, op, wrapped) if op.plan.wraps else None
+                run = begun(op, is_async=True, direct=direct)
+            if op.error is None and (run is None or type(run) is Passed or await apasses(op, run)):
                 await _make(op, wrapped)
                 if adapter.stream_of is not None and (stream := hand_over(op, run, op.result)) is not None:
                     return stream
