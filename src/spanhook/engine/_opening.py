@@ -60,7 +60,9 @@ def open_span(op: Record, name: str, *, plain: bool) -> None:
         name: The span's name.
         plain: Whether the SDK accepts its attributes as they are.
     """
-    told = telemetry.naming.told(op.kind, op.attributes)
+    told, names = op.attributes, telemetry.naming
+    if not names.older or semconv.GEN_AI_REQUEST_TOP_K in told:
+        told = names.told(op.kind, told)
     try:
         op.span = telemetry.opener.open(name, op.before, op.adapter.span_kind, told, plain=plain)
     except Exception as error:

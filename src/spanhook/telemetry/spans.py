@@ -117,7 +117,9 @@ class Opener:
         ``plain`` if the SDK is known to accept them as they are.
         """
         tracer = self.tracer
-        if not self._lean or not self._unheard(tracer) or not self._enabled() or not (plain or is_plain(attributes)):
+        if self._lean and getattr(tracer.span_processor, "_span_processors", None) is not self._processors:
+            self._look_again(tracer.span_processor)
+        if not self._lean or self._heard or not self._enabled() or not (plain or is_plain(attributes)):
             return tracer.start_span(name, before, kind, attributes)
         around: Any = before.get(_KEY)
         if around is None:
@@ -167,18 +169,20 @@ class Opener:
             span.complete()
         return span
 
-    def _unheard(self, tracer: Tracer) -> bool:
-        """Whether all processors only read ended spans; checked again whenever one is added."""
-        processors: tuple[SpanProcessor, ...] | None = getattr(tracer.span_processor, "_span_processors", None)
-        if processors is not self._processors:
-            self._heard = (processors is None or type(tracer.span_processor) not in _FORWARDING) or any(
+    def _look_again(self, processor: Any) -> None:
+        """Find out whether any processor does more than read ended spans; whenever one is added."""
+        processors: tuple[SpanProcessor, ...] | None = getattr(processor, "_span_processors", None)
+        self._heard = (
+            processors is None
+            or type(processor) not in _FORWARDING
+            or any(
                 type(one).on_start not in _QUIET
                 or type(one).on_end not in _READERS
                 or getattr(type(one), "_on_ending", None) not in _QUIET_ENDINGS
                 for one in processors
             )
-            self._processors = processors  # last, so that after an interrupt it is checked again
-        return not self._heard and processors is not None
+        )
+        self._processors = processors  # last, so that after an interrupt it is checked again
 
 
 def _always() -> bool:
