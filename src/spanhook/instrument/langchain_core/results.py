@@ -107,11 +107,11 @@ def result_mark(result: Any) -> Any:
 def note(attributes: Attributes, told: Any) -> None:
     """Add the answering model and the id of its answer, from the first report."""
     model = told.get("model_name") or told.get("model")
-    if model and semconv.GEN_AI_RESPONSE_MODEL not in attributes and isinstance(model, str):
-        attributes[semconv.GEN_AI_RESPONSE_MODEL] = model
+    if model and isinstance(model, str):
+        attributes.setdefault(semconv.GEN_AI_RESPONSE_MODEL, model)
     identifier = told.get("id")
-    if identifier and semconv.GEN_AI_RESPONSE_ID not in attributes and isinstance(identifier, str):
-        attributes[semconv.GEN_AI_RESPONSE_ID] = identifier
+    if identifier and isinstance(identifier, str):
+        attributes.setdefault(semconv.GEN_AI_RESPONSE_ID, identifier)
 
 
 _REASONS = ("finish_reason", "stop_reason", "done_reason", "stopReason")
