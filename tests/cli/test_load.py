@@ -125,7 +125,7 @@ def test_what_shadow_mode_would_refuse_is_made(document: Document) -> None:
 
 @pytest.mark.parametrize("seed", range(20))
 def test_all_there_is_comes_of_every_seed(seed: int) -> None:
-    runs = [(run.tenant, run.user, run.fact) for job in script(40, seed) for run in job]
+    runs = [(run.tenant, run.user, run.fact) for job in script(ENOUGH, seed) for run in job]
     told = totals(expected(runs))
     assert set(told["runs_by_status"]) == set(get_args(semconv.Status))
     assert {one for events in told["decisions"].values() for found in events.values() for one in found} == set(
@@ -328,7 +328,7 @@ def test_it_is_json(document: Document) -> None:
 
 @pytest.mark.parametrize("seed", range(20))
 def test_budgets_and_approvals_have_every_outcome_but_one_that_takes_hours(seed: int) -> None:
-    told = totals(expected((run.tenant, run.user, run.fact) for job in script(40, seed) for run in job))
+    told = totals(expected((run.tenant, run.user, run.fact) for job in script(ENOUGH, seed) for run in job))
     assert told["approvals"]["ask_a_person"].keys() == {"requested", "approved", "denied", "used"}
     assert told["approvals"]["ask_a_person"]["requested"] > sum(
         told["approvals"]["ask_a_person"][one] for one in ("approved", "denied")
@@ -373,9 +373,12 @@ def test_every_series_and_every_event_is_exported_so_at_every_sampling_ratio(sam
         exported = seen.metrics()
     assert document["differences"] == []
     assert Counter(event["name"] for event in seen.events) == document["totals"]["events"]
-    spans = Counter(str((span.attributes or {})["spanhook.kind"]) for span in seen.spans)
+    named = [dict(span.attributes or {}) for span in seen.spans]
+    spans = Counter(str(one["spanhook.kind"]) for one in named if "spanhook.kind" in one)
     if sampler is None:
         assert spans == document["totals"]["spans"]
+        attempts = [one for one in named if one.get(semconv.GEN_AI_OPERATION_NAME) == "apply_guardrail"]
+        assert len(attempts) == sum(document["totals"]["guardrail_spans"].values()) == len(named) - spans.total()
     elif sampler is ALWAYS_OFF:
         assert not spans
     assert set(document["metrics"]) == set(exported) - {
@@ -387,6 +390,7 @@ def test_every_series_and_every_event_is_exported_so_at_every_sampling_ratio(sam
         semconv.METRIC_DROPPED,
         semconv.METRIC_BUDGET_UTILIZATION,  # of this process, whatever it did before
         semconv.METRIC_BUDGET_UNSETTLED,
+        semconv.METRIC_REMOTE_POLICY_OPEN,
         semconv.METRIC_APPROVAL_PENDING,
         semconv.METRIC_APPROVAL_AGE,
     }
@@ -595,7 +599,8 @@ def test_in_a_process_of_its_own_it_says_the_same_and_exports_it(document: Docum
     assert told["metrics"] == document["metrics"]
     assert set(told["metrics"]) <= seen.metrics
     assert Counter(seen.events) == told["totals"]["events"]
-    assert len(seen.spans) == sum(told["totals"]["spans"].values())
+    attempts = sum(told["totals"]["guardrail_spans"].values())
+    assert len(seen.spans) == sum(told["totals"]["spans"].values()) + attempts
     assert seen.services == {"spanhook-load"}
 
 

@@ -16,6 +16,7 @@ from typing import Any
 from spanhook import Hooks, Operation, Reject
 from spanhook.cli.load.catalogue import BUDGETED, HELD_BACK, RUN_BUDGET, UNREACHABLE
 from spanhook.cli.load.models import judge
+from spanhook.cli.load.policies import SILENT, URL
 from spanhook.cli.load.scenarios import BROKE
 from spanhook.cli.load.steps import CAREFUL
 from spanhook.cli.load.tricks import ON_TRIAL
@@ -24,6 +25,7 @@ from spanhook.hooks.budget import Budget
 from spanhook.hooks.circuit_breaker import CircuitBreaker
 from spanhook.hooks.injection_scan import InjectionScan
 from spanhook.hooks.pii_redaction import PIIRedaction
+from spanhook.hooks.remote_policy import RemotePolicy
 
 hooks = Hooks()
 
@@ -199,6 +201,31 @@ class AskAPerson(Approval):
 
 
 hooks.add(AskAPerson(86_400, title="Close this account?"))
+
+
+class Payments(RemotePolicy):
+    """A service decides about transfers. Its circuit never opens, so what happens does not depend on the order."""
+
+    name = "payments"
+    names = ("transfer",)
+
+
+hooks.add(Payments("http", URL, ["arguments"], timeout=AMPLE, retries=1, failures=None))
+
+
+class Sanctions(RemotePolicy):
+    """A service is asked about wires abroad, does not answer, and is not waited for."""
+
+    name = "sanctions"
+    names = ("wire_abroad",)
+    fail_mode = "open"
+
+    def __init__(self) -> None:
+        super().__init__("http", URL + SILENT, ["arguments"], timeout=AT_ONCE, failures=None)
+        self.timeout = AMPLE
+
+
+hooks.add(Sanctions())
 
 
 @hooks.before("tool.execute", names={"sign"}, timeout=AMPLE)

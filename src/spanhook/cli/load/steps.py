@@ -155,6 +155,7 @@ class Use:
                 decisions=trick.decided(tenant),
                 operation="execute_tool",
                 approvals=trick.approvals,
+                asked=trick.asked,
                 inside=inside,
             ),
         )

@@ -6,7 +6,8 @@ Written by hand, from the documented behaviour of the hooks in ``hooks``.
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
-from spanhook.cli.load.facts import REJECT, Decided
+from spanhook.cli.load.facts import REJECT, Asked, Decided
+from spanhook.cli.load.policies import NOT_NOW, TOO_MUCH
 from spanhook.model import HookMode
 from spanhook.semconv import Decision, Phase, Status
 
@@ -21,6 +22,7 @@ ASKED: Told = ("ask_a_person", "post", "allow")
 """An approval also looks at how a call has ended."""
 MEMBERS_ONLY: Told = ("members_only", "pre", "reject")
 """What that hook would decide about them."""
+_POLICY_ERROR = "spanhook.hooks.remote_policy.Policy{}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,6 +34,7 @@ class Trick:
         decisions: Besides that of ``audit``, which allows every tool call.
         shadowed: What hooks in shadow mode would have decided, for every tenant.
         approvals: What becomes of its request for approval.
+        asked: What a remote policy is asked about it.
         ending: How it ends the run, if it does.
     """
 
@@ -44,6 +47,7 @@ class Trick:
     ending: Ending | None = None
     shadowed: tuple[Told, ...] = ()
     approvals: tuple[str, ...] = ()
+    asked: tuple[Asked, ...] = ()
 
     def decided(self, tenant: str) -> tuple[Decided, ...]:
         """Every decision about it, for a tenant."""
@@ -110,6 +114,34 @@ TRICKS: Mapping[str, Trick] = {
         error_type=REJECT,
         called=False,
         approvals=("denied",),
+    ),
+    "pay": Trick(
+        "transfer",
+        (("payments", "pre", "allow"), ("payments", "post", "allow")),
+        asked=(Asked("payments", "allow", "allowed"),),
+    ),
+    "pay too much": Trick(
+        "transfer",
+        (("payments", "pre", "reject"),),
+        about=TOO_MUCH,
+        status="rejected",
+        error_type=REJECT,
+        called=False,
+        asked=(Asked("payments", "deny", "denied"),),
+    ),
+    "pay at night": Trick(
+        "transfer",
+        (("payments", "pre", "error"),),
+        about=NOT_NOW,
+        status="rejected",
+        error_type=REJECT,
+        called=False,
+        asked=(Asked("payments", "error", "failed", _POLICY_ERROR.format("Overloaded"), attempts=2),),
+    ),
+    "pay abroad": Trick(
+        "wire_abroad",
+        (("sanctions", "pre", "error"), ("sanctions", "post", "allow")),
+        asked=(Asked("sanctions", "error", "", _POLICY_ERROR.format("Timeout")),),
     ),
     "break": Trick("break_down", status="error", error_type="ValueError", ending=("error", "ValueError")),
     "delegate": Trick("delegate", shadowed=(("summarized", "post", "replace"),)),
