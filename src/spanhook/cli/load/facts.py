@@ -38,7 +38,7 @@ CLOSED = {
     "known_models_only",
 }
 """Hooks whose failure rejects the call; a failure of all others lets it pass."""
-TIMED = {"traced", "scanned", "directory", "fraud_check", "deep_scan", "ask_a_person", "payments", "sanctions"}
+TIMED = {"traced", "scanned", "directory", "fraud_check", "deep_scan", "ask_a_person", "payments", "consent"}
 """Async and blocking hooks, whose durations are recorded."""
 
 

@@ -137,6 +137,20 @@ class Redaction(PIIRedaction):
 
 hooks.add(Redaction(kinds=["memory.store"]))
 
+
+class Consent(RemotePolicy):
+    """A service is asked whether customers may be remembered, does not answer, and is not waited for."""
+
+    name = "consent"
+    fail_mode = "open"
+
+    def __init__(self) -> None:
+        super().__init__("http", URL + SILENT, ["inputs"], kinds=["memory.store"], timeout=AT_ONCE, failures=None)
+        self.timeout = AMPLE
+
+
+hooks.add(Consent())
+
 # ----------------------------------------------------------------------------------------------- tools
 
 
@@ -211,21 +225,6 @@ class Payments(RemotePolicy):
 
 
 hooks.add(Payments("http", URL, ["arguments"], timeout=AMPLE, retries=1, failures=None))
-
-
-class Sanctions(RemotePolicy):
-    """A service is asked about wires abroad, does not answer, and is not waited for."""
-
-    name = "sanctions"
-    names = ("wire_abroad",)
-    fail_mode = "open"
-
-    def __init__(self) -> None:
-        super().__init__("http", URL + SILENT, ["arguments"], timeout=AT_ONCE, failures=None)
-        self.timeout = AMPLE
-
-
-hooks.add(Sanctions())
 
 
 @hooks.before("tool.execute", names={"sign"}, timeout=AMPLE)

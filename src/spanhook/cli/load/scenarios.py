@@ -266,7 +266,6 @@ WEIGHTS: Mapping[Scenario, float] = {
             "pay": 3,
             "pay too much": 1,
             "pay at night": 1,
-            "pay abroad": 1,
         }.items()
     },
 }

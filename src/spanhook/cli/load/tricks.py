@@ -22,7 +22,6 @@ ASKED: Told = ("ask_a_person", "post", "allow")
 """An approval also looks at how a call has ended."""
 MEMBERS_ONLY: Told = ("members_only", "pre", "reject")
 """What that hook would decide about them."""
-_POLICY_ERROR = "spanhook.hooks.remote_policy.Policy{}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,12 +135,7 @@ TRICKS: Mapping[str, Trick] = {
         status="rejected",
         error_type=REJECT,
         called=False,
-        asked=(Asked("payments", "error", "failed", _POLICY_ERROR.format("Overloaded"), attempts=2),),
-    ),
-    "pay abroad": Trick(
-        "wire_abroad",
-        (("sanctions", "pre", "error"), ("sanctions", "post", "allow")),
-        asked=(Asked("sanctions", "error", "", _POLICY_ERROR.format("Timeout")),),
+        asked=(Asked("payments", "error", "failed", "spanhook.hooks.remote_policy.PolicyOverloaded", attempts=2),),
     ),
     "break": Trick("break_down", status="error", error_type="ValueError", ending=("error", "ValueError")),
     "delegate": Trick("delegate", shadowed=(("summarized", "post", "replace"),)),
