@@ -9,7 +9,7 @@ import spanhook
 CALLS_THAT_FAIL = 3
 HANDED_OFF = 3
 TRANSFERS = (1, 1, 1, 1000, 1000, 13, 500, 500, 1, 1, 1, 1)
-"""Amounts; the policy service allows 1, denies 1000, says nonsense of 13 and fails on 500, after which it is not asked."""
+"""Amounts: the policy service allows 1, denies 1000, says nonsense of 13 and fails on 500; then it is not asked."""
 WAITING, UNHEARD = 1000, 25
 
 

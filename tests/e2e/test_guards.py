@@ -132,8 +132,10 @@ def test_panels_state_what_the_policy_service_was_asked(running: Stack, guarded:
         f"{table}/E": {"transfers": asked[500] + not_asked.total()},  # what is not understood is refused, no failure
         f"{table}/F": {"transfers": 1},
     }
-    for panel, figures in stated.items():
-        until(lambda: _stated(running, guarded.service, panel) == pytest.approx(figures), f"{panel} to be {figures}")
+    until(
+        lambda: all(_stated(running, guarded.service, one) == pytest.approx(of) for one, of in stated.items()),
+        f"panels that state {stated}",
+    )
 
 
 def test_a_slow_policy_service_is_shown_as_slow(running: Stack, guarded: Guarded) -> None:
@@ -141,7 +143,6 @@ def test_a_slow_policy_service_is_shown_as_slow(running: Stack, guarded: Guarded
     bucket = max(bound for bound in semconv.DURATION_BUCKETS if bound < SLOW_S)
     shown = until(lambda: _stated(running, guarded.service, "hooks/Time until a policy has decided/B"), "latency")
     assert shown["slow"] > bucket
-    assert shown["transfers"] < shown["slow"]
 
 
 def test_failed_attempts_are_shown_by_type(running: Stack, guarded: Guarded) -> None:
