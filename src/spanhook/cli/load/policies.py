@@ -19,8 +19,6 @@ SILENT = "/silent"
 
 
 class _Answers(BaseHTTPRequestHandler):
-    server: "_Service"
-
     def do_POST(self) -> None:
         question = json.loads(self.rfile.read(int(self.headers["content-length"])))
         if self.path.startswith(SILENT):
@@ -30,8 +28,7 @@ class _Answers(BaseHTTPRequestHandler):
         about = question["arguments"]["about"]
         status = 500 if about == NOT_NOW else 200
         answer = "failed" if about == NOT_NOW else "denied" if about == TOO_MUCH else "allowed"
-        with self.server.lock:
-            self.server.answers[answer] += 1
+        _service.count(answer)
         body = b"true" if answer == "allowed" else b"false"
         self.send_response(status)
         self.send_header("content-length", str(len(body)))
@@ -48,9 +45,13 @@ class _Service(ThreadingHTTPServer):
 
     def __init__(self) -> None:
         super().__init__(("127.0.0.1", 0), _Answers)
-        self.lock = threading.Lock()
         self.answers: Counter[str] = Counter()
+        self._lock = threading.Lock()
         atexit.register(self.server_close)
+
+    def count(self, answer: str) -> None:
+        with self._lock:
+            self.answers[answer] += 1
 
     @override
     def handle_error(self, request: Any, client_address: Any) -> None:
