@@ -69,7 +69,8 @@ def _audit_log() -> Any:
 
 _SENT = ["arguments", "messages"]
 _CEDAR = """permit(principal, action, resource);
-forbid(principal, action, resource) when { context has arguments && context.arguments.query == "forbidden" };
+forbid(principal, action, resource)
+when { context has arguments && context.arguments has query && context.arguments.query == "forbidden" };
 """
 _REGO = """package agents
 default allow := true
