@@ -34,6 +34,12 @@ def _of_policies(selector: str) -> str:
     return f"{total(selector, *POLICY)} and on ({labels}) {summed(latest(ASKED), *POLICY)}"
 
 
+def _without_module(expression: str) -> str:
+    """The same with types of errors as classes alone, which is what a legend has room for."""
+    error = label(semconv.ERROR_TYPE)
+    return f'label_replace({expression}, "{error}", "${{1}}", "{error}", ".*[.]([^.]+)")'
+
+
 def row() -> frame.Row:
     """The row of them on the dashboard Hooks and policy."""
     return "Remote policies", [
@@ -88,31 +94,33 @@ def row() -> frame.Row:
         ),
         graph(
             "Verdicts of policies",
-            "Per minute, those of policies in shadow mode too. error: the service has not decided.",
+            "Per minute, all policies, those in shadow mode too. error: the service has not decided.",
             Line(
-                per_minute(ASKED, semconv.HOOK, semconv.REMOTE_POLICY_OUTCOME),
-                f"{{{{{label(semconv.REMOTE_POLICY_OUTCOME)}}}}} by {HOOK}",
+                per_minute(ASKED, semconv.REMOTE_POLICY_OUTCOME),
+                f"{{{{{label(semconv.REMOTE_POLICY_OUTCOME)}}}}}",
             ),
             unit="cpm",
             empty=NOT_ASKED,
             stacked=True,
+            colours=OUTCOME_COLOURS,
         ),
         graph(
             "Failed attempts to ask",
             "Per minute, by what went wrong. PolicyNotAsked: the circuit was open. UnreadableAnswer and Unsendable "
             "refuse the call whatever the fail mode.",
             Line(
-                per_minute(FAILED, semconv.HOOK, semconv.ERROR_TYPE),
-                f"{HOOK} {{{{{label(semconv.ERROR_TYPE)}}}}}",
+                _without_module(per_minute(FAILED, semconv.HOOK, semconv.ERROR_TYPE)),
+                f"{HOOK}: {{{{{label(semconv.ERROR_TYPE)}}}}}",
             ),
             unit="cpm",
             empty="Every attempt in this time had an answer, or no policy service was asked",
             stacked=True,
+            width=10,
         ),
         rows(
             "Remote policies by service",
-            "In the time shown. Failed open, failed closed: passes that were decided by the fail mode, as the service "
-            "had not decided. Open: processes that do not ask now.",
+            "In the time shown. Failures: attempts that failed. Failed open, failed closed: passes that the fail mode "
+            "decided, as the service had not. Open: processes that do not ask now.",
             total(ASKED, *POLICY),
             total(UNDECIDED, *POLICY),
             total(FAILED, *POLICY),
@@ -122,15 +130,15 @@ def row() -> frame.Row:
             columns={
                 "service_name": Column("Service"),
                 label(semconv.HOOK): Column("Policy"),
-                "Value #A": Column("Questions", unit=COUNT),
-                "Value #B": Column("No answer", unit=COUNT),
-                "Value #C": Column("Failed attempts", unit=COUNT),
-                "Value #D": Column("Failed open", unit=COUNT),
-                "Value #E": Column("Failed closed", unit=COUNT),
-                "Value #F": Column("Open", unit=COUNT, width=70, steps=((None, GREEN), (1, RED))),
+                "Value #A": Column("Questions", unit=COUNT, width=90),
+                "Value #B": Column("No answer", unit=COUNT, width=90),
+                "Value #C": Column("Failures", unit=COUNT, width=80),
+                "Value #D": Column("Failed open", unit=COUNT, width=100),
+                "Value #E": Column("Failed closed", unit=COUNT, width=110),
+                "Value #F": Column("Open", unit=COUNT, width=60, steps=((None, GREEN), (1, RED))),
             },
             empty=NOT_ASKED,
-            width=12,
+            width=14,
             sort="No answer",
         ),
     ]

@@ -36,7 +36,7 @@ PANELS = {
     "hooks/Time until a policy has decided/A": "slow",
     "hooks/Time until a policy has decided/B": "transfers",
     "hooks/Verdicts of policies/A": "deny",
-    "hooks/Failed attempts to ask/A": "spanhook.hooks.remote_policy.PolicyNotAsked",
+    "hooks/Failed attempts to ask/A": "PolicyNotAsked",
     "pipeline/Events not delivered/A": "",
     "usage/Time streams are held back/B": "",
 }
