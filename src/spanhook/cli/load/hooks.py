@@ -144,12 +144,10 @@ class Consent(RemotePolicy):
     name = "consent"
     fail_mode = "open"
 
-    def __init__(self) -> None:
-        super().__init__("http", URL + SILENT, ["inputs"], kinds=["memory.store"], timeout=AT_ONCE, failures=None)
-        self.timeout = AMPLE
 
-
-hooks.add(Consent())
+consent = Consent("http", URL + SILENT, ["inputs"], kinds=["memory.store"], timeout=AT_ONCE, failures=None)
+consent.timeout = AMPLE
+hooks.add(consent)
 
 # ----------------------------------------------------------------------------------------------- tools
 
