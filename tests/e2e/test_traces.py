@@ -33,7 +33,7 @@ class Kept:
         return self.tempo.query(query.put_in({"service": self.service}))
 
     def every(self) -> list[Found]:
-        return self.tempo.query(f'{{ resource.service.name = "{self.service}" }} | select(span."{semconv.KIND}")')
+        return self.tempo.query(f'{{ resource.service.name = "{self.service}" }} | select(name, span."{semconv.KIND}")')
 
     def counted(self, metric: str, *by: str) -> Counter[tuple[str, ...]]:
         """What the load counted of a metric, by attributes; of decisions, those that were enforced."""
@@ -49,7 +49,8 @@ def kept(told: Told) -> Kept:
     needed("tempo")
     assert told.stack.tempo is not None
     one = Kept(told.stack.tempo, told)
-    spans = sum(told.document["totals"]["spans"].values())
+    totals = told.document["totals"]
+    spans = sum(totals["spans"].values()) + sum(totals["guardrail_spans"].values())
     until(lambda: len(one.every()) >= spans, f"{spans} spans in Tempo", 90)
     return one
 
