@@ -41,7 +41,7 @@ def _last_core() -> int:
 
 def _variants(wanted: list[str] | None, *, steps: bool) -> list[Variant]:
     """The control, the base, and the other requested variants; hooks for steps only if the case has steps."""
-    chosen = [named(name) for name in wanted] if wanted else VARIANTS
+    chosen = [named(name) for name in wanted] if wanted else [one for one in VARIANTS if one.can_be_made]
     several = [one for one in chosen if one not in (CONTROL, BASE) and (steps or "*" not in one.kinds)]
     return [CONTROL, BASE, *several]
 

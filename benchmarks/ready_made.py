@@ -2,6 +2,7 @@
 
 import tempfile
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 
@@ -66,6 +67,43 @@ def _audit_log() -> Any:
     return AuditLog(tempfile.mkdtemp(prefix="spanhook-benchmark-"))
 
 
+_SENT = ["arguments", "messages"]
+_CEDAR = """permit(principal, action, resource);
+forbid(principal, action, resource)
+when { context has arguments && context.arguments has query && context.arguments.query == "forbidden" };
+"""
+_REGO = """package agents
+default allow := true
+allow := false if input.arguments.query == "forbidden"
+"""
+
+
+def _remote_policy() -> Any:
+    from benchmarks.deciding import started
+    from spanhook.hooks.remote_policy import RemotePolicy
+
+    return RemotePolicy("opa", started(), _SENT, timeout=60)
+
+
+def _cedar_policy() -> Any:
+    from spanhook.hooks.remote_policy import RemotePolicy
+
+    return RemotePolicy("cedar", send=_SENT, policies=[_written("agents.cedar", _CEDAR)], timeout=60)
+
+
+def _rego_policy() -> Any:
+    from spanhook.hooks.remote_policy import RemotePolicy
+
+    file = _written("agents.rego", _REGO)
+    return RemotePolicy("rego", send=_SENT, policies=[file], query="data.agents.allow", timeout=60)
+
+
+def _written(name: str, text: str) -> str:
+    file = Path(tempfile.mkdtemp(prefix="spanhook-benchmark-")) / name
+    file.write_text(text)
+    return str(file)
+
+
 _MAKERS: dict[str, Callable[[], Any]] = {
     "tool policy": _tool_policy,
     "budget": _budget,
@@ -77,6 +115,9 @@ _MAKERS: dict[str, Callable[[], Any]] = {
     "pii window": _pii_window,
     "injection scan": _injection_scan,
     "audit log": _audit_log,
+    "remote policy": _remote_policy,
+    "cedar policy": _cedar_policy,
+    "rego policy": _rego_policy,
 }
 
 

@@ -1,6 +1,7 @@
 """The variants: a base, single changes from it, and the variant for which there are targets."""
 
 from dataclasses import asdict, dataclass
+from importlib.util import find_spec
 from typing import Any, Literal
 
 OPERATIONS = ("agent.invoke", "llm.call", "tool.execute")
@@ -18,7 +19,12 @@ READY_MADE = {
     "pii window": "the same, streams as they arrive",
     "injection scan": "nothing to find",
     "audit log": "a file, without its contents",
+    "remote policy": "a service on loopback is asked, without the time of the service itself",
+    "cedar policy": "two policies in the process",
+    "rego policy": "one rule in the process",
 }
+NEEDED = {"remote policy": "httpx", "cedar policy": "cedarpy", "rego policy": "regopy"}
+"""Packages without which a ready-made hook cannot be measured."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -53,6 +59,11 @@ class Variant:
     peer: str = ""
     metrics: bool = False
     logs: bool = False
+
+    @property
+    def can_be_made(self) -> bool:
+        """Whether what it needs is installed."""
+        return self.ready not in NEEDED or find_spec(NEEDED[self.ready]) is not None
 
     def as_json(self) -> dict[str, Any]:
         return asdict(self)

@@ -163,6 +163,11 @@ def test_rules_ask_for_what_there_is(path: Path) -> None:
                 ), f"{name} in {rule}"
 
 
+def test_prometheus_reads_every_rule() -> None:
+    configured = _read(ROOT / "collector" / "backends" / "prometheus.yaml")["rule_files"]
+    assert sorted(configured) == sorted(f"rules/{path.name}" for path in RULES)
+
+
 def test_every_alert_is_described_and_tested() -> None:
     runbook = (ROOT / "docs" / "runbook.md").read_text()
     anchors = {heading.lower().replace(" ", "-") for heading in re.findall(r"^## (.+)$", runbook, re.MULTILINE)}

@@ -1,11 +1,11 @@
 """Hooks and policy: what is bound and what is not, what hooks decide, who is blocked, whether hooks fail.
 
-Budgets and approvals have modules of their own.
+Budgets, approvals and remote policies have modules of their own.
 """
 
 from grafana_foundation_sdk.models.dashboard import Dashboard
 
-from grafana.src import approvals, budgets, frame, gated, gates, guards
+from grafana.src import approvals, budgets, frame, gated, gates, guards, policies
 from grafana.src.names import label
 from grafana.src.panels import COUNT, GREEN, RED, Line, Panel, graph, log_lines
 from grafana.src.queries import (
@@ -282,5 +282,15 @@ def dashboard() -> Dashboard:
         "Hooks and policy",
         "What is gated and what is not, which gate blocked whom, how much of budgets is used, what waits for a person, "
         "whether a gate fails open or takes too long.",
-        [gated.row(), _decided(), _blocked(), budgets.row(), approvals.row(), guards.row(), _shadow(), _failing()],
+        [
+            gated.row(),
+            _decided(),
+            _blocked(),
+            budgets.row(),
+            approvals.row(),
+            policies.row(),
+            guards.row(),
+            _shadow(),
+            _failing(),
+        ],
     )

@@ -125,7 +125,7 @@ def test_what_shadow_mode_would_refuse_is_made(document: Document) -> None:
 
 @pytest.mark.parametrize("seed", range(20))
 def test_all_there_is_comes_of_every_seed(seed: int) -> None:
-    runs = [(run.tenant, run.user, run.fact) for job in script(40, seed) for run in job]
+    runs = [(run.tenant, run.user, run.fact) for job in script(ENOUGH, seed) for run in job]
     told = totals(expected(runs))
     assert set(told["runs_by_status"]) == set(get_args(semconv.Status))
     assert {one for events in told["decisions"].values() for found in events.values() for one in found} == set(
@@ -146,32 +146,32 @@ def test_the_totals_of_a_seed_are_always_the_same(document: Document) -> None:
             "runs": 45,
             "runs_by_status": {
                 "abandoned": 1,
-                "cancelled": 2,
-                "error": 6,
-                "interrupted": 3,
-                "rejected": 5,
-                "success": 28,
+                "cancelled": 1,
+                "error": 4,
+                "interrupted": 4,
+                "rejected": 6,
+                "success": 29,
             },
             "runs_by_agent": {
-                "analyst": {"abandoned": 1, "cancelled": 1, "error": 3, "interrupted": 2, "rejected": 1, "success": 14},
-                "planner": {"cancelled": 1, "error": 2, "rejected": 2, "success": 8},
-                "support": {"error": 1, "rejected": 2, "interrupted": 1, "success": 6},
+                "analyst": {"abandoned": 1, "interrupted": 1, "rejected": 2, "success": 10},
+                "planner": {"interrupted": 1, "error": 1, "rejected": 2, "success": 10},
+                "support": {"cancelled": 1, "error": 3, "rejected": 2, "interrupted": 2, "success": 9},
             },
-            "llm_calls": 67,
-            "tool_calls": 14,
+            "llm_calls": 66,
+            "tool_calls": 13,
             "tokens": {
                 "claude-sonnet-4-5": {
-                    "input": 19690,
-                    "cache_read": 8704,
-                    "cache_write": 3072,
-                    "output": 2709,
+                    "input": 30081,
+                    "cache_read": 12800,
+                    "cache_write": 3584,
+                    "output": 4103,
                     "reasoning": 0,
                 },
-                "foreign-model-1": {"input": 3656, "cache_read": 512, "cache_write": 0, "output": 272, "reasoning": 0},
-                "gpt-4.1-mini": {"input": 9519, "cache_read": 1536, "cache_write": 0, "output": 221, "reasoning": 0},
-                "gpt-4.1-nano": {"input": 342, "cache_read": 512, "cache_write": 0, "output": 80, "reasoning": 0},
-                "gpt-4o-mini": {"input": 99175, "cache_read": 35328, "cache_write": 0, "output": 16268, "reasoning": 0},
-                "house-model-1": {"input": 2258, "cache_read": 0, "cache_write": 0, "output": 203, "reasoning": 0},
+                "foreign-model-1": {"input": 3592, "cache_read": 0, "cache_write": 0, "output": 160, "reasoning": 0},
+                "gpt-4.1-mini": {"input": 13113, "cache_read": 0, "cache_write": 0, "output": 415, "reasoning": 0},
+                "gpt-4.1-nano": {"input": 618, "cache_read": 1024, "cache_write": 0, "output": 240, "reasoning": 0},
+                "gpt-4o-mini": {"input": 86746, "cache_read": 34304, "cache_write": 0, "output": 14585, "reasoning": 0},
+                "house-model-1": {"input": 3095, "cache_read": 0, "cache_write": 0, "output": 404, "reasoning": 0},
                 "o4-mini-2025-04-16": {
                     "input": 3396,
                     "cache_read": 1024,
@@ -181,15 +181,15 @@ def test_the_totals_of_a_seed_are_always_the_same(document: Document) -> None:
                 },
             },
             "agents": {
-                "analyst": {"abandoned": 1, "cancelled": 1, "error": 3, "interrupted": 2, "rejected": 1, "success": 14},
-                "planner": {"cancelled": 1, "error": 2, "rejected": 2, "success": 8},
+                "analyst": {"abandoned": 1, "interrupted": 1, "rejected": 2, "success": 10},
+                "planner": {"interrupted": 1, "error": 1, "rejected": 2, "success": 10},
                 "researcher": {"success": 1},
-                "support": {"error": 1, "rejected": 2, "interrupted": 1, "success": 6},
+                "support": {"cancelled": 1, "error": 3, "rejected": 2, "interrupted": 2, "success": 9},
             },
             "tools": {
-                "break_down": {"error": 2},
+                "break_down": {"error": 1},
                 "charge": {"rejected": 1},
-                "close_account": {"interrupted": 3, "rejected": 1, "success": 1},
+                "close_account": {"interrupted": 4, "rejected": 1, "success": 2},
                 "delegate": {"success": 1},
                 "export": {"rejected": 1},
                 "fetch": {"success": 1},
@@ -199,46 +199,52 @@ def test_the_totals_of_a_seed_are_always_the_same(document: Document) -> None:
                 "refund": {"rejected": 1},
                 "rotate_key": {"rejected": 1},
                 "search": {"success": 2},
-                "send_mail": {"success": 3},
+                "send_mail": {"success": 1},
                 "sign": {"success": 1},
+                "transfer": {"rejected": 2, "success": 1},
                 "wire_money": {"rejected": 1},
             },
-            "model_calls_by_provider": {"anthropic": 11, "house": 3, "openai": 54, "scripted": 1},
+            "model_calls_by_provider": {"anthropic": 14, "house": 4, "openai": 50, "scripted": 1},
             "model_calls": {
                 "": {"": 1},
-                "claude-sonnet-4-5": {"": 10, "asyncio.exceptions.CancelledError": 1},
-                "forbidden-1": {"spanhook.Reject": 1},
+                "claude-sonnet-4-5": {"": 14},
+                "forbidden-1": {"spanhook.Reject": 2},
                 "gpt-4.1-mini": {"": 2, "spanhook.Reject": 1},
                 "gpt-4.1-nano": {"": 1},
                 "gpt-4o-mini": {
-                    "": 44,
+                    "": 41,
                     "asyncio.exceptions.CancelledError": 1,
-                    "spanhook.cli.load.models.RateLimitError": 4,
+                    "spanhook.cli.load.models.RateLimitError": 3,
                 },
                 "house-model-1": {"": 1},
                 "o4-mini": {"": 1},
                 "unreachable-1": {"spanhook.cli.load.models.RateLimitError": 1},
             },
             "decisions": {
-                "alerted": {"agent.invoke.error": {"allow": 13}},
+                "alerted": {"agent.invoke.error": {"allow": 11}},
                 "archived": {"tool.execute.post": {"skipped": 1}},
                 "ask_a_person": {
-                    "tool.execute.post": {"allow": 4},
-                    "tool.execute.pre": {"allow": 1, "pause": 3, "reject": 1},
+                    "tool.execute.post": {"allow": 6},
+                    "tool.execute.pre": {"allow": 2, "pause": 4, "reject": 1},
                 },
                 "audit": {"tool.execute.pre": {"allow": 26}},
-                "billed": {"agent.invoke.post": {"allow": 33}},
+                "billed": {"agent.invoke.post": {"allow": 35}},
                 "cached": {"tool.execute.post": {"allow": 1}, "tool.execute.pre": {"replace": 1}},
+                "consent": {"memory.store.post": {"allow": 1}, "memory.store.pre": {"error": 1}},
                 "directory": {"tool.execute.pre": {"timeout": 1}},
                 "fraud_check": {"tool.execute.pre": {"timeout": 1}},
                 "judged": {"tool.execute.pre": {"allow": 1}},
                 "line": {"llm.call.error": {"allow": 1}, "llm.call.pre": {"allow": 1}},
-                "masked": {"tool.execute.pre": {"modify": 3}},
-                "masked_answer": {"llm.call.post": {"replace": 9, "too_late": 1}},
-                "not_allowed": {"llm.call.pre": {"attempted": 1, "reject": 1}},
+                "masked": {"tool.execute.pre": {"modify": 1}},
+                "masked_answer": {"llm.call.post": {"replace": 13, "too_late": 1}},
+                "not_allowed": {"llm.call.pre": {"attempted": 1, "reject": 2}},
                 "noted": {"tool.execute.pre": {"allow": 1}},
                 "noticed": {"llm.call.post": {"allow": 1}},
                 "paying_customers_only": {"tool.execute.pre": {"reject": 1}},
+                "payments": {
+                    "tool.execute.post": {"allow": 1},
+                    "tool.execute.pre": {"allow": 1, "error": 1, "reject": 1},
+                },
                 "proofread": {"llm.call.post": {"allow": 1}},
                 "redacted": {"tool.execute.post": {"replace": 1}},
                 "redaction": {"memory.store.post": {"allow": 1}, "memory.store.pre": {"modify": 1}},
@@ -256,7 +262,7 @@ def test_the_totals_of_a_seed_are_always_the_same(document: Document) -> None:
                 "traced": {"llm.call.post": {"allow": 1}},
                 "vault": {"tool.execute.pre": {"error": 1}},
                 "withheld": {"tool.execute.post": {"reject": 1}},
-                "within_budget": {"agent.invoke.pre": {"allow": 10, "reject": 1}},
+                "within_budget": {"agent.invoke.pre": {"allow": 6, "reject": 1}},
             },
             "shadow_decisions": {
                 "classified": {"tool.execute.pre": {"error": 1}},
@@ -265,30 +271,32 @@ def test_the_totals_of_a_seed_are_always_the_same(document: Document) -> None:
                 "known_models_only": {"llm.call.pre": {"attempted": 1}},
                 "no_house_models": {"llm.call.pre": {"reject": 1}},
                 "second_look": {"tool.execute.pre": {"allow": 1}},
-                "spam_filter": {"tool.execute.pre": {"error": 3}},
+                "spam_filter": {"tool.execute.pre": {"error": 1}},
                 "summarized": {"tool.execute.post": {"replace": 1}},
             },
-            "approvals": {"ask_a_person": {"approved": 1, "denied": 1, "requested": 3, "used": 1}},
-            "coverage": {"best_effort": 2, "enforced": 135, "observed": 1},
+            "approvals": {"ask_a_person": {"approved": 2, "denied": 1, "requested": 4, "used": 2}},
+            "verdicts": {"consent": {"error": 1}, "payments": {"allow": 1, "deny": 1, "error": 1}},
+            "guardrail_spans": {"consent": 1, "payments": 4},
+            "coverage": {"best_effort": 2, "enforced": 144, "observed": 1},
             "errors": {
-                "ValueError": {"agent.invoke": 2, "tool.execute": 2},
-                "asyncio.exceptions.CancelledError": {"agent.invoke": 2, "llm.call": 2},
-                "spanhook.Reject": {"agent.invoke": 5, "llm.call": 3, "tool.execute": 6},
-                "spanhook.cli.load.models.RateLimitError": {"agent.invoke": 4, "llm.call": 5},
+                "ValueError": {"agent.invoke": 1, "tool.execute": 1},
+                "asyncio.exceptions.CancelledError": {"agent.invoke": 1, "llm.call": 1},
+                "spanhook.Reject": {"agent.invoke": 6, "llm.call": 4, "tool.execute": 8},
+                "spanhook.cli.load.models.RateLimitError": {"agent.invoke": 3, "llm.call": 4},
             },
-            "streams": {"abandoned": 1, "error": 2, "success": 3},
-            "first_chunks": 6,
+            "streams": {"abandoned": 1, "error": 1, "success": 3},
+            "first_chunks": 5,
             "spans": {
-                "agent.delegate": 2,
+                "agent.delegate": 1,
                 "agent.invoke": 46,
                 "embeddings.create": 1,
                 "llm.call": 68,
                 "memory.store": 1,
                 "retrieval.query": 1,
-                "tool.execute": 23,
+                "tool.execute": 25,
             },
             "foreign_spans": {"llm.call": 2},
-            "events": {"spanhook.decision": 41, "spanhook.run": 45},
+            "events": {"spanhook.decision": 46, "spanhook.run": 45},
         }
     )
 
@@ -328,7 +336,7 @@ def test_it_is_json(document: Document) -> None:
 
 @pytest.mark.parametrize("seed", range(20))
 def test_budgets_and_approvals_have_every_outcome_but_one_that_takes_hours(seed: int) -> None:
-    told = totals(expected((run.tenant, run.user, run.fact) for job in script(40, seed) for run in job))
+    told = totals(expected((run.tenant, run.user, run.fact) for job in script(ENOUGH, seed) for run in job))
     assert told["approvals"]["ask_a_person"].keys() == {"requested", "approved", "denied", "used"}
     assert told["approvals"]["ask_a_person"]["requested"] > sum(
         told["approvals"]["ask_a_person"][one] for one in ("approved", "denied")
@@ -373,9 +381,12 @@ def test_every_series_and_every_event_is_exported_so_at_every_sampling_ratio(sam
         exported = seen.metrics()
     assert document["differences"] == []
     assert Counter(event["name"] for event in seen.events) == document["totals"]["events"]
-    spans = Counter(str((span.attributes or {})["spanhook.kind"]) for span in seen.spans)
+    named = [dict(span.attributes or {}) for span in seen.spans]
+    spans = Counter(str(one["spanhook.kind"]) for one in named if "spanhook.kind" in one)
     if sampler is None:
         assert spans == document["totals"]["spans"]
+        attempts = [one for one in named if one.get(semconv.GEN_AI_OPERATION_NAME) == "apply_guardrail"]
+        assert len(attempts) == sum(document["totals"]["guardrail_spans"].values()) == len(named) - spans.total()
     elif sampler is ALWAYS_OFF:
         assert not spans
     assert set(document["metrics"]) == set(exported) - {
@@ -387,6 +398,7 @@ def test_every_series_and_every_event_is_exported_so_at_every_sampling_ratio(sam
         semconv.METRIC_DROPPED,
         semconv.METRIC_BUDGET_UTILIZATION,  # of this process, whatever it did before
         semconv.METRIC_BUDGET_UNSETTLED,
+        semconv.METRIC_REMOTE_POLICY_OPEN,
         semconv.METRIC_APPROVAL_PENDING,
         semconv.METRIC_APPROVAL_AGE,
     }
@@ -415,60 +427,59 @@ def test_as_text(capsys: pytest.CaptureFixture[str]) -> None:
         [
             "",
             "runs by agent and status",
-            "  agent    error  rejected  success",
-            "  analyst      1         0        1",
-            "  planner      0         1        0",
+            "  agent    interrupted  success",
+            "  analyst            0        1",
+            "  support            1        1",
             "",
             "tokens and cost by model",
             "  model              input  cache_read  cache_write  output  reasoning  cost in USD",
-            "  claude-sonnet-4-5    539       1,024          512     316          0  0.008584200",
-            "  gpt-4o-mini        4,013       1,536            0     967          0  0.001297350",
+            "  claude-sonnet-4-5  1,014       2,048          768     570          0  0.015086400",
+            "  gpt-4o-mini        1,291           0            0     101          0  0.000254250",
             "",
             "by agent",
             "  agent    runs  model calls  tool calls  tokens  cost in USD",
-            "  analyst     2            4           0   7,282  0.009378600",
-            "  planner     1            1           0   1,625  0.000502950",
+            "  analyst     1            2           0   3,783  0.008838450",
+            "  support     2            1           1   2,009  0.006502200",
             "",
             "by tenant",
             "  tenant  runs  model calls  tool calls  tokens  cost in USD",
-            "  acme       2            3           0   5,124  0.001043100",
+            "  acme       2            1           1   2,009  0.006502200",
             "  globex     1            2           0   3,783  0.008838450",
             "",
             "by user",
             "  user  runs  model calls  tool calls  tokens  cost in USD",
-            "  ann      2            3           0   5,124  0.001043100",
+            "  bob      2            1           1   2,009  0.006502200",
             "  gil      1            2           0   3,783  0.008838450",
             "",
             "decisions",
-            "  hook           event               decision",
-            "  alerted        agent.invoke.error  allow     2",
-            "  audit          tool.execute.pre    allow     1",
-            "  billed         agent.invoke.post   allow     1",
-            "  line           llm.call.error      allow     1",
-            "  line           llm.call.pre        allow     1",
-            "  masked_answer  llm.call.post       too_late  1",
-            "  stop_the_run   tool.execute.pre    reject    1",
+            "  hook           event              decision",
+            "  ask_a_person   tool.execute.post  allow     2",
+            "  ask_a_person   tool.execute.pre   allow     1",
+            "  ask_a_person   tool.execute.pre   pause     1",
+            "  audit          tool.execute.pre   allow     2",
+            "  billed         agent.invoke.post  allow     3",
+            "  masked_answer  llm.call.post      replace   1",
+            "  masked_answer  llm.call.post      too_late  1",
             "",
-            "errors",
-            "  type                                     kind",
-            "  spanhook.Reject                          agent.invoke  1",
-            "  spanhook.Reject                          tool.execute  1",
-            "  spanhook.cli.load.models.RateLimitError  agent.invoke  1",
-            "  spanhook.cli.load.models.RateLimitError  llm.call      1",
+            "approvals",
+            "  hook          outcome",
+            "  ask_a_person  approved   1",
+            "  ask_a_person  requested  1",
+            "  ask_a_person  used       1",
             "",
             "decisions by coverage",
-            "  enforced  8",
+            "  enforced  11",
             "",
             "streamed model calls by status",
             "  success  2",
             "",
             "spans by kind",
             "  agent.invoke  3",
-            "  llm.call      5",
-            "  tool.execute  1",
+            "  llm.call      3",
+            "  tool.execute  2",
             "",
             "log events",
-            "  spanhook.decision  2",
+            "  spanhook.decision  3",
             "  spanhook.run       3",
         ]
     )
@@ -487,7 +498,7 @@ def test_as_text_shadow_mode_stands_apart(document: Document) -> None:
             "  known_models_only  llm.call.pre       attempted  1",
             "  no_house_models    llm.call.pre       reject     1",
             "  second_look        tool.execute.pre   allow      1",
-            "  spam_filter        tool.execute.pre   error      3",
+            "  spam_filter        tool.execute.pre   error      1",
             "  summarized         tool.execute.post  replace    1",
         ]
     )
@@ -595,7 +606,8 @@ def test_in_a_process_of_its_own_it_says_the_same_and_exports_it(document: Docum
     assert told["metrics"] == document["metrics"]
     assert set(told["metrics"]) <= seen.metrics
     assert Counter(seen.events) == told["totals"]["events"]
-    assert len(seen.spans) == sum(told["totals"]["spans"].values())
+    attempts = sum(told["totals"]["guardrail_spans"].values())
+    assert len(seen.spans) == sum(told["totals"]["spans"].values()) + attempts
     assert seen.services == {"spanhook-load"}
 
 

@@ -47,7 +47,9 @@ class Loaded:
         return [line["labels"] for line in lines]
 
     def _spans(self) -> bool:
-        return len(self._found()) == sum(self.document["totals"]["spans"].values())
+        return len(self._found()) == sum(self.document["totals"]["spans"].values()) + sum(
+            self.document["totals"]["guardrail_spans"].values()
+        )
 
     def _broken(self) -> bool:
         broken = [one for one in self._events() if one.get("spanhook_status") in ("error", "rejected")]

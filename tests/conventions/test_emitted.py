@@ -104,7 +104,8 @@ def test_a_load(content: Any) -> None:
     with recorded(load_hooks, Settings(content=content)) as (seen, started):
         measure(45, 1, 1)  # every scenario comes once
         assert found(Checker("v1.41", content=content != "NO_CONTENT"), seen, started) == []
-        assert {str((one.attributes or {})[semconv.KIND]) for one in seen.spans} >= {"llm.call", "embeddings.create"}
+        kinds = {str((one.attributes or {}).get(semconv.KIND, "")) for one in seen.spans}
+        assert kinds >= {"llm.call", "embeddings.create", ""}  # attempts to ask a remote policy have none
 
 
 @pytest.mark.parametrize("content", ["NO_CONTENT", "SPAN_AND_EVENT"])

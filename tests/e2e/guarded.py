@@ -8,6 +8,8 @@ import spanhook
 
 CALLS_THAT_FAIL = 3
 HANDED_OFF = 3
+TRANSFERS = (1, 1, 1, 1000, 1000, 13, 500, 500, 1, 1, 1, 1)
+"""Amounts: the policy service allows 1, denies 1000, says nonsense of 13 and fails on 500; then it is not asked."""
 WAITING, UNHEARD = 1000, 25
 
 
@@ -31,11 +33,25 @@ def count(number: int) -> int:
     return number
 
 
+@spanhook.tool
+def transfer(amount: int) -> int:
+    return amount
+
+
+@spanhook.tool
+def look_up(number: int) -> int:
+    return number
+
+
 @spanhook.agent("desk")
 def desk() -> None:
     for _ in range(CALLS_THAT_FAIL):
         with suppress(Exception):
             pay(1)
+    for amount in TRANSFERS:
+        with suppress(spanhook.Reject):
+            transfer(amount)
+    look_up(1)
     write("ann@example.com")
     read("news")
     for _ in range(HANDED_OFF):

@@ -39,6 +39,8 @@ PROMETHEUS_NAMES = {
     semconv.METRIC_BUDGET_COST: "spanhook_budget_cost_USD_total",
     semconv.METRIC_APPROVAL_REQUESTS: "spanhook_approval_requests_total",
     semconv.METRIC_APPROVAL_WAIT: "spanhook_approval_wait_seconds",
+    semconv.METRIC_REMOTE_POLICY_DURATION: "spanhook_remote_policy_duration_seconds",
+    semconv.METRIC_REMOTE_POLICY_ERRORS: "spanhook_remote_policy_errors_total",
     semconv.METRIC_REDACTION_FINDINGS: "spanhook_redaction_findings_total",
     semconv.METRIC_INJECTION_FINDINGS: "spanhook_injection_findings_total",
     semconv.METRIC_STREAM_HELD: "spanhook_stream_held_seconds",

@@ -243,8 +243,23 @@ def _approvals(shown: Shown, *outcomes: str) -> float:
     return sum(found.get(one, 0) for found in shown.totals["approvals"].values() for one in outcomes)
 
 
+def _of_policies(shown: Shown, *, verdicts: tuple[str, ...] = ()) -> Answer:
+    """Questions of remote policies, by policy: all, or those with these verdicts."""
+    found = {
+        (shown.service, hook): float(sum(count for one, count in of.items() if not verdicts or one in verdicts))
+        for hook, of in shown.totals["verdicts"].items()
+    }
+    return {key: count for key, count in found.items() if count}
+
+
+def _decided_by_fail_mode(shown: Shown, hook: str, event: str) -> Answer:
+    """What the script says of the load's one policy that fails so."""
+    return {(shown.service, hook): float(shown.totals["decisions"][hook][event]["error"])}
+
+
 BUDGET = ("service.name", semconv.HOOK)
 APPROVAL = (semconv.HOOK, semconv.APPROVAL_OUTCOME)
+POLICY = ("service.name", semconv.HOOK)
 NAMES = (semconv.GEN_AI_TOOL_NAME, semconv.STATUS)
 DECIDED = (
     semconv.HOOK,
@@ -311,6 +326,30 @@ TOTALS: dict[str, tuple[tuple[str, ...], Callable[[Shown], Answer]]] = {
         APPROVAL,
         lambda one: one.metric(semconv.METRIC_APPROVAL_REQUESTS, *APPROVAL),
     ),
+    "hooks/Policy questions/A": ((), lambda one: _one(_all(_of_policies(one)))),
+    "hooks/Policy questions without an answer/A": (
+        (),
+        lambda one: _one(_all(_of_policies(one, verdicts=("error",))) / _all(_of_policies(one))),
+    ),
+    "hooks/Policy services not asked/A": ((), lambda one: _one(0)),
+    "hooks/Remote policies by service/A": (POLICY, lambda one: _of_policies(one)),
+    "hooks/Remote policies by service/B": (POLICY, lambda one: _of_policies(one, verdicts=("error",))),
+    "hooks/Remote policies by service/C": (
+        POLICY,
+        lambda one: {
+            (one.service, *key): count
+            for key, count in one.metric(semconv.METRIC_REMOTE_POLICY_ERRORS, semconv.HOOK).items()
+        },
+    ),
+    "hooks/Remote policies by service/D": (
+        POLICY,
+        lambda one: _decided_by_fail_mode(one, "consent", "memory.store.pre"),
+    ),
+    "hooks/Remote policies by service/E": (
+        POLICY,
+        lambda one: _decided_by_fail_mode(one, "payments", "tool.execute.pre"),
+    ),
+    "hooks/Remote policies by service/F": (POLICY, lambda _: {}),  # no circuit is open
     "hooks/Circuits/A": (
         ("service.name", semconv.HOOK, semconv.CIRCUIT_BREAKER_TARGET),
         lambda one: {(one.service, "line", f"house/{UNREACHABLE}"): 1},
@@ -332,6 +371,7 @@ NO_TOTAL = {
     "agents/Tools, now and before": "quantiles",
     "usage/Budget left of a day/A": "of 24 hours, extrapolated by Prometheus, beside a budget",
     "hooks/Libraries by service": "what is installed, and when; not of the load",
+    "hooks/Time until a decision, p95/A": "a quantile",
     "hooks/Services/A": "digest and version of the hooks, one process",
     "hooks/Operations that no hook saw/A": "from span metrics: the load prints totals of SDK metrics",
     "pipeline/Traces lost/A": "0 once all are decided: the test below",

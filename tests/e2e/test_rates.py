@@ -103,6 +103,21 @@ KNOWN: dict[str, tuple[tuple[str, ...], Callable[[Told], Answer]]] = {
     ),
     "hooks/Failed open/A": ((semconv.HOOK, semconv.DECISION), lambda told: _failed_gates(told, "open")),
     "hooks/Failed closed/A": ((semconv.HOOK, semconv.DECISION), lambda told: _failed_gates(told, "closed")),
+    "hooks/Verdicts of policies/A": (
+        (semconv.REMOTE_POLICY_OUTCOME,),
+        lambda told: told.counted(
+            semconv.METRIC_REMOTE_POLICY_DURATION, semconv.REMOTE_POLICY_OUTCOME, field="count", times=MINUTE
+        ),
+    ),
+    "hooks/Failed attempts to ask/A": (
+        (semconv.HOOK, semconv.ERROR_TYPE),
+        lambda told: {
+            (hook, error.rpartition(".")[2]): count
+            for (hook, error), count in told.counted(
+                semconv.METRIC_REMOTE_POLICY_ERRORS, semconv.HOOK, semconv.ERROR_TYPE, times=MINUTE
+            ).items()
+        },
+    ),
     "hooks/Timeouts/A": (
         (semconv.HOOK, semconv.EVENT),
         lambda told: _decided(told, semconv.HOOK, semconv.EVENT, decision=("timeout",)),

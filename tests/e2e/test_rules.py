@@ -38,6 +38,8 @@ NOT_OF_A_LOAD = {
     "SpanhookAuditFailing": "of audit logs, which a load has none of: test_guards.py",
     "SpanhookEventsNotDelivered": "a load's subscriptions get all: test_guards.py",
     "SpanhookApprovalWaiting": "half an hour later: its unit tests alone",
+    "SpanhookPolicyCircuitOpen": "the circuits of a load's policies never open: test_guards.py",
+    "SpanhookPolicySlow": "of how fast the machine is: its unit tests alone",
 }
 
 
@@ -52,6 +54,7 @@ TELL_WHOM = (
     "SpanhookGateFailedClosed",
     "SpanhookRefusalAttempted",
     "SpanhookCircuitOpen",
+    "SpanhookPolicyFailing",
 )
 WELL = (
     "SpanhookCostBurnRate",
@@ -158,6 +161,14 @@ def test_refusals_that_may_have_been_in_vain(told: Told) -> None:
 def test_circuits_that_are_open(told: Told) -> None:
     found = answer(told, "SpanhookCircuitOpen", semconv.HOOK, semconv.CIRCUIT_BREAKER_TARGET)
     assert set(found) == {("line", f"house/{UNREACHABLE}")}
+
+
+def test_policies_that_do_not_decide(told: Told) -> None:
+    verdicts = told.document["totals"]["verdicts"]
+    wanted = {(hook,): of["error"] / sum(of.values()) for hook, of in verdicts.items() if "error" in of}
+    assert min(wanted.values()) > 0.05
+    # `increase` extrapolates both parts of a share, and all that one load does may be in one export
+    assert answer(told, "SpanhookPolicyFailing", semconv.HOOK).keys() == wanted.keys()
 
 
 def test_gates_that_time_out(told: Told) -> None:

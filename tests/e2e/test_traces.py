@@ -33,7 +33,7 @@ class Kept:
         return self.tempo.query(query.put_in({"service": self.service}))
 
     def every(self) -> list[Found]:
-        return self.tempo.query(f'{{ resource.service.name = "{self.service}" }} | select(span."{semconv.KIND}")')
+        return self.tempo.query(f'{{ resource.service.name = "{self.service}" }} | select(name, span."{semconv.KIND}")')
 
     def counted(self, metric: str, *by: str) -> Counter[tuple[str, ...]]:
         """What the load counted of a metric, by attributes; of decisions, those that were enforced."""
@@ -49,7 +49,8 @@ def kept(told: Told) -> Kept:
     needed("tempo")
     assert told.stack.tempo is not None
     one = Kept(told.stack.tempo, told)
-    spans = sum(told.document["totals"]["spans"].values())
+    totals = told.document["totals"]
+    spans = sum(totals["spans"].values()) + sum(totals["guardrail_spans"].values())
     until(lambda: len(one.every()) >= spans, f"{spans} spans in Tempo", 90)
     return one
 
@@ -59,7 +60,14 @@ def _by(found: list[Found], *names: str) -> Counter[tuple[str, ...]]:
 
 
 def test_every_span_is_there(kept: Kept) -> None:
-    assert _by(kept.every(), semconv.KIND) == {(kind,): n for kind, n in kept.document["totals"]["spans"].items()}
+    """Those of attempts to ask a remote policy, which are no operations, have no kind."""
+    totals = kept.document["totals"]
+    attempts = sum(totals["guardrail_spans"].values())
+    assert attempts
+    operations = {(kind,): n for kind, n in totals["spans"].items()}
+    assert _by(kept.every(), semconv.KIND) == {**operations, ("",): attempts}
+    names = {span.name for span in kept.every() if not span.attributes.get(semconv.KIND)}
+    assert names == {"apply_guardrail http"}
 
 
 def test_where_they_broke(kept: Kept) -> None:

@@ -66,6 +66,7 @@ def measure(runs: int, seed: int, concurrency: int) -> "Document":
     from spanhook.cli.load.counted import counting
     from spanhook.cli.load.elsewhere import is_recording, provider
     from spanhook.cli.load.performing import perform
+    from spanhook.cli.load.policies import serving
     from spanhook.cli.load.prices import price_list
     from spanhook.cli.load.printing import Progress
     from spanhook.cli.load.scenarios import script
@@ -77,8 +78,10 @@ def measure(runs: int, seed: int, concurrency: int) -> "Document":
     jobs = list(script(runs, seed, with_foreign=with_foreign))
     progress = Progress(runs)
     started = time.perf_counter()
-    with counting() as counted, tracing_context(enabled=False):
+    with serving() as answers, counting() as counted, tracing_context(enabled=False):
         perform(jobs, concurrency, progress.step)
+    for answer, count in answers.items():
+        counted.tables.add("policy_answers", answer, amount=count)
     seconds = time.perf_counter() - started
     progress.end()
     wanted = expected((run.tenant, run.user, run.fact) for job in jobs for run in job)

@@ -84,6 +84,8 @@ class Totals(TypedDict):
         shadow_decisions: The same for hooks in shadow mode: what they would have done. ``events`` counts both.
         budgets: What runs used of their budgets, by hook.
         approvals: Requests for approval, by hook and outcome; some stay without an answer.
+        verdicts: Questions of remote policies, by hook and verdict; ``error``: the service has not decided.
+        guardrail_spans: How often remote policies asked, by hook: each attempt is a span ``apply_guardrail``.
         coverage: Decisions by coverage.
         errors: Operations that failed, were refused or cancelled: by ``error.type``, then by kind.
         streams: Streamed model calls by status.
@@ -114,6 +116,8 @@ class Totals(TypedDict):
     shadow_decisions: dict[str, dict[str, dict[str, int]]]
     budgets: dict[str, Charged]
     approvals: dict[str, dict[str, int]]
+    verdicts: dict[str, dict[str, int]]
+    guardrail_spans: dict[str, int]
     coverage: dict[str, int]
     errors: dict[str, dict[str, int]]
     streams: dict[str, int]
@@ -184,6 +188,8 @@ def totals(tables: Tables) -> Totals:
         shadow_decisions=_nested(tables.by_all("shadow_decisions", "hook", "event", "decision")),
         budgets=_charged(tables),
         approvals=_nested(tables.by_all("approvals", "hook", "outcome")),
+        verdicts=_nested(tables.by_all("verdicts", "hook", "verdict")),
+        guardrail_spans=tables.by("attempts", "hook"),
         coverage=tables.by("coverage", "coverage"),
         errors=_nested(tables.by_all("errors", "error_type", "kind")),
         streams=tables.by("streams", "status"),

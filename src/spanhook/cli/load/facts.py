@@ -23,6 +23,7 @@ CLOSED = {
     "fraud_check",
     "vault",
     "ask_a_person",
+    "payments",
     "run_budget",
     "redaction",
     "reviewed",
@@ -37,7 +38,7 @@ CLOSED = {
     "known_models_only",
 }
 """Hooks whose failure rejects the call; a failure of all others lets it pass."""
-TIMED = {"traced", "scanned", "directory", "fraud_check", "deep_scan", "ask_a_person"}
+TIMED = {"traced", "scanned", "directory", "fraud_check", "deep_scan", "ask_a_person", "payments", "consent"}
 """Async and blocking hooks, whose durations are recorded."""
 
 
@@ -86,6 +87,25 @@ class Decided:
 
 
 @dataclass(frozen=True, slots=True)
+class Asked:
+    """One question of a remote policy.
+
+    Attributes:
+        hook: The policy.
+        verdict: What the service has decided; ``error``: it has not.
+        answer: How it answered every attempt, as the service counts it; empty: it did not.
+        error_type: Why it has not decided.
+        attempts: How often it was asked.
+    """
+
+    hook: str
+    verdict: str
+    answer: str = ""
+    error_type: str = ""
+    attempts: int = 1
+
+
+@dataclass(frozen=True, slots=True)
 class Fact:
     """One operation.
 
@@ -103,6 +123,7 @@ class Fact:
         held_back: Whether hooks hold that stream back.
         foreign: Whether another instrumentation opened its span.
         approvals: What becomes of its request for approval.
+        asked: What a remote policy is asked about it.
         redacted, suspected: What ready-made hooks find in its request and result: entities, and rules about injection.
     """
 
@@ -121,6 +142,7 @@ class Fact:
     held_back: bool = False
     foreign: bool = False
     approvals: tuple[str, ...] = ()
+    asked: tuple[Asked, ...] = ()
     redacted: tuple[str, ...] = ()
     suspected: tuple[str, ...] = ()
     inside: tuple["Fact", ...] = field(default=(), repr=False)

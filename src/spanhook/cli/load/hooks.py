@@ -16,6 +16,7 @@ from typing import Any
 from spanhook import Hooks, Operation, Reject
 from spanhook.cli.load.catalogue import BUDGETED, HELD_BACK, RUN_BUDGET, UNREACHABLE
 from spanhook.cli.load.models import judge
+from spanhook.cli.load.policies import SILENT, URL
 from spanhook.cli.load.scenarios import BROKE
 from spanhook.cli.load.steps import CAREFUL
 from spanhook.cli.load.tricks import ON_TRIAL
@@ -24,6 +25,7 @@ from spanhook.hooks.budget import Budget
 from spanhook.hooks.circuit_breaker import CircuitBreaker
 from spanhook.hooks.injection_scan import InjectionScan
 from spanhook.hooks.pii_redaction import PIIRedaction
+from spanhook.hooks.remote_policy import RemotePolicy
 
 hooks = Hooks()
 
@@ -135,6 +137,18 @@ class Redaction(PIIRedaction):
 
 hooks.add(Redaction(kinds=["memory.store"]))
 
+
+class Consent(RemotePolicy):
+    """A service is asked whether customers may be remembered, does not answer, and is not waited for."""
+
+    name = "consent"
+    fail_mode = "open"
+
+
+consent = Consent("http", URL + SILENT, ["inputs"], kinds=["memory.store"], timeout=AT_ONCE, failures=None)
+consent.timeout = AMPLE
+hooks.add(consent)
+
 # ----------------------------------------------------------------------------------------------- tools
 
 
@@ -199,6 +213,16 @@ class AskAPerson(Approval):
 
 
 hooks.add(AskAPerson(86_400, title="Close this account?"))
+
+
+class Payments(RemotePolicy):
+    """A service decides about transfers. Its circuit never opens, so what happens does not depend on the order."""
+
+    name = "payments"
+    names = ("transfer",)
+
+
+hooks.add(Payments("http", URL, ["arguments"], timeout=AMPLE, retries=1, failures=None))
 
 
 @hooks.before("tool.execute", names={"sign"}, timeout=AMPLE)

@@ -52,6 +52,11 @@ def as_text(document: Document) -> Iterator[str]:
         [(hook, *one) for hook, found in totals["approvals"].items() for one in _counts(found)],
     )
     yield from _section(
+        "verdicts of remote policies",
+        ("hook", "verdict", ""),
+        [(hook, *one) for hook, found in totals["verdicts"].items() for one in _counts(found)],
+    )
+    yield from _section(
         "errors",
         ("type", "kind", ""),
         [(type_, *one) for type_, found in totals["errors"].items() for one in _counts(found)],
@@ -60,6 +65,7 @@ def as_text(document: Document) -> Iterator[str]:
         ("decisions by coverage", totals["coverage"]),
         ("streamed model calls by status", totals["streams"]),
         ("spans by kind", totals["spans"]),
+        ("spans of attempts to ask a remote policy", totals["guardrail_spans"]),
         ("foreign spans by kind", totals["foreign_spans"]),
         ("log events", totals["events"]),
     ):

@@ -263,6 +263,9 @@ WEIGHTS: Mapping[Scenario, float] = {
             "look up": 2,
             "charge": 1,
             "rotate": 1,
+            "pay": 3,
+            "pay too much": 1,
+            "pay at night": 1,
         }.items()
     },
 }

@@ -39,6 +39,7 @@ _NAMES: Mapping[str, str] = {
     "fail_mode": semconv.FAIL_MODE,
     "mode": semconv.MODE,
     "outcome": semconv.APPROVAL_OUTCOME,
+    "verdict": semconv.REMOTE_POLICY_OUTCOME,
     "entity": semconv.REDACTION_ENTITY,
     "rule": semconv.INJECTION_RULE,
 }
@@ -72,6 +73,8 @@ def metrics(tables: Tables) -> dict[str, list[Series]]:
         semconv.METRIC_BUDGET_COST: _charged(tables, "nano", NANO),
         semconv.METRIC_APPROVAL_REQUESTS: counter("approvals"),
         semconv.METRIC_APPROVAL_WAIT: _answers(tables),
+        semconv.METRIC_REMOTE_POLICY_DURATION: histogram("verdicts"),
+        semconv.METRIC_REMOTE_POLICY_ERRORS: counter("failed_attempts"),
         semconv.METRIC_REDACTION_FINDINGS: counter("redacted"),
         semconv.METRIC_INJECTION_FINDINGS: counter("suspected"),
         semconv.METRIC_STREAM_HELD: histogram("held_streams"),

@@ -18,7 +18,7 @@ from spanhook.cli.load.catalogue import (
     REFUSED_BY_BUDGET,
     WITHIN_BUDGET,
 )
-from spanhook.cli.load.facts import REJECT, Decided, Fact, Tokens
+from spanhook.cli.load.facts import REJECT, Asked, Decided, Fact, Tokens
 from spanhook.cli.load.tricks import TRICKS, Ending
 from spanhook.semconv import Status
 
@@ -155,6 +155,7 @@ class Use:
                 decisions=trick.decided(tenant),
                 operation="execute_tool",
                 approvals=trick.approvals,
+                asked=trick.asked,
                 inside=inside,
             ),
         )
@@ -191,7 +192,10 @@ class Recall:
                 decisions=(
                     Decided("redaction", "memory.store.pre", "modify"),
                     Decided("redaction", "memory.store.post", "allow"),
+                    Decided("consent", "memory.store.pre", "error"),
+                    Decided("consent", "memory.store.post", "allow"),
                 ),
+                asked=(Asked("consent", "error", error_type="spanhook.hooks.remote_policy.PolicyTimeout"),),
                 redacted=("EMAIL",),
             ),
         )

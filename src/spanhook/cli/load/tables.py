@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 
 from spanhook.cli.load.catalogue import BUDGETED
-from spanhook.cli.load.facts import CLOSED, REJECT, TIMED, Decided, Fact, Tokens
+from spanhook.cli.load.facts import CLOSED, REJECT, TIMED, Asked, Decided, Fact, Tokens
 from spanhook.cli.load.prices import SOURCE, price
 
 Row = tuple[str, ...]
@@ -38,6 +38,10 @@ COLUMNS: Mapping[str, Row] = {
     "hook_durations": ("hook", "event", "mode"),
     "budgets": ("hook", "tokens", "nano"),
     "approvals": ("hook", "outcome"),
+    "verdicts": ("hook", "verdict"),
+    "failed_attempts": ("hook", "error_type"),
+    "attempts": ("hook",),
+    "policy_answers": ("answer",),
     "redacted": ("hook", "entity", "mode"),
     "suspected": ("hook", "rule", "mode"),
     "held_streams": ("operation", "provider", "requested"),
@@ -49,8 +53,20 @@ COLUMNS: Mapping[str, Row] = {
 
 Costs are in nano-dollars; ``calls`` are those inside an outermost operation. Decisions of hooks in shadow mode are only
 in ``shadow_decisions``, ``hook_durations`` and ``events``. ``budgets`` counts runs by what they used of theirs.
+``verdicts`` counts questions of remote policies, ``attempts`` how often these asked, and ``policy_answers`` is what the
+service has counted, that was asked.
 """
-MEASURED = {"hook_durations", "budgets", "approvals", "redacted", "suspected", "held_streams"}
+MEASURED = {
+    "hook_durations",
+    "budgets",
+    "approvals",
+    "verdicts",
+    "failed_attempts",
+    "attempts",
+    "redacted",
+    "suspected",
+    "held_streams",
+}
 """Tables of what is only recorded with a meter provider, and counted by nothing else."""
 
 
@@ -160,6 +176,17 @@ def _add_operation(tables: Tables, fact: Fact) -> None:
         tables.add("suspected", "scan", rule, "enforce")
     for outcome in fact.approvals:
         tables.add("approvals", "ask_a_person", outcome)
+    for asked in fact.asked:
+        _add_question(tables, asked)
+
+
+def _add_question(tables: Tables, asked: Asked) -> None:
+    tables.add("verdicts", asked.hook, asked.verdict)
+    tables.add("attempts", asked.hook, amount=asked.attempts)
+    if asked.error_type:
+        tables.add("failed_attempts", asked.hook, asked.error_type, amount=asked.attempts)
+    if asked.answer:
+        tables.add("policy_answers", asked.answer, amount=asked.attempts)
 
 
 def _add_tokens(tables: Tables, fact: Fact, tokens: Tokens, whose: Row) -> None:

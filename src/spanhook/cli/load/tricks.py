@@ -6,7 +6,8 @@ Written by hand, from the documented behaviour of the hooks in ``hooks``.
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
-from spanhook.cli.load.facts import REJECT, Decided
+from spanhook.cli.load.facts import REJECT, Asked, Decided
+from spanhook.cli.load.policies import NOT_NOW, TOO_MUCH
 from spanhook.model import HookMode
 from spanhook.semconv import Decision, Phase, Status
 
@@ -32,6 +33,7 @@ class Trick:
         decisions: Besides that of ``audit``, which allows every tool call.
         shadowed: What hooks in shadow mode would have decided, for every tenant.
         approvals: What becomes of its request for approval.
+        asked: What a remote policy is asked about it.
         ending: How it ends the run, if it does.
     """
 
@@ -44,6 +46,7 @@ class Trick:
     ending: Ending | None = None
     shadowed: tuple[Told, ...] = ()
     approvals: tuple[str, ...] = ()
+    asked: tuple[Asked, ...] = ()
 
     def decided(self, tenant: str) -> tuple[Decided, ...]:
         """Every decision about it, for a tenant."""
@@ -110,6 +113,29 @@ TRICKS: Mapping[str, Trick] = {
         error_type=REJECT,
         called=False,
         approvals=("denied",),
+    ),
+    "pay": Trick(
+        "transfer",
+        (("payments", "pre", "allow"), ("payments", "post", "allow")),
+        asked=(Asked("payments", "allow", "allowed"),),
+    ),
+    "pay too much": Trick(
+        "transfer",
+        (("payments", "pre", "reject"),),
+        about=TOO_MUCH,
+        status="rejected",
+        error_type=REJECT,
+        called=False,
+        asked=(Asked("payments", "deny", "denied"),),
+    ),
+    "pay at night": Trick(
+        "transfer",
+        (("payments", "pre", "error"),),
+        about=NOT_NOW,
+        status="rejected",
+        error_type=REJECT,
+        called=False,
+        asked=(Asked("payments", "error", "failed", "spanhook.hooks.remote_policy.PolicyOverloaded", attempts=2),),
     ),
     "break": Trick("break_down", status="error", error_type="ValueError", ending=("error", "ValueError")),
     "delegate": Trick("delegate", shadowed=(("summarized", "post", "replace"),)),
