@@ -9,6 +9,9 @@ from spanhook.model import NO_TEXT, Attributes, Channel, ChunkText, Leaf, Route,
 
 Respond = Callable[[Fields, list[Any]], tuple[Attributes, Usage | None]]
 _HEAD = ("responseId", "modelVersion", "createTime", "promptFeedback")
+_PLAIN = frozenset(("candidates", "usageMetadata", "responseId", "modelVersion"))
+_PLAIN_CANDIDATE = frozenset(("content", "index"))
+"""All that chunks have which say nothing but a piece of text."""
 _NAMES = (
     *("thoughtSignature", "mimeType", "fileUri", "finishReason", "category", "probability", "severity", "uri"),
     *("license", "domain", "retrievedUrl", "urlRetrievalStatus", "continuationToken", "language", "outcome", "level"),
@@ -47,13 +50,13 @@ class ContentChunks:
         return len(self._reasons) >= wanted or field(self._head.get("promptFeedback"), "blockReason") is not None
 
     def add(self, chunk: Any) -> bool:
+        if type(chunk) is dict and not self.keep and self._add_text(cast("dict[str, Any]", chunk)):
+            return True
         for name in _HEAD:
             value = field(chunk, name)
             if value is not None:
                 self._head[name] = value
-        for name, count in fields_of(field(chunk, "usageMetadata")).items():
-            if count is not None:  # counts are running totals; a missing one has not changed
-                self._usage[name] = count
+        self._usage.update(_given(fields_of(field(chunk, "usageMetadata"))))
         for place, candidate in enumerate(list_of(field(chunk, "candidates"))):
             index = field(candidate, "index")
             index = index if type(index) is int else place
@@ -61,6 +64,30 @@ class ContentChunks:
             if reason:
                 self._reasons[index] = reason
             self._hear(index, candidate)
+        return True
+
+    def _add_text(self, chunk: dict[str, Any]) -> bool:
+        """Add a chunk that has only a piece of the one candidate's text, as most have; false if it has more."""
+        candidates = chunk.get("candidates")
+        if not _PLAIN.issuperset(chunk) or type(candidates) is not list or len(candidates) != 1:
+            return False
+        candidate = candidates[0]
+        if type(candidate) is not dict or not _PLAIN_CANDIDATE.issuperset(candidate):
+            return False
+        content, usage = candidate.get("content"), chunk.get("usageMetadata")
+        if type(content) is not dict or type(content.get("parts")) is not list or len(content["parts"]) != 1:
+            return False
+        part = content["parts"][0]
+        text = part.get("text") if type(part) is dict and len(part) == 1 else None
+        if type(text) is not str or not (usage is None or type(usage) is dict) or candidate.get("index"):
+            return False
+        self._characters += len(text)
+        if usage:
+            self._usage.update(usage if None not in usage.values() else _given(usage))
+        for name in ("responseId", "modelVersion"):
+            value = chunk.get(name)
+            if value is not None:
+                self._head[name] = value
         return True
 
     def _hear(self, index: int, candidate: Any) -> None:
@@ -96,6 +123,11 @@ class ContentChunks:
         ]
         usage = {"usageMetadata": self._usage} if self._usage else {}
         return self._construct({**self._head, **usage, "candidates": candidates})
+
+
+def _given(counts: Fields) -> dict[str, Any]:
+    """Counts are running totals; a missing one has not changed."""
+    return {name: count for name, count in counts.items() if count is not None}
 
 
 def _content(kept: Fields) -> dict[str, Any]:
