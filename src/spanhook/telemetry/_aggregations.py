@@ -1,0 +1,236 @@
+"""The SDK's aggregations of a histogram or counter, and adding many measurements to one of them at once.
+
+The SDK has no interface for that, so this reads and writes what it keeps. It gives up wherever something is not as
+expected, in ``find``; measurements are then recorded one by one, in the SDK's own way.
+"""
+# pyright: reportPrivateUsage=false
+
+import random
+from bisect import bisect_left
+from collections.abc import Callable, Mapping, Sequence
+from functools import cache
+from math import isfinite
+from typing import Any, Literal, NamedTuple
+
+from opentelemetry.context import Context
+from opentelemetry.sdk.metrics import _internal as sdk
+from opentelemetry.sdk.metrics._internal import aggregation as kinds
+from opentelemetry.sdk.metrics._internal import exemplar as exemplars
+from opentelemetry.sdk.metrics._internal.measurement_consumer import SynchronousMeasurementConsumer
+from opentelemetry.trace import INVALID_SPAN, INVALID_SPAN_CONTEXT, NonRecordingSpan, SpanContext, set_span_in_context
+
+Chosen = Literal["all", "sampled", "none"]
+"""The measurements that can become exemplars: all, those in sampled traces, none."""
+Sample = tuple[int, SpanContext | None]
+"""When something was measured, since the epoch in nanoseconds, and in which span, if it can become an exemplar."""
+Value = int | float
+
+_FILTERS: dict[type, Chosen] = {
+    exemplars.AlwaysOnExemplarFilter: "all",
+    exemplars.TraceBasedExemplarFilter: "sampled",
+    exemplars.AlwaysOffExemplarFilter: "none",
+}
+
+
+class Place(NamedTuple):
+    """One aggregation, and where it is kept."""
+
+    aggregation: Any
+    kept: Mapping[Any, Any]
+    key: Any
+
+    def is_current(self) -> bool:
+        """Whether the SDK still uses it."""
+        return self.kept.get(self.key) is self.aggregation
+
+
+class Pending:
+    """Values of one series that are to be added to one aggregation.
+
+    Attributes:
+        values: What is left to add.
+        samples: For each value, when it was measured, and in which span.
+        offered: Its exemplars have been offered.
+    """
+
+    __slots__ = ("attributes", "offered", "place", "samples", "values")
+
+    def __init__(
+        self, place: Place, attributes: Mapping[str, Any], values: Sequence[Value], samples: Sequence[Sample]
+    ) -> None:
+        self.place, self.attributes = place, attributes
+        self.values, self.samples = values, samples
+        self.offered = False
+
+    def add(self) -> None:
+        """Add the values; if an interrupt stops it, calling it again continues where it stopped."""
+        aggregation = self.place.aggregation
+        if not self.offered:
+            self._offer(aggregation)
+            self.offered = True
+        if self.values:
+            _ADD[type(aggregation)](aggregation, self)
+
+    def _offer(self, aggregation: Any) -> None:
+        reservoir = aggregation._reservoir
+        for value, (time_ns, span_context) in _CHOOSE[type(reservoir)](
+            reservoir, [pair for pair in zip(self.values, self.samples, strict=True) if pair[1][1] is not None]
+        ):
+            if value or type(aggregation) is not kinds._ExponentialBucketHistogramAggregation:  # as it does itself
+                reservoir.offer(value, time_ns, self.attributes, context_of(span_context))
+
+
+def consumer_of(instruments: Sequence[Any]) -> Any:
+    """What all these instruments send measurements to, if it is the SDK's and can be bypassed, else ``None``."""
+    consumers = {id(getattr(one, "_measurement_consumer", None)) for one in instruments}
+    consumer = getattr(instruments[0], "_measurement_consumer", None)
+    if len(consumers) > 1 or type(consumer) is not SynchronousMeasurementConsumer:
+        return None
+    if not all(type(one) in (sdk._Histogram, sdk._Counter) for one in instruments):
+        return None
+    return consumer if chosen_by(consumer) is not None and _as_expected() else None
+
+
+def chosen_by(consumer: Any) -> Chosen | None:
+    """Which measurements can become exemplars; ``None`` if only the filter knows."""
+    return _FILTERS.get(type(getattr(getattr(consumer, "_sdk_config", None), "exemplar_filter", None)))
+
+
+def readers_of(consumer: Any) -> Any:
+    """An object that is another one as soon as a reader is added or removed."""
+    return consumer._reader_storages
+
+
+def is_enabled(instrument: Any) -> bool:
+    """Whether the SDK records what this instrument measures."""
+    config = getattr(instrument, "_meter_config", None)
+    return config is None or config.is_enabled
+
+
+def find(consumer: Any, instrument: Any, attributes: Mapping[str, Any]) -> tuple[Place, ...] | None:
+    """Every aggregation of a measurement that has been recorded before; ``None`` if one cannot be added to."""
+    found: list[Place] = []
+    for storage in consumer._reader_storages.values():
+        for match in storage._instrument_view_instrument_matches[instrument]:
+            if type(match._aggregation) is kinds._DropAggregation:
+                continue
+            kept = match._view._attribute_keys
+            left = attributes if kept is None else {key: attributes[key] for key in attributes if key in kept}
+            for key, aggregation in list(match._attributes_aggregation.items()):
+                if aggregation._attributes == left:
+                    break
+            else:
+                return None
+            if type(aggregation) not in _ADD or type(aggregation._reservoir) not in _CHOOSE:
+                return None
+            if aggregation._instrument_aggregation_temporality is not kinds.AggregationTemporality.DELTA:
+                return None
+            found.append(Place(aggregation, match._attributes_aggregation, key))
+    return tuple(found)
+
+
+def are_ordinary(values: Sequence[Value]) -> bool:
+    """Whether the SDK records all of them without a word."""
+    return min(values) >= 0 and isfinite(sum(values))
+
+
+def context_of(span_context: SpanContext | None) -> Context:
+    """A context whose current span has this span context."""
+    if span_context is None or span_context is INVALID_SPAN_CONTEXT:
+        return set_span_in_context(INVALID_SPAN, Context())
+    return set_span_in_context(NonRecordingSpan(span_context), Context())
+
+
+def _add_to_buckets(aggregation: Any, pending: Pending) -> None:
+    values, boundaries = pending.values, aggregation._boundaries
+    with aggregation._lock:
+        counts = aggregation._get_empty_bucket_counts() if aggregation._value is None else list(aggregation._value)
+        for value in values:
+            counts[bisect_left(boundaries, value)] += 1
+        total, low, high = aggregation._sum + sum(values), aggregation._min, aggregation._max
+        if aggregation._record_min_max:
+            low, high = min(low, min(values)), max(high, max(values))
+        # No call from here on, so that an interrupt comes either before or after.
+        aggregation._value = counts
+        aggregation._sum = total
+        aggregation._min = low
+        aggregation._max = high
+        pending.values = ()
+
+
+def _add_to_sum(aggregation: Any, pending: Pending) -> None:
+    with aggregation._lock:
+        total = (aggregation._value or 0) + sum(pending.values)
+        aggregation._value = total
+        pending.values = ()
+
+
+def _add_one_by_one(aggregation: Any, pending: Pending) -> None:
+    values = pending.values = list(pending.values)
+    while values:
+        aggregation.aggregate(_Measured(values.pop()), False)
+
+
+class _Measured:
+    """What an exponential histogram reads of a measurement without an exemplar."""
+
+    __slots__ = ("value",)
+
+    def __init__(self, value: Value) -> None:
+        self.value = value
+
+
+_ADD: dict[type, Callable[[Any, Pending], None]] = {
+    kinds._ExplicitBucketHistogramAggregation: _add_to_buckets,
+    kinds._ExponentialBucketHistogramAggregation: _add_one_by_one,
+    kinds._SumAggregation: _add_to_sum,
+}
+
+Pair = tuple[Value, Sample]
+
+
+def _last_of_each_bucket(reservoir: Any, pairs: list[Pair]) -> list[Pair]:
+    boundaries = reservoir._boundaries
+    return list({bisect_left(boundaries, pair[0]): pair for pair in pairs}.values())
+
+
+def _some(reservoir: Any, pairs: list[Pair]) -> list[Pair]:
+    return pairs if len(pairs) <= reservoir._size else random.sample(pairs, reservoir._size)
+
+
+_CHOOSE: dict[type, Callable[[Any, list[Pair]], list[Pair]]] = {
+    exemplars.AlignedHistogramBucketExemplarReservoir: _last_of_each_bucket,
+    exemplars.SimpleFixedSizeExemplarReservoir: _some,
+}
+
+
+@cache
+def _as_expected() -> bool:
+    """Whether adding many values at once gives the points that recording each gives, on this version of the SDK."""
+    try:
+        return all(_agree(kind) for kind in kinds.AggregationTemporality if kind.value)
+    except Exception:
+        return False
+
+
+def _agree(temporality: Any) -> bool:
+    values = (0.5, 0, 3, 12.25)
+    for made in (_made_buckets, _made_sum):
+        one, other = made(), made()
+        for start_ns in (1, 2):
+            for value in values:
+                one.aggregate(_Measured(value), False)
+            Pending(Place(other, {}, None), {}, values, [(0, None)] * len(values)).add()
+            if one.collect(temporality, start_ns) != other.collect(temporality, start_ns):
+                return False
+    return True
+
+
+def _made_buckets() -> Any:
+    delta, reservoir = kinds.AggregationTemporality.DELTA, exemplars.AlignedHistogramBucketExemplarReservoir
+    return kinds._ExplicitBucketHistogramAggregation({}, delta, 0, reservoir, (1.0, 10.0))
+
+
+def _made_sum() -> Any:
+    delta, reservoir = kinds.AggregationTemporality.DELTA, exemplars.SimpleFixedSizeExemplarReservoir
+    return kinds._SumAggregation({}, True, delta, 0, reservoir)

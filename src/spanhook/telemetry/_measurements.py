@@ -1,0 +1,184 @@
+"""Measurements that wait until the SDK collects, as adding each to its aggregations costs far more than the call.
+
+They wait in one list: appending to it, and taking its first elements away, are atomic. Once it is long, or a reader
+collects, they are added to the SDK's aggregations, many at once. Where that cannot be, each is recorded as usual.
+"""
+
+import threading
+from collections.abc import Callable, Sequence
+from time import time_ns
+from typing import Any, NamedTuple
+
+from opentelemetry.trace import Span, SpanContext, set_span_in_context
+
+from spanhook.diagnostics import internal
+from spanhook.telemetry import _aggregations as aggregations
+from spanhook.telemetry._aggregations import Pending, Place, Value
+
+Key = tuple[Any, ...]
+Described = Sequence[tuple[Any, dict[str, Any]]]
+"""Instruments, and with which attributes each is to record."""
+
+FOLD_AT = 512
+"""How many rows wait at most, while no reader collects."""
+MAX_KEYS = 1000
+
+
+class Series(NamedTuple):
+    """One instrument with one set of attributes, and its aggregations."""
+
+    instrument: Any
+    attributes: dict[str, Any]
+    places: tuple[Place, ...]
+
+
+class Columns:
+    """What is measured together.
+
+    Attributes:
+        readers: The readers when the aggregations were found.
+    """
+
+    __slots__ = ("key", "readers", "series")
+
+    def __init__(self, key: Key, series: tuple[Series, ...], readers: Any) -> None:
+        self.key, self.series, self.readers = key, series, readers
+
+    def are_current(self, readers: Any) -> bool:
+        """Whether the SDK still uses all their aggregations."""
+        return self.readers is readers and all(place.is_current() for one in self.series for place in one.places)
+
+
+Row = tuple[Columns, int, SpanContext | None, tuple[Value, ...]]
+
+
+class Measurements:
+    """The measurements of one provider that its readers have not seen.
+
+    Args:
+        instruments: All instruments that record here.
+    """
+
+    def __init__(self, instruments: Sequence[Any]) -> None:
+        self._consumer = aggregations.consumer_of(instruments)
+        self._chosen = aggregations.chosen_by(self._consumer)
+        self._first = instruments[0]
+        self._rows: list[Row] = []
+        self._columns: dict[Key, Columns | None] = {}
+        self._pending: list[Pending | _Replayed] = []
+        self._lock = threading.RLock()
+        self._folding = False
+
+    def put(self, key: Key, span: Span, values: tuple[Value, ...], describe: Callable[[], Described]) -> None:
+        """Record values together.
+
+        Args:
+            key: Identifies instruments and attributes.
+            span: Where they were measured.
+            values: One for each instrument.
+            describe: Gives instruments and attributes; called only if they are not known.
+        """
+        columns = self._columns.get(key)
+        if columns is None or not aggregations.is_enabled(self._first):
+            self._record(key, span, values, describe())
+            return
+        span_context = None
+        if self._chosen != "none":
+            span_context = span.get_span_context()
+            if self._chosen == "sampled" and not span_context.trace_flags & 1:
+                span_context = None
+        self._rows.append((columns, time_ns(), span_context, values))
+        if len(self._rows) >= FOLD_AT:
+            self.fold(wait=False)
+
+    def _record(self, key: Key, span: Span, values: tuple[Value, ...], described: Described) -> None:
+        """Record in the SDK's own way: always the first time, which makes the aggregations and starts their time."""
+        context = set_span_in_context(span)
+        for (instrument, attributes), value in zip(described, values, strict=True):
+            tell(instrument, value, attributes, context)
+        if self._consumer is not None and key not in self._columns and len(self._columns) < MAX_KEYS:
+            self._columns[key] = self._find(key, described)
+
+    def _find(self, key: Key, described: Described) -> Columns | None:
+        """The columns with their aggregations; ``None`` if the SDK must be asked each time."""
+        readers, series = aggregations.readers_of(self._consumer), list[Series]()
+        try:
+            for instrument, attributes in described:
+                places = aggregations.find(self._consumer, instrument, attributes)
+                if places is None:
+                    return None
+                series.append(Series(instrument, attributes, places))
+        except (AttributeError, KeyError, TypeError):  # an SDK that is not as it was
+            return None
+        return Columns(key, tuple(series), readers)
+
+    def fold(self, *, wait: bool = True) -> None:
+        """Add what waits to the SDK's aggregations; without ``wait``, not if another thread does so."""
+        if not self._rows and not self._pending:
+            return
+        if not self._lock.acquire(blocking=wait):
+            return
+        try:
+            if not self._folding:  # by what this has interrupted, such as a signal's handler
+                self._fold()
+        finally:
+            self._lock.release()
+
+    def _fold(self) -> None:
+        self._folding = True
+        try:
+            self._finish()  # what an interrupt has left
+            rows = self._rows
+            taken = rows[:]
+            pending, length = self._sorted(taken), len(taken)
+            # No call between these two, so that an interrupt comes either before or after.
+            self._pending = pending
+            del rows[:length]
+            self._finish()
+        finally:
+            self._folding = False
+
+    def _finish(self) -> None:
+        for pending in self._pending:
+            try:
+                pending.add()
+            except Exception as error:
+                internal.report("report.metrics", error, lost=len(pending.values))
+        self._pending = []
+
+    def _sorted(self, rows: list[Row]) -> "list[Pending | _Replayed]":
+        grouped: dict[int, list[Row]] = {}
+        readers = aggregations.readers_of(self._consumer)
+        for row in rows:
+            grouped.setdefault(id(row[0]), []).append(row)
+        found: list[Pending | _Replayed] = []
+        for group in grouped.values():
+            columns, samples = group[0][0], [(row[1], row[2]) for row in group]
+            is_current = columns.are_current(readers)
+            if not is_current:
+                self._columns.pop(columns.key, None)  # found again when they are next recorded
+            for index, series in enumerate(columns.series):
+                values = [row[3][index] for row in group]
+                if is_current and aggregations.are_ordinary(values):
+                    found += [Pending(place, series.attributes, values, samples) for place in series.places]
+                else:
+                    found.append(_Replayed(series, values, samples))
+        return found
+
+
+class _Replayed:
+    """Values that are recorded one by one after all."""
+
+    def __init__(self, series: Series, values: list[Value], samples: list[tuple[int, SpanContext | None]]) -> None:
+        self.series, self.values, self.samples = series, values[::-1], samples[::-1]
+
+    def add(self) -> None:
+        while self.values:
+            value, (_, span_context) = self.values.pop(), self.samples.pop()
+            tell(self.series.instrument, value, self.series.attributes, aggregations.context_of(span_context))
+
+
+def tell(instrument: Any, value: Value, attributes: dict[str, Any], context: Any) -> None:
+    """Record a value on a histogram, or add it to a counter."""
+    record = getattr(instrument, "record", None) or instrument.add
+    record(value, attributes, context)
