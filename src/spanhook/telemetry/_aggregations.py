@@ -101,10 +101,9 @@ def readers_of(consumer: Any) -> Any:
     return consumer._reader_storages
 
 
-def is_enabled(instrument: Any) -> bool:
-    """Whether the SDK records what this instrument measures."""
-    config = getattr(instrument, "_meter_config", None)
-    return config is None or config.is_enabled
+def config_of(instrument: Any) -> Any:
+    """What says whether the SDK records anything of an instrument's meter (``is_enabled``); ``None`` if it always does."""
+    return getattr(instrument, "_meter_config", None)
 
 
 def find(consumer: Any, instrument: Any, attributes: Mapping[str, Any]) -> tuple[Place, ...] | None:

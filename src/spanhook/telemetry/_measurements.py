@@ -62,7 +62,7 @@ class Measurements:
     def __init__(self, instruments: Sequence[Any]) -> None:
         self._consumer = aggregations.consumer_of(instruments)
         self._chosen = aggregations.chosen_by(self._consumer)
-        self._first = instruments[0]
+        self._config = aggregations.config_of(instruments[0])
         self._rows: list[Row] = []
         self._columns: dict[Key, Columns | None] = {}
         self._pending: list[Pending | _Replayed] = []
@@ -78,8 +78,8 @@ class Measurements:
             values: One for each instrument.
             describe: Gives instruments and attributes; called only if they are not known.
         """
-        columns = self._columns.get(key)
-        if columns is None or not aggregations.is_enabled(self._first):
+        columns, config = self._columns.get(key), self._config
+        if columns is None or (config is not None and not config.is_enabled):
             self._record(key, span, values, describe())
             return
         span_context = None
