@@ -17,12 +17,14 @@ from opentelemetry.sdk.metrics import _internal as sdk
 from opentelemetry.sdk.metrics._internal import aggregation as kinds
 from opentelemetry.sdk.metrics._internal import exemplar as exemplars
 from opentelemetry.sdk.metrics._internal.measurement_consumer import SynchronousMeasurementConsumer
-from opentelemetry.trace import INVALID_SPAN, INVALID_SPAN_CONTEXT, NonRecordingSpan, SpanContext, set_span_in_context
+from opentelemetry.trace import INVALID_SPAN, NonRecordingSpan, SpanContext, TraceFlags, set_span_in_context
 
 Chosen = Literal["all", "sampled", "none"]
 """The measurements that can become exemplars: all, those in sampled traces, none."""
-Sample = tuple[int, SpanContext | None]
-"""When something was measured, since the epoch in nanoseconds, and in which span, if it can become an exemplar."""
+Sample = tuple[int, int | None, int]
+"""When something was measured, since the epoch in nanoseconds, and the ids of trace and span; without the id of a trace
+it cannot become an exemplar.
+"""
 Value = int | float
 
 _FILTERS: dict[type, Chosen] = {
@@ -73,11 +75,11 @@ class Pending:
 
     def _offer(self, aggregation: Any) -> None:
         reservoir = aggregation._reservoir
-        for value, (time_ns, span_context) in _CHOOSE[type(reservoir)](
-            reservoir, [pair for pair in zip(self.values, self.samples, strict=True) if pair[1][1] is not None]
-        ):
-            if value or type(aggregation) is not kinds._ExponentialBucketHistogramAggregation:  # as it does itself
-                reservoir.offer(value, time_ns, self.attributes, context_of(span_context))
+        pairs = [pair for pair in zip(self.values, self.samples, strict=True) if pair[1][1] is not None]
+        if type(aggregation) is kinds._ExponentialBucketHistogramAggregation:
+            pairs = [pair for pair in pairs if pair[0]]  # as it does itself
+        for value, sample in _CHOOSE[type(reservoir)](reservoir, pairs):
+            reservoir.offer(value, sample[0], self.attributes, context_of(sample))
 
 
 def consumer_of(instruments: Sequence[Any]) -> Any:
@@ -102,7 +104,7 @@ def readers_of(consumer: Any) -> Any:
 
 
 def config_of(instrument: Any) -> Any:
-    """What says whether the SDK records anything of an instrument's meter (``is_enabled``); ``None`` if it always does."""
+    """What says whether an instrument's meter records anything (``is_enabled``); ``None`` if it always does."""
     return getattr(instrument, "_meter_config", None)
 
 
@@ -115,11 +117,8 @@ def find(consumer: Any, instrument: Any, attributes: Mapping[str, Any]) -> tuple
                 continue
             kept = match._view._attribute_keys
             left = attributes if kept is None else {key: attributes[key] for key in attributes if key in kept}
-            for key, aggregation in list(match._attributes_aggregation.items()):
-                if aggregation._attributes == left:
-                    break
-            else:
-                return None
+            aggregations = list(match._attributes_aggregation.items())
+            key, aggregation = next((pair for pair in aggregations if pair[1]._attributes == left), (None, None))
             if type(aggregation) not in _ADD or type(aggregation._reservoir) not in _CHOOSE:
                 return None
             if aggregation._instrument_aggregation_temporality is not kinds.AggregationTemporality.DELTA:
@@ -133,11 +132,13 @@ def are_ordinary(values: Sequence[Value]) -> bool:
     return min(values) >= 0 and isfinite(sum(values))
 
 
-def context_of(span_context: SpanContext | None) -> Context:
-    """A context whose current span has this span context."""
-    if span_context is None or span_context is INVALID_SPAN_CONTEXT:
-        return set_span_in_context(INVALID_SPAN, Context())
-    return set_span_in_context(NonRecordingSpan(span_context), Context())
+def context_of(sample: Sample) -> Context:
+    """A context with the span of a sample."""
+    _, trace_id, span_id = sample
+    span = INVALID_SPAN
+    if trace_id:
+        span = NonRecordingSpan(SpanContext(trace_id, span_id, is_remote=False, trace_flags=TraceFlags(1)))
+    return set_span_in_context(span, Context())
 
 
 def _add_to_buckets(aggregation: Any, pending: Pending) -> None:
@@ -146,9 +147,10 @@ def _add_to_buckets(aggregation: Any, pending: Pending) -> None:
         counts = aggregation._get_empty_bucket_counts() if aggregation._value is None else list(aggregation._value)
         for value in values:
             counts[bisect_left(boundaries, value)] += 1
-        total, low, high = aggregation._sum + sum(values), aggregation._min, aggregation._max
-        if aggregation._record_min_max:
-            low, high = min(low, min(values)), max(high, max(values))
+        total, low, high = aggregation._sum + sum(values), min(values), max(values)
+        low, high = min(low, aggregation._min), max(high, aggregation._max)
+        if not aggregation._record_min_max:
+            low, high = aggregation._min, aggregation._max
         # No call from here on, so that an interrupt comes either before or after.
         aggregation._value = counts
         aggregation._sum = total
@@ -219,7 +221,7 @@ def _agree(temporality: Any) -> bool:
         for start_ns in (1, 2):
             for value in values:
                 one.aggregate(_Measured(value), False)
-            Pending(Place(other, {}, None), {}, values, [(0, None)] * len(values)).add()
+            Pending(Place(other, {}, None), {}, values, [(0, None, 0)] * len(values)).add()
             if one.collect(temporality, start_ns) != other.collect(temporality, start_ns):
                 return False
     return True

@@ -78,9 +78,7 @@ def _execution(op: Record, histograms: Histograms, error_type: str | None) -> No
 
 def _ended(op: Record, histograms: Histograms, histogram: Any, name: str, error_type: str | None) -> None:
     key = (name, op.name, op.status, error_type)
-    histograms.measurements.put(
-        key, op.span, (_seconds(op),), lambda: [(histogram, _outcome(op, name, error_type))]
-    )
+    histograms.measurements.put(key, op.span, (_seconds(op),), lambda: [(histogram, _outcome(op, name, error_type))])
 
 
 def _outcome(op: Record, name: str, error_type: str | None) -> dict[str, Any]:
@@ -97,7 +95,7 @@ def _mcp(op: Record, histograms: Histograms, error_type: str | None) -> None:
         failed, code = error_type, (op.end_attributes or _NOTHING).get(semconv.RPC_RESPONSE_STATUS_CODE) or None
     histogram = histograms.mcp_client if op.adapter.span_kind is SpanKind.CLIENT else histograms.mcp_server
     get = op.attributes.get
-    values = tuple([get(name) for name in _MCP_ATTRIBUTES]) + (failed, code)
+    values = (*[get(name) for name in _MCP_ATTRIBUTES], failed, code)
     names = (*_MCP_ATTRIBUTES, semconv.ERROR_TYPE, semconv.RPC_RESPONSE_STATUS_CODE)
     histograms.measurements.put(
         ("mcp", histogram, *values), op.span, (_seconds(op),), lambda: [(histogram, _named(names, values))]

@@ -1,7 +1,8 @@
 """Measurements that wait until the SDK collects, as adding each to its aggregations costs far more than the call.
 
-They wait in one list: appending to it, and taking its first elements away, are atomic. Once it is long, or a reader
+They wait in one list: extending it, and taking its first elements away, are atomic. Once it is long, or a reader
 collects, they are added to the SDK's aggregations, many at once. Where that cannot be, each is recorded as usual.
+The list is flat, as the garbage collector would look at rows of their own again and again.
 """
 
 import threading
@@ -9,18 +10,18 @@ from collections.abc import Callable, Sequence
 from time import time_ns
 from typing import Any, NamedTuple
 
-from opentelemetry.trace import Span, SpanContext, set_span_in_context
+from opentelemetry.trace import Span, set_span_in_context
 
 from spanhook.diagnostics import internal
 from spanhook.telemetry import _aggregations as aggregations
-from spanhook.telemetry._aggregations import Pending, Place, Value
+from spanhook.telemetry._aggregations import Pending, Place, Sample, Value
 
 Key = tuple[Any, ...]
 Described = Sequence[tuple[Any, dict[str, Any]]]
 """Instruments, and with which attributes each is to record."""
 
-FOLD_AT = 512
-"""How many rows wait at most, while no reader collects."""
+FOLD_AT = 4096
+"""How long the list gets, while no reader collects."""
 MAX_KEYS = 1000
 
 
@@ -36,20 +37,23 @@ class Columns:
     """What is measured together.
 
     Attributes:
+        width: The length of a row: these columns, the time, trace and span, and the values.
         readers: The readers when the aggregations were found.
     """
 
-    __slots__ = ("key", "readers", "series")
+    __slots__ = ("key", "readers", "series", "width")
 
     def __init__(self, key: Key, series: tuple[Series, ...], readers: Any) -> None:
         self.key, self.series, self.readers = key, series, readers
+        self.width = _VALUES + len(series)
 
     def are_current(self, readers: Any) -> bool:
         """Whether the SDK still uses all their aggregations."""
         return self.readers is readers and all(place.is_current() for one in self.series for place in one.places)
 
 
-Row = tuple[Columns, int, SpanContext | None, tuple[Value, ...]]
+_VALUES = 4
+"""Where the values of a row begin."""
 
 
 class Measurements:
@@ -63,7 +67,7 @@ class Measurements:
         self._consumer = aggregations.consumer_of(instruments)
         self._chosen = aggregations.chosen_by(self._consumer)
         self._config = aggregations.config_of(instruments[0])
-        self._rows: list[Row] = []
+        self._rows: list[Any] = []
         self._columns: dict[Key, Columns | None] = {}
         self._pending: list[Pending | _Replayed] = []
         self._lock = threading.RLock()
@@ -82,12 +86,15 @@ class Measurements:
         if columns is None or (config is not None and not config.is_enabled):
             self._record(key, span, values, describe())
             return
-        span_context = None
-        if self._chosen != "none":
+        if self._chosen == "none":
+            row = (columns, 0, None, 0)
+        else:
             span_context = span.get_span_context()
-            if self._chosen == "sampled" and not span_context.trace_flags & 1:
-                span_context = None
-        self._rows.append((columns, time_ns(), span_context, values))
+            if self._chosen == "all" or span_context.trace_flags & 1:
+                row = (columns, time_ns(), span_context.trace_id, span_context.span_id)
+            else:
+                row = (columns, 0, None, 0)
+        self._rows.extend(row + values)
         if len(self._rows) >= FOLD_AT:
             self.fold(wait=False)
 
@@ -146,19 +153,22 @@ class Measurements:
                 internal.report("report.metrics", error, lost=len(pending.values))
         self._pending = []
 
-    def _sorted(self, rows: list[Row]) -> "list[Pending | _Replayed]":
-        grouped: dict[int, list[Row]] = {}
+    def _sorted(self, rows: list[Any]) -> "list[Pending | _Replayed]":
+        grouped: dict[Columns, list[int]] = {}
+        at, end = 0, len(rows)
+        while at < end:
+            columns = rows[at]
+            grouped.setdefault(columns, []).append(at)
+            at += columns.width
         readers = aggregations.readers_of(self._consumer)
-        for row in rows:
-            grouped.setdefault(id(row[0]), []).append(row)
         found: list[Pending | _Replayed] = []
-        for group in grouped.values():
-            columns, samples = group[0][0], [(row[1], row[2]) for row in group]
+        for columns, places in grouped.items():
+            samples: list[Sample] = [(rows[at + 1], rows[at + 2], rows[at + 3]) for at in places]
             is_current = columns.are_current(readers)
             if not is_current:
                 self._columns.pop(columns.key, None)  # found again when they are next recorded
-            for index, series in enumerate(columns.series):
-                values = [row[3][index] for row in group]
+            for index, series in enumerate(columns.series, _VALUES):
+                values = [rows[at + index] for at in places]
                 if is_current and aggregations.are_ordinary(values):
                     found += [Pending(place, series.attributes, values, samples) for place in series.places]
                 else:
@@ -169,13 +179,13 @@ class Measurements:
 class _Replayed:
     """Values that are recorded one by one after all."""
 
-    def __init__(self, series: Series, values: list[Value], samples: list[tuple[int, SpanContext | None]]) -> None:
+    def __init__(self, series: Series, values: list[Value], samples: list[Sample]) -> None:
         self.series, self.values, self.samples = series, values[::-1], samples[::-1]
 
     def add(self) -> None:
         while self.values:
-            value, (_, span_context) = self.values.pop(), self.samples.pop()
-            tell(self.series.instrument, value, self.series.attributes, aggregations.context_of(span_context))
+            value, sample = self.values.pop(), self.samples.pop()
+            tell(self.series.instrument, value, self.series.attributes, aggregations.context_of(sample))
 
 
 def tell(instrument: Any, value: Value, attributes: dict[str, Any], context: Any) -> None:
