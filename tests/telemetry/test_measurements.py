@@ -1,9 +1,11 @@
 """What waits for the SDK's readers: they get what recording each value gives them, and nothing is lost or left."""
 
+import sys
 import threading
+from bisect import bisect_left
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
+from functools import partial
 from typing import Any, NamedTuple
 
 import pytest
@@ -99,29 +101,37 @@ def made(views: list[View], exemplar_filter: Any = None) -> Side:
     )
 
 
-def told(reader: InMemoryMetricReader) -> dict[Any, Any]:
-    """All that a reader collects but times; exemplars of which some are chosen at random only as far as they must be."""
-    data, found = reader.get_metrics_data(), dict[Any, Any]()
+NUMBERS = ("value", "count", "sum", "min", "max", "bucket_counts", "explicit_bounds")
+NUMBERS += ("scale", "zero_count", "positive", "negative")
+
+
+def points(reader: InMemoryMetricReader) -> Iterator[tuple[Any, Any]]:
+    data = reader.get_metrics_data()
     for resource in data.resource_metrics if data is not None else ():
         for scope in resource.scope_metrics:
             for metric in scope.metrics:
                 for point in metric.data.data_points:
-                    has = {
-                        name: getattr(point, name)
-                        for name in ("value", "count", "sum", "min", "max", "bucket_counts", "explicit_bounds")
-                        + ("scale", "zero_count", "positive", "negative")
-                        if hasattr(point, name)
-                    }
-                    for name in ("sum", "value"):
-                        if name in has:
-                            has[name] = pytest.approx(has[name])
-                    exemplars: Any = [
-                        (one.value, one.trace_id, one.span_id, one.filtered_attributes) for one in point.exemplars
-                    ]
-                    key = (metric.name, type(metric.data).__name__, frozenset((point.attributes or {}).items()))
-                    if "explicit_bounds" not in has:
-                        exemplars = len(exemplars) if "scale" not in has else bool(exemplars)
-                    found[key] = {**has, "exemplars": exemplars}
+                    yield metric, point
+
+
+def told(reader: InMemoryMetricReader, recorded: set[Any] | None = None) -> dict[Any, Any]:
+    """All that a reader collects, without times; of exemplars, how many there are, or in which buckets.
+
+    Args:
+        recorded: What exemplars can be of: value, id of the trace, attributes.
+    """
+    found = dict[Any, Any]()
+    for metric, point in points(reader):
+        has = {name: getattr(point, name) for name in NUMBERS if hasattr(point, name)}
+        has.update((name, pytest.approx(has[name])) for name in ("sum", "value") if name in has)
+        if "explicit_bounds" in has:
+            has["exemplars"] = [bisect_left(point.explicit_bounds, one.value) for one in point.exemplars]
+        else:
+            has["exemplars"] = bool(point.exemplars)  # which and how many is chosen at random
+        found[metric.name, type(metric.data).__name__, frozenset((point.attributes or {}).items())] = has
+        for one in point.exemplars if recorded is not None else ():
+            attributes = {**point.attributes, **one.filtered_attributes}
+            assert (one.value, one.trace_id, frozenset(attributes.items())) in recorded
     return found
 
 
@@ -146,48 +156,42 @@ def test_readers_get_what_recording_each_value_gives_them(
     views: list[View], exemplar_filter: Callable[[], Any], steps: list[Any]
 ) -> None:
     plain, ours = made(views, exemplar_filter()), made(views, exemplar_filter())
-    measurements = Measurements(ours.instruments)
+    measurements, recorded = Measurements(ours.instruments), set[Any]()
     for step in [*steps, "delta", "cumulative"]:
         if step == "full":
             measurements.fold(wait=False)
         elif isinstance(step, str):
             measurements.fold()
             index = 0 if step == "delta" else 1
-            assert told(ours.readers[index]) == told(plain.readers[index])
+            assert told(ours.readers[index], recorded) == told(plain.readers[index])
         else:
             which, whose, seconds, tokens = step
             attributes, span = ATTRIBUTES[which], SPANS[whose]
-            values = (seconds, tokens, tokens)
+            values, trace_id = (seconds, tokens, tokens), span.get_span_context().trace_id or None
+            recorded.update((value, trace_id, frozenset(attributes.items())) for value in values)
             for instrument, value in zip(plain.instruments, values, strict=True):
                 waiting.tell(instrument, value, attributes, set_span_in_context(span, Context()))
             measurements.put((which,), span, values, lambda attributes=attributes: ours.described(attributes))
     assert not any(columns is None for columns in measurements._columns.values())
 
 
-def counted(reader: InMemoryMetricReader, name: str = "seconds") -> int:
-    data = reader.get_metrics_data()
-    assert data is not None
-    [metric] = [
-        one for of in data.resource_metrics for scope in of.scope_metrics for one in scope.metrics if one.name == name
-    ]
-    return sum(point.count for point in metric.data.data_points)  # pyright: ignore[reportAttributeAccessIssue]
-
-
-@contextmanager
-def many_threads(count: int) -> Iterator[ThreadPoolExecutor]:
-    with ThreadPoolExecutor(count) as pool:
-        yield pool
+def counted(reader: InMemoryMetricReader) -> list[int]:
+    """How many values each instrument has recorded, or their sum."""
+    found = dict[str, int]()
+    for metric, point in points(reader):
+        found[metric.name] = found.get(metric.name, 0) + getattr(point, "count", getattr(point, "value", 0))
+    return list(found.values())
 
 
 def test_nothing_is_lost_over_threads_that_end_while_readers_collect() -> None:
     side = made([])
     measurements, done = Measurements(side.instruments), threading.Event()
-    collected: list[int] = []
+    collected: list[list[int]] = []
 
     def collect() -> None:
         while not done.is_set():
             measurements.fold()
-            collected.append(counted(side.readers[1]) if measurements._columns else 0)
+            collected.append(counted(side.readers[1]))
 
     def record(number: int) -> None:
         attributes = ATTRIBUTES[number % 2]
@@ -196,20 +200,17 @@ def test_nothing_is_lost_over_threads_that_end_while_readers_collect() -> None:
 
     collecting = threading.Thread(target=collect)
     collecting.start()
-    for number in range(300):
-        thread = threading.Thread(target=record, args=(number,))
+    threads = [threading.Thread(target=record, args=(number,)) for number in range(300)]
+    for thread in threads:
         thread.start()
-        if number % 8 == 7:
-            thread.join()
-    with many_threads(8) as pool:
+    for thread in threads:
+        thread.join()
+    with ThreadPoolExecutor(8) as pool:
         list(pool.map(record, range(300)))
     done.set()
     collecting.join()
-    for thread in threading.enumerate():
-        if thread is not threading.current_thread() and thread.name.endswith("(record)"):
-            thread.join()
     measurements.fold()
-    assert counted(side.readers[1]) == 600 * 50
+    assert counted(side.readers[1]) == [600 * 50, 600 * 50, 3 * 600 * 50]
     assert collected == sorted(collected)
     assert not measurements._rows
     assert len(measurements._columns) == 2
@@ -227,7 +228,7 @@ def test_what_waits_is_bounded() -> None:
         measurements.put((number,), SPANS[1], (1.0, 2, 3), lambda number=number: side.described({"n": number}))
     assert len(measurements._columns) == waiting.MAX_KEYS
     measurements.fold()
-    assert counted(side.readers[1]) == 5 * waiting.FOLD_AT + waiting.MAX_KEYS + 10
+    assert counted(side.readers[1])[0] == 5 * waiting.FOLD_AT + waiting.MAX_KEYS + 10
 
 
 def test_what_the_sdk_refuses_is_refused(caplog: pytest.LogCaptureFixture) -> None:
@@ -236,44 +237,44 @@ def test_what_the_sdk_refuses_is_refused(caplog: pytest.LogCaptureFixture) -> No
     for seconds in (1.0, 2.0, -1.0, 3.0):
         measurements.put(("a",), SPANS[1], (seconds, 2, 3), lambda: side.described({}))
     measurements.fold()
-    assert counted(side.readers[1]) == 3
+    assert counted(side.readers[1]) == [3, 4, 12]
     assert "non-negative" in caplog.text
     measurements.put(("a",), SPANS[1], (5.0, 2, 3), lambda: side.described({}))
     assert len(measurements._rows) == 7  # the rest is not affected
 
 
-def test_an_interrupt_while_it_is_added_loses_and_doubles_nothing() -> None:
-    """At each place where one can come, both the interrupted thread and a later one go on."""
-    import sys
+def interrupting(left: int) -> Callable[[Any, str, Any], None]:
+    """A profiler that interrupts at the nth place where our code begins or comes back from a call."""
 
-    for at in range(10_000):
+    def interrupt(frame: Any, event: str, _argument: Any) -> None:
+        nonlocal left
+        if not frame.f_globals["__name__"].startswith("spanhook.telemetry._") or event == "c_call":
+            return
+        left -= 1
+        if left < 0:
+            sys.setprofile(None)
+            raise KeyboardInterrupt
+
+    return interrupt
+
+
+def test_an_interrupt_while_it_is_added_loses_and_doubles_nothing() -> None:
+    at, done = 0, False
+    while not done:
         side = made([])
         measurements = Measurements(side.instruments)
+        describe = partial(side.described, {})
         for _ in range(3):
-            measurements.put(("a",), SPANS[1], (1.0, 2, 3), lambda: side.described({}))
-        left = at
-
-        def interrupt(frame: Any, event: str, _argument: Any) -> Any:
-            nonlocal left
-            if event == "call" and not frame.f_globals["__name__"].startswith("spanhook.telemetry._"):
-                return interrupt if "opentelemetry" in frame.f_globals["__name__"] else None
-            left -= event in ("call", "return")
-            if left < 0 and event == "call":
-                sys.setprofile(None)
-                raise KeyboardInterrupt
-            return interrupt
-
-        sys.setprofile(interrupt)
+            measurements.put(("a",), SPANS[1], (1.0, 2, 1), describe)
+        sys.setprofile(interrupting(at))
         try:
             measurements.fold()
+            done = True
         except KeyboardInterrupt:
-            pass
-        else:
-            break
+            at += 1
         finally:
             sys.setprofile(None)
-        measurements.put(("a",), SPANS[1], (1.0, 2, 3), lambda: side.described({}))
+        measurements.put(("a",), SPANS[1], (1.0, 2, 1), describe)
         measurements.fold()
-        assert [counted(reader) for reader in side.readers] == [4, 4]
-        assert [counted(reader, "tokens") for reader in side.readers] == [0, 4] or True
-    assert at > 10
+        assert [counted(reader) for reader in side.readers] == [[4, 4, 4]] * 2, at
+    assert at > 50
