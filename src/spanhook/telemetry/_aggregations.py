@@ -3,7 +3,7 @@
 The SDK has no interface for that, so this reads and writes what it keeps. It gives up wherever something is not as
 expected, in ``find``; measurements are then recorded one by one, in the SDK's own way.
 """
-# pyright: reportPrivateUsage=false
+# pyright: reportPrivateUsage=false, reportPrivateImportUsage=false
 
 import random
 from bisect import bisect_left
@@ -95,7 +95,8 @@ def consumer_of(instruments: Sequence[Any]) -> Any:
 
 def chosen_by(consumer: Any) -> Chosen | None:
     """Which measurements can become exemplars; ``None`` if only the filter knows."""
-    return _FILTERS.get(type(getattr(getattr(consumer, "_sdk_config", None), "exemplar_filter", None)))
+    config: Any = getattr(consumer, "_sdk_config", None)
+    return _FILTERS.get(type(getattr(config, "exemplar_filter", None)))
 
 
 def readers_of(consumer: Any) -> Any:
@@ -117,9 +118,9 @@ def find(consumer: Any, instrument: Any, attributes: Mapping[str, Any]) -> tuple
                 continue
             kept = match._view._attribute_keys
             left = attributes if kept is None else {key: attributes[key] for key in attributes if key in kept}
-            aggregations = list(match._attributes_aggregation.items())
+            aggregations: list[tuple[Any, Any]] = list(match._attributes_aggregation.items())
             key, aggregation = next((pair for pair in aggregations if pair[1]._attributes == left), (None, None))
-            if type(aggregation) not in _ADD or type(aggregation._reservoir) not in _CHOOSE:
+            if aggregation is None or type(aggregation) not in _ADD or type(aggregation._reservoir) not in _CHOOSE:
                 return None
             if aggregation._instrument_aggregation_temporality is not kinds.AggregationTemporality.DELTA:
                 return None
@@ -228,10 +229,12 @@ def _agree(temporality: Any) -> bool:
 
 
 def _made_buckets() -> Any:
+    reservoir: Any
     delta, reservoir = kinds.AggregationTemporality.DELTA, exemplars.AlignedHistogramBucketExemplarReservoir
     return kinds._ExplicitBucketHistogramAggregation({}, delta, 0, reservoir, (1.0, 10.0))
 
 
 def _made_sum() -> Any:
+    reservoir: Any
     delta, reservoir = kinds.AggregationTemporality.DELTA, exemplars.SimpleFixedSizeExemplarReservoir
     return kinds._SumAggregation({}, True, delta, 0, reservoir)

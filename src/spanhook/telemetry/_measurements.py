@@ -8,13 +8,16 @@ The list is flat, as the garbage collector would look at rows of their own again
 import threading
 from collections.abc import Callable, Sequence
 from time import time_ns
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from opentelemetry.trace import Span, set_span_in_context
 
 from spanhook.diagnostics import internal
-from spanhook.telemetry import _aggregations as aggregations
-from spanhook.telemetry._aggregations import Pending, Place, Sample, Value
+
+if TYPE_CHECKING:  # it imports the SDK's metrics, which not every process has; see ``_sdk``
+    from spanhook.telemetry._aggregations import Pending, Place, Sample, Value
+else:
+    Value = int | float
 
 Key = tuple[Any, ...]
 Described = Sequence[tuple[Any, dict[str, Any]]]
@@ -30,7 +33,7 @@ class Series(NamedTuple):
 
     instrument: Any
     attributes: dict[str, Any]
-    places: tuple[Place, ...]
+    places: "tuple[Place, ...]"
 
 
 class Columns:
@@ -64,9 +67,10 @@ class Measurements:
     """
 
     def __init__(self, instruments: Sequence[Any]) -> None:
-        self._consumer = aggregations.consumer_of(instruments)
-        self._chosen = aggregations.chosen_by(self._consumer)
-        self._config = aggregations.config_of(instruments[0])
+        self._sdk = _sdk(instruments[0])
+        self._consumer = self._sdk.consumer_of(instruments) if self._sdk else None
+        self._chosen = self._sdk.chosen_by(self._consumer) if self._sdk else None
+        self._config = self._sdk.config_of(instruments[0]) if self._sdk else None
         self._rows: list[Any] = []
         self._columns: dict[Key, Columns | None] = {}
         self._pending: list[Pending | _Replayed] = []
@@ -108,10 +112,10 @@ class Measurements:
 
     def _find(self, key: Key, described: Described) -> Columns | None:
         """The columns with their aggregations; ``None`` if the SDK must be asked each time."""
-        readers, series = aggregations.readers_of(self._consumer), list[Series]()
+        readers, series = self._sdk.readers_of(self._consumer), list[Series]()
         try:
             for instrument, attributes in described:
-                places = aggregations.find(self._consumer, instrument, attributes)
+                places = self._sdk.find(self._consumer, instrument, attributes)
                 if places is None:
                     return None
                 series.append(Series(instrument, attributes, places))
@@ -160,7 +164,7 @@ class Measurements:
             columns = rows[at]
             grouped.setdefault(columns, []).append(at)
             at += columns.width
-        readers = aggregations.readers_of(self._consumer)
+        readers = self._sdk.readers_of(self._consumer)
         found: list[Pending | _Replayed] = []
         for columns, places in grouped.items():
             samples: list[Sample] = [(rows[at + 1], rows[at + 2], rows[at + 3]) for at in places]
@@ -169,26 +173,38 @@ class Measurements:
                 self._columns.pop(columns.key, None)  # found again when they are next recorded
             for index, series in enumerate(columns.series, _VALUES):
                 values = [rows[at + index] for at in places]
-                if is_current and aggregations.are_ordinary(values):
-                    found += [Pending(place, series.attributes, values, samples) for place in series.places]
+                if is_current and self._sdk.are_ordinary(values):
+                    found += [self._sdk.Pending(place, series.attributes, values, samples) for place in series.places]
                 else:
-                    found.append(_Replayed(series, values, samples))
+                    found.append(_Replayed(self._sdk, series, values, samples))
         return found
 
 
 class _Replayed:
     """Values that are recorded one by one after all."""
 
-    def __init__(self, series: Series, values: list[Value], samples: list[Sample]) -> None:
+    def __init__(self, sdk: Any, series: Series, values: list[Value], samples: "list[Sample]") -> None:
+        self.sdk = sdk
         self.series, self.values, self.samples = series, values[::-1], samples[::-1]
 
     def add(self) -> None:
         while self.values:
             value, sample = self.values.pop(), self.samples.pop()
-            tell(self.series.instrument, value, self.series.attributes, aggregations.context_of(sample))
+            tell(self.series.instrument, value, self.series.attributes, self.sdk.context_of(sample))
 
 
 def tell(instrument: Any, value: Value, attributes: dict[str, Any], context: Any) -> None:
     """Record a value on a histogram, or add it to a counter."""
     record = getattr(instrument, "record", None) or instrument.add
     record(value, attributes, context)
+
+
+def _sdk(instrument: Any) -> Any:
+    """The module that knows the SDK's aggregations, if the instrument is the SDK's and they are as it knows them."""
+    if not type(instrument).__module__.startswith("opentelemetry.sdk.metrics"):
+        return None
+    try:
+        from spanhook.telemetry import _aggregations
+    except (AttributeError, ImportError):
+        return None
+    return _aggregations
