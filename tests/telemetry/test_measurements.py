@@ -58,7 +58,7 @@ VIEWS: dict[str, list[View]] = {
             aggregation=ExplicitBucketHistogramAggregation((3,)),
         ),
     ],
-    "exponential": [View(instrument_name="seconds", aggregation=ExponentialBucketHistogramAggregation(max_size=4))],
+    "exponential": [View(instrument_name="seconds", aggregation=ExponentialBucketHistogramAggregation())],
     "sum": [View(instrument_name="seconds", aggregation=SumAggregation())],
     "dropped": [View(instrument_name="seconds", aggregation=DropAggregation())],
 }
@@ -168,6 +168,8 @@ def test_readers_get_what_recording_each_value_gives_them(
         else:
             which, whose, seconds, tokens = step
             attributes, span = ATTRIBUTES[which], SPANS[whose]
+            if views is VIEWS["exponential"]:
+                seconds += 0.01  # between zeros and others, the SDK fails to merge: "Incorrect merge scale"
             values, trace_id = (seconds, tokens, tokens), span.get_span_context().trace_id or None
             recorded.update((value, trace_id, frozenset(attributes.items())) for value in values)
             for instrument, value in zip(plain.instruments, values, strict=True):

@@ -27,7 +27,7 @@ it cannot become an exemplar.
 """
 Value = int | float
 
-_FILTERS: dict[type, Chosen] = {
+_FILTERS: dict[Any, Chosen] = {
     exemplars.AlwaysOnExemplarFilter: "all",
     exemplars.TraceBasedExemplarFilter: "sampled",
     exemplars.AlwaysOffExemplarFilter: "none",
@@ -96,7 +96,8 @@ def consumer_of(instruments: Sequence[Any]) -> Any:
 def chosen_by(consumer: Any) -> Chosen | None:
     """Which measurements can become exemplars; ``None`` if only the filter knows."""
     config: Any = getattr(consumer, "_sdk_config", None)
-    return _FILTERS.get(type(getattr(config, "exemplar_filter", None)))
+    chooses: Any = getattr(config, "exemplar_filter", None)
+    return _FILTERS.get(type(chooses))
 
 
 def readers_of(consumer: Any) -> Any:
@@ -168,7 +169,7 @@ def _add_to_sum(aggregation: Any, pending: Pending) -> None:
 
 
 def _add_one_by_one(aggregation: Any, pending: Pending) -> None:
-    values = pending.values = list(pending.values)
+    values = pending.values = list(pending.values)[::-1]
     while values:
         aggregation.aggregate(_Measured(values.pop()), False)
 
