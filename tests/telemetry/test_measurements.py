@@ -174,7 +174,9 @@ def test_readers_get_what_recording_each_value_gives_them(
             recorded.update((value, trace_id, frozenset(attributes.items())) for value in values)
             for instrument, value in zip(plain.instruments, values, strict=True):
                 waiting.tell(instrument, value, attributes, set_span_in_context(span, Context()))
-            measurements.put((which,), span, values, lambda attributes=attributes: ours.described(attributes))
+            measurements.put(
+                (which,), measurements.sample(span), values, lambda attributes=attributes: ours.described(attributes)
+            )
     assert not any(columns is None for columns in measurements._columns.values())
 
 
@@ -199,7 +201,9 @@ def test_nothing_is_lost_over_threads_that_end_while_readers_collect() -> None:
     def record(number: int) -> None:
         attributes = ATTRIBUTES[number % 2]
         for _ in range(50):
-            measurements.put((number % 2,), SPANS[1], (1.0, 2, 3), lambda: side.described(attributes))
+            measurements.put(
+                (number % 2,), measurements.sample(SPANS[1]), (1.0, 2, 3), lambda: side.described(attributes)
+            )
 
     collecting = threading.Thread(target=collect)
     collecting.start()
@@ -224,11 +228,13 @@ def test_what_waits_is_bounded() -> None:
     measurements = Measurements(side.instruments)
     longest = 0
     for _ in range(5 * waiting.FOLD_AT):
-        measurements.put(("a",), SPANS[1], (1.0, 2, 3), lambda: side.described({}))
+        measurements.put(("a",), measurements.sample(SPANS[1]), (1.0, 2, 3), lambda: side.described({}))
         longest = max(longest, len(measurements._rows))
     assert longest < waiting.FOLD_AT
     for number in range(waiting.MAX_KEYS + 10):
-        measurements.put((number,), SPANS[1], (1.0, 2, 3), lambda number=number: side.described({"n": number}))
+        measurements.put(
+            (number,), measurements.sample(SPANS[1]), (1.0, 2, 3), lambda number=number: side.described({"n": number})
+        )
     assert len(measurements._columns) == waiting.MAX_KEYS
     measurements.fold()
     assert counted(side.readers[1])[0] == 5 * waiting.FOLD_AT + waiting.MAX_KEYS + 10
@@ -238,11 +244,11 @@ def test_what_the_sdk_refuses_is_refused(caplog: pytest.LogCaptureFixture) -> No
     side = made([])
     measurements = Measurements(side.instruments)
     for seconds in (1.0, 2.0, -1.0, 3.0):
-        measurements.put(("a",), SPANS[1], (seconds, 2, 3), lambda: side.described({}))
+        measurements.put(("a",), measurements.sample(SPANS[1]), (seconds, 2, 3), lambda: side.described({}))
     measurements.fold()
     assert counted(side.readers[1]) == [3, 4, 12]
     assert "non-negative" in caplog.text
-    measurements.put(("a",), SPANS[1], (5.0, 2, 3), lambda: side.described({}))
+    measurements.put(("a",), measurements.sample(SPANS[1]), (5.0, 2, 3), lambda: side.described({}))
     assert len(measurements._rows) == 7  # the rest is not affected
 
 
@@ -268,7 +274,7 @@ def test_an_interrupt_while_it_is_added_loses_and_doubles_nothing() -> None:
         measurements = Measurements(side.instruments)
         describe = partial(side.described, {})
         for _ in range(3):
-            measurements.put(("a",), SPANS[1], (1.0, 2, 1), describe)
+            measurements.put(("a",), measurements.sample(SPANS[1]), (1.0, 2, 1), describe)
         sys.setprofile(interrupting(at))
         try:
             measurements.fold()
@@ -277,7 +283,7 @@ def test_an_interrupt_while_it_is_added_loses_and_doubles_nothing() -> None:
             at += 1
         finally:
             sys.setprofile(None)
-        measurements.put(("a",), SPANS[1], (1.0, 2, 1), describe)
+        measurements.put(("a",), measurements.sample(SPANS[1]), (1.0, 2, 1), describe)
         measurements.fold()
         assert [counted(reader) for reader in side.readers] == [[4, 4, 4]] * 2, at
     assert at > 50

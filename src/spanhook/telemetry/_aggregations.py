@@ -7,7 +7,8 @@ expected, in ``find``; measurements are then recorded one by one, in the SDK's o
 
 import random
 from bisect import bisect_left
-from collections.abc import Callable, Mapping, Sequence
+from collections import Counter
+from collections.abc import Callable, Collection, Mapping, Sequence
 from functools import cache
 from math import isfinite
 from typing import Any, Literal, NamedTuple
@@ -46,40 +47,68 @@ class Place(NamedTuple):
         return self.kept.get(self.key) is self.aggregation
 
 
+class Samples(NamedTuple):
+    """When and where the values of a group were measured, as parts of rows.
+
+    Attributes:
+        rows: The rows, one after the other.
+        starts: Where each begins.
+        first: How far after that its sample is.
+        candidates: The positions of values that can become exemplars.
+    """
+
+    rows: Sequence[Any]
+    starts: Sequence[int]
+    first: int
+    candidates: Sequence[int]
+
+    def at(self, position: int) -> Sample:
+        """The sample of the nth value."""
+        time_ns, trace_id, span_id = self.rows[
+            self.starts[position] + self.first : self.starts[position] + self.first + 3
+        ]
+        return time_ns, trace_id, span_id
+
+
 class Pending:
     """Values of one series that are to be added to one aggregation.
 
     Attributes:
         values: What is left to add.
-        samples: For each value, when it was measured, and in which span.
         offered: Its exemplars have been offered.
     """
 
-    __slots__ = ("attributes", "offered", "place", "samples", "values")
+    __slots__ = ("_buckets", "attributes", "offered", "place", "samples", "values")
 
-    def __init__(
-        self, place: Place, attributes: Mapping[str, Any], values: Sequence[Value], samples: Sequence[Sample]
-    ) -> None:
+    def __init__(self, place: Place, attributes: Mapping[str, Any], values: Sequence[Value], samples: Samples) -> None:
         self.place, self.attributes = place, attributes
         self.values, self.samples = values, samples
         self.offered = False
+        self._buckets: tuple[Any, list[int]] | None = None
 
     def add(self) -> None:
         """Add the values; if an interrupt stops it, calling it again continues where it stopped."""
         aggregation = self.place.aggregation
         if not self.offered:
-            self._offer(aggregation)
+            if self.samples.candidates:
+                self._offer(aggregation)
             self.offered = True
         if self.values:
             _ADD[type(aggregation)](aggregation, self)
 
+    def buckets(self, boundaries: Sequence[float]) -> list[int]:
+        """The bucket of each value."""
+        if self._buckets is None or self._buckets[0] != tuple(boundaries):
+            self._buckets = tuple(boundaries), [bisect_left(boundaries, value) for value in self.values]
+        return self._buckets[1]
+
     def _offer(self, aggregation: Any) -> None:
-        reservoir = aggregation._reservoir
-        pairs = [pair for pair in zip(self.values, self.samples, strict=True) if pair[1][1] is not None]
-        if type(aggregation) is kinds._ExponentialBucketHistogramAggregation:
-            pairs = [pair for pair in pairs if pair[0]]  # as it does itself
-        for value, sample in _CHOOSE[type(reservoir)](reservoir, pairs):
-            reservoir.offer(value, sample[0], self.attributes, context_of(sample))
+        reservoir, candidates = aggregation._reservoir, self.samples.candidates
+        if type(aggregation) is kinds._ExponentialBucketHistogramAggregation:  # it has no exemplars of zeros
+            candidates = [position for position in candidates if self.values[position]]
+        for position in _CHOOSE[type(reservoir)](reservoir, self, candidates):
+            sample = self.samples.at(position)
+            reservoir.offer(self.values[position], sample[0], self.attributes, context_of(sample))
 
 
 def consumer_of(instruments: Sequence[Any]) -> Any:
@@ -144,11 +173,11 @@ def context_of(sample: Sample) -> Context:
 
 
 def _add_to_buckets(aggregation: Any, pending: Pending) -> None:
-    values, boundaries = pending.values, aggregation._boundaries
+    values, added = pending.values, Counter(pending.buckets(aggregation._boundaries))
     with aggregation._lock:
         counts = aggregation._get_empty_bucket_counts() if aggregation._value is None else list(aggregation._value)
-        for value in values:
-            counts[bisect_left(boundaries, value)] += 1
+        for bucket, count in added.items():
+            counts[bucket] += count
         total, low, high = aggregation._sum + sum(values), min(values), max(values)
         low, high = min(low, aggregation._min), max(high, aggregation._max)
         if not aggregation._record_min_max:
@@ -189,19 +218,19 @@ _ADD: dict[type, Callable[[Any, Pending], None]] = {
     kinds._SumAggregation: _add_to_sum,
 }
 
-Pair = tuple[Value, Sample]
+
+def _last_of_each_bucket(reservoir: Any, pending: Pending, candidates: Sequence[int]) -> Collection[int]:
+    buckets = pending.buckets(reservoir._boundaries)
+    if len(candidates) < len(buckets):
+        buckets = [buckets[position] for position in candidates]
+    return dict(zip(buckets, candidates, strict=True)).values()
 
 
-def _last_of_each_bucket(reservoir: Any, pairs: list[Pair]) -> list[Pair]:
-    boundaries = reservoir._boundaries
-    return list({bisect_left(boundaries, pair[0]): pair for pair in pairs}.values())
+def _some(reservoir: Any, _pending: Pending, candidates: Sequence[int]) -> Collection[int]:
+    return random.sample(candidates, min(reservoir._size, len(candidates)))
 
 
-def _some(reservoir: Any, pairs: list[Pair]) -> list[Pair]:
-    return pairs if len(pairs) <= reservoir._size else random.sample(pairs, reservoir._size)
-
-
-_CHOOSE: dict[type, Callable[[Any, list[Pair]], list[Pair]]] = {
+_CHOOSE: dict[type, Callable[[Any, Pending, Sequence[int]], Collection[int]]] = {
     exemplars.AlignedHistogramBucketExemplarReservoir: _last_of_each_bucket,
     exemplars.SimpleFixedSizeExemplarReservoir: _some,
 }
@@ -223,7 +252,7 @@ def _agree(temporality: Any) -> bool:
         for start_ns in (1, 2):
             for value in values:
                 one.aggregate(_Measured(value), False)
-            Pending(Place(other, {}, None), {}, values, [(0, None, 0)] * len(values)).add()
+            Pending(Place(other, {}, None), {}, values, Samples((), (), 0, ())).add()
             if one.collect(temporality, start_ns) != other.collect(temporality, start_ns):
                 return False
     return True

@@ -13,9 +13,8 @@ from spanhook.errors import Reject
 from spanhook.model import Record, Usage
 from spanhook.telemetry._fields import waited_s
 from spanhook.telemetry._histograms import Histograms
+from spanhook.telemetry._measurements import Described, Where
 from spanhook.telemetry.naming import Naming
-
-Described = list[tuple[Any, dict[str, Any]]]
 
 _WHOSE = (
     semconv.GEN_AI_OPERATION_NAME,
@@ -43,25 +42,27 @@ _NOTHING: Mapping[str, Any] = {}
 
 def measure(op: Record, histograms: Histograms, naming: Naming, error_type: str | None) -> None:
     """Record an operation; its span links exemplars to the trace."""
-    kind = op.kind
+    kind, where = op.kind, histograms.measurements.sample(op.span)
     if kind in ("llm.call", "embeddings.create"):
         if op.called:  # calls that a hook answered or refused say nothing about the provider
-            _call(op, histograms, naming, error_type)
+            _call(op, histograms, where, naming, error_type)
     elif kind == "tool.execute" and not op.serves:
-        _execution(op, histograms, error_type)
+        _execution(op, histograms, where, error_type)
     elif kind == "agent.invoke":
-        _ended(op, histograms, histograms.agent, semconv.GEN_AI_AGENT_NAME, error_type)
+        _ended(op, histograms, where, histograms.agent, semconv.GEN_AI_AGENT_NAME, error_type)
     elif kind == "run":
-        _ended(op, histograms, histograms.workflow, semconv.GEN_AI_WORKFLOW_NAME, error_type)
+        _ended(op, histograms, where, histograms.workflow, semconv.GEN_AI_WORKFLOW_NAME, error_type)
     if op.called and semconv.MCP_METHOD_NAME in op.attributes:
-        _mcp(op, histograms, error_type)
-    if kind == "agent.invoke":
-        _inside_agent(op, histograms)
-    if op.parent is None:
-        _inside_run(op, histograms)
+        _mcp(op, histograms, where, error_type)
+    if kind == "agent.invoke" or op.parent is None:
+        used = op.usage
+        if kind == "agent.invoke":
+            _inside_agent(op, histograms, where, used)
+        if op.parent is None:
+            _inside_run(op, histograms, where, used)
 
 
-def _execution(op: Record, histograms: Histograms, error_type: str | None) -> None:
+def _execution(op: Record, histograms: Histograms, where: Where, error_type: str | None) -> None:
     tool_type = op.attributes.get(semconv.GEN_AI_TOOL_TYPE) or None
 
     def describe() -> Described:
@@ -73,12 +74,12 @@ def _execution(op: Record, histograms: Histograms, error_type: str | None) -> No
         return [(histograms.tool, attributes)]
 
     key = ("tool", op.name, op.status, error_type, op.agent, tool_type)
-    histograms.measurements.put(key, op.span, (_seconds(op),), describe)
+    histograms.measurements.put(key, where, (_seconds(op),), describe)
 
 
-def _ended(op: Record, histograms: Histograms, histogram: Any, name: str, error_type: str | None) -> None:
+def _ended(op: Record, histograms: Histograms, where: Where, histogram: Any, name: str, error_type: str | None) -> None:
     key = (name, op.name, op.status, error_type)
-    histograms.measurements.put(key, op.span, (_seconds(op),), lambda: [(histogram, _outcome(op, name, error_type))])
+    histograms.measurements.put(key, where, (_seconds(op),), lambda: [(histogram, _outcome(op, name, error_type))])
 
 
 def _outcome(op: Record, name: str, error_type: str | None) -> dict[str, Any]:
@@ -88,7 +89,7 @@ def _outcome(op: Record, name: str, error_type: str | None) -> dict[str, Any]:
     return attributes
 
 
-def _mcp(op: Record, histograms: Histograms, error_type: str | None) -> None:
+def _mcp(op: Record, histograms: Histograms, where: Where, error_type: str | None) -> None:
     """Record a request of the Model Context Protocol that was made, or served."""
     failed, code = None, None
     if error_type and not isinstance(op.error, Reject):
@@ -98,22 +99,21 @@ def _mcp(op: Record, histograms: Histograms, error_type: str | None) -> None:
     values = (*[get(name) for name in _MCP_ATTRIBUTES], failed, code)
     names = (*_MCP_ATTRIBUTES, semconv.ERROR_TYPE, semconv.RPC_RESPONSE_STATUS_CODE)
     histograms.measurements.put(
-        ("mcp", histogram, *values), op.span, (_seconds(op),), lambda: [(histogram, _named(names, values))]
+        ("mcp", histogram, *values), where, (_seconds(op),), lambda: [(histogram, _named(names, values))]
     )
 
 
-def _inside_agent(op: Record, histograms: Histograms) -> None:
+def _inside_agent(op: Record, histograms: Histograms, where: Where, used: Usage) -> None:
     """Record how many calls were made inside an agent."""
 
     def describe() -> Described:
         whose = {semconv.GEN_AI_AGENT_NAME: op.name or semconv.OTHER}
         return [(histograms.agent_llm_calls, whose), (histograms.agent_tool_calls, whose)]
 
-    used = op.usage
-    histograms.measurements.put(("agent", op.name), op.span, (used.llm_calls, used.tool_calls), describe)
+    histograms.measurements.put(("agent", op.name), where, (used.llm_calls, used.tool_calls), describe)
 
 
-def _inside_run(op: Record, histograms: Histograms) -> None:
+def _inside_run(op: Record, histograms: Histograms, where: Where, used: Usage) -> None:
     """Record how many calls were made inside an outermost operation."""
 
     def describe() -> Described:
@@ -122,15 +122,14 @@ def _inside_run(op: Record, histograms: Histograms) -> None:
             attributes[semconv.GEN_AI_AGENT_NAME] = op.agent
         return [(histograms.llm_calls, attributes), (histograms.tool_calls, attributes)]
 
-    used = op.usage
-    histograms.measurements.put(("run", op.status, op.agent), op.span, (used.llm_calls, used.tool_calls), describe)
+    histograms.measurements.put(("run", op.status, op.agent), where, (used.llm_calls, used.tool_calls), describe)
 
 
 def _seconds(op: Record) -> float:
     return (op.end_ns - op.start_ns) / 1e9
 
 
-def _call(op: Record, histograms: Histograms, naming: Naming, error_type: str | None) -> None:
+def _call(op: Record, histograms: Histograms, where: Where, naming: Naming, error_type: str | None) -> None:
     """Record a model call that was made. One that a hook refused afterwards has not failed."""
     whose = _whose(op)
     if error_type and isinstance(op.error, Reject):
@@ -140,12 +139,12 @@ def _call(op: Record, histograms: Histograms, naming: Naming, error_type: str | 
         used = None  # the conventions exclude estimates that were not requested
     is_inference = whose[0] in semconv.INFERENCE
     if naming.older or not is_inference:
-        _as_older(op, histograms, whose, error_type, used if naming.older else None)
+        _as_older(op, histograms, where, whose, error_type, used if naming.older else None)
     if naming.newest and is_inference:
-        _as_newest(op, histograms, whose, error_type, used)
+        _as_newest(op, histograms, where, whose, error_type, used)
     waited = waited_s(op)
     if waited is not None:
-        _stream(op, histograms, naming.older, naming.newest and is_inference, whose, waited)
+        _stream(op, histograms, where, naming.older, naming.newest and is_inference, whose, waited)
 
 
 def _whose(op: Record) -> tuple[Any, ...]:
@@ -169,7 +168,7 @@ def _named(names: tuple[str, ...], values: tuple[Any, ...]) -> dict[str, Any]:
 
 
 def _as_older(
-    op: Record, histograms: Histograms, whose: tuple[Any, ...], error_type: str | None, used: Usage | None
+    op: Record, histograms: Histograms, where: Where, whose: tuple[Any, ...], error_type: str | None, used: Usage | None
 ) -> None:
     generates = op.kind == "llm.call"
 
@@ -186,11 +185,11 @@ def _as_older(
         values = (_seconds(op), used.input_tokens, used.output_tokens)
     else:
         values = (_seconds(op), used.input_tokens)
-    histograms.measurements.put(("older", len(values), error_type, whose), op.span, values, describe)
+    histograms.measurements.put(("older", len(values), error_type, whose), where, values, describe)
 
 
 def _as_newest(
-    op: Record, histograms: Histograms, whose: tuple[Any, ...], error_type: str | None, used: Usage | None
+    op: Record, histograms: Histograms, where: Where, whose: tuple[Any, ...], error_type: str | None, used: Usage | None
 ) -> None:
     sums: list[tuple[Any, int]] = []
     if used is not None:
@@ -217,17 +216,17 @@ def _as_newest(
     if used is not None:
         values = (*values, used.input_tokens, used.output_tokens, *[amount for _, amount in sums])
     key = ("newest", used is not None, tuple([counter for counter, _ in sums]), error_type, whose)
-    histograms.measurements.put(key, op.span, values, describe)
+    histograms.measurements.put(key, where, values, describe)
 
 
 def _stream(
-    op: Record, histograms: Histograms, older: bool, newest: bool, whose: tuple[Any, ...], waited: float
+    op: Record, histograms: Histograms, where: Where, older: bool, newest: bool, whose: tuple[Any, ...], waited: float
 ) -> None:
     """Record when the chunks of a stream came, and how long it was held back."""
-    put, span = histograms.measurements.put, op.span
+    put = histograms.measurements.put
 
     def record(histogram: Any, seconds: float) -> None:
-        put(("stream", histogram, whose), span, (seconds,), lambda: [(histogram, _named(_WHOSE, whose))])
+        put(("stream", histogram, whose), where, (seconds,), lambda: [(histogram, _named(_WHOSE, whose))])
 
     if older:
         record(histograms.first_chunk, waited)
@@ -242,4 +241,4 @@ def _stream(
             record(histograms.inference_per_chunk, seconds)
     if op.buffered:
         held, by = (op.end_ns - op.first_chunk_ns) / 1e9, _named(_HELD, whose[:3])
-        put(("held", *whose[:3]), span, (held,), lambda: [(histograms.held, by)])
+        put(("held", *whose[:3]), where, (held,), lambda: [(histograms.held, by)])

@@ -15,14 +15,17 @@ from opentelemetry.trace import Span, set_span_in_context
 from spanhook.diagnostics import internal
 
 if TYPE_CHECKING:  # it imports the SDK's metrics, which not every process has; see ``_sdk``
-    from spanhook.telemetry._aggregations import Pending, Place, Sample, Value
+    from spanhook.telemetry._aggregations import Pending, Place, Sample, Samples, Value
 else:
     Value = int | float
 
 Key = tuple[Any, ...]
-Described = Sequence[tuple[Any, dict[str, Any]]]
+Where = tuple[Span, "Sample | None"]
+"""A span and, if measurements wait for the readers, the sample of them."""
+Described = list[tuple[Any, dict[str, Any]]]
 """Instruments, and with which attributes each is to record."""
 
+_NO_EXEMPLAR: "Sample" = (0, None, 0)
 FOLD_AT = 4096
 """How long the list gets, while no reader collects."""
 MAX_KEYS = 1000
@@ -77,28 +80,33 @@ class Measurements:
         self._lock = threading.RLock()
         self._folding = False
 
-    def put(self, key: Key, span: Span, values: tuple[Value, ...], describe: Callable[[], Described]) -> None:
+    def sample(self, span: Span) -> Where:
+        """Where and when everything is measured that is put with it."""
+        config = self._config
+        if self._consumer is None or (config is not None and not config.is_enabled):
+            return span, None
+        if self._chosen == "none":
+            return span, _NO_EXEMPLAR
+        span_context = span.get_span_context()
+        if self._chosen == "sampled" and not span_context.trace_flags & 1:
+            return span, _NO_EXEMPLAR
+        return span, (time_ns(), span_context.trace_id, span_context.span_id)
+
+    def put(self, key: Key, where: Where, values: tuple[Value, ...], describe: Callable[[], Described]) -> None:
         """Record values together.
 
         Args:
             key: Identifies instruments and attributes.
-            span: Where they were measured.
+            where: What ``sample`` gave.
             values: One for each instrument.
             describe: Gives instruments and attributes; called only if they are not known.
         """
-        columns, config = self._columns.get(key), self._config
-        if columns is None or (config is not None and not config.is_enabled):
+        span, sample = where
+        columns = self._columns.get(key)
+        if columns is None or sample is None:
             self._record(key, span, values, describe())
             return
-        if self._chosen == "none":
-            row = (columns, 0, None, 0)
-        else:
-            span_context = span.get_span_context()
-            if self._chosen == "all" or span_context.trace_flags & 1:
-                row = (columns, time_ns(), span_context.trace_id, span_context.span_id)
-            else:
-                row = (columns, 0, None, 0)
-        self._rows.extend(row + values)
+        self._rows.extend((columns, *sample, *values))
         if len(self._rows) >= FOLD_AT:
             self.fold(wait=False)
 
@@ -166,13 +174,14 @@ class Measurements:
             at += columns.width
         readers = self._sdk.readers_of(self._consumer)
         found: list[Pending | _Replayed] = []
-        for columns, places in grouped.items():
-            samples: list[Sample] = [(rows[at + 1], rows[at + 2], rows[at + 3]) for at in places]
+        for columns, starts in grouped.items():
+            candidates = [position for position, at in enumerate(starts) if rows[at + 2] is not None]
+            samples = self._sdk.Samples(rows, starts, 1, candidates)
             is_current = columns.are_current(readers)
             if not is_current:
                 self._columns.pop(columns.key, None)  # found again when they are next recorded
             for index, series in enumerate(columns.series, _VALUES):
-                values = [rows[at + index] for at in places]
+                values = [rows[at + index] for at in starts]
                 if is_current and self._sdk.are_ordinary(values):
                     found += [self._sdk.Pending(place, series.attributes, values, samples) for place in series.places]
                 else:
@@ -183,14 +192,15 @@ class Measurements:
 class _Replayed:
     """Values that are recorded one by one after all."""
 
-    def __init__(self, sdk: Any, series: Series, values: list[Value], samples: "list[Sample]") -> None:
-        self.sdk = sdk
-        self.series, self.values, self.samples = series, values[::-1], samples[::-1]
+    def __init__(self, sdk: Any, series: Series, values: list[Value], samples: "Samples") -> None:
+        self.sdk, self.series, self.samples = sdk, series, samples
+        self.values = list(enumerate(values))[::-1]
 
     def add(self) -> None:
         while self.values:
-            value, sample = self.values.pop(), self.samples.pop()
-            tell(self.series.instrument, value, self.series.attributes, self.sdk.context_of(sample))
+            position, value = self.values.pop()
+            context = self.sdk.context_of(self.samples.at(position))
+            tell(self.series.instrument, value, self.series.attributes, context)
 
 
 def tell(instrument: Any, value: Value, attributes: dict[str, Any], context: Any) -> None:
