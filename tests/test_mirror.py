@@ -86,7 +86,6 @@ WHOLE = {
 """Tests that are about no one module."""
 
 THROUGH = {
-    "telemetry/_aggregations": "telemetry/test_measurements",
     "bootstrap/environment": "bootstrap/test_launch",
     "bootstrap/target": "bootstrap/test_launch_refused",
     "cards/_yaml": "cards/test_reading",

@@ -1,5 +1,6 @@
 """What waits for the SDK's readers: they get what recording each value gives them, and nothing is lost or left."""
 
+import os
 import sys
 import threading
 from bisect import bisect_left
@@ -37,8 +38,13 @@ from opentelemetry.trace import (
     set_span_in_context,
 )
 
+import spanhook
+from spanhook import semconv
+from spanhook.cli.conformance.libraries.langchain_core import ScriptedChat
+from spanhook.cli.conformance.subject import Body
 from spanhook.telemetry import _measurements as waiting
 from spanhook.telemetry._measurements import Described, Measurements
+from tests.telemetry.test_metrics import in_a_fork
 
 DELTA = dict.fromkeys((Counter, Histogram), AggregationTemporality.DELTA)
 VIEWS: dict[str, list[View]] = {
@@ -287,3 +293,69 @@ def test_an_interrupt_while_it_is_added_loses_and_doubles_nothing() -> None:
         measurements.fold()
         assert [counted(reader) for reader in side.readers] == [[4, 4, 4]] * 2, at
     assert at > 50
+
+
+# ------------------------------------------------------------------------------------------------ whole processes
+
+
+def durations(metrics: Any) -> dict[str, list[int]]:
+    """Of each scope, by the process it is forked for: how many model calls were measured."""
+    found = dict[str, list[int]]()
+    for resource in metrics.resource_metrics if metrics is not None else ():
+        for scope in resource.scope_metrics:
+            forked = str((scope.scope.attributes or {}).get(semconv.FORKED_PID, ""))
+            for metric in scope.metrics:
+                if metric.name == semconv.METRIC_CLIENT_DURATION:
+                    found[forked] = [point.count for point in metric.data.data_points]
+    return found
+
+
+def test_the_last_collection_has_everything() -> None:
+    exported: list[Any] = []
+
+    class Exporter(InMemoryMetricReader):
+        """Collects once more when it is shut down, as readers that export do."""
+
+        def shutdown(self, timeout_millis: float = 30_000, **kwargs: Any) -> None:
+            exported.append(self.get_metrics_data())
+            super().shutdown(timeout_millis, **kwargs)
+
+    provider = MeterProvider([Exporter()], shutdown_on_exit=False)
+    spanhook.instrument(meter_provider=provider)
+    model = ScriptedChat(body=Body())
+    for _ in range(5):
+        model.invoke("hi")
+    spanhook.uninstrument()
+    provider.shutdown()
+    assert durations(exported[0]) == {"": [5]}
+
+
+def test_several_providers_get_what_was_measured_while_they_were_in_use() -> None:
+    readers, model = [InMemoryMetricReader(), InMemoryMetricReader()], ScriptedChat(body=Body())
+    for number, reader in enumerate(readers):
+        spanhook.instrument(meter_provider=MeterProvider([reader], shutdown_on_exit=False))
+        for _ in range(3 + number):
+            model.invoke("hi")
+    assert [durations(reader.get_metrics_data()) for reader in readers] == [{"": [3]}, {"": [4]}]
+
+
+def forked() -> Any:
+    reader, model = InMemoryMetricReader(), ScriptedChat(body=Body())
+    spanhook.instrument(meter_provider=MeterProvider([reader], shutdown_on_exit=False))
+    for _ in range(3):
+        model.invoke("hi")
+
+    def child() -> Any:
+        for _ in range(4):
+            model.invoke("hi")
+        return list(durations(reader.get_metrics_data()).items()), os.getpid()
+
+    found, pid = in_a_fork(child)
+    return dict(found)[str(pid)], len(found), durations(reader.get_metrics_data())
+
+
+def test_a_forked_child_measures_its_own() -> None:
+    mine, scopes, parents = in_a_fork(forked)
+    assert mine == [4]
+    assert scopes == 2  # of its parent, it has what the SDK had; what waited is the parent's alone
+    assert list(parents.values()) == [[3]]
