@@ -9,7 +9,7 @@ from typing import Any
 from opentelemetry.metrics import Meter
 
 from spanhook import semconv
-from spanhook.telemetry._measurements import Measurements
+from spanhook.telemetry._measurements import Measurements, Waiting
 
 
 class Histograms:
@@ -60,7 +60,7 @@ class Histograms:
             semconv.MCP_DURATION_BUCKETS, "s", semconv.METRIC_MCP_SERVER_DURATION, "Duration of requests of MCP clients"
         )
         self.workflow = histogram(agent, "s", semconv.METRIC_WORKFLOW_DURATION, "Duration of workflow runs")
-        self.hook = histogram(seconds, "s", semconv.METRIC_HOOK_DURATION, "Duration of async and blocking hooks")
+        hook = histogram(seconds, "s", semconv.METRIC_HOOK_DURATION, "Duration of async and blocking hooks")
         self.held = histogram(seconds, "s", semconv.METRIC_STREAM_HELD, "Time that streams were held back by hooks")
         self.llm_calls = histogram(calls, "{call}", semconv.METRIC_RUN_LLM_CALLS, "Model calls per run")
         self.tool_calls = histogram(calls, "{call}", semconv.METRIC_RUN_TOOL_CALLS, "Tool calls per run")
@@ -84,3 +84,4 @@ class Histograms:
         self.used_cache_write = counter(semconv.METRIC_INFERENCE_USAGE_CACHE_WRITE, "Input tokens written to a cache")
         self.used_reasoning = counter(semconv.METRIC_INFERENCE_USAGE_REASONING, "Output tokens spent on reasoning")
         self.measurements = Measurements(instruments)
+        self.hook = Waiting(hook, self.measurements)

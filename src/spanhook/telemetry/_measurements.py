@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from time import time_ns
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from opentelemetry.trace import Span, set_span_in_context
+from opentelemetry.trace import Span, get_current_span, set_span_in_context
 
 from spanhook.diagnostics import internal
 
@@ -201,6 +201,23 @@ class _Replayed:
             position, value = self.values.pop()
             context = self.sdk.context_of(self.samples.at(position))
             tell(self.series.instrument, value, self.series.attributes, context)
+
+
+class Waiting:
+    """A histogram whose measurements wait; it is used as the SDK's own is.
+
+    Args:
+        histogram: One of the instruments of ``measurements``.
+    """
+
+    def __init__(self, histogram: Any, measurements: Measurements) -> None:
+        self._histogram, self._measurements = histogram, measurements
+
+    def record(self, amount: Value, attributes: dict[str, Any]) -> None:
+        """Record a value in the current span."""
+        where = self._measurements.sample(get_current_span())
+        key = (self._histogram, *attributes.items())
+        self._measurements.put(key, where, (amount,), lambda: [(self._histogram, attributes)])
 
 
 def tell(instrument: Any, value: Value, attributes: dict[str, Any], context: Any) -> None:
