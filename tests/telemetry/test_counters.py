@@ -32,6 +32,57 @@ def test_threads_that_ended_leave_no_trace() -> None:
     assert len(counters) == 0
 
 
+def test_10000_threads_leave_nothing_while_somebody_reads() -> None:
+    """Most get the identifier of one that has just ended, and thereby its lists."""
+    counters, done, kept = Counters(1), threading.Event(), list[int]()
+    read: list[int] = []
+
+    def add() -> None:
+        counters.vector(("a",))[0] += 1
+        counters.cells(0)
+        counters.vector(("a",))[0] += 1
+
+    def look() -> None:
+        while not done.is_set():
+            read.append(counters.sums().get(("a",), [0])[0])
+
+    reader = threading.Thread(target=look)
+    reader.start()
+    for _ in range(1_000):
+        threads = [threading.Thread(target=add) for _ in range(10)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        kept.append(len(counters))
+    done.set()
+    reader.join()
+    assert counters.sums() == {("a",): [20_000]}
+    assert read == sorted(read)
+    assert max(kept) < 200
+
+
+def test_lists_are_folded_while_nobody_reads() -> None:
+    """Here all threads live at once, and end at once."""
+    counters, most = Counters(1), 0
+    for _ in range(10):
+        together = threading.Barrier(100)
+
+        def add(together: threading.Barrier = together) -> None:
+            together.wait()
+            counters.vector(("a",))[0] += 1
+            together.wait()
+
+        threads = [threading.Thread(target=add) for _ in range(100)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        most = max(most, len(counters))
+    assert most <= 300
+    assert counters.sums() == {("a",): [1_000]}
+
+
 def test_attribute_sets_are_bounded() -> None:
     counters = Counters(1)
     for number in range(3 * MAX_KEYS):

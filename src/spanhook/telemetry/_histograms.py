@@ -3,12 +3,13 @@
 All are created with every provider; instruments without records are not exported.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from opentelemetry.metrics import Meter
 
 from spanhook import semconv
+from spanhook.telemetry._measurements import Measurements, Waiting
 
 
 class Histograms:
@@ -16,14 +17,23 @@ class Histograms:
 
     Args:
         meter: The meter that creates them.
+
+    Attributes:
+        measurements: Records on them.
     """
 
     def __init__(self, meter: Meter) -> None:
         def histogram(buckets: Sequence[float], unit: str, name: str, about: str) -> Any:
-            return meter.create_histogram(name, unit, about, explicit_bucket_boundaries_advisory=list(buckets))
+            made = meter.create_histogram(name, unit, about, explicit_bucket_boundaries_advisory=list(buckets))
+            instruments.append(made)
+            return made
 
-        def counter(name: str, about: str) -> Callable[..., None]:
-            return meter.create_counter(name, "{token}", about).add
+        def counter(name: str, about: str) -> Any:
+            made = meter.create_counter(name, "{token}", about)
+            instruments.append(made)
+            return made
+
+        instruments: list[Any] = []
 
         seconds, agent, calls = semconv.DURATION_BUCKETS, semconv.AGENT_DURATION_BUCKETS, semconv.CALL_BUCKETS
         tokens = semconv.TOKEN_BUCKETS
@@ -50,7 +60,7 @@ class Histograms:
             semconv.MCP_DURATION_BUCKETS, "s", semconv.METRIC_MCP_SERVER_DURATION, "Duration of requests of MCP clients"
         )
         self.workflow = histogram(agent, "s", semconv.METRIC_WORKFLOW_DURATION, "Duration of workflow runs")
-        self.hook = histogram(seconds, "s", semconv.METRIC_HOOK_DURATION, "Duration of async and blocking hooks")
+        hook = histogram(seconds, "s", semconv.METRIC_HOOK_DURATION, "Duration of async and blocking hooks")
         self.held = histogram(seconds, "s", semconv.METRIC_STREAM_HELD, "Time that streams were held back by hooks")
         self.llm_calls = histogram(calls, "{call}", semconv.METRIC_RUN_LLM_CALLS, "Model calls per run")
         self.tool_calls = histogram(calls, "{call}", semconv.METRIC_RUN_TOOL_CALLS, "Tool calls per run")
@@ -68,8 +78,10 @@ class Histograms:
         self.output_tokens = histogram(
             tokens, "{token}", semconv.METRIC_INFERENCE_OUTPUT_TOKENS, "Output tokens used by model calls"
         )
-        self.add_input = counter(semconv.METRIC_INFERENCE_USAGE_INPUT, "Input tokens, cached ones included")
-        self.add_output = counter(semconv.METRIC_INFERENCE_USAGE_OUTPUT, "Output tokens, reasoning included")
-        self.add_cache_read = counter(semconv.METRIC_INFERENCE_USAGE_CACHE_READ, "Input tokens read from a cache")
-        self.add_cache_write = counter(semconv.METRIC_INFERENCE_USAGE_CACHE_WRITE, "Input tokens written to a cache")
-        self.add_reasoning = counter(semconv.METRIC_INFERENCE_USAGE_REASONING, "Output tokens spent on reasoning")
+        self.used_input = counter(semconv.METRIC_INFERENCE_USAGE_INPUT, "Input tokens, cached ones included")
+        self.used_output = counter(semconv.METRIC_INFERENCE_USAGE_OUTPUT, "Output tokens, reasoning included")
+        self.used_cache_read = counter(semconv.METRIC_INFERENCE_USAGE_CACHE_READ, "Input tokens read from a cache")
+        self.used_cache_write = counter(semconv.METRIC_INFERENCE_USAGE_CACHE_WRITE, "Input tokens written to a cache")
+        self.used_reasoning = counter(semconv.METRIC_INFERENCE_USAGE_REASONING, "Output tokens spent on reasoning")
+        self.measurements = Measurements(instruments)
+        self.hook = Waiting(hook, self.measurements)

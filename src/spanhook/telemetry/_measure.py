@@ -1,27 +1,33 @@
-"""Records an ended operation on the histograms and on the newest conventions' counters."""
+"""Records an ended operation on the histograms and on the newest conventions' counters.
+
+Each function identifies what it records by a key, so that attributes are built only the first time.
+"""
 
 from collections.abc import Mapping
 from typing import Any
 
-from opentelemetry.context import Context
 from opentelemetry.trace import SpanKind
 
 from spanhook import semconv
 from spanhook.errors import Reject
-from spanhook.model import Record
+from spanhook.model import Record, Usage
 from spanhook.telemetry._fields import waited_s
 from spanhook.telemetry._histograms import Histograms
+from spanhook.telemetry._measurements import Described, Where
 from spanhook.telemetry.naming import Naming
 
-#: What identifies a model call on metrics, besides the answering model and the error.
-_CLIENT_ATTRIBUTES = (
+_WHOSE = (
     semconv.GEN_AI_OPERATION_NAME,
     semconv.GEN_AI_PROVIDER_NAME,
     semconv.GEN_AI_REQUEST_MODEL,
     semconv.SERVER_ADDRESS,
     semconv.SERVER_PORT,
+    semconv.GEN_AI_RESPONSE_MODEL,
+    semconv.OPENAI_RESPONSE_SERVICE_TIER,
 )
-_HELD = (semconv.GEN_AI_OPERATION_NAME, semconv.GEN_AI_PROVIDER_NAME, semconv.GEN_AI_REQUEST_MODEL)
+"""What identifies a model call and its answer on metrics, besides the error. A fingerprint changes with each
+deployment, so only spans have it."""
+_HELD = _WHOSE[:3]
 _MCP_ATTRIBUTES = (
     semconv.MCP_METHOD_NAME,
     semconv.MCP_PROTOCOL_VERSION,
@@ -31,144 +37,208 @@ _MCP_ATTRIBUTES = (
     semconv.NETWORK_TRANSPORT,
     semconv.NETWORK_PROTOCOL_NAME,
 )
-_ANSWERED = (semconv.GEN_AI_RESPONSE_MODEL, semconv.OPENAI_RESPONSE_SERVICE_TIER)
-"""What identifies the answer on metrics, if it is reported. A fingerprint changes with each deployment, so only spans
-have it."""
+_NOTHING: Mapping[str, Any] = {}
 
 
-def measure(op: Record, histograms: Histograms, naming: Naming, context: Context, error_type: str | None) -> None:
-    """Record an operation; ``context`` links exemplars to the trace."""
-    kind = op.kind
+def measure(op: Record, histograms: Histograms, naming: Naming, error_type: str | None) -> None:
+    """Record an operation; its span links exemplars to the trace."""
+    kind, where = op.kind, histograms.measurements.sample(op.span)
     if kind in ("llm.call", "embeddings.create"):
         if op.called:  # calls that a hook answered or refused say nothing about the provider
-            _call(op, histograms, naming, context, error_type)
+            _call(op, histograms, where, naming, error_type)
     elif kind == "tool.execute" and not op.serves:
-        _execution(op, histograms, context, error_type)
+        _execution(op, histograms, where, error_type)
     elif kind == "agent.invoke":
-        histograms.agent.record(_seconds(op), _ended(op, semconv.GEN_AI_AGENT_NAME, error_type), context)
+        _ended(op, histograms, where, histograms.agent, semconv.GEN_AI_AGENT_NAME, error_type)
     elif kind == "run":
-        histograms.workflow.record(_seconds(op), _ended(op, semconv.GEN_AI_WORKFLOW_NAME, error_type), context)
+        _ended(op, histograms, where, histograms.workflow, semconv.GEN_AI_WORKFLOW_NAME, error_type)
     if op.called and semconv.MCP_METHOD_NAME in op.attributes:
-        _mcp(op, histograms, context, error_type)
+        _mcp(op, histograms, where, error_type)
     if kind == "agent.invoke" or op.parent is None:
-        _inside(op, histograms, context)
+        used = op.usage
+        if kind == "agent.invoke":
+            _inside_agent(op, histograms, where, used)
+        if op.parent is None:
+            _inside_run(op, histograms, where, used)
 
 
-def _execution(op: Record, histograms: Histograms, context: Context, error_type: str | None) -> None:
-    attributes = _ended(op, semconv.GEN_AI_TOOL_NAME, error_type)
-    if op.agent:
-        attributes[semconv.GEN_AI_AGENT_NAME] = op.agent
-    tool_type = op.attributes.get(semconv.GEN_AI_TOOL_TYPE)
-    if tool_type:
-        attributes[semconv.GEN_AI_TOOL_TYPE] = tool_type
-    histograms.tool.record(_seconds(op), attributes, context)
+def _execution(op: Record, histograms: Histograms, where: Where, error_type: str | None) -> None:
+    tool_type = op.attributes.get(semconv.GEN_AI_TOOL_TYPE) or None
 
-
-def _mcp(op: Record, histograms: Histograms, context: Context, error_type: str | None) -> None:
-    """Record a request of the Model Context Protocol that was made, or served."""
-    attributes = {key: op.attributes[key] for key in _MCP_ATTRIBUTES if key in op.attributes}
-    if error_type and not isinstance(op.error, Reject):
-        attributes[semconv.ERROR_TYPE] = error_type
-        code = (op.end_attributes or {}).get(semconv.RPC_RESPONSE_STATUS_CODE)
-        if code:
-            attributes[semconv.RPC_RESPONSE_STATUS_CODE] = code
-    is_client = op.adapter.span_kind is SpanKind.CLIENT
-    (histograms.mcp_client if is_client else histograms.mcp_server).record(_seconds(op), attributes, context)
-
-
-def _inside(op: Record, histograms: Histograms, context: Context) -> None:
-    """Record how many calls were made inside an agent, and inside an outermost operation."""
-    used = op.usage
-    if op.kind == "agent.invoke":
-        whose = {semconv.GEN_AI_AGENT_NAME: op.name or semconv.OTHER}
-        histograms.agent_llm_calls.record(used.llm_calls, whose, context)
-        histograms.agent_tool_calls.record(used.tool_calls, whose, context)
-    if op.parent is None:
-        attributes: dict[str, Any] = {semconv.STATUS: op.status}
+    def describe() -> Described:
+        attributes = _outcome(op, semconv.GEN_AI_TOOL_NAME, error_type)
         if op.agent:
             attributes[semconv.GEN_AI_AGENT_NAME] = op.agent
-        histograms.llm_calls.record(used.llm_calls, attributes, context)
-        histograms.tool_calls.record(used.tool_calls, attributes, context)
+        if tool_type:
+            attributes[semconv.GEN_AI_TOOL_TYPE] = tool_type
+        return [(histograms.tool, attributes)]
+
+    key = ("tool", op.name, op.status, error_type, op.agent, tool_type)
+    histograms.measurements.put(key, where, (_seconds(op),), describe)
 
 
-def _seconds(op: Record) -> float:
-    return (op.end_ns - op.start_ns) / 1e9
+def _ended(op: Record, histograms: Histograms, where: Where, histogram: Any, name: str, error_type: str | None) -> None:
+    key = (name, op.name, op.status, error_type)
+    histograms.measurements.put(key, where, (_seconds(op),), lambda: [(histogram, _outcome(op, name, error_type))])
 
 
-def _ended(op: Record, name: str, error_type: str | None) -> dict[str, Any]:
+def _outcome(op: Record, name: str, error_type: str | None) -> dict[str, Any]:
     attributes: dict[str, Any] = {name: op.name or semconv.OTHER, semconv.STATUS: op.status}
     if error_type:
         attributes[semconv.ERROR_TYPE] = error_type
     return attributes
 
 
-def _call(op: Record, histograms: Histograms, naming: Naming, context: Context, error_type: str | None) -> None:
-    """Record a model call that was made. One that a hook refused afterwards has not failed."""
-    whose = _client(op)
-    attributes = whose
+def _mcp(op: Record, histograms: Histograms, where: Where, error_type: str | None) -> None:
+    """Record a request of the Model Context Protocol that was made, or served."""
+    failed, code = None, None
     if error_type and not isinstance(op.error, Reject):
-        attributes = {**whose, semconv.ERROR_TYPE: error_type}
-    seconds, is_inference = _seconds(op), whose.get(semconv.GEN_AI_OPERATION_NAME) in semconv.INFERENCE
+        failed, code = error_type, (op.end_attributes or _NOTHING).get(semconv.RPC_RESPONSE_STATUS_CODE) or None
+    histogram = histograms.mcp_client if op.adapter.span_kind is SpanKind.CLIENT else histograms.mcp_server
+    get = op.attributes.get
+    values = (*[get(name) for name in _MCP_ATTRIBUTES], failed, code)
+    names = (*_MCP_ATTRIBUTES, semconv.ERROR_TYPE, semconv.RPC_RESPONSE_STATUS_CODE)
+    histograms.measurements.put(
+        ("mcp", histogram, *values), where, (_seconds(op),), lambda: [(histogram, _named(names, values))]
+    )
+
+
+def _inside_agent(op: Record, histograms: Histograms, where: Where, used: Usage) -> None:
+    """Record how many calls were made inside an agent."""
+
+    def describe() -> Described:
+        whose = {semconv.GEN_AI_AGENT_NAME: op.name or semconv.OTHER}
+        return [(histograms.agent_llm_calls, whose), (histograms.agent_tool_calls, whose)]
+
+    histograms.measurements.put(("agent", op.name), where, (used.llm_calls, used.tool_calls), describe)
+
+
+def _inside_run(op: Record, histograms: Histograms, where: Where, used: Usage) -> None:
+    """Record how many calls were made inside an outermost operation."""
+
+    def describe() -> Described:
+        attributes: dict[str, Any] = {semconv.STATUS: op.status}
+        if op.agent:
+            attributes[semconv.GEN_AI_AGENT_NAME] = op.agent
+        return [(histograms.llm_calls, attributes), (histograms.tool_calls, attributes)]
+
+    histograms.measurements.put(("run", op.status, op.agent), where, (used.llm_calls, used.tool_calls), describe)
+
+
+def _seconds(op: Record) -> float:
+    return (op.end_ns - op.start_ns) / 1e9
+
+
+def _call(op: Record, histograms: Histograms, where: Where, naming: Naming, error_type: str | None) -> None:
+    """Record a model call that was made. One that a hook refused afterwards has not failed."""
+    whose = _whose(op)
+    if error_type and isinstance(op.error, Reject):
+        error_type = None
+    used = op.own_usage
+    if used is not None and (used.incomplete or used.estimated):
+        used = None  # the conventions exclude estimates that were not requested
+    is_inference = whose[0] in semconv.INFERENCE
     if naming.older or not is_inference:
-        histograms.duration.record(seconds, attributes, context)
+        _as_older(op, histograms, where, whose, error_type, used if naming.older else None)
     if naming.newest and is_inference:
-        histograms.inference.record(seconds, attributes, context)
+        _as_newest(op, histograms, where, whose, error_type, used)
     waited = waited_s(op)
     if waited is not None:
-        if naming.older:
-            histograms.first_chunk.record(waited, whose, context)
-        if naming.newest and is_inference:
-            histograms.inference_first_chunk.record(waited, whose, context)
-        _chunks(op, histograms, naming.older, naming.newest and is_inference, whose, context)
-        if op.buffered:
-            by = {name: whose[name] for name in _HELD if name in whose}
-            histograms.held.record((op.end_ns - op.first_chunk_ns) / 1e9, by, context)
-    used = op.own_usage
-    if used is None or used.incomplete or used.estimated:
-        return  # the conventions exclude estimates that were not requested
-    if naming.older:
-        histograms.tokens.record(used.input_tokens, {**whose, semconv.GEN_AI_TOKEN_TYPE: "input"}, context)
-        if op.kind == "llm.call":
-            histograms.tokens.record(used.output_tokens, {**whose, semconv.GEN_AI_TOKEN_TYPE: "output"}, context)
-    if naming.newest and is_inference:
-        histograms.input_tokens.record(used.input_tokens, whose, context)
-        histograms.output_tokens.record(used.output_tokens, whose, context)
-        sorted_by = {**whose, semconv.GEN_AI_TOKEN_MODALITY: "unknown"}  # required, but not reported for all tokens
-        for amount, add in (
-            (used.input_tokens, histograms.add_input),
-            (used.output_tokens, histograms.add_output),
-            (used.cache_read_tokens, histograms.add_cache_read),
-            (used.cache_write_tokens, histograms.add_cache_write),
-            (used.reasoning_tokens, histograms.add_reasoning),
-        ):
-            if amount:
-                add(amount, sorted_by, context)
+        _stream(op, histograms, where, naming.older, naming.newest and is_inference, whose, waited)
 
 
-def _chunks(
-    op: Record, histograms: Histograms, older: bool, newest: bool, whose: dict[str, Any], context: Context
+def _whose(op: Record) -> tuple[Any, ...]:
+    """The values of ``_WHOSE``, ``None`` for what is not known."""
+    told, below, answered = op.attributes, op.below or _NOTHING, op.end_attributes or _NOTHING
+    get = told.get
+    address, port = get(semconv.SERVER_ADDRESS), get(semconv.SERVER_PORT)
+    return (
+        get(semconv.GEN_AI_OPERATION_NAME),
+        get(semconv.GEN_AI_PROVIDER_NAME),
+        get(semconv.GEN_AI_REQUEST_MODEL),
+        below.get(semconv.SERVER_ADDRESS) if address is None else address,
+        below.get(semconv.SERVER_PORT) if port is None else port,
+        answered.get(semconv.GEN_AI_RESPONSE_MODEL) or None,
+        answered.get(semconv.OPENAI_RESPONSE_SERVICE_TIER) or None,
+    )
+
+
+def _named(names: tuple[str, ...], values: tuple[Any, ...]) -> dict[str, Any]:
+    return {name: value for name, value in zip(names, values, strict=True) if value is not None}
+
+
+def _as_older(
+    op: Record, histograms: Histograms, where: Where, whose: tuple[Any, ...], error_type: str | None, used: Usage | None
 ) -> None:
+    generates = op.kind == "llm.call"
+
+    def describe() -> Described:
+        found: Described = [(histograms.duration, _named((*_WHOSE, semconv.ERROR_TYPE), (*whose, error_type)))]
+        for token_type in () if used is None else ("input", "output") if generates else ("input",):
+            attributes = _named((*_WHOSE, semconv.GEN_AI_TOKEN_TYPE), (*whose, token_type))
+            found.append((histograms.tokens, attributes))
+        return found
+
+    if used is None:
+        values = (_seconds(op),)
+    elif generates:
+        values = (_seconds(op), used.input_tokens, used.output_tokens)
+    else:
+        values = (_seconds(op), used.input_tokens)
+    histograms.measurements.put(("older", len(values), error_type, whose), where, values, describe)
+
+
+def _as_newest(
+    op: Record, histograms: Histograms, where: Where, whose: tuple[Any, ...], error_type: str | None, used: Usage | None
+) -> None:
+    sums: list[tuple[Any, int]] = []
+    if used is not None:
+        sums = [
+            (histograms.used_input, used.input_tokens),
+            (histograms.used_output, used.output_tokens),
+            (histograms.used_cache_read, used.cache_read_tokens),
+            (histograms.used_cache_write, used.cache_write_tokens),
+            (histograms.used_reasoning, used.reasoning_tokens),
+        ]
+        sums = [(counter, amount) for counter, amount in sums if amount]
+
+    def describe() -> Described:
+        found: Described = [(histograms.inference, _named((*_WHOSE, semconv.ERROR_TYPE), (*whose, error_type)))]
+        if used is not None:
+            attributes = _named(_WHOSE, whose)
+            found += [(histograms.input_tokens, attributes), (histograms.output_tokens, attributes)]
+            # required, but not reported for all tokens
+            sorted_by = {**attributes, semconv.GEN_AI_TOKEN_MODALITY: "unknown"}
+            found += [(counter, sorted_by) for counter, _ in sums]
+        return found
+
+    values = (_seconds(op),)
+    if used is not None:
+        values = (*values, used.input_tokens, used.output_tokens, *[amount for _, amount in sums])
+    key = ("newest", used is not None, tuple([counter for counter, _ in sums]), error_type, whose)
+    histograms.measurements.put(key, where, values, describe)
+
+
+def _stream(
+    op: Record, histograms: Histograms, where: Where, older: bool, newest: bool, whose: tuple[Any, ...], waited: float
+) -> None:
+    """Record when the chunks of a stream came, and how long it was held back."""
+    put = histograms.measurements.put
+
+    def record(histogram: Any, seconds: float) -> None:
+        put(("stream", histogram, whose), where, (seconds,), lambda: [(histogram, _named(_WHOSE, whose))])
+
+    if older:
+        record(histograms.first_chunk, waited)
+    if newest:
+        record(histograms.inference_first_chunk, waited)
     before = op.first_chunk_ns
     for came in op.later_chunks_ns or ():
         seconds, before = (came - before) / 1e9, came
         if older:
-            histograms.per_chunk.record(seconds, whose, context)
+            record(histograms.per_chunk, seconds)
         if newest:
-            histograms.inference_per_chunk.record(seconds, whose, context)
-
-
-def _client(op: Record) -> dict[str, Any]:
-    """The attributes of a model call: requested model, server and answering model."""
-    told: Mapping[str, Any] = op.attributes
-    found = {key: told[key] for key in _CLIENT_ATTRIBUTES if key in told}
-    below = op.below
-    if below is not None:
-        for key in (semconv.SERVER_ADDRESS, semconv.SERVER_PORT):
-            if key in below and key not in found:
-                found[key] = below[key]
-    answered = op.end_attributes
-    if answered:
-        for key in _ANSWERED:
-            if answered.get(key):
-                found[key] = answered[key]
-    return found
+            record(histograms.inference_per_chunk, seconds)
+    if op.buffered:
+        held, by = (op.end_ns - op.first_chunk_ns) / 1e9, _named(_HELD, whose[:3])
+        put(("held", *whose[:3]), where, (held,), lambda: [(histograms.held, by)])

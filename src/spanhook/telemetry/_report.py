@@ -55,14 +55,15 @@ def report(op: Record, telemetry: Telemetry) -> None:
 def _measure_and_tell(op: Record, kept: dict[str, Any] | None, telemetry: Telemetry) -> None:
     """Record the histograms and emit the log events, if there are providers."""
     logger, instruments = telemetry.logger, telemetry.live()
-    context, error_type = set_span_in_context(op.span), _error_type(op) if op.phase == "error" else op.fault or None
+    error_type = _error_type(op) if op.phase == "error" else op.fault or None
     if instruments is not None and not op.foreign and not op.measured:
         try:
             op.measured = True
-            measure(op, instruments.histograms, telemetry.naming, context, error_type)
+            measure(op, instruments.histograms, telemetry.naming, error_type)
         except Exception as error:
             internal.report("report.metrics", error, lost=1)
     if logger is not None:
+        context = set_span_in_context(op.span)
         _events.tell(op, logger, context, error_type, telemetry.error_messages)
         number, newest = len(op.decisions) + 1, telemetry.naming.newest
         if kept and telemetry.event_content and op.attributes.get(semconv.GEN_AI_OPERATION_NAME) in semconv.INFERENCE:

@@ -3,20 +3,27 @@
 A plain ``d[k] = d.get(k, 0) + n`` on a shared dict loses about a third of the counts over a few threads. Here every
 thread adds to its own lists, and readers add those up. Keys that are known beforehand have slots in one list of a
 thread, which costs a third of looking up a key's own list.
+
+Lists belong to the identifier of a thread, which the system gives to a new one when a thread has ended. So threads that
+are started for every call, such as those of tools, go on with the lists of those before them.
 """
 
+import sys
 import threading
-import weakref
 from collections.abc import Iterator, Mapping
+from threading import get_ident
 from typing import Any
 
 Key = Any
 Vector = list[int]
+Vectors = dict[Key, Vector]
 
 MAX_KEYS = 1000
 OVERFLOW: Key = ("otel.metric.overflow",)
 _CELLS: Key = None
 """The key of a thread's numbers by slot."""
+_FOLD_AT = 64
+"""How many threads have lists at least when it is looked which of them have ended."""
 
 
 class Counters:
@@ -51,17 +58,18 @@ class Counters:
 
     def renew(self) -> None:
         """Start from zero in a forked child: the parent reports what was counted before."""
-        self._local = threading.local()
         self._lock = threading.Lock()
-        self._live: list[tuple[weakref.ref[threading.Thread], dict[Key, Vector]]] = []
-        self._folded: dict[Key, Vector] = {}
+        self._own: dict[int, Vectors] = {}
+        self._ended: list[tuple[int, Vectors]] = []
+        self._folded: Vectors = {}
         self._admitted: dict[Key, None] = {}
+        self._fold_at = _FOLD_AT
 
-    def mine(self) -> dict[Key, Vector]:
+    def mine(self) -> Vectors:
         """The calling thread's own vectors, as created by ``vector``."""
         try:
-            return self._local.vectors
-        except AttributeError:
+            return self._own[get_ident()]
+        except KeyError:
             return self._join()
 
     def vector(self, key: Key) -> Vector:
@@ -74,33 +82,33 @@ class Counters:
             found = vectors.setdefault(key, [0] * self._width)
         return found
 
-    def _join(self) -> dict[Key, Vector]:
-        vectors: dict[Key, Vector] = {_CELLS: []}
+    def _join(self) -> Vectors:
         with self._lock:
-            self._fold()
-            self._live.append((weakref.ref(threading.current_thread()), vectors))
-        self._local.vectors = vectors  # last, so that after an interrupt it is done again
-        return vectors
+            if len(self._own) >= self._fold_at:
+                self._fold()
+                self._fold_at = max(_FOLD_AT, 2 * len(self._own))
+            return self._own.setdefault(get_ident(), {_CELLS: []})
 
     def _fold(self) -> None:
         """Add up what ended threads left behind, so that ended threads use no memory."""
-        live: list[tuple[weakref.ref[threading.Thread], dict[Key, Vector]]] = []
-        ended: list[dict[Key, Vector]] = []
-        for reference, vectors in self._live:
-            thread = reference()
-            if thread is not None and thread.is_alive():
-                live.append((reference, vectors))
-            else:
-                ended.append(vectors)
-        if not ended:
+        live = set(sys._current_frames())
+        if not live.issuperset(self._own):
+            kept = {ident: vectors for ident, vectors in self._own.items() if ident in live}
+            ended = [*self._ended, *((ident, self._own[ident]) for ident in self._own if ident not in live)]
+            # In one statement: an interrupt in between would count something twice, or never.
+            self._own, self._ended = kept, ended
+        if not self._ended:
             return
+        # A thread that began meanwhile may have found the vectors of an ended one; from now on, none can.
+        live = set(sys._current_frames())
+        left = [one for one in self._ended if one[0] in live]
         folded = {key: list(vector) for key, vector in self._folded.items()}
-        for vectors in ended:
-            self._add(folded, vectors)
-        # In one statement: an interrupt in between would count something twice, or never.
-        self._folded, self._live = folded, live
+        for ident, vectors in self._ended:
+            if ident not in live:
+                self._add(folded, vectors)
+        self._folded, self._ended = folded, left
 
-    def _add(self, into: dict[Key, Vector], vectors: Mapping[Key, Vector]) -> None:
+    def _add(self, into: Vectors, vectors: Mapping[Key, Vector]) -> None:
         admitted = self._admitted
         for name, vector in self._spread(vectors):
             key = name if name in admitted or self._admit(name) else OVERFLOW
@@ -129,15 +137,15 @@ class Counters:
         self._admitted[name] = None
         return True
 
-    def sums(self) -> dict[Key, Vector]:
+    def sums(self) -> Vectors:
         """The sums over all threads, running and ended, by key."""
         with self._lock:
             self._fold()
             result = {key: list(vector) for key, vector in self._folded.items()}
-            for _, vectors in self._live:
+            for vectors in (*self._own.values(), *(vectors for _, vectors in self._ended)):
                 self._add(result, vectors)
         return result
 
     def __len__(self) -> int:
-        """The number of tracked threads."""
-        return len(self._live)
+        """The number of threads whose lists are kept."""
+        return len(self._own) + len(self._ended)
