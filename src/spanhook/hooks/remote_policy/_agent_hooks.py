@@ -47,10 +47,7 @@ class AgentHooks:
         return context
 
     def read(self, answer: Any, facts: Facts) -> Verdict:
-        found = reading.fields(answer, "the answer")
-        if "verdict" in found:
-            found = reading.fields(reading.fields(found, "the answer", ("verdict", "extensions"))["verdict"], "verdict")
-        found = reading.fields(found, "the verdict", _KEYS)
+        found = reading.fields(verdict_in(answer), "the verdict", _KEYS)
         decision = reading.text(found, "decision", needed=True)
         code = reading.text(found, "reason")
         if code.startswith("host_error:") or "\n" in code:
@@ -70,6 +67,18 @@ class AgentHooks:
                 return Verdict("transform", decision, **told, changes=_changes(found["transform"], facts))
             case _:
                 raise UnreadableAnswer("the decision is not known")
+
+
+def verdict_in(answer: Any) -> reading.Fields:
+    """The verdict that an answer is, or that a response has.
+
+    Raises:
+        UnreadableAnswer: There is none.
+    """
+    found = reading.fields(answer, "the answer")
+    if "verdict" in found:
+        found = reading.fields(reading.fields(found, "the answer", ("verdict", "extensions"))["verdict"], "verdict")
+    return found
 
 
 def _point(facts: Facts) -> tuple[str, Any, dict[str, Any]]:
