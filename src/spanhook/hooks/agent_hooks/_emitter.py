@@ -62,8 +62,6 @@ def emitter_of(config: Config, registry: Any, approval: Any) -> Any:
     contract, cls = sdk(), _class()
     if config.declaration is not None:
         return _declared(cls, contract, config, registry, approval)
-    if not config.interceptors and config.unbound == "deny":
-        raise ConfigurationError("interceptors: there are none, so that everything would be denied")
     given = config.composition.model_dump(exclude_none=True)
     emitter = cls(
         mode=contract.EnforcementMode(config.mode),
