@@ -100,6 +100,7 @@ class Config(BaseModel):
         default="continue", description="Whether a failure at a tool's points is an error of the tool, or ends the run."
     )
     records: Named | None = Field(default=None, description="Called with each record of the contract.")
+    trace: bool = Field(default=False, description="Whether contexts and records have the ids of trace and span.")
     declaration: Annotated[Any, WithJsonSchema({"anyOf": [{"type": "string"}, {"type": "object"}]})] = Field(
         default=None, description="A host declaration, or the file with it, instead of what it declares here."
     )

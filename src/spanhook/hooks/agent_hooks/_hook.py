@@ -66,6 +66,7 @@ class AgentHooks(Hook):
         tool_failure: Whether a failure at a tool's points is an error of the tool (``"continue"``), or ends the run
             (``"terminate"``).
         records: Called with each record of the contract.
+        trace: Tell interceptors the ids of the trace and the span, and put them into records.
         declaration: A host declaration, or the file with it, instead of what it declares.
         registry: What the declaration may refer to, as the contract's ``HostRegistry``.
 
@@ -100,6 +101,7 @@ class AgentHooks(Hook):
         segment: int = 200,
         tool_failure: Literal["continue", "terminate"] = "continue",
         records: Any = None,
+        trace: bool = False,
         declaration: Any = None,
         registry: Any = None,
     ) -> None:
@@ -118,6 +120,7 @@ class AgentHooks(Hook):
             "segment": segment,
             "tool_failure": tool_failure,
             "records": records,
+            "trace": trace,
             "declaration": declaration,
         }
         self._config: Config = validated(Config, given, "agent_hooks")
@@ -222,10 +225,11 @@ class AgentHooks(Hook):
 
     async def _tell_rest(self, op: Operation, told: _Told) -> None:
         """Record text of a stream that arrived, and that nobody has been asked about."""
-        rest = None if told.segments is None else told.segments.residue
+        broken = op.status in ("error", "cancelled", "abandoned")
+        rest = told.segments.residue if broken and told.segments is not None else None
         if rest is not None and self._tells("post_model_call"):
             told.segments = None
-            context = told.session.context(points.saying(op, rest, "stream_incomplete"), op)
+            context = told.session.context(points.saying(op, rest, "stream_incomplete"), op, traced=self._config.trace)
             self._emitter.deny(context, "host_error:streaming_unsupported")
 
     async def _close(self, op: Operation, told: _Told, reason: str) -> None:
@@ -287,7 +291,7 @@ class AgentHooks(Hook):
             point = make()
             if not self._tells(point.name):
                 return None
-            context = session.context(point, op)
+            context = session.context(point, op, traced=self._config.trace)
         except (TypeError, ValueError, RecursionError) as error:
             self._fail(session, op, error)
             return None

@@ -3,8 +3,10 @@
 It knows no SDK: a point names the method of the contract's builder that makes its context.
 """
 
+import json
 import traceback
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any, cast
 
@@ -179,15 +181,33 @@ def calling(op: Operation, call_id: str) -> Point:
 
 def returned(op: Operation, call_id: str) -> Point:
     """A tool has returned."""
-    value = op.response.value
     result: Any = op.result
-    value = result if value is None else value
     failed = any(getattr(result, name, None) in (True, "error") for name in ("status", "isError", "is_error"))
 
     def answer(target: Any) -> None:
         op.respond(target, reason=_CHANGED)
 
-    return Point("post_tool_call", {**_call(op, call_id), "value": plain(value), "is_error": failed, **_took(op)}, answer)
+    return Point("post_tool_call", {**_call(op, call_id), "value": _value(op), "is_error": failed, **_took(op)}, answer)
+
+
+def _value(op: Operation) -> Any:
+    """What a tool has returned; of a framework's message, what the model gets to see of it."""
+    value: Any = op.response.value
+    if not hasattr(value, "content"):
+        return plain(value)
+    parts = [part for message in op.response.messages for part in message.get("parts", ())]
+    seen = [part.get("response") for part in parts if part.get("type") == "tool_call_response"]
+    return _unwritten(plain(seen[0])) if len(parts) == len(seen) == 1 else plain(value)
+
+
+def _unwritten(value: Any) -> Any:
+    """An object that a framework has written as JSON for the model; any other text as it is."""
+    if isinstance(value, str) and value[:1] in ("{", "["):
+        with suppress(ValueError, RecursionError):
+            read = json.loads(value)
+            if json.dumps(read, ensure_ascii=False) == value:
+                return read
+    return value
 
 
 def failed(op: Operation, call_id: str) -> Point:

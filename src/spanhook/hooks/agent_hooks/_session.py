@@ -31,10 +31,10 @@ class Session:
     labels: list[str] = field(default_factory=list[str])
     _calls: Iterator[int] = field(default_factory=itertools.count)
 
-    def context(self, point: Point, op: Operation) -> dict[str, Any]:
+    def context(self, point: Point, op: Operation, *, traced: bool) -> dict[str, Any]:
         """The context of a point."""
         made: dict[str, Any] = getattr(self.builder, point.name)(**point.members)
-        made.update(_optional(op))
+        made.update(_optional(op, traced=traced))
         if self.labels:
             made["extensions"] = {contract.FRAMEWORK: {"source_labels": list(self.labels)}}
         return made
@@ -60,11 +60,11 @@ def opened(builder: Any, op: Operation) -> Session:
     return Session(builder(agent_id=named, framework=contract.FRAMEWORK, session_id=identifier), identifier)
 
 
-def _optional(op: Operation) -> dict[str, Any]:
+def _optional(op: Operation, *, traced: bool) -> dict[str, Any]:
     """What the contract leaves open: the trace, the tenant and the user."""
     told: dict[str, Any] = {}
     span = op.span.get_span_context()
-    if span.is_valid:
+    if traced and span.is_valid:
         told["trace"] = {"trace_id": format_trace_id(span.trace_id), "span_id": format_span_id(span.span_id)}
     who = op.identity
     if who.tenant_id:

@@ -28,14 +28,9 @@ class Segments:
     Args:
         least: How many characters at least are told at once.
         ask: Asks about what has arrived of a text, with the reason that the contract gives for its end.
-
-    Attributes:
-        residue: Text that has arrived in a stream that broke off, and that nobody has been asked about; ``None`` if the
-            stream has come to its end.
     """
 
     def __init__(self, least: int, ask: Ask) -> None:
-        self.residue: str | None = None
         self._least, self._ask = least, ask
         self._texts: list[Text] = []
 
@@ -44,9 +39,14 @@ class Segments:
         """A filter that lets all pass."""
         return Passing()
 
+    @property
+    def residue(self) -> str | None:
+        """What has arrived of a text that has not come to its end; ``None`` if there is none."""
+        return next((one.arrived for one in self._texts if not one.ended), None)
+
     def text(self, op: Operation) -> "Text":
         """The filter of another text of the stream."""
-        made = Text(self, op, self._least, self._ask)
+        made = Text(op, self._least, self._ask)
         self._texts.append(made)
         return made
 
@@ -70,10 +70,15 @@ class Text:
 
     reason = ""
 
-    def __init__(self, stream: Segments, op: Operation, least: int, ask: Ask) -> None:
+    def __init__(self, op: Operation, least: int, ask: Ask) -> None:
         self.whole = self._held = ""
         self.ended = False
-        self._stream, self._op, self._least, self._ask = stream, op, least, ask
+        self._op, self._least, self._ask = op, least, ask
+
+    @property
+    def arrived(self) -> str:
+        """All that has arrived."""
+        return self.whole + self._held
 
     def feed(self, text: str) -> str:
         """Take a piece; release the one before it."""
@@ -87,7 +92,6 @@ class Text:
         """Release the rest, unless the stream has broken off."""
         op = self._op
         if op.ended_at is not None or op.error is not None:
-            self._stream.residue = self.whole + self._held
             return ""
         self.ended = True
         return self._told(FINAL)
