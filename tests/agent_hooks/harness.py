@@ -58,7 +58,11 @@ class Scripted(BaseChatModel):
         return ChatResult(generations=[ChatGeneration(message=message)])
 
     def _stream(
-        self, messages: Any, stop: Any = None, run_manager: Any = None, **kwargs: Any  # noqa: ARG002
+        self,
+        messages: Any,
+        stop: Any = None,
+        run_manager: Any = None,
+        **kwargs: Any,  # noqa: ARG002
     ) -> Iterator[ChatGenerationChunk]:
         answer = self._answer()
         pieces = answer.get("stream") or ([answer["content"]] if answer["content"] else [])

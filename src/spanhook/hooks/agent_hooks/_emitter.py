@@ -156,9 +156,7 @@ def _class() -> Any:
 
     def deny(self: Any, context: dict[str, Any], error: str) -> Any:
         """Record a denial that is the host's own; nobody is asked."""
-        outcome = import_module("agent_hooks.emitter")._Outcome(
-            contract.Verdict.host_error(contract.HostError(error))
-        )
+        outcome = import_module("agent_hooks.emitter")._Outcome(contract.Verdict.host_error(contract.HostError(error)))
         try:
             identity = self._compute_identity(context)
         except Exception:

@@ -282,9 +282,7 @@ class AgentHooks(Hook):
             raise Reject("Interceptors of incremental streams cannot be asynchronous", status_code=500)
         self._settle(op, told, point, before, context, record)
 
-    def _prepared(
-        self, op: Operation, told: _Told, make: Callable[[], Point]
-    ) -> tuple[Point, dict[str, Any]] | None:
+    def _prepared(self, op: Operation, told: _Told, make: Callable[[], Point]) -> tuple[Point, dict[str, Any]] | None:
         """A point and its context; ``None`` if it is not told, or has been."""
         session = told.session
         try:
@@ -326,9 +324,7 @@ class AgentHooks(Hook):
             try:
                 point.change(context["target"])
             except ValueError as error:
-                raise Reject(
-                    f"Policy {self.name!r} asks for a change that cannot be made", status_code=422
-                ) from error
+                raise Reject(f"Policy {self.name!r} asks for a change that cannot be made", status_code=422) from error
 
     def _refusal(self, op: Operation, told: _Told, point: Point, record: Any) -> Reject:
         verdict = record.verdict

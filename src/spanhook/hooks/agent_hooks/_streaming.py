@@ -54,10 +54,11 @@ class Segments:
         """Whether verdicts have been given about all of a result, as it is: a single text."""
         told = contract.response_of(list(op.response.messages), op.response.finish_reasons)
         ended = [one for one in self._texts if one.ended]
-        return (
-            len(self._texts) == len(ended) == 1
-            and told == {"content": ended[0].whole, "tool_calls": [], "finish_reason": FINAL}
-        )
+        return len(self._texts) == len(ended) == 1 and told == {
+            "content": ended[0].whole,
+            "tool_calls": [],
+            "finish_reason": FINAL,
+        }
 
 
 class Text:
