@@ -6,7 +6,6 @@ from collections.abc import AsyncIterator, Iterator
 from contextlib import ExitStack
 from typing import Any
 
-from agent_hooks import DeclarationError, HostRegistry, HostSurface, IdentityProvider
 from agent_hooks.ctk import Capability, RunOutcome, RunRecord, Scenario, redact_paths
 from langchain.agents import create_agent
 from langchain_core.callbacks import BaseCallbackHandler
@@ -17,6 +16,7 @@ from langchain_core.tools import StructuredTool
 from langgraph.checkpoint.memory import InMemorySaver
 from pydantic import PrivateAttr
 
+from agent_hooks import DeclarationError, HostRegistry, HostSurface, IdentityProvider
 from spanhook import ConfigurationError, Hooks, Reject
 from spanhook.hooks.agent_hooks import AgentHooks
 from spanhook.testing import recorder
@@ -41,14 +41,14 @@ class Scripted(BaseChatModel):
     def _llm_type(self) -> str:
         return "scripted"
 
-    def bind_tools(self, tools: Any, **kwargs: Any) -> Any:  # noqa: ARG002
+    def bind_tools(self, tools: Any, **kwargs: Any) -> Any:
         return self
 
     def _answer(self) -> dict[str, Any]:
         self._next += 1
         return self.answers[self._next - 1]
 
-    def _generate(self, messages: Any, stop: Any = None, run_manager: Any = None, **kwargs: Any) -> ChatResult:  # noqa: ARG002
+    def _generate(self, messages: Any, stop: Any = None, run_manager: Any = None, **kwargs: Any) -> ChatResult:
         answer = self._answer()
         message = AIMessage(
             answer["content"] or "",
@@ -62,7 +62,7 @@ class Scripted(BaseChatModel):
         messages: Any,
         stop: Any = None,
         run_manager: Any = None,
-        **kwargs: Any,  # noqa: ARG002
+        **kwargs: Any,
     ) -> Iterator[ChatGenerationChunk]:
         answer = self._answer()
         pieces = answer.get("stream") or ([answer["content"]] if answer["content"] else [])
@@ -127,6 +127,7 @@ class Host:
         self.capabilities = {Capability(one) for one in self.host_surface().capabilities}
         self.released = ""
         self.persisted = ""
+        self.spans = 0
         self.records: list[Any] = []
 
     @property
@@ -173,15 +174,16 @@ class Host:
                 **self.settings,
             )
         except ConfigurationError as error:
-            assert isinstance(error.__cause__, DeclarationError)
-            raise error.__cause__ from None
+            if isinstance(error.__cause__, DeclarationError):
+                raise error.__cause__ from None
+            raise
         self._hooked(scenario, hook)
 
     def _hooked(self, scenario: Scenario, hook: AgentHooks) -> None:
         self.scenario = scenario
         self.invocations: list[dict[str, Any]] = []
         self._around = ExitStack()
-        self._around.enter_context(recorder(Hooks(hook)))
+        self._seen = self._around.enter_context(recorder(Hooks(hook)))
 
     def _agent(self, saver: Any) -> Any:
         tools = [self._tool(name) for name in self.scenario.tools]
@@ -253,6 +255,7 @@ class Host:
 
     def teardown(self) -> None:
         if hasattr(self, "_around"):
+            self.spans = len(self._seen.spans)
             self._around.close()
 
 

@@ -1,7 +1,7 @@
 """What an agent context of the agent-hooks contract 0.1 says of a call, and back: messages, responses, arguments.
 
-Both sides of the contract share it: ``agent_hooks``, the host, and ``remote_policy``, which asks interceptors elsewhere.
-It knows no operation and no SDK. See https://github.com/responsibleai/agent-hooks, section 4 of its specification.
+Both sides of the contract share it: ``agent_hooks``, the host, and ``remote_policy``, which asks one service. It knows
+no operation and no SDK. See https://github.com/responsibleai/agent-hooks, section 4 of its specification.
 """
 
 import json
@@ -28,7 +28,8 @@ def content_of(value: Any) -> Any:
 
 def content_back(told: Any, content: Any) -> Any:
     """The plain data that stands in other content; ``told`` is what was made of the data before."""
-    return content[WRAPPED] if isinstance(content, dict) and _is_wrapped(told) and _is_wrapped(content) else content
+    wrapped = _is_wrapped(told) and _is_wrapped(content)
+    return cast("Data", content)[WRAPPED] if wrapped else content
 
 
 def _is_wrapped(content: Any) -> bool:
@@ -41,8 +42,8 @@ def arguments_of(arguments: Any) -> Data:
         return {}
     if isinstance(arguments, str):
         with suppress(ValueError, RecursionError):
-            read = json.loads(arguments)
-            arguments = read if isinstance(read, dict) else arguments
+            read: Any = json.loads(arguments)
+            return cast("Data", read) if isinstance(read, dict) else {INPUT: arguments}
     return cast("Data", arguments) if isinstance(arguments, dict) else {INPUT: arguments}
 
 
@@ -192,8 +193,8 @@ def _call(part: Data) -> Data:
 def _calls_back(calls: Any) -> list[Data]:
     made: list[Data] = []
     for one in cast("list[Any]", calls) if isinstance(calls, list) else [None]:
-        call = cast("Data", one) if isinstance(one, dict) else {}
-        if not (isinstance(call.get("name"), str) and isinstance(call.get("args"), dict)):
+        call: Data = cast("Data", one) if isinstance(one, dict) else {}
+        if type(call.get("name")) is not str or type(call.get("args")) is not dict:
             raise ValueError("expected tool_calls with name and args")
         made.append({"type": "tool_call", "id": call.get("id", ""), "name": call["name"], "arguments": call["args"]})
     return made

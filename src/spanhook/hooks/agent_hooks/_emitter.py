@@ -9,9 +9,9 @@ from types import SimpleNamespace
 from typing import Any, cast
 
 from spanhook.errors import ConfigurationError
-from spanhook.hooks.approval import Asking
 from spanhook.hooks.agent_hooks._config import Config, Interceptor
 from spanhook.hooks.agent_hooks._interceptors import function, interceptor, loaded
+from spanhook.hooks.approval import Asking
 
 _log = logging.getLogger("spanhook.agent_hooks")
 DEFAULT_IDENTITY = "jcs-sha256"
@@ -92,7 +92,11 @@ def _fill(emitter: Any, contract: Any, config: Config) -> None:
         bound |= {point.value for point in contract.InterceptionPoint} if one.at is None else set(one.at)
     free = [point for point in contract.InterceptionPoint if point.value not in bound]
     if free:
-        emitter.register(SimpleNamespace(intercept=lambda _context: contract.ALLOW), "unbound", free)
+
+        def let_pass(_context: Any) -> Any:
+            return contract.ALLOW
+
+        emitter.register(SimpleNamespace(intercept=let_pass), "unbound", free)
 
 
 def _identity(contract: Any, given: Any) -> Any:
@@ -118,9 +122,10 @@ def _declared(cls: Any, contract: Any, config: Config, registry: Any, approval: 
         if approval is not None:
             known.approval_resolver("spanhook", approval)
     try:
-        if isinstance(config.declaration, Mapping):
-            return cls.from_declaration_value(dict(cast("Mapping[str, Any]", config.declaration)), known)
-        return cls.from_declaration_path(config.declaration, known)
+        given: Any = config.declaration
+        if isinstance(given, Mapping):
+            return cls.from_declaration_value(dict(cast("Mapping[str, Any]", given)), known)
+        return cls.from_declaration_path(given, known)
     except contract.DeclarationError as error:
         raise ConfigurationError(f"declaration: {error}") from error
 

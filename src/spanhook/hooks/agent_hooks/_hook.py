@@ -45,8 +45,10 @@ class _Told:
 
 @handler
 class AgentHooks(Hook):
-    """Makes the application a host of the agent-hooks contract 0.1: interceptors are told of the points of each session,
-    from its startup to its shutdown, and what they say together is done.
+    """Makes the application a host of the agent-hooks contract 0.1.
+
+    Interceptors are told of the points of each session, from its startup to its shutdown, and what they say together is
+    done.
 
     Args:
         interceptors: Whom calls are told, in this order: objects with a method ``intercept``, functions, names such as
@@ -105,7 +107,7 @@ class AgentHooks(Hook):
         declaration: Any = None,
         registry: Any = None,
     ) -> None:
-        given = {
+        given: dict[str, Any] = {
             "interceptors": interceptors if isinstance(interceptors, str) else list(interceptors),
             "composition": {} if composition is None else composition,
             "mode": mode,

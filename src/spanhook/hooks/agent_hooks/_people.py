@@ -21,7 +21,7 @@ class People:
 
     def __init__(self, asking: Asking, store: str) -> None:
         # A graph is not paused: what pauses it is raised through the contract's emitter, which takes it for a failure.
-        settings = {**asking.model_dump(), "pause": False}
+        settings: dict[str, Any] = {**asking.model_dump(), "pause": False}
         self.approval = Approval(**settings, store=store)
 
     async def ask(self, op: Operation, request: Any) -> Any:

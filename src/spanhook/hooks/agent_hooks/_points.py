@@ -102,7 +102,7 @@ def answered(op: Operation) -> Point:
 
 
 def _only_messages(state: Any) -> bool:
-    return isinstance(state, Mapping) and cast("Mapping[str, Any]", state).keys() == {"messages"}
+    return isinstance(state, Mapping) and set(cast("Mapping[str, Any]", state)) == {"messages"}
 
 
 def _member(target: Any, name: str) -> Any:
@@ -123,7 +123,7 @@ def asking(op: Operation) -> Point:
     told = contract.messages_of(plain(messages))
 
     def say(target: Any) -> None:
-        wanted = cast("Any", target)
+        wanted = target
         if apart and isinstance(target, list):
             first = next(iter(cast("list[Any]", target)), None)
             if first != system:
@@ -152,7 +152,7 @@ def said(op: Operation) -> Point:
 
 def saying(op: Operation, content: str, finish_reason: str) -> Point:
     """A model is answering: the text that has arrived so far."""
-    members = {"content": content, "tool_calls": [], "finish_reason": finish_reason}
+    members: dict[str, Any] = {"content": content, "tool_calls": [], "finish_reason": finish_reason}
     return Point("post_model_call", {"model_id": _model(op), **members})
 
 
