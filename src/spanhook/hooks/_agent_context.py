@@ -192,9 +192,11 @@ def _call(part: Data) -> Data:
 
 def _calls_back(calls: Any) -> list[Data]:
     made: list[Data] = []
-    for one in cast("list[Any]", calls) if isinstance(calls, list) else [None]:
+    given = cast("list[Any]", calls) if isinstance(calls, list) else [None]
+    for one in given:
         call: Data = cast("Data", one) if isinstance(one, dict) else {}
-        if type(call.get("name")) is not str or type(call.get("args")) is not dict:
+        arguments: Any = call.get("args")
+        if not (isinstance(call.get("name"), str) and isinstance(arguments, dict)):
             raise ValueError("expected tool_calls with name and args")
-        made.append({"type": "tool_call", "id": call.get("id", ""), "name": call["name"], "arguments": call["args"]})
+        made.append({"type": "tool_call", "id": call.get("id", ""), "name": call["name"], "arguments": arguments})
     return made
