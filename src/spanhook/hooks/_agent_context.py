@@ -163,7 +163,7 @@ def response_back(messages: Sequence[Message], told: Data, wanted: Any) -> Data:
         said = _content_back(response["content"])
     if response["tool_calls"] != told["tool_calls"]:
         calls = _calls_back(response["tool_calls"])
-    message: Data = {"role": "assistant", **dict(next(iter(messages), {})), "parts": [*said, *calls]}
+    message: Data = {"role": "assistant", **(messages[0] if messages else {}), "parts": [*said, *calls]}
     reason = response.get("finish_reason")
     if isinstance(reason, str) and reason != told["finish_reason"]:
         message["finish_reason"] = reason

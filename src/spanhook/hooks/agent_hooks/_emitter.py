@@ -25,7 +25,7 @@ _CAPABILITIES = (
     "host_declaration",
 )
 _BOUND = "none: the text of a stream is released after a verdict that covers it"
-KIND = "spanhook.interceptor"
+KIND = "spanhook.hooks.agent_hooks"
 """The kind of a binding in a declaration whose ``config`` is an interceptor in the settings of ``agent_hooks``."""
 
 
@@ -63,13 +63,16 @@ def emitter_of(config: Config, registry: Any, approval: Any) -> Any:
     if config.declaration is not None:
         return _declared(cls, contract, config, registry, approval)
     given = config.composition.model_dump(exclude_none=True)
-    emitter = cls(
-        mode=contract.EnforcementMode(config.mode),
-        resolver=approval,
-        timeout=config.timeout,
-        composition=contract.CompositionConfig.from_wire(given),
-        identity_provider=_identity(contract, config.identity),
-    )
+    try:
+        emitter = cls(
+            mode=contract.EnforcementMode(config.mode),
+            resolver=approval,
+            timeout=config.timeout,
+            composition=contract.CompositionConfig.from_wire(given),
+            identity_provider=_identity(contract, config.identity),
+        )
+    except ValueError as error:
+        raise ConfigurationError(f"identity: {error}") from None
     if isinstance(config.approval, Asking):
         emitter._resolver_timeout = None  # it has a limit of its own
     for one in config.interceptors:
@@ -106,10 +109,7 @@ def _identity(contract: Any, given: Any) -> Any:
     if isinstance(found, contract.IdentityProvider):
         return found
     named = function(found, "identity")
-    try:
-        return contract.IdentityProvider(getattr(named, "__name__", "").strip("_"), named)
-    except ValueError as error:
-        raise ConfigurationError(f"identity: {error}") from None
+    return contract.IdentityProvider(getattr(named, "__name__", "").strip("_"), named)
 
 
 # ----------------------------------------------------------------------------------------------- declarations

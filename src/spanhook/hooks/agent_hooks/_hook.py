@@ -372,7 +372,7 @@ class AgentHooks(Hook):
         if given is None:
             return None
         if not isinstance(given, Asking):
-            return resolver(given)
+            return resolver(given, sdk().ApprovalResolution)
         people = People(given, self._config.store)
 
         async def resolve(request: Any) -> Any:
@@ -382,7 +382,7 @@ class AgentHooks(Hook):
                 raise RuntimeError("nobody knows what is asked about")
             return await people.ask(op, request)
 
-        return resolver(resolve)
+        return resolver(resolve, sdk().ApprovalResolution)
 
     def _tool_failure(self) -> str:
         declared = self._emitter.declaration

@@ -29,13 +29,27 @@ def interceptor(given: Interceptor, timeout: float | None) -> Any:
     return with_method("intercept", given.use)
 
 
-def resolver(given: Any) -> Any:
-    """What has a method ``resolve``.
+def resolver(given: Any, resolution: type[Any]) -> Any:
+    """What has a method ``resolve`` that returns a resolution, or fails.
 
     Raises:
         ConfigurationError: It cannot be found or used.
     """
-    return with_method("resolve", given)
+    asked = with_method("resolve", given)
+
+    def checked(found: Any) -> Any:
+        if not isinstance(found, resolution):
+            raise TypeError("expected a resolution of the contract")
+        return found
+
+    async def waited(found: Any) -> Any:
+        return checked(await found)
+
+    def resolve(request: Any) -> Any:
+        found = asked.resolve(request)
+        return waited(found) if inspect.isawaitable(found) else checked(found)
+
+    return SimpleNamespace(resolve=resolve)
 
 
 def function(given: Any, what: str) -> Callable[..., Any]:

@@ -143,7 +143,9 @@ def said(op: Operation) -> Point:
     told = contract.response_of(plain(messages), op.response.finish_reasons)
 
     def say(target: Any) -> None:
-        op.respond([contract.response_back(messages, told, target)], reason=_CHANGED)
+        message = contract.response_back(messages, told, target)
+        only_text = isinstance(op.result, str) and isinstance(target["content"], str) and not target["tool_calls"]
+        op.respond(target["content"] if only_text else [message], reason=_CHANGED)
 
     used = op.usage
     usage = {"prompt_tokens": used.input_tokens or 0, "completion_tokens": used.output_tokens or 0}
