@@ -3,6 +3,7 @@
 import logging
 from collections import deque
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from importlib import import_module
 from importlib.util import find_spec
 from types import SimpleNamespace
@@ -10,7 +11,7 @@ from typing import Any, cast
 
 from spanhook.errors import ConfigurationError
 from spanhook.hooks.agent_hooks._config import Config, Interceptor
-from spanhook.hooks.agent_hooks._interceptors import function, interceptor, loaded
+from spanhook.hooks.agent_hooks._interceptors import AtOnce, function, interceptor, loaded
 from spanhook.hooks.approval import Asking
 
 _log = logging.getLogger("spanhook.agent_hooks")
@@ -44,7 +45,7 @@ def surface_of(config: Config) -> Any:
     """What a host with these settings can honour, as the contract's ``HostSurface``."""
     incremental = config.streams == "incremental"
     capabilities = (*_CAPABILITIES, "incremental_output") if incremental else _CAPABILITIES
-    made = sdk().HostSurface.from_capabilities(capabilities, config.tool_failure)
+    made = replace(sdk().HostSurface.from_capabilities(capabilities, config.tool_failure), streams_unbuffered=True)
     return made.with_exposure_bound(_BOUND) if incremental else made
 
 
@@ -59,6 +60,14 @@ def emitter_of(config: Config, registry: Any, approval: Any) -> Any:
     Raises:
         ConfigurationError: Something cannot be found or used, or the declaration is refused.
     """
+    emitter = _made(config, registry, approval)
+    if config.streams == "incremental":
+        for bound in emitter._interceptors:
+            bound.interceptor = AtOnce(bound.interceptor)
+    return emitter
+
+
+def _made(config: Config, registry: Any, approval: Any) -> Any:
     contract, cls = sdk(), _class()
     if config.declaration is not None:
         return _declared(cls, contract, config, registry, approval)

@@ -1,46 +1,19 @@
 """The hook: tells interceptors of a session's points, and does what they say together."""
 
-from collections.abc import Callable, Iterable, Mapping
-from contextvars import ContextVar
-from dataclasses import dataclass
+from collections.abc import Iterable
 from typing import Any, Literal
 
 from spanhook.errors import FailedResult, Reject
 from spanhook.gating import Hook, handler, validated
 from spanhook.hooks.agent_hooks import _points as points
 from spanhook.hooks.agent_hooks._config import Config
-from spanhook.hooks.agent_hooks._emitter import emitter_of, sdk, surface_of
-from spanhook.hooks.agent_hooks._interceptors import function, resolver
-from spanhook.hooks.agent_hooks._people import Asking, People
-from spanhook.hooks.agent_hooks._points import Point
-from spanhook.hooks.agent_hooks._session import Session, opened
+from spanhook.hooks.agent_hooks._emitter import sdk, surface_of
+from spanhook.hooks.agent_hooks._session import Session, Told, opened
 from spanhook.hooks.agent_hooks._streaming import Segments
+from spanhook.hooks.agent_hooks._telling import Telling
 from spanhook.model import Operation
 
 _REASONS = {"cancelled": "cancelled", "abandoned": "cancelled", "error": "error", "rejected": "error"}
-_HOST = "host_error:"
-_current: ContextVar[Operation | None] = ContextVar("spanhook_agent_hooks", default=None)
-"""The operation that interceptors are told of."""
-
-
-@dataclass(slots=True)
-class _Told:
-    """What is kept of an operation.
-
-    Attributes:
-        session: Its session.
-        opens: Whether the session is about this operation, and ends with it.
-        call_id: The id of a tool's call.
-        point, target: What was let pass last, and at which point.
-        segments: The texts of its stream.
-    """
-
-    session: Session
-    opens: bool
-    call_id: str = ""
-    point: str = ""
-    target: Any = None
-    segments: Segments | None = None
 
 
 @handler
@@ -126,15 +99,9 @@ class AgentHooks(Hook):
             "declaration": declaration,
         }
         self._config: Config = validated(Config, given, "agent_hooks")
-        self._emitter = emitter_of(self._config, registry, self._resolver())
-        if self._config.records is not None:
-            self._emitter.set_record_sink(function(self._config.records, "records"))
-        declared = self._emitter.declaration
-        self._points = None if declared is None else frozenset(declared.surface["interception_points"])
-        self._enforces = self._emitter.mode is sdk().EnforcementMode.ENFORCE
-        self._ends = self._tool_failure() == "terminate"
+        self._telling = Telling(self._config, registry, lambda: self.name)
         self._key = f"spanhook.agent_hooks.{id(self):x}"
-        if not self._enforces:
+        if not self._telling.enforces:
             self.fail_mode, self.stream = "open", "observe"
         else:
             self.stream = "window" if self._config.streams == "incremental" else "buffer"
@@ -160,17 +127,17 @@ class AgentHooks(Hook):
         session = told.session
         if told.opens and not told.point:
             told.point = "agent_startup"
-            await self._ask(op, told, lambda: points.startup(list(self._config.tools)))
+            await self._telling.ask(op, told, lambda: points.startup(list(self._config.tools)))
         self._check_open(session)
         match op.kind:
             case "llm.call":
-                await self._ask(op, told, lambda: points.asking(op))
+                await self._telling.ask(op, told, lambda: points.asking(op))
             case "tool.execute":
                 told.call_id = told.call_id or session.call_id(op)
-                await self._ask(op, told, lambda: points.calling(op, told.call_id))
+                await self._telling.ask(op, told, lambda: points.calling(op, told.call_id))
             case _:
                 if told.opens:
-                    await self._ask(op, told, lambda: points.asked(op))
+                    await self._telling.ask(op, told, lambda: points.asked(op))
 
     async def after(self, op: Operation) -> None:
         """Tell of what models and tools gave, of an agent's output, and of a session's end.
@@ -178,7 +145,7 @@ class AgentHooks(Hook):
         Raises:
             Reject: The verdict withholds it.
         """
-        told: _Told | None = op.state.get(self._key)
+        told: Told | None = op.state.get(self._key)
         if told is None:
             return
         reason = "error"
@@ -190,203 +157,79 @@ class AgentHooks(Hook):
 
     async def on_error(self, op: Operation) -> None:
         """Tell of a tool that has failed, and of a session's end."""
-        told: _Told | None = op.state.get(self._key)
+        told: Told | None = op.state.get(self._key)
         if told is None:
             return
-        await self._tell_rest(op, told)
+        self._tell_rest(op, told)
         if op.kind == "tool.execute" and op.status == "error" and not isinstance(op.error, FailedResult):
             try:
-                await self._ask(op, told, lambda: points.failed(op, told.call_id))
+                await self._telling.ask(op, told, lambda: points.failed(op, told.call_id))
             except Reject as refused:
                 told.session.blocked = refused.reason  # what the model gets to see of the error cannot be withheld
         await self._close(op, told, _REASONS.get(op.status, "completed"))
 
     def text_filter(self, op: Operation) -> Any:
         """The filter of a text of a stream."""
-        told: _Told | None = op.state.get(self._key)
+        told: Told | None = op.state.get(self._key)
         if told is None or op.kind != "llm.call":
             return Segments.passing()
         if told.segments is None:
-            told.segments = Segments(self._config.segment, lambda text, reason: self._ask_now(op, told, text, reason))
-        return told.segments.text(op)
+            told.segments = Segments(
+                self._config.segment, lambda text, reason: self._telling.ask_now(op, told, text, reason)
+            )
+        return told.segments.text()
 
     # ----------------------------------------------------------------- results
 
-    async def _tell_result(self, op: Operation, told: _Told) -> None:
-        await self._tell_rest(op, told)
+    async def _tell_result(self, op: Operation, told: Told) -> None:
+        self._tell_rest(op, told)
         if op.status in ("abandoned", "cancelled"):
             return
         if op.kind == "llm.call":
             if told.segments is None or not told.segments.covers(op):
-                await self._ask(op, told, lambda: points.said(op))
+                await self._telling.ask(op, told, lambda: points.said(op))
         elif op.kind == "tool.execute":
             if op.status == "success":
-                await self._ask(op, told, lambda: points.returned(op, told.call_id))
+                await self._telling.ask(op, told, lambda: points.returned(op, told.call_id))
         elif told.opens:
-            await self._ask(op, told, lambda: points.answered(op))
+            await self._telling.ask(op, told, lambda: points.answered(op))
 
-    async def _tell_rest(self, op: Operation, told: _Told) -> None:
+    def _tell_rest(self, op: Operation, told: Told) -> None:
         """Record text of a stream that arrived, and that nobody has been asked about."""
         broken = op.status in ("error", "cancelled", "abandoned")
         rest = told.segments.residue if broken and told.segments is not None else None
-        if rest is not None and self._tells("post_model_call"):
+        if rest is not None:
             told.segments = None
-            context = told.session.context(points.saying(op, rest, "stream_incomplete"), op, traced=self._config.trace)
-            self._emitter.deny(context, "host_error:streaming_unsupported")
+            self._telling.deny(op, told, points.saying(op, rest, "stream_incomplete"))
 
-    async def _close(self, op: Operation, told: _Told, reason: str) -> None:
+    async def _close(self, op: Operation, told: Told, reason: str) -> None:
         session = told.session
         if not told.opens or session.closed:
             return
         session.closed = True
         try:
-            await self._ask(op, told, lambda: points.shutdown(reason))
+            await self._telling.ask(op, told, lambda: points.shutdown(reason))
         except Reject:
             return  # there is nothing left that could be denied
 
-    # ----------------------------------------------------------------- verdicts
-
-    async def _ask(self, op: Operation, told: _Told, make: Callable[[], Point]) -> None:
-        """Tell interceptors of a point, and do what they say.
-
-        Raises:
-            Reject: They deny it.
-        """
-        prepared = self._prepared(op, told, make)
-        if prepared is None:
-            return
-        point, context = prepared
-        before = context["target"]
-        token = _current.set(op)
-        try:
-            record = await self._emitter.emit_unchecked(context)
-        finally:
-            _current.reset(token)
-        self._settle(op, told, point, before, context, record)
-
-    def _ask_now(self, op: Operation, told: _Told, text: str, finish_reason: str) -> None:
-        """The same for a part of a stream, whose interceptors cannot be waited for.
-
-        Raises:
-            Reject: They deny it, or have to be waited for.
-        """
-        prepared = self._prepared(op, told, lambda: points.saying(op, text, finish_reason))
-        if prepared is None:
-            return
-        point, context = prepared
-        before, waiting = context["target"], self._emitter.emit_unchecked(context)
-        try:
-            waiting.send(None)
-        except StopIteration as done:
-            record = done.value
-        else:
-            waiting.close()
-            raise Reject("Interceptors of incremental streams cannot be asynchronous", status_code=500)
-        self._settle(op, told, point, before, context, record)
-
-    def _prepared(self, op: Operation, told: _Told, make: Callable[[], Point]) -> tuple[Point, dict[str, Any]] | None:
-        """A point and its context; ``None`` if it is not told, or has been."""
-        session = told.session
-        try:
-            point = make()
-            if not self._tells(point.name):
-                return None
-            context = session.context(point, op, traced=self._config.trace)
-        except (TypeError, ValueError, RecursionError) as error:
-            self._fail(session, op, error)
-            return None
-        if told.point == point.name and told.target == context["target"]:
-            return None  # asked again after a rewrite that changes nothing here
-        return point, context
-
-    def _tells(self, name: str) -> bool:
-        return self._points is None or name in self._points
-
-    def _fail(self, session: Session, op: Operation, error: Exception) -> None:
-        """A context cannot be made.
-
-        Raises:
-            Reject: Always, if verdicts are enforced.
-        """
-        name = points.name_of(op)
-        self._emitter.record_host_failure(
-            name, type(error).__name__, session_id=session.identifier, sequence=session.skip()
-        )
-        if self._enforces:
-            raise Reject(f"Policy {self.name!r} cannot be told of this", status_code=422)
-
-    def _settle(
-        self, op: Operation, told: _Told, point: Point, before: Any, context: Mapping[str, Any], record: Any
-    ) -> None:
-        if not record.proceeds:
-            raise self._refusal(op, told, point, record)
-        told.session.note(list(record.verdict.result_labels))
-        told.point, told.target = point.name, context["target"]
-        if self._enforces and context["target"] != before:
-            try:
-                point.change(context["target"])
-            except ValueError as error:
-                raise Reject(f"Policy {self.name!r} asks for a change that cannot be made", status_code=422) from error
-
-    def _refusal(self, op: Operation, told: _Told, point: Point, record: Any) -> Reject:
-        verdict = record.verdict
-        code = verdict.reason or ""
-        host = code.startswith(_HOST)
-        ends = host and op.kind == "tool.execute" and self._ends
-        if point.name == "post_model_call" and told.segments is not None:
-            ends = True  # what has been released of it cannot be taken back
-        said = code if host else " ".join((verdict.message or code).split())
-        status = 504 if code.endswith("_timeout") else 502 if host else 403
-        return Reject(
-            said or f"Policy {self.name!r} does not allow this",
-            status_code=status,
-            scope="run" if ends else "operation",
-        )
-
     # ----------------------------------------------------------------- sessions
 
-    def _told(self, op: Operation) -> _Told:
-        known: _Told | None = op.state.get(self._key)
+    def _told(self, op: Operation) -> Told:
+        known: Told | None = op.state.get(self._key)
         if known is None:
             known = op.state[self._key] = self._first(op)
         return known
 
-    def _first(self, op: Operation) -> _Told:
+    def _first(self, op: Operation) -> Told:
         around = op.parent
         while around is not None:
-            told: _Told | None = around.state.get(self._key)
+            told: Told | None = around.state.get(self._key)
             if told is not None and not told.session.closed:
-                return _Told(told.session, opens=False)
+                return Told(told.session, opens=False)
             around = around.parent
-        return _Told(opened(sdk().AgentContextBuilder, op), opens=True)
+        return Told(opened(sdk().AgentContextBuilder, op), opens=True)
 
     @staticmethod
     def _check_open(session: Session) -> None:
         if session.blocked:
             raise Reject(session.blocked, status_code=403, scope="run")
-
-    # ----------------------------------------------------------------- what it is made of
-
-    def _resolver(self) -> Any:
-        given: Any = self._config.approval
-        if given is None:
-            return None
-        if not isinstance(given, Asking):
-            return resolver(given, sdk().ApprovalResolution)
-        people = People(given, self._config.store)
-
-        async def resolve(request: Any) -> Any:
-            op = _current.get()
-            people.approval.name = self.name
-            if op is None:
-                raise RuntimeError("nobody knows what is asked about")
-            return await people.ask(op, request)
-
-        return resolver(resolve, sdk().ApprovalResolution)
-
-    def _tool_failure(self) -> str:
-        declared = self._emitter.declaration
-        if declared is None:
-            return self._config.tool_failure
-        posture: str = declared.configuration["posture"]["tool_seam_host_error"]
-        return posture

@@ -2,6 +2,7 @@
 
 import inspect
 from collections.abc import Callable
+from contextvars import ContextVar
 from types import SimpleNamespace
 from typing import Any, cast
 
@@ -9,6 +10,33 @@ from spanhook.errors import ConfigurationError
 from spanhook.gating import load_object
 from spanhook.hooks.agent_hooks._config import Interceptor
 from spanhook.hooks.agent_hooks._services import Service
+
+instantly: ContextVar[bool] = ContextVar("spanhook_agent_hooks_instantly", default=False)
+"""Whether nobody can be waited for."""
+
+
+def _at_once(found: Any) -> Any:
+    """What is no awaitable, or may be one.
+
+    Raises:
+        TypeError: It would have to be waited for, which is impossible.
+    """
+    if instantly.get() and inspect.isawaitable(found):
+        close = getattr(found, "close", None)
+        if close is not None:
+            close()
+        raise TypeError("it would have to be waited for")
+    return found
+
+
+class AtOnce:
+    """An interceptor that fails if it would have to be waited for where that is impossible."""
+
+    def __init__(self, asked: Any) -> None:
+        self._asked = asked
+
+    def intercept(self, context: Any) -> Any:
+        return _at_once(self._asked.intercept(context))
 
 
 def loaded(given: Any) -> Any:
@@ -46,7 +74,7 @@ def resolver(given: Any, resolution: type[Any]) -> Any:
         return checked(await found)
 
     def resolve(request: Any) -> Any:
-        found = asked.resolve(request)
+        found = _at_once(asked.resolve(request))
         return waited(found) if inspect.isawaitable(found) else checked(found)
 
     return SimpleNamespace(resolve=resolve)

@@ -10,6 +10,7 @@ from opentelemetry.trace import format_span_id, format_trace_id
 
 from spanhook.hooks import _agent_context as contract
 from spanhook.hooks.agent_hooks._points import Point
+from spanhook.hooks.agent_hooks._streaming import Segments
 from spanhook.model import Operation
 
 
@@ -51,6 +52,26 @@ class Session:
     def note(self, labels: list[str]) -> None:
         """Keep labels of what has been let through."""
         self.labels += [label for label in labels if label not in self.labels]
+
+
+@dataclass(slots=True)
+class Told:
+    """What is kept of an operation.
+
+    Attributes:
+        session: Its session.
+        opens: Whether the session is about this operation, and ends with it.
+        call_id: The id of a tool's call.
+        point, target: What was let pass last, and at which point.
+        segments: The texts of its stream.
+    """
+
+    session: Session
+    opens: bool
+    call_id: str = ""
+    point: str = ""
+    target: Any = None
+    segments: Segments | None = None
 
 
 def opened(builder: Any, op: Operation) -> Session:

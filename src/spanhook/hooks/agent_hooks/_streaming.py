@@ -44,9 +44,9 @@ class Segments:
         """What has arrived of a text that has not come to its end; ``None`` if there is none."""
         return next((one.arrived for one in self._texts if not one.ended), None)
 
-    def text(self, op: Operation) -> "Text":
+    def text(self) -> "Text":
         """The filter of another text of the stream."""
-        made = Text(op, self._least, self._ask)
+        made = Text(self._least, self._ask)
         self._texts.append(made)
         return made
 
@@ -71,10 +71,10 @@ class Text:
 
     reason = ""
 
-    def __init__(self, op: Operation, least: int, ask: Ask) -> None:
+    def __init__(self, least: int, ask: Ask) -> None:
         self.whole = self._held = ""
         self.ended = False
-        self._op, self._least, self._ask = op, least, ask
+        self._least, self._ask = least, ask
 
     @property
     def arrived(self) -> str:
@@ -90,12 +90,13 @@ class Text:
         return out
 
     def end(self) -> str:
-        """Release the rest, unless the stream has broken off."""
-        op = self._op
-        if op.ended_at is not None or op.error is not None:
-            return ""
+        """Release the rest."""
         self.ended = True
         return self._told(FINAL)
+
+    def unread(self) -> str:
+        """The stream has stopped early: nobody gets the rest."""
+        return ""
 
     def _told(self, finish_reason: str) -> str:
         held, self._held = self._held, ""
