@@ -36,6 +36,7 @@ class Scripted(BaseChatModel):
     streaming: bool = False
     answers: list[dict[str, Any]]
     _next: int = PrivateAttr(default=0)
+    _heard: list[Any] = PrivateAttr(default_factory=list)
 
     @property
     def _llm_type(self) -> str:
@@ -44,12 +45,13 @@ class Scripted(BaseChatModel):
     def bind_tools(self, tools: Any, **kwargs: Any) -> Any:
         return self
 
-    def _answer(self) -> dict[str, Any]:
+    def _answer(self, messages: Any) -> dict[str, Any]:
+        self._heard.append(messages)
         self._next += 1
         return self.answers[self._next - 1]
 
     def _generate(self, messages: Any, stop: Any = None, run_manager: Any = None, **kwargs: Any) -> ChatResult:
-        answer = self._answer()
+        answer = self._answer(messages)
         message = AIMessage(
             answer["content"] or "",
             tool_calls=[_tool_call(call) for call in answer["tool_calls"]],
@@ -64,7 +66,7 @@ class Scripted(BaseChatModel):
         run_manager: Any = None,
         **kwargs: Any,
     ) -> Iterator[ChatGenerationChunk]:
-        answer = self._answer()
+        answer = self._answer(messages)
         pieces = answer.get("stream") or ([answer["content"]] if answer["content"] else [])
         for piece in pieces:
             yield self._chunk(run_manager, AIMessageChunk(piece))
@@ -187,8 +189,8 @@ class Host:
 
     def _agent(self, saver: Any) -> Any:
         tools = [self._tool(name) for name in self.scenario.tools]
-        model = Scripted(answers=self.answers, streaming=self.incremental)
-        return create_agent(model, tools, checkpointer=saver)
+        self.model = Scripted(answers=self.answers, streaming=self.incremental)
+        return create_agent(self.model, tools, checkpointer=saver)
 
     def _tool(self, name: str) -> StructuredTool:
         def run(**arguments: Any) -> Any:

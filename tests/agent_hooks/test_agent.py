@@ -59,12 +59,9 @@ def test_an_input_is_changed(way: str) -> None:
 
 @pytest.mark.parametrize("way", WAYS)
 def test_messages_are_changed(way: str) -> None:
-    def change(context: Any) -> Any:
-        return transform("find dogs", "$target[0].content")
-
-    outcome, _, contexts = run(way, pre_model_call=change)
+    outcome, host, _ = run(way, pre_model_call=transform("find dogs", "$target[0].content"))
     assert outcome.final_output == "there is a cat"
-    assert len(contexts) == 10
+    assert [heard[0].content for heard in host.model._heard] == ["find dogs", "find dogs"]
 
 
 @pytest.mark.parametrize("way", WAYS)

@@ -1,12 +1,15 @@
 """What agent contexts say of messages, responses and arguments, and what comes back of it."""
 
+import sys
 from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from spanhook import ConfigurationError
 from spanhook.hooks import _agent_context as contract
+from spanhook.hooks.agent_hooks import AgentHooks
 
 TEXT = {"type": "text", "content": "hi"}
 CALL = {"type": "tool_call", "id": "c1", "name": "add", "arguments": {"a": 1}}
@@ -136,3 +139,9 @@ def test_content_there_and_back(value: Any) -> None:
     told = contract.content_of(value)
     assert isinstance(told, str | dict)
     assert contract.content_back(told, told) == value
+
+
+def test_the_host_says_what_it_needs(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "agent_hooks", None)
+    with pytest.raises(ConfigurationError, match=r"spanhook\[agent-hooks\]"):
+        AgentHooks([])

@@ -1,7 +1,7 @@
 """A host of the agent-hooks contract: what interceptors are told, what they can do, and what they cannot."""
 
 import asyncio
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from typing import Any
@@ -85,7 +85,7 @@ def desk(question: str, work: Callable[[], Any] = lambda: (ask(), add(a=1))) -> 
 
 
 @contextmanager
-def hosting(*interceptors: Any, **settings: Any) -> Iterator[list[Any]]:
+def hosting(*interceptors: Any, **settings: Any) -> Generator[list[Any]]:
     """Records of what happens in the block."""
     records: list[Any] = []
     with recorder(Hooks(AgentHooks(interceptors, records=records.append, **settings))):
