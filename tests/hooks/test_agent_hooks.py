@@ -4,12 +4,16 @@ import asyncio
 from collections.abc import Callable, Generator, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
+from pathlib import Path
 from typing import Any
 
 import pytest
+import trio
+import trio.lowlevel
 
 import spanhook
 from spanhook import ConfigurationError, Hooks, Operation, Reject, operation
+from spanhook.config import load_file
 from spanhook.hooks.agent_hooks import AgentHooks
 from spanhook.testing import recorder
 from tests.hooks.remote_policy.policy_server import serving
@@ -424,6 +428,59 @@ def test_requests_that_later_hooks_rewrite_are_told_again() -> None:
         refusal(lambda: add(a=1))
 
 
+def test_requests_that_change_while_interceptors_are_told_are_refused() -> None:
+    basket: list[int] = [1]
+
+    async def changes(context: Context) -> Any:
+        if context["interception_point"] == "pre_tool_call":
+            await asyncio.sleep(0)
+            basket.append(2)
+        return ALLOW
+
+    @spanhook.tool
+    def buy(basket: list[int]) -> int:
+        return len(basket)
+
+    with hosting(changes):
+        assert refusal(lambda: buy(basket)).status_code == 409
+
+
+def test_two_hosts_know_nothing_of_each_other() -> None:
+    first, second = Told(), Told(pre_tool_call=transform(2, "$target.a"))
+    with recorder(Hooks(AgentHooks([first]), AgentHooks([second]))):
+        desk("x")
+    assert first.points == [*POINTS[:5], *POINTS[4:]]  # the first is told again of what the second has changed
+    assert second.points == list(POINTS)
+    assert first.at("post_tool_call")["tool_call"]["args"] == {"a": 2}
+    assert first.contexts[0]["session"] != second.contexts[0]["session"]
+
+
+def test_in_shadow_nothing_is_done() -> None:
+    told = Told(pre_tool_call=deny(), input=transform("x"))
+    hook = AgentHooks([told])
+    hook.mode = "shadow"
+    with recorder(Hooks(hook)) as seen:
+        assert desk("x") == "done: x"
+    assert set(told.points) >= {"input", "pre_model_call", "pre_tool_call", "agent_shutdown"}
+    assert {one.decision for op in seen.operations for one in op.shadow_decisions} >= {"reject"}
+
+
+def test_under_trio() -> None:
+    async def slow(_context: Context) -> Any:
+        await asyncio.sleep(0)
+        return ALLOW
+
+    @spanhook.agent("desk")
+    async def answers() -> str:
+        await trio.lowlevel.checkpoint()
+        return "done"
+
+    for interceptor in (slow, Told()):
+        with hosting(interceptor) as records:
+            assert trio.run(answers) == "done"
+        assert len(records) == 4
+
+
 # -------------------------------------------------------------------------------------------- failures of tools
 
 
@@ -813,6 +870,22 @@ def test_services_that_are_not_understood_deny(answer: Any) -> None:
 def test_settings_that_cannot_be_used(settings: dict[str, Any], said: str) -> None:
     with pytest.raises((ConfigurationError, TypeError), match=said):
         AgentHooks(**settings)
+
+
+def test_from_a_configuration_file(tmp_path: Path) -> None:
+    (tmp_path / "policies.py").write_text(
+        "def no_adding(context):\n"
+        "    adding = context['interception_point'] == 'pre_tool_call'\n"
+        "    return {'decision': 'deny', 'reason': 'adding'} if adding else {'decision': 'allow'}\n"
+        "def approve(request):\n"
+        "    raise KeyError\n"
+    )
+    settings = f"interceptors: ['{tmp_path}/policies.py:no_adding'], approval: '{tmp_path}/policies.py:approve'"
+    path = tmp_path / "spanhook.yaml"
+    path.write_text(f"version: 1\npolicies: [{{use: agent_hooks, id: contract, with: {{{settings}}}}}]\n")
+    with recorder(load_file(str(path)).registry()) as seen:
+        assert refusal(lambda: add(a=1)).reason == "adding"
+    assert seen.operations[0].decisions[0].hook == "contract"
 
 
 def test_a_declaration() -> None:

@@ -108,12 +108,15 @@ class Config(BaseModel):
     @field_validator("interceptors")
     @classmethod
     def _bound(cls, given: list[Any]) -> list[Any]:
-        return [
-            Interceptor.model_validate(one if isinstance(one, Mapping) else {"use": one})  # pyright: ignore[reportUnknownVariableType]
-            for one in given
-        ]
+        return [_interceptor(one) for one in given]
 
     @field_validator("approval")
     @classmethod
     def _asked(cls, given: Any) -> Any:
         return Asking.model_validate(given) if isinstance(given, Mapping) else given
+
+
+def _interceptor(given: Any) -> Interceptor:
+    if isinstance(given, Interceptor):
+        return given
+    return Interceptor.model_validate(given if isinstance(given, Mapping) else {"use": given})

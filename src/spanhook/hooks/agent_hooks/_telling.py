@@ -69,6 +69,8 @@ class Telling:
             record = await self._emitter.emit_unchecked(context)
         finally:
             _current.reset(token)
+        if self.enforces and record.proceeds and op.phase == "pre":
+            _check_unchanged(op, point, make)
         self._settle(op, told, point, before, context, record)
 
     def ask_now(self, op: Operation, told: Told, text: str, finish_reason: str) -> None:
@@ -188,3 +190,18 @@ class Telling:
 def _is_out(told: Told, point: Point) -> bool:
     """Whether some of what is told at a point has been released, and cannot be taken back."""
     return point.name == "post_model_call" and told.segments is not None
+
+
+def _check_unchanged(op: Operation, point: Point, make: Callable[[], Point]) -> None:
+    """Refuse the call if the application has changed it while interceptors were told.
+
+    Raises:
+        Reject: It has.
+    """
+    op.refresh()
+    try:
+        same = make().members == point.members
+    except (TypeError, ValueError, RecursionError):
+        same = False
+    if not same:
+        raise Reject("The request was changed while its policy was asked", status_code=409)
