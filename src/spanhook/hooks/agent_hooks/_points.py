@@ -17,6 +17,7 @@ from spanhook.model import Operation
 
 _CHANGED = "changed as its interceptors say"
 _ROLES = ("user", "system")
+_PLAIN = (str, int, float, list, tuple, Mapping, type(None))
 
 
 _NAMES = {"llm.call": ("pre_model_call", "post_model_call"), "tool.execute": ("pre_tool_call", "post_tool_call")}
@@ -93,11 +94,12 @@ def asked(op: Operation) -> Point:
 
 
 def answered(op: Operation) -> Point:
-    """The output of an agent: the last message of a state that has nothing else, or all of it. It is read-only."""
+    """The output of an agent, which is read-only: what it says, if that is all of it, or it is no plain data."""
     said = op.response.messages
     result: Any = op.result
-    if said and _only_messages(result):
-        return Point("output", {"content": contract.content_of(contract.response_of(plain(said))["content"] or "")})
+    if said and (_only_messages(result) or not isinstance(result, _PLAIN)):
+        told = contract.response_of(plain(said))["content"]
+        return Point("output", {"content": "" if told is None else told})
     return Point("output", {"content": contract.content_of(plain(result))})
 
 
