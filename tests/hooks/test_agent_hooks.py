@@ -115,7 +115,7 @@ def test_a_session() -> None:
     assert {one["agent"]["id"] for one in told.contexts} == {"desk"}
     assert {(one["tenant"]["id"], one["actor"]["id"]) for one in told.contexts} == {("acme", "ann")}
     assert [one.interception_point.value for one in records] == list(POINTS)
-    assert told.at("input")["input"]["content"]["question"] == "why?"
+    assert told.at("input")["input"] == {"content": "why?", "role": "user"}
     assert told.at("output")["output"] == {"content": "done: why?"}
     assert told.at("pre_tool_call")["tool_call"]["id"] == told.at("post_tool_call")["tool_call"]["id"]
 
@@ -258,7 +258,7 @@ def test_a_denial_of_the_end_changes_nothing() -> None:
 
 def test_changes() -> None:
     told = Told(
-        input=lambda context: transform({**context["input"]["content"], "question": "changed"}, "$target.content"),
+        input=transform("changed", "$target.content"),
         pre_model_call=transform("hey", "$target[0].content"),
         pre_tool_call=transform(2, "$target.a"),
         post_tool_call=transform(3, '$policy_target["a"]'),
@@ -268,6 +268,32 @@ def test_changes() -> None:
         assert desk("x", lambda: seen.extend((ask(), add(a=1)))) == "done: changed"
     assert seen == ["echo hey", {"a": 3}]
     assert told.at("post_tool_call")["tool_call"]["args"] == {"a": 2}
+
+
+def test_inputs_by_name_can_be_changed() -> None:
+    @spanhook.agent("desk")
+    def answers(question: str, *, times: int) -> str:
+        return question * times
+
+    told = Told(input=transform(2, "$target.content.times"))
+    with hosting(told):
+        assert answers("x", times=3) == "xx"
+    assert told.at("input")["input"]["content"] == {"question": "x", "times": 3}
+
+
+def test_nothing_of_an_input_is_left_out() -> None:
+    @spanhook.agent("desk")
+    def answers(question: str, note: str = "") -> str:
+        return question + note
+
+    told = Told()
+    with hosting(told):
+        answers("x", note="y")
+        answers("x", "y")
+        answers("x")
+    asked = [one["input"]["content"] for one in told.contexts if one["interception_point"] == "input"]
+    assert all("y" in str(one) for one in asked[:2])
+    assert "x" in str(asked[2])
 
 
 def test_results_of_models_can_be_changed() -> None:
@@ -363,6 +389,19 @@ def test_an_interceptor_that_fails_or_takes_too_long_denies() -> None:
     with hosting(fails) as records:
         assert refusal(lambda: add(a=1)).reason == "host_error:interceptor_failed"
     assert "secret" not in str([one.to_wire() for one in records])
+
+
+@pytest.mark.parametrize("error", [asyncio.CancelledError(), StopIteration(), StopAsyncIteration()])
+def test_what_an_interceptor_raises_to_get_around_denies(error: BaseException) -> None:
+    def raises(context: Context) -> Any:
+        if context["interception_point"] == "pre_tool_call":
+            raise error
+        return ALLOW
+
+    with hosting(raises):
+        refusal(lambda: add(a=1))
+    with hosting(raises, mode="evaluate_only"):
+        assert add(a=1) == {"a": 1}
 
 
 def test_asynchronous_interceptors_on_every_loop() -> None:

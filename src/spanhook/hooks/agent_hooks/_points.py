@@ -83,12 +83,14 @@ def asked(op: Operation) -> Point:
             op.replace(messages=contract.messages_back(request.messages, [told], wanted), reason=_CHANGED)
 
         return Point("input", {"content": told["content"], "role": role}, say)
-    given = request.arguments or inputs
+    only_text = isinstance(inputs, str) and len(request.arguments) < 2
+    by_name = bool(request.arguments) and not only_text
+    given = request.arguments if by_name else inputs
     whole = contract.content_of(plain(given))
 
     def put(target: Any) -> None:
         value = contract.content_back(whole, _member(target, "content"))
-        op.replace(**{"arguments" if request.arguments else "inputs": value}, reason=_CHANGED)
+        op.replace(**{"arguments" if by_name else "inputs": value}, reason=_CHANGED)
 
     return Point("input", {"content": whole, "role": "user"}, put)
 
