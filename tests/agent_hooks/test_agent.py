@@ -5,11 +5,15 @@ from typing import Any
 
 import pytest
 from agent_hooks.ctk import Scenario
+from langchain.agents import create_agent
+from langchain_core.tools import tool
+from langgraph.checkpoint.memory import InMemorySaver
+from langgraph.types import Command, interrupt
 
 from spanhook import Hooks, Reject
 from spanhook.hooks.agent_hooks import AgentHooks
 from spanhook.testing import recorder
-from tests.agent_hooks.harness import THREAD, WAYS, Host, Tokens
+from tests.agent_hooks.harness import THREAD, WAYS, Host, Scripted, Tokens
 
 pytestmark = pytest.mark.agent_hooks
 
@@ -104,3 +108,33 @@ def test_callbacks_get_nothing_that_is_withheld() -> None:
     with recorder(Hooks(hook)), pytest.raises(Reject):
         host._agent(None).invoke({"messages": "find cats"}, {**THREAD, "callbacks": [tokens]})
     assert tokens.heard == []
+
+
+def test_a_run_that_pauses_and_goes_on() -> None:
+    contexts: list[Any] = []
+
+    @tool
+    def close(account: int) -> str:
+        """Close an account."""
+        return f"closed {account}" if interrupt("really?") else "kept"
+
+    def intercept(context: Any) -> Any:
+        contexts.append(context)
+        return ALLOW
+
+    call = {"id": "c1", "name": "close", "args": {"account": 7}}
+    answers: list[dict[str, Any]] = [
+        {"content": "", "tool_calls": [call], "finish_reason": "tool_calls"},
+        {"content": "done", "tool_calls": [], "finish_reason": "stop"},
+    ]
+    with recorder(Hooks(AgentHooks([intercept]))):
+        agent: Any = create_agent(Scripted(answers=answers), [close], checkpointer=InMemorySaver())
+        paused = agent.invoke({"messages": "close it"}, THREAD)
+        state = agent.invoke(Command(resume=True), THREAD)
+    assert paused["__interrupt__"][0].value == "really?"
+    assert state["messages"][-2].content == "closed 7"
+    first, second = dict.fromkeys(one["session"]["id"] for one in contexts)
+    before = [one["interception_point"] for one in contexts if one["session"]["id"] == first]
+    after = [one["interception_point"] for one in contexts if one["session"]["id"] == second]
+    assert before[-3:] == ["pre_tool_call", "output", "agent_shutdown"]
+    assert after[2:4] == ["pre_tool_call", "post_tool_call"]

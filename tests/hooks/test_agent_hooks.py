@@ -1,6 +1,7 @@
 """A host of the agent-hooks contract: what interceptors are told, what they can do, and what they cannot."""
 
 import asyncio
+import json
 from collections.abc import Callable, Generator, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
@@ -927,16 +928,27 @@ def test_from_a_configuration_file(tmp_path: Path) -> None:
     assert seen.operations[0].decisions[0].hook == "contract"
 
 
-def test_a_declaration() -> None:
+def test_a_declaration(tmp_path: Path) -> None:
     document: dict[str, Any] = {
         "declaration": "agent-hooks-declaration/1.0",
-        "configuration": {"composition": {"profile": "sequential/run_all"}},
+        "configuration": {
+            "composition": {"profile": "sequential/run_all"},
+            "approval": {"resolver": "spanhook", "redactor": "spanhook"},
+        },
         "bindings": [
             {"id": "one", "kind": "spanhook.hooks.agent_hooks", "config": {"use": f"{__name__}:NO_ADDING"}},
         ],
     }
-    with recorder(Hooks(AgentHooks(declaration=document))):
-        assert refusal(lambda: add(a=1)).reason == "adding"
+    file = tmp_path / "host.json"
+    file.write_text(json.dumps(document))
+    for declaration in (document, str(file)):
+        hook = AgentHooks(declaration=declaration, approval=approving, redact=lambda context: context)
+        with recorder(Hooks(hook)):
+            assert refusal(lambda: add(a=1)).reason == "adding"
+    with pytest.raises(ConfigurationError, match="reference_unresolved"):
+        AgentHooks(declaration=document)
+    with pytest.raises(ConfigurationError, match="remove interceptors, mode"):
+        AgentHooks([no_adding], mode="evaluate_only", declaration=document)
 
 
 def no_adding(context: Context) -> Any:

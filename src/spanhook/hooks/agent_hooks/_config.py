@@ -1,9 +1,9 @@
 """Settings of ``agent_hooks``."""
 
 from collections.abc import Mapping
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, Self
 
-from pydantic import BaseModel, ConfigDict, Field, WithJsonSchema, field_validator
+from pydantic import BaseModel, ConfigDict, Field, WithJsonSchema, field_validator, model_validator
 
 from spanhook.hooks.approval import Asking
 
@@ -114,6 +114,19 @@ class Config(BaseModel):
     @classmethod
     def _asked(cls, given: Any) -> Any:
         return Asking.model_validate(given) if isinstance(given, Mapping) else given
+
+    @model_validator(mode="after")
+    def _said_once(self) -> Self:
+        if self.declaration is None:
+            return self
+        defaults = Config()
+        twice = [name for name in _DECLARED if getattr(self, name) != getattr(defaults, name)]
+        if twice:
+            raise ValueError(f"the declaration says this; remove {', '.join(twice)}")
+        return self
+
+
+_DECLARED = ("interceptors", "composition", "mode", "unbound", "timeout", "identity")
 
 
 def _interceptor(given: Any) -> Interceptor:

@@ -26,6 +26,8 @@ _CAPABILITIES = (
     "host_declaration",
 )
 _BOUND = "none: the text of a stream is released after a verdict that covers it"
+_OURS = "spanhook"
+"""By what a declaration refers to the settings ``approval`` and ``redact``."""
 KIND = "spanhook.hooks.agent_hooks"
 """The kind of a binding in a declaration whose ``config`` is an interceptor in the settings of ``agent_hooks``."""
 
@@ -129,7 +131,9 @@ def _declared(cls: Any, contract: Any, config: Config, registry: Any, approval: 
     if known is None:
         known = contract.HostRegistry(surface_of(config)).kind(KIND, _binding)
         if approval is not None:
-            known.approval_resolver("spanhook", approval)
+            known.approval_resolver(_OURS, approval)
+        if config.redact is not None:
+            known.approval_redactor(_OURS, function(config.redact, "redact"))
     try:
         given: Any = config.declaration
         if isinstance(given, Mapping):
