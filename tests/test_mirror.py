@@ -13,6 +13,7 @@ TESTS = Path(__file__).parent
 SOURCE = TESTS.parent / "src" / "spanhook"
 
 ACROSS = {
+    "agent_hooks": "the conformance kit of the agent-hooks contract, in an environment of its own",
     "applications": "agents that others publish, in an environment of their own",
     "compose": "docker-compose.yml on a real container engine, and the command that starts it",
     "conformance": "promises that hold for every library and every way of calling",

@@ -189,6 +189,24 @@ def test_a_filter_of_ones_own_says_what_it_has_done() -> None:
     assert decided(seen) == [("Filtering", "replace", "shouted")]
 
 
+def test_a_filter_may_keep_what_nobody_reads() -> None:
+    class Keeping(Upper):
+        def unread(self) -> str:
+            return "?"
+
+    class Filtering(Shouting):
+        window = 0
+
+        def text_filter(self, op: Operation) -> TextFilter:
+            return Keeping()
+
+    with recorder(Hooks(Filtering())) as seen, operation("llm.call", "m") as op:
+        stream: Any = op.stream(chunk for chunk in ["one ", "two"])
+        assert next(stream) == "ONE "
+        stream.close()
+    assert seen.operations[0].response.text == "ONE ?"
+
+
 def test_a_run_without_streams_is_for_after() -> None:
     with recorder(Hooks(Shouting())) as seen, operation("llm.call", "m") as op:
         assert op.call(lambda: "hello") == "HELLO"

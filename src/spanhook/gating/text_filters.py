@@ -16,6 +16,8 @@ class TextFilter(Protocol):
     """Filters one text that arrives in pieces, such as a message or the arguments of a tool call.
 
     What the calls return, joined, is the text that the consumer gets. They may raise ``Reject``, which ends the stream.
+    If it has a method ``unread``, that is called instead of ``end`` if the stream has stopped early; it returns what
+    telemetry may have of the rest.
 
     Attributes:
         reason: What the decision says if it has changed the text; no content.

@@ -66,7 +66,7 @@ class Window:
         rest = ""
         try:
             for one in self._hooks:
-                rest = one.rest(channel, self._view, rest)
+                rest = one.rest(channel, self._view, rest, unread=True)
         except Exception:
             return ""
         return rest
@@ -142,10 +142,10 @@ class _Filters:
             found = self._by_channel[channel] = _Compared(self.bound.hook.text_filter(view))
         return found
 
-    def rest(self, channel: Hashable, view: Operation, text: str) -> str:
+    def rest(self, channel: Hashable, view: Operation, text: str, *, unread: bool = False) -> str:
         """Feed a last piece, and end the channel."""
         found = self.at(channel, view)
-        made = (found.feed(text) if text else "") + found.end()
+        made = (found.feed(text) if text else "") + found.end(unread=unread)
         del self._by_channel[channel]
         if found.changed:
             self.changed = True
@@ -168,8 +168,8 @@ class _Compared:
         self._made.append(out)
         return out
 
-    def end(self) -> str:
-        out = self.filter.end()
+    def end(self, *, unread: bool) -> str:
+        out = getattr(self.filter, "unread", self.filter.end)() if unread else self.filter.end()
         self._made.append(out)
         self.changed = "".join(self._given) != "".join(self._made)
         return out

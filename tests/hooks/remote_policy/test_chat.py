@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+import spanhook
 from spanhook import Operation
 from spanhook.cli.conformance.libraries.openai_ways import CHAT, sync_client
 from spanhook.cli.conformance.servers.openai_server import OpenAIServer
@@ -98,6 +99,39 @@ def test_agent_hooks_transforms_results() -> None:
     settings: dict[str, Any] = {"send": ["result"], "check": ["result"]}
     with serving(changed) as server, recorder(asking("agent_hooks", server, **settings)):
         assert refund(5) == "hidden"
+
+
+def test_agent_hooks_is_told_of_models_as_its_contract_says() -> None:
+    settings: dict[str, Any] = {"send": ["system", "messages", "model", "result"], "check": ["request", "result"]}
+    changed = {"decision": "transform", "transform": {"path": "$target.content", "value": "hidden"}}
+    with (
+        OpenAIServer() as provider,
+        serving({"decision": "allow"}, changed) as server,
+        sync_client(provider.url) as client,
+        recorder(asking("agent_hooks", server, **settings)),
+    ):
+        answered = client.chat.completions.create(**CHAT)
+    before, after = (one.body for one in server.seen)
+    assert before["target"] == before["messages"]
+    assert {"role": "user", "content": "Say hello."} in before["messages"]
+    assert after["target"] == after["response"]
+    assert after["response"].keys() == {"content", "tool_calls", "finish_reason"}
+    assert answered.choices[0].message.content == "hidden"
+
+
+def test_agent_hooks_is_told_of_agents_as_its_contract_says() -> None:
+    settings: dict[str, Any] = {"send": ["inputs", "result"], "check": ["request", "result"], "kinds": ["agent.invoke"]}
+
+    @spanhook.agent("desk")
+    def desk(question: str) -> str:
+        return question
+
+    changed = {"decision": "transform", "transform": {"path": "$target.content", "value": "hidden"}}
+    with serving(changed, {"decision": "allow"}) as server, recorder(asking("agent_hooks", server, **settings)):
+        assert desk("who?") == "hidden"
+    before, after = (one.body for one in server.seen)
+    assert before["target"] == before["input"] == {"content": "who?", "role": "user"}
+    assert after["target"] == after["output"] == {"content": "hidden"}
 
 
 def test_agent_hooks_asks_a_person() -> None:

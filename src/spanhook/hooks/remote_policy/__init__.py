@@ -3,6 +3,7 @@
 Answers are read strictly: what is not understood denies. Only what is named leaves the process.
 """
 
+from spanhook.hooks.remote_policy._contexts import ContextService
 from spanhook.hooks.remote_policy._hook import RemotePolicy
 from spanhook.hooks.remote_policy._verdict import (
     PolicyError,
@@ -17,6 +18,7 @@ from spanhook.hooks.remote_policy._verdict import (
 )
 
 __all__ = [
+    "ContextService",
     "PolicyError",
     "PolicyNotAsked",
     "PolicyOverloaded",

@@ -3,19 +3,17 @@
 See https://github.com/responsibleai/agent-hooks; its schemas are what is read and written here.
 """
 
-import json
 import re
 from datetime import UTC, datetime
 from typing import Any, cast
 
+from spanhook.hooks import _agent_context as contract
 from spanhook.hooks.remote_policy import _reading as reading
-from spanhook.hooks.remote_policy._chat import chat, conversation
+from spanhook.hooks.remote_policy._chat import conversation
 from spanhook.hooks.remote_policy._facts import Facts
 from spanhook.hooks.remote_policy._opa import check_changes
 from spanhook.hooks.remote_policy._verdict import UnreadableAnswer, Unsendable, Verdict
 
-SPEC = "agent-hooks/0.1"
-_UNNAMED = "unnamed"
 _KEYS = ("decision", "reason", "message", "warnings", "approval", "transform", "evidence", "result_labels")
 _NEEDED = {"tool.execute": ("arguments",), "llm.call": ("messages", "inputs")}
 _ROOT = re.compile(r"\$(?:target|policy_target)(?![A-Za-z0-9_-])")
@@ -28,15 +26,15 @@ class AgentHooks:
     def request(self, facts: Facts) -> Any:
         point, target, members = _point(facts)
         context: dict[str, Any] = {
-            "spec": SPEC,
+            "spec": contract.SPEC,
             "interception_point": point,
             "timestamp": datetime.now(UTC).isoformat(timespec="milliseconds"),
             "sequence": facts.sequence,
             "agent": {
-                "id": facts.text("identity.agent_id") or facts.text("agent") or _UNNAMED,
-                "framework": "spanhook",
+                "id": facts.text("identity.agent_id") or facts.text("agent") or contract.UNNAMED,
+                "framework": contract.FRAMEWORK,
             },
-            "session": {"id": facts.text("identity.session_id") or _UNNAMED},
+            "session": {"id": facts.text("identity.session_id") or contract.UNNAMED},
             "target": target,
             **members,
         }
@@ -47,10 +45,7 @@ class AgentHooks:
         return context
 
     def read(self, answer: Any, facts: Facts) -> Verdict:
-        found = reading.fields(answer, "the answer")
-        if "verdict" in found:
-            found = reading.fields(reading.fields(found, "the answer", ("verdict", "extensions"))["verdict"], "verdict")
-        found = reading.fields(found, "the verdict", _KEYS)
+        found = reading.fields(verdict_in(answer), "the verdict", _KEYS)
         decision = reading.text(found, "decision", needed=True)
         code = reading.text(found, "reason")
         if code.startswith("host_error:") or "\n" in code:
@@ -72,73 +67,76 @@ class AgentHooks:
                 raise UnreadableAnswer("the decision is not known")
 
 
+def verdict_in(answer: Any) -> reading.Fields:
+    """The verdict that an answer is, or that a response has.
+
+    Raises:
+        UnreadableAnswer: There is none.
+    """
+    found = reading.fields(answer, "the answer")
+    if "verdict" in found:
+        found = reading.fields(reading.fields(found, "the answer", ("verdict", "extensions"))["verdict"], "verdict")
+    return found
+
+
 def _point(facts: Facts) -> tuple[str, Any, dict[str, Any]]:
     """The interception point of a phase, what a verdict may transform there, and the members that it has."""
     after = facts.phase == "post"
     needed = ("result",) if after else _NEEDED.get(facts.kind, ("inputs", "body"))
     if not any(name in facts.sent for name in needed):
         raise Unsendable(f"the contract needs {' or '.join(needed)}, which send does not name")
+    result = facts.sent.get("result")
     if facts.kind == "tool.execute":
-        arguments = _by_name(facts.sent.get("arguments"))
+        arguments = contract.arguments_of(facts.sent.get("arguments"))
         call: dict[str, Any] = {
-            "id": facts.text("tool_call_id") or _UNNAMED,
-            "name": facts.name or _UNNAMED,
+            "id": facts.text("tool_call_id") or contract.UNNAMED,
+            "name": facts.name or contract.UNNAMED,
             "args": arguments,
         }
         if not after:
             return "pre_tool_call", arguments, {"tool_call": call}
-        result = facts.sent.get("result")
         return "post_tool_call", result, {"tool_call": call, "tool_result": {"value": result, "is_error": False}}
     if facts.kind == "llm.call":
-        model = {"model": {"id": facts.text("model") or _UNNAMED}}
+        model = {"model": {"id": facts.text("model") or contract.UNNAMED}}
         if not after:
-            messages = chat(conversation(facts))
+            messages = contract.messages_of(conversation(facts))
             return "pre_model_call", messages, {**model, "messages": messages}
-        said = chat(facts.items("result"))
-        content = "".join(one["content"] for one in said)
-        calls = [_call(call) for one in said for call in one.get("tool_calls", ())]
-        reason = "tool_calls" if calls else "stop"
-        return (
-            "post_model_call",
-            content,
-            {**model, "response": {"content": content, "tool_calls": calls, "finish_reason": reason}},
-        )
+        response = contract.response_of(facts.items("result"))
+        return "post_model_call", response, {**model, "response": response}
     if after:
-        result = facts.sent.get("result")
-        return "output", result, {"output": {"content": result}}
-    asked = facts.sent.get("inputs", facts.sent.get("body"))
-    return "input", asked, {"input": {"content": asked, "role": "user"}}
-
-
-def _by_name(arguments: Any) -> Any:
-    """Arguments as an object, also of a tool that takes none by name."""
-    if arguments is None:
-        return {}
-    return cast("Any", arguments) if isinstance(arguments, dict) else {"input": arguments}
-
-
-def _call(call: dict[str, Any]) -> dict[str, Any]:
-    try:
-        arguments: Any = json.loads(call["function"]["arguments"])
-    except ValueError:
-        arguments = None
-    if not isinstance(arguments, dict):
-        raise Unsendable("the arguments of a tool call are no object")
-    return {"id": call["id"], "name": call["function"]["name"], "args": arguments}
+        output = {"content": contract.content_of(result)}
+        return "output", output, {"output": output}
+    asked = {"content": contract.content_of(facts.sent.get("inputs", facts.sent.get("body"))), "role": "user"}
+    return "input", asked, {"input": asked}
 
 
 def _changes(transform: Any, facts: Facts) -> dict[str, Any]:
     found = reading.fields(transform, "transform", ("path", "value"))
     path = reading.text(found, "path", needed=True)
     point, target, _ = _point(facts)
-    name = {"pre_tool_call": "arguments", "post_tool_call": "result", "input": "inputs", "output": "result"}.get(point)
-    if point == "post_model_call":
-        name = "result"
-    if name is None or (name == "inputs" and "inputs" not in facts.sent):
-        raise UnreadableAnswer("what was asked about cannot be transformed")
-    changes = {name: _placed(target, _steps(path), found.get("value"))}
+    placed = _placed(target, _steps(path), found.get("value"))
+    try:
+        changes = _changed(point, facts, target, placed)
+    except ValueError as error:
+        raise UnreadableAnswer(str(error)) from None
     check_changes(changes)
     return changes
+
+
+def _changed(point: str, facts: Facts, target: Any, placed: Any) -> dict[str, Any]:
+    """What a changed target means for the call."""
+    match point:
+        case "pre_tool_call":
+            return {"arguments": placed}
+        case "post_tool_call":
+            return {"result": placed}
+        case "post_model_call":
+            return {"result": [contract.response_back(facts.items("result"), target, placed)]}
+        case "input" if "inputs" in facts.sent:
+            said = reading.fields(placed, "the target").get("content")
+            return {"inputs": contract.content_back(target["content"], said)}
+        case _:
+            raise ValueError("what was asked about cannot be transformed")
 
 
 def _steps(path: str) -> list[str | int]:
