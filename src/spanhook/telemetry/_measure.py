@@ -39,30 +39,60 @@ _MCP_ATTRIBUTES = (
 )
 _NOTHING: Mapping[str, Any] = {}
 
+Run = tuple[tuple[str, ...], tuple[int, ...]]
+"""Of an outermost operation: what identifies it on metrics, and how many models and tools were called in it."""
+_NO_RUN: Run = (), ()
+
 
 def measure(op: Record, histograms: Histograms, naming: Naming, error_type: str | None) -> None:
     """Record an operation; its span links exemplars to the trace."""
     kind, where = op.kind, histograms.measurements.sample(op.span)
-    if kind in ("llm.call", "embeddings.create"):
-        if op.called:  # calls that a hook answered or refused say nothing about the provider
-            _call(op, histograms, where, naming, error_type)
-    elif kind == "tool.execute" and not op.serves:
-        _execution(op, histograms, where, error_type)
-    elif kind == "agent.invoke":
-        _ended(op, histograms, where, histograms.agent, semconv.GEN_AI_AGENT_NAME, error_type)
-    elif kind == "run":
-        _ended(op, histograms, where, histograms.workflow, semconv.GEN_AI_WORKFLOW_NAME, error_type)
+    run = ((op.status, op.agent), _inside(op)) if op.parent is None else _NO_RUN
     if op.called and semconv.MCP_METHOD_NAME in op.attributes:
         _mcp(op, histograms, where, error_type)
-    if kind == "agent.invoke" or op.parent is None:
-        used = op.usage
-        if kind == "agent.invoke":
-            _inside_agent(op, histograms, where, used)
-        if op.parent is None:
-            _inside_run(op, histograms, where, used)
+    if kind in ("llm.call", "embeddings.create"):
+        if op.called:  # calls that a hook answered or refused say nothing about the provider
+            _call(op, histograms, where, naming, error_type, run)
+            return
+    elif kind == "tool.execute":
+        if not op.serves:
+            _execution(op, histograms, where, error_type, run)
+            return
+    elif kind == "agent.invoke":
+        _agent(op, histograms, where, error_type, run)
+        return
+    elif kind == "run":
+        values, name = (_seconds(op), *run[1]), semconv.GEN_AI_WORKFLOW_NAME
+        histograms.measurements.put(
+            ("workflow", op.name, op.status, error_type, run[0]),
+            where,
+            values,
+            lambda: [(histograms.workflow, _outcome(op, name, error_type)), *_of_run(op, histograms, run)],
+        )
+        return
+    if run is not _NO_RUN:
+        histograms.measurements.put(("run", run[0]), where, run[1], lambda: _of_run(op, histograms, run))
 
 
-def _execution(op: Record, histograms: Histograms, where: Where, error_type: str | None) -> None:
+def _inside(op: Record) -> tuple[int, int]:
+    """How many models and tools were called inside, itself included."""
+    if op.leaves is None and op.own_usage is None and op.kind == "tool.execute":  # needs no sums
+        return 0, int(op.called and not op.in_hook)
+    used = op.usage
+    return used.llm_calls, used.tool_calls
+
+
+def _of_run(op: Record, histograms: Histograms, run: Run) -> Described:
+    """What is recorded of an outermost operation besides: how many calls were made inside it."""
+    if run is _NO_RUN:
+        return []
+    attributes: dict[str, Any] = {semconv.STATUS: op.status}
+    if op.agent:
+        attributes[semconv.GEN_AI_AGENT_NAME] = op.agent
+    return [(histograms.llm_calls, attributes), (histograms.tool_calls, attributes)]
+
+
+def _execution(op: Record, histograms: Histograms, where: Where, error_type: str | None, run: Run) -> None:
     tool_type = op.attributes.get(semconv.GEN_AI_TOOL_TYPE) or None
 
     def describe() -> Described:
@@ -71,15 +101,26 @@ def _execution(op: Record, histograms: Histograms, where: Where, error_type: str
             attributes[semconv.GEN_AI_AGENT_NAME] = op.agent
         if tool_type:
             attributes[semconv.GEN_AI_TOOL_TYPE] = tool_type
-        return [(histograms.tool, attributes)]
+        return [(histograms.tool, attributes), *_of_run(op, histograms, run)]
 
-    key = ("tool", op.name, op.status, error_type, op.agent, tool_type)
-    histograms.measurements.put(key, where, (_seconds(op),), describe)
+    key = ("tool", op.name, op.status, error_type, op.agent, tool_type, run[0])
+    histograms.measurements.put(key, where, (_seconds(op), *run[1]), describe)
 
 
-def _ended(op: Record, histograms: Histograms, where: Where, histogram: Any, name: str, error_type: str | None) -> None:
-    key = (name, op.name, op.status, error_type)
-    histograms.measurements.put(key, where, (_seconds(op),), lambda: [(histogram, _outcome(op, name, error_type))])
+def _agent(op: Record, histograms: Histograms, where: Where, error_type: str | None, run: Run) -> None:
+    """Record an agent, and how many calls were made inside it."""
+
+    def describe() -> Described:
+        whose = {semconv.GEN_AI_AGENT_NAME: op.name or semconv.OTHER}
+        return [
+            (histograms.agent, _outcome(op, semconv.GEN_AI_AGENT_NAME, error_type)),
+            (histograms.agent_llm_calls, whose),
+            (histograms.agent_tool_calls, whose),
+            *_of_run(op, histograms, run),
+        ]
+
+    values = (_seconds(op), *(run[1] or _inside(op)), *run[1])
+    histograms.measurements.put(("agent", op.name, op.status, error_type, run[0]), where, values, describe)
 
 
 def _outcome(op: Record, name: str, error_type: str | None) -> dict[str, Any]:
@@ -103,45 +144,24 @@ def _mcp(op: Record, histograms: Histograms, where: Where, error_type: str | Non
     )
 
 
-def _inside_agent(op: Record, histograms: Histograms, where: Where, used: Usage) -> None:
-    """Record how many calls were made inside an agent."""
-
-    def describe() -> Described:
-        whose = {semconv.GEN_AI_AGENT_NAME: op.name or semconv.OTHER}
-        return [(histograms.agent_llm_calls, whose), (histograms.agent_tool_calls, whose)]
-
-    histograms.measurements.put(("agent", op.name), where, (used.llm_calls, used.tool_calls), describe)
-
-
-def _inside_run(op: Record, histograms: Histograms, where: Where, used: Usage) -> None:
-    """Record how many calls were made inside an outermost operation."""
-
-    def describe() -> Described:
-        attributes: dict[str, Any] = {semconv.STATUS: op.status}
-        if op.agent:
-            attributes[semconv.GEN_AI_AGENT_NAME] = op.agent
-        return [(histograms.llm_calls, attributes), (histograms.tool_calls, attributes)]
-
-    histograms.measurements.put(("run", op.status, op.agent), where, (used.llm_calls, used.tool_calls), describe)
-
-
 def _seconds(op: Record) -> float:
     return (op.end_ns - op.start_ns) / 1e9
 
 
-def _call(op: Record, histograms: Histograms, where: Where, naming: Naming, error_type: str | None) -> None:
+def _call(op: Record, histograms: Histograms, where: Where, naming: Naming, error_type: str | None, run: Run) -> None:
     """Record a model call that was made. One that a hook refused afterwards has not failed."""
     whose = _whose(op)
     if error_type and isinstance(op.error, Reject):
         error_type = None
     used = op.own_usage
-    if used is not None and (used.incomplete or used.estimated):
+    if used is not None and (used.estimated or (used.uncounted and used.incomplete)):
         used = None  # the conventions exclude estimates that were not requested
     is_inference = whose[0] in semconv.INFERENCE
     if naming.older or not is_inference:
-        _as_older(op, histograms, where, whose, error_type, used if naming.older else None)
+        _as_older(op, histograms, where, whose, error_type, used if naming.older else None, run)
+        run = _NO_RUN
     if naming.newest and is_inference:
-        _as_newest(op, histograms, where, whose, error_type, used)
+        _as_newest(op, histograms, where, whose, error_type, used, run)
     waited = waited_s(op)
     if waited is not None:
         _stream(op, histograms, where, naming.older, naming.newest and is_inference, whose, waited)
@@ -168,7 +188,13 @@ def _named(names: tuple[str, ...], values: tuple[Any, ...]) -> dict[str, Any]:
 
 
 def _as_older(
-    op: Record, histograms: Histograms, where: Where, whose: tuple[Any, ...], error_type: str | None, used: Usage | None
+    op: Record,
+    histograms: Histograms,
+    where: Where,
+    whose: tuple[Any, ...],
+    error_type: str | None,
+    used: Usage | None,
+    run: Run,
 ) -> None:
     generates = op.kind == "llm.call"
 
@@ -177,19 +203,26 @@ def _as_older(
         for token_type in () if used is None else ("input", "output") if generates else ("input",):
             attributes = _named((*_WHOSE, semconv.GEN_AI_TOKEN_TYPE), (*whose, token_type))
             found.append((histograms.tokens, attributes))
-        return found
+        return found + _of_run(op, histograms, run)
 
     if used is None:
-        values = (_seconds(op),)
+        values = (_seconds(op), *run[1])
     elif generates:
-        values = (_seconds(op), used.input_tokens, used.output_tokens)
+        values = (_seconds(op), used.input_tokens, used.output_tokens, *run[1])
     else:
-        values = (_seconds(op), used.input_tokens)
-    histograms.measurements.put(("older", len(values), error_type, whose), where, values, describe)
+        values = (_seconds(op), used.input_tokens, *run[1])
+    key = ("older", used is not None, generates, error_type, whose, run[0])
+    histograms.measurements.put(key, where, values, describe)
 
 
 def _as_newest(
-    op: Record, histograms: Histograms, where: Where, whose: tuple[Any, ...], error_type: str | None, used: Usage | None
+    op: Record,
+    histograms: Histograms,
+    where: Where,
+    whose: tuple[Any, ...],
+    error_type: str | None,
+    used: Usage | None,
+    run: Run,
 ) -> None:
     sums: list[tuple[Any, int]] = []
     if used is not None:
@@ -210,13 +243,13 @@ def _as_newest(
             # required, but not reported for all tokens
             sorted_by = {**attributes, semconv.GEN_AI_TOKEN_MODALITY: "unknown"}
             found += [(counter, sorted_by) for counter, _ in sums]
-        return found
+        return found + _of_run(op, histograms, run)
 
     values = (_seconds(op),)
     if used is not None:
         values = (*values, used.input_tokens, used.output_tokens, *[amount for _, amount in sums])
-    key = ("newest", used is not None, tuple([counter for counter, _ in sums]), error_type, whose)
-    histograms.measurements.put(key, where, values, describe)
+    key = ("newest", used is not None, tuple([counter for counter, _ in sums]), error_type, whose, run[0])
+    histograms.measurements.put(key, where, (*values, *run[1]), describe)
 
 
 def _stream(
