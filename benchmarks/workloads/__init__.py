@@ -61,7 +61,30 @@ _CASES = (
         count=400,
         is_async=True,
     ),
+    Case(
+        name="llm_stream",
+        about="LangChain chat model, stream of 11 chunks",
+        make="models:stream",
+        needs="langchain_core",
+        count=100,
+    ),
+    Case(
+        name="llm_stream_async",
+        about="the same, async",
+        make="models:astream",
+        needs="langchain_core",
+        count=100,
+        is_async=True,
+    ),
     Case(name="tool", about="LangChain tool, invoke", make="models:tool_invoke", needs="langchain_core", count=400),
+    Case(
+        name="tool_async",
+        about="the same, ainvoke",
+        make="models:tool_ainvoke",
+        needs="langchain_core",
+        count=100,
+        is_async=True,
+    ),
     Case(name="own_tool", about="own function as a tool", make="own_code:tool_call", needs="spanhook", count=4_000),
     Case(name="own_block", about="own code in a block", make="own_code:block", needs="spanhook", count=4_000),
     Case(
@@ -177,7 +200,7 @@ _ENDURANCE = (
         count=10_000,
         hooks="endurance:rejecting",
     ),
-    Case(name="runs", about="agent runs", make="agents:invoke", needs="langgraph", count=1_500),
+    Case(name="runs", about="agent runs", make="agents:invoke", needs="langgraph", count=2_000),
 )
 CASES = {case.name: case for case in _CASES}
 """Cases whose CPU per operation is measured; ``count`` operations make one round."""
