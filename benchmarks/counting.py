@@ -11,7 +11,7 @@ import traceback
 from collections.abc import Callable, Mapping, Sequence
 from importlib import import_module
 from statistics import median
-from typing import Any
+from typing import Any, TypeVar
 
 from benchmarks import hardware, peers
 from benchmarks.bytecode import Bytecode, roots
@@ -20,6 +20,8 @@ from benchmarks.process import ROOT, ChildError, environment
 from benchmarks.providers import surroundings
 from benchmarks.variants import CONTROL, Variant
 from benchmarks.workloads import CASES, Case
+
+Result = TypeVar("Result")
 
 _WARM = 10
 _COUNTED = 5
@@ -33,8 +35,8 @@ Counts = dict[str, dict[str, float]]
 def counts(wanted: Mapping[str, Sequence[Variant]]) -> dict[str, Counts]:
     """Instructions per operation, by the names of cases.
 
-    ``bytecode`` has how many bytecode instructions spanhook (or the peer), OpenTelemetry and hooks execute; ``hardware``
-    how many machine instructions the process takes, as a multiple of the uninstrumented control's.
+    ``bytecode`` is how many bytecode instructions spanhook (or the peer), OpenTelemetry and hooks execute,
+    ``hardware`` how many machine instructions the process takes, as a multiple of the uninstrumented control's.
 
     Args:
         wanted: Variants by the names of cases.
@@ -63,15 +65,22 @@ def _counted(wanted: Mapping[str, Sequence[Variant]]) -> dict[str, Counts]:
     for case in cases.values():
         import_module(f"benchmarks.workloads.{case.make.partition(':')[0]}")
     controls = {name: _forked(_machine, case, CONTROL) for name, case in cases.items()} if by_machine else {}
-    import_module("spanhook")
     found: dict[str, Counts] = {}
     for name, case in cases.items():
         variants = [variant for variant in wanted[name] if variant.instrumented]
+        for module in _forked(_modules, case, variants[0]):
+            import_module(module)
         found[name] = {"bytecode": {one.name: _forked(_bytecode, case, one) for one in variants}}
         if by_machine:
             taken = {one.name: _forked(_machine, case, one) for one in variants}
             found[name]["hardware"] = {variant: one / controls[name] for variant, one in taken.items()}
     return found
+
+
+def _modules(case: Case, variant: Variant) -> list[str]:
+    """What each fork would import again."""
+    Child(case.name, variant).once()
+    return [name for name in sys.modules if name.partition(".")[0] in ("spanhook", "opentelemetry")]
 
 
 def _bytecode(case: Case, variant: Variant) -> float:
@@ -92,14 +101,15 @@ def _machine(case: Case, variant: Variant) -> float:
             return median(counter.of(child.once) for _ in range(_MACHINE_COUNTED))
 
 
-def _forked(count: Callable[[Case, Variant], float], case: Case, variant: Variant) -> float:
-    """What ``count`` gives in a fork of this process."""
+def _forked(count: Callable[[Case, Variant], Result], case: Case, variant: Variant) -> Result:
+    """What ``count`` gives, as JSON, in a fork of this process."""
     read, write = os.pipe()
     pid = os.fork()
     if pid == 0:
         code = 1
         try:
-            os.write(write, json.dumps(count(case, variant)).encode())
+            with os.fdopen(write, "w") as answer:
+                json.dump(count(case, variant), answer)
             code = 0
         except BaseException:
             traceback.print_exc()
@@ -107,7 +117,7 @@ def _forked(count: Callable[[Case, Variant], float], case: Case, variant: Varian
             sys.stderr.flush()
             os._exit(code)
     os.close(write)
-    with os.fdopen(read, "rb") as answer:
+    with os.fdopen(read) as answer:
         told = answer.read()
     _, status = os.waitpid(pid, 0)
     if status:

@@ -28,4 +28,6 @@ def instrument(peer: str, provider: TracerProvider) -> None:
 def packages(peer: str) -> tuple[str, ...]:
     """The import names of what the distribution that is called ``peer`` instruments with; nothing for no peer."""
     entries = metadata.entry_points(group=_GROUP) if peer else ()
-    return tuple(entry.module.partition(".")[0] for entry in entries if entry.dist is not None and entry.dist.name == peer)
+    return tuple(
+        entry.module.partition(".")[0] for entry in entries if entry.dist is not None and entry.dist.name == peer
+    )

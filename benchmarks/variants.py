@@ -100,8 +100,6 @@ TOGETHER = tuple(_both(hooks, setting) for setting in (UNSAMPLED, METER, LOGGER)
 """Two changes at once; measured when they are asked for."""
 USUAL = ("base", "3 hooks", "mixed hooks", "1 async hook")
 """What most users have."""
-EXACT = (*USUAL, "sampler off", "parent not sampled", "meter", "logger", *(variant.name for variant in TOGETHER))
-"""Those whose instructions are compared with committed figures."""
 
 
 def named(name: str) -> Variant:
