@@ -23,8 +23,8 @@ from benchmarks.workloads import CASES, Case
 
 Result = TypeVar("Result")
 
-_WARM = 10
-_COUNTED = 5
+_WARM = 6
+_COUNTED = 3
 """Operations that are counted, each on its own; the median is the figure."""
 _MACHINE_COUNTED = 20
 

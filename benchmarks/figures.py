@@ -172,7 +172,7 @@ def main(given: Sequence[str] | None = None) -> int:
         parts, good = _compared(found, committed)
         print("\n\n".join(parts))
         return 0 if good else 1
-    kept = committed["counts"] if committed is not None else {}
+    kept: dict[str, Counts] = committed["counts"] if committed is not None else {}
     known[_minor()] = {"versions": _versions(), "counts": {**kept, **found}}
     options.figures.write_text(json.dumps(known, indent=2, sort_keys=True) + "\n")
     return 0

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from tests.e2e.programs import CACHE, program
+from tests.e2e.stack import pipe
 
 from benchmarks import payloads, printing, receiving, sending
 from benchmarks.process import environment

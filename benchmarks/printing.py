@@ -1,7 +1,7 @@
 """The tables for people.
 
-``bytecode`` is how many bytecode instructions spanhook, OpenTelemetry and hooks execute per operation; ``x instructions``
-how many machine instructions the process takes, as a multiple of the uninstrumented one's.
+``bytecode`` is how many bytecode instructions spanhook, OpenTelemetry and hooks execute per operation,
+``x instructions`` how many machine instructions the process takes, as a multiple of the uninstrumented one's.
 """
 
 from collections.abc import Iterable, Sequence

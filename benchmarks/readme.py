@@ -11,12 +11,11 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks import printing
-from benchmarks.variants import BASE, METER, MIXED, TARGET, UNSAMPLED
+from benchmarks.variants import BASE, METER, MIXED, TARGET, UNSAMPLED, together
 
-_HOOKS = ("", f"{TARGET.name}, ", f"{MIXED.name}, ")
 _PLAIN = (BASE.name, TARGET.name, MIXED.name)
-_UNSAMPLED = (UNSAMPLED.name, *(f"{hooks}{UNSAMPLED.name}" for hooks in _HOOKS[1:]))
-_METER = (METER.name, *(f"{hooks}{METER.name}" for hooks in _HOOKS[1:]))
+_UNSAMPLED = (UNSAMPLED.name, together(TARGET, UNSAMPLED), together(MIXED, UNSAMPLED))
+_METER = (METER.name, together(TARGET, METER), together(MIXED, METER))
 ROWS: tuple[tuple[str, str, tuple[str, str, str]], ...] = (
     ("LLM call (LangChain)", "llm", _PLAIN),
     ("the same, not sampled", "llm", _UNSAMPLED),
@@ -81,7 +80,7 @@ def _cheapest(case: str, documents: Sequence[Document]) -> tuple[Document | None
     peers = [
         (told["overhead_us"], told["spans"], told["about"], found)
         for found in _measured(case, documents)
-        for name, told in found["variants"].items()
+        for told in found["variants"].values()
         if told.get("peer") and told["spans"]
     ]
     if not peers:

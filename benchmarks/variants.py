@@ -91,9 +91,14 @@ VARIANTS = (
 )
 
 
+def together(hooks: Variant, setting: Variant) -> str:
+    """The name of the variant that has the hooks of one and the setting of the other."""
+    return f"{hooks.name} and {setting.name}"
+
+
 def _both(hooks: Variant, setting: Variant) -> Variant:
     about = f"{hooks.name}, {setting.about}"
-    return replace(setting, name=f"{hooks.name}, {setting.name}", about=about, hooks=hooks.hooks, mixed=hooks.mixed)
+    return replace(setting, name=together(hooks, setting), about=about, hooks=hooks.hooks, mixed=hooks.mixed)
 
 
 TOGETHER = tuple(_both(hooks, setting) for setting in (UNSAMPLED, METER, LOGGER) for hooks in (TARGET, MIXED))
