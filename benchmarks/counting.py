@@ -24,7 +24,7 @@ from benchmarks.workloads import CASES, Case
 Result = TypeVar("Result")
 
 _WARM = 6
-_COUNTED = 3
+_COUNTED = 5
 """Operations that are counted, each on its own; the median is the figure."""
 _MACHINE_COUNTED = 20
 

@@ -4,10 +4,15 @@ import json
 import os
 import subprocess
 import sys
+import threading
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
+from benchmarks import figures, hardware, printing, readme
+from benchmarks.counting import counts
+from benchmarks.figures import differences, wanted
 
 ROOT = Path(__file__).parent.parent
 TRACED = """
@@ -71,6 +76,9 @@ def test_a_case_is_measured_against_control_and_bare_spans() -> None:
     [
         ("llm", 1),
         ("llm_async", 1),
+        ("llm_stream", 1),
+        ("llm_stream_async", 1),
+        ("tool_async", 1),
         ("own_tool", 1),
         ("own_block", 1),
         ("agent", 6),
@@ -78,6 +86,7 @@ def test_a_case_is_measured_against_control_and_bare_spans() -> None:
         ("chat", 1),
         ("chat_async", 1),
         ("stream", 1),
+        ("stream_async", 1),
         ("anthropic", 1),
         ("mcp", 2),
     ],
@@ -85,6 +94,7 @@ def test_a_case_is_measured_against_control_and_bare_spans() -> None:
 def test_every_case_makes_the_spans_it_is_about(case: str, spans: int) -> None:
     found = measured("--only", case, "--variants", "meter", "--ops", "2", "--rounds", "2")["cases"][case]
     assert {variant["spans"] for variant in found["variants"].values()} == {spans}
+    assert found["variants"]["meter"]["bytecode"] > found["variants"]["base"]["bytecode"] > 0
 
 
 @pytest.mark.slow
@@ -102,13 +112,192 @@ def test_other_instrumentations_are_measured_beside_it(tmp_path: Path, monkeypat
 
 
 @pytest.mark.slow
-def test_memory_and_imports_are_measured() -> None:
-    found = measured("--only", "memory,import", "--ops", "40")
+def test_concurrent_runs_memory_and_imports_are_measured() -> None:
+    found = measured("--only", "concurrency,memory,import", "--ops", "40", "--rounds", "1")
+    assert found["concurrency"]["runs"] == 40
+    assert found["concurrency"]["ratio"] > 0
     assert set(found["memory"]) == {"calls", "streams", "failures", "runs"}
     for slopes in found["memory"].values():
         for side in ("control", "spanhook"):
             assert len(slopes[side]["looks"]) == 5
     assert found["import"]["spanhook_ms"] > 0
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("case", ["tool", "agent_async", "stream"])
+def test_instructions_of_each_variant_are_counted_and_the_same_again(case: str) -> None:
+    variants = wanted([case])[case]
+    first, again = (counts({case: variants})[case]["bytecode"] for _ in range(2))
+    assert set(first) == {variant.name for variant in variants}
+    for name, count in first.items():
+        assert 0 < count == pytest.approx(again[name], rel=figures.TOLERATED)
+    assert first["base"] < first["3 hooks"] < first["mixed hooks"]
+
+
+def test_bytecode_is_counted_in_counted_files_of_all_threads() -> None:
+    program = """
+import threading
+from benchmarks.bytecode import Bytecode
+from benchmarks.setting import _nothing
+counter = Bytecode((_nothing.__code__.co_filename,))
+def within():
+    thread = threading.Thread(target=_nothing, args=(None,))
+    thread.start()
+    thread.join()
+print(counter.of(lambda: _nothing(None)), counter.of(within), counter.of(lambda: len("x")))
+"""
+    done = subprocess.run([sys.executable, "-c", program], cwd=ROOT, capture_output=True, text=True, check=True)
+    one, in_thread, none = map(int, done.stdout.split())
+    assert one == in_thread > 0
+    assert none == 0
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="performance counters are the Linux kernel's")
+def test_the_kernel_counts_what_a_process_and_its_threads_do() -> None:
+    if not hardware.given(hardware.TASK_CLOCK):
+        pytest.skip("this kernel lets nobody count")
+
+    def work() -> None:
+        thread = threading.Thread(target=sum, args=(range(1_000_000),))
+        thread.start()
+        thread.join()
+
+    with hardware.Counter(hardware.TASK_CLOCK) as counter:
+        assert counter.of(work) > counter.of(lambda: None) >= 0
+        assert counter.read() > 0
+
+
+def test_what_the_kernel_does_not_count_is_not_given() -> None:
+    nothing = hardware.Event(kind=1, config=9_999)
+    assert not hardware.given(nothing)
+    with pytest.raises(OSError):
+        hardware.Counter(nothing)
+
+
+def compared(folder: Path, change: Callable[[Any], None]) -> subprocess.CompletedProcess[str]:
+    """The command, for one case, with figures of its own that were changed."""
+    kept = folder / "figures.json"
+    command = [sys.executable, "-m", "benchmarks.figures", "--only", "own_tool", "--figures", str(kept)]
+    subprocess.run([*command, "--renew"], cwd=ROOT, check=True, capture_output=True)
+    document = json.loads(kept.read_text())
+    (of_this_python,) = document.values()
+    change(of_this_python)
+    kept.write_text(json.dumps(document))
+    return subprocess.run(command, cwd=ROOT, check=False, capture_output=True, text=True)
+
+
+def test_a_rise_fails_and_names_what_renews_the_figures(tmp_path: Path) -> None:
+    def lower(known: Any) -> None:
+        known["counts"]["own_tool"]["bytecode"]["3 hooks"] *= 0.8
+
+    done = compared(tmp_path, lower)
+    assert done.returncode == 1, done.stderr
+    assert "+25." in done.stdout
+    assert "1 rose by more than 10%; if that is meant: python -m benchmarks.figures --renew" in done.stdout
+
+
+def test_other_versions_are_named_and_compared_all_the_same(tmp_path: Path) -> None:
+    def older(known: Any) -> None:
+        known["versions"]["wrapt"] = "0.1"
+
+    done = compared(tmp_path, older)
+    assert done.returncode == 0, done.stdout
+    assert "The figures were made with other versions: wrapt 0.1, here " in done.stdout
+
+
+def test_without_figures_of_this_python_nothing_is_compared(tmp_path: Path) -> None:
+    kept = tmp_path / "figures.json"
+    command = [sys.executable, "-m", "benchmarks.figures", "--figures", str(kept)]
+    done = subprocess.run(command, cwd=ROOT, check=False, capture_output=True, text=True)
+    assert (done.returncode, kept.exists()) == (0, False)
+    assert done.stdout.endswith("To make them: python -m benchmarks.figures --renew\n")
+
+
+def test_a_rise_of_either_count_is_refused_and_so_is_one_without_a_figure() -> None:
+    committed = {"llm": {"bytecode": {"base": 1_000.0}, "hardware": {"base": 1.2}}}
+    found = {"llm": {"bytecode": {"base": 1_090.0, "meter": 5.0}, "hardware": {"base": 1.4}}}
+    refused = {(one.sort, one.variant): one.refused for one in differences(found, committed)}
+    assert refused == {("bytecode", "base"): False, ("bytecode", "meter"): True, ("hardware", "base"): True}
+
+
+def test_hardware_counts_without_committed_ones_are_not_compared() -> None:
+    found = {"llm": {"bytecode": {"base": 900.0}, "hardware": {"base": 9.0}}}
+    assert [one.sort for one in differences(found, {"llm": {"bytecode": {"base": 1_000.0}}})] == ["bytecode"]
+
+
+def test_figures_are_of_cases_and_variants_that_there_are() -> None:
+    for of_one_python in json.loads(figures.FIGURES.read_text()).values():
+        for case, sorts in of_one_python["counts"].items():
+            for by_variant in sorts.values():
+                assert set(by_variant) == {variant.name for variant in wanted([case])[case]}
+
+
+def case_of(**overheads: float) -> Any:
+    """A case as measured; names with an underscore are peers."""
+    variants = {
+        name.replace("_", "-"): {
+            "about": f"{name.replace('_', '-')} 1.0",
+            "peer": "_" in name,
+            "overhead_us": cost,
+            "error_us": 0.0,
+            "everything_us": cost,
+            "floor_us": 12.0,
+            "ratio": cost / 12,
+            "spans": 1,
+        }
+        for name, cost in overheads.items()
+    }
+    return {"about": "a case", "repeats": 1, "rounds": 2, "count": 3, "control_us": 85.0, "variants": variants}
+
+
+def document_of(**cases: Any) -> Any:
+    machine = {"python": "CPython", "processor": "x86_64", "versions": {}}
+    return {"machine": machine, "cases": cases, "concurrency": None, "memory": {}, "import": None}
+
+
+def test_the_readme_table_has_the_cheapest_other_by_name_and_version(tmp_path: Path) -> None:
+    chat = case_of(base=25, dear_one=300, cheap_one=70)
+    chat["variants"] |= {"3 hooks": {**chat["variants"]["base"], "overhead_us": 31.0}}
+    chat["variants"] |= {"mixed hooks": {**chat["variants"]["base"], "overhead_us": 43.0}}
+    kept = tmp_path / "one.json"
+    kept.write_text(json.dumps(document_of(chat=chat)))
+    command = [sys.executable, "-m", "benchmarks.readme", str(kept)]
+    done = subprocess.run(command, cwd=ROOT, check=True, capture_output=True, text=True)
+    rows = [[cell.strip() for cell in line.split("|")[1:-1]] for line in done.stdout.splitlines() if "|" in line]
+    assert ["OpenAI chat completion", "85", "25", "31", "43", "12", "cheap-one 1.0, 70 (1)"] in rows
+    assert ["a case", "85", "25 (1)", "cheap-one 1.0, 70 (1)"] in rows
+    assert ["tool call (LangChain)", *["not measured"] * 6] in rows
+
+
+@pytest.mark.slow
+def test_the_readme_table_is_measured() -> None:
+    document = measured("--readme", "--only", "tool,llm", "--ops", "2", "--rounds", "1")
+    assert set(document["cases"]["tool"]["variants"]) == {"base", "3 hooks", "mixed hooks"}
+    table = readme.tables([document]).splitlines()
+    assert len([row for row in table if "not measured" in row]) == 5
+
+
+def test_a_table_has_no_column_that_says_nothing() -> None:
+    table = printing.tables(document_of(llm=case_of(base=25)))
+    assert "+-" not in table
+    assert "over base" not in table
+    assert "overhead us" in table
+
+
+@pytest.mark.slow
+def test_the_quick_form_leaves_out_what_takes_long() -> None:
+    found = measured("--ops", "2", "--rounds", "1")
+    assert set(found["cases"]["llm"]["variants"]) == {"base", "3 hooks", "mixed hooks", "1 async hook"}
+    assert found["memory"] == {}
+    assert found["concurrency"] is None
+
+
+def test_the_pipeline_is_measured_without_pytest() -> None:
+    program = (
+        "import sys; sys.modules.update(pytest=None, yaml=None); from benchmarks.pipeline import main; main(['-h'])"
+    )
+    done = subprocess.run([sys.executable, "-c", program], cwd=ROOT, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
 
 
 def piped(*arguments: str, **environ: str) -> Any:
@@ -131,7 +320,7 @@ def items(document: Any, part: str) -> set[str]:
 @pytest.mark.slow
 def test_spans_and_log_events_are_measured_against_bare_spans() -> None:
     found = piped("--only", "sdk")
-    assert items(found, "sdk") == {"span of the bare SDK", "span alone", "operation", "log event"}
+    assert items(found, "sdk") == {"span of the bare SDK", "span alone", "whole operation", "log event"}
     assert found["stages"][0]["ratio"] == 1.0
     assert set(found["runs_per_core_day"]) == {"sdk"}
 
