@@ -4,7 +4,7 @@ import argparse
 import json
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from benchmarks import concurrency, imports, memory, peers, printing, readme, rounds
@@ -52,7 +52,7 @@ def _cases(options: argparse.Namespace) -> list[str]:
 
 
 def _variants(options: argparse.Namespace, case: Case) -> list[Variant]:
-    """The control, the base, and the other requested variants; hooks for steps only if the case has steps."""
+    """The control, the base, the other requested variants, and peers; hooks for steps only if the case has steps."""
     usual = readme.wanted().get(case.name) if options.readme else USUAL if options.quick else None
     wanted: Sequence[str] | None = options.variants or usual
     chosen = [named(name) for name in wanted] if wanted else VARIANTS
@@ -61,24 +61,31 @@ def _variants(options: argparse.Namespace, case: Case) -> list[Variant]:
 
 
 def _measured(case: Case, options: argparse.Namespace) -> dict[str, Any]:
-    """CPU time and counts of one case."""
+    """CPU time of one case."""
     if case.missing:
         tell(f"{case.name}: skipped: {case.missing}")
         return {"about": case.about, "skipped": case.missing}
-    variants = _variants(options, case)
-    document = rounds.measure(
+    return rounds.measure(
         case,
-        variants,
+        _variants(options, case),
         repeats=1 if options.quick else options.repeats,
         rounds=options.rounds or (_QUICK_ROUNDS if options.quick else _ROUNDS),
         count=options.ops or (max(1, case.count // _QUICK_SHARE) if options.quick else case.count),
         core=options.core,
         tell=tell,
     )
-    for sort, by_variant in counts({case.name: variants})[case.name].items():
-        for name, found in by_variant.items():
-            document["variants"][name][sort] = found
-    return document
+
+
+def _count(cases: Mapping[str, dict[str, Any]], options: argparse.Namespace) -> None:
+    """Add exact counts to the measured cases."""
+    wanted = {name: _variants(options, CASES[name]) for name, case in cases.items() if "skipped" not in case}
+    if not wanted:
+        return
+    tell(f"instructions: {', '.join(wanted)}")
+    for name, sorts in counts(wanted).items():
+        for sort, by_variant in sorts.items():
+            for variant, found in by_variant.items():
+                cases[name]["variants"][variant][sort] = found
 
 
 def _remembered(case: Case, options: argparse.Namespace) -> dict[str, Any]:
@@ -94,6 +101,7 @@ def main(given: Sequence[str] | None = None) -> int:
     names = _cases(options)
     document: dict[str, Any] = {"machine": machine()}
     document["cases"] = {name: _measured(CASES[name], options) for name in names if name in CASES}
+    _count(document["cases"], options)
     document["concurrency"] = _crowded(options) if "concurrency" in names else None
     document["memory"] = {}
     if "memory" in names:
