@@ -70,7 +70,7 @@ _CASES = (
     ),
     Case(
         name="llm_stream_async",
-        about="the same, async",
+        about="LangChain chat model, async stream of 11 chunks",
         make="models:astream",
         needs="langchain_core",
         count=100,
@@ -79,7 +79,7 @@ _CASES = (
     Case(name="tool", about="LangChain tool, invoke", make="models:tool_invoke", needs="langchain_core", count=400),
     Case(
         name="tool_async",
-        about="the same, ainvoke",
+        about="LangChain tool, ainvoke",
         make="models:tool_ainvoke",
         needs="langchain_core",
         count=100,
@@ -97,7 +97,7 @@ _CASES = (
     ),
     Case(
         name="agent_async",
-        about="the same, async",
+        about="LangGraph agent, async, 3 LLM and 2 tool calls",
         make="agents:ainvoke",
         needs="langgraph",
         count=40,
@@ -172,7 +172,7 @@ _CASES = (
     Case(name="stream", about="OpenAI chat stream, 200 chunks", make="openai_chat:stream", needs="openai", count=10),
     Case(
         name="stream_async",
-        about="the same, async",
+        about="OpenAI chat stream, async, 200 chunks",
         make="openai_chat:astream",
         needs="openai",
         count=10,
