@@ -1,6 +1,7 @@
 """One variant of one case in a separate process: JSON lines in, JSON lines out.
 
-Commands: ``record`` (the spans of one operation), ``expect`` (spans to replay), ``time``, ``replay``, ``slope``.
+Commands: ``record`` (the spans of one operation), ``expect`` (spans to replay), ``time``, ``replay``, ``slope``,
+``crowd`` (many at once).
 """
 
 import asyncio
@@ -59,6 +60,24 @@ class Child:
     def replay(self, count: int) -> Answer:
         return None if self.bare is None else self._timed(self.bare, count, is_async=False)
 
+    def once(self) -> None:
+        """One operation."""
+        if self.is_async:
+            self.loop.run_until_complete(self.operation())
+        else:
+            self.operation()
+
+    def crowd(self, count: int) -> Answer:
+        """Nanoseconds of CPU and of wall time for ``count`` operations at once, with exporting."""
+
+        async def together() -> None:
+            await asyncio.gather(*(self.operation() for _ in range(count)))
+
+        cpu, wall = time.process_time_ns(), time.perf_counter_ns()
+        self.loop.run_until_complete(together())
+        self.providers.flush()
+        return {"cpu": time.process_time_ns() - cpu, "wall": time.perf_counter_ns() - wall}
+
     def slope(self, count: int) -> Answer:
         return observe(self.operation, count, self.providers.flush)
 
@@ -90,7 +109,8 @@ def main(name: str, variant: Variant, core: int) -> None:
     os.dup2(2, 1)  # output of libraries must not mix with the answers
     child = Child(name, variant)
     commands: dict[str, Callable[..., Answer]] = {
-        command.__name__: command for command in (child.record, child.expect, child.time, child.replay, child.slope)
+        command.__name__: command
+        for command in (child.record, child.expect, child.time, child.replay, child.slope, child.crowd)
     }
     if core >= 0 and hasattr(os, "sched_setaffinity"):
         os.sched_setaffinity(0, {core})

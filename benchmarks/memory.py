@@ -13,7 +13,9 @@ from benchmarks.process import Process
 from benchmarks.variants import CONTROL, OPERATIONS, Variant
 from benchmarks.workloads import Case
 
-HELD = Variant(name="held", about="3 hooks, all providers", hooks=3, kinds=OPERATIONS, metrics=True, logs=True)
+HELD = Variant(
+    name="held", about="6 hooks, all providers", hooks=3, mixed=True, kinds=OPERATIONS, metrics=True, logs=True
+)
 _LOOKS = 5
 _WARM_UP = 10
 _PAGE = 4096

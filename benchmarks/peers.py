@@ -23,3 +23,11 @@ def instrument(peer: str, provider: TracerProvider) -> None:
     for entry in metadata.entry_points(group=_GROUP):
         if entry.dist is not None and entry.dist.name == peer:
             entry.load()().instrument(tracer_provider=provider)
+
+
+def packages(peer: str) -> tuple[str, ...]:
+    """The import names of what the distribution that is called ``peer`` instruments with; nothing for no peer."""
+    entries = metadata.entry_points(group=_GROUP) if peer else ()
+    return tuple(
+        entry.module.partition(".")[0] for entry in entries if entry.dist is not None and entry.dist.name == peer
+    )

@@ -111,7 +111,7 @@ def _tables(document: dict[str, Any]) -> str:
         )
         for one in document["stages"]
     ]
-    heads = ("part", "per s of CPU", "us of CPU", "bare spans", "runs a day", "item")
+    heads = ("part", "per s of CPU", "us of CPU", "x bare spans", "runs a day", "item")
     parts = [printing.machine(document["machine"]), printing.table(heads, rows)]
     per_run = f"{document['spans_per_run']} spans and {document['events_per_run']} log events"
     parts.append(f"Runs a day: what keeps one core busy with that part alone, of {per_run} each.")

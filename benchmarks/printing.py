@@ -1,4 +1,8 @@
-"""The tables for people."""
+"""The tables for people.
+
+``bytecode`` is how many bytecode instructions spanhook, OpenTelemetry and hooks execute per operation,
+``x instructions`` how many machine instructions the process takes, as a multiple of the uninstrumented one's.
+"""
 
 from collections.abc import Iterable, Sequence
 from typing import Any
@@ -10,6 +14,8 @@ def tables(document: dict[str, Any]) -> str:
     """Everything that was measured, as Markdown."""
     parts = [machine(document["machine"])]
     parts += [_case(name, case) for name, case in document["cases"].items()]
+    if document["concurrency"]:
+        parts.append(_concurrency(document["concurrency"]))
     if document["memory"]:
         parts.append(_memory(document["memory"]))
     if document["import"]:
@@ -32,9 +38,11 @@ def _case(name: str, case: dict[str, Any]) -> str:
         (
             variant,
             f"{told['overhead_us']:.1f}",
-            f"{told['error_us']:.1f}",
+            f"{told['error_us']:.1f}" if case["repeats"] > 1 else "",
             f"{told['overhead_us'] - base['overhead_us']:+.1f}" if base is not None and told is not base else "",
             f"{told['everything_us']:.1f}",
+            f"{told['bytecode']:,.0f}" if "bytecode" in told else "",
+            f"{told['hardware']:.3f}" if "hardware" in told else "",
             str(told["spans"]),
             f"{told['floor_us']:.1f}" if told["floor_us"] else "",
             f"{told['ratio']:.2f}" if told["floor_us"] else "",
@@ -42,10 +50,40 @@ def _case(name: str, case: dict[str, Any]) -> str:
         )
         for variant, told in case["variants"].items()
     ]
-    heads = ("variant", "overhead us", "+-", "over base", "with GC, export", "spans", "bare spans us", "ratio", "")
+    heads = (
+        "variant",
+        "overhead us",
+        "+-",
+        "over base",
+        "with GC, export",
+        "bytecode",
+        "x instructions",
+        "spans",
+        "bare SDK spans us",
+        "x bare spans",
+        "",
+    )
     taken = f"{case['repeats']} times {case['rounds']} rounds of {case['count']}"
     about = f"Not instrumented: {case['control_us']:.1f} us per operation; {taken}."
-    return f"{title}\n\n{about}\n\n{table(heads, rows)}"
+    return f"{title}\n\n{about}\n\n{table(*_meaningful(heads, rows))}"
+
+
+def _meaningful(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> tuple[list[str], list[list[str]]]:
+    """Without the columns that say nothing in any row."""
+    kept = [column for column in range(len(heads)) if column == len(heads) - 1 or any(row[column] for row in rows)]
+    return [heads[column] for column in kept], [[row[column] for column in kept] for row in rows]
+
+
+def _concurrency(told: dict[str, Any]) -> str:
+    title = "## Concurrency"
+    if "skipped" in told:
+        return f"{title}\n\nskipped: {told['skipped']}"
+    rows = [(name, f"{figure:.0f}") for name, figure in told["per_cpu_second"].items()]
+    about = f"{told['runs']:,} runs at once, median of {told['rounds']} rounds: {told['about']}; {told['variant']}."
+    ratios = (
+        f"Throughput, spanhook over control: {told['ratio']:.1%} by CPU time, {told['wall_ratio']:.1%} by wall time."
+    )
+    return f"{title}\n\n{about}\n\n{table(('process', 'runs per s of CPU'), rows)}\n\n{ratios}"
 
 
 def _memory(memory: dict[str, Any]) -> str:
@@ -57,7 +95,7 @@ def _memory(memory: dict[str, Any]) -> str:
             case["about"],
         )
         if "skipped" not in case
-        else (name, "", "", "", "", "", f"skipped: {case['skipped']}")
+        else (name, *["-"] * 5, f"skipped: {case['skipped']}")
         for name, case in memory.items()
     ]
     heads = ("work", "calls", "bytes/call", "control", "objects/call", "control", "")

@@ -56,7 +56,7 @@ def measure(
         "count": count,
         "control_us": mean(one["p50_us"] for one in estimates[CONTROL.name]),
         "variants": {
-            variant.name: {"about": variant.about} | _combined(estimates[variant.name])
+            variant.name: {"about": variant.about, "peer": variant.peer} | _combined(estimates[variant.name])
             for variant in variants
             if variant.instrumented
         },

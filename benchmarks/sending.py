@@ -36,7 +36,7 @@ from spanhook.telemetry.spans import Opener
 
 RESOURCE = Resource({"service.name": "benchmark"})
 CONTROL = "sdk", "span of the bare SDK"
-ALONE, OPERATION = "span alone", "operation"
+ALONE, OPERATION = "span alone", "whole operation"
 SDKS = "SDK's encoder"
 NEVER = 3_600_000
 """Milliseconds after which processors export by themselves; here they are flushed after each batch."""

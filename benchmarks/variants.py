@@ -1,6 +1,6 @@
 """The variants: a base, single changes from it, and the variant for which there are targets."""
 
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from importlib.util import find_spec
 from typing import Any, Literal
 
@@ -76,25 +76,46 @@ class Variant:
 
 CONTROL = Variant(name="control", about="not instrumented", instrumented=False)
 BASE = Variant(name="base", about="sampled, no hooks, no content, no meter or logger provider")
-TARGET = Variant(name="3 hooks", about="what the targets are for", hooks=3)
+TARGET = Variant(name="3 hooks", about="what the targets are for: before, plain", hooks=3)
+MIXED = Variant(name="mixed hooks", about="one before, one after, one generator around", mixed=True)
+UNSAMPLED = Variant(name="sampler off", about="ALWAYS_OFF", sampling="off")
+METER = Variant(name="meter", about="a meter provider", metrics=True)
+LOGGER = Variant(name="logger", about="a logger provider", logs=True)
 
 VARIANTS = (
     CONTROL,
     BASE,
     TARGET,
     Variant(name="10 hooks", about="", hooks=10),
+    Variant(name="1 async hook", about="one async def hook, whatever the call is", hooks=1, asynchronous=True),
     Variant(name="3 async hooks", about="async def hooks, whatever the call is", hooks=3, asynchronous=True),
     Variant(name="10 async hooks", about="", hooks=10, asynchronous=True),
-    Variant(name="mixed hooks", about="one before, one after, one generator around", mixed=True),
+    MIXED,
     *(Variant(name=name, about=about, ready=name) for name, about in READY_MADE.items()),
     Variant(name="subscribed", about="a subscription to every event", subscribed=True),
     Variant(name="3 hooks on *", about="every step of a graph is an operation too", hooks=3, kinds=("*",)),
-    Variant(name="sampler off", about="ALWAYS_OFF", sampling="off"),
+    UNSAMPLED,
     Variant(name="parent not sampled", about="inside a trace that was not sampled upstream", sampling="parent_off"),
     Variant(name="content", about="messages on spans", content=True),
-    Variant(name="meter", about="a meter provider", metrics=True),
-    Variant(name="logger", about="a logger provider", logs=True),
+    METER,
+    LOGGER,
 )
+
+
+def together(hooks: Variant, setting: Variant) -> str:
+    """The name of the variant that has the hooks of one and the setting of the other."""
+    return f"{hooks.name} and {setting.name}"
+
+
+def _both(hooks: Variant, setting: Variant) -> Variant:
+    about = f"{hooks.name}, {setting.about}"
+    return replace(setting, name=together(hooks, setting), about=about, hooks=hooks.hooks, mixed=hooks.mixed)
+
+
+TOGETHER = tuple(_both(hooks, setting) for setting in (UNSAMPLED, METER, LOGGER) for hooks in (TARGET, MIXED))
+"""Two changes at once; measured when they are asked for."""
+USUAL = ("base", "3 hooks", "mixed hooks", "1 async hook")
+"""What most users have."""
 
 
 def named(name: str) -> Variant:
@@ -103,4 +124,4 @@ def named(name: str) -> Variant:
     Raises:
         KeyError: There is none.
     """
-    return {variant.name: variant for variant in VARIANTS}[name]
+    return {variant.name: variant for variant in (*VARIANTS, *TOGETHER)}[name]

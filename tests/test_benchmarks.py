@@ -8,6 +8,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from benchmarks import printing, readme
+from benchmarks.__main__ import _arguments, _cases, _variants
+from benchmarks.workloads import CASES
 
 ROOT = Path(__file__).parent.parent
 TRACED = """
@@ -71,6 +74,9 @@ def test_a_case_is_measured_against_control_and_bare_spans() -> None:
     [
         ("llm", 1),
         ("llm_async", 1),
+        ("llm_stream", 1),
+        ("llm_stream_async", 1),
+        ("tool_async", 1),
         ("own_tool", 1),
         ("own_block", 1),
         ("agent", 6),
@@ -78,6 +84,7 @@ def test_a_case_is_measured_against_control_and_bare_spans() -> None:
         ("chat", 1),
         ("chat_async", 1),
         ("stream", 1),
+        ("stream_async", 1),
         ("anthropic", 1),
         ("mcp", 2),
     ],
@@ -85,6 +92,7 @@ def test_a_case_is_measured_against_control_and_bare_spans() -> None:
 def test_every_case_makes_the_spans_it_is_about(case: str, spans: int) -> None:
     found = measured("--only", case, "--variants", "meter", "--ops", "2", "--rounds", "2")["cases"][case]
     assert {variant["spans"] for variant in found["variants"].values()} == {spans}
+    assert found["variants"]["meter"]["bytecode"] > found["variants"]["base"]["bytecode"] > 0
 
 
 @pytest.mark.slow
@@ -102,13 +110,84 @@ def test_other_instrumentations_are_measured_beside_it(tmp_path: Path, monkeypat
 
 
 @pytest.mark.slow
-def test_memory_and_imports_are_measured() -> None:
-    found = measured("--only", "memory,import", "--ops", "40")
+def test_concurrent_runs_memory_and_imports_are_measured() -> None:
+    found = measured("--only", "concurrency,memory,import", "--ops", "40", "--rounds", "1")
+    assert found["concurrency"]["runs"] == 40
+    assert found["concurrency"]["ratio"] > 0
     assert set(found["memory"]) == {"calls", "streams", "failures", "runs"}
     for slopes in found["memory"].values():
         for side in ("control", "spanhook"):
             assert len(slopes[side]["looks"]) == 5
     assert found["import"]["spanhook_ms"] > 0
+
+
+def case_of(**overheads: float) -> Any:
+    """A case as measured; names with an underscore are peers."""
+    variants = {
+        name.replace("_", "-"): {
+            "about": f"{name.replace('_', '-')} 1.0",
+            "peer": "_" in name,
+            "overhead_us": cost,
+            "error_us": 0.0,
+            "everything_us": cost,
+            "floor_us": 12.0,
+            "ratio": cost / 12,
+            "spans": 1,
+        }
+        for name, cost in overheads.items()
+    }
+    return {"about": "a case", "repeats": 1, "rounds": 2, "count": 3, "control_us": 85.0, "variants": variants}
+
+
+def document_of(**cases: Any) -> Any:
+    machine = {"python": "CPython", "processor": "x86_64", "versions": {}}
+    return {"machine": machine, "cases": cases, "concurrency": None, "memory": {}, "import": None}
+
+
+def test_the_readme_table_has_the_cheapest_other_by_name_and_version(tmp_path: Path) -> None:
+    chat = case_of(base=25, dear_one=300, cheap_one=70)
+    chat["variants"] |= {"3 hooks": {**chat["variants"]["base"], "overhead_us": 31.0}}
+    chat["variants"] |= {"mixed hooks": {**chat["variants"]["base"], "overhead_us": 43.0}}
+    kept = tmp_path / "one.json"
+    kept.write_text(json.dumps(document_of(chat=chat)))
+    command = [sys.executable, "-m", "benchmarks.readme", str(kept)]
+    done = subprocess.run(command, cwd=ROOT, check=True, capture_output=True, text=True)
+    rows = [[cell.strip() for cell in line.split("|")[1:-1]] for line in done.stdout.splitlines() if "|" in line]
+    assert ["OpenAI chat completion", "85", "25", "31", "43", "12", "cheap-one 1.0, 70 (1)"] in rows
+    assert ["a case", "85", "25 (1)", "cheap-one 1.0, 70 (1)"] in rows
+    assert ["tool call (LangChain)", *["not measured"] * 6] in rows
+
+
+@pytest.mark.slow
+def test_the_readme_table_is_measured() -> None:
+    document = measured("--readme", "--only", "tool,llm", "--ops", "2", "--rounds", "1")
+    assert set(document["cases"]["tool"]["variants"]) == {"base", "3 hooks", "mixed hooks"}
+    table = readme.tables([document]).splitlines()
+    assert len([row for row in table if "not measured" in row]) == 5
+
+
+def test_a_table_has_no_column_that_says_nothing() -> None:
+    table = printing.tables(document_of(llm=case_of(base=25)))
+    assert "+-" not in table
+    assert "over base" not in table
+    assert "overhead us" in table
+
+
+def test_the_quick_form_leaves_out_what_takes_long() -> None:
+    options = _arguments(["--quick"])
+    chosen = _cases(options)
+    assert set(chosen) - set(CASES) == {"import"}
+    for name in set(chosen) & set(CASES):
+        variants = [variant.name for variant in _variants(options, CASES[name])]
+        assert variants == ["control", "base", "3 hooks", "mixed hooks", "1 async hook"]
+
+
+def test_the_pipeline_is_measured_without_pytest() -> None:
+    program = (
+        "import sys; sys.modules.update(pytest=None, yaml=None); from benchmarks.pipeline import main; main(['-h'])"
+    )
+    done = subprocess.run([sys.executable, "-c", program], cwd=ROOT, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
 
 
 def piped(*arguments: str, **environ: str) -> Any:
@@ -131,7 +210,7 @@ def items(document: Any, part: str) -> set[str]:
 @pytest.mark.slow
 def test_spans_and_log_events_are_measured_against_bare_spans() -> None:
     found = piped("--only", "sdk")
-    assert items(found, "sdk") == {"span of the bare SDK", "span alone", "operation", "log event"}
+    assert items(found, "sdk") == {"span of the bare SDK", "span alone", "whole operation", "log event"}
     assert found["stages"][0]["ratio"] == 1.0
     assert set(found["runs_per_core_day"]) == {"sdk"}
 

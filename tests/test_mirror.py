@@ -76,6 +76,7 @@ WHOLE = {
     "runs/test_graphs": "hooks of runs on LangGraph, from the call to what they are told",
     "store/test_ledgers": "what every ledger promises, wherever it is kept",
     "test_benchmarks": "benchmarks/",
+    "test_benchmarks_figures": "instructions that benchmarks/ counts, and what they are compared with",
     "test_dashboards": "grafana/",
     "test_mirror": "tests/",
     "test_project": "what stands beside the source",

@@ -61,7 +61,30 @@ _CASES = (
         count=400,
         is_async=True,
     ),
+    Case(
+        name="llm_stream",
+        about="LangChain chat model, stream of 11 chunks",
+        make="models:stream",
+        needs="langchain_core",
+        count=100,
+    ),
+    Case(
+        name="llm_stream_async",
+        about="LangChain chat model, async stream of 11 chunks",
+        make="models:astream",
+        needs="langchain_core",
+        count=100,
+        is_async=True,
+    ),
     Case(name="tool", about="LangChain tool, invoke", make="models:tool_invoke", needs="langchain_core", count=400),
+    Case(
+        name="tool_async",
+        about="LangChain tool, ainvoke",
+        make="models:tool_ainvoke",
+        needs="langchain_core",
+        count=100,
+        is_async=True,
+    ),
     Case(name="own_tool", about="own function as a tool", make="own_code:tool_call", needs="spanhook", count=4_000),
     Case(name="own_block", about="own code in a block", make="own_code:block", needs="spanhook", count=4_000),
     Case(
@@ -74,7 +97,7 @@ _CASES = (
     ),
     Case(
         name="agent_async",
-        about="the same, async",
+        about="LangGraph agent, async, 3 LLM and 2 tool calls",
         make="agents:ainvoke",
         needs="langgraph",
         count=40,
@@ -149,7 +172,7 @@ _CASES = (
     Case(name="stream", about="OpenAI chat stream, 200 chunks", make="openai_chat:stream", needs="openai", count=10),
     Case(
         name="stream_async",
-        about="the same, async",
+        about="OpenAI chat stream, async, 200 chunks",
         make="openai_chat:astream",
         needs="openai",
         count=10,
@@ -177,7 +200,7 @@ _ENDURANCE = (
         count=10_000,
         hooks="endurance:rejecting",
     ),
-    Case(name="runs", about="agent runs", make="agents:invoke", needs="langgraph", count=1_500),
+    Case(name="runs", about="agent runs", make="agents:invoke", needs="langgraph", count=2_000),
 )
 CASES = {case.name: case for case in _CASES}
 """Cases whose CPU per operation is measured; ``count`` operations make one round."""

@@ -1,6 +1,6 @@
 """A LangChain chat model that answers at once, and a tool."""
 
-from collections.abc import Iterator
+from collections.abc import AsyncIterator, Iterator
 from typing import Any
 
 from langchain_core.language_models.chat_models import BaseChatModel
@@ -75,6 +75,13 @@ class Scripted(BaseChatModel):
         last = AIMessageChunk(content="", usage_metadata=usage, response_metadata={"finish_reason": "stop"})
         yield ChatGenerationChunk(message=last)
 
+    @override
+    async def _astream(
+        self, messages: list[BaseMessage], stop: Any = None, run_manager: Any = None, **kwargs: Any
+    ) -> AsyncIterator[ChatGenerationChunk]:
+        for chunk in self._stream(messages, stop, run_manager, **kwargs):
+            yield chunk
+
 
 @tool
 def search(query: str) -> str:
@@ -105,5 +112,32 @@ def ainvoke() -> Operation:
     return operation
 
 
+def stream() -> Operation:
+    model = Scripted()
+
+    def operation() -> None:
+        for _ in model.stream(PROMPT):
+            pass
+
+    return operation
+
+
+def astream() -> Operation:
+    model = Scripted()
+
+    async def operation() -> None:
+        async for _ in model.astream(PROMPT):
+            pass
+
+    return operation
+
+
 def tool_invoke() -> Operation:
     return lambda: search.invoke("six times seven")
+
+
+def tool_ainvoke() -> Operation:
+    async def operation() -> Any:
+        return await search.ainvoke("six times seven")
+
+    return operation

@@ -1,4 +1,7 @@
-"""The whole pipeline on loopback, with the committed configurations: only addresses and paths are set from outside."""
+"""The whole pipeline on loopback, with the committed configurations: only addresses and paths are set from outside.
+
+Benchmarks use it too, so that nothing here needs pytest unless a test is skipped.
+"""
 
 import os
 import re
@@ -8,9 +11,6 @@ from collections.abc import Generator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-
-import pytest
-import yaml
 
 from tests.e2e.backends import Loki, Prometheus, Sink, Tempo
 from tests.e2e.programs import CACHE, Server, free_ports, program
@@ -37,6 +37,8 @@ def needed(name: str) -> Path:
     """A program; the test is skipped where it was not built."""
     path = program(name)
     if path is None:
+        import pytest
+
         pytest.skip(f"no {name} in {CACHE}: .ci/tools {name}")
     return path
 
@@ -192,6 +194,8 @@ def _with_disk(one: Server, size: str) -> Server:
     unshare = shutil.which("unshare")
     namespace = ["--mount"] if os.geteuid() == 0 else ["--user", "--map-root-user", "--mount"]
     if unshare is None or subprocess.run([unshare, *namespace, "true"], capture_output=True, check=False).returncode:
+        import pytest
+
         pytest.skip("no mount namespaces here: no disk that can be filled")
     data = Path(one.environ["SPANHOOK_COLLECTOR_DATA"])
     data.mkdir()
@@ -263,6 +267,8 @@ def _loki(path: Path, folder: Path, port: int, internal: int) -> Server:
 
 def _tempo(path: Path, folder: Path, port: int, otlp: int, internal: int) -> Server:
     """The newest Tempo that can be built is a 2.8, which does not know two sections of the file: its defaults serve."""
+    import yaml
+
     folder.mkdir(parents=True)
     known = yaml.safe_load((BACKENDS / "tempo.yaml").read_text())
     for newer in ("live_store", "backend_scheduler"):
