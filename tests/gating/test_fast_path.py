@@ -186,3 +186,23 @@ def test_hooks_that_let_a_call_pass_need_no_chain(mode: str, monkeypatch: pytest
     assert not decided
     assert outcome == ("given", ["success"])
     assert bool(made) == mode.endswith("stream")  # what a stream's hooks see comes piece by piece
+
+
+@pytest.mark.parametrize("first", [Silent, Told])
+@pytest.mark.parametrize("mode", MAY_CHAIN)
+def test_a_generator_that_has_read_the_outcome_before_the_call_reads_it_anew_after_it(
+    mode: str, first: type[Hook]
+) -> None:
+    hooks, read = Hooks(first()), list[Any]()
+
+    @hooks.around("llm.call")
+    def around(op: Operation) -> Iterator[None]:
+        for _ in range(2):
+            said = [part["content"] for message in op.response.messages for part in message["parts"]]
+            read.append((op.result, op.error, said, sorted(op.extras)))
+            if len(read) == 1:
+                yield
+
+    with stubbed(hooks) as (library, _):
+        use(library, mode, "given")
+    assert read == [(None, None, [], []), ("given", None, ["given"], ["usage_metadata"])]

@@ -176,8 +176,9 @@ def _leave_generators(plan: Plan, passed: Passed, cells: list[int]) -> bool:
         given: Any = None
         ended_as: BaseException | None = None
         try:
-            if bound.reads:
+            if bound.reads or view.__dict__:  # it has read something before the call
                 view._reread()
+            if bound.reads:
                 given = view.result
             generator.send(given)
         except BaseException as raised:
