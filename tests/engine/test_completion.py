@@ -3,12 +3,16 @@
 import asyncio
 import gc
 import time
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import Any
 
 import pytest
 
-from spanhook import Hooks, Operation
+from spanhook import Hooks, Operation, Reject
 from spanhook.concurrency import reaper
-from tests.stub import Library, stubbed
+from spanhook.model import Adapter, Following
+from tests.stub import WHOLE, Library, passing, stubbed, use
 
 hooks = Hooks()
 ended: list[str] = []
@@ -45,3 +49,36 @@ def test_dropped_just_before_the_loop_stops(closed: bool) -> None:
             loop.close()
         assert ended == ["abandoned"]
         assert len(seen.spans) == 1
+
+
+FOLLOWING = Adapter(kind="agent.delegate", start=lambda *_call: {}, rejected=lambda *_call: "stayed")
+
+
+@pytest.mark.parametrize("chained", [True, False])
+@pytest.mark.parametrize("mode", ["sync", "async"])
+def test_hooks_after_a_call_see_what_came_of_the_operations_that_follow_from_it(
+    mode: str, chained: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked = Hooks()
+    told: list[Any] = []
+    asked.around("llm.call", timeout=None if chained else 1.0)(passing)
+
+    @asked.before("agent.delegate")
+    def stay(op: Operation) -> None:
+        told.append(op.kind)
+        raise Reject("stay")
+
+    @asked.around("llm.call")
+    def around(op: Operation) -> Iterator[None]:
+        yield
+        told.append(op.result)
+
+    @asked.after("llm.call")
+    def look(op: Operation) -> None:
+        told.append(op.result)
+
+    made = replace(WHOLE, follows=lambda *_call: (Following(FOLLOWING, None),))
+    monkeypatch.setattr("tests.stub.WHOLE", made)
+    with stubbed(asked) as (library, _):
+        assert use(library, mode, "went") == "stayed"
+    assert told == ["agent.delegate", "stayed", "stayed"]
