@@ -131,7 +131,7 @@ def leave_fast(op: Record, plan: Plan, passed: Passed) -> bool:
     current.set(passed.around)
     try:
         cells = counts.decisions.cells(plan.reach)
-        if passed.entered and not _leave_generators(plan, passed, cells):
+        if passed.entered and not _leave_generators(op, plan, passed, cells):
             return False
         post, now = plan.fast_post, clock.now
         assert post is not None
@@ -165,8 +165,8 @@ def leave_fast(op: Record, plan: Plan, passed: Passed) -> bool:
     return True
 
 
-def _leave_generators(plan: Plan, passed: Passed, cells: list[int]) -> bool:
-    """Resume the generators, innermost first; false if one did more than end."""
+def _leave_generators(op: Record, plan: Plan, passed: Passed, cells: list[int]) -> bool:
+    """Resume the generators, innermost first; false if one did more than end, or the run has been stopped meanwhile."""
     now, entered = clock.now, passed.entered
     started = now()
     while entered:
@@ -194,4 +194,6 @@ def _leave_generators(plan: Plan, passed: Passed, cells: list[int]) -> bool:
         cells[slot + 1] += taken
         passed.spent += taken
         started = ended
+        if op.latch is not None:
+            return False
     return True
