@@ -2,6 +2,7 @@
 
 import asyncio
 import gc
+import threading
 import time
 from collections.abc import Iterator
 from dataclasses import replace
@@ -82,3 +83,20 @@ def test_hooks_after_a_call_see_what_came_of_the_operations_that_follow_from_it(
     with stubbed(asked) as (library, _):
         assert use(library, mode, "went") == "stayed"
     assert told == ["agent.delegate", "stayed", "stayed"]
+
+
+def test_the_thread_that_ends_what_is_dropped_is_there_before_anything_can_be() -> None:
+    """A finalizer, which may run anywhere, cannot start one."""
+    guarded = Hooks()
+    guarded.around("llm.call")(passing)
+    reaper.drain()
+    reaper.renew()
+    before = threading.enumerate()
+    with stubbed(guarded) as (library, seen):
+        call = library.awork("given")
+        call.send(None)
+        started = [thread.name for thread in threading.enumerate() if thread not in before]
+        call.close()
+        assert reaper.drain()
+        assert [op.status for op in seen.operations] == ["abandoned"]
+    assert started == ["spanhook-reaper"]

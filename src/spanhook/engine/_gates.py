@@ -47,6 +47,8 @@ def begun(op: Record, *, is_async: bool, direct: Callable[[], Awaitable[None]] |
                 publish(op, "pre", count_decision)
             asked(op)
             if passed is not None:
+                if is_async:
+                    reaper.start()  # as below
                 passed.called = True
             return passed
     if is_async:
@@ -58,8 +60,9 @@ def under_way(op: Record, passed: Passed) -> Run:
     """The chain that goes on where hooks without one got to; the call is being made, or was made."""
     run: Run | None = passed.chain
     if run is None:
-        run = passed.chain = _chain(op, passed)
+        run = _chain(op, passed)
         step(run)
+        passed.chain = run  # not before: an interrupt in between leaves the hooks to a chain that has begun nothing
     return run
 
 
