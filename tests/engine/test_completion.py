@@ -4,7 +4,8 @@ import asyncio
 import gc
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any
 
@@ -12,7 +13,11 @@ import pytest
 
 from spanhook import Hooks, Operation, Reject
 from spanhook.concurrency import reaper
-from spanhook.model import Adapter, Following
+from spanhook.engine import _gates
+from spanhook.engine._completion import interrupted
+from spanhook.engine._gates import begun, start, under_way
+from spanhook.engine.lifecycle import begin
+from spanhook.model import Adapter, Following, Record, current
 from tests.stub import WHOLE, Library, passing, stubbed, use
 
 hooks = Hooks()
@@ -100,3 +105,51 @@ def test_the_thread_that_ends_what_is_dropped_is_there_before_anything_can_be() 
         assert reaper.drain()
         assert [op.status for op in seen.operations] == ["abandoned"]
     assert started == ["spanhook-reaper"]
+
+
+@pytest.mark.parametrize("chained", [True, False])
+@pytest.mark.parametrize("is_async", [True, False])
+def test_an_interrupt_before_a_chain_begins_is_told_to_the_hooks_that_wait_around_the_call(
+    is_async: bool, chained: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked, told = Hooks(), list[str]()
+
+    @asked.around("llm.call")
+    def around(_op: Operation) -> Iterator[None]:
+        try:
+            yield
+        except BaseException as error:
+            told.append(type(error).__name__)
+            raise
+
+    asked.on_error("llm.call")(lambda op: told.append(op.status))
+    with stubbed(asked) as (library, _):
+        op = begin(WHOLE, library, ("given",), {})
+        assert type(op) is Record
+        with being_current(op):
+            if chained:
+                run: Any = start(op, is_async=is_async)
+            else:
+                run = begun(op, is_async=is_async)
+                monkeypatch.setattr(_gates, "step", _interrupt)
+                with pytest.raises(KeyboardInterrupt):
+                    made: Any = under_way(op, run)
+                    assert made is None
+                monkeypatch.undo()
+        interrupted(op, run, is_async, None, KeyboardInterrupt())
+    assert told == ["KeyboardInterrupt", "cancelled"]
+
+
+@contextmanager
+def being_current(op: Record) -> Generator[None]:
+    """Make an operation current, as a call does."""
+    current.set(op)
+    try:
+        yield
+    finally:
+        current.set(None)
+
+
+def _interrupt(run: Any) -> bool:
+    run.close()
+    raise KeyboardInterrupt

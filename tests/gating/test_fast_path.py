@@ -243,9 +243,8 @@ def test_a_run_that_is_stopped_while_hooks_look_at_its_outcome(does: str, form: 
         late(stopping if form == "after" else around)
         for other in ("around", "after", "on_error", "on_error"):
             _added(hooks, Plan(other, "", 50 if other == "around" else 500, "", None), ran, other)
-        with stubbed(hooks) as (library, seen):
-            with pytest.raises(Reject, match="all of it"):
-                library.work(_Work(inside))
+        with stubbed(hooks) as (library, seen), pytest.raises(Reject, match="all of it"):
+            library.work(_Work(inside))
         decided = [(op.status, [(one.hook, one.event, one.decision) for one in op.decisions]) for op in seen.operations]
         return ran, decided
 

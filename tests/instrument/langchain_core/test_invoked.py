@@ -259,7 +259,11 @@ def test_models_that_differ_in_their_client_ask_servers_of_their_own() -> None:
     with recorder() as seen:
         for client in (Client("one.example"), Client("two.example"), None):
             Of(body=Body(), client=client).invoke("hi")
-    assert [(span.attributes or {}).get("server.address") for span in seen.spans] == ["one.example", "two.example", None]
+    assert [(span.attributes or {}).get("server.address") for span in seen.spans] == [
+        "one.example",
+        "two.example",
+        None,
+    ]
 
 
 def test_a_stream_of_its_own_is_gated() -> None:
