@@ -2,13 +2,23 @@
 
 import asyncio
 import gc
+import threading
 import time
+from collections.abc import Generator, Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from typing import Any
 
 import pytest
 
-from spanhook import Hooks, Operation
+from spanhook import Hooks, Operation, Reject
 from spanhook.concurrency import reaper
-from tests.stub import Library, stubbed
+from spanhook.engine import _gates
+from spanhook.engine._completion import interrupted
+from spanhook.engine._gates import begun, start, under_way
+from spanhook.engine.lifecycle import begin
+from spanhook.model import Adapter, Following, Record, current
+from tests.stub import WHOLE, Library, passing, stubbed, use
 
 hooks = Hooks()
 ended: list[str] = []
@@ -45,3 +55,101 @@ def test_dropped_just_before_the_loop_stops(closed: bool) -> None:
             loop.close()
         assert ended == ["abandoned"]
         assert len(seen.spans) == 1
+
+
+FOLLOWING = Adapter(kind="agent.delegate", start=lambda *_call: {}, rejected=lambda *_call: "stayed")
+
+
+@pytest.mark.parametrize("chained", [True, False])
+@pytest.mark.parametrize("mode", ["sync", "async"])
+def test_hooks_after_a_call_see_what_came_of_the_operations_that_follow_from_it(
+    mode: str, chained: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked = Hooks()
+    told: list[Any] = []
+    asked.around("llm.call", timeout=None if chained else 1.0)(passing)
+
+    @asked.before("agent.delegate")
+    def stay(op: Operation) -> None:
+        told.append(op.kind)
+        raise Reject("stay")
+
+    @asked.around("llm.call")
+    def around(op: Operation) -> Iterator[None]:
+        yield
+        told.append(op.result)
+
+    @asked.after("llm.call")
+    def look(op: Operation) -> None:
+        told.append(op.result)
+
+    made = replace(WHOLE, follows=lambda *_call: (Following(FOLLOWING, None),))
+    monkeypatch.setattr("tests.stub.WHOLE", made)
+    with stubbed(asked) as (library, _):
+        assert use(library, mode, "went") == "stayed"
+    assert told == ["agent.delegate", "stayed", "stayed"]
+
+
+def test_the_thread_that_ends_what_is_dropped_is_there_before_anything_can_be() -> None:
+    """A finalizer, which may run anywhere, cannot start one."""
+    guarded = Hooks()
+    guarded.around("llm.call")(passing)
+    reaper.drain()
+    reaper.renew()
+    before = threading.enumerate()
+    with stubbed(guarded) as (library, seen):
+        call = library.awork("given")
+        call.send(None)
+        started = [thread.name for thread in threading.enumerate() if thread not in before]
+        call.close()
+        assert reaper.drain()
+        assert [op.status for op in seen.operations] == ["abandoned"]
+    assert started == ["spanhook-reaper"]
+
+
+@pytest.mark.parametrize("chained", [True, False])
+@pytest.mark.parametrize("is_async", [True, False])
+def test_an_interrupt_before_a_chain_begins_is_told_to_the_hooks_that_wait_around_the_call(
+    is_async: bool, chained: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked, told = Hooks(), list[str]()
+
+    @asked.around("llm.call")
+    def around(_op: Operation) -> Iterator[None]:
+        try:
+            yield
+        except BaseException as error:
+            told.append(type(error).__name__)
+            raise
+
+    asked.on_error("llm.call")(lambda op: told.append(op.status))
+    with stubbed(asked) as (library, _):
+        op = begin(WHOLE, library, ("given",), {})
+        assert type(op) is Record
+        with being_current(op):
+            if chained:
+                run: Any = start(op, is_async=is_async)
+            else:
+                run = begun(op, is_async=is_async)
+                monkeypatch.setattr(_gates, "step", _interrupt)
+                with pytest.raises(KeyboardInterrupt):
+                    made: Any = under_way(op, run)
+                    assert made is None
+                monkeypatch.undo()
+        interrupted(op, run, is_async, None, KeyboardInterrupt())
+    assert told == ["KeyboardInterrupt", "cancelled"]
+
+
+@contextmanager
+def being_current(op: Record) -> Generator[None]:
+    """Make an operation current, as a call does."""
+    current.set(op)
+    try:
+        yield
+    finally:
+        current.set(None)
+
+
+def _interrupt(run: Any) -> bool:
+    run.close()
+    raise KeyboardInterrupt

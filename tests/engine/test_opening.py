@@ -133,6 +133,15 @@ def test_tools_with_the_same_name_are_described_apart() -> None:
     assert (semconv.GEN_AI_TOOL_CALL_ID, "'7'") in _described(tools.TOOL, one, ({},), {"tool_call_id": "7"})
 
 
+@pytest.mark.parametrize("name", ["user", "safety_identifier", "prompt_cache_key"])
+@pytest.mark.parametrize("path", ["/chat/completions", "/responses", "/embeddings"])
+def test_what_is_kept_of_requests_says_nothing_of_whose_they_are(path: str, name: str) -> None:
+    adapter, client = ADAPTERS[path], Client()
+    known = [alike(adapter, client, (), {"options": Options({"model": "m", name: who})}) for who in ("jo", "al", "jo")]
+    assert known[0] is known[1] is known[2] is not None
+    assert "'jo'" not in repr(adapter.known)
+
+
 def test_few_descriptions_are_kept() -> None:
     adapter = Adapter(kind="llm.call", start=lambda *given: {semconv.GEN_AI_REQUEST_MODEL: given[0]}, watch=_itself)
     for index in range(1000):

@@ -1,7 +1,9 @@
 """Hooks that are plain functions and generators decide the same, with and without a chain."""
 
+import threading
 import time
 from collections.abc import Callable, Iterator
+from contextvars import Context, copy_context
 from typing import Any, NamedTuple
 
 import pytest
@@ -9,8 +11,9 @@ from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from spanhook import Hook, Hooks, Operation, Reject
+from spanhook.errors import RunStopped
 from spanhook.gating import Chain
-from tests.stub import MODES, stubbed, use
+from tests.stub import MODES, Library, stubbed, use
 
 MAY_CHAIN = ("sync", "async", "stream", "astream")
 
@@ -186,3 +189,81 @@ def test_hooks_that_let_a_call_pass_need_no_chain(mode: str, monkeypatch: pytest
     assert not decided
     assert outcome == ("given", ["success"])
     assert bool(made) == mode.endswith("stream")  # what a stream's hooks see comes piece by piece
+
+
+@pytest.mark.parametrize("first", [Silent, Told])
+@pytest.mark.parametrize("mode", MAY_CHAIN)
+def test_a_generator_that_has_read_the_outcome_before_the_call_reads_it_anew_after_it(
+    mode: str, first: type[Hook]
+) -> None:
+    hooks, read = Hooks(first()), list[Any]()
+
+    @hooks.around("llm.call")
+    def around(op: Operation) -> Iterator[None]:
+        for _ in range(2):
+            said = [part["content"] for message in op.response.messages for part in message["parts"]]
+            read.append((op.result, op.error, said, sorted(op.extras)))
+            if len(read) == 1:
+                yield
+
+    with stubbed(hooks) as (library, _):
+        use(library, mode, "given")
+    assert read == [(None, None, [], []), ("given", None, ["given"], ["usage_metadata"])]
+
+
+LATE = ("", "reject", "fail", "respond", "slow")
+
+
+@pytest.mark.parametrize("fail_mode", ["open", "closed"])
+@pytest.mark.parametrize("form", ["after", "around"])
+@pytest.mark.parametrize("does", LATE)
+def test_a_run_that_is_stopped_while_hooks_look_at_its_outcome(does: str, form: str, fail_mode: Any) -> None:
+    """Another operation of the run, in parallel, is refused with all of it."""
+
+    def outcome(first: type[Hook]) -> Any:
+        hooks, ran, inside = Hooks(first()), list[str](), list[Context]()
+
+        @hooks.before("llm.call")
+        def stop(op: Operation) -> None:
+            if op.request.inputs == "stop":
+                raise Reject("all of it", scope="run")
+
+        def stopping(op: Operation) -> Any:
+            refused = threading.Thread(target=inside[0].run, args=(_refused, library))
+            refused.start()
+            refused.join()
+            return _act(does, op)
+
+        def around(op: Operation) -> Iterator[None]:
+            yield
+            stopping(op)
+
+        limit: Any = {"timeout": 0.001} if does == "slow" else {}
+        late = getattr(hooks, form)("llm.call", name="late", priority=300, fail_mode=fail_mode, **limit)
+        late(stopping if form == "after" else around)
+        for other in ("around", "after", "on_error", "on_error"):
+            _added(hooks, Plan(other, "", 50 if other == "around" else 500, "", None), ran, other)
+        with stubbed(hooks) as (library, seen), pytest.raises(Reject, match="all of it"):
+            library.work(_Work(inside))
+        decided = [(op.status, [(one.hook, one.event, one.decision) for one in op.decisions]) for op in seen.operations]
+        return ran, decided
+
+    assert outcome(Silent) == outcome(Told)
+
+
+class _Work(NamedTuple):
+    """Work that notes in which context it is done."""
+
+    inside: list[Context]
+
+    def __call__(self) -> str:
+        self.inside.append(copy_context())
+        return "given"
+
+    def __repr__(self) -> str:
+        return "work"
+
+
+def _refused(library: Library) -> None:
+    with pytest.raises(RunStopped):
+        library.work("stop")

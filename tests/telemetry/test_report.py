@@ -1,9 +1,11 @@
 """What cannot be told costs nothing else, and is counted: the metric says how many items are not kept, and where."""
 
+import sys
 import threading
 from collections import Counter
 from collections.abc import Generator
 from contextlib import contextmanager
+from types import FrameType
 from typing import Any
 
 import pytest
@@ -137,3 +139,25 @@ def test_an_end_that_fails_is_an_operation_lost() -> None:
     assert internal.counts == {"reaper": 2}
     assert internal.lost == {"reaper": 1}
     internal.renew()
+
+
+def test_a_span_that_is_completed_elsewhere_while_it_is_reported_loses_nothing() -> None:
+    """As by a hook in shadow, which has threads of its own."""
+    spans: list[Any] = []
+
+    def complete(frame: FrameType, event: str, _argument: Any) -> None:
+        if event == "call" and frame.f_code.co_name == "used_itself":
+            spans[0].set_attribute("mine", 1)
+
+    hooks = Hooks()
+    hooks.before("llm.call")(lambda op: spans.append(op.span))
+    with stubbed(hooks) as (library, seen):
+        sys.setprofile(complete)
+        try:
+            library.work("given")
+        finally:
+            sys.setprofile(None)
+        (span,) = seen.spans
+        assert span.attributes is not None
+        told = {name: span.attributes.get(name) for name in ("mine", semconv.STATUS, semconv.GEN_AI_USAGE_INPUT_TOKENS)}
+        assert told == {"mine": 1, semconv.STATUS: "success", semconv.GEN_AI_USAGE_INPUT_TOKENS: 10}

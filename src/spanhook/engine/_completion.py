@@ -66,22 +66,17 @@ async def afinish(op: Record, run: Run | Passed | None) -> None:
         else:
             orphan(op, run, is_async=True)
         return
-    if type(run) is Passed:
-        try:
-            run = ended_fast(op, run)
-        except Exception as error:
-            internal.report("chain", error)
-            run = None
     if op.adapter.follows is not None and (followers := _followers(op)):
         await _follow(op, followers, is_async=True)
-    apart = False
-    if run is not None and run.cr_frame is not None:
-        try:
+    apart, chain = False, None
+    try:
+        chain = ended_fast(op, run) if type(run) is Passed else run
+        if chain is not None and chain.cr_frame is not None:
             # The chain was cancelled in a gate and already waits for its error hooks to run separately.
-            apart = op.status == "cancelled" or await astep(run)
-        except Exception as error:
-            internal.report("chain", error)
-    if not apart or run is None:
+            apart = op.status == "cancelled" or await astep(chain)
+    except Exception as error:
+        internal.report("chain", error)
+    if not apart or chain is None:
         conclude(op)
         if op.withheld is not None:
             await hand_out(op, is_async=True)
@@ -90,9 +85,9 @@ async def afinish(op: Record, run: Run | Passed | None) -> None:
     loop = running_loop()
     if loop is None:  # Trio has no detached tasks
         with shielded() if under_trio() else nullcontext():
-            await _rest(op, run)
+            await _rest(op, chain)
         return
-    task = loop.create_task(_rest(op, run, left(op, run)))
+    task = loop.create_task(_rest(op, chain, left(op, chain)))
     op.handed = True
     _apart.add(task)
     task.add_done_callback(_apart.discard)

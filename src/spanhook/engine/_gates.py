@@ -24,12 +24,17 @@ def start(op: Record, *, is_async: bool, direct: Callable[[], Awaitable[None]] |
 
     The operation's context is current.
     """
-    run = begun(op, is_async=is_async, direct=direct)
-    return _chain(op, run) if type(run) is Passed else run
+    run = begun(op, is_async=is_async, direct=direct, chained=True)
+    assert type(run) is not Passed
+    return run
 
 
-def begun(op: Record, *, is_async: bool, direct: Callable[[], Awaitable[None]] | None = None) -> Run | Passed | None:
-    """As ``start``, for callers that end with ``finish``: no chain as long as hooks let the operation pass."""
+def begun(
+    op: Record, *, is_async: bool, direct: Callable[[], Awaitable[None]] | None = None, chained: bool = False
+) -> Run | Passed | None:
+    """As ``start``, for callers that end with ``finish``: no chain as long as hooks let the operation pass, unless
+    ``chained``.
+    """
     plan, passed = op.plan, None
     if plan is None:
         return None
@@ -42,11 +47,13 @@ def begun(op: Record, *, is_async: bool, direct: Callable[[], Awaitable[None]] |
         except BaseException as error:
             _broken(op, error)
             return None
-        if passed is None or (plan.fast_post is not None and passed.told is None):
+        if passed is None or (plan.fast_post is not None and passed.told is None and not chained):
             if plan.heard:
                 publish(op, "pre", count_decision)
             asked(op)
             if passed is not None:
+                if is_async:
+                    reaper.start()  # as below
                 passed.called = True
             return passed
     if is_async:
@@ -58,8 +65,9 @@ def under_way(op: Record, passed: Passed) -> Run:
     """The chain that goes on where hooks without one got to; the call is being made, or was made."""
     run: Run | None = passed.chain
     if run is None:
-        run = passed.chain = _chain(op, passed)
+        run = _chain(op, passed)
         step(run)
+        passed.chain = run  # not before: an interrupt in between leaves the hooks to a chain that has begun nothing
     return run
 
 

@@ -61,7 +61,8 @@ class Chain:
             told = await self._resume(passed)
         elif op.error is None:
             await self._enter(0)
-        conclude(op)
+        if not after or op.error is not None:
+            conclude(op)
         if op.status == "cancelled" and any(bound.slow for bound in self._plan.error):
             await park()  # async drivers let the rest run in a task of its own
         plan = self._plan
@@ -88,15 +89,17 @@ class Chain:
                 told = None
             if op.error is None:
                 await self._enter(passed.index)
-        conclude(op)
-        if told is not None and not passed.after:
+        if op.error is not None or not (told or passed.after):  # else it is concluded, and hooks have seen that
+            conclude(op)
+        if passed.after:
+            return told if op.error is None else None
+        if told is not None:
             entered.pop().left(told[1], told[2], None, self._verdicts)
             conclude(op)
-            told = None
         for one in reversed(entered):
             await one.leave(self._pieces, self._verdicts)
             conclude(op)
-        return told
+        return None
 
     async def _tell_of_fault(self) -> None:
         """Run ``on_error`` hooks for a result which says that the call failed, once it is settled; it is returned."""

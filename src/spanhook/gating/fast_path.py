@@ -131,7 +131,7 @@ def leave_fast(op: Record, plan: Plan, passed: Passed) -> bool:
     current.set(passed.around)
     try:
         cells = counts.decisions.cells(plan.reach)
-        if passed.entered and not _leave_generators(plan, passed, cells):
+        if passed.entered and not _leave_generators(op, plan, passed, cells):
             return False
         post, now = plan.fast_post, clock.now
         assert post is not None
@@ -165,8 +165,8 @@ def leave_fast(op: Record, plan: Plan, passed: Passed) -> bool:
     return True
 
 
-def _leave_generators(plan: Plan, passed: Passed, cells: list[int]) -> bool:
-    """Resume the generators, innermost first; false if one did more than end."""
+def _leave_generators(op: Record, plan: Plan, passed: Passed, cells: list[int]) -> bool:
+    """Resume the generators, innermost first; false if one did more than end, or the run has been stopped meanwhile."""
     now, entered = clock.now, passed.entered
     started = now()
     while entered:
@@ -176,8 +176,9 @@ def _leave_generators(plan: Plan, passed: Passed, cells: list[int]) -> bool:
         given: Any = None
         ended_as: BaseException | None = None
         try:
-            if bound.reads:
+            if bound.reads or view.__dict__:  # it has read something before the call
                 view._reread()
+            if bound.reads:
                 given = view.result
             generator.send(given)
         except BaseException as raised:
@@ -193,4 +194,6 @@ def _leave_generators(plan: Plan, passed: Passed, cells: list[int]) -> bool:
         cells[slot + 1] += taken
         passed.spent += taken
         started = ended
+        if op.latch is not None:
+            return False
     return True

@@ -111,7 +111,7 @@ def _complete(span: LeanSpan) -> None:
             parent=span._parent,
             sampler=opener.tracer.sampler,
             resource=span._resource,
-            attributes=span._attributes,
+            attributes=span._attributes.copy(),  # another thread may be adding to it
             kind=span._kind,
             span_processor=opener.tracer.span_processor,
             instrumentation_info=opener.tracer.instrumentation_info,

@@ -82,13 +82,12 @@ def _measure_and_tell(op: Record, kept: dict[str, Any] | None, telemetry: Teleme
 def _describe(op: Record, kept: dict[str, Any] | None, telemetry: Telemetry) -> None:
     """Complete the span of an operation that has ended."""
     span = op.span
-    lean = type(span) is LeanSpan
-    attributes = _end_attributes(op, telemetry, span._attributes if lean else {})
+    attributes = _end_attributes(op, telemetry, span._attributes if type(span) is LeanSpan else {})
     if kept and telemetry.span_content:
         attributes.update(_content.as_text(kept))
     if kept is not None and telemetry.values:
         attributes.update(concealed_content(op, _content.as_values(op, kept)))
-    if not lean:
+    if type(span) is not LeanSpan:  # or no longer: another thread has completed it meanwhile
         span.set_attributes(attributes)
     elif op.odd:
         check(span)

@@ -1,6 +1,7 @@
 """Subclasses with an ``invoke`` of their own: gated whatever it does, and one operation with the method it goes on in."""
 
 from collections.abc import Callable, Iterator
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -234,6 +235,35 @@ def test_asking_twice_is_two_operations_and_so_is_asking_for_something_else() ->
         with recorder(hooks):
             kind(body=body).invoke("hi")
         assert asked == (["hi", "hi"] if kind is Twice else ["hi", "hi and more"])
+
+
+@pytest.mark.parametrize("name", TOOLS)
+def test_each_call_of_a_tool_has_its_own_id(name: str) -> None:
+    tool = TOOLS[name](Body())
+    with recorder() as seen:
+        for given in (CALL, {**CALL, "id": "call 2"}, {"query": "x"}):
+            tool.invoke(given)
+    assert [op.tool_call_id for op in seen.operations] == ["call 1", "call 2", ""]
+
+
+def test_models_that_differ_in_their_client_ask_servers_of_their_own() -> None:
+    class Client:
+        def __init__(self, host: str) -> None:
+            self._base_url = SimpleNamespace(host=host, port=None, scheme="https")
+
+    class Of(PolishedChat):
+        model_name: str = "m"
+        temperature: float = 0.5
+        client: Any = None
+
+    with recorder() as seen:
+        for client in (Client("one.example"), Client("two.example"), None):
+            Of(body=Body(), client=client).invoke("hi")
+    assert [(span.attributes or {}).get("server.address") for span in seen.spans] == [
+        "one.example",
+        "two.example",
+        None,
+    ]
 
 
 def test_a_stream_of_its_own_is_gated() -> None:

@@ -11,6 +11,8 @@ from spanhook.cli.conformance.libraries.litellm_ways import litellm
 from spanhook.cli.conformance.loops import run
 from spanhook.cli.conformance.servers.openai_replies import Call, Reply, Tokens
 from spanhook.cli.conformance.servers.openai_server import OpenAIServer
+from spanhook.engine._opening import alike
+from spanhook.instrument.litellm import apis
 from spanhook.instrument.litellm.providers import named
 from spanhook.settings import Settings
 from spanhook.testing import recorder
@@ -217,3 +219,10 @@ def test_a_mock_response_is_a_call(to_openai: dict[str, Any]) -> None:
         run(litellm.acompletion(**to_openai, mock_response="It is a mock."))
     assert after == ["It is a mock.", "It is a mock."]
     assert len(seen.operations) == 2
+
+
+def test_no_keys_of_providers_are_kept() -> None:
+    given = {"model": "gpt-4o", "messages": [], "input": "", "api_key": "sk-secret", "aws_secret_access_key": "secret"}
+    for adapter in (apis.CHAT, apis.EMBEDDINGS, apis.RESPONSES):
+        assert alike(adapter, None, (), given) is None
+        assert not adapter.known

@@ -6,11 +6,14 @@ import gc
 import logging
 import threading
 from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import suppress
 from typing import Any
 
 import openai
 import pytest
 from openai import AsyncStream, Stream
+from openai._models import construct_type
+from openai.types.chat import ChatCompletionChunk
 from opentelemetry import context as otel_context
 
 from spanhook import Hooks, Operation, Reject, current_operation
@@ -18,6 +21,7 @@ from spanhook.cli.conformance import loops
 from spanhook.cli.conformance.libraries.openai_ways import CHAT, RESPONSES, TEXT, async_client, collected, sync_client
 from spanhook.cli.conformance.servers.openai_server import OpenAIServer, Reply
 from spanhook.concurrency import reaper
+from spanhook.instrument.formats.openai.chat_chunks import ChatChunks
 from spanhook.testing import Recorder, recorder
 
 
@@ -476,6 +480,41 @@ def test_chunks_of_two_choices(server: OpenAIServer) -> None:
     assert op.usage.output_tokens == 9
     assert op._record.end_attributes is not None
     assert op._record.end_attributes["gen_ai.response.finish_reasons"] == ("stop", "stop")
+
+
+ODD: list[dict[str, Any]] = [
+    {},
+    {"choices": None},
+    {"choices": ["?"]},
+    {"choices": [None]},
+    {"choices": {"index": 0}},
+    *({"choices": [{"index": 0, **choice}]} for choice in ({}, {"delta": None}, {"delta": "?"}, {"delta": {}})),
+    {"choices": [{"delta": {"content": "more"}}]},
+    {"choices": [{"index": "0", "delta": {"content": "more"}}]},
+    {"choices": [{"index": 0, "delta": {"content": 7}}]},
+    {"choices": [{"index": 0, "delta": {"content": "more", "reasoning_content": "why"}}]},
+    {"choices": [{"index": 0, "delta": {"refusal": "no"}}]},
+    {"choices": [{"index": 0, "delta": {"content": "more"}, "finish_reason": "stop"}]},
+    {"choices": [{"index": 0, "delta": {"content": "more"}}, {"index": 1, "delta": {"content": "other"}}]},
+    {"choices": [{"index": 0, "delta": None, "finish_reason": "stop"}], "usage": {"prompt_tokens": 3}},
+]
+
+
+@pytest.mark.parametrize("keep", [True, False])
+@pytest.mark.parametrize("odd", ODD, ids=repr)
+def test_a_chunk_as_compatible_servers_send_them_breaks_nothing(odd: dict[str, Any], keep: bool) -> None:
+    """Chunks as the SDK builds them, whatever they hold, are read as the same chunks in JSON."""
+
+    def read(model: Any) -> Any:
+        chunks = ChatChunks({}, dict, itself=False)
+        chunks.keep = keep
+        for more in (*({"choices": [{"index": 0, "delta": {"content": one}}]} for one in "abc"), odd, odd):
+            chunk = {"id": "1", "model": "m", **more}
+            with suppress(TypeError):  # text that is none, as without
+                chunks.add(construct_type(type_=model, value=chunk) if model else chunk)
+        return chunks.characters, chunks.reasons, str(chunks.result()), str(chunks.response())
+
+    assert read(ChatCompletionChunk) == read(None)
 
 
 def test_fifty_streams_at_once(server: OpenAIServer) -> None:

@@ -29,10 +29,16 @@ def _bare(model: str) -> str:
 def _adapter(format: Format, transport: LiteLLMTransport) -> Adapter:
     """LiteLLM is a framework's view of a model, because it calls clients that may be bound too; but it passes on what
     it is asked for, also to its own functions, of which one is made of another. Some of its streams only begin to call
-    when they are read.
+    when they are read. Providers' keys may be among its arguments, so none are kept to recognize calls that are alike.
     """
     return replace(
-        adapted(format, transport, LITELLM), model_layer=True, relays=True, opaque=False, mark=_mark, bare_model=_bare
+        adapted(format, transport, LITELLM),
+        watch=None,
+        model_layer=True,
+        relays=True,
+        opaque=False,
+        mark=_mark,
+        bare_model=_bare,
     )
 
 

@@ -13,6 +13,7 @@ class Fim(MistralChat):
     """Fill-in-the-middle completions: in common terms, one message of prompt and suffix, a part each."""
 
     operation = "text_completion"
+    content = frozenset(_FIELDS)
     takes = frozenset(("messages", "inputs", "model"))
     system_in_messages = False
 

@@ -70,7 +70,7 @@ class Messages(Format):
 
     parses = True
     operation = "chat"
-    content: frozenset[str] | None = frozenset(("messages", "system", "tools"))
+    content: frozenset[str] | None = frozenset(("messages", "metadata", "system", "tools"))
 
     # ------------------------------------------------------------------------------------------ requests
 

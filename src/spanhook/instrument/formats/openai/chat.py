@@ -6,7 +6,7 @@ from typing import Any
 from spanhook import semconv
 from spanhook.instrument.formats.openai.asking import asking_for_usage
 from spanhook.instrument.formats.openai.chat_chunks import ChatChunks
-from spanhook.instrument.formats.openai.describing import OpenAIFormat, output_type
+from spanhook.instrument.formats.openai.describing import WHOSE, OpenAIFormat, output_type
 from spanhook.instrument.formats.openai.messages import (
     from_message,
     rewrite,
@@ -40,7 +40,7 @@ class Chat(OpenAIFormat):
     system_in_messages = True
     parses = True
     last = "[DONE]"
-    content = frozenset(("messages", "tools", "functions"))
+    content = WHOSE | {"messages", "tools", "functions"}
 
     # ------------------------------------------------------------------------------------------ requests
 

@@ -20,24 +20,13 @@ class ChatChunks(Deltas):
         self._pieces: list[str] | None = None
 
     def add(self, chunk: Any) -> bool:
-        if type(chunk) is self._model:  # most chunks only have a piece of the one choice's text
-            told = chunk.__dict__
-            choices = told["choices"]
-            if len(choices) == 1 and told["usage"] is None:
-                said = choices[0].__dict__
-                delta = said["delta"]
-                content = delta.__dict__["content"]
-                if (
-                    type(content) is str
-                    and said["finish_reason"] is None
-                    and said["index"] == 0
-                    and not delta.__pydantic_extra__
-                    and delta.__pydantic_fields_set__ <= _ONLY_TEXT
-                ):
-                    self.characters += len(content)
-                    if self._pieces is not None:
-                        self._pieces.append(content)
-                    return True
+        if type(chunk) is self._model:
+            content = _only_text(chunk)
+            if content is not None:
+                self.characters += len(content)
+                if self._pieces is not None:
+                    self._pieces.append(content)
+                return True
         shown = super().add(chunk)
         self._know(chunk)
         return shown
@@ -141,6 +130,32 @@ class Growing:
 
 _ONLY_TEXT = frozenset(("content", "role"))
 _FIELDS = frozenset(("choices", "usage"))
+
+
+def _only_text(chunk: Any) -> str | None:
+    """The piece of text that is all that a chunk, a model, says of the one choice, as most do; else ``None``.
+
+    What a model holds need not be of the type that its class declares: a server may send anything.
+    """
+    try:
+        told = chunk.__dict__
+        choices = told["choices"]
+        if len(choices) != 1 or told["usage"] is not None:
+            return None
+        said = choices[0].__dict__
+        delta = said["delta"]
+        content = delta.__dict__["content"]
+        if (
+            type(content) is str
+            and said["finish_reason"] is None
+            and said["index"] == 0
+            and not delta.__pydantic_extra__
+            and delta.__pydantic_fields_set__ <= _ONLY_TEXT
+        ):
+            return content
+    except (AttributeError, KeyError, TypeError):
+        pass
+    return None
 
 
 def _joined(sound: Sequence[Fields]) -> dict[str, Any]:

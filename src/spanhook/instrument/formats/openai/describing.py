@@ -12,6 +12,10 @@ _SERVER = 500
 """From this HTTP status on, errors are the server's."""
 
 
+WHOSE = frozenset(("metadata", "prompt_cache_key", "safety_identifier", "user"))
+"""Fields that differ from user to user and describe nothing."""
+
+
 class OpenAIFormat(Format):
     """One of OpenAI's APIs.
 

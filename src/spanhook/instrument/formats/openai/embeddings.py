@@ -5,7 +5,7 @@ import struct
 from typing import Any
 
 from spanhook import semconv
-from spanhook.instrument.formats.openai.describing import OpenAIFormat
+from spanhook.instrument.formats.openai.describing import WHOSE, OpenAIFormat
 from spanhook.instrument.formats.openai.reading import CHAT_USAGE, usage_of
 from spanhook.instrument.wire import Fields, Payload
 from spanhook.model import Attributes, Carried, Change, Request, Usage
@@ -16,7 +16,7 @@ class Embeddings(OpenAIFormat):
 
     kind = "embeddings.create"
     operation = "embeddings"
-    content = frozenset(("input",))
+    content = WHOSE | {"input"}
     takes = frozenset(("inputs", "model"))
     streams = False
 

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from spanhook import semconv
-from spanhook.instrument.formats.openai.describing import OpenAIFormat, output_type
+from spanhook.instrument.formats.openai.describing import WHOSE, OpenAIFormat, output_type
 from spanhook.instrument.formats.openai.items import (
     PARTS,
     from_message,
@@ -44,7 +44,7 @@ class Responses(OpenAIFormat):
 
     api = "responses"
     parses = True
-    content = frozenset(("input", "instructions", "tools"))
+    content = WHOSE | {"input", "instructions", "tools"}
 
     def __init__(self, *, itself: bool = False, compact: bool = False, counts: bool = False) -> None:
         super().__init__(itself=itself)
