@@ -15,7 +15,8 @@ import trio.lowlevel
 import spanhook
 from spanhook import ConfigurationError, Hooks, Operation, Reject, operation
 from spanhook.config import load_file
-from spanhook.hooks.agent_hooks import AgentHooks
+from spanhook.diagnostics import Repeats
+from spanhook.hooks.agent_hooks import AgentHooks, _failures
 from spanhook.testing import recorder
 from tests.hooks.remote_policy.policy_server import serving
 
@@ -390,6 +391,70 @@ def test_an_interceptor_that_fails_or_takes_too_long_denies() -> None:
     with hosting(fails) as records:
         assert refusal(lambda: add(a=1)).reason == "host_error:interceptor_failed"
     assert "secret" not in str([one.to_wire() for one in records])
+
+
+async def hurried(_context: Context) -> Any:
+    await asyncio.Event().wait()
+
+
+async def late_failure(_context: Context) -> Any:
+    await asyncio.sleep(0)
+    raise ValueError("no file")
+
+
+def early_failure(_context: Context) -> Any:
+    raise ValueError("no file")
+
+
+@pytest.mark.parametrize(
+    ("given", "said", "traced"),
+    [
+        (
+            early_failure,
+            "'early_failure': interceptor_failed: ValueError",
+            True,
+        ),
+        (late_failure, "'late_failure': interceptor_failed: ValueError", True),
+        (hurried, "'hurried': interceptor_timeout", False),
+        (
+            Told(input=None),
+            "'Told.intercept': verdict_invalid: verdict must be",
+            False,
+        ),
+    ],
+    ids=["early", "late", "timeout", "invalid"],
+)
+@pytest.mark.parametrize("mode", ["enforce", "evaluate_only"])
+def test_why_there_is_no_verdict_is_logged_once(
+    given: Any, said: str, traced: bool, mode: Any, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(_failures, "_repeats", Repeats())
+    with hosting({"use": given, "at": ["input"]}, mode=mode, unbound="allow", timeout=0.01):
+        for _ in range(2):
+            with suppress(Reject):
+                desk("x")
+    [line] = [one for one in caplog.records if "no verdict" in one.getMessage()]
+    assert said in line.getMessage().replace(" of agent_hooks has given no verdict at input", "")
+    assert bool(line.exc_info) is traced
+
+
+def test_the_name_of_an_interceptor_that_fails_is_logged(
+    caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(_failures, "_repeats", Repeats())
+    with hosting({"use": early_failure, "name": "files"}):
+        refusal(lambda: desk("x"))
+    with hosting(late_failure, streams="incremental"):
+        refusal(reading)
+    assert "interceptor 'files'" in caplog.text
+    assert "interceptor 'late_failure'" in caplog.text
+
+
+def test_points_without_anybody_are_logged(caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(_failures, "_repeats", Repeats())
+    with hosting({"use": Told(), "at": ["pre_tool_call"]}):
+        refusal(lambda: desk("x"))
+    assert "no interceptor of agent_hooks runs at agent_startup, so it is denied" in caplog.text
 
 
 @pytest.mark.parametrize("error", [asyncio.CancelledError(), StopIteration(), StopAsyncIteration()])

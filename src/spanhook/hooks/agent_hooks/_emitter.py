@@ -11,6 +11,7 @@ from typing import Any, cast
 
 from spanhook.errors import ConfigurationError
 from spanhook.hooks.agent_hooks._config import Config, Interceptor
+from spanhook.hooks.agent_hooks._failures import Heard, tell_failure, tell_unbound
 from spanhook.hooks.agent_hooks._interceptors import AtOnce, function, interceptor, loaded
 from spanhook.hooks.approval import Asking
 
@@ -164,8 +165,16 @@ def _class() -> Any:
             return contract.Verdict.host_error(contract.HostError.ADAPTER_UNSUPPORTED)
         return base._fold_transform(self, context, verdict)
 
+    async def invoke(self: Any, bound: Any, context: dict[str, Any]) -> Any:
+        heard = Heard(bound.interceptor)
+        verdict = await base._invoke(self, replace(bound, interceptor=heard), context)
+        tell_failure(bound, context["interception_point"], verdict, heard.error)
+        return verdict
+
     def append(self: Any, record: Any) -> Any:
         most = self._max_records
+        if record.verdict.reason == contract.HostError.NO_INTERCEPTOR.value:
+            tell_unbound(record.interception_point.value)
         if self._record_sink is not None:
             _tell(self._record_sink, record)
         if most is not None:
@@ -181,7 +190,7 @@ def _class() -> Any:
             identity = None
         return self._append(self._finalize(context, outcome, identity))
 
-    members = {"_fold_transform": fold, "_append": append, "deny": deny, "__slots__": ()}
+    members = {"_fold_transform": fold, "_invoke": invoke, "_append": append, "deny": deny, "__slots__": ()}
     return type("Emitter", (base,), members)
 
 

@@ -33,10 +33,10 @@ class AtOnce:
     """An interceptor that fails if it would have to be waited for where that is impossible."""
 
     def __init__(self, asked: Any) -> None:
-        self._asked = asked
+        self.asked = asked
 
     def intercept(self, context: Any) -> Any:
-        return _at_once(self._asked.intercept(context))
+        return _at_once(self.asked.intercept(context))
 
 
 def loaded(given: Any) -> Any:
