@@ -14,7 +14,7 @@ from typing import Any
 from benchmarks import hardware, printing
 from benchmarks.counting import Counts, counts
 from benchmarks.terminal import machine, some, tell
-from benchmarks.variants import TOGETHER, USUAL, VARIANTS, Variant, named
+from benchmarks.variants import NEEDED, TOGETHER, USUAL, VARIANTS, Variant, named
 from benchmarks.workloads import CASES
 
 FIGURES = Path(__file__).with_name("figures.json")
@@ -24,7 +24,7 @@ TOLERATED = 0.10
 
 _EVERYWHERE = (*USUAL, "sampler off", "meter")
 _EXACT = {
-    "llm": tuple(variant.name for variant in (*VARIANTS, *TOGETHER) if variant.instrumented),
+    "llm": tuple(one.name for one in (*VARIANTS, *TOGETHER) if one.instrumented and one.ready not in NEEDED),
     "agent": (*_EVERYWHERE, "3 hooks on *", "parent not sampled", "logger", *(variant.name for variant in TOGETHER)),
 }
 _CASES = (
