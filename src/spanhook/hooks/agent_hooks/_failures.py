@@ -47,16 +47,18 @@ def tell_failure(bound: Any, point: str, verdict: Any, error: Exception | None) 
     why = code.removeprefix(_HOST) if error is None else f"interceptor_failed: {type(error).__name__}"
     if error is None and verdict.message:
         why += ": " + verdict.message.removeprefix(f"{code}: ")
-    _say(f"interceptor {_name(bound)!r} of agent_hooks has given no verdict at {point}: {why}", error)
+    who = f"interceptor {_name(bound)!r} of agent_hooks has given no verdict at {point}"
+    _say(f"{who}: {code}", f"{who}: {why}", error)
 
 
 def tell_unbound(point: str) -> None:
     """Log that a point is denied as nobody is bound to it, at most once a minute."""
-    _say(f"no interceptor of agent_hooks runs at {point}, so it is denied; with unbound: allow, it passes", None)
+    what = f"no interceptor of agent_hooks runs at {point}, so it is denied; with unbound: allow, it passes"
+    _say(what, what, None)
 
 
-def _say(what: str, error: Exception | None) -> None:
-    if _repeats.due(what) is not None:
+def _say(cause: str, what: str, error: Exception | None) -> None:
+    if _repeats.due(cause) is not None:
         log.warning("spanhook: %s", what, exc_info=error)
 
 
