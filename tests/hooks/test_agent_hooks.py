@@ -533,6 +533,18 @@ def test_requests_that_later_hooks_rewrite_are_told_again() -> None:
         refusal(lambda: add(a=1))
 
 
+def test_what_is_told_already_takes_no_number() -> None:
+    told, hooks = Told(), Hooks()
+
+    @hooks.before("tool.execute", priority=80)
+    def rewrites(op: Operation) -> None:
+        op.replace(arguments={"a": 1})
+
+    with recorder(Hooks(AgentHooks([told]), *hooks)):
+        assert add(a=1) == {"a": 1}
+    assert [one["sequence"] for one in told.contexts] == list(range(4))
+
+
 def test_requests_that_change_while_interceptors_are_told_are_refused() -> None:
     basket: list[int] = [1]
 

@@ -20,12 +20,14 @@ class Session:
 
     Attributes:
         builder: Makes contexts, and numbers them.
+        aside: Makes contexts whose numbers do not count.
         closed: Whether it has ended.
         blocked: Why nothing more may be done in it, if a verdict said so about what cannot be withheld.
         labels: What interceptors have said about results so far.
     """
 
     builder: Any
+    aside: Any
     identifier: str
     closed: bool = False
     blocked: str = ""
@@ -39,6 +41,10 @@ class Session:
         if self.labels:
             made["extensions"] = {contract.FRAMEWORK: {"source_labels": list(self.labels)}}
         return made
+
+    def target(self, point: Point) -> Any:
+        """The target of the context that a point would have; no number is taken for it."""
+        return getattr(self.aside, point.name)(**point.members)["target"]
 
     def call_id(self, op: Operation) -> str:
         """The id of a call of a tool; a new one if the model gave it none."""
@@ -78,7 +84,8 @@ def opened(builder: Any, op: Operation) -> Session:
     """A new session; ``builder`` is the class of the contract's builder."""
     identifier = uuid4().hex
     named = op.identity.agent_id or (op.name if op.kind == "agent.invoke" else op.agent) or contract.UNNAMED
-    return Session(builder(agent_id=named, framework=contract.FRAMEWORK, session_id=identifier), identifier)
+    made, aside = (builder(agent_id=named, framework=contract.FRAMEWORK, session_id=identifier) for _ in range(2))
+    return Session(made, aside, identifier)
 
 
 def _optional(op: Operation, *, traced: bool) -> dict[str, Any]:

@@ -109,13 +109,12 @@ class Telling:
             point = make()
             if not self._tells(point.name):
                 return None
-            context = told.session.context(point, op, traced=self._traced)
+            if told.point == point.name and told.target == told.session.target(point):
+                return None  # asked again after a rewrite that changes nothing here
+            return point, told.session.context(point, op, traced=self._traced)
         except (TypeError, ValueError, RecursionError) as error:
             self._fail(told.session, op, error)
             return None
-        if told.point == point.name and told.target == context["target"]:
-            return None  # asked again after a rewrite that changes nothing here
-        return point, context
 
     def _tells(self, name: str) -> bool:
         return self._points is None or name in self._points
