@@ -41,7 +41,7 @@ def begun(
     if not plan.hooked and op.error is None:
         publish(op, "pre", count_decision)
         return None
-    if plan.fast and op.error is None and not op.foreign:
+    if (plan.fast or plan.fast_post is not None) and op.error is None and not op.foreign:
         try:
             passed = pass_fast(op, plan, is_async=is_async)
         except BaseException as error:
