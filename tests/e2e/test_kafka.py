@@ -93,7 +93,7 @@ def test_a_load_passes_whole(between: Between) -> None:
     two = between.tiers
     document = load(two.environ(service__name=service, service__instance__id=instance))
     totals = document["totals"]
-    spans, events = sum(totals["spans"].values()), totals["events"]
+    spans, events = sum(totals["spans"].values()) + sum(totals["guardrail_spans"].values()), totals["events"]
 
     until(lambda: two.told(service).total() >= sum(events.values()), f"log events {events}")
     assert two.told(service) == events

@@ -111,7 +111,9 @@ def test_metrics_of_a_process_pass_one_gateway_and_are_what_the_load_counted(loa
 
 
 def test_span_metrics_of_gateways_add_up(loaded: Loaded) -> None:
-    spans = sum(loaded.document["totals"]["spans"].values())
+    totals = loaded.document["totals"]
+    attempts = sum(totals["guardrail_spans"].values())
+    spans = sum(totals["spans"].values()) + attempts
     query = f'traces_span_metrics_calls_total{{service_name="{loaded.service}"}}'
     until(lambda: loaded.tiers.prometheus.value(f"sum({query})") >= spans, f"{spans} spans")
     found = loaded.by_gateway(f"sum by (instance) ({query})")
@@ -119,17 +121,18 @@ def test_span_metrics_of_gateways_add_up(loaded: Loaded) -> None:
     assert all(found.values())
     assert sum(found.values()) == spans
     kinds = {
-        one.labels["spanhook_kind"]: one.value
+        one.labels.get("spanhook_kind", ""): one.value
         for one in loaded.tiers.prometheus.query(f"sum by (spanhook_kind) ({query})")
     }
-    assert kinds == loaded.document["totals"]["spans"]
+    assert kinds == totals["spans"] | {"": attempts}
 
 
 def test_the_service_graph_has_every_call_by_whom_it_went_to(loaded: Loaded) -> None:
     """Nobody answers with a span of their own, so that each call counts once it has waited for one."""
     totals = loaded.document["totals"]
     expected = Counter(totals["model_calls_by_provider"])  # those that a hook refused or answered have spans too
-    expected["Policies"] = loaded.document["totals"]["spans"]["retrieval.query"]
+    expected["Policies"] = totals["spans"]["retrieval.query"]
+    expected["127.0.0.1"] = sum(totals["guardrail_spans"].values())  # attempts to ask a remote policy
     query = f'traces_service_graph_request_total{{client="{loaded.service}"}}'
 
     def found() -> dict[str, float]:
@@ -144,7 +147,12 @@ def test_the_service_graph_has_every_call_by_whom_it_went_to(loaded: Loaded) -> 
     )
     errors = totals["model_calls"]
     cancelled = "asyncio.exceptions.CancelledError"
-    assert failed == sum(count for one in errors.values() for kind, count in one.items() if kind not in ("", cancelled))
+    unanswered = sum(
+        attempts for hook, attempts in totals["guardrail_spans"].items() if set(totals["verdicts"][hook]) == {"error"}
+    )
+    retried = 2 * totals["verdicts"]["payments"]["error"]
+    failures = sum(count for one in errors.values() for kind, count in one.items() if kind not in ("", cancelled))
+    assert failed == failures + unanswered + retried
 
     (panel,) = [one for one in queries() if one.panel == "Who calls whom"]
     shown = until(
