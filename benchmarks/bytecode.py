@@ -49,6 +49,7 @@ class Bytecode:
         """How many instructions ``call`` executes."""
         before = next(self._ticks)
         self._counting = True
+        sys._getframe().f_trace_opcodes = True  # CPython 3.12 looks for it only as tracing begins
         sys.settrace(self._entered)
         try:
             call()

@@ -13,6 +13,8 @@ from benchmarks import figures, hardware
 from benchmarks.counting import counts
 from benchmarks.figures import differences, wanted
 
+pytestmark = pytest.mark.slow  # figures are of one version of Python, the one that slow tests run on
+
 ROOT = Path(__file__).parent.parent
 
 
