@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 
 from spanhook.concurrency import drive, reaper
 from spanhook.engine._completion import afinish, await_end, finish, interrupted
-from spanhook.engine._gates import Run, apasses, begun, passes
+from spanhook.engine._gates import Run, apasses, passes, start
 from spanhook.engine._own_adapters import Own, block_adapter
 from spanhook.engine._own_functions import decorated
 from spanhook.engine._own_operation import OwnOperation
@@ -83,7 +83,7 @@ class OperationBlock:
                 set_context(context_with(op.span, op.before))
                 current.set(op)
                 if op.plan is not None:
-                    run = begun(op, is_async=is_async)
+                    run = start(op, is_async=is_async)
                 if op.error is None and (run is None or (await apasses(op, run) if is_async else passes(op, run))):
                     handle = self._keep(op, run, is_async=is_async)
                     op.called = inside = True
