@@ -1,6 +1,7 @@
 """A host of the agent-hooks contract: what interceptors are told, what they can do, and what they cannot."""
 
 import asyncio
+import importlib
 import json
 from collections.abc import Callable, Generator, Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -727,12 +728,11 @@ def test_records_that_are_not_taken_change_nothing() -> None:
 
 
 def resolution(request: Any, outcome: str, verdict: Any, identity: Any = ...) -> Any:
-    import agent_hooks
-
-    return agent_hooks.ApprovalResolution(
-        agent_hooks.ApprovalOutcome(outcome),
+    sdk: Any = importlib.import_module("agent_hooks")
+    return sdk.ApprovalResolution(
+        sdk.ApprovalOutcome(outcome),
         request.context_identity if identity is ... else identity,
-        None if verdict is None else agent_hooks.Verdict.from_wire(verdict),
+        None if verdict is None else sdk.Verdict.from_wire(verdict),
     )
 
 
