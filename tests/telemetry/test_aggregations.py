@@ -13,8 +13,6 @@ from opentelemetry.trace import get_current_span
 from spanhook.telemetry._measurements import Measurements
 from tests.telemetry.test_measurements import SPANS, Side, counted, made
 
-pytestmark = pytest.mark.slow  # measurements wait only with versions of the SDK that CI pins for slow tests
-
 
 def put(measurements: Measurements, side: Side, times: int = 3) -> None:
     where, describe = measurements.sample(SPANS[1]), partial(side.described, {"model": "a"})

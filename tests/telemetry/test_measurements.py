@@ -1,5 +1,6 @@
 """What waits for the SDK's readers: they get what recording each value gives them, and nothing is lost or left."""
 
+import inspect
 import os
 import sys
 import threading
@@ -21,6 +22,7 @@ from opentelemetry.sdk.metrics import (
     MeterProvider,
     TraceBasedExemplarFilter,
 )
+from opentelemetry.sdk.metrics._internal._view_instrument_match import _ViewInstrumentMatch
 from opentelemetry.sdk.metrics.export import AggregationTemporality, InMemoryMetricReader
 from opentelemetry.sdk.metrics.view import (
     DropAggregation,
@@ -46,8 +48,8 @@ from spanhook.telemetry import _measurements as waiting
 from spanhook.telemetry._measurements import Described, Measurements
 from tests.telemetry.test_metrics import in_a_fork
 
-pytestmark = pytest.mark.slow  # measurements wait only with versions of the SDK that CI pins for slow tests
-
+RESETS = "reset_on_collect" in inspect.signature(_ViewInstrumentMatch).parameters
+"""Whether the SDK discards the aggregations of a delta as it collects; measurements do not wait for these."""
 DELTA = dict.fromkeys((Counter, Histogram), AggregationTemporality.DELTA)
 VIEWS: dict[str, list[View]] = {
     "none": [],
@@ -95,8 +97,8 @@ class Side(NamedTuple):
         return [(instrument, attributes) for instrument in self.instruments]
 
 
-def made(views: list[View], exemplar_filter: Any = None) -> Side:
-    readers = [InMemoryMetricReader(preferred_temporality=DELTA), InMemoryMetricReader()]
+def made(views: list[View], exemplar_filter: Any = None, *, first: Any = None) -> Side:
+    readers = [InMemoryMetricReader(preferred_temporality=first), InMemoryMetricReader()]
     provider = MeterProvider(readers, exemplar_filter=exemplar_filter, views=views, shutdown_on_exit=False)
     meter = provider.get_meter("m")
     return Side(
@@ -158,12 +160,13 @@ STEPS = st.lists(
 
 @pytest.mark.parametrize("views", VIEWS.values(), ids=VIEWS)
 @pytest.mark.parametrize("exemplar_filter", [TraceBasedExemplarFilter, AlwaysOnExemplarFilter, AlwaysOffExemplarFilter])
+@pytest.mark.parametrize("first", [DELTA, None], ids=["delta", "cumulative"])
 @settings(max_examples=25)
 @given(steps=STEPS)
 def test_readers_get_what_recording_each_value_gives_them(
-    views: list[View], exemplar_filter: Callable[[], Any], steps: list[Any]
+    first: Any, views: list[View], exemplar_filter: Callable[[], Any], steps: list[Any]
 ) -> None:
-    plain, ours = made(views, exemplar_filter()), made(views, exemplar_filter())
+    plain, ours = (made(views, exemplar_filter(), first=first) for _ in range(2))
     measurements, recorded = Measurements(ours.instruments), set[Any]()
     is_told = exemplar_filter is TraceBasedExemplarFilter  # without a span, the SDK tells that of the exemplar before
     for step in [*steps, "delta", "cumulative"]:
@@ -185,7 +188,8 @@ def test_readers_get_what_recording_each_value_gives_them(
             measurements.put(
                 (which,), measurements.sample(span), values, lambda attributes=attributes: ours.described(attributes)
             )
-    assert not any(columns is None for columns in measurements._columns.values())
+    waits = first is None or not RESETS
+    assert all((columns is not None) is waits for columns in measurements._columns.values())
 
 
 def counted(reader: InMemoryMetricReader) -> list[int]:

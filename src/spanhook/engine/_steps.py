@@ -1,5 +1,7 @@
 """The steps of a stream that is running: the consumer's next chunk, with the operation's context around it."""
 
+from abc import ABC, abstractmethod
+from collections.abc import Awaitable
 from typing import Any
 
 from opentelemetry.context import Context
@@ -15,7 +17,7 @@ END: Any = object()
 """What a step returns at the end of the stream; ``Steps.value`` is then the generator's return value."""
 
 
-class Steps(Holding):
+class Steps(Holding, ABC):
     """Takes the chunks of one stream.
 
     Attributes:
@@ -29,9 +31,9 @@ class Steps(Holding):
         self.value: Any = None
         self._context: Context | None = None
 
+    @abstractmethod
     async def step(self, method: str, *args: Any) -> Any:
         """Take one step with a method of the source; the chunk, or ``END``."""
-        raise NotImplementedError
 
     async def _next(self, op: Record, method: str, args: tuple[Any, ...]) -> Any:
         try:
@@ -111,46 +113,12 @@ class Steps(Holding):
                 await_end(op)
             raise
 
-    async def atake(self) -> Any:
+    def atake(self) -> Awaitable[Any]:
         """``take`` for an async stream."""
         op = self.op
         if op is None or self.plain or self.dead or self._buffer is not None or self._whole:
-            return await self.step("__anext__")
-        try:
-            while True:
-                if self._context is None:
-                    try:
-                        chunk = await self.source.__anext__()
-                    except BaseException as error:
-                        return await self._stopped(op, error)
-                else:
-                    held = get_context(), current.get()
-                    try:
-                        set_context(self._context)
-                        current.set(op)
-                        chunk = await self.source.__anext__()
-                    except BaseException as error:
-                        return await self._stopped(op, error)
-                    finally:
-                        try:
-                            self._context = get_context()
-                        finally:
-                            try:
-                                set_context(held[0])
-                            finally:
-                                current.set(held[1])
-                told = self._reading
-                if told is None or told.shows(op, chunk):
-                    if told is not None and told.ends_complete and told.is_complete():
-                        await self._finish(op)
-                        outcome(op)
-                    return chunk
-        except BaseException as error:
-            if not op.reported and not op.handed:
-                self.plain, op.ended = not self.dead, True
-                reaper.put((Steps._interrupted, self, op, error))
-                await_end(op)
-            raise
+            return self.step("__anext__")
+        return self._next(op, "__anext__", ())
 
     async def _stopped(self, op: Record, error: BaseException) -> Any:
         """The source is exhausted or has failed. The stream's context is current."""

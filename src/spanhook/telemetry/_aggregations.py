@@ -6,12 +6,10 @@ expected, in ``find``; measurements are then recorded one by one, in the SDK's o
 # pyright: reportPrivateUsage=false, reportPrivateImportUsage=false
 
 import random
-import re
 from bisect import bisect_left
 from collections import Counter
 from collections.abc import Callable, Collection, Mapping, Sequence
 from functools import cache
-from importlib.metadata import version
 from math import isfinite
 from typing import Any, Literal, NamedTuple
 
@@ -148,6 +146,8 @@ def find(consumer: Any, instrument: Any, attributes: Mapping[str, Any]) -> tuple
         for match in storage._instrument_view_instrument_matches[instrument]:
             if type(match._aggregation) is kinds._DropAggregation:
                 continue
+            if getattr(match, "_reset_on_collect", False):
+                return None  # from SDK 1.45.2 on: aggregations of deltas are discarded as they are collected
             kept = match._view._attribute_keys
             left = attributes if kept is None else {key: attributes[key] for key in attributes if key in kept}
             aggregations: list[tuple[Any, Any]] = list(match._attributes_aggregation.items())
@@ -238,15 +238,9 @@ _CHOOSE: dict[type, Callable[[Any, Pending, Sequence[int]], Collection[int]]] = 
 }
 
 
-_NEWEST = (1, 45, 1)
-"""The newest version with which this was compared; a later one makes new aggregations as it collects."""
-
-
 @cache
 def _as_expected() -> bool:
     """Whether adding many values at once gives the points that recording each gives, on this version of the SDK."""
-    if tuple(map(int, re.findall(r"\d+", version("opentelemetry-sdk"))[:3])) > _NEWEST:
-        return False
     try:
         return all(_agree(kind) for kind in kinds.AggregationTemporality if kind.value)
     except Exception:
