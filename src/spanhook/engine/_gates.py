@@ -86,9 +86,9 @@ def ended_fast(op: Record, passed: Passed) -> Run | None:
     return under_way(op, passed)
 
 
-def passes(op: Record, run: Run | Passed | None) -> bool:
+def passes(op: Record, run: Run | None) -> bool:
     """Run the gates; returns whether to make the call. The operation's context is current."""
-    if run is None or type(run) is Passed:
+    if run is None:
         return op.error is None
     try:
         may = step(run)
@@ -98,9 +98,9 @@ def passes(op: Record, run: Run | Passed | None) -> bool:
     return may
 
 
-async def apasses(op: Record, run: Run | Passed | None) -> bool:
+async def apasses(op: Record, run: Run | None) -> bool:
     """``passes`` for async code."""
-    if run is None or type(run) is Passed:
+    if run is None:
         return op.error is None
     try:
         may = await astep(run) and op.error is None

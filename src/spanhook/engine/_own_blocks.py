@@ -18,7 +18,7 @@ from spanhook.engine._own_functions import decorated
 from spanhook.engine._own_operation import OwnOperation
 from spanhook.engine.lifecycle import begin, fail, outcome, settle
 from spanhook.errors import ConfigurationError, OperationError, Reject
-from spanhook.gating import Passed, count_decision, unanswered
+from spanhook.gating import count_decision, unanswered
 from spanhook.model import InHook, Record, asheds, current, shed, sheds
 from spanhook.semconv import Kind
 from spanhook.telemetry import context_with, set_context
@@ -57,7 +57,7 @@ class OperationBlock:
         assert type(op) is Record  # nothing absorbs a block
         return op
 
-    def _keep(self, op: Record, run: Run | Passed | None, *, is_async: bool) -> OwnOperation:
+    def _keep(self, op: Record, run: Run | None, *, is_async: bool) -> OwnOperation:
         """Let the reaper end the operation if the block is dropped without being left."""
         reaper.start()
         handle = self._handle = OwnOperation(op, run, is_async=is_async)
@@ -76,7 +76,7 @@ class OperationBlock:
 
     async def _enter(self, *, is_async: bool) -> OwnOperation:
         op = self._begin()
-        run: Run | Passed | None = None
+        run: Run | None = None
         inside = False
         try:
             try:

@@ -9,13 +9,13 @@ from typing import Any, ParamSpec, TypeVar, cast, overload
 from spanhook import semconv
 from spanhook.concurrency import astep, drive, private_loops, step
 from spanhook.diagnostics import internal
-from spanhook.engine._gates import Run, asked, ended_fast
+from spanhook.engine._gates import Run, asked
 from spanhook.engine._own_adapters import own_model
 from spanhook.engine._own_streams import BlockTrack, answered, close_unawaited, hand_over
 from spanhook.engine._own_usage import add_usage
 from spanhook.engine.lifecycle import fail, outcome, settle
 from spanhook.errors import OperationError
-from spanhook.gating import Passed, conclude, count_decision, unanswered
+from spanhook.gating import conclude, count_decision, unanswered
 from spanhook.model import Operation, Record, Request, asheds, copied, current, sheds
 from spanhook.telemetry import context_with, get_context, set_context
 
@@ -32,7 +32,7 @@ class OwnOperation(Operation):
     ``acall``, ``stream``, ``result_of`` and ``aresult_of`` may be called, once.
     """
 
-    def __init__(self, record: Record, run: Run | Passed | None, *, is_async: bool) -> None:
+    def __init__(self, record: Record, run: Run | None, *, is_async: bool) -> None:
         super().__init__(record)
         self._locked = AUTHOR
         self._run, self._is_async = run, is_async
@@ -232,8 +232,6 @@ class OwnOperation(Operation):
                 set_context(context_with(op.span, op.before))
                 current.set(op)
             try:
-                if type(run) is Passed:
-                    run = ended_fast(op, run)
                 if run is not None and run.cr_frame is not None:
                     if awaits:
                         await astep(run)

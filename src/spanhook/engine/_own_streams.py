@@ -11,7 +11,6 @@ from spanhook.engine._proxies import AsyncGenerator, AsyncStream, SyncGenerator,
 from spanhook.engine._streams import Track
 from spanhook.engine.lifecycle import returned
 from spanhook.errors import OperationError
-from spanhook.gating import Passed
 from spanhook.model import Record
 
 
@@ -19,7 +18,7 @@ class Handle(Protocol):
     """The object that the author of a block holds."""
 
     _record: Record
-    _run: Run | Passed | None
+    _run: Run | None
     _is_async: bool
     _left: bool
     _endings: "count[int]"

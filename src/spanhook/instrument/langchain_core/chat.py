@@ -14,17 +14,11 @@ from spanhook.instrument.langchain_core.announcing import CHAT_GENERATE, CHAT_ST
 from spanhook.instrument.langchain_core.answers import as_ai_message, as_chunk
 from spanhook.instrument.langchain_core.chat_chunks import ChatChunks
 from spanhook.instrument.langchain_core.messages import read, rewrite, system_of, to_message, with_system
-from spanhook.instrument.langchain_core.model import describe, describe_alike, model_of, note_client, watch, with_model
+from spanhook.instrument.langchain_core.model import describe_alike, model_of, note_client, watch, with_model
 from spanhook.instrument.langchain_core.results import result_mark, result_output, result_response
 from spanhook.instrument.langchain_core.texts import MESSAGE_TEXTS
 from spanhook.instrument.layers import LANGCHAIN_CHAT, LANGCHAIN_CHAT_INVOKE, LANGCHAIN_CHAT_STREAM
 from spanhook.model import Adapter, Args, Attributes, Carried, Change, Kwargs, Request, first, text_of, with_first
-
-
-def chat_start(instance: Any, _args: Args, kwargs: Kwargs) -> Attributes:
-    attributes = describe(instance, kwargs)
-    attributes[semconv.GEN_AI_OPERATION_NAME] = "chat"
-    return attributes
 
 
 def _alike(instance: Any, _args: Args, kwargs: Kwargs) -> Attributes:
@@ -39,9 +33,15 @@ def _stream_alike(instance: Any, args: Args, kwargs: Kwargs) -> Attributes:
     return attributes
 
 
+def chat_start(instance: Any, args: Args, kwargs: Kwargs) -> Attributes:
+    attributes = _alike(instance, args, kwargs)
+    note_client(attributes, instance)
+    return attributes
+
+
 def stream_start(instance: Any, args: Args, kwargs: Kwargs) -> Attributes:
-    attributes = chat_start(instance, args, kwargs)
-    attributes[semconv.GEN_AI_REQUEST_STREAM] = True
+    attributes = _stream_alike(instance, args, kwargs)
+    note_client(attributes, instance)
     return attributes
 
 
