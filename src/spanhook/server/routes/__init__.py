@@ -1,0 +1,9 @@
+"""The routes of the HTTP API, one module for each subject."""
+
+from fastapi import APIRouter
+
+from spanhook.server.routes import health
+
+ROUTERS: tuple[APIRouter, ...] = (health.router,)
+
+__all__ = ["ROUTERS"]

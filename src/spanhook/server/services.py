@@ -1,0 +1,26 @@
+"""What routes work with, one set for each application."""
+
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
+
+from spanhook.server.measuring import Measures
+from spanhook.server.settings import ServerSettings
+from spanhook.store.control import Database
+
+
+class Services:
+    """What routes work with.
+
+    Attributes:
+        settings: What can be set of the server.
+        database: The database.
+        measures: The server's own metrics.
+    """
+
+    def __init__(self, settings: ServerSettings, database: Database, measures: Measures) -> None:
+        self.settings, self.database, self.measures = settings, database, measures
+
+    @asynccontextmanager
+    async def running(self) -> AsyncGenerator[None]:
+        """What runs as long as the application serves."""
+        yield
