@@ -31,9 +31,13 @@ def serve(settings: ServerSettings, announce: Callable[[str, str], None]) -> Non
     """
     settings.check()
     listening = listen(settings.host, settings.port)
+
+    def started(_server: uvicorn.Server, database: Database) -> None:
+        announce(address(settings.host, listening), database.shown)
+
     try:
         with _signals():
-            asyncio.run(_serve(settings, listening, announce))
+            asyncio.run(serve_on(settings, listening, started))
     finally:
         listening.close()
 
@@ -71,17 +75,31 @@ def _refused(host: str, port: int, error: OSError) -> str:
 class _Server(uvicorn.Server):
     """A server that says when it accepts requests."""
 
-    def __init__(self, config: uvicorn.Config, started: Callable[[], None]) -> None:
+    def __init__(self, config: uvicorn.Config, started: Callable[[uvicorn.Server], None]) -> None:
         super().__init__(config)
         self._told = started
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         await super().startup(sockets)
         if self.started:
-            self._told()
+            self._told(self)
 
 
-async def _serve(settings: ServerSettings, listening: socket.socket, announce: Callable[[str, str], None]) -> None:
+async def serve_on(
+    settings: ServerSettings, listening: socket.socket, started: Callable[[uvicorn.Server, Database], None]
+) -> None:
+    """Serve on a socket until the server is told to stop.
+
+    Args:
+        settings: What can be set of the server.
+        listening: The socket; it stays open.
+        started: Called with the server and its database once requests are accepted. A server whose ``should_exit`` is
+            set stops.
+
+    Raises:
+        ConfigurationError: A setting cannot be used.
+        StoreError: The database cannot be used.
+    """
     database = await Database.open(settings.database)
     try:
         config = uvicorn.Config(
@@ -96,8 +114,7 @@ async def _serve(settings: ServerSettings, listening: socket.socket, announce: C
             proxy_headers=False,
             timeout_graceful_shutdown=int(GRACE_S),
         )
-        server = _Server(config, lambda: announce(address(settings.host, listening), database.shown))
-        await server.serve([listening])
+        await _Server(config, lambda server: started(server, database)).serve([listening])
     finally:
         await database.close()
 

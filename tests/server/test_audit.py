@@ -1,0 +1,66 @@
+import json
+from collections.abc import AsyncGenerator
+from pathlib import Path
+
+import pytest
+from sqlalchemy import delete, update
+
+from spanhook.server import LOCAL, KeyStore, audit
+from spanhook.store import verify
+from spanhook.store.control import Database, tables
+
+pytestmark = pytest.mark.anyio
+
+
+@pytest.fixture
+async def database(tmp_path: Path) -> AsyncGenerator[Database]:
+    one = await Database.open(f"sqlite:///{tmp_path / 'control.db'}")
+    yield one
+    await one.close()
+
+
+async def written(database: Database, file: Path) -> Path:
+    file.write_text("".join([f"{line}\n" async for line in audit.lines(database)]))
+    return file
+
+
+async def test_every_change_is_a_record_of_one_chain(database: Database, tmp_path: Path) -> None:
+    keys = KeyStore(database)
+    text, key = await keys.create(LOCAL, "ci", "acme", ["hooks:read"])
+    assert await keys.revoke(LOCAL, key.key_id)
+    assert not await keys.revoke(LOCAL, key.key_id)
+    file = await written(database, tmp_path / "audit.jsonl")
+    (report,) = verify([file])
+    assert (report.problem, report.first, report.last) == ("", 0, 2)
+    found = [(one["action"], one["actor"], one["how"], one["subject"], one["tenant"]) for one in await audit.changes(database)]
+    assert found == [
+        ("key.create", "local", "local", key.key_id, "acme"),
+        ("key.revoke", "local", "local", key.key_id, "acme"),
+    ]
+    assert text.rpartition("_")[2] not in file.read_text()
+
+
+async def test_changed_and_removed_records_are_found(database: Database, tmp_path: Path) -> None:
+    keys = KeyStore(database)
+    for name in "abc":
+        await keys.create(LOCAL, name, "acme", ["hooks:read"])
+    async with database.reading() as connection:
+        entry = json.loads((await connection.exec_driver_sql("SELECT entry FROM spanhook_audit WHERE sequence = 2")).scalar_one())
+    async with database.writing() as connection:
+        changed = json.dumps({**entry, "actor": "somebody"}, sort_keys=True, separators=(",", ":"))
+        await connection.execute(update(tables.audit).where(tables.audit.c.sequence == 2).values(entry=changed))
+    (report,) = verify([await written(database, tmp_path / "changed.jsonl")])
+    assert report.line == 3
+    assert "changed" in report.problem
+    async with database.writing() as connection:
+        await connection.execute(delete(tables.audit).where(tables.audit.c.sequence == 2))
+    (report,) = verify([await written(database, tmp_path / "removed.jsonl")])
+    assert "removed" in report.problem
+
+
+async def test_a_change_that_fails_leaves_no_record(database: Database) -> None:
+    with pytest.raises(ZeroDivisionError):
+        async with database.writing() as connection:
+            await audit.record(connection, LOCAL, "hook.create", "x", "")
+            raise ZeroDivisionError
+    assert await audit.changes(database) == []
