@@ -30,11 +30,10 @@ def test_what_is_not_there_is_as_secret_as_what_is(server: Served) -> None:
 @pytest.mark.parametrize(
     "given",
     [
-        "Bearer",
-        "Bearer ",
-        "Bearer x",
-        "Basic YTpi",
-        "Token x",
+        "Bearer:aaaaaaaaaaaaaaaaaaaaaaaa",
+        "Bearer xyz xyz xyz xyz xyz",
+        "Basic YTpiYTpiYTpiYTpiYTpiYTpi",
+        "Token xyzxyzxyzxyzxyzxyzxyz",
         "shk_000000000000_aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa",
         "Bearer shk_000000000000_aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa",
         f"Bearer {'x' * 10000}",
@@ -43,7 +42,7 @@ def test_what_is_not_there_is_as_secret_as_what_is(server: Served) -> None:
 def test_what_is_no_credential_is_refused(server: Served, given: str) -> None:
     response = server.client.get(SEEN, headers={"Authorization": given})
     assert (response.status_code, response.json()["code"]) == (401, "credentials_invalid")
-    assert given.partition(" ")[2][:200] not in response.text or len(given) < 10
+    assert given[-20:] not in response.text
 
 
 def test_two_credentials_are_none(server: Served) -> None:

@@ -1,6 +1,5 @@
 import socket
 from collections.abc import Generator
-from pathlib import Path
 
 import pytest
 
@@ -128,12 +127,3 @@ def test_a_websocket_is_refused(server: Served) -> None:
     upgrade = b"Connection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Key: a\r\nSec-WebSocket-Version: 13\r\n"
     answer = raw(server, b"GET /v1/nothing HTTP/1.1\r\nHost: localhost\r\n" + upgrade + b"Connection: close\r\n\r\n")
     assert answer.startswith(b"HTTP/1.1 4")
-
-
-def test_a_broken_database_is_no_secret_and_no_crash(tmp_path: Path) -> None:
-    with served(tmp_path) as server:
-        assert server.client.get("/readyz").status_code == 200
-        for file in tmp_path.iterdir():
-            file.unlink()
-        (tmp_path / "control.db").mkdir()
-        assert server.client.get("/healthz").status_code == 200
