@@ -50,6 +50,10 @@ class Sql(ABC):
         """The rows of a query that ends in ``IN`` a set of keys, such as ``SELECT a FROM t WHERE b``."""
 
     @abstractmethod
+    def among_pairs(self, query: str, pairs: Sequence[tuple[bytes, bytes]]) -> list[Any]:
+        """As ``among``, for a query that ends in two columns, such as ``SELECT a FROM t WHERE (b, c)``."""
+
+    @abstractmethod
     def many(self, statement: str, rows: Rows) -> None:
         """Run a statement, with ``?`` for parameters, for each row."""
 
@@ -98,6 +102,14 @@ class _SQLite(Sql):
             found += self.connection.exec_driver_sql(f"{query} IN ({marks})", some).fetchall()
         return found
 
+    def among_pairs(self, query: str, pairs: Sequence[tuple[bytes, bytes]]) -> list[Any]:
+        found: list[Any] = []
+        for start in range(0, len(pairs), _KEYS):
+            some = pairs[start : start + _KEYS]
+            marks = ", ".join(["(?, ?)"] * len(some))
+            found += self.connection.exec_driver_sql(f"{query} IN (VALUES {marks})", tuple(chain(*some))).fetchall()
+        return found
+
     def many(self, statement: str, rows: Rows) -> None:
         for row in rows:
             self.connection.exec_driver_sql(statement, tuple(row))
@@ -127,6 +139,13 @@ class _PostgreSQL(Sql):
 
     def among(self, query: str, keys: Sequence[Any]) -> list[Any]:
         return list(self.connection.exec_driver_sql(f"{query} = ANY(%s)", (list(keys),))) if keys else []
+
+    def among_pairs(self, query: str, pairs: Sequence[tuple[bytes, bytes]]) -> list[Any]:
+        if not pairs:
+            return []
+        arrays = tuple(list(column) for column in zip(*pairs, strict=True))
+        query = f"{query} IN (SELECT * FROM unnest(%s::bytea[], %s::bytea[]))"
+        return list(self.connection.exec_driver_sql(query, arrays))
 
     def many(self, statement: str, rows: Rows) -> None:
         if rows:

@@ -31,9 +31,13 @@ _ENRICHED = ("tenant_id", "run_id", "mode", "coverage", "kind", "target", "agent
 _USAGE_KEY = "day, tenant_id, user_id, agent, model"
 _TRACE, _SPAN_ID, _OWNER = 0, 1, 3
 _RUN = f"SELECT id, {', '.join(COLUMNS)} FROM {tables.runs.name} WHERE run_id"  # noqa: S608
-_ROOTS = (
-    f"UPDATE {tables.runs.name} SET ended = true"  # noqa: S608
-    " WHERE trace_id = ? AND owner = ? AND root_parent_id = ? AND ended = false"
+_OPEN = (
+    f"SELECT id, trace_id, owner, root_parent_id FROM {tables.runs.name}"  # noqa: S608
+    " WHERE ended = false AND trace_id"
+)
+_AROUND = (
+    f"SELECT trace_id, owner, span_id FROM {tables.spans.name}"  # noqa: S608
+    " WHERE run_id = '' AND (trace_id, span_id)"
 )
 
 
@@ -141,16 +145,17 @@ class _Writing:
         return {key: found.get(key) or RunState(key) for key in sorted(keys) if key[1]}
 
     def _end(self, runs: dict[RunKey, RunState]) -> None:
-        """Note which runs are whole: what is around their outermost span is known, and none of theirs."""
+        """Note which runs are whole: those whose outermost span is known to be in a span that is none of theirs."""
         if self._others:
-            self._to.many(_ROOTS, sorted(self._others))
-        open_ = [one for one in runs.values() if not one.ended and one.root_parent_id]
-        if not open_:
-            return
-        query = f"SELECT trace_id, owner, span_id FROM {tables.spans.name} WHERE run_id = '' AND trace_id"  # noqa: S608
-        around = {tuple(row) for row in self._to.among(query, sorted({one.trace_id for one in open_}))}
-        for state in open_:
-            state.ended = (state.trace_id, state.owner, state.root_parent_id) in around
+            open_ = self._to.among(_OPEN, sorted({trace_id for trace_id, _, _ in self._others}))
+            ended = [(id,) for id, *around in open_ if tuple(around) in self._others]
+            self._to.many(f"UPDATE {tables.runs.name} SET ended = true WHERE id = ?", ended)  # noqa: S608
+        waiting = [one for one in runs.values() if not one.ended and one.root_parent_id]
+        if waiting:
+            pairs = sorted({(one.trace_id, one.root_parent_id) for one in waiting})
+            around = {tuple(row) for row in self._to.among_pairs(_AROUND, pairs)}
+            for one in waiting:
+                one.ended = (one.trace_id, one.owner, one.root_parent_id) in around
 
     def _save(self, runs: dict[RunKey, RunState], before: dict[RunKey, tuple[int, frozenset[str]]]) -> None:
         states = list(runs.values())
