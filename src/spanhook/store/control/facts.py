@@ -1,6 +1,7 @@
 """What telemetry says of runs, before it is written: plain data, free of databases and of OTLP."""
 
 from dataclasses import dataclass, field
+from functools import lru_cache
 from hashlib import blake2b
 from typing import Any, NamedTuple
 
@@ -20,12 +21,11 @@ def short(text: str) -> str:
     return clean(text) if "\0" in text or not text.isascii() else text
 
 
+name = lru_cache(8192)(short)
+"""``short`` for texts that come again and again, which are then one object."""
+
 MOST_USED = 4 * 10**18
 """Where sums stop; twice as much is still a number that a column holds."""
-
-
-def _saturated(number: int) -> int:
-    return max(-MOST_USED, min(MOST_USED, number))
 
 
 class Used(NamedTuple):
@@ -42,11 +42,17 @@ class Used(NamedTuple):
 
     def plus(self, other: "Used") -> "Used":
         """The sum of both."""
-        return Used(*(_saturated(one + two) for one, two in zip(self, other, strict=True)))
+        a, b, c, d, e, f, g, h = self
+        a1, b1, c1, d1, e1, f1, g1, h1 = other
+        return Used(a + a1, b + b1, c + c1, d + d1, e + e1, f + f1, g + g1, h + h1)
 
     def minus(self, other: "Used") -> "Used":
         """The difference of both."""
-        return Used(*(_saturated(one - two) for one, two in zip(self, other, strict=True)))
+        return Used(*(one - two for one, two in zip(self, other, strict=True)))
+
+    def saturated(self) -> "Used":
+        """The same, with numbers that a column holds."""
+        return Used(*(max(-MOST_USED, min(MOST_USED, one)) for one in self))
 
 
 NOTHING = Used()

@@ -7,7 +7,6 @@ which it is, and stands above what spans say: it is emitted whatever the sampler
 import json
 from typing import Any
 
-from spanhook.store.control.columns import bounded
 from spanhook.store.control.facts import NOTHING, DecisionFacts, RunEvent, RunKey, SpanFacts, Used, UsageKey
 
 DAY_NS = 86_400 * 1_000_000_000
@@ -82,6 +81,7 @@ class RunState:
     def row(self, now_ns: int) -> tuple[Any, ...]:
         """Its ``COLUMNS``."""
         self.updated_ns = now_ns
+        self._sum()
         by_model = json.dumps(self.by_model, separators=(",", ":"))
         about = (self.run_id, self.name, self.agent, self.service, self.tenant_id, self.user_id, self.session_id)
         search = " ".join((*about, self.error_type, *self.by_model)).lower()[:LONGEST_SEARCH]
@@ -109,11 +109,11 @@ class RunState:
             self.name, self.kind, self.status, self.error_type = span.name, span.kind, span.status, span.error_type
             self.agent = span.agent if span.kind != "tool.execute" else ""
         self._identify(span)
-        self.llm_calls = bounded(self.llm_calls + span.llm_calls)
-        self.tool_calls = bounded(self.tool_calls + span.tool_calls)
+        self.llm_calls += span.llm_calls
+        self.tool_calls += span.tool_calls
         if span.used is not None:
-            self.by_model[span.model] = self.by_model.get(span.model, NOTHING).plus(span.used)
-            self._sum()
+            known = self.by_model.get(span.model)
+            self.by_model[span.model] = span.used if known is None else known.plus(span.used)
 
     def add_event(self, event: RunEvent) -> None:
         """Add the log event that says how it ended; the same one again changes nothing."""
@@ -128,7 +128,6 @@ class RunState:
         self._identify(event)
         self.llm_calls, self.tool_calls = event.llm_calls, event.tool_calls
         self.by_model = event.by_model
-        self._sum()
 
     def add_decision(self, decision: DecisionFacts) -> None:
         """Add a decision that was not known."""
@@ -157,6 +156,7 @@ class RunState:
         total = NOTHING
         for one in self.by_model.values():
             total = total.plus(one)
+        total = total.saturated()
         self.input_tokens, self.output_tokens = total.input_tokens, total.output_tokens
         self.cost_nano, self.unpriced_tokens = total.cost_nano, total.unpriced_tokens
 

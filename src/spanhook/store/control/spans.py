@@ -11,7 +11,7 @@ from opentelemetry.proto.trace.v1.trace_pb2 import Span
 
 from spanhook import semconv
 from spanhook.store.control.columns import MOST, clean
-from spanhook.store.control.facts import Batch, DecisionFacts, SpanFacts, Used, short
+from spanhook.store.control.facts import Batch, DecisionFacts, SpanFacts, Used, name, short
 from spanhook.store.control.wire import Group, MalformedError
 
 NANO = 1_000_000_000
@@ -26,34 +26,41 @@ MOST_COUNT, MOST_NANO = 10**12, 10**18
 _HAS_REMOTE, _REMOTE = 0x100, 0x200
 _MODELS = ("llm.call", "embeddings.create")
 
-_TEXTS = frozenset(
-    (
-        semconv.KIND,
-        semconv.STATUS,
-        semconv.RUN_ID,
-        semconv.TENANT_ID,
-        semconv.USER_ID,
-        semconv.SESSION_ID,
-        semconv.GEN_AI_AGENT_NAME,
-        semconv.GEN_AI_REQUEST_MODEL,
-        semconv.GEN_AI_RESPONSE_MODEL,
-        semconv.ERROR_TYPE,
-        semconv.COVERAGE,
-        semconv.GEN_AI_TOOL_NAME,
-        semconv.OPERATION_NAME,
-    )
-)
-_NUMBERS = frozenset(
-    (
-        semconv.GEN_AI_USAGE_INPUT_TOKENS,
-        semconv.GEN_AI_USAGE_OUTPUT_TOKENS,
-        semconv.GEN_AI_USAGE_CACHE_READ_INPUT_TOKENS,
-        semconv.GEN_AI_USAGE_CACHE_CREATION_INPUT_TOKENS,
-        semconv.GEN_AI_USAGE_CACHE_WRITE_INPUT_TOKENS,
-        semconv.GEN_AI_USAGE_REASONING_OUTPUT_TOKENS,
-        semconv.COST_USD,
-    )
-)
+_TEXT, _NUMBER, _FLAG = 1, 2, 3
+_READ = {
+    **dict.fromkeys(
+        (
+            semconv.KIND,
+            semconv.STATUS,
+            semconv.RUN_ID,
+            semconv.TENANT_ID,
+            semconv.USER_ID,
+            semconv.SESSION_ID,
+            semconv.GEN_AI_AGENT_NAME,
+            semconv.GEN_AI_REQUEST_MODEL,
+            semconv.GEN_AI_RESPONSE_MODEL,
+            semconv.ERROR_TYPE,
+            semconv.COVERAGE,
+            semconv.GEN_AI_TOOL_NAME,
+            semconv.OPERATION_NAME,
+        ),
+        _TEXT,
+    ),
+    **dict.fromkeys(
+        (
+            semconv.GEN_AI_USAGE_INPUT_TOKENS,
+            semconv.GEN_AI_USAGE_OUTPUT_TOKENS,
+            semconv.GEN_AI_USAGE_CACHE_READ_INPUT_TOKENS,
+            semconv.GEN_AI_USAGE_CACHE_CREATION_INPUT_TOKENS,
+            semconv.GEN_AI_USAGE_CACHE_WRITE_INPUT_TOKENS,
+            semconv.GEN_AI_USAGE_REASONING_OUTPUT_TOKENS,
+            semconv.COST_USD,
+        ),
+        _NUMBER,
+    ),
+    semconv.IN_HOOK: _FLAG,
+}
+"""The attributes of spans that matter here."""
 Found = dict[str, Any]
 
 
@@ -141,24 +148,24 @@ def _add(batch: Batch, data: bytes, owner: str, resource: bytes, service: str, s
     get = found.get
     parent_id = span.parent_span_id
     run_id = short(get(semconv.RUN_ID, ""))
-    tenant = owner or short(get(semconv.TENANT_ID, ""))
-    kind, status = short(get(semconv.KIND, "")), short(get(semconv.STATUS, ""))
+    tenant = owner or name(get(semconv.TENANT_ID, ""))
+    kind, status = name(get(semconv.KIND, "")), name(get(semconv.STATUS, ""))
     start_ns = min(span.start_time_unix_nano, MOST)
     end_ns = max(start_ns, min(span.end_time_unix_nano, MOST))
-    name = clean(span.name[:LONGEST_TEXT])
+    title = name(span.name)
     row = (
-        *(trace_id, span_id, parent_id, owner, tenant, run_id, kind, status, name, start_ns, end_ns, scope, resource),
+        *(trace_id, span_id, parent_id, owner, tenant, run_id, kind, status, title, start_ns, end_ns, scope, resource),
         *(data, now_ns),
     )
     batch.size += len(data) + 1_000
     facts = None
-    agent = short(get(semconv.GEN_AI_AGENT_NAME, ""))
+    agent = name(get(semconv.GEN_AI_AGENT_NAME, ""))
     if run_id:
-        model = short(get(semconv.GEN_AI_RESPONSE_MODEL) or get(semconv.GEN_AI_REQUEST_MODEL, ""))
+        model = name(get(semconv.GEN_AI_RESPONSE_MODEL) or get(semconv.GEN_AI_REQUEST_MODEL, ""))
         used = _used(found) if kind in _MODELS else None
         beside = semconv.IN_HOOK in found
         if beside and used is not None:
-            who = (start_ns // DAY_NS, tenant, short(get(semconv.USER_ID, "")), agent, model)
+            who = (start_ns // DAY_NS, tenant, name(get(semconv.USER_ID, "")), agent, model)
             batch.beside.append((len(batch.spans), who, used))
         counted = not beside and status != "rejected"
         facts = SpanFacts(
@@ -170,14 +177,14 @@ def _add(batch: Batch, data: bytes, owner: str, resource: bytes, service: str, s
             start_ns,
             end_ns,
             tenant,
-            short(get(semconv.USER_ID, "")),
-            short(get(semconv.SESSION_ID, "")),
+            name(get(semconv.USER_ID, "")),
+            name(get(semconv.SESSION_ID, "")),
             agent,
             service,
-            name,
+            title,
             kind,
             status,
-            short(get(semconv.ERROR_TYPE, "")),
+            name(get(semconv.ERROR_TYPE, "")),
             model,
             None if beside else used,
             int(counted and kind == "llm.call"),
@@ -197,13 +204,17 @@ def _add(batch: Batch, data: bytes, owner: str, resource: bytes, service: str, s
 def _read(attributes: Iterable[KeyValue]) -> Found:
     """The attributes that matter here."""
     found: Found = {}
+    sort_of = _READ.get
     for one in attributes:
         key = one.key
-        if key in _TEXTS:
+        sort = sort_of(key)
+        if sort is None:
+            continue
+        if sort == _TEXT:
             found[key] = one.value.string_value
-        elif key in _NUMBERS:
+        elif sort == _NUMBER:
             found[key] = number_of(one.value)
-        elif key == semconv.IN_HOOK and one.value.bool_value:
+        elif one.value.bool_value:
             found[key] = True
     return found
 
@@ -222,7 +233,10 @@ def _used(found: Found) -> Used | None:
     """What a model call used; ``None`` if it does not say."""
     if semconv.GEN_AI_USAGE_INPUT_TOKENS not in found and semconv.GEN_AI_USAGE_OUTPUT_TOKENS not in found:
         return None
-    read, written = count_of(found, semconv.GEN_AI_USAGE_INPUT_TOKENS), count_of(found, semconv.GEN_AI_USAGE_OUTPUT_TOKENS)
+    read, written = (
+        count_of(found, semconv.GEN_AI_USAGE_INPUT_TOKENS),
+        count_of(found, semconv.GEN_AI_USAGE_OUTPUT_TOKENS),
+    )
     cost = found.get(semconv.COST_USD)
     return Used(
         1,
@@ -244,7 +258,12 @@ def text_of(found: Found, name: str) -> str:
 
 
 def decision(
-    found: Found, of: tuple[str, str, str, bytes, bytes], about: tuple[str, str, str, str, str], time_ns: int, *, full: bool
+    found: Found,
+    of: tuple[str, str, str, bytes, bytes],
+    about: tuple[str, str, str, str, str],
+    time_ns: int,
+    *,
+    full: bool,
 ) -> DecisionFacts:
     """A decision from the attributes of its event.
 

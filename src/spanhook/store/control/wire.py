@@ -116,5 +116,3 @@ def _varint(data: bytes, at: int) -> tuple[int, int]:
         shift += 7
         if shift >= _LONGEST_VARINT:
             raise MalformedError("the body is no message of OTLP: a number in it has no end")
-
-

@@ -10,7 +10,7 @@ from typing import Any
 from sqlalchemy import Connection
 
 from spanhook.store.control import tables
-from spanhook.store.control.facts import NOTHING, Batch, DecisionFacts, RunKey, SpanFacts, Used, UsageKey
+from spanhook.store.control.facts import Batch, DecisionFacts, RunKey, SpanFacts, Used, UsageKey
 from spanhook.store.control.run_state import COLUMNS, RunState
 from spanhook.store.control.sql import Sql, sql
 
@@ -22,9 +22,7 @@ _LOG = (
     *("digest", "owner", "tenant_id", "trace_id", "span_id", "event_name", "severity", "body", "time_ns", "scope"),
     *("resource", "data", "received_ns"),
 )
-_METRIC = (
-    *("series", "time_ns", "owner", "name", "unit", "type", "attributes", "value", "resource", "received_ns"),
-)
+_METRIC = (*("series", "time_ns", "owner", "name", "unit", "type", "attributes", "value", "resource", "received_ns"),)
 _RESOURCE = ("digest", "service", "data", "time_ns")
 _DECISION = tuple(name for name in DecisionFacts._fields if name != "full")
 _ENRICHED = ("tenant_id", "run_id", "mode", "coverage", "kind", "target", "agent", "user_id")
@@ -136,7 +134,7 @@ class _Writing:
             for key, used in state.changes().items():
                 self._add_usage(key, used)
         add = self._to.add(tables.usage, _USAGE_KEY, Used._fields)
-        rows = [(*key, *used) for key, used in sorted(self._usage.items())]
+        rows = [(*key, *used.saturated()) for key, used in sorted(self._usage.items())]
         self._to.insert(tables.usage, (*_USAGE_KEY.split(", "), *Used._fields), rows, add)
 
     def _runs(self, keys: set[RunKey]) -> dict[RunKey, RunState]:
@@ -177,7 +175,9 @@ class _Writing:
         )
         index = [(model, state.start_ns, state.id) for state in (*new, *moved) for model in state.by_model]
         self._to.insert(tables.run_models, ("model", "start_ns", "run"), index)
-        decided = {(one.hook, runs[_run_of(one)].start_ns, runs[_run_of(one)].id) for one in self._new_decisions if one.run_id}
+        decided = {
+            (one.hook, runs[_run_of(one)].start_ns, runs[_run_of(one)].id) for one in self._new_decisions if one.run_id
+        }
         self._to.insert(tables.run_hooks, ("hook", "start_ns", "run"), sorted(decided))
 
     def _inserted(self, columns: str, table: str, before: int) -> set[Any]:
@@ -185,7 +185,8 @@ class _Writing:
         return {tuple(row) for row in self._to.connection.exec_driver_sql(query)}
 
     def _add_usage(self, key: UsageKey, used: Used) -> None:
-        self._usage[key] = self._usage.get(key, NOTHING).plus(used)
+        known = self._usage.get(key)
+        self._usage[key] = used if known is None else known.plus(used)
 
 
 def _run_of(decision: DecisionFacts) -> RunKey:
