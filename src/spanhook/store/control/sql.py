@@ -20,6 +20,10 @@ Rows = Sequence[Sequence[Any]]
 _CHUNKS = (256, 32, 4, 1)
 _KEYS = 500
 _INGEST_LOCK = 0x7370616E686F6F6C
+_AROUND = (
+    "SELECT s.trace_id, s.owner, s.span_id FROM {} spanhook_spans AS s"  # noqa: S608
+    " WHERE s.trace_id = {} AND s.span_id = {} AND s.run_id = ''"
+)
 _DO_NOTHING = "ON CONFLICT DO NOTHING"
 
 
@@ -50,8 +54,8 @@ class Sql(ABC):
         """The rows of a query that ends in ``IN`` a set of keys, such as ``SELECT a FROM t WHERE b``."""
 
     @abstractmethod
-    def among_pairs(self, query: str, pairs: Sequence[tuple[bytes, bytes]]) -> list[Any]:
-        """As ``among``, for a query that ends in two columns, such as ``SELECT a FROM t WHERE (b, c)``."""
+    def around(self, pairs: Sequence[tuple[bytes, bytes]]) -> list[Any]:
+        """Trace id, owner and id of those spans with these trace and span ids that belong to no run."""
 
     @abstractmethod
     def many(self, statement: str, rows: Rows) -> None:
@@ -102,12 +106,14 @@ class _SQLite(Sql):
             found += self.connection.exec_driver_sql(f"{query} IN ({marks})", some).fetchall()
         return found
 
-    def among_pairs(self, query: str, pairs: Sequence[tuple[bytes, bytes]]) -> list[Any]:
+    def around(self, pairs: Sequence[tuple[bytes, bytes]]) -> list[Any]:
         found: list[Any] = []
         for start in range(0, len(pairs), _KEYS):
             some = pairs[start : start + _KEYS]
             marks = ", ".join(["(?, ?)"] * len(some))
-            found += self.connection.exec_driver_sql(f"{query} IN (VALUES {marks})", tuple(chain(*some))).fetchall()
+            # A cross join keeps this order: SQLite would read all spans for ``(a, b) IN (VALUES ...)``.
+            query = _AROUND.format(f"(VALUES {marks}) AS wanted CROSS JOIN", "wanted.column1", "wanted.column2")
+            found += self.connection.exec_driver_sql(query, tuple(chain(*some))).fetchall()
         return found
 
     def many(self, statement: str, rows: Rows) -> None:
@@ -140,12 +146,12 @@ class _PostgreSQL(Sql):
     def among(self, query: str, keys: Sequence[Any]) -> list[Any]:
         return list(self.connection.exec_driver_sql(f"{query} = ANY(%s)", (list(keys),))) if keys else []
 
-    def among_pairs(self, query: str, pairs: Sequence[tuple[bytes, bytes]]) -> list[Any]:
+    def around(self, pairs: Sequence[tuple[bytes, bytes]]) -> list[Any]:
         if not pairs:
             return []
-        arrays = tuple(list(column) for column in zip(*pairs, strict=True))
-        query = f"{query} IN (SELECT * FROM unnest(%s::bytea[], %s::bytea[]))"
-        return list(self.connection.exec_driver_sql(query, arrays))
+        wanted = "unnest(%s::bytea[], %s::bytea[]) AS wanted (trace_id, span_id) CROSS JOIN"
+        query = _AROUND.format(wanted, "wanted.trace_id", "wanted.span_id")
+        return list(self.connection.exec_driver_sql(query, tuple(list(column) for column in zip(*pairs, strict=True))))
 
     def many(self, statement: str, rows: Rows) -> None:
         if rows:

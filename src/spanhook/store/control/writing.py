@@ -33,10 +33,6 @@ _OPEN = (
     f"SELECT id, trace_id, owner, root_parent_id FROM {tables.runs.name}"  # noqa: S608
     " WHERE ended = false AND trace_id"
 )
-_AROUND = (
-    f"SELECT trace_id, owner, span_id FROM {tables.spans.name}"  # noqa: S608
-    " WHERE run_id = '' AND (trace_id, span_id)"
-)
 
 
 def write(connection: Connection, batches: Sequence[Batch], now_ns: int) -> None:
@@ -151,7 +147,7 @@ class _Writing:
         waiting = [one for one in runs.values() if not one.ended and one.root_parent_id]
         if waiting:
             pairs = sorted({(one.trace_id, one.root_parent_id) for one in waiting})
-            around = {tuple(row) for row in self._to.among_pairs(_AROUND, pairs)}
+            around = {tuple(row) for row in self._to.around(pairs)}
             for one in waiting:
                 one.ended = (one.trace_id, one.owner, one.root_parent_id) in around
 
