@@ -9,7 +9,7 @@ from contextlib import asynccontextmanager, contextmanager
 from typing import Any, Literal, Self
 from urllib.parse import unquote, urlsplit
 
-from sqlalchemy import event, make_url, text
+from sqlalchemy import Connection, Engine, create_engine, event, make_url, text
 from sqlalchemy.exc import (
     DataError,
     DBAPIError,
@@ -20,7 +20,7 @@ from sqlalchemy.exc import (
 )
 from sqlalchemy.exc import TimeoutError as PoolTimeout
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine, create_async_engine
-from sqlalchemy.pool import AsyncAdaptedQueuePool
+from sqlalchemy.pool import AsyncAdaptedQueuePool, QueuePool
 
 from spanhook.errors import ConfigurationError, StoreError
 from spanhook.store.control.migrating import migrate
@@ -49,6 +49,11 @@ class Database:
 
     def __init__(self, engine: AsyncEngine, url: str, shown: str, path: str) -> None:
         self.engine, self.url, self.shown, self.path = engine, url, shown, path
+        driver = {} if path else {"pool_pre_ping": True}
+        plain = engine.url.set(drivername="sqlite+pysqlite") if path else engine.url
+        self._threads = create_engine(plain, poolclass=QueuePool, connect_args=_arguments(path), **driver)
+        if path:
+            _listen(self._threads)
         self.dialect: Literal["sqlite", "postgresql"] = "sqlite" if path else "postgresql"
 
     @classmethod
@@ -81,6 +86,7 @@ class Database:
     async def close(self) -> None:
         """Close all connections."""
         await self.engine.dispose()
+        self._threads.dispose()
 
     @asynccontextmanager
     async def reading(self) -> AsyncGenerator[AsyncConnection]:
@@ -107,6 +113,28 @@ class Database:
                 connection = await plain.execution_options(**{_WRITES: True})
                 async with connection.begin():
                     yield connection
+
+    @contextmanager
+    def writing_here(self) -> Generator[Connection]:
+        """As ``writing``, for a thread that may wait.
+
+        Raises:
+            StoreError: As ``writing``.
+        """
+        with _told(self.shown), self._threads.connect() as plain:
+            connection = plain.execution_options(**{_WRITES: True})
+            with connection.begin():
+                yield connection
+
+    @contextmanager
+    def alone_here(self) -> Generator[Connection]:
+        """A connection without transactions, for a thread that may wait: for commands such as ``VACUUM``.
+
+        Raises:
+            StoreError: As ``writing``.
+        """
+        with _told(self.shown), self._threads.connect() as plain:
+            yield plain.execution_options(isolation_level="AUTOCOMMIT")
 
     async def ping(self) -> None:
         """Ask the database for nothing.
@@ -161,12 +189,20 @@ def _sqlite(path: str, url: str, folder: str) -> tuple[AsyncEngine, str, str, st
         make_url("sqlite+aiosqlite://").set(database=path),
         poolclass=AsyncAdaptedQueuePool,
         pool_size=_CONNECTIONS,
-        connect_args={"timeout": BUSY_MS / 1000},
+        connect_args=_arguments(path),
     )
-    event.listen(engine.sync_engine, "connect", _configure)
-    event.listen(engine.sync_engine, "begin", _begun)
+    _listen(engine.sync_engine)
     shown = f"sqlite:///{path}"
     return engine, shown, shown, path
+
+
+def _arguments(path: str) -> dict[str, Any]:
+    return {"timeout": BUSY_MS / 1000, "check_same_thread": False} if path else {}
+
+
+def _listen(engine: Engine) -> None:
+    event.listen(engine, "connect", _configure)
+    event.listen(engine, "begin", _begun)
 
 
 def _configure(connection: Any, _record: Any) -> None:
