@@ -11,6 +11,7 @@ from fastapi.routing import APIRoute
 from starlette.exceptions import HTTPException
 
 from spanhook.errors import StoreError
+from spanhook.server._document import document
 from spanhook.server.authentication import Authentication
 from spanhook.server.guard import PUBLIC, App, Guard
 from spanhook.server.key_store import KeyStore
@@ -22,7 +23,7 @@ from spanhook.server.routes import ROUTERS
 from spanhook.server.services import Services
 from spanhook.server.settings import ServerSettings
 from spanhook.server.tokens import TokenVerifier
-from spanhook.store.control import Database
+from spanhook.store.control import CursorError, Database
 from spanhook.version import __version__
 
 _CODES: dict[int, Code] = {404: "not_found", 405: "method_not_allowed"}
@@ -72,9 +73,11 @@ def routed(services: Services) -> FastAPI:
     for route in app.routes:
         if isinstance(route, APIRoute) and route.path not in PUBLIC and needs_of(route) is None:
             raise AssertionError(f"{route.path} asks for no scope; add a parameter {Needs.__name__}(...)")
+    app.openapi = lambda: document(app)
     handlers: dict[Any, Callable[[Request, Any], Any]] = {
         Problem: _problem,
         StoreError: _unavailable,
+        CursorError: _wrong_cursor,
         RequestValidationError: _invalid,
         HTTPException: _refused,
     }
@@ -89,6 +92,10 @@ async def _problem(_request: Request, error: Problem) -> JSONResponse:
 
 async def _unavailable(_request: Request, error: StoreError) -> JSONResponse:
     return Problem("unavailable", str(error), headers={"Retry-After": "1"}).response()
+
+
+async def _wrong_cursor(_request: Request, error: CursorError) -> JSONResponse:
+    return Problem("invalid", str(error)).response()
 
 
 async def _invalid(_request: Request, error: RequestValidationError) -> JSONResponse:

@@ -87,6 +87,30 @@ class HookStore:
         async with self._database.reading() as connection:
             return await _found(connection, principal, hook_id)
 
+    async def changeable(self, principal: Principal, hook_id: str) -> StoredHook:
+        """A definition that the caller may change.
+
+        Raises:
+            Problem: There is none, or the caller may only know that there is.
+        """
+        async with self._database.reading() as connection:
+            return await _changeable(connection, principal, hook_id)
+
+    async def numbers(self, principal: Principal) -> dict[str, tuple[int, int]]:
+        """How many definitions that the caller may see each event has, and how many of them are enabled."""
+        query = select(_hooks.c.event_type, _hooks.c.enabled, func.count()).group_by(
+            _hooks.c.event_type, _hooks.c.enabled
+        )
+        if not principal.operator:
+            query = query.where(_hooks.c.tenant_id.in_((principal.tenant, "")))
+        async with self._database.reading() as connection:
+            rows = (await connection.execute(query)).all()
+        found: dict[str, tuple[int, int]] = {}
+        for event, enabled, number in sorted(rows, key=lambda row: row[0]):
+            there, active = found.get(event, (0, 0))
+            found[event] = there + number, active + number * enabled
+        return found
+
     async def page(
         self,
         principal: Principal,

@@ -3,6 +3,9 @@
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 
+from spanhook.server.dry_runs import DryRuns
+from spanhook.server.handlers import Handlers
+from spanhook.server.hook_store import HookStore
 from spanhook.server.measuring import Measures
 from spanhook.server.settings import ServerSettings
 from spanhook.store.control import Database
@@ -15,10 +18,15 @@ class Services:
         settings: What can be set of the server.
         database: The database.
         measures: The server's own metrics.
+        handlers: Which handlers definitions may name.
+        hooks: The definitions.
+        dry_runs: Runs definitions on sample contexts.
     """
 
     def __init__(self, settings: ServerSettings, database: Database, measures: Measures) -> None:
         self.settings, self.database, self.measures = settings, database, measures
+        self.handlers, self.hooks = Handlers(settings), HookStore(database)
+        self.dry_runs = DryRuns(settings, self.handlers.allowed)
 
     @asynccontextmanager
     async def running(self) -> AsyncGenerator[None]:

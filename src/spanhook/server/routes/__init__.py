@@ -2,8 +2,8 @@
 
 from fastapi import APIRouter
 
-from spanhook.server.routes import health
+from spanhook.server.routes import health, hooks
 
-ROUTERS: tuple[APIRouter, ...] = (health.router,)
+ROUTERS: tuple[APIRouter, ...] = (health.router, hooks.router)
 
 __all__ = ["ROUTERS"]
