@@ -84,7 +84,7 @@ class Guard:
             return receive
         self._check_origin(scope)
         body = await self._body(scope, receive)
-        if body or scope["method"] != "DELETE":
+        if body or scope["method"] == "POST":  # browsers ask before a page of another origin sends other methods
             _check_type(scope)
         return _replayed(body, receive)
 
