@@ -92,7 +92,12 @@ def served(folder: Path, **settings: Any) -> Generator[Served]:
 
 
 def token(
-    tenant: str | None = "acme", scopes: Iterable[str] = (), *, key: Any = SECRET, algorithm: str = "HS256", **claims: Any
+    tenant: str | None = "acme",
+    scopes: Iterable[str] = (),
+    *,
+    key: Any = SECRET,
+    algorithm: str = "HS256",
+    **claims: Any,
 ) -> str:
     """A token as the issuer makes it; claims that are ``None`` are left out."""
     every = {"iss": ISSUER, "aud": AUDIENCE, "exp": int(time.time()) + 3600, "sub": "ada", "tenant_id": tenant}

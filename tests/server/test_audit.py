@@ -32,7 +32,10 @@ async def test_every_change_is_a_record_of_one_chain(database: Database, tmp_pat
     file = await written(database, tmp_path / "audit.jsonl")
     (report,) = verify([file])
     assert (report.problem, report.first, report.last) == ("", 0, 2)
-    found = [(one["action"], one["actor"], one["how"], one["subject"], one["tenant"]) for one in await audit.changes(database)]
+    found = [
+        (one["action"], one["actor"], one["how"], one["subject"], one["tenant"])
+        for one in await audit.changes(database)
+    ]
     assert found == [
         ("key.create", "local", "local", key.key_id, "acme"),
         ("key.revoke", "local", "local", key.key_id, "acme"),
@@ -45,7 +48,9 @@ async def test_changed_and_removed_records_are_found(database: Database, tmp_pat
     for name in "abc":
         await keys.create(LOCAL, name, "acme", ["hooks:read"])
     async with database.reading() as connection:
-        entry = json.loads((await connection.exec_driver_sql("SELECT entry FROM spanhook_audit WHERE sequence = 2")).scalar_one())
+        entry = json.loads(
+            (await connection.exec_driver_sql("SELECT entry FROM spanhook_audit WHERE sequence = 2")).scalar_one()
+        )
     async with database.writing() as connection:
         changed = json.dumps({**entry, "actor": "somebody"}, sort_keys=True, separators=(",", ":"))
         await connection.execute(update(tables.audit).where(tables.audit.c.sequence == 2).values(entry=changed))

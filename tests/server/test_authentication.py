@@ -63,7 +63,7 @@ def test_a_key_holds_until_it_is_revoked(server: Served) -> None:
 
 def test_a_key_with_another_secret_is_refused(server: Served) -> None:
     one, two = server.key("", "usage:read")["Authorization"], server.key("", "usage:read")["Authorization"]
-    mixed = f"{one[: -43]}{two[-43:]}"
+    mixed = f"{one[:-43]}{two[-43:]}"
     assert server.client.get(SEEN, headers={"Authorization": mixed}).status_code == 401
 
 

@@ -8,15 +8,12 @@ from typing import Any
 import jwt
 import pytest
 from cryptography.hazmat.primitives.asymmetric import rsa
-from fastapi.routing import APIRoute
 
-from spanhook.server import SCOPES, ServerSettings
-from spanhook.server.app import routed
+from spanhook.server import SCOPES
+from spanhook.server.app import api_routes
 from spanhook.server.guard import PUBLIC
-from spanhook.server.measuring import Measures
 from spanhook.server.needs import needs_of
 from spanhook.server.scopes import scopes_of
-from spanhook.server.services import Services
 from tests.server.serving import AUDIENCE, ISSUER, SECRET, TOKENS, Served, bearer, served, token
 
 HOOK = {
@@ -40,6 +37,17 @@ ROWS: dict[tuple[str, str], tuple[str | None, Any]] = {
     ("PUT", "/v1/hooks/{hook_id}/toggle"): ("hooks:manage", None),
     ("POST", "/v1/hooks/{hook_id}/test"): ("hooks:manage", {"sample_context": {}}),
     ("GET", "/v1/hooks/{hook_id}/history"): ("hooks:read", None),
+    ("GET", "/v1/approvals"): ("approvals:decide", None),
+    ("GET", "/v1/approvals/{id}"): ("approvals:decide", None),
+    ("POST", "/v1/approvals/{id}/approve"): ("approvals:decide", {}),
+    ("POST", "/v1/approvals/{id}/deny"): ("approvals:decide", {}),
+    ("GET", "/v1/runs"): ("runs:read", None),
+    ("GET", "/v1/runs/{run_id}"): ("runs:read", None),
+    ("GET", "/v1/decisions"): ("runs:read", None),
+    ("GET", "/v1/usage"): ("usage:read", None),
+    ("POST", "/v1/traces"): ("telemetry:write", {"resourceSpans": []}),
+    ("POST", "/v1/metrics"): ("telemetry:write", {"resourceMetrics": []}),
+    ("POST", "/v1/logs"): ("telemetry:write", {"resourceLogs": []}),
 }
 """Method and path of each route, with the scope that it needs (``None``: it is public) and a body that it takes."""
 
@@ -66,17 +74,22 @@ def theirs(server: Served) -> str:
 
 def ask(server: Served, row: tuple[str, str], headers: dict[str, str], **ids: str) -> tuple[int, str]:
     method, path = row
-    given = {"hook_id": "hook_000000000000", "log_id": "0", "id": "0", **ids}
+    given = {"hook_id": "hook_000000000000", "log_id": "0", "run_id": "0", "id": "0", **ids}
     response = server.client.request(method, path.format(**given), json=ROWS[row][1], headers=headers)
     problem = response.headers["content-type"] == "application/problem+json"
     return response.status_code, response.json()["code"] if problem else ""
 
 
+def test_the_document_has_the_same_routes(server: Served) -> None:
+    paths = server.client.get("/openapi.json").json()["paths"]
+    assert {(method.upper(), path) for path, methods in paths.items() for method in methods} == set(ROWS)
+
+
 def test_every_route_has_a_row_and_asks_for_what_it_says() -> None:
-    app = routed(Services(ServerSettings(), None, Measures()))  # pyright: ignore[reportArgumentType]
-    routes = [route for route in app.routes if isinstance(route, APIRoute)]
     found = {
-        (method, route.path): getattr(needs_of(route), "scope", None) for route in routes for method in route.methods
+        (method, route.path): getattr(needs_of(route), "scope", None)
+        for route in api_routes()
+        for method in route.methods
     }
     assert found == {row: scope for row, (scope, _) in ROWS.items()}
     assert {path for (_, path), (scope, _) in ROWS.items() if scope is None} == PUBLIC - {"/openapi.json"}
@@ -123,7 +136,8 @@ def test_nobody_gets_in_with_other_scopes(server: Served, theirs: str, row: tupl
             status, code = ask(server, row, bearer(token(tenant, scopes)), hook_id=theirs)
             assert (status, code) == (403, "scope_missing"), scopes
     for scope in enough:
-        assert ask(server, row, bearer(token("the operators", [scope])))[1] not in ("scope_missing", "operators_only")
+        tenant = "the operators" if row[1] == "/metrics" else "globex"
+        assert ask(server, row, bearer(token(tenant, [scope])))[1] not in ("scope_missing", "operators_only")
 
 
 NAMED = [row for row in GUARDED if "{" in row[1]]
@@ -145,7 +159,7 @@ HOSTILE = ["../../etc/passwd", "%2e%2e%2fetc", "' OR 1=1 --", '"; DROP TABLE spa
 @pytest.mark.parametrize("row", NAMED, ids=" ".join)
 def test_hostile_ids_are_only_ids_that_there_are_not(server: Served, row: tuple[str, str]) -> None:
     for text in HOSTILE:
-        status, _ = ask(server, row, bearer(token("acme", SCOPES)), hook_id=text, log_id=text, id=text)
+        status, _ = ask(server, row, bearer(token("acme", SCOPES)), hook_id=text, log_id=text, run_id=text, id=text)
         assert status in (404, 405, 422), text
 
 

@@ -29,7 +29,8 @@ def test_every_response_has_the_headers_that_keep_browsers_out(server: Served, p
 
 
 @pytest.mark.parametrize(
-    "host", ["evil.example", "localhost.evil.example", "127.0.0.1.evil.example", "", "a@localhost", "localhost/x", "::1"]
+    "host",
+    ["evil.example", "localhost.evil.example", "127.0.0.1.evil.example", "", "a@localhost", "localhost/x", "::1"],
 )
 def test_the_server_answers_to_its_own_names_only(server: Served, host: str) -> None:
     response = server.client.get("/healthz", headers={"Host": host})
@@ -37,7 +38,9 @@ def test_the_server_answers_to_its_own_names_only(server: Served, host: str) -> 
     assert code(response) == "wrong_host"
 
 
-@pytest.mark.parametrize("host", ["localhost", "LOCALHOST:1", "127.0.0.1", "[::1]:80", "spanhook.internal", "localhost."])
+@pytest.mark.parametrize(
+    "host", ["localhost", "LOCALHOST:1", "127.0.0.1", "[::1]:80", "spanhook.internal", "localhost."]
+)
 def test_the_port_and_the_case_of_a_name_do_not_matter(server: Served, host: str) -> None:
     assert server.client.get("/healthz", headers={"Host": host}).status_code == 200
 
@@ -90,7 +93,9 @@ def test_pages_of_others_may_not_read_either(server: Served) -> None:
     assert not [name for name in response.headers if name.startswith("access-control")]
 
 
-@pytest.mark.parametrize("given", ["text/plain", "application/x-www-form-urlencoded", "multipart/form-data", "", "json"])
+@pytest.mark.parametrize(
+    "given", ["text/plain", "application/x-www-form-urlencoded", "multipart/form-data", "", "json"]
+)
 def test_changes_are_json(server: Served, given: str) -> None:
     response = server.client.post(CHANGE, headers={"Content-Type": given}, content=b"{}")
     assert response.status_code == 415

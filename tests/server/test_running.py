@@ -46,9 +46,7 @@ def test_the_server_says_where_it_is_and_ends_when_told(tmp_path: Path, name: si
         out, errors = process.communicate(timeout=60)
         assert process.returncode == 0
         assert out == ""
-        assert errors.splitlines() == [
-            "Without authentication: whoever can call it on this machine may do everything."
-        ]
+        assert errors.splitlines() == ["Without authentication: whoever can call it on this machine may do everything."]
 
 
 def test_a_request_that_does_not_end_does_not_keep_the_server(tmp_path: Path) -> None:

@@ -16,7 +16,7 @@ from spanhook.server.authentication import Authentication
 from spanhook.server.guard import PUBLIC, App, Guard
 from spanhook.server.key_store import KeyStore
 from spanhook.server.measuring import Measures
-from spanhook.server.needs import Needs, needs_of
+from spanhook.server.needs import needs_of
 from spanhook.server.problems import Code, Mistake, Problem
 from spanhook.server.rates import Rates
 from spanhook.server.routes import ROUTERS
@@ -70,9 +70,9 @@ def routed(services: Services) -> FastAPI:
     app.state.services = services
     for router in ROUTERS:
         app.include_router(router)
-    for route in app.routes:
-        if isinstance(route, APIRoute) and route.path not in PUBLIC and needs_of(route) is None:
-            raise AssertionError(f"{route.path} asks for no scope; add a parameter {Needs.__name__}(...)")
+    for route in api_routes():
+        if route.path not in PUBLIC and needs_of(route) is None:
+            raise AssertionError(f"{route.path} asks for no scope; add a parameter Depends(Needs(...))")
     app.openapi = lambda: document(app)
     handlers: dict[Any, Callable[[Request, Any], Any]] = {
         Problem: _problem,
@@ -84,6 +84,11 @@ def routed(services: Services) -> FastAPI:
     for kind, handle in handlers.items():
         app.add_exception_handler(kind, handle)
     return app
+
+
+def api_routes() -> list[APIRoute]:
+    """All routes of the API."""
+    return [route for router in ROUTERS for route in router.routes if isinstance(route, APIRoute)]
 
 
 async def _problem(_request: Request, error: Problem) -> JSONResponse:

@@ -60,7 +60,14 @@ async def record(
 
 
 async def _append(
-    connection: AsyncConnection, number: int, prev: str, entry: Entry, actor: str, action: str, subject: str, tenant: str
+    connection: AsyncConnection,
+    number: int,
+    prev: str,
+    entry: Entry,
+    actor: str,
+    action: str,
+    subject: str,
+    tenant: str,
 ) -> str:
     now = time.time_ns()
     at = datetime.fromtimestamp(now // 1_000_000_000, UTC)

@@ -43,5 +43,3 @@ def needs_of(route: APIRoute) -> Needs | None:
         if isinstance(call, Needs):
             return call
     return None
-
-

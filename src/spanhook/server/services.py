@@ -8,7 +8,7 @@ from spanhook.server.handlers import Handlers
 from spanhook.server.hook_store import HookStore
 from spanhook.server.measuring import Measures
 from spanhook.server.settings import ServerSettings
-from spanhook.store.control import Database
+from spanhook.store.control import Database, Ingestor, IngestLimits
 
 
 class Services:
@@ -21,7 +21,10 @@ class Services:
         handlers: Which handlers definitions may name.
         hooks: The definitions.
         dry_runs: Runs definitions on sample contexts.
+        ingestor: Takes telemetry, while the application serves.
     """
+
+    ingestor: Ingestor
 
     def __init__(self, settings: ServerSettings, database: Database, measures: Measures) -> None:
         self.settings, self.database, self.measures = settings, database, measures
@@ -31,4 +34,8 @@ class Services:
     @asynccontextmanager
     async def running(self) -> AsyncGenerator[None]:
         """What runs as long as the application serves."""
-        yield
+        self.ingestor = Ingestor(self.database, IngestLimits(body=self.settings.max_telemetry))
+        try:
+            yield
+        finally:
+            await self.ingestor.close()

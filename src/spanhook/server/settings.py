@@ -71,6 +71,7 @@ class ServerSettings(Strict):
     Attributes:
         host, port: Where it listens.
         database: ``sqlite:///FILE``, or ``postgresql://...``.
+        approvals: Where requests for approval are kept, such as ``redis://HOST``; by default in the database.
         tokens: Which bearer tokens are accepted.
         api_keys: Whether requests need an API key, or a token. Without it and ``tokens`` there is no authentication.
         allowed_hosts: Names by which the server may be called besides those of loopback and ``host``.
@@ -89,6 +90,7 @@ class ServerSettings(Strict):
     host: str = "127.0.0.1"
     port: int = Field(default=8321, ge=0, le=65535)
     database: str = "sqlite:///spanhook.db"
+    approvals: str = ""
     tokens: Tokens | None = None
     api_keys: bool = False
     allowed_hosts: tuple[str, ...] = ()

@@ -67,7 +67,12 @@ def created(caller: Caller, **fields: Any) -> dict[str, Any]:
 def test_a_definition_is_created_read_changed_and_deleted(acme: Caller) -> None:
     hook = created(acme, description="Refunds need a person", tags=["money"])
     assert hook["hook_id"].startswith("hook_")
-    assert (hook["event_type"], hook["priority"], hook["timeout_ms"], hook["version"]) == ("tool.execute.pre", 100, 200, 1)
+    assert (hook["event_type"], hook["priority"], hook["timeout_ms"], hook["version"]) == (
+        "tool.execute.pre",
+        100,
+        200,
+        1,
+    )
     path = f"/{hook['hook_id']}"
     assert acme("GET", path) == (200, hook)
     status, changed = acme("PUT", path, {"priority": 5, "name": "first"})
@@ -102,9 +107,15 @@ def test_what_was_done_to_it_stays_known(acme: Caller) -> None:
 
 def test_lists_are_filtered_and_come_in_pages(all_of_them: Served) -> None:
     initech = Caller(all_of_them, "initech", "hooks:manage")
-    hooks = [created(initech, name=str(number), event="llm.call.pre" if number % 2 else "tool.execute.pre",
-                     **({"handler_ref": "spanhook.hooks.injection_scan._hook:InjectionScan", "config": {}} if number % 2 else {}))
-             for number in range(5)]
+    hooks = [
+        created(
+            initech,
+            name=str(number),
+            event="llm.call.pre" if number % 2 else "tool.execute.pre",
+            **({"handler_ref": "spanhook.hooks.pii_redaction._hook:PIIRedaction", "config": {}} if number % 2 else {}),
+        )
+        for number in range(5)
+    ]
     initech("PUT", f"/{hooks[0]['hook_id']}/toggle")
 
     def names(**params: Any) -> list[str]:
@@ -141,7 +152,10 @@ def test_a_tenant_cannot_learn_of_anothers_hooks(acme: Caller, globex: Caller) -
     assert hook["hook_id"] not in str(globex("GET")[1])
     status, problem = globex("POST", json={**POLICY, "tenant_id": hook["tenant_id"]})
     assert status == 404
-    assert problem["detail"].replace(hook["tenant_id"], "X") == globex("POST", json={**POLICY, "tenant_id": "X"})[1]["detail"]
+    assert (
+        problem["detail"].replace(hook["tenant_id"], "X")
+        == globex("POST", json={**POLICY, "tenant_id": "X"})[1]["detail"]
+    )
 
 
 def test_of_hooks_for_all_tenants_a_tenant_knows_little_and_changes_nothing(acme: Caller, operator: Caller) -> None:
@@ -199,7 +213,13 @@ def test_what_cannot_be_used_is_refused_with_its_place(acme: Caller, fields: dic
 def test_a_change_is_checked_like_a_new_definition(acme: Caller) -> None:
     hook = created(acme)
     path = f"/{hook['hook_id']}"
-    for changes in ({"priority": -1}, {"event": "nothing"}, {"config": {"x": 1}}, {"tenant_id": "globex"}, {"hook_id": "x"}):
+    for changes in (
+        {"priority": -1},
+        {"event": "nothing"},
+        {"config": {"x": 1}},
+        {"tenant_id": "globex"},
+        {"hook_id": "x"},
+    ):
         assert acme("PUT", path, changes)[0] == 422
     assert acme("PUT", path, {"handler_ref": "os:system"})[1]["code"] == "handler_not_allowed"
     assert acme("GET", path) == (200, hook)
@@ -237,7 +257,9 @@ def test_secrets_are_shown_to_nobody_and_kept(operator: Caller, all_of_them: Ser
     every = (operator("GET"), operator("GET", path), operator("GET", f"{path}/history"), operator("DELETE", path))
     entries = all_of_them.with_database(audit.changes)
     assert "secret-" not in str([every, entries])
-    status, problem = operator("POST", json={**SERVICE, "config": {**SERVICE["config"], "url": f"https://{MASK}@x.example"}})
+    status, problem = operator(
+        "POST", json={**SERVICE, "config": {**SERVICE["config"], "url": f"https://{MASK}@x.example"}}
+    )
     assert (status, problem["code"]) == (422, "invalid")
 
 
@@ -272,7 +294,9 @@ def test_a_sample_that_cannot_be_used_is_a_mistake_of_the_caller(acme: Caller, s
 def entry(tenant: str, log_id: str, **fields: Any) -> ExecutionEntry:
     given = {"event_type": "tool.execute.pre", "time_ns": 1_700_000_000_000_000_000, **fields}
     did = Execution("refunds", "reject", duration_ns=1_500_000, error="ask first", data={"status_code": 403})
-    return ExecutionEntry(log_id=log_id, tenant_id=tenant, aborted=True, abort_reason="ask first", results=(did,), **given)
+    return ExecutionEntry(
+        log_id=log_id, tenant_id=tenant, aborted=True, abort_reason="ask first", results=(did,), **given
+    )
 
 
 def test_logs_and_statistics_are_the_tenants_own(all_of_them: Served, operator: Caller) -> None:

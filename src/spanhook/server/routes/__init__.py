@@ -2,8 +2,14 @@
 
 from fastapi import APIRouter
 
-from spanhook.server.routes import health, hooks
+from spanhook.server.routes import approvals, health, hooks, runs, telemetry
 
-ROUTERS: tuple[APIRouter, ...] = (health.router, hooks.router)
+ROUTERS: tuple[APIRouter, ...] = (
+    health.router,
+    hooks.router,
+    approvals.router,
+    runs.router,
+    telemetry.router,
+)
 
 __all__ = ["ROUTERS"]

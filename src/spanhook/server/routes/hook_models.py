@@ -13,7 +13,9 @@ from spanhook.store.control import ExecutionEntry
 Name = Annotated[str, Field(min_length=1, max_length=200)]
 Event = Annotated[
     str,
-    Field(min_length=1, max_length=200, description="An event, such as tool.execute.pre, or a kind for the whole call."),
+    Field(
+        min_length=1, max_length=200, description="An event, such as tool.execute.pre, or a kind for the whole call."
+    ),
 ]
 Priority = Annotated[int, Field(ge=0, le=1000, strict=True, description="Low first; below 100 it fails closed.")]
 Reference = Annotated[
