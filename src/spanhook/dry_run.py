@@ -62,7 +62,7 @@ def dry_run(definition: HookDefinition, sample: Mapping[str, Any], allowed: list
     """
     unknown = sample.keys() - SAMPLE
     if unknown:
-        raise ConfigurationError(f"the sample has {sorted(unknown)[0]!r}; expected some of {', '.join(SAMPLE)}")
+        raise ConfigurationError(f"the sample has {min(unknown)!r}; expected some of {', '.join(SAMPLE)}")
     registry = HookRegistry(allowed=allowed, max_per_event=1)
     registry.register(definition.changed(enabled=True, mode="enforce", log_executions=True))
     kind, phase = _split(definition.event_type)
@@ -148,8 +148,8 @@ def _limit(seconds: float) -> None:
         (resource.RLIMIT_CORE, 0),
     ):
         _, hard = resource.getrlimit(what)
-        most = most if hard == resource.RLIM_INFINITY else min(most, hard)
-        resource.setrlimit(what, (most, most))
+        limit = most if hard == resource.RLIM_INFINITY else min(most, hard)
+        resource.setrlimit(what, (limit, limit))
 
 
 def _shown(value: Any) -> Any:

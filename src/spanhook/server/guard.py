@@ -79,7 +79,8 @@ class Guard:
         if scope["path"] not in PUBLIC:
             principal = await self._authentication.principal(scope)
             scope.setdefault("state", {})["principal"] = principal
-            await self._rates.count(principal)
+            if scope["path"] not in TELEMETRY:  # which has a back-pressure of its own
+                await self._rates.count(principal)
         if scope["method"] not in CHANGES:
             return receive
         self._check_origin(scope)
@@ -101,9 +102,9 @@ class Guard:
         own = f"{scope['scheme']}://{header(scope, 'host')}"
         if has(scope, "origin") and (origin is None or (origin != own and origin not in allowed)):
             raise Problem("cross_site", "the page that sent this is of another origin; see allowed_origins")
-        if has(scope, "sec-fetch-site") and header(scope, "sec-fetch-site") not in ("same-origin", "none"):
-            if origin is None or origin not in allowed:
-                raise Problem("cross_site", "the page that sent this is of another site")
+        site = header(scope, "sec-fetch-site") if has(scope, "sec-fetch-site") else "none"
+        if site not in ("same-origin", "none") and (origin is None or origin not in allowed):
+            raise Problem("cross_site", "the page that sent this is of another site")
 
     async def _body(self, scope: Scope, receive: Receive) -> bytes:
         most = self._settings.max_telemetry if scope["path"] in TELEMETRY else self._settings.max_body

@@ -11,7 +11,9 @@ from typing import Any, cast
 from spanhook.errors import ConfigurationError
 
 MASK = "**********"
-_NAMES = re.compile(r"secret|token|passw|pwd|api_?key|access_?key|private_?key|authorization|credential|cookie", re.I)
+_NAMES = re.compile(
+    r"secret|token|passw|pwd|api_?key|access_?key|private_?key|authorization|credential|cookie", re.IGNORECASE
+)
 _USER = re.compile(r"(?<=://)[^/@\s]*@")
 
 

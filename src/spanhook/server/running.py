@@ -128,7 +128,7 @@ def address(host: str, listening: socket.socket) -> str:
 
 @contextmanager
 def _signals() -> Generator[None]:
-    """uvicorn ends at a signal, and raises it again afterwards, which would end the process with its number."""
+    """Uvicorn ends at a signal, and raises it again afterwards, which would end the process with its number."""
     names = (signal.SIGTERM, signal.SIGINT)
     before = {name: signal.signal(name, lambda *_: None) for name in names}
     try:
