@@ -30,8 +30,8 @@ HANDLERS = """
 
 
     @handler
-    class Sleeps(Acting):
-        def act(self, context):
+    class Sleeps:
+        def execute(self, context, call_next):
             time.sleep(3600)
 
 
@@ -108,7 +108,8 @@ async def test_one_that_ends_its_process_ends_only_that(runs: DryRuns) -> None:
 
 async def test_one_that_takes_too_much_memory_fails(runs: DryRuns) -> None:
     found = await runs.run(hook("Eats"), {})
-    assert [(one["success"], one["error"]) for one in found["results"]] == [(False, "MemoryError")]
+    assert [one["success"] for one in found["results"]] == [False]
+    assert "MemoryError" in found["results"][0]["error"]
 
 
 async def test_what_it_prints_is_no_result(runs: DryRuns) -> None:

@@ -57,8 +57,8 @@ def send(server: Served, tenant: str, spans: list[dict[str, Any]]) -> None:
     assert server.client.post("/v1/traces", content=body, headers=headers).json() == {}
 
 
-def get(server: Served, path: str, tenant: str = "acme", **params: Any) -> Any:
-    headers = bearer(token(tenant, ["runs:read", "usage:read"]))
+def get(server: Served, path: str, whose: str = "acme", **params: Any) -> Any:
+    headers = bearer(token(whose, ["runs:read", "usage:read"]))
     return server.client.get(f"/v1/{path}", params=params, headers=headers).json()
 
 

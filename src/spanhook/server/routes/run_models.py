@@ -9,6 +9,7 @@ from spanhook.server.routes.hook_models import time_of
 from spanhook.store.control import Run, RunDetail, StoredDecision, StoredLog, StoredSpan, UsageRow, Used
 
 _EPOCH = date(1970, 1, 1)
+_MOST = 2**63 - 1
 
 
 class Usage(BaseModel):
@@ -209,7 +210,7 @@ def ns_of(time: datetime | None) -> int:
     if time is None:
         return 0
     aware = time if time.tzinfo else time.replace(tzinfo=UTC)
-    return max(0, round((aware - datetime(1970, 1, 1, tzinfo=UTC)).total_seconds() * 1e6) * 1000)
+    return min(_MOST, max(0, round((aware - datetime(1970, 1, 1, tzinfo=UTC)).total_seconds() * 1e6) * 1000))
 
 
 def day_of(day: date | None, *, after: int = 0) -> int:
