@@ -102,7 +102,7 @@ def _call(kind: Any, definition: HookDefinition, sample: Mapping[str, Any]) -> d
     after: dict[str, Any] = {"abort": False, "abort_reason": ""}
     try:
         with (
-            context(**who),
+            context(tenant_id=who["tenant_id"], user_id=who["user_id"], session_id=who["session_id"]),
             operation(kind, name, request=request, provider=str(sample.get("provider") or ""), model=model) as op,
         ):
             after |= {"name": name, **_request(op, request), "model": op.model}

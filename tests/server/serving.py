@@ -57,7 +57,8 @@ class Served:
 @contextmanager
 def served(folder: Path, **settings: Any) -> Generator[Served]:
     """A server with an empty database in a folder, or with what is there already."""
-    given = ServerSettings(**{"database": f"sqlite:///{folder / 'control.db'}", **settings})
+    every: dict[str, Any] = {"database": f"sqlite:///{folder / 'control.db'}", **settings}
+    given = ServerSettings(**every)
     listening = socket.create_server(("127.0.0.1", 0))
     up, servers = Event(), list[uvicorn.Server]()
     errors = list[BaseException]()
@@ -100,8 +101,14 @@ def token(
     **claims: Any,
 ) -> str:
     """A token as the issuer makes it; claims that are ``None`` are left out."""
-    every = {"iss": ISSUER, "aud": AUDIENCE, "exp": int(time.time()) + 3600, "sub": "ada", "tenant_id": tenant}
-    given = {**every, "scope": " ".join(scopes), **claims}
+    every: dict[str, Any] = {
+        "iss": ISSUER,
+        "aud": AUDIENCE,
+        "exp": int(time.time()) + 3600,
+        "sub": "ada",
+        "tenant_id": tenant,
+    }
+    given: dict[str, Any] = {**every, "scope": " ".join(scopes), **claims}
     headers = given.pop("headers", None)
     return jwt.encode({k: v for k, v in given.items() if v is not None}, key, algorithm, headers)
 

@@ -1,3 +1,4 @@
+import os
 from pathlib import Path
 
 import httpx
@@ -13,9 +14,9 @@ async def test_a_database_that_is_away_is_said_to_be(tmp_path: Path) -> None:
     file = tmp_path / "control.db"
     database = await Database.open(f"sqlite:///{file}")
     await database.close()
-    for one in tmp_path.iterdir():
-        one.unlink()
-    file.mkdir()
+    for one in os.listdir(tmp_path):
+        os.unlink(tmp_path / one)
+    os.mkdir(file)
     transport = httpx.ASGITransport(create_app(ServerSettings(), database))
     async with httpx.AsyncClient(transport=transport, base_url="http://localhost") as client:
         response = await client.get("/readyz")

@@ -1,3 +1,4 @@
+import asyncio
 import json
 from collections.abc import AsyncGenerator
 from pathlib import Path
@@ -20,7 +21,8 @@ async def database(tmp_path: Path) -> AsyncGenerator[Database]:
 
 
 async def written(database: Database, file: Path) -> Path:
-    file.write_text("".join([f"{line}\n" async for line in audit.lines(database)]))
+    lines = [f"{line}\n" async for line in audit.lines(database)]
+    await asyncio.to_thread(file.write_text, "".join(lines))
     return file
 
 

@@ -1,6 +1,7 @@
 import socket
 from collections.abc import Generator
 
+import httpx
 import pytest
 
 from spanhook.server.guard import HEADERS, plain
@@ -17,8 +18,8 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Generator[Served]:
 CHANGE = "/v1/hooks"
 
 
-def code(response: object) -> str:
-    return response.json().get("code", "")  # pyright: ignore
+def code(response: httpx.Response) -> str:
+    return response.json().get("code", "")
 
 
 @pytest.mark.parametrize("path", ["/healthz", "/v1/nothing", "/metrics", "/openapi.json"])

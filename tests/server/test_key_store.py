@@ -19,6 +19,10 @@ async def database(tmp_path: Path) -> AsyncGenerator[Database]:
     await one.close()
 
 
+def holding(folder: Path, secret: bytes) -> list[Path]:
+    return [file for file in folder.iterdir() if secret in file.read_bytes()]
+
+
 async def test_a_key_says_whose_it_is_and_what_it_may(database: Database) -> None:
     keys = KeyStore(database)
     text, kept = await keys.create(LOCAL, "ci", "acme", ["hooks:manage"])
@@ -62,4 +66,4 @@ async def test_only_scopes_that_there_are_can_be_given(database: Database) -> No
 async def test_the_secret_is_nowhere_in_the_database(database: Database, tmp_path: Path) -> None:
     text, _ = await KeyStore(database).create(LOCAL, "ci", "acme", ["hooks:read"])
     secret = text.rpartition("_")[2].encode()
-    assert not [file for file in tmp_path.iterdir() if secret in file.read_bytes()]
+    assert not holding(tmp_path, secret)

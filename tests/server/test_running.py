@@ -66,9 +66,9 @@ def test_a_request_that_does_not_end_does_not_keep_the_server(tmp_path: Path) ->
 
 
 def test_a_port_that_is_taken_is_named_with_the_fix() -> None:
-    with socket.create_server(("127.0.0.1", 0)) as taken:
-        with pytest.raises(ConfigurationError, match="is taken; choose another with --port"):
-            listen("127.0.0.1", taken.getsockname()[1])
+    taken = socket.create_server(("127.0.0.1", 0))
+    with taken, pytest.raises(ConfigurationError, match="is taken; choose another with --port"):
+        listen("127.0.0.1", taken.getsockname()[1])
 
 
 def test_a_host_that_is_none_of_this_machine_is_named() -> None:

@@ -152,10 +152,10 @@ def revoke_key(ctx: click.Context, key_id: str, **given: Any) -> int:
 @click.pass_context
 def audit(ctx: click.Context, **given: Any) -> int:
     """Print the audit record, for `spanhook audit verify`."""
-    from spanhook.server import audit as records
+    from spanhook.server import audit_lines
 
     async def show(database: "Database") -> None:
-        async for line in records.lines(database):
+        async for line in audit_lines(database):
             click.echo(line)
 
     _with_database(ctx, given, show)

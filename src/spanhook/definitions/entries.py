@@ -10,9 +10,9 @@ from uuid import uuid4
 from pydantic import ValidationError
 
 from spanhook.definitions._building import RegisteredFunction, functions_of
-from spanhook.definitions.handler_refs import AllowList
 from spanhook.definitions.definition import HookDefinition, split_event
 from spanhook.definitions.directory import mistakes
+from spanhook.definitions.handler_refs import AllowList
 from spanhook.definitions.middleware import Middleware, check
 from spanhook.definitions.statistics import Figures, RegistryStatistics
 from spanhook.errors import ConfigurationError

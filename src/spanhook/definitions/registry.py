@@ -13,10 +13,10 @@ from typing import Any
 from pydantic import ValidationError
 
 from spanhook.definitions._building import RegisteredFunction, agent_models
-from spanhook.definitions.handler_refs import AllowList
 from spanhook.definitions.definition import HookDefinition
 from spanhook.definitions.directory import load_definitions, mistakes
 from spanhook.definitions.entries import Entering, RegisteredHook, check_number, statistics_of
+from spanhook.definitions.handler_refs import AllowList
 from spanhook.definitions.middleware import Middleware
 from spanhook.definitions.statistics import Figures, RegistryStatistics
 from spanhook.errors import ConfigurationError

@@ -14,8 +14,8 @@ if _missing:
         f'spanhook serve needs {", ".join(_missing)}, not installed here: pip install "spanhook[server]"'
     )
 
-from spanhook.server import audit  # noqa: E402
 from spanhook.server.app import create_app  # noqa: E402
+from spanhook.server.audit import lines as audit_lines  # noqa: E402
 from spanhook.server.key_store import ApiKey, KeyStore  # noqa: E402
 from spanhook.server.running import serve  # noqa: E402
 from spanhook.server.scopes import LOCAL, SCOPES, Principal, Scope  # noqa: E402
@@ -30,7 +30,7 @@ __all__ = [
     "Scope",
     "ServerSettings",
     "Tokens",
-    "audit",
+    "audit_lines",
     "create_app",
     "read_settings",
     "serve",

@@ -54,13 +54,14 @@ def _unmasked(value: Any, before: Any, shown: Any) -> Any:
         return {name: _unmasked(one, old.get(name), seen.get(name)) for name, one in known.items()}
     if isinstance(value, list):
         old, seen = _list(before), _list(shown)
-        pairs = zip(cast("list[Any]", value), _padded(old, value), _padded(seen, value), strict=True)
+        given = cast("list[Any]", value)
+        pairs = zip(given, _padded(old, len(given)), _padded(seen, len(given)), strict=True)
         return [_unmasked(one, was, showed) for one, was, showed in pairs]
     return value
 
 
-def _padded(values: list[Any], like: list[Any]) -> list[Any]:
-    return (values + [None] * len(like))[: len(like)]
+def _padded(values: list[Any], length: int) -> list[Any]:
+    return (values + [None] * length)[:length]
 
 
 def _mapping(value: Any) -> Mapping[str, Any]:

@@ -6,6 +6,7 @@ import signal
 import socket
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
+from types import FrameType
 
 import uvicorn
 
@@ -130,9 +131,13 @@ def address(host: str, listening: socket.socket) -> str:
 def _signals() -> Generator[None]:
     """Uvicorn ends at a signal, and raises it again afterwards, which would end the process with its number."""
     names = (signal.SIGTERM, signal.SIGINT)
-    before = {name: signal.signal(name, lambda *_: None) for name in names}
+    before = {name: signal.signal(name, _nothing) for name in names}
     try:
         yield
     finally:
         for name, handler in before.items():
             signal.signal(name, handler)
+
+
+def _nothing(_number: int, _frame: FrameType | None) -> None:
+    """Uvicorn has its own way to end, and is done with it."""

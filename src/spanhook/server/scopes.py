@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Literal, cast, get_args
+from typing import Literal, get_args
 
 Scope = Literal[
     "hooks:read",
@@ -24,7 +24,8 @@ _INCLUDES: dict[Scope, tuple[Scope, ...]] = {
 
 def scopes_of(given: Iterable[object]) -> frozenset[Scope]:
     """The scopes among what was given, and those that are part of them. Everything else is ignored."""
-    known = [cast("Scope", one) for one in given if one in SCOPES]
+    wanted = {one for one in given if isinstance(one, str)}
+    known: list[Scope] = [scope for scope in SCOPES if scope in wanted]
     return frozenset(known) | {part for one in known for part in _INCLUDES.get(one, ())}
 
 

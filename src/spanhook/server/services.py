@@ -8,7 +8,7 @@ from spanhook.server.handlers import Handlers
 from spanhook.server.hook_store import HookStore
 from spanhook.server.measuring import Measures
 from spanhook.server.settings import ServerSettings
-from spanhook.store.control import Database, Ingestor, IngestLimits
+from spanhook.store.control import Database, IngestLimits, Ingestor
 
 
 class Services:

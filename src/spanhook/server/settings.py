@@ -3,7 +3,7 @@
 import ipaddress
 import os
 from pathlib import Path
-from typing import Annotated, Any, Literal, Self
+from typing import Annotated, Any, Literal, Self, cast
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
 
@@ -211,7 +211,7 @@ def _read(file: Path) -> Any:
         return {}
     if not isinstance(fields, dict):
         raise ConfigurationError(f"{file}: expected a mapping with settings of the server, such as port: 8321")
-    return fields
+    return cast("dict[str, Any]", fields)
 
 
 def _mistakes(error: ValidationError) -> str:

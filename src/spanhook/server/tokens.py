@@ -3,9 +3,9 @@
 import asyncio
 import json
 import ssl
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 import jwt
 
@@ -85,7 +85,8 @@ class TokenVerifier:
         if not isinstance(tenant, str) or not tenant or len(tenant) > 200:
             raise _invalid(f"has no tenant in {self._settings.tenant_claim!r}")
         given: Any = claims.get(self._settings.scope_claim, ())
-        scopes = given.split() if isinstance(given, str) else given if isinstance(given, Sequence) else ()
+        listed: Any = given if isinstance(given, list) else []
+        scopes: list[Any] = given.split() if isinstance(given, str) else listed
         subject = claims.get("sub")
         who = subject[:200] if isinstance(subject, str) and subject else "unknown"
         operator = bool(self._settings.operator_tenant) and tenant == self._settings.operator_tenant
@@ -93,7 +94,7 @@ class TokenVerifier:
             who,
             "" if operator else tenant,
             operator,
-            scopes_of(cast("Sequence[Any]", scopes)),
+            scopes_of(scopes),
             "token",
         )
 

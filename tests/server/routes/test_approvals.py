@@ -16,7 +16,13 @@ def server(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyP
 
 
 def request(server: Served, id: str, tenant: str = "acme", timeout: float = 3600, **fields: Any) -> None:
-    given = {"policy": "accounts", "tool": "close_account", "user_id": "bob", "arguments": '{"id": 1}', **fields}
+    given: dict[str, Any] = {
+        "policy": "accounts",
+        "tool": "close_account",
+        "user_id": "bob",
+        "arguments": '{"id": 1}',
+        **fields,
+    }
     asked = ApprovalRequest(id, f"binding of {id}", tenant_id=tenant, **given)
     open_approvals(server.database_url).ask(asked, timeout)
 
@@ -29,8 +35,8 @@ def ask(server: Served, method: str, path: str = "", tenant: str = "acme", by: s
 
 
 def test_a_tenants_requests_are_listed_and_answered_once(server: Served) -> None:
-    for id, tenant in (("one", "acme"), ("two", "acme"), ("three", "globex"), ("four", "")):
-        request(server, id, tenant)
+    for name, tenant in (("one", "acme"), ("two", "acme"), ("three", "globex"), ("four", "")):
+        request(server, name, tenant)
     assert [one["id"] for one in ask(server, "GET")[1]["approvals"]] == ["one", "two"]
     assert [one["id"] for one in ask(server, "GET", tenant="the operators")[1]["approvals"]] == [
         "one", "two", "three", "four"
@@ -61,10 +67,10 @@ def test_what_is_anothers_is_not_there(server: Served) -> None:
 def test_who_may_not_answer_does_not(server: Served) -> None:
     request(server, "own")
     request(server, "restricted", approvers=("*@finance",))
-    for id, by in (("own", "bob"), ("restricted", "ada")):
-        status, problem = ask(server, "POST", f"/{id}/approve", by=by)
+    for name, by in (("own", "bob"), ("restricted", "ada")):
+        status, problem = ask(server, "POST", f"/{name}/approve", by=by)
         assert (status, problem["code"]) == (403, "approver_not_allowed")
-        assert ask(server, "GET", f"/{id}")[1]["status"] == "pending"
+        assert ask(server, "GET", f"/{name}")[1]["status"] == "pending"
     assert ask(server, "POST", "/restricted/approve", by="eve@finance")[0] == 200
     actions = [one["action"] for one in server.with_database(audit.changes)]
     assert actions == ["approval.approve", "approval.refused"] * 2 + ["approval.approve"]

@@ -8,13 +8,13 @@ from spanhook.server.masking import MASK
 from spanhook.store.control import Execution, ExecutionEntry, record_executions
 from tests.server.serving import Served, served
 
-POLICY = {
+POLICY: dict[str, Any] = {
     "name": "refunds",
     "event": "tool.execute.pre",
     "handler_ref": "spanhook.hooks.tool_policy:ToolPolicy",
     "config": {"default": "allow", "rules": [{"deny": ["refund"], "reason": "ask first"}]},
 }
-SERVICE = {
+SERVICE: dict[str, Any] = {
     "name": "opa",
     "event_type": "tool.execute.pre",
     "handler_ref": "spanhook.hooks.remote_policy._hook:RemotePolicy",
@@ -292,7 +292,7 @@ def test_a_sample_that_cannot_be_used_is_a_mistake_of_the_caller(acme: Caller, s
 
 
 def entry(tenant: str, log_id: str, **fields: Any) -> ExecutionEntry:
-    given = {"event_type": "tool.execute.pre", "time_ns": 1_700_000_000_000_000_000, **fields}
+    given: dict[str, Any] = {"event_type": "tool.execute.pre", "time_ns": 1_700_000_000_000_000_000, **fields}
     did = Execution("refunds", "reject", duration_ns=1_500_000, error="ask first", data={"status_code": 403})
     return ExecutionEntry(
         log_id=log_id, tenant_id=tenant, aborted=True, abort_reason="ask first", results=(did,), **given

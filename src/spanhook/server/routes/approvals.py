@@ -52,9 +52,9 @@ class Approval(BaseModel):
         """What is shown of a request."""
         own = ("asked_at", "expires_at", "answered_at", "approvers")
         fields = {name: getattr(one, name) for name in cls.model_fields if name not in own}
-        times = {"asked_at": _time(one.asked_at), "expires_at": _time(one.expires_at)}
         answered = _time(one.answered_at) if one.answered_at else None
-        return cls(**fields, **times, answered_at=answered, approvers=list(one.approvers))
+        asked, expires = _time(one.asked_at), _time(one.expires_at)
+        return cls(**fields, asked_at=asked, expires_at=expires, answered_at=answered, approvers=list(one.approvers))
 
 
 class ApprovalList(BaseModel):
