@@ -30,7 +30,7 @@ def hook(name: str, tenant: str = "acme", **fields: object) -> HookDefinition:
 async def revisions(database: Database) -> dict[str, int]:
     async with database.reading() as connection:
         rows = await connection.execute(select(tables.revisions.c.tenant_id, tables.revisions.c.revision))
-        return {tenant: revision for tenant, revision in rows.all()}
+        return {row.tenant_id: row.revision for row in rows.all()}
 
 
 async def test_a_definition_comes_back_as_it_was_given(database: Database) -> None:

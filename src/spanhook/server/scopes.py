@@ -25,8 +25,8 @@ _INCLUDES: dict[Scope, tuple[Scope, ...]] = {
 def scopes_of(given: Iterable[object]) -> frozenset[Scope]:
     """The scopes among what was given, and those that are part of them. Everything else is ignored."""
     wanted = {one for one in given if isinstance(one, str)}
-    known: list[Scope] = [scope for scope in SCOPES if scope in wanted]
-    return frozenset(known) | {part for one in known for part in _INCLUDES.get(one, ())}
+    known = frozenset[Scope]([scope for scope in SCOPES if scope in wanted])
+    return known.union(part for one in known for part in _INCLUDES.get(one, ()))
 
 
 @dataclass(frozen=True, slots=True)

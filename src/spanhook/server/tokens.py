@@ -5,7 +5,7 @@ import json
 import ssl
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import jwt
 
@@ -85,8 +85,9 @@ class TokenVerifier:
         if not isinstance(tenant, str) or not tenant or len(tenant) > 200:
             raise _invalid(f"has no tenant in {self._settings.tenant_claim!r}")
         given: Any = claims.get(self._settings.scope_claim, ())
-        listed: Any = given if isinstance(given, list) else []
-        scopes: list[Any] = given.split() if isinstance(given, str) else listed
+        scopes: list[Any] = (
+            given.split() if isinstance(given, str) else cast("list[Any]", given) if isinstance(given, list) else []
+        )
         subject = claims.get("sub")
         who = subject[:200] if isinstance(subject, str) and subject else "unknown"
         operator = bool(self._settings.operator_tenant) and tenant == self._settings.operator_tenant

@@ -1,0 +1,71 @@
+import subprocess
+import sys
+from collections.abc import Generator
+from importlib.util import find_spec
+from typing import Any
+
+import jsonschema
+import pytest
+
+from spanhook.server.guard import PUBLIC
+from tests.server.serving import SECRET, TOKENS, Served, served, token
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Generator[Served]:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("SPANHOOK_TEST_SECRET", SECRET)
+        limits: dict[str, Any] = {"rate": "1000000/minute", "failures": "1000000/minute"}
+        with served(tmp_path_factory.mktemp("document"), tokens=TOKENS, **limits) as one:
+            yield one
+
+
+@pytest.fixture(scope="module")
+def document(server: Served) -> dict[str, Any]:
+    return server.client.get("/openapi.json").json()
+
+
+def test_every_error_is_a_problem(document: dict[str, Any]) -> None:
+    problem = {"schema": {"$ref": "#/components/schemas/ProblemDetails"}}
+    for path, methods in document["paths"].items():
+        for method, operation in methods.items():
+            for status, response in operation["responses"].items():
+                if status >= "4":
+                    assert response["content"] == {"application/problem+json": problem}, (method, path, status)
+            asked = {"400", "401", "403", "405", "421", "422", "429", "500", "503"}
+            assert path in PUBLIC or asked <= operation["responses"].keys(), (method, path)
+            assert bool(operation.get("security")) == (path not in PUBLIC)
+            assert operation["description"]
+    assert "HTTPValidationError" not in document["components"]["schemas"]
+
+
+def test_a_problem_is_as_the_document_says(server: Served, document: dict[str, Any]) -> None:
+    schema = {"$ref": "#/components/schemas/ProblemDetails", "components": document["components"]}
+    headers = {"Authorization": f"Bearer {token('acme', ['hooks:manage'])}"}
+    for response in (
+        server.client.get("/v1/hooks"),
+        server.client.get("/v1/nothing", headers=headers),
+        server.client.post("/v1/hooks", json={"priority": -1}, headers=headers),
+        server.client.get("/v1/runs", headers=headers),
+    ):
+        assert response.status_code >= 400
+        jsonschema.validate(response.json(), schema)
+
+
+@pytest.mark.slow
+def test_whatever_is_sent_the_answer_is_one_of_the_document(server: Served) -> None:
+    if find_spec("schemathesis") is None:
+        pytest.skip("schemathesis is not installed")
+    every = ("hooks:admin", "approvals:decide", "usage:read", "runs:read", "telemetry:write")
+    done = subprocess.run(
+        [
+            *(sys.executable, "-m", "schemathesis.cli", "run", f"{server.url}/openapi.json"),
+            *("--header", f"Authorization: Bearer {token('the operators', every)}"),
+            *("--checks", "not_a_server_error,status_code_conformance,content_type_conformance"),
+            *("--checks", "response_schema_conformance,unsupported_method,ignored_auth,negative_data_rejection"),
+            *("--max-examples", "20", "--seed", "1", "--no-color", "--suppress-health-check", "all"),
+        ],
+        capture_output=True,
+        text=True,
+    )
+    assert done.returncode == 0, done.stdout[-8000:] + done.stderr[-2000:]
