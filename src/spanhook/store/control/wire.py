@@ -5,7 +5,6 @@ three signals have the same outer form (https://opentelemetry.io/docs/specs/otlp
 of scopes, a scope of records.
 """
 
-from collections.abc import Iterator
 
 from spanhook.errors import SpanhookError
 
