@@ -178,7 +178,7 @@ async def hook_figures(database: Database, tenant: str | None, *, since_ns: int 
         table.hook, table.event_type, table.bucket
     )
     async with database.reading() as connection:
-        rows = (await connection.execute(query)).all()
+        rows: list[tuple[Any, ...]] = [tuple(row) for row in await connection.execute(query)]
     found: dict[tuple[str, str], list[tuple[int, int, int, int]]] = {}
     for hook, event_type, number, executions, failures, rejections in rows:
         counts = number, int(executions), int(failures), int(rejections)

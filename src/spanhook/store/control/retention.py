@@ -8,7 +8,7 @@ import asyncio
 import contextlib
 import time
 from collections.abc import Callable
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field, replace
 
 from sqlalchemy import Connection, Table, delete, func, select
 
@@ -93,7 +93,7 @@ class Retention:
     @property
     def figures(self) -> RetentionFigures:
         """What it has done."""
-        return RetentionFigures(**{**asdict(self._figures), "deleted": dict(self._figures.deleted)})
+        return replace(self._figures, deleted=dict(self._figures.deleted))
 
     def start(self) -> None:
         """Look again and again, in the background, on the running loop."""

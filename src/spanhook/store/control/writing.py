@@ -34,6 +34,12 @@ _OPEN = (
     " WHERE ended = false AND trace_id"
 )
 
+_EMPTY = (
+    f"DELETE FROM {tables.usage.name} WHERE {' AND '.join(f'{one} = ?' for one in _USAGE_KEY.split(', '))}"  # noqa: S608
+    f" AND {' AND '.join(f'{one} = 0' for one in Used._fields)}"
+)
+"""What is left where a run's usage has moved to another day, user or agent."""
+
 
 def write(connection: Connection, batches: Sequence[Batch], now_ns: int) -> None:
     """Write batches in the transaction of a connection.
@@ -132,6 +138,7 @@ class _Writing:
         add = self._to.add(tables.usage, _USAGE_KEY, Used._fields)
         rows = [(*key, *used.saturated()) for key, used in sorted(self._usage.items())]
         self._to.insert(tables.usage, (*_USAGE_KEY.split(", "), *Used._fields), rows, add)
+        self._to.many(_EMPTY, [key for key, used in sorted(self._usage.items()) if min(used) < 0])
 
     def _runs(self, keys: set[RunKey]) -> dict[RunKey, RunState]:
         wanted = sorted({run_id for _, run_id in keys if run_id})
