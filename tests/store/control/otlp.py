@@ -89,7 +89,9 @@ def run_of(number: int) -> list[Span]:
         )
         for place, model in ((1, "priced"), (2, "unpriced"))
     ]
-    tool = span(number, 3, 30, 35, "tool.execute", **{semconv.GEN_AI_TOOL_NAME: "search", semconv.GEN_AI_AGENT_NAME: "a"})
+    tool = span(
+        number, 3, 30, 35, "tool.execute", **{semconv.GEN_AI_TOOL_NAME: "search", semconv.GEN_AI_AGENT_NAME: "a"}
+    )
     root = span(number, 0, 0, 50, "agent.invoke", **{semconv.GEN_AI_AGENT_NAME: "researcher"})
     return [*calls, tool, root]
 

@@ -94,7 +94,8 @@ async def test_a_newer_database_is_refused(url: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "url", ["sqlite://", "sqlite:///:memory:", "mysql://a/b", "postgresql://a:secret@/", "", "sqlite:////no/such/folder/x.db"]
+    "url",
+    ["sqlite://", "sqlite:///:memory:", "mysql://a/b", "postgresql://a:secret@/", "", "sqlite:////no/such/folder/x.db"],
 )
 async def test_addresses_that_cannot_be_used(url: str) -> None:
     with pytest.raises(ConfigurationError) as raised:
@@ -219,7 +220,11 @@ async def test_a_full_disk_is_an_error_and_no_damage(tmp_path: Path) -> None:
     assert resource.getrlimit(resource.RLIMIT_FSIZE)[1] == resource.RLIM_INFINITY
     url = f"sqlite:///{tmp_path}/spanhook.db"
     ran = await asyncio.to_thread(
-        subprocess.run, [sys.executable, "-c", _FILL, url], capture_output=True, text=True, cwd=Path(__file__).parents[3]
+        subprocess.run,
+        [sys.executable, "-c", _FILL, url],
+        capture_output=True,
+        text=True,
+        cwd=Path(__file__).parents[3],
     )
     assert ran.returncode == 0, ran.stderr
     first_lost, said = ran.stdout.split(" ", 1)

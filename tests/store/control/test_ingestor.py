@@ -60,7 +60,13 @@ async def test_a_run_is_derived_from_its_spans(database: Database, ingestor: Ing
     kept = await send_spans(ingestor, run_of(1))
     assert (kept.accepted, kept.rejected) == (4, 0)
     run = await one_run(database)
-    assert (run.id, run.name, run.kind, run.status, run.agent) == ("run-1", "agent.invoke 0", "agent.invoke", "success", "researcher")
+    assert (run.id, run.name, run.kind, run.status, run.agent) == (
+        "run-1",
+        "agent.invoke 0",
+        "agent.invoke",
+        "success",
+        "researcher",
+    )
     assert (run.tenant_id, run.user_id, run.session_id, run.service) == ("acme", "u1", "s1", "test")
     assert (run.start_ns, run.duration_s, run.spans) == (START_NS, 0.05, 4)
     assert (run.llm_calls, run.tool_calls, run.input_tokens, run.output_tokens) == (2, 1, 200, 40)
@@ -82,7 +88,13 @@ async def test_order_and_repetition_do_not_matter(database: Database, ingestor: 
     for piece in order:
         await (send_spans(ingestor, piece) if isinstance(piece, list) else send_logs(ingestor, [piece]))
     run = await one_run(database)
-    assert (run.start_ns, run.duration_s, run.status, run.name, run.told) == (START_NS, 0.05, "success", "researcher", True)
+    assert (run.start_ns, run.duration_s, run.status, run.name, run.told) == (
+        START_NS,
+        0.05,
+        "success",
+        "researcher",
+        True,
+    )
     assert (run.spans, run.decisions, run.llm_calls, run.tool_calls) == (4, 1, 2, 1)
     assert run.by_model == dict(zip(("priced", "unpriced"), WHOLE, strict=True))
     assert list((await used(database)).values()) == list(WHOLE)
@@ -161,7 +173,9 @@ async def test_decisions_are_counted_once_from_either_signal(database: Database,
     await send_spans(ingestor, [root])
     [before] = (await decisions_page(database, "acme", DecisionFilter())).rows
     assert (before.coverage, before.target, before.run_id, before.agent) == ("", "researcher", "run-1", "researcher")
-    await send_logs(ingestor, [decision_event(1), decision_event(1, **{semconv.HOOK: "shadow", semconv.MODE: "shadow"})])
+    await send_logs(
+        ingestor, [decision_event(1), decision_event(1, **{semconv.HOOK: "shadow", semconv.MODE: "shadow"})]
+    )
     found = (await decisions_page(database, "acme", DecisionFilter())).rows
     assert {(one.hook, one.mode, one.coverage) for one in found} == {
         ("guard", "enforce", "enforced"),

@@ -5,7 +5,6 @@ three signals have the same outer form (https://opentelemetry.io/docs/specs/otlp
 of scopes, a scope of records.
 """
 
-
 from spanhook.errors import SpanhookError
 
 _FIRST, _SECOND = 1, 2
