@@ -33,6 +33,7 @@ _SLACK_NS = 3_600 * _SECOND_NS
 _ROW_BYTES = 400
 """What a row and its indexes take beside its data, on PostgreSQL."""
 _PAGES = 4_000
+_FEWEST, _USUAL_BYTES = 50, 1_500
 _OLD = {
     spans: spans.c.received_ns,
     logs: logs.c.received_ns,
@@ -122,7 +123,7 @@ class Retention:
                 pass
         figures.bytes = await asyncio.to_thread(self._size)
         if limits.size_bytes:
-            while figures.bytes > limits.size_bytes and await self._step(_delete_oldest, 0):
+            while (over := figures.bytes - limits.size_bytes) > 0 and await self._step(_delete_oldest, over):
                 figures.bytes = await asyncio.to_thread(self._size)
         await asyncio.to_thread(self._database.give_back, _PAGES)
         return self.figures
@@ -138,16 +139,16 @@ class Retention:
                 internal.report("store.retention", error)
             await asyncio.sleep(self._limits.interval_s)
 
-    async def _step(self, delete_some: "_Delete", before_ns: int) -> bool:
+    async def _step(self, delete_some: "_Delete", than: int) -> bool:
         """One short transaction. Returns whether it found anything."""
-        deleted = await asyncio.to_thread(self._transaction, delete_some, before_ns)
+        deleted = await asyncio.to_thread(self._transaction, delete_some, than)
         for name, count in deleted.items():
             self._figures.deleted[name] = self._figures.deleted.get(name, 0) + count
         return bool(deleted)
 
-    def _transaction(self, delete_some: "_Delete", before_ns: int) -> dict[str, int]:
+    def _transaction(self, delete_some: "_Delete", than: int) -> dict[str, int]:
         with self._database.writing_here() as connection:
-            return {name: count for name, count in delete_some(connection, before_ns).items() if count > 0}
+            return {name: count for name, count in delete_some(connection, than).items() if count > 0}
 
     def _size(self) -> int:
         with self._database.reading_here() as connection:
@@ -172,8 +173,8 @@ def _delete_old(connection: Connection, before_ns: int) -> dict[str, int]:
     return counts
 
 
-def _delete_oldest(connection: Connection, _before_ns: int) -> dict[str, int]:
-    """Delete some rows of the table that has the oldest."""
+def _delete_oldest(connection: Connection, over: int) -> dict[str, int]:
+    """Delete some rows of the table that has the oldest, not many more than take ``over`` bytes."""
     firsts = {
         table: connection.execute(select(time_ns).order_by(time_ns).limit(1)).scalar()
         for table, time_ns in _OLD.items()
@@ -182,16 +183,16 @@ def _delete_oldest(connection: Connection, _before_ns: int) -> dict[str, int]:
     if not times:
         return {}
     _, name, table = min(times)
-    return {name: _delete_first(connection, table, None)}
+    return {name: _delete_first(connection, table, None, max(_FEWEST, min(_BATCH, over // _USUAL_BYTES)))}
 
 
-def _delete_first(connection: Connection, table: Table, before_ns: int | None) -> int:
-    """Delete the oldest rows of a table, about a batch of them; only what is older than a time if there is one."""
+def _delete_first(connection: Connection, table: Table, before_ns: int | None, most: int = _BATCH) -> int:
+    """Delete the oldest rows of a table, about ``most`` of them; only what is older than a time if there is one."""
     time_ns = _OLD[table]
     times = select(time_ns).order_by(time_ns)
     if before_ns is not None:
         times = times.where(time_ns < before_ns)
-    last = connection.execute(times.limit(1).offset(_BATCH - 1)).scalar()
+    last = connection.execute(times.limit(1).offset(most - 1)).scalar()
     if last is None:  # there are fewer
         last = connection.execute(times.order_by(None).order_by(time_ns.desc()).limit(1)).scalar()
     if last is None:

@@ -83,9 +83,9 @@ class RunState:
         """Its ``COLUMNS``."""
         self.updated_ns = now_ns
         self._sum()
-        by_model = json.dumps(self.by_model, separators=(",", ":"))
+        by_model = json.dumps(self.by_model, sort_keys=True, separators=(",", ":"))
         about = (self.run_id, self.name, self.agent, self.service, self.tenant_id, self.user_id, self.session_id)
-        search = " ".join((*about, self.error_type, *self.by_model)).lower()[:LONGEST_SEARCH]
+        search = " ".join((*about, self.error_type, *sorted(self.by_model))).lower()[:LONGEST_SEARCH]
         return (
             *(self.owner, self.run_id, self.trace_id, self.root_id, self.root_parent_id, self.told, self.tenant_id),
             *(self.user_id, self.session_id, self.agent, self.service, self.name, self.kind, self.status),
