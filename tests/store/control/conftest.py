@@ -3,16 +3,18 @@
 from collections.abc import AsyncIterator, Iterator
 from importlib.util import find_spec
 from pathlib import Path
+from typing import TYPE_CHECKING
 from uuid import uuid4
 
 import pytest
 
 from spanhook.cli.conformance.servers.postgres_server import PROGRAMS, USER, running_postgres
 
+if TYPE_CHECKING:
+    from spanhook.store.control import Database, Ingestor
+
 if find_spec("sqlalchemy") is None:  # the extra is not in every environment
     collect_ignore_glob = ["test_*.py"]
-else:
-    from spanhook.store.control import Database, Ingestor
 
 
 @pytest.fixture(scope="session")
@@ -27,13 +29,14 @@ def postgres_port() -> Iterator[int]:
 def postgres_url(postgres_port: int) -> Iterator[str]:
     """An empty database of its own."""
     import psycopg
+    from psycopg.sql import SQL, Identifier
 
     name = f"test_{uuid4().hex}"
     server = f"postgresql://{USER}@127.0.0.1:{postgres_port}"
     with psycopg.connect(f"{server}/postgres", autocommit=True) as connection:
-        connection.execute(f"CREATE DATABASE {name}")
+        connection.execute(SQL("CREATE DATABASE {}").format(Identifier(name)))
         yield f"{server}/{name}"
-        connection.execute(f"DROP DATABASE {name} WITH (FORCE)")
+        connection.execute(SQL("DROP DATABASE {} WITH (FORCE)").format(Identifier(name)))
 
 
 @pytest.fixture(params=["sqlite", "postgresql"])
@@ -45,6 +48,8 @@ def url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
 
 @pytest.fixture
 async def database(url: str) -> "AsyncIterator[Database]":
+    from spanhook.store.control import Database
+
     opened = await Database.open(url)
     yield opened
     await opened.close()
@@ -52,6 +57,8 @@ async def database(url: str) -> "AsyncIterator[Database]":
 
 @pytest.fixture
 async def ingestor(database: "Database") -> "AsyncIterator[Ingestor]":
+    from spanhook.store.control import Ingestor
+
     made = Ingestor(database)
     yield made
     await made.close()

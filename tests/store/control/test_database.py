@@ -8,7 +8,9 @@ import signal
 import sqlite3
 import subprocess
 import sys
+from multiprocessing.connection import Connection as PipeConnection
 from pathlib import Path
+from typing import Any
 
 import pytest
 from alembic.autogenerate import compare_metadata
@@ -64,11 +66,11 @@ asyncio.run(main())
 """
 
 
-async def test_opened_by_processes_at_once(url: str) -> None:
+def test_opened_by_processes_at_once(url: str) -> None:
     started = [
         subprocess.Popen([sys.executable, "-c", _OPEN, url], stderr=subprocess.PIPE, env=os.environ) for _ in range(3)
     ]
-    ended = await asyncio.gather(*(asyncio.to_thread(one.communicate) for one in started))
+    ended = [one.communicate() for one in started]
     assert [one.returncode for one in started] == [0] * 3, ended
 
 
@@ -152,7 +154,7 @@ async def test_many_writers_lose_nothing(url: str) -> None:
         await database.close()
 
 
-def _write_until_killed(url: str, told: "multiprocessing.connection.Connection") -> None:
+def _write_until_killed(url: str, told: "PipeConnection[Any, Any]") -> None:
     async def main() -> None:
         ingestor = Ingestor(await Database.open(url))
 
@@ -239,6 +241,6 @@ async def test_a_full_disk_is_an_error_and_no_damage(tmp_path: Path) -> None:
 
 
 def test_the_core_works_without_the_extra() -> None:
-    code = "import sys; sys.modules['sqlalchemy'] = None; import spanhook.store, spanhook.cli; print('alembic' in sys.modules)"
+    code = "import sys; sys.modules['sqlalchemy'] = None; import spanhook.store, spanhook.cli; print('alembic' in sys.modules)"  # noqa: E501
     ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert ran.stdout.strip() == "False"

@@ -174,7 +174,7 @@ async def test_decisions_are_counted_once_from_either_signal(database: Database,
     [before] = (await decisions_page(database, "acme", DecisionFilter())).rows
     assert (before.coverage, before.target, before.run_id, before.agent) == ("", "researcher", "run-1", "researcher")
     await send_logs(
-        ingestor, [decision_event(1), decision_event(1, **{semconv.HOOK: "shadow", semconv.MODE: "shadow"})]
+        ingestor, [decision_event(1), decision_event(1, 0, **{semconv.HOOK: "shadow", semconv.MODE: "shadow"})]
     )
     found = (await decisions_page(database, "acme", DecisionFilter())).rows
     assert {(one.hook, one.mode, one.coverage) for one in found} == {

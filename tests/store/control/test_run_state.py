@@ -5,7 +5,7 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from spanhook.store.control.facts import NOTHING, RunEvent, SpanFacts, Used, UsageKey
+from spanhook.store.control.facts import NOTHING, RunEvent, SpanFacts, UsageKey, Used
 from spanhook.store.control.logs import decode_logs
 from spanhook.store.control.run_state import COLUMNS, RunState
 from spanhook.store.control.spans import decode_spans
