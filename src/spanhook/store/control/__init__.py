@@ -19,6 +19,7 @@ from spanhook.store.control.executions import (
 from spanhook.store.control.facts import Used
 from spanhook.store.control.ingestor import FullError, IngestFigures, IngestLimits, Ingestor, Kept
 from spanhook.store.control.paging import CursorError, Page
+from spanhook.store.control.retention import Retention, RetentionFigures, RetentionLimits
 from spanhook.store.control.runs import Run, RunDetail, RunFilter, run_detail, runs_page
 from spanhook.store.control.stored import StoredEvent, StoredLog, StoredSpan
 from spanhook.store.control.usage import UsageBy, UsageRow, usage_by
@@ -39,6 +40,9 @@ __all__ = [
     "Kept",
     "MalformedError",
     "Page",
+    "Retention",
+    "RetentionFigures",
+    "RetentionLimits",
     "Run",
     "RunDetail",
     "RunFilter",

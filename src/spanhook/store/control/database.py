@@ -1,6 +1,7 @@
 """One database of the control plane: an SQLite file, or PostgreSQL."""
 
 import asyncio
+import contextlib
 import os
 import sqlite3
 import time
@@ -115,6 +116,16 @@ class Database:
                     yield connection
 
     @contextmanager
+    def reading_here(self) -> Generator[Connection]:
+        """As ``reading``, for a thread that may wait.
+
+        Raises:
+            StoreError: As ``reading``.
+        """
+        with _told(self.shown), self._threads.connect() as connection, connection.begin():
+            yield connection
+
+    @contextmanager
     def writing_here(self) -> Generator[Connection]:
         """As ``writing``, for a thread that may wait.
 
@@ -126,15 +137,19 @@ class Database:
             with connection.begin():
                 yield connection
 
-    @contextmanager
-    def alone_here(self) -> Generator[Connection]:
-        """A connection without transactions, for a thread that may wait: for commands such as ``VACUUM``.
+    def give_back(self, pages: int) -> None:
+        """Give some free pages of an SQLite file back to the file system, from a thread that may wait.
 
         Raises:
             StoreError: As ``writing``.
         """
-        with _told(self.shown), self._threads.connect() as plain:
-            yield plain.execution_options(isolation_level="AUTOCOMMIT")
+        if not self.path:
+            return
+        with _told(self.shown), contextlib.closing(sqlite3.connect(self.path, isolation_level=None)) as connection:
+            connection.execute(f"PRAGMA busy_timeout={BUSY_MS}")
+            connection.execute(f"PRAGMA incremental_vacuum({pages})").fetchall()
+            connection.execute("PRAGMA wal_checkpoint(PASSIVE)").fetchall()
+            connection.execute("PRAGMA optimize").fetchall()
 
     async def ping(self) -> None:
         """Ask the database for nothing.

@@ -2,6 +2,7 @@
 
 import json
 import math
+import time
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -24,7 +25,7 @@ _REFUSED = ("reject", "attempted", "too_late")
 _FAILED = ("error", "timeout")
 _LOG = (
     *("log_id", "tenant_id", "event_type", "name", "mode", "request_id", "aborted", "abort_reason", "duration_ns"),
-    *("time_ns", "results"),
+    *("time_ns", "received_ns", "results"),
 )
 _STATISTIC = ("hour", "tenant_id", "hook", "event_type", "bucket")
 _COUNTS = ("executions", "failures", "rejections")
@@ -131,7 +132,8 @@ def _row(log_id: str, tenant_id: str, entry: ExecutionEntry) -> tuple[Any, ...]:
     ]
     return (
         *(log_id, tenant_id, short(entry.event_type), short(entry.name), short(entry.mode), short(entry.request_id)),
-        *(entry.aborted, clean(entry.abort_reason), entry.duration_ns, entry.time_ns, json.dumps(results)),
+        *(entry.aborted, clean(entry.abort_reason), entry.duration_ns, entry.time_ns),
+        *(time.time_ns(), json.dumps(results)),
     )
 
 
@@ -176,10 +178,11 @@ async def hook_figures(database: Database, tenant: str | None, *, since_ns: int 
         table.hook, table.event_type, table.bucket
     )
     async with database.reading() as connection:
-        rows = (await connection.execute(query)).all()
+        rows: list[tuple[Any, ...]] = [tuple(row) for row in await connection.execute(query)]
     found: dict[tuple[str, str], list[tuple[int, int, int, int]]] = {}
-    for hook, event_type, *counts in rows:
-        found.setdefault((hook, event_type), []).append((counts[0], *map(int, counts[1:])))
+    for hook, event_type, number, executions, failures, rejections in rows:
+        counts = number, int(executions), int(failures), int(rejections)
+        found.setdefault((hook, event_type), []).append(counts)
     return [_figures(hook, event_type, counts) for (hook, event_type), counts in found.items()]
 
 

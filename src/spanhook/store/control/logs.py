@@ -5,7 +5,6 @@ from collections.abc import Iterable
 from hashlib import blake2b
 from typing import Any, cast
 
-from google.protobuf.message import DecodeError
 from opentelemetry.proto.common.v1.common_pb2 import AnyValue
 from opentelemetry.proto.logs.v1.logs_pb2 import LogRecord
 
@@ -25,7 +24,7 @@ from spanhook.store.control.spans import (
     scope_name,
     text_of,
 )
-from spanhook.store.control.wire import Group, MalformedError
+from spanhook.store.control.wire import Group, parsed
 
 
 def decode_logs(groups: Iterable[Group], owner: str, now_ns: int) -> Batch:
@@ -57,10 +56,7 @@ def _add(batch: Batch, data: bytes, owner: str, resource: bytes, service: str, s
     if len(data) > LARGEST:
         batch.reject(f"a log record has more than {LARGEST} bytes")
         return
-    try:
-        record = LogRecord.FromString(data)
-    except DecodeError:
-        raise MalformedError("a log record cannot be read") from None
+    record = parsed(LogRecord, data, "log record")
     found = read_all(record.attributes)
     tenant = owner or text_of(found, semconv.TENANT_ID)
     name = short(record.event_name)

@@ -41,10 +41,10 @@ def after(cursor: str) -> tuple[int, int] | None:
     if not cursor:
         return None
     try:
-        time_ns, id = _PLACE.unpack(base64.urlsafe_b64decode(cursor.encode()))
+        time_ns, number = _PLACE.unpack(base64.urlsafe_b64decode(cursor.encode()))
     except (struct.error, binascii.Error, ValueError):
         raise CursorError(f"cursor={cursor[:40]!r}: expected the one that came with the page before") from None
-    return time_ns, id
+    return time_ns, number
 
 
 def bounds(limit: int) -> int:

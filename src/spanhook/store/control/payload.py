@@ -114,7 +114,7 @@ def _as_ids(value: Any) -> Any:
     elif isinstance(value, list):
         for one in cast("list[Any]", value):
             _as_ids(one)
-    return value
+    return cast(Any, value)
 
 
 def _cleaned(value: Any) -> Any:

@@ -6,14 +6,13 @@ from collections.abc import Iterable
 from hashlib import blake2b
 from typing import Any
 
-from google.protobuf.message import DecodeError
 from opentelemetry.proto.metrics.v1.metrics_pb2 import Metric
 
 from spanhook.store.control.columns import MOST, bounded, clean
 from spanhook.store.control.facts import Batch, short
 from spanhook.store.control.logs import plain
 from spanhook.store.control.spans import LARGEST, resource_row
-from spanhook.store.control.wire import Group, MalformedError
+from spanhook.store.control.wire import Group, parsed
 
 MOST_POINTS = 10_000
 """Data points of one metric; more are rejected."""
@@ -34,10 +33,7 @@ def _add(batch: Batch, data: bytes, owner: str, resource: bytes, scope: bytes, n
         batch.received += 1
         batch.reject(f"a metric has more than {LARGEST} bytes")
         return
-    try:
-        metric = Metric.FromString(data)
-    except DecodeError:
-        raise MalformedError("a metric cannot be read") from None
+    metric = parsed(Metric, data, "metric")
     sort = metric.WhichOneof("data")
     if sort is None:
         return

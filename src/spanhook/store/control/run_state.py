@@ -7,7 +7,7 @@ which it is, and stands above what spans say: it is emitted whatever the sampler
 import json
 from typing import Any
 
-from spanhook.store.control.facts import NOTHING, DecisionFacts, RunEvent, RunKey, SpanFacts, Used, UsageKey
+from spanhook.store.control.facts import NOTHING, DecisionFacts, RunEvent, RunKey, SpanFacts, UsageKey, Used
 
 DAY_NS = 86_400 * 1_000_000_000
 LONGEST_SEARCH = 600
@@ -66,15 +66,16 @@ class RunState:
     @classmethod
     def of(cls, row: Any) -> "RunState":
         """The run of a row: its ``id``, then its ``COLUMNS``."""
-        id, *values = row
+        number, *values = row
         found = dict(zip(COLUMNS, values, strict=True))
         state = cls((found["owner"], found["run_id"]))
-        state.id = id
+        state.id = number
         for name, value in found.items():
             if name not in ("by_model", "search"):
                 setattr(state, name, value)
         state.told, state.ended = bool(state.told), bool(state.ended)
-        state.by_model = {model: Used(*one) for model, one in (json.loads(found["by_model"]) or {}).items()}
+        by_model: dict[str, list[int]] = json.loads(found["by_model"]) or {}
+        state.by_model = {model: Used(*one) for model, one in by_model.items()}
         state._before = state.usage()
         return state
 
@@ -82,9 +83,9 @@ class RunState:
         """Its ``COLUMNS``."""
         self.updated_ns = now_ns
         self._sum()
-        by_model = json.dumps(self.by_model, separators=(",", ":"))
+        by_model = json.dumps(self.by_model, sort_keys=True, separators=(",", ":"))
         about = (self.run_id, self.name, self.agent, self.service, self.tenant_id, self.user_id, self.session_id)
-        search = " ".join((*about, self.error_type, *self.by_model)).lower()[:LONGEST_SEARCH]
+        search = " ".join((*about, self.error_type, *sorted(self.by_model))).lower()[:LONGEST_SEARCH]
         return (
             *(self.owner, self.run_id, self.trace_id, self.root_id, self.root_parent_id, self.told, self.tenant_id),
             *(self.user_id, self.session_id, self.agent, self.service, self.name, self.kind, self.status),

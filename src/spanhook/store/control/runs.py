@@ -211,7 +211,8 @@ async def run_detail(database: Database, tenant: str | None, run_id: str) -> Run
 
 
 def _run(row: Any, now_ns: int) -> Run:
-    by_model = {model: Used(*used) for model, used in (row.by_model or {}).items()}
+    kept: dict[str, list[int]] = row.by_model or {}
+    by_model = {model: Used(*used) for model, used in kept.items()}
     total = row.input_tokens + row.output_tokens
     live = not row.ended and now_ns - row.updated_ns < LIVE_NS
     return Run(

@@ -4,7 +4,6 @@ from collections.abc import Iterable
 from hashlib import blake2b
 from typing import Any
 
-from google.protobuf.message import DecodeError
 from opentelemetry.proto.common.v1.common_pb2 import InstrumentationScope, KeyValue
 from opentelemetry.proto.resource.v1.resource_pb2 import Resource
 from opentelemetry.proto.trace.v1.trace_pb2 import Span
@@ -12,7 +11,7 @@ from opentelemetry.proto.trace.v1.trace_pb2 import Span
 from spanhook import semconv
 from spanhook.store.control.columns import MOST, clean
 from spanhook.store.control.facts import Batch, DecisionFacts, SpanFacts, Used, name, short
-from spanhook.store.control.wire import Group, MalformedError
+from spanhook.store.control.wire import Group, parsed
 
 NANO = 1_000_000_000
 DAY_NS = 86_400 * NANO
@@ -90,10 +89,7 @@ def resource_row(batch: Batch, data: bytes, now_ns: int) -> tuple[bytes, str]:
     digest = blake2b(data, digest_size=16).digest()
     known = batch.resources.get(digest)
     if known is None:
-        try:
-            attributes = Resource.FromString(data).attributes
-        except DecodeError:
-            raise MalformedError("a resource cannot be read") from None
+        attributes = parsed(Resource, data, "resource").attributes
         service = next((one.value.string_value for one in attributes if one.key == SERVICE_NAME), "")
         known = batch.resources[digest] = (digest, short(service), data, now_ns)
     return digest, known[1]
@@ -105,10 +101,7 @@ def scope_name(data: bytes) -> str:
     Raises:
         MalformedError: It is no scope.
     """
-    try:
-        return short(InstrumentationScope.FromString(data).name)
-    except DecodeError:
-        raise MalformedError("a scope cannot be read") from None
+    return short(parsed(InstrumentationScope, data, "scope").name)
 
 
 def decode_spans(groups: Iterable[Group], owner: str, now_ns: int) -> Batch:
@@ -136,10 +129,7 @@ def _add(batch: Batch, data: bytes, owner: str, resource: bytes, service: str, s
     if len(data) > LARGEST:
         batch.reject(f"a span has more than {LARGEST} bytes")
         return
-    try:
-        span = Span.FromString(data)
-    except DecodeError:
-        raise MalformedError("a span cannot be read") from None
+    span = parsed(Span, data, "span")
     trace_id, span_id = span.trace_id, span.span_id
     if len(trace_id) != 16 or len(span_id) != 8 or not any(trace_id) or not any(span_id):
         batch.reject("a span has no valid ids")

@@ -21,7 +21,7 @@ _CHUNKS = (256, 32, 4, 1)
 _KEYS = 500
 _INGEST_LOCK = 0x7370616E686F6F6C
 _AROUND = (
-    "SELECT s.trace_id, s.owner, s.span_id FROM {} spanhook_spans AS s"  # noqa: S608
+    "SELECT s.trace_id, s.owner, s.span_id FROM {} spanhook_spans AS s"
     " WHERE s.trace_id = {} AND s.span_id = {} AND s.run_id = ''"
 )
 _DO_NOTHING = "ON CONFLICT DO NOTHING"
@@ -65,7 +65,7 @@ class Sql(ABC):
         """The highest ``id``; 0 if there is none."""
         return int(self.connection.exec_driver_sql(f"SELECT coalesce(max(id), 0) FROM {table.name}").scalar_one())  # noqa: S608
 
-    def update(self, table: Table, key: str, columns: Iterable[str]) -> str:
+    def update(self, key: str, columns: Iterable[str]) -> str:
         """What to do with a row that is there already: take the new values."""
         taken = ", ".join(f"{name} = excluded.{name}" for name in columns)
         return f"ON CONFLICT ({key}) DO UPDATE SET {taken}"

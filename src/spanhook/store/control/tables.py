@@ -177,10 +177,12 @@ execution_logs = Table(
     _text("abort_reason"),
     _number("duration_ns"),
     _number("time_ns"),
+    _number("received_ns"),
     _json("results"),
     Index("uq_spanhook_execution_logs_log_id", "log_id", "tenant_id", unique=True),
     Index(None, "tenant_id", "id"),
     Index(None, "event_type", "id"),
+    Index(None, "received_ns"),
     comment="Runs of chains of hooks",
 )
 
@@ -222,12 +224,14 @@ decisions = Table(
     _number("status_code"),
     _number("elapsed_ns"),
     _number("time_ns"),
+    _number("received_ns"),
     Index("uq_spanhook_decisions_key", "key", unique=True),
     Index(None, "time_ns", "id"),
     Index(None, "tenant_id", "time_ns", "id"),
     Index(None, "hook", "time_ns", "id"),
     Index(None, "decision", "time_ns", "id"),
     Index(None, "run_id"),
+    Index(None, "received_ns"),
     comment="Decisions of hooks except allow, each once, from log events and from span events",
 )
 
@@ -263,6 +267,7 @@ spans = Table(
     _bytes("data"),
     _number("received_ns"),
     Index("uq_spanhook_spans_ids", "trace_id", "span_id", "owner", unique=True),
+    Index(None, "received_ns"),
     comment="Spans; data is the span of OTLP, serialized",
 )
 
@@ -285,6 +290,7 @@ logs = Table(
     _number("received_ns"),
     Index("uq_spanhook_logs_digest", "digest", unique=True),
     Index(None, "trace_id"),
+    Index(None, "received_ns"),
     comment="Log records; data is the record of OTLP, serialized",
 )
 

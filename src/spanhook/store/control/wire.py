@@ -5,7 +5,9 @@ three signals have the same outer form (https://opentelemetry.io/docs/specs/otlp
 of scopes, a scope of records.
 """
 
-from collections.abc import Iterator
+from typing import TypeVar
+
+from google.protobuf.message import DecodeError, Message
 
 from spanhook.errors import SpanhookError
 
@@ -29,6 +31,26 @@ class TooLargeError(IngestError):
 
 class UnsupportedError(IngestError):
     """It is in a form that is not supported."""
+
+
+M = TypeVar("M", bound=Message)
+
+
+def parsed(kind: type[M], data: bytes, what: str) -> M:
+    """A message.
+
+    Args:
+        kind: Its class.
+        data: Its bytes.
+        what: What it is, for the error.
+
+    Raises:
+        MalformedError: It cannot be read.
+    """
+    try:
+        return kind.FromString(data)
+    except DecodeError:
+        raise MalformedError(f"a {what} cannot be read") from None
 
 
 Group = tuple[bytes, bytes, list[bytes]]

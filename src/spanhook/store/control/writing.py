@@ -10,7 +10,7 @@ from typing import Any
 from sqlalchemy import Connection
 
 from spanhook.store.control import tables
-from spanhook.store.control.facts import Batch, DecisionFacts, RunKey, SpanFacts, Used, UsageKey
+from spanhook.store.control.facts import Batch, DecisionFacts, RunKey, SpanFacts, UsageKey, Used
 from spanhook.store.control.run_state import COLUMNS, RunState
 from spanhook.store.control.sql import Sql, sql
 
@@ -34,6 +34,12 @@ _OPEN = (
     " WHERE ended = false AND trace_id"
 )
 
+_EMPTY = (
+    f"DELETE FROM {tables.usage.name} WHERE {' AND '.join(f'{one} = ?' for one in _USAGE_KEY.split(', '))}"  # noqa: S608
+    f" AND {' AND '.join(f'{one} = 0' for one in Used._fields)}"
+)
+"""What is left where a run's usage has moved to another day, user or agent."""
+
 
 def write(connection: Connection, batches: Sequence[Batch], now_ns: int) -> None:
     """Write batches in the transaction of a connection.
@@ -46,11 +52,11 @@ def write(connection: Connection, batches: Sequence[Batch], now_ns: int) -> None
     to = sql(connection)
     to.enter()
     resources = {digest: row for batch in batches for digest, row in batch.resources.items()}
-    seen = to.update(tables.resources, "digest", ("time_ns",))
+    seen = to.update("digest", ("time_ns",))
     to.insert(tables.resources, _RESOURCE, list(resources.values()), seen)
     to.insert(tables.logs, _LOG, [row for batch in batches for row in batch.logs])
     points = {row[:2]: row for batch in batches for row in batch.metrics}
-    newer = to.update(tables.metrics, "series, time_ns", ("value", "received_ns"))
+    newer = to.update("series, time_ns", ("value", "received_ns"))
     to.insert(tables.metrics, _METRIC, list(points.values()), newer)
     writing = _Writing(to, now_ns)
     writing.spans(batches)
@@ -100,8 +106,8 @@ class _Writing:
             return
         table = tables.decisions
         before = self._to.last(table)
-        rows = [tuple(getattr(one, name) for name in _DECISION) for one in given.values()]
-        inserted = self._to.insert(table, _DECISION, rows)
+        rows = [(*(getattr(one, name) for name in _DECISION), self._now_ns) for one in given.values()]
+        inserted = self._to.insert(table, (*_DECISION, "received_ns"), rows)
         new = None if inserted == len(rows) else self._inserted("key", table.name, before)
         known: list[DecisionFacts] = []
         for one in given.values():
@@ -132,6 +138,7 @@ class _Writing:
         add = self._to.add(tables.usage, _USAGE_KEY, Used._fields)
         rows = [(*key, *used.saturated()) for key, used in sorted(self._usage.items())]
         self._to.insert(tables.usage, (*_USAGE_KEY.split(", "), *Used._fields), rows, add)
+        self._to.many(_EMPTY, [key for key, used in sorted(self._usage.items()) if min(used) < 0])
 
     def _runs(self, keys: set[RunKey]) -> dict[RunKey, RunState]:
         wanted = sorted({run_id for _, run_id in keys if run_id})
@@ -142,7 +149,7 @@ class _Writing:
         """Note which runs are whole: those whose outermost span is known to be in a span that is none of theirs."""
         if self._others:
             open_ = self._to.among(_OPEN, sorted({trace_id for trace_id, _, _ in self._others}))
-            ended = [(id,) for id, *around in open_ if tuple(around) in self._others]
+            ended = [(run,) for run, *around in open_ if tuple(around) in self._others]
             self._to.many(f"UPDATE {tables.runs.name} SET ended = true WHERE id = ?", ended)  # noqa: S608
         waiting = [one for one in runs.values() if not one.ended and one.root_parent_id]
         if waiting:
@@ -154,11 +161,11 @@ class _Writing:
     def _save(self, runs: dict[RunKey, RunState], before: dict[RunKey, tuple[int, frozenset[str]]]) -> None:
         states = list(runs.values())
         new = [state for state in states if not state.id]
-        for state, id in zip(new, self._to.ids(tables.runs, len(new)), strict=True):
-            state.id = id
+        for state, number in zip(new, self._to.ids(tables.runs, len(new)), strict=True):
+            state.id = number
         columns = ("id", *COLUMNS)
         rows = [(state.id, *state.row(self._now_ns)) for state in states]
-        self._to.insert(tables.runs, columns, rows, self._to.update(tables.runs, "id", COLUMNS))
+        self._to.insert(tables.runs, columns, rows, self._to.update("id", COLUMNS))
         moved = [
             state
             for key, state in runs.items()
