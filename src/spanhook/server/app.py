@@ -1,5 +1,6 @@
 """The application: routes behind the guard, and what each of them comes to when it fails."""
 
+import math
 from collections.abc import AsyncGenerator, Callable
 from contextlib import asynccontextmanager
 from typing import Any
@@ -10,7 +11,7 @@ from fastapi.responses import JSONResponse
 from fastapi.routing import APIRoute
 from starlette.exceptions import HTTPException
 
-from spanhook.errors import StoreError
+from spanhook.errors import Reject, StoreError
 from spanhook.server._document import document
 from spanhook.server.authentication import Authentication
 from spanhook.server.guard import PUBLIC, App, Guard
@@ -78,6 +79,7 @@ def routed(services: Services) -> FastAPI:
         Problem: _problem,
         StoreError: _unavailable,
         CursorError: _wrong_cursor,
+        Reject: _rejected,
         RequestValidationError: _invalid,
         HTTPException: _refused,
     }
@@ -101,6 +103,13 @@ async def _unavailable(_request: Request, error: StoreError) -> JSONResponse:
 
 async def _wrong_cursor(_request: Request, error: CursorError) -> JSONResponse:
     return Problem("invalid", str(error)).response()
+
+
+async def _rejected(_request: Request, error: Reject) -> JSONResponse:
+    """A hook of requests has refused it."""
+    after = {} if error.retry_after is None else {"Retry-After": str(math.ceil(error.retry_after))}
+    status = error.status_code if 400 <= error.status_code < 600 else 403
+    return Problem("rejected", error.reason, headers=after, status=status).response()
 
 
 async def _invalid(_request: Request, error: RequestValidationError) -> JSONResponse:

@@ -78,7 +78,8 @@ class Guard:
         self._check_host(scope)
         if scope["path"] not in PUBLIC:
             principal = await self._authentication.principal(scope)
-            scope.setdefault("state", {})["principal"] = principal
+            who = {"principal": principal, "tenant_id": principal.tenant, "user_id": principal.subject}
+            scope.setdefault("state", {}).update(who)  # where hooks of requests find whose it is
             if scope["path"] not in TELEMETRY:  # which has a back-pressure of its own
                 await self._rates.count(principal)
         if scope["method"] not in CHANGES:

@@ -29,6 +29,7 @@ Code = Literal[
     "handler_not_allowed",
     "rate_limited",
     "too_many_dry_runs",
+    "rejected",
     "internal",
     "unavailable",
 ]
@@ -56,6 +57,7 @@ STATUS: dict[Code, int] = {
     "handler_not_allowed": 422,
     "rate_limited": 429,
     "too_many_dry_runs": 429,
+    "rejected": 403,
     "internal": 500,
     "unavailable": 503,
 }
@@ -94,6 +96,7 @@ class Problem(Exception):
         detail: The same for people: what was given, what was expected, what to do. It has no secrets.
         headers: Further headers of the response.
         errors: Mistakes in the request.
+        status: The HTTP status, if it is not the code's.
     """
 
     def __init__(
@@ -103,24 +106,21 @@ class Problem(Exception):
         *,
         headers: Mapping[str, str] | None = None,
         errors: list[Mistake] | None = None,
+        status: int | None = None,
     ) -> None:
         super().__init__(detail)
         self.code: Code = code
+        self.status = STATUS[code] if status is None else status
         self.detail, self.errors = detail, errors or []
         self.headers = dict(headers or {})
-        if STATUS[code] == 401:
+        if self.status == 401:
             self.headers["WWW-Authenticate"] = "Bearer"
-
-    @property
-    def status(self) -> int:
-        """The HTTP status."""
-        return STATUS[self.code]
 
     def response(self) -> JSONResponse:
         """The response."""
         details = ProblemDetails(
             type=f"urn:spanhook:problem:{self.code}",
-            title=HTTPStatus(self.status).phrase,
+            title=_phrase(self.status),
             status=self.status,
             code=self.code,
             detail=self.detail,
@@ -131,11 +131,19 @@ class Problem(Exception):
         )
 
 
+def _phrase(status: int) -> str:
+    try:
+        return HTTPStatus(status).phrase
+    except ValueError:
+        return "Refused"
+
+
 ALWAYS: tuple[Code, ...] = (
     "malformed_request",
     "credentials_missing",
     "credentials_invalid",
     "scope_missing",
+    "rejected",
     "method_not_allowed",
     "wrong_host",
     "invalid",

@@ -107,6 +107,12 @@ def test_usage_is_grouped(server: Served) -> None:
     assert {one["tenant"] for one in get(server, "usage", by="tenant")["usage"]} == {"acme"}
 
 
+@pytest.mark.parametrize("given", ["0.5", "0", "1700000000", "yesterday", "2023-11-14x"])
+def test_a_time_is_written_as_one(server: Served, given: str) -> None:
+    for path in ("runs", "decisions", "usage"):
+        assert get(server, path, since=given)["code"] == "invalid"
+
+
 def test_days_and_times_far_away_are_only_empty(server: Served) -> None:
     for path, params in (
         ("runs", {"since": "9999-12-31T23:59:59Z"}),

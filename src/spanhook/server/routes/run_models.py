@@ -1,15 +1,29 @@
 """Runs, decisions and usage as JSON."""
 
+import re
 from datetime import UTC, date, datetime, timedelta
-from typing import Any
+from typing import Annotated, Any
 
-from pydantic import BaseModel, Field
+from pydantic import BaseModel, BeforeValidator, Field
 
 from spanhook.server.routes.hook_models import time_of
 from spanhook.store.control import Run, RunDetail, StoredDecision, StoredLog, StoredSpan, UsageRow, Used
 
+_DATE = re.compile(r"\d{4}-\d{2}-\d{2}")
 _EPOCH = date(1970, 1, 1)
 _MOST = 2**63 - 1
+
+
+def _written(given: Any) -> Any:
+    if isinstance(given, str) and not _DATE.match(given):
+        raise ValueError("expected a date such as 2026-01-31, or a time such as 2026-01-31T12:00:00Z")
+    return given
+
+
+Time = Annotated[datetime, BeforeValidator(_written)]
+"""A time as RFC 3339 writes it; numbers are none."""
+Day = Annotated[date, BeforeValidator(_written)]
+"""A day as RFC 3339 writes it."""
 
 
 class Usage(BaseModel):

@@ -1,6 +1,5 @@
 """``/v1/runs``, ``/v1/decisions`` and ``/v1/usage``: what has happened, and what it cost."""
 
-from datetime import date, datetime
 from typing import Annotated, Literal
 
 from fastapi import APIRouter, Depends, Path, Query
@@ -8,11 +7,13 @@ from fastapi import APIRouter, Depends, Path, Query
 from spanhook.server.needs import Needs, services_of
 from spanhook.server.problems import ALWAYS, Problem, documented
 from spanhook.server.routes.run_models import (
+    Day,
     Decision,
     DecisionPage,
     RunPage,
     RunSummary,
     RunWithTrace,
+    Time,
     UsageGroup,
     UsageTable,
     day_of,
@@ -60,8 +61,8 @@ async def list_runs(
     model: Filter = "",
     hook: Filter = "",
     search: Filter = "",
-    since: datetime | None = None,
-    until: datetime | None = None,
+    since: Time | None = None,
+    until: Time | None = None,
     cursor: Cursor = "",
     limit: Limit = 50,
 ) -> RunPage:
@@ -104,8 +105,8 @@ async def list_decisions(
     run: Filter = "",
     agent: Filter = "",
     user: Filter = "",
-    since: datetime | None = None,
-    until: datetime | None = None,
+    since: Time | None = None,
+    until: Time | None = None,
     cursor: Cursor = "",
     limit: Limit = 50,
 ) -> DecisionPage:
@@ -130,8 +131,8 @@ async def get_usage(
     principal: Accountant,
     services: Serving,
     by: Annotated[list[Group], Query(max_length=5, description="What the groups have in common; none for a sum.")] = [],  # noqa: B006
-    since: Annotated[date | None, Query(description="The first day.")] = None,
-    until: Annotated[date | None, Query(description="The last day.")] = None,
+    since: Annotated[Day | None, Query(description="The first day.")] = None,
+    until: Annotated[Day | None, Query(description="The last day.")] = None,
     tenant: Filter = "",
     user: Filter = "",
     agent: Filter = "",
