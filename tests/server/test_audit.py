@@ -1,23 +1,15 @@
 import asyncio
 import json
-from collections.abc import AsyncGenerator
 from pathlib import Path
 
 import pytest
-from sqlalchemy import delete, update
+from sqlalchemy import delete, select, update
 
 from spanhook.server import LOCAL, KeyStore, audit
 from spanhook.store import verify
 from spanhook.store.control import Database, tables
 
 pytestmark = pytest.mark.anyio
-
-
-@pytest.fixture
-async def database(tmp_path: Path) -> AsyncGenerator[Database]:
-    one = await Database.open(f"sqlite:///{tmp_path / 'control.db'}")
-    yield one
-    await one.close()
 
 
 async def written(database: Database, file: Path) -> Path:
@@ -50,9 +42,8 @@ async def test_changed_and_removed_records_are_found(database: Database, tmp_pat
     for name in "abc":
         await keys.create(LOCAL, name, "acme", ["hooks:read"])
     async with database.reading() as connection:
-        entry = json.loads(
-            (await connection.exec_driver_sql("SELECT entry FROM spanhook_audit WHERE sequence = 2")).scalar_one()
-        )
+        line = await connection.execute(select(tables.audit.c.entry).where(tables.audit.c.sequence == 2))
+        entry = json.loads(line.scalar_one())
     async with database.writing() as connection:
         changed = json.dumps({**entry, "actor": "somebody"}, sort_keys=True, separators=(",", ":"))
         await connection.execute(update(tables.audit).where(tables.audit.c.sequence == 2).values(entry=changed))

@@ -1,5 +1,4 @@
 import asyncio
-from collections.abc import AsyncGenerator
 from pathlib import Path
 
 import pytest
@@ -13,13 +12,6 @@ from spanhook.store import verify
 from spanhook.store.control import Database, tables
 
 pytestmark = pytest.mark.anyio
-
-
-@pytest.fixture
-async def database(tmp_path: Path) -> AsyncGenerator[Database]:
-    one = await Database.open(f"sqlite:///{tmp_path / 'control.db'}")
-    yield one
-    await one.close()
 
 
 def hook(name: str, tenant: str = "acme", **fields: object) -> HookDefinition:

@@ -27,7 +27,7 @@ Names = Annotated[list[Text], Field(min_length=1)]
 Milliseconds = Annotated[float, Field(gt=0, le=MAX_MS)]
 
 UNAVAILABLE = {
-    "control_plane": "this version of spanhook has no control plane",
+    "control_plane": "processes of agents cannot follow a control plane yet",
 }
 """Reserved keys. They are refused, as ignoring them would go unnoticed."""
 
