@@ -7,6 +7,7 @@ import sqlite3
 import time
 from collections.abc import AsyncGenerator, Generator
 from contextlib import asynccontextmanager, contextmanager
+from functools import partial
 from typing import Any, Literal, Self
 from urllib.parse import unquote, urlsplit
 
@@ -28,7 +29,8 @@ from spanhook.store.control.migrating import migrate
 
 BUSY_MS = 30_000
 """How long a connection waits for other writers of the same SQLite file."""
-_CACHE_KIB = 64 * 1024
+_CACHE_KIB, _WRITER_CACHE_KIB = 16 * 1024, 128 * 1024
+_CHECKPOINT_PAGES = 8_192
 _CONNECTIONS = 8
 _EXPECTED = "expected sqlite:///spanhook.db or postgresql://user@host/database"
 _WRITES = "spanhook_writes"
@@ -54,7 +56,7 @@ class Database:
         plain = engine.url.set(drivername="sqlite+pysqlite") if path else engine.url
         self._threads = create_engine(plain, poolclass=QueuePool, connect_args=_arguments(path), **driver)
         if path:
-            _listen(self._threads)
+            _listen(self._threads, _WRITER_CACHE_KIB)
         self.dialect: Literal["sqlite", "postgresql"] = "sqlite" if path else "postgresql"
 
     @classmethod
@@ -215,12 +217,12 @@ def _arguments(path: str) -> dict[str, Any]:
     return {"timeout": BUSY_MS / 1000, "check_same_thread": False} if path else {}
 
 
-def _listen(engine: Engine) -> None:
-    event.listen(engine, "connect", _configure)
+def _listen(engine: Engine, cache_kib: int = _CACHE_KIB) -> None:
+    event.listen(engine, "connect", partial(_configure, cache_kib))
     event.listen(engine, "begin", _begun)
 
 
-def _configure(connection: Any, _record: Any) -> None:
+def _configure(cache_kib: int, connection: Any, _record: Any) -> None:
     """Settings of each connection to an SQLite file.
 
     ``synchronous=FULL``: in WAL mode ``NORMAL`` could lose the last commits when the machine loses power, and what is
@@ -232,7 +234,8 @@ def _configure(connection: Any, _record: Any) -> None:
         f"busy_timeout={BUSY_MS}",
         "foreign_keys=ON",
         "synchronous=FULL",
-        f"cache_size=-{_CACHE_KIB}",
+        f"cache_size=-{cache_kib}",
+        f"wal_autocheckpoint={_CHECKPOINT_PAGES}",
         "temp_store=MEMORY",
         "trusted_schema=OFF",
     ):

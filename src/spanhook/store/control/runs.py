@@ -167,7 +167,8 @@ def _query(given: RunFilter) -> Select[Any]:
     if given.search:
         wanted = given.search.strip().lower()
         if _TRACE_ID.fullmatch(wanted):
-            query = query.where(or_(runs.c.trace_id == bytes.fromhex(wanted), runs.c.run_id == wanted))
+            of_trace = select(spans.c.run_id).where(spans.c.trace_id == bytes.fromhex(wanted))
+            query = query.where(or_(runs.c.run_id == wanted, runs.c.run_id.in_(of_trace)))
         else:
             query = query.where(runs.c.search.contains(wanted, autoescape=True))
     return query

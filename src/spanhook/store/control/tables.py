@@ -350,7 +350,8 @@ runs = Table(
     Index("uq_spanhook_runs_run_id", "run_id", "owner", unique=True),
     Index(None, "start_ns", "id"),
     *(Index(None, name, "start_ns", "id") for name in _RUN_FILTERS),
-    Index(None, "trace_id"),
+    # Most runs are whole when they are first written: an index of all trace ids would cost more than all others.
+    Index("ix_spanhook_runs_open", "trace_id", sqlite_where=text("NOT ended"), postgresql_where=text("NOT ended")),
     Index(None, "updated_ns"),
     comment="Runs, derived from spans and log events",
 )

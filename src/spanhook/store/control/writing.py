@@ -31,7 +31,7 @@ _TRACE, _SPAN_ID, _OWNER = 0, 1, 3
 _RUN = f"SELECT id, {', '.join(COLUMNS)} FROM {tables.runs.name} WHERE run_id"  # noqa: S608
 _OPEN = (
     f"SELECT id, trace_id, owner, root_parent_id FROM {tables.runs.name}"  # noqa: S608
-    " WHERE ended = false AND trace_id"
+    " WHERE NOT ended AND trace_id"
 )
 
 _EMPTY = (
