@@ -74,6 +74,7 @@ WHOLE = {
     "instrument/test_import_order": "every library, whatever is imported first",
     "runs/test_graphs": "hooks of runs on LangGraph, from the call to what they are told",
     "server/test_every_route": "one promise for all routes",
+    "server/test_fuzzing": "one promise for all routes",
     "store/test_ledgers": "what every ledger promises, wherever it is kept",
     "test_benchmarks": "benchmarks/",
     "test_dashboards": "grafana/",

@@ -62,3 +62,20 @@ def test_the_audit_record_can_be_verified(tmp_path: Path) -> None:
     (tmp_path / "audit.jsonl").write_text(out)
     (report,) = verify([tmp_path / "audit.jsonl"])
     assert (report.problem, report.last) == ("", 2)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (("--host", "0.0.0.0"), "no authentication"),
+        (("--host", "0.0.0.0", "--api-keys"), "--allow-host"),
+        (("--port", "0", "--database", "mysql://x"), "expected sqlite:///"),
+        (("--port", "0", "--database", "sqlite:////"), "sqlite:///"),
+        (("--port", "0", "--database", "sqlite:////nowhere/at/all.db"), "there is no folder"),
+        (("--port", "0", "--config", "nothing.yaml"), "nothing.yaml"),
+    ],
+)
+def test_what_keeps_it_from_serving_is_said(arguments: tuple[str, ...], said: str) -> None:
+    code, out, errors = serve(*arguments)
+    assert (code, out) == (2, "")
+    assert said in errors

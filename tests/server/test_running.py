@@ -81,19 +81,12 @@ def test_a_host_that_is_none_of_this_machine_is_named() -> None:
 def test_the_command_ends_with_2_when_it_cannot_serve(tmp_path: Path) -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = str(taken.getsockname()[1])
-        for arguments, said in (
-            (("--port", port), "is taken"),
-            (("--host", "0.0.0.0"), "no authentication"),
-            (("--port", "0", "--database", "mysql://x"), "sqlite:///"),
-            (("--port", "0", "--database", f"sqlite:///{tmp_path}"), "sqlite:///"),
-            (("--port", "0", "--config", "nothing.yaml"), "nothing.yaml"),
-        ):
-            done = subprocess.run(
-                [sys.executable, "-m", "spanhook", "serve", *arguments], cwd=tmp_path, capture_output=True, text=True
-            )
-            assert (done.returncode, done.stdout) == (2, ""), done.stderr
-            assert said in done.stderr
-            assert len(done.stderr.splitlines()) == 1
+        command = [sys.executable, "-m", "spanhook", "serve", "--port", port]
+        done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr == (
+        f"spanhook: port {port} of 127.0.0.1 is taken; choose another with --port, or any free one with --port 0\n"
+    )
 
 
 def test_an_address_of_ipv6_has_brackets() -> None:
