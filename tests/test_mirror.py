@@ -194,6 +194,7 @@ THROUGH = {
     "server/routes/hook_models": "server/routes/test_hooks",
     "server/routes/run_models": "server/routes/test_runs",
     "server/services": "server/test_app",
+    "server/stored_hooks": "server/test_hook_store",
     "store/_renewal": "test_fork",
     "telemetry/_events": "telemetry/test_report",
     "telemetry/_fields": "telemetry/test_report",

@@ -4,11 +4,9 @@ Every change, its record and the tenant's new revision are one transaction.
 """
 
 import time
-from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any, Literal
 
-from sqlalchemy import RowMapping, and_, delete, func, insert, or_, select, update
+from sqlalchemy import and_, delete, func, insert, or_, select, update
 from sqlalchemy.dialects import postgresql, sqlite
 from sqlalchemy.ext.asyncio import AsyncConnection
 
@@ -17,44 +15,13 @@ from spanhook.server.audit import record
 from spanhook.server.cursors import cursor_of, position
 from spanhook.server.problems import Problem
 from spanhook.server.scopes import Principal
+from spanhook.server.stored_hooks import Change, StoredHook, change, columns_of, plain, stored_hook
 from spanhook.store.control import Database, tables
 
 Action = Literal["create", "update", "enable", "disable", "delete"]
 MOST_PER_EVENT = 20
 """How many hooks one event may have for one tenant, disabled ones included."""
 _hooks, _history, _revisions = tables.hooks, tables.hook_history, tables.revisions
-
-
-@dataclass(frozen=True, slots=True)
-class StoredHook:
-    """A definition and how often it was changed.
-
-    Attributes:
-        definition: The definition.
-        version: 1 when it was created; one more after each change.
-    """
-
-    definition: HookDefinition
-    version: int
-
-
-@dataclass(frozen=True, slots=True)
-class Change:
-    """One entry of a definition's history.
-
-    Attributes:
-        version: The version that the change made.
-        action: What was done.
-        actor: Who has done it.
-        time_ns: When, in nanoseconds since the epoch.
-        definition: The definition after it; before it if it was deleted.
-    """
-
-    version: int
-    action: str
-    actor: str
-    time_ns: int
-    definition: HookDefinition
 
 
 class HookStore:
@@ -74,7 +41,7 @@ class HookStore:
             await _revise(connection, definition.tenant_id)
             await _check_number(connection, definition)
             created = StoredHook(definition, 1)
-            await connection.execute(insert(_hooks).values(hook_id=definition.hook_id, **_columns(created)))
+            await connection.execute(insert(_hooks).values(hook_id=definition.hook_id, **columns_of(created)))
             await _keep(connection, principal, "create", created)
         return created
 
@@ -138,7 +105,7 @@ class HookStore:
         async with self._database.reading() as connection:
             rows = (await connection.execute(query)).mappings().all()
         more = cursor_of(rows[limit - 1]["created_ns"], rows[limit - 1]["hook_id"]) if len(rows) > limit else ""
-        return [_of(row) for row in rows[:limit]], more
+        return [stored_hook(row) for row in rows[:limit]], more
 
     async def replace(self, principal: Principal, before: StoredHook, definition: HookDefinition) -> StoredHook:
         """Store another definition in place of one.
@@ -202,7 +169,7 @@ class HookStore:
         if rows:
             _check_owner(principal, rows[0]["tenant_id"])
         more = cursor_of(rows[limit - 1]["id"]) if len(rows) > limit else ""
-        return [_change(row) for row in rows[:limit]], more
+        return [change(row) for row in rows[:limit]], more
 
 
 def sees_all_of(principal: Principal, definition: HookDefinition) -> bool:
@@ -225,7 +192,7 @@ async def _found(connection: AsyncConnection, principal: Principal, hook_id: str
     row = (await connection.execute(select(_hooks).where(_hooks.c.hook_id == hook_id))).mappings().first()
     if row is None or (row["tenant_id"] and not principal.sees(row["tenant_id"])):
         raise _nothing(hook_id)
-    return _of(row)
+    return stored_hook(row)
 
 
 async def _changeable(connection: AsyncConnection, principal: Principal, hook_id: str) -> StoredHook:
@@ -257,7 +224,7 @@ async def _stored(
 ) -> StoredHook:
     after = StoredHook(definition, before.version + 1)
     same = and_(_hooks.c.hook_id == definition.hook_id, _hooks.c.version == before.version)
-    done = await connection.execute(update(_hooks).where(same).values(**_columns(after, new=False)))
+    done = await connection.execute(update(_hooks).where(same).values(**columns_of(after, new=False)))
     if not done.rowcount:
         raise Problem("conflict", "the hook was changed or deleted meanwhile; read it again")
     await _keep(connection, principal, action, after)
@@ -273,7 +240,7 @@ async def _keep(connection: AsyncConnection, principal: Principal, action: Actio
             version=after.version,
             action=action,
             actor=principal.subject,
-            definition=_plain(definition),
+            definition=plain(definition),
             time_ns=now,
         )
     )
@@ -288,37 +255,3 @@ async def _keep(connection: AsyncConnection, principal: Principal, action: Actio
         handler=definition.handler_ref,
         enabled=definition.enabled,
     )
-
-
-def _columns(hook: StoredHook, *, new: bool = True) -> dict[str, Any]:
-    definition = hook.definition
-    times = {"created_ns": time.time_ns()} if new else {}
-    return {
-        "tenant_id": definition.tenant_id,
-        "name": definition.name,
-        "event_type": definition.event_type,
-        "priority": definition.priority,
-        "enabled": definition.enabled,
-        "version": hook.version,
-        "definition": _plain(definition),
-        "updated_ns": time.time_ns(),
-        **times,
-    }
-
-
-def _plain(definition: HookDefinition) -> dict[str, Any]:
-    """A definition as JSON, without the fields that nobody has set: settings of the process apply to these."""
-    kept = definition.model_dump(mode="json", include={"hook_id", "created_at", "updated_at"})
-    return {**definition.model_dump(mode="json", exclude_unset=True), **kept}
-
-
-def _of(row: RowMapping) -> StoredHook:
-    return StoredHook(_definition(row["definition"]), row["version"])
-
-
-def _definition(fields: Mapping[str, Any]) -> HookDefinition:
-    return HookDefinition.model_validate(fields)
-
-
-def _change(row: RowMapping) -> Change:
-    return Change(row["version"], row["action"], row["actor"], row["time_ns"], _definition(row["definition"]))

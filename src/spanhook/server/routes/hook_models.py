@@ -6,8 +6,8 @@ from typing import Annotated, Any, Literal
 from pydantic import AliasChoices, BaseModel, ConfigDict, Field
 
 from spanhook.definitions import HookDefinition
-from spanhook.server.hook_store import Change, StoredHook
 from spanhook.server.masking import masked
+from spanhook.server.stored_hooks import Change, StoredHook
 from spanhook.store.control import ExecutionEntry
 
 Name = Annotated[str, Field(min_length=1, max_length=200)]

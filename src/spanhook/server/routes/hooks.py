@@ -7,7 +7,7 @@ from pydantic import ValidationError
 
 from spanhook.definitions import HookDefinition
 from spanhook.errors import ConfigurationError
-from spanhook.server.hook_store import StoredHook, sees_all_of
+from spanhook.server.hook_store import sees_all_of
 from spanhook.server.masking import unmasked
 from spanhook.server.needs import Needs, services_of
 from spanhook.server.problems import ALWAYS, ON_CHANGES, Code, Problem, documented
@@ -29,6 +29,7 @@ from spanhook.server.routes.hook_models import (
 )
 from spanhook.server.scopes import Principal
 from spanhook.server.services import Services
+from spanhook.server.stored_hooks import StoredHook
 from spanhook.store.control import executions_page, find_execution, hook_figures
 
 router = APIRouter(prefix="/v1/hooks", tags=["hooks"])
