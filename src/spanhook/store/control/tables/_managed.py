@@ -20,8 +20,8 @@ hooks = Table(
     number("updated_ns"),
     Index(None, "tenant_id", "event_type"),
     Index(None, "created_ns", "hook_id"),
-    comment="Definitions of hooks, as they are now",
 )
+"""Definitions of hooks, as they are now."""
 
 hook_history = Table(
     "spanhook_hook_history",
@@ -35,8 +35,8 @@ hook_history = Table(
     json_column("definition"),
     number("time_ns"),
     Index(None, "hook_id", "id"),
-    comment="What definitions of hooks were; those that are deleted too",
 )
+"""What definitions of hooks were; those that are deleted too."""
 
 policies = Table(
     "spanhook_policies",
@@ -49,8 +49,8 @@ policies = Table(
     text_column("comment"),
     number("created_ns"),
     Index(None, "tenant_id", "version"),
-    comment="Every version of the policies; the highest one of a tenant is in force",
 )
+"""Every version of the policies; the highest one of a tenant is in force."""
 
 revisions = Table(
     "spanhook_revisions",
@@ -58,8 +58,8 @@ revisions = Table(
     text_column("tenant_id", key=True),
     number("revision"),
     number("changed_ns"),
-    comment="How often what a tenant's processes enforce has changed",
 )
+"""How often what a tenant's processes enforce has changed."""
 
 processes = Table(
     "spanhook_processes",
@@ -78,8 +78,8 @@ processes = Table(
     number("last_seen_ns"),
     Index(None, "tenant_id", "last_seen_ns"),
     Index(None, "last_seen_ns"),
-    comment="Processes of agents that follow this server, and the hooks registered in their code",
 )
+"""Processes of agents that follow this server, and the hooks registered in their code."""
 
 api_keys = Table(
     "spanhook_api_keys",
@@ -96,8 +96,8 @@ api_keys = Table(
     number("used_ns"),
     Index("uq_spanhook_api_keys_hash", "hash", unique=True),
     Index(None, "tenant_id"),
-    comment="API keys, of which only hashes are kept",
 )
+"""API keys, of which only hashes are kept."""
 
 audit = Table(
     "spanhook_audit",
@@ -112,8 +112,8 @@ audit = Table(
     text_column("prev"),
     text_column("hash"),
     Index(None, "tenant_id", "sequence"),
-    comment="Every change; entry is the record as canonical JSON, prev and hash chain them",
 )
+"""Every change; entry is the record as canonical JSON, prev and hash chain them."""
 
 settings = Table(
     "spanhook_settings",
@@ -121,5 +121,5 @@ settings = Table(
     text_column("key", key=True),
     json_column("value"),
     number("updated_ns"),
-    comment="What the server itself remembers",
 )
+"""What the server itself remembers."""

@@ -24,8 +24,8 @@ execution_logs = Table(
     Index(None, "tenant_id", "id"),
     Index(None, "event_type", "id"),
     Index(None, "received_ns"),
-    comment="Runs of chains of hooks",
 )
+"""Runs of chains of hooks."""
 
 hook_statistics = Table(
     "spanhook_hook_statistics",
@@ -38,8 +38,8 @@ hook_statistics = Table(
     number("executions"),
     number("failures"),
     number("rejections"),
-    comment="Executions of hooks by hour (since the epoch) and bucket of duration",
 )
+"""Executions of hooks by hour (since the epoch) and bucket of duration."""
 
 decisions = Table(
     "spanhook_decisions",
@@ -73,8 +73,8 @@ decisions = Table(
     Index(None, "decision", "time_ns", "id"),
     Index(None, "run_id"),
     Index(None, "received_ns"),
-    comment="Decisions of hooks except allow, each once, from log events and from span events",
 )
+"""Decisions of hooks except allow, each once, from log events and from span events."""
 
 resources = Table(
     "spanhook_resources",
@@ -83,8 +83,8 @@ resources = Table(
     text_column("service"),
     bytes_column("data"),
     number("time_ns"),
-    comment="Resources of OTLP, serialized, each once",
 )
+"""Resources of OTLP, serialized, each once."""
 
 spans = Table(
     "spanhook_spans",
@@ -107,8 +107,8 @@ spans = Table(
     number("received_ns"),
     Index("uq_spanhook_spans_ids", "trace_id", "span_id", "owner", unique=True),
     Index(None, "received_ns"),
-    comment="Spans; data is the span of OTLP, serialized",
 )
+"""Spans; data is the span of OTLP, serialized."""
 
 logs = Table(
     "spanhook_logs",
@@ -130,8 +130,8 @@ logs = Table(
     Index("uq_spanhook_logs_digest", "digest", unique=True),
     Index(None, "trace_id"),
     Index(None, "received_ns"),
-    comment="Log records; data is the record of OTLP, serialized",
 )
+"""Log records; data is the record of OTLP, serialized."""
 
 metrics = Table(
     "spanhook_metrics",
@@ -148,8 +148,8 @@ metrics = Table(
     number("received_ns"),
     Index(None, "name", "time_ns"),
     Index(None, "received_ns"),
-    comment="Data points of metrics; series is a digest of all that tells series apart",
 )
+"""Data points of metrics; series is a digest of all that tells series apart."""
 
 _RUN_FILTERS = ("tenant_id", "status", "agent", "user_id")
 
@@ -191,9 +191,12 @@ runs = Table(
     *(Index(None, name, "start_ns", "id") for name in _RUN_FILTERS),
     # Most runs are whole when they are first written: an index of all trace ids would cost more than all others.
     Index("ix_spanhook_runs_open", "trace_id", sqlite_where=text("NOT ended"), postgresql_where=text("NOT ended")),
+    Index(
+        "ix_spanhook_runs_running", "start_ns", "id", sqlite_where=text("NOT ended"), postgresql_where=text("NOT ended")
+    ),
     Index(None, "updated_ns"),
-    comment="Runs, derived from spans and log events",
 )
+"""Runs, derived from spans and log events."""
 
 run_models = Table(
     "spanhook_run_models",
@@ -202,8 +205,8 @@ run_models = Table(
     number("start_ns", key=True),
     number("run", key=True),
     Index(None, "run"),
-    comment="Which models runs used: an index",
 )
+"""Which models runs used: an index."""
 
 run_hooks = Table(
     "spanhook_run_hooks",
@@ -212,8 +215,8 @@ run_hooks = Table(
     number("start_ns", key=True),
     number("run", key=True),
     Index(None, "run"),
-    comment="Which hooks decided in runs: an index",
 )
+"""Which hooks decided in runs: an index."""
 
 usage = Table(
     "spanhook_usage",
@@ -232,5 +235,5 @@ usage = Table(
     number("unpriced_tokens"),
     number("cost_nano"),
     Index(None, "tenant_id", "day"),
-    comment="Usage by day (since the epoch), tenant, user, agent and model",
 )
+"""Usage by day (since the epoch), tenant, user, agent and model."""
