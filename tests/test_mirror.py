@@ -197,6 +197,7 @@ THROUGH = {
     "gating/pausing": "hooks/test_approval",
     "store/memory_approvals": "store/test_approvals",
     "store/opening": "store/test_approvals",
+    "store/postgres_approvals": "store/test_approvals",
     "store/redis_approvals": "store/test_approvals",
     "store/sqlite_approvals": "store/test_approvals",
     "store/_redis_server": "store/test_ledgers",
