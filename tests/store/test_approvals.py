@@ -253,7 +253,10 @@ def test_a_connection_that_was_lost_is_opened_again(postgres_url: str) -> None:
     approvals = PostgresApprovals(postgres_url)
     ask(approvals)
     with psycopg.connect(postgres_url, autocommit=True) as connection:
-        connection.execute("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE pid <> pg_backend_pid()")
+        connection.execute(
+            "SELECT pg_terminate_backend(pid) FROM pg_stat_activity"
+            " WHERE pid <> pg_backend_pid() AND datname = current_database()"
+        )
     assert approvals.find("1") is not None
     assert approvals.find("\0\ud800") is None
     child = os.fork()
