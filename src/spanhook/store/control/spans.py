@@ -8,7 +8,7 @@ from opentelemetry.proto.resource.v1.resource_pb2 import Resource
 from opentelemetry.proto.trace.v1.trace_pb2 import Span
 
 from spanhook import semconv
-from spanhook.store.control.attributes import DAY_NS, LARGEST, Found, count_of, nano, number_of, read_all
+from spanhook.store.control.attributes import LARGEST, Found, count_of, nano, number_of, read_all
 from spanhook.store.control.columns import MOST
 from spanhook.store.control.decision_facts import decision
 from spanhook.store.control.facts import Batch, SpanFacts, Used, name, short
@@ -34,6 +34,7 @@ _READ = {
             semconv.GEN_AI_RESPONSE_MODEL,
             semconv.ERROR_TYPE,
             semconv.COVERAGE,
+            semconv.DECISION,
             semconv.GEN_AI_TOOL_NAME,
             semconv.OPERATION_NAME,
         ),
@@ -127,11 +128,7 @@ def _add(batch: Batch, data: bytes, owner: str, resource: bytes, service: str, s
     if run_id:
         model = name(get(semconv.GEN_AI_RESPONSE_MODEL) or get(semconv.GEN_AI_REQUEST_MODEL, ""))
         used = _used(found) if kind in _MODELS else None
-        beside = semconv.IN_HOOK in found
-        if beside and used is not None:
-            who = (start_ns // DAY_NS, tenant, name(get(semconv.USER_ID, "")), agent, model)
-            batch.beside.append((len(batch.spans), who, used))
-        counted = not beside and status != "rejected"
+        made = status != "rejected" and get(semconv.DECISION) != "replace" and semconv.IN_HOOK not in found
         facts = SpanFacts(
             (owner, run_id),
             trace_id,
@@ -150,9 +147,9 @@ def _add(batch: Batch, data: bytes, owner: str, resource: bytes, service: str, s
             status,
             name(get(semconv.ERROR_TYPE, "")),
             model,
-            None if beside else used,
-            int(counted and kind == "llm.call"),
-            int(counted and kind == "tool.execute"),
+            used,
+            int((made or used is not None) and kind == "llm.call"),
+            int(made and kind == "tool.execute"),
         )
     batch.spans.append((row, facts))
     if span.events:
