@@ -73,6 +73,7 @@ WHOLE = {
     "instrument/pydantic_ai/test_mcp_toolsets": "two libraries over each other",
     "instrument/test_import_order": "every library, whatever is imported first",
     "runs/test_graphs": "hooks of runs on LangGraph, from the call to what they are told",
+    "store/control/test_own_telemetry": "what spanhook exports, from an operation to the pages of the control plane",
     "store/test_ledgers": "what every ledger promises, wherever it is kept",
     "test_benchmarks": "benchmarks/",
     "test_dashboards": "grafana/",

@@ -137,8 +137,10 @@ async def runs_page(
         query = query.join(index, index.c.run == runs.c.id).where(index.c.hook == short(given.hook))
         order = (index.c.start_ns, index.c.run)
         if given.model:
-            used = select(run_models.c.run).where(run_models.c.model == short(given.model))
-            query = query.where(runs.c.id.in_(used))
+            used = select(run_models.c.run).where(
+                run_models.c.run == runs.c.id, run_models.c.model == short(given.model)
+            )
+            query = query.where(used.exists())
     elif given.model:
         index = run_models
         query = query.join(index, index.c.run == runs.c.id).where(index.c.model == short(given.model))

@@ -34,12 +34,12 @@ hook_statistics = Table(
     text_column("tenant_id", key=True),
     text_column("hook", key=True),
     text_column("event_type", key=True),
-    number("bucket", key=True),
     number("executions"),
     number("failures"),
     number("rejections"),
+    json_column("buckets"),
 )
-"""Executions of hooks by hour (since the epoch) and bucket of duration."""
+"""Executions of hooks by hour (since the epoch), and how many of them are in which bucket of durations."""
 
 decisions = Table(
     "spanhook_decisions",

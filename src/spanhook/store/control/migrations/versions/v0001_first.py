@@ -33,8 +33,8 @@ _TABLES = {
         "*id:counted hook_id:text tenant_id:text version:number action:text actor:text definition:json time_ns:number"
     ),
     "spanhook_hook_statistics": (
-        "*hour:number *tenant_id:text *hook:text *event_type:text *bucket:number executions:number "
-        "failures:number rejections:number"
+        "*hour:number *tenant_id:text *hook:text *event_type:text executions:number failures:number "
+        "rejections:number buckets:json"
     ),
     "spanhook_hooks": (
         "*hook_id:text tenant_id:text name:text event_type:text priority:number enabled:flag "
