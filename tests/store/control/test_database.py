@@ -13,9 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from alembic.autogenerate import compare_metadata
-from alembic.runtime.migration import MigrationContext
-from sqlalchemy import Connection, func, insert, inspect, select, text
+from sqlalchemy import func, insert, inspect, select, text
 from sqlalchemy.exc import IntegrityError
 
 from spanhook.errors import ConfigurationError, StoreError
@@ -24,15 +22,6 @@ from tests.store.control.otlp import run_of, send_spans
 
 pytestmark = pytest.mark.anyio
 VERSIONS = "spanhook_schema_version"
-
-
-async def test_migrations_make_the_tables_that_are_declared(database: Database) -> None:
-    def differences(connection: Connection) -> list[object]:
-        context = MigrationContext.configure(connection, opts={"version_table": VERSIONS})
-        return compare_metadata(context, tables.metadata)
-
-    async with database.reading() as connection:
-        assert not await connection.run_sync(differences)
 
 
 async def test_opening_again_changes_nothing(url: str) -> None:

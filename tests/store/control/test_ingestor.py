@@ -187,14 +187,18 @@ async def test_decisions_are_counted_once_from_either_signal(database: Database,
     assert not (await decisions_page(database, "other", DecisionFilter())).rows
 
 
-async def test_what_a_hook_used_is_counted_beside_the_run(database: Database, ingestor: Ingestor) -> None:
-    judge = run_of(1)[0]
-    judge.attributes.extend(attributes({semconv.IN_HOOK: True}))
-    for _ in range(2):
-        await send_spans(ingestor, [judge])
+async def test_calls_that_were_not_made(database: Database, ingestor: Ingestor) -> None:
+    """Answered or refused by a hook, or a hook's own; what a hook's own call used is counted as in the run's event."""
+    answered, refused = {semconv.DECISION: "replace"}, {semconv.STATUS: "rejected"}
+    in_hook = attributes({semconv.IN_HOOK: True})
+    judge, tool = run_of(1)[0], span(1, 9, 1, 2, "tool.execute")
+    for one in (judge, tool):
+        one.attributes.extend(in_hook)
+    kinds = ("llm.call", "tool.execute")
+    others = [span(1, 4 + 2 * a + b, 1, 2, kinds[a], **(answered, refused)[b]) for a in (0, 1) for b in (0, 1)]
+    await send_spans(ingestor, [judge, tool, *others])
     run = await one_run(database)
-    assert (run.llm_calls, run.input_tokens) == (0, 0)
-    assert list((await used(database)).values()) == [WHOLE[0]]
+    assert (run.llm_calls, run.tool_calls, run.input_tokens) == (1, 0, 100)
 
 
 async def test_whose_key_it_is_wins(database: Database, ingestor: Ingestor) -> None:

@@ -56,7 +56,7 @@ async def test_what_is_too_old_goes(database: Database, ingestor: Ingestor) -> N
     await _make_older(database, 10_000)
     await _fill(database, ingestor, range(4, 6))
     before = await usage_by(database, None, ("model",))
-    retention = Retention(database, RetentionLimits(age_s=5_000))
+    retention = Retention(database, RetentionLimits(age_s=5_000, sums_age_s=0))
     figures = await retention.sweep()
     assert await _counts(database) == {
         "spanhook_spans": 8,
@@ -74,6 +74,13 @@ async def test_what_is_too_old_goes(database: Database, ingestor: Ingestor) -> N
     assert figures.bytes > 0
     assert await usage_by(database, None, ("model",)) == before
     assert (await retention.sweep()).deleted == figures.deleted
+
+
+async def test_sums_go_later(database: Database, ingestor: Ingestor) -> None:
+    await _fill(database, ingestor, range(1, 2))
+    figures = await Retention(database, RetentionLimits()).sweep()
+    assert figures.deleted == {"spanhook_usage": 2, "spanhook_hook_statistics": 1}
+    assert (await _counts(database))["spanhook_runs"] == 1
 
 
 async def test_resources_go_when_nothing_can_need_them(database: Database, ingestor: Ingestor) -> None:

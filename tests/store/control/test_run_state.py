@@ -58,3 +58,12 @@ def test_a_span_around_one_that_begins_at_the_same_time() -> None:
     for order in ([root, inner], [inner, root]):
         row = dict(zip(COLUMNS, _state([*order], set())[0], strict=True))
         assert (row["name"], row["agent"]) == (root.name, root.agent)
+
+
+def test_a_run_with_many_models_stays_small() -> None:
+    call = next(one for one in SPANS if one.used is not None)
+    order = [call._replace(span_id=number.to_bytes(8, "big"), model=f"m{number}") for number in range(1, 301)]
+    row, usage = _state([*order], {20, 200})
+    assert len(usage) == 101
+    assert sum(used.calls for used in usage.values()) == 300
+    assert dict(zip(COLUMNS, row, strict=True))["input_tokens"] == 30_000

@@ -29,7 +29,7 @@ from spanhook.store.control.migrating import migrate
 
 BUSY_MS = 30_000
 """How long a connection waits for other writers of the same SQLite file."""
-_CACHE_KIB, _WRITER_CACHE_KIB = 16 * 1024, 128 * 1024
+_CACHE_KIB, _WRITER_CACHE_KIB = 32 * 1024, 128 * 1024
 _CHECKPOINT_PAGES = 8_192
 _CONNECTIONS = 8
 _EXPECTED = "expected sqlite:///spanhook.db or postgresql://user@host/database"

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from sqlalchemy import Connection, func, select
+from sqlalchemy import Connection, select
 
 from spanhook.store.control.columns import clean
 from spanhook.store.control.database import Database
@@ -27,7 +27,8 @@ _LOG = (
     *("log_id", "tenant_id", "event_type", "name", "mode", "request_id", "aborted", "abort_reason", "duration_ns"),
     *("time_ns", "received_ns", "results"),
 )
-_STATISTIC = ("hour", "tenant_id", "hook", "event_type", "bucket")
+_STATISTIC = ("hour", "tenant_id", "hook", "event_type")
+_Key = tuple[int, str, str, str]
 _COUNTS = ("executions", "failures", "rejections")
 
 
@@ -115,11 +116,21 @@ def _record(connection: Connection, entries: Sequence[ExecutionEntry]) -> int:
     to.insert(execution_logs, _LOG, [_row(*key, one) for key, one in given.items()])
     query = select(execution_logs.c.log_id, execution_logs.c.tenant_id).where(execution_logs.c.id > before)
     new = [tuple(row) for row in connection.execute(query)]
-    counts: dict[tuple[Any, ...], Counter[str]] = {}
-    for key in new:
-        _count(counts, given[key[0], key[1]], key[1])
-    rows = [(*key, *(found[name] for name in _COUNTS)) for key, found in sorted(counts.items())]
-    to.insert(hook_statistics, (*_STATISTIC, *_COUNTS), rows, to.add(hook_statistics, ", ".join(_STATISTIC), _COUNTS))
+    counts: dict[_Key, Counter[str | int]] = {}
+    for log_id, tenant_id in new:
+        _count(counts, given[log_id, tenant_id], tenant_id)
+    for key, known in _known(connection, counts).items():
+        counts[key].update(known)
+    rows = [
+        (
+            *key,
+            *(found[name] for name in _COUNTS),
+            json.dumps({one: found[one] for one in found if isinstance(one, int)}),
+        )
+        for key, found in sorted(counts.items())
+    ]
+    columns = (*_COUNTS, "buckets")
+    to.insert(hook_statistics, (*_STATISTIC, *columns), rows, to.update(", ".join(_STATISTIC), columns))
     return len(new)
 
 
@@ -137,15 +148,33 @@ def _row(log_id: str, tenant_id: str, entry: ExecutionEntry) -> tuple[Any, ...]:
     )
 
 
-def _count(counts: dict[tuple[Any, ...], Counter[str]], entry: ExecutionEntry, tenant_id: str) -> None:
+def _known(connection: Connection, counts: dict[_Key, Counter[str | int]]) -> dict[_Key, Counter[str | int]]:
+    """What was counted before for the same keys."""
+    table = hook_statistics.c
+    hours, tenants = {key[0] for key in counts}, {key[1] for key in counts}
+    query = select(hook_statistics).where(table.hour.in_(sorted(hours)), table.tenant_id.in_(sorted(tenants)))
+    found: dict[_Key, Counter[str | int]] = {}
+    for row in connection.execute(query) if counts else ():
+        key = row.hour, row.tenant_id, row.hook, row.event_type
+        if key in counts:
+            found[key] = Counter({**{name: getattr(row, name) for name in _COUNTS}, **_buckets(row.buckets)})
+    return found
+
+
+def _buckets(kept: dict[str, int] | None) -> dict[int, int]:
+    return {int(number): count for number, count in (kept or {}).items()}
+
+
+def _count(counts: dict[_Key, Counter[str | int]], entry: ExecutionEntry, tenant_id: str) -> None:
     for one in entry.results:
         if one.decision == "skipped":
             continue
-        key = (entry.time_ns // HOUR_NS, tenant_id, short(one.hook), short(entry.event_type), bucket(one.duration_ns))
+        key = entry.time_ns // HOUR_NS, tenant_id, short(one.hook), short(entry.event_type)
         found = counts.setdefault(key, Counter())
         found["executions"] += 1
         found["failures"] += not one.success or one.decision in _FAILED
         found["rejections"] += one.decision in _REFUSED
+        found[bucket(one.duration_ns)] += 1
 
 
 def bucket(duration_ns: int) -> int:
@@ -170,31 +199,32 @@ async def hook_figures(database: Database, tenant: str | None, *, since_ns: int 
         StoreError: The database cannot be used now.
     """
     table = hook_statistics.c
-    sums = [func.sum(table[name]) for name in _COUNTS]
-    query = select(table.hook, table.event_type, table.bucket, *sums).where(table.hour >= since_ns // HOUR_NS)
+    columns = (table.hook, table.event_type, *(table[name] for name in _COUNTS), table.buckets)
+    query = select(*columns).where(table.hour >= since_ns // HOUR_NS)
     if tenant is not None:
         query = query.where(table.tenant_id == tenant)
-    query = query.group_by(table.hook, table.event_type, table.bucket).order_by(
-        table.hook, table.event_type, table.bucket
-    )
     async with database.reading() as connection:
         rows: list[tuple[Any, ...]] = [tuple(row) for row in await connection.execute(query)]
-    found: dict[tuple[str, str], list[tuple[int, int, int, int]]] = {}
-    for hook, event_type, number, executions, failures, rejections in rows:
-        counts = number, int(executions), int(failures), int(rejections)
-        found.setdefault((hook, event_type), []).append(counts)
-    return [_figures(hook, event_type, counts) for (hook, event_type), counts in found.items()]
+    found: dict[tuple[str, str], Counter[str | int]] = {}
+    for hook, event_type, *counts, kept in rows:
+        sums = found.setdefault((hook, event_type), Counter())
+        for name, count in zip(_COUNTS, counts, strict=True):
+            sums[name] += count
+        for number, count in _buckets(kept).items():
+            sums[number] += count
+    return [_figures(*key, sums) for key, sums in sorted(found.items())]
 
 
-def _figures(hook: str, event_type: str, counts: list[tuple[int, int, int, int]]) -> HookFigures:
-    executions, failures, rejections = (sum(one[place] for one in counts) for place in (1, 2, 3))
-    p50, p95 = (_percentile(counts, executions * share) for share in (0.50, 0.95))
+def _figures(hook: str, event_type: str, sums: Counter[str | int]) -> HookFigures:
+    executions, failures, rejections = (sums[name] for name in _COUNTS)
+    buckets = sorted((number, count) for number, count in sums.items() if isinstance(number, int))
+    p50, p95 = (_percentile(buckets, executions * share) for share in (0.50, 0.95))
     return HookFigures(hook, event_type, executions, failures, rejections, p50, p95)
 
 
-def _percentile(counts: Iterable[tuple[int, int, int, int]], rank: float) -> float:
+def _percentile(buckets: Iterable[tuple[int, int]], rank: float) -> float:
     seen = 0
-    for number, executions, _, _ in counts:
+    for number, executions in buckets:
         seen += executions
         if seen >= rank:
             return _middle_ms(number)

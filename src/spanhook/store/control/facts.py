@@ -152,7 +152,6 @@ class Batch:
         resources: Rows of the resources that they are of, by digest.
         events: Runs that have ended.
         decisions: Decisions, from either signal.
-        beside: Usage that belongs to no run's totals, with the place of its span among ``spans``.
         received: Records that it had.
         rejected: How many of them cannot be kept.
         complaint: Why.
@@ -165,7 +164,6 @@ class Batch:
     resources: dict[bytes, Row] = field(default_factory=dict[bytes, Row])
     events: list[RunEvent] = field(default_factory=list[RunEvent])
     decisions: list[DecisionFacts] = field(default_factory=list[DecisionFacts])
-    beside: list[tuple[int, UsageKey, Used]] = field(default_factory=list[tuple[int, UsageKey, Used]])
     received: int = 0
     rejected: int = 0
     complaint: str = ""

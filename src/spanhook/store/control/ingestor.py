@@ -1,6 +1,7 @@
 """Takes telemetry in: decodes it in one thread, writes it in another, and answers when it is committed."""
 
 import asyncio
+import contextlib
 import threading
 import time
 from collections import deque
@@ -105,7 +106,8 @@ class _Waiting:
     loop: asyncio.AbstractEventLoop
 
     def resolve(self, error: BaseException | None) -> None:
-        self.loop.call_soon_threadsafe(self._resolve, error)
+        with contextlib.suppress(RuntimeError):  # the loop is closed: nobody waits any more
+            self.loop.call_soon_threadsafe(self._resolve, error)
 
     def _resolve(self, error: BaseException | None) -> None:
         if self.done.done():
@@ -208,7 +210,7 @@ class Ingestor:
             self._closing = True
             self._ready.notify()
         await asyncio.to_thread(self._writer.join)
-        self._decoder.shutdown(wait=True)
+        await asyncio.to_thread(self._decoder.shutdown)
 
     # ----------------------------------------------------------------- the writer's thread
 

@@ -5,25 +5,24 @@ from collections.abc import Iterable
 from hashlib import blake2b
 from typing import Any, cast
 
-from opentelemetry.proto.common.v1.common_pb2 import AnyValue
 from opentelemetry.proto.logs.v1.logs_pb2 import LogRecord
 
 from spanhook import semconv
-from spanhook.store.control.columns import MOST, clean
-from spanhook.store.control.facts import Batch, RunEvent, Used, short
-from spanhook.store.control.spans import (
+from spanhook.store.control.attributes import (
     LARGEST,
     LONGEST_TEXT,
     MOST_COUNT,
     Found,
     count_of,
-    decision,
     nano,
+    plain,
     read_all,
-    resource_row,
-    scope_name,
     text_of,
 )
+from spanhook.store.control.columns import MOST, clean
+from spanhook.store.control.decision_facts import decision
+from spanhook.store.control.facts import Batch, RunEvent, Used, short
+from spanhook.store.control.spans import resource_row, scope_name
 from spanhook.store.control.wire import Group, parsed
 
 
@@ -37,19 +36,6 @@ def decode_logs(groups: Iterable[Group], owner: str, now_ns: int) -> Batch:
         for data in records:
             _add(batch, data, owner, digest, service, scope, now_ns)
     return batch
-
-
-def plain(value: AnyValue) -> Any:
-    """A value of OTLP as plain data; bytes as hexadecimal digits."""
-    sort = value.WhichOneof("value")
-    if sort is None:
-        return None
-    if sort == "kvlist_value":
-        return {one.key: plain(one.value) for one in value.kvlist_value.values}
-    if sort == "array_value":
-        return [plain(one) for one in value.array_value.values]
-    found: Any = getattr(value, sort)
-    return found.hex() if isinstance(found, bytes) else found
 
 
 def _add(batch: Batch, data: bytes, owner: str, resource: bytes, service: str, scope: str, now_ns: int) -> None:

@@ -8,10 +8,10 @@ from typing import Any
 
 from opentelemetry.proto.metrics.v1.metrics_pb2 import Metric
 
+from spanhook.store.control.attributes import LARGEST, plain
 from spanhook.store.control.columns import MOST, bounded, clean
 from spanhook.store.control.facts import Batch, short
-from spanhook.store.control.logs import plain
-from spanhook.store.control.spans import LARGEST, resource_row
+from spanhook.store.control.spans import resource_row
 from spanhook.store.control.wire import Group, parsed
 
 MOST_POINTS = 10_000

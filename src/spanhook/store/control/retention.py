@@ -1,7 +1,8 @@
 """Deletes telemetry that is too old or takes too much space, a little at a time, while others write.
 
-What stays: usage, statistics of hooks, the audit log, and all that is managed. Age is counted from when something was
-received, and for runs from when they last changed: what a sender says of time cannot keep or delete anything.
+What stays: the audit log and all that is managed; usage and statistics of hooks, which are small, stay longer. Age is
+counted from when something was received, and for runs from when they last changed: what a sender says of time cannot
+keep or delete anything.
 """
 
 import asyncio
@@ -18,6 +19,7 @@ from spanhook.store.control.database import Database
 from spanhook.store.control.tables import (
     decisions,
     execution_logs,
+    hook_statistics,
     logs,
     metrics,
     resources,
@@ -25,6 +27,7 @@ from spanhook.store.control.tables import (
     run_models,
     runs,
     spans,
+    usage,
 )
 
 _BATCH = 2_000
@@ -51,11 +54,13 @@ class RetentionLimits:
 
     Attributes:
         age_s: Seconds for which telemetry is kept; 0 for ever.
+        sums_age_s: Seconds for which usage by day and statistics of hooks by hour are kept; 0 for ever.
         size_bytes: Bytes that the database may take; 0 for any. On PostgreSQL those of telemetry, by estimate.
         interval_s: Seconds between two looks.
     """
 
     age_s: float = 30 * 86_400.0
+    sums_age_s: float = 400 * 86_400.0
     size_bytes: int = 0
     interval_s: float = 60.0
 
@@ -121,6 +126,8 @@ class Retention:
             before_ns = figures.last_ns - int(limits.age_s * _SECOND_NS)
             while await self._step(_delete_old, before_ns):
                 pass
+        if limits.sums_age_s:
+            await self._step(_delete_sums, figures.last_ns - int(limits.sums_age_s * _SECOND_NS))
         figures.bytes = await asyncio.to_thread(self._size)
         if limits.size_bytes:
             while (over := figures.bytes - limits.size_bytes) > 0 and await self._step(_delete_oldest, over):
@@ -171,6 +178,14 @@ def _delete_old(connection: Connection, before_ns: int) -> dict[str, int]:
         unused = delete(resources).where(resources.c.time_ns < before_ns - _SLACK_NS)
         counts[resources.name] = connection.execute(unused).rowcount
     return counts
+
+
+def _delete_sums(connection: Connection, before_ns: int) -> dict[str, int]:
+    """Delete usage and statistics of days and hours that are older than a time."""
+    days, hours = before_ns // (86_400 * _SECOND_NS), before_ns // (3_600 * _SECOND_NS)
+    old = {usage.name: delete(usage).where(usage.c.day < days)}
+    old[hook_statistics.name] = delete(hook_statistics).where(hook_statistics.c.hour < hours)
+    return {name: connection.execute(query).rowcount for name, query in old.items()}
 
 
 def _delete_oldest(connection: Connection, over: int) -> dict[str, int]:

@@ -7,10 +7,13 @@ which it is, and stands above what spans say: it is emitted whatever the sampler
 import json
 from typing import Any
 
+from spanhook.semconv import OTHER
 from spanhook.store.control.facts import NOTHING, DecisionFacts, RunEvent, RunKey, SpanFacts, UsageKey, Used
 
 DAY_NS = 86_400 * 1_000_000_000
-LONGEST_SEARCH = 600
+LONGEST_SEARCH = 1_500
+MOST_MODELS = 100
+"""How many models a run may have; what others use is counted together."""
 
 COLUMNS = (
     "owner",
@@ -113,8 +116,7 @@ class RunState:
         self.llm_calls += span.llm_calls
         self.tool_calls += span.tool_calls
         if span.used is not None:
-            known = self.by_model.get(span.model)
-            self.by_model[span.model] = span.used if known is None else known.plus(span.used)
+            self._use(span.model, span.used)
 
     def add_event(self, event: RunEvent) -> None:
         """Add the log event that says how it ended; the same one again changes nothing."""
@@ -128,7 +130,9 @@ class RunState:
         self.agent = event.agent
         self._identify(event)
         self.llm_calls, self.tool_calls = event.llm_calls, event.tool_calls
-        self.by_model = event.by_model
+        self.by_model = {}
+        for model, used in event.by_model.items():
+            self._use(model, used)
 
     def add_decision(self, decision: DecisionFacts) -> None:
         """Add a decision that was not known."""
@@ -146,6 +150,12 @@ class RunState:
         if span.parent_id == self.root_id:
             return False
         return (span.start_ns, -span.end_ns, span.span_id) < (self.start_ns, -self.end_ns, self.root_id)
+
+    def _use(self, model: str, used: Used) -> None:
+        known = self.by_model.get(model)
+        if known is None and len(self.by_model) >= MOST_MODELS:
+            model, known = OTHER, self.by_model.get(OTHER)
+        self.by_model[model] = used if known is None else known.plus(used)
 
     def _identify(self, told: SpanFacts | RunEvent) -> None:
         self.tenant_id = self.tenant_id or told.tenant_id

@@ -5,7 +5,7 @@ import time
 from dataclasses import dataclass
 from typing import Any
 
-from sqlalchemy import Select, or_, select
+from sqlalchemy import Select, or_, select, text
 
 from spanhook.store.control.database import Database
 from spanhook.store.control.facts import Used, short
@@ -137,8 +137,10 @@ async def runs_page(
         query = query.join(index, index.c.run == runs.c.id).where(index.c.hook == short(given.hook))
         order = (index.c.start_ns, index.c.run)
         if given.model:
-            used = select(run_models.c.run).where(run_models.c.model == short(given.model))
-            query = query.where(runs.c.id.in_(used))
+            used = select(run_models.c.run).where(
+                run_models.c.run == runs.c.id, run_models.c.model == short(given.model)
+            )
+            query = query.where(used.exists())
     elif given.model:
         index = run_models
         query = query.join(index, index.c.run == runs.c.id).where(index.c.model == short(given.model))
@@ -158,7 +160,7 @@ async def runs_page(
 def _query(given: RunFilter) -> Select[Any]:
     query = select(runs)
     if given.status == "running":
-        query = query.where(runs.c.ended.is_(False), runs.c.updated_ns > time.time_ns() - LIVE_NS)
+        query = query.where(text("NOT ended"), runs.c.updated_ns > time.time_ns() - LIVE_NS)  # as in its index
     elif given.status:
         query = query.where(runs.c.status == given.status)
     for name in ("agent", "tenant_id", "user_id", "session_id"):

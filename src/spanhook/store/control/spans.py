@@ -2,27 +2,21 @@
 
 from collections.abc import Iterable
 from hashlib import blake2b
-from typing import Any
 
 from opentelemetry.proto.common.v1.common_pb2 import InstrumentationScope, KeyValue
 from opentelemetry.proto.resource.v1.resource_pb2 import Resource
 from opentelemetry.proto.trace.v1.trace_pb2 import Span
 
 from spanhook import semconv
-from spanhook.store.control.columns import MOST, clean
-from spanhook.store.control.facts import Batch, DecisionFacts, SpanFacts, Used, name, short
+from spanhook.store.control.attributes import LARGEST, Found, count_of, nano, number_of, read_all
+from spanhook.store.control.columns import MOST
+from spanhook.store.control.decision_facts import decision
+from spanhook.store.control.facts import Batch, SpanFacts, Used, name, short
 from spanhook.store.control.wire import Group, parsed
 
-NANO = 1_000_000_000
-DAY_NS = 86_400 * NANO
-LARGEST = 4 * 1024 * 1024
-"""Bytes of one record; larger ones are rejected."""
-LONGEST_TEXT = 4_000
-"""Characters of texts that are in no index."""
 SERVICE_NAME = "service.name"
-MOST_COUNT, MOST_NANO = 10**12, 10**18
-"""What no single call can use: such numbers are mistakes, or meant to do harm."""
 _HAS_REMOTE, _REMOTE = 0x100, 0x200
+_NO_TRACE, _NO_SPAN = bytes(16), bytes(8)
 _MODELS = ("llm.call", "embeddings.create")
 
 _TEXT, _NUMBER, _FLAG = 1, 2, 3
@@ -40,6 +34,7 @@ _READ = {
             semconv.GEN_AI_RESPONSE_MODEL,
             semconv.ERROR_TYPE,
             semconv.COVERAGE,
+            semconv.DECISION,
             semconv.GEN_AI_TOOL_NAME,
             semconv.OPERATION_NAME,
         ),
@@ -60,24 +55,6 @@ _READ = {
     semconv.IN_HOOK: _FLAG,
 }
 """The attributes of spans that matter here."""
-Found = dict[str, Any]
-
-
-def number_of(value: Any) -> float:
-    """A number of OTLP, of whichever type."""
-    return value.int_value or value.double_value
-
-
-def count_of(found: Found, name: str) -> int:
-    """A count; 0 for what can be none."""
-    value = found.get(name, 0)
-    return int(value) if isinstance(value, int | float) and 0 <= value <= MOST_COUNT else 0
-
-
-def nano(value: float) -> int:
-    """Billionths of a number; 0 for what is none, such as infinity."""
-    billionths = value * 1e9
-    return round(billionths) if 0 <= billionths <= MOST_NANO else 0
 
 
 def resource_row(batch: Batch, data: bytes, now_ns: int) -> tuple[bytes, str]:
@@ -131,33 +108,27 @@ def _add(batch: Batch, data: bytes, owner: str, resource: bytes, service: str, s
         return
     span = parsed(Span, data, "span")
     trace_id, span_id = span.trace_id, span.span_id
-    if len(trace_id) != 16 or len(span_id) != 8 or not any(trace_id) or not any(span_id):
+    if len(trace_id) != 16 or len(span_id) != 8 or trace_id == _NO_TRACE or span_id == _NO_SPAN:
         batch.reject("a span has no valid ids")
         return
     found = _read(span.attributes)
     get = found.get
-    parent_id = span.parent_span_id
+    parent_id = span.parent_span_id[:8]
     run_id = short(get(semconv.RUN_ID, ""))
     tenant = owner or name(get(semconv.TENANT_ID, ""))
     kind, status = name(get(semconv.KIND, "")), name(get(semconv.STATUS, ""))
     start_ns = min(span.start_time_unix_nano, MOST)
     end_ns = max(start_ns, min(span.end_time_unix_nano, MOST))
     title = name(span.name)
-    row = (
-        *(trace_id, span_id, parent_id, owner, tenant, run_id, kind, status, title, start_ns, end_ns, scope, resource),
-        *(data, now_ns),
-    )
+    ids = (trace_id, span_id, parent_id, owner, tenant, run_id)
+    row = (*ids, kind, status, title, start_ns, end_ns, scope, resource, data, now_ns)
     batch.size += len(data) + 1_000
     facts = None
     agent = name(get(semconv.GEN_AI_AGENT_NAME, ""))
     if run_id:
         model = name(get(semconv.GEN_AI_RESPONSE_MODEL) or get(semconv.GEN_AI_REQUEST_MODEL, ""))
         used = _used(found) if kind in _MODELS else None
-        beside = semconv.IN_HOOK in found
-        if beside and used is not None:
-            who = (start_ns // DAY_NS, tenant, name(get(semconv.USER_ID, "")), agent, model)
-            batch.beside.append((len(batch.spans), who, used))
-        counted = not beside and status != "rejected"
+        made = status != "rejected" and get(semconv.DECISION) != "replace" and semconv.IN_HOOK not in found
         facts = SpanFacts(
             (owner, run_id),
             trace_id,
@@ -176,9 +147,9 @@ def _add(batch: Batch, data: bytes, owner: str, resource: bytes, service: str, s
             status,
             name(get(semconv.ERROR_TYPE, "")),
             model,
-            None if beside else used,
-            int(counted and kind == "llm.call"),
-            int(counted and kind == "tool.execute"),
+            used,
+            int((made or used is not None) and kind == "llm.call"),
+            int(made and kind == "tool.execute"),
         )
     batch.spans.append((row, facts))
     if span.events:
@@ -209,16 +180,6 @@ def _read(attributes: Iterable[KeyValue]) -> Found:
     return found
 
 
-def read_all(attributes: Iterable[KeyValue]) -> Found:
-    """All attributes that are texts or numbers."""
-    found: Found = {}
-    for one in attributes:
-        sort = one.value.WhichOneof("value")
-        if sort in ("string_value", "int_value", "double_value", "bool_value"):
-            found[one.key] = getattr(one.value, sort)
-    return found
-
-
 def _used(found: Found) -> Used | None:
     """What a model call used; ``None`` if it does not say."""
     if semconv.GEN_AI_USAGE_INPUT_TOKENS not in found and semconv.GEN_AI_USAGE_OUTPUT_TOKENS not in found:
@@ -238,59 +199,4 @@ def _used(found: Found) -> Used | None:
         count_of(found, semconv.GEN_AI_USAGE_REASONING_OUTPUT_TOKENS),
         read + written if cost is None else 0,
         0 if cost is None else nano(cost),
-    )
-
-
-def text_of(found: Found, name: str) -> str:
-    """An attribute as a text that fits into an index; empty if there is none."""
-    value = found.get(name, "")
-    return short(value) if isinstance(value, str) else ""
-
-
-def decision(
-    found: Found,
-    of: tuple[str, str, str, bytes, bytes],
-    about: tuple[str, str, str, str, str],
-    time_ns: int,
-    *,
-    full: bool,
-) -> DecisionFacts:
-    """A decision from the attributes of its event.
-
-    Args:
-        found: The attributes.
-        of: Owner, tenant, run id, trace id, span id.
-        about: Coverage, kind, target, agent, user.
-        time_ns: When it was made, in nanoseconds since the epoch.
-        full: Whether it is from a log event.
-    """
-    owner, tenant, run_id, trace_id, span_id = of
-    hook, event, made = (text_of(found, name) for name in (semconv.HOOK, semconv.EVENT, semconv.DECISION))
-    elapsed = found.get(semconv.HOOK_DURATION, 0)
-    elapsed_ns = nano(elapsed) if isinstance(elapsed, int | float) else 0
-    told = (owner, trace_id.hex(), span_id.hex(), hook, event, made, elapsed_ns, "" if any(span_id) else time_ns)
-    reason, status_code = found.get(semconv.DECISION_REASON, ""), found.get(semconv.STATUS_CODE, 0)
-    coverage, kind, target, agent, user = (short(str(one)) for one in about)
-    return DecisionFacts(
-        key=blake2b(repr(told).encode("utf-8", "replace"), digest_size=16).digest(),
-        full=full,
-        owner=owner,
-        tenant_id=tenant,
-        run_id=run_id,
-        trace_id=trace_id,
-        span_id=span_id,
-        hook=hook,
-        event_type=event,
-        decision=made,
-        reason=clean(str(reason)[:LONGEST_TEXT]),
-        mode=text_of(found, semconv.MODE) or "enforce",
-        fail_mode=text_of(found, semconv.FAIL_MODE),
-        coverage=coverage,
-        kind=kind,
-        target=target,
-        agent=agent,
-        user_id=user,
-        status_code=int(status_code) if isinstance(status_code, int) and 0 <= status_code < 1000 else 0,
-        elapsed_ns=elapsed_ns,
-        time_ns=time_ns,
     )

@@ -7,7 +7,7 @@ from opentelemetry.proto.logs.v1.logs_pb2 import LogRecord
 from opentelemetry.proto.resource.v1.resource_pb2 import Resource
 from opentelemetry.proto.trace.v1.trace_pb2 import Span
 
-from spanhook.store.control.logs import plain
+from spanhook.store.control.attributes import plain
 
 Attributes = dict[str, Any]
 _FAILED = 2

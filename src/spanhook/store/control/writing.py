@@ -92,9 +92,6 @@ class _Writing:
                     self._others.add((row[_TRACE], row[_OWNER], row[_SPAN_ID]))
                 else:
                     self._new_spans.append(facts)
-            for place, key, used in batch.beside:
-                if fresh[place]:
-                    self._add_usage(key, used)
 
     def decisions(self, batches: Iterable[Batch]) -> None:
         """Write decisions; a log event completes what a span's event said."""
