@@ -2,7 +2,8 @@
 
 from importlib.util import find_spec
 
-from tests.store.control.conftest import database, postgres_port, postgres_url, url
+from tests.store.conftest import postgres_port, postgres_url
+from tests.store.control.conftest import database, url
 
 __all__ = ["database", "postgres_port", "postgres_url", "url"]
 
