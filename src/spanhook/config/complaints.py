@@ -33,10 +33,10 @@ def complaints(
     hidden = bool(model.model_config.get("hide_input_in_errors", False))
     for one in error.errors(include_url=False, include_context=False, include_input=not hidden):
         keys = (*within, *one["loc"])
-        yield document.mistake(keys, _message(dict(one), model, within))
+        yield document.mistake(keys, _message(dict(one), model))
 
 
-def _message(one: Mapping[str, Any], model: type[BaseModel], within: Keys) -> str:
+def _message(one: Mapping[str, Any], model: type[BaseModel]) -> str:
     loc: Keys = one["loc"]
     kind, said = one["type"], str(one["msg"])
     if kind == "extra_forbidden":

@@ -14,6 +14,7 @@ from spanhook.errors import ConfigurationFileError, Mistake
 
 if TYPE_CHECKING:
     from spanhook.config.building import Built
+    from spanhook.config.models import Configuration
 
 NAME = "policy"
 KEYS = frozenset(("version", "mode", "settings", "policies"))
@@ -46,7 +47,7 @@ class Shared:
 
 
 def checked_policies(text: str) -> Shared:
-    """Read and check policies as ``spanhook config check`` does. Their hooks are created, with stores in memory.
+    """Read policies and check them as ``spanhook config check`` does: their hooks are created, with stores in memory.
 
     Args:
         text: YAML with the keys ``version``, ``mode``, ``settings`` and ``policies``.
@@ -55,26 +56,51 @@ def checked_policies(text: str) -> Shared:
         ConfigurationError: A package is not installed.
         ConfigurationFileError: The text has mistakes; the error has all of them.
     """
-    check_extra()
-    from spanhook.config import checking, yaml_nodes
+    document = _document(text)
+    from spanhook.config import checking
 
-    if len(text.encode(errors="replace")) > LARGEST:
+    return _shared(checking.built(document, in_memory=True)[0])
+
+
+def read_policies(text: str) -> Shared:
+    """Read policies that were checked before. No hook is created.
+
+    Args:
+        text: As ``checked_policies`` takes it.
+
+    Raises:
+        ConfigurationError: A package is not installed.
+        ConfigurationFileError: The text has mistakes.
+    """
+    document = _document(text)
+    from spanhook.config import validating
+
+    return _shared(validating.configuration_of(document))
+
+
+def _document(text: str) -> Document:
+    check_extra()
+    from spanhook.config import yaml_nodes
+
+    content = text.encode(errors="replace")
+    if len(content) > LARGEST:
         raise ConfigurationFileError([Mistake(NAME, 1, "", f"has more than {LARGEST} bytes; make it smaller")])
     given, lines = yaml_nodes.parse(NAME, text)
-    if given is None:
-        given = {}
-    if not isinstance(given, dict):
+    data: Any = {} if given is None else given
+    if not isinstance(data, dict):
         raise ConfigurationFileError([Mistake(NAME, 1, "", "expected keys such as version: 1 and policies")])
-    data = cast("dict[str, Any]", given)
-    document = Document(NAME, data, lines, text.encode())
-    mistakes = _foreign(document, data)
+    document = Document(NAME, cast("dict[str, Any]", data), lines, content)
+    mistakes = _foreign(document, document.data)
     if mistakes:
         raise ConfigurationFileError(mistakes)
-    configuration, built = checking.built(document, in_memory=True)
+    return document
+
+
+def _shared(configuration: "Configuration") -> Shared:
     settings = configuration.settings.model_dump(exclude_none=True)
     if configuration.mode is not None:
         settings["mode"] = configuration.mode
-    policies = (one.policy.model_dump(mode="json", by_alias=True, exclude_none=True) for one in built)
+    policies = (one.model_dump(mode="json", by_alias=True, exclude_none=True) for one in configuration.policies)
     return Shared(tuple(policies), settings)
 
 

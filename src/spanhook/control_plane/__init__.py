@@ -1,6 +1,7 @@
 """What processes of agents enforce as a control plane says: its sets of hooks, and following them.
 
-It needs ``pip install "spanhook[control-plane]"``. Without ``control_plane`` in a configuration file, nothing of it runs.
+It needs ``pip install "spanhook[control-plane]"``. Nothing of it runs without
+``control_plane`` in a configuration file.
 """
 
 from importlib.util import find_spec

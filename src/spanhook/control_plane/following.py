@@ -29,6 +29,8 @@ LONGEST_S = 8.0
 """The longest time between two questions while the server is away, unless it asks for more."""
 REPORT_S = 60.0
 """How often what is in force is reported although it is the same."""
+SOON_S = 2.0
+"""The shortest time between two reports."""
 RETRY_S = 5.0
 """After how long a report that was not taken is sent again."""
 _LONGEST_WISH_S = 60.0
@@ -235,7 +237,7 @@ class Following:
             self._errors(1, {semconv.ERROR_TYPE: f"report_{error.kind}"})
             self._due = self._due_at_once = time.monotonic() + max(RETRY_S, error.retry_after)
         else:
-            self._reported, self._due, self._due_at_once = state, time.monotonic() + REPORT_S, 0.0
+            self._reported, self._due, self._due_at_once = state, time.monotonic() + REPORT_S, time.monotonic() + SOON_S
 
     def _version(self) -> Iterable[tuple[float, dict[str, Any]]]:
         now = self._applier.now.set

@@ -25,6 +25,8 @@ App = Callable[[Any, Receive, Send], Awaitable[None]]
 PUBLIC = frozenset(("/healthz", "/readyz", "/openapi.json"))
 """Paths that need no authentication."""
 TELEMETRY = frozenset(("/v1/traces", "/v1/metrics", "/v1/logs"))
+_UNCOUNTED = TELEMETRY | {"/v1/sync"}
+"""Paths with a rate of their own: back-pressure, and processes that ask every second with one key."""
 BODY_TIMEOUT_S = 30.0
 """How long a body may take to arrive."""
 HEADERS = {
@@ -80,7 +82,7 @@ class Guard:
             principal = await self._authentication.principal(scope)
             who = {"principal": principal, "tenant_id": principal.tenant, "user_id": principal.subject}
             scope.setdefault("state", {}).update(who)  # where hooks of requests find whose it is
-            if scope["path"] not in TELEMETRY:  # which has a back-pressure of its own
+            if scope["path"] not in _UNCOUNTED:
                 await self._rates.count(principal)
         if scope["method"] not in CHANGES:
             return receive

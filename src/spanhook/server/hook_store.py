@@ -4,16 +4,16 @@ Every change, its record and the tenant's new revision are one transaction.
 """
 
 import time
-from typing import Any, Literal
+from typing import Literal
 
 from sqlalchemy import and_, delete, func, insert, or_, select, update
-from sqlalchemy.dialects import postgresql, sqlite
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from spanhook.definitions import HookDefinition
 from spanhook.server.audit import record
 from spanhook.server.cursors import cursor_of, position
 from spanhook.server.problems import Problem
+from spanhook.server.revisions import revise
 from spanhook.server.scopes import Principal
 from spanhook.server.stored_hooks import Change, StoredHook, change, columns_of, plain, stored_hook
 from spanhook.store.control import Database, tables
@@ -21,7 +21,7 @@ from spanhook.store.control import Database, tables
 Action = Literal["create", "update", "enable", "disable", "delete"]
 MOST_PER_EVENT = 20
 """How many hooks one event may have for one tenant, disabled ones included."""
-_hooks, _history, _revisions = tables.hooks, tables.hook_history, tables.revisions
+_hooks, _history = tables.hooks, tables.hook_history
 
 
 class HookStore:
@@ -38,7 +38,7 @@ class HookStore:
         """
         _check_owner(principal, definition.tenant_id)
         async with self._database.writing() as connection:
-            await _revise(connection, definition.tenant_id)
+            await revise(connection, definition.tenant_id)
             await _check_number(connection, definition)
             created = StoredHook(definition, 1)
             await connection.execute(insert(_hooks).values(hook_id=definition.hook_id, **columns_of(created)))
@@ -115,7 +115,7 @@ class HookStore:
         """
         _check_owner(principal, definition.tenant_id)
         async with self._database.writing() as connection:
-            await _revise(connection, definition.tenant_id)
+            await revise(connection, definition.tenant_id)
             if definition.event_type != before.definition.event_type:
                 await _check_number(connection, definition)
             return await _stored(connection, principal, "update", before, definition)
@@ -128,7 +128,7 @@ class HookStore:
         """
         async with self._database.writing() as connection:
             before = await _changeable(connection, principal, hook_id)
-            await _revise(connection, before.definition.tenant_id)
+            await revise(connection, before.definition.tenant_id)
             before = await _changeable(connection, principal, hook_id)
             definition = before.definition.changed(enabled=not before.definition.enabled)
             action: Action = "enable" if definition.enabled else "disable"
@@ -142,7 +142,7 @@ class HookStore:
         """
         async with self._database.writing() as connection:
             before = await _changeable(connection, principal, hook_id)
-            await _revise(connection, before.definition.tenant_id)
+            await revise(connection, before.definition.tenant_id)
             done = await connection.execute(delete(_hooks).where(_hooks.c.hook_id == hook_id))
             if not done.rowcount:
                 raise _nothing(hook_id)
@@ -199,15 +199,6 @@ async def _changeable(connection: AsyncConnection, principal: Principal, hook_id
     found = await _found(connection, principal, hook_id)
     _check_owner(principal, found.definition.tenant_id)
     return found
-
-
-async def _revise(connection: AsyncConnection, tenant: str) -> None:
-    """Raise a tenant's revision. Changes of one tenant wait for each other from here on."""
-    dialect = postgresql if connection.dialect.name == "postgresql" else sqlite
-    values: dict[str, Any] = {"tenant_id": tenant, "revision": 1, "changed_ns": time.time_ns()}
-    changed = {"revision": _revisions.c.revision + 1, "changed_ns": values["changed_ns"]}
-    statement = dialect.insert(_revisions).values(values)
-    await connection.execute(statement.on_conflict_do_update(index_elements=["tenant_id"], set_=changed))
 
 
 async def _check_number(connection: AsyncConnection, definition: HookDefinition) -> None:

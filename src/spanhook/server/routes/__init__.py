@@ -2,11 +2,12 @@
 
 from fastapi import APIRouter
 
-from spanhook.server.routes import approvals, health, hooks, runs, telemetry
+from spanhook.server.routes import approvals, health, hooks, runs, sync, telemetry
 
 ROUTERS: tuple[APIRouter, ...] = (
     health.router,
     hooks.router,
+    sync.router,
     approvals.router,
     runs.router,
     telemetry.router,
