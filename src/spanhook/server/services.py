@@ -7,6 +7,7 @@ from spanhook.server.dry_runs import DryRuns
 from spanhook.server.handlers import Handlers
 from spanhook.server.hook_store import HookStore
 from spanhook.server.measuring import Measures
+from spanhook.server.policy_store import PolicyStore
 from spanhook.server.processes import Processes
 from spanhook.server.sets import Sets, read_signing_key
 from spanhook.server.settings import ServerSettings
@@ -22,6 +23,7 @@ class Services:
         measures: The server's own metrics.
         handlers: Which handlers definitions may name.
         hooks: The definitions.
+        policies: The policies of processes.
         sets: What processes of agents enforce.
         processes: These processes.
         dry_runs: Runs definitions on sample contexts.
@@ -33,6 +35,7 @@ class Services:
     def __init__(self, settings: ServerSettings, database: Database, measures: Measures) -> None:
         self.settings, self.database, self.measures = settings, database, measures
         self.handlers, self.hooks = Handlers(settings), HookStore(database)
+        self.policies = PolicyStore(database)
         self.sets, self.processes = Sets(database, read_signing_key(settings.signing_key)), Processes(database)
         self.dry_runs = DryRuns(settings, self.handlers.allowed)
 

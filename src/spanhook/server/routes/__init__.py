@@ -2,11 +2,12 @@
 
 from fastapi import APIRouter
 
-from spanhook.server.routes import approvals, health, hooks, runs, sync, telemetry
+from spanhook.server.routes import approvals, health, hooks, policies, runs, sync, telemetry
 
 ROUTERS: tuple[APIRouter, ...] = (
     health.router,
     hooks.router,
+    policies.router,
     sync.router,
     approvals.router,
     runs.router,

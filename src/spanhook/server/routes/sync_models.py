@@ -30,7 +30,7 @@ class ActiveHook(Given):
     """A hook of the process's own code or file."""
 
     name: Short
-    kinds: Annotated[list[Short], Field(max_length=50)] = []
+    kinds: list[Short] = Field(default_factory=list[str], max_length=50)
     priority: int = Field(default=100, ge=0, le=1000)
     mode: Annotated[str, Field(max_length=20)] = "enforce"
 
@@ -52,8 +52,8 @@ class Report(Given):
     spanhook_version: Annotated[str, Field(max_length=50)] = ""
     set_version: int = Field(default=0, ge=0, le=_BIG)
     digest: Annotated[str, Field(max_length=64)] = ""
-    hooks: Annotated[list[ActiveHook], Field(max_length=500)] = []
-    problems: Annotated[list[Trouble], Field(max_length=500)] = []
+    hooks: list[ActiveHook] = Field(default_factory=list[ActiveHook], max_length=500)
+    problems: list[Trouble] = Field(default_factory=list[Trouble], max_length=500)
 
     def columns(self) -> dict[str, Any]:
         """The columns that are stored."""
