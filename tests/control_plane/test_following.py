@@ -262,6 +262,6 @@ from spanhook.definitions import handler
 
 @handler
 class Refuse:
-    async def execute(self, ctx):
-        return None
+    async def execute(self, context, call_next):
+        return await call_next(context)
 """

@@ -107,7 +107,7 @@ def _definitions(given: HookSet, missing: dict[str, str]) -> list[HookDefinition
 
 
 def _group(group: Any) -> tuple[str, list[Any]]:
-    known: dict[str, Any] = group if isinstance(group, dict) else {}
+    known = cast("dict[str, Any]", group) if isinstance(group, dict) else {}
     return str(known.get("tenant_id", "")), list(known.get("policies") or ())
 
 

@@ -25,7 +25,7 @@ from spanhook.gating import Measures
 INTERVAL_S = 1.0
 """The shortest time between two questions."""
 JITTER_S = 0.3
-LONGEST_S = 8.0
+LONGEST_S = 4.0
 """The longest time between two questions while the server is away, unless it asks for more."""
 REPORT_S = 60.0
 """How often what is in force is reported although it is the same."""
