@@ -125,8 +125,7 @@ def server(folder: Path, port: int) -> Generator[subprocess.Popen[str]]:
 @pytest.fixture
 def port() -> int:
     with socket.create_server(("127.0.0.1", 0)) as free:
-        found = free.getsockname()[1]
-    return found
+        return free.getsockname()[1]
 
 
 def until(holds: Callable[[], bool]) -> None:

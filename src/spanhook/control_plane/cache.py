@@ -32,14 +32,16 @@ class Cache:
             return None
         except OSError as error:
             raise SetError(f"cannot be read: {error.strerror}") from None
-        with open(descriptor, "rb") as opened:
+        try:
             found = os.fstat(descriptor)
             if not stat.S_ISREG(found.st_mode) or found.st_mode & _OTHERS or found.st_uid not in (os.geteuid(), 0):
                 raise SetError("is not a file that only this user can write; remove it")
-            try:
+            with open(descriptor, "rb", closefd=False) as opened:
                 kept = opened.read(LARGEST + 1)
-            except OSError as error:
-                raise SetError(f"cannot be read: {error.strerror}") from None
+        except OSError as error:
+            raise SetError(f"cannot be read: {error.strerror}") from None
+        finally:
+            os.close(descriptor)
         if len(kept) > LARGEST:
             raise SetError(f"has more than {LARGEST} bytes; remove it")
         return kept
