@@ -4,12 +4,14 @@ from spanhook.config.file import ConfigurationFile, load_file, read_file, schema
 from spanhook.config.instrumenting import Given, in_force, instrument, limits_of, uninstrument
 from spanhook.config.locating import locate
 from spanhook.config.own_hooks import OwnHooks, load_own
+from spanhook.config.policies import SETTINGS as SHARED_SETTINGS
 from spanhook.config.policies import Shared, built_policies, checked_policies, read_policies
 from spanhook.config.reload import Follower, follow
 from spanhook.config.requirements import check_installed, require_bound
 from spanhook.gating import load_hooks
 
 __all__ = [
+    "SHARED_SETTINGS",
     "ConfigurationFile",
     "Follower",
     "Given",

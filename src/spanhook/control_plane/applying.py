@@ -6,10 +6,10 @@ from typing import Any, Literal, cast
 
 from pydantic import ValidationError
 
-from spanhook.config import ConfigurationFile, Follower, built_policies
+from spanhook.config import SHARED_SETTINGS, ConfigurationFile, Follower, built_policies
 from spanhook.control_plane.sets import HookSet
 from spanhook.definitions import HookDefinition, HookRegistry
-from spanhook.errors import Reject
+from spanhook.errors import ConfigurationError, Reject
 from spanhook.gating import Hooks
 from spanhook.model import Operation
 
@@ -71,6 +71,9 @@ class Applier:
             ConfigurationError: The set cannot be used. Nothing has changed.
             RequirementError: As ``spanhook.instrument``.
         """
+        foreign = given.settings.keys() - SHARED_SETTINGS - {"mode"}
+        if foreign:
+            raise ConfigurationError(f"it has settings that a control plane may not make: {', '.join(sorted(foreign))}")
         before, missing = self.now, dict[str, str]()
         registry = HookRegistry()
         missing.update(registry.adopt(_definitions(given, missing), before.definitions))

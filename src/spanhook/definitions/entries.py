@@ -9,14 +9,14 @@ from uuid import uuid4
 
 from pydantic import ValidationError
 
-from spanhook.definitions._building import RegisteredFunction, functions_of
+from spanhook.definitions._building import RegisteredFunction, functions_of, note
 from spanhook.definitions.definition import HookDefinition, split_event
 from spanhook.definitions.directory import mistakes
 from spanhook.definitions.handler_refs import AllowList
 from spanhook.definitions.middleware import Middleware, check
 from spanhook.definitions.statistics import Figures, RegistryStatistics
 from spanhook.errors import ConfigurationError
-from spanhook.gating import Hook, HookSettings, ResultListener, execution_log
+from spanhook.gating import Hook, HookSettings, execution_log
 
 _ATTRIBUTES = ("hook_id", "name", "event_type", "priority", "enabled", "tenant_id", "timeout_ms", "fail_mode")
 _SETTINGS = (*_ATTRIBUTES, "mode", "log_executions")
@@ -83,11 +83,10 @@ class Entering:
     Args:
         allowed: The classes that definitions may refer to.
         concurrent: Events at which the hooks run at the same time.
-        note: Called with the result of each hook.
     """
 
-    def __init__(self, allowed: AllowList, concurrent: Iterable[str], note: ResultListener) -> None:
-        self._allowed, self._note = allowed, note
+    def __init__(self, allowed: AllowList, concurrent: Iterable[str]) -> None:
+        self._allowed = allowed
         self._concurrent = frozenset([concurrent] if isinstance(concurrent, str) else concurrent)
         for event in self._concurrent:
             if _split(event)[1] != "post":
@@ -153,13 +152,14 @@ class Entering:
             settings["timeout"] = given.timeout_ms / 1000
         if given.fail_mode is not None:
             settings["fail_mode"] = given.fail_mode
-        listeners = (self._note, execution_log.note) if given.log_executions else (self._note,)
+        listeners = (note, execution_log.note) if given.log_executions else (note,)
         functions = functions_of(
             handler,
             given.hook_id,
             given.event_type,
             settings,
             listeners,
+            figures,
             concurrent=given.event_type in self._concurrent,
         )
         return RegisteredHook(

@@ -12,7 +12,7 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from spanhook.definitions._building import RegisteredFunction, agent_models
+from spanhook.definitions._building import agent_models
 from spanhook.definitions.definition import HookDefinition
 from spanhook.definitions.directory import load_definitions, mistakes
 from spanhook.definitions.entries import Entering, RegisteredHook, check_number, statistics_of
@@ -22,11 +22,8 @@ from spanhook.definitions.statistics import Figures, RegistryStatistics
 from spanhook.errors import ConfigurationError
 from spanhook.fork import after_fork
 from spanhook.gating import (
-    Bound,
-    ChainRun,
     Hook,
     HookExecutionLog,
-    HookResult,
     Hooks,
     execution_log,
     find,
@@ -61,7 +58,7 @@ class HookRegistry:
         if max_per_event is not None and (type(max_per_event) is not int or max_per_event < 1):
             raise ConfigurationError(f"max_per_event={max_per_event!r}; expected a whole number above 0")
         self.hooks = Hooks()
-        self._entering = Entering(AllowList(allowed), concurrent, self._note)
+        self._entering = Entering(AllowList(allowed), concurrent)
         self._most = max_per_event
         self._entries: dict[str, RegisteredHook] = {}
         self._running: list[Hook] = []
@@ -281,13 +278,6 @@ class HookRegistry:
     def statistics(self) -> RegistryStatistics:
         """Statistics of all registered hooks."""
         return statistics_of(list(self._entries.values()))
-
-    def _note(self, _chain: ChainRun, bound: Bound, result: HookResult, before: HookResult | None) -> None:
-        hook = bound.hook
-        if isinstance(hook, RegisteredFunction):
-            entry = self._entries.get(hook.hook_id)
-            if entry is not None:
-                entry.figures.note(result, before)
 
     # ----------------------------------------------------------------- applying changes
 
