@@ -17,7 +17,7 @@ import httpx
 import pytest
 
 AGENT = """
-import json, sys, threading
+import json, os, sys, threading
 import spanhook
 
 @spanhook.tool
@@ -41,14 +41,26 @@ def use():
             leaks += 1
         threading.Event().wait(0.002)
 
+def until_it_is_marked(name):
+    while not (found := mark()):
+        threading.Event().wait(0.02)
+    with open(name, "w") as opened:
+        opened.write(found)
+
+def mark():
+    try:
+        return marked()
+    except spanhook.Reject as refused:
+        return refused.reason
+
 for line in sys.stdin:
+    if line.strip() == "fork" and os.fork() == 0:
+        until_it_is_marked("child")
+        os._exit(0)
     if line.strip() == "use":
         threading.Thread(target=use, daemon=True).start()
-    try:
-        found = marked()
-    except spanhook.Reject as refused:
-        found = refused.reason
-    print(json.dumps({"mark": found, "calls": calls, "leaks": leaks}), flush=True)
+    threads = [one.name for one in threading.enumerate()]
+    print(json.dumps({"mark": mark(), "calls": calls, "leaks": leaks, "threads": threads}), flush=True)
 """
 CONFIGURATION = """
 version: 1
@@ -60,11 +72,11 @@ POLICY = "spanhook.hooks.tool_policy:ToolPolicy"
 class Agent:
     """A process of an agent."""
 
-    def __init__(self, folder: Path, port: int, fail_mode: str = "closed") -> None:
+    def __init__(self, folder: Path, port: int, fail_mode: str = "closed", configuration: str = "") -> None:
         folder.mkdir(exist_ok=True)
         self.folder = folder
         (folder / "agent.py").write_text(AGENT)
-        (folder / "spanhook.yaml").write_text(CONFIGURATION.format(port=port, fail_mode=fail_mode))
+        (folder / "spanhook.yaml").write_text(configuration or CONFIGURATION.format(port=port, fail_mode=fail_mode))
         with (folder / "errors").open("ab") as errors:
             self.process = subprocess.Popen(
                 [sys.executable, "-m", "spanhook", "run", "agent.py"],
@@ -215,6 +227,24 @@ def test_what_is_known_stays_in_force_without_the_server_at_start_too(tmp_path: 
             assert httpx.delete(f"{url}/v1/hooks/{known}", timeout=60).status_code == 200
             until(lambda: again.mark == "")
     assert again.said.count("does not answer") == 1
+
+
+def test_a_forked_child_follows_too(tmp_path: Path, port: int) -> None:
+    with server(tmp_path, port):
+        one = Agent(tmp_path / "agent", port)
+        with agents(one):
+            assert one.ask("fork")["mark"] == ""
+            hook(f"http://127.0.0.1:{port}", "now")
+            until(lambda: one.mark == "now")
+            until(lambda: (one.folder / "child").exists() and (one.folder / "child").read_text() == "now")
+            until(lambda: _reported(f"http://127.0.0.1:{port}") == [1, 1])
+
+
+def test_a_process_whose_file_names_no_server_has_no_thread_for_it(tmp_path: Path, port: int) -> None:
+    with agents(one := Agent(tmp_path / "agent", port)):
+        assert "spanhook-control-plane" in one.ask()["threads"]
+    with agents(one := Agent(tmp_path / "agent", port, configuration="version: 1")):
+        assert "spanhook-control-plane" not in one.ask()["threads"]
 
 
 @pytest.mark.parametrize("fail_mode", ["closed", "open"])

@@ -133,6 +133,8 @@ def _kind(error: BaseException) -> str:
     """The kind of a failure: few names, for metrics."""
     if isinstance(error, urllib3.exceptions.SSLError):
         return "tls"
-    if isinstance(error, urllib3.exceptions.TimeoutError):
+    if isinstance(error, urllib3.exceptions.TimeoutError) and not isinstance(
+        error, urllib3.exceptions.NewConnectionError
+    ):
         return "timeout"
     return "connection"
