@@ -46,6 +46,10 @@ def until_it_is_marked(name):
         threading.Event().wait(0.02)
     with open(name, "w") as opened:
         opened.write(found)
+    while os.getppid() == parent:
+        threading.Event().wait(0.05)
+
+parent = os.getpid()
 
 def mark():
     try:
