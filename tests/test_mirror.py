@@ -191,6 +191,7 @@ THROUGH = {
     "model/points": "instrument/test_wrapping",
     "model/record": "model/test_operation",
     "server/_requests": "server/test_guard",
+    "server/budgets": "server/routes/test_budgets",
     "server/handlers": "server/routes/test_hooks",
     "server/measuring": "server/routes/test_health",
     "server/needs": "server/test_every_route",

@@ -52,6 +52,7 @@ ROWS: dict[tuple[str, str], tuple[str | None, Any]] = {
     ("GET", "/v1/runs/{run_id}"): ("runs:read", None),
     ("GET", "/v1/decisions"): ("runs:read", None),
     ("GET", "/v1/usage"): ("usage:read", None),
+    ("GET", "/v1/budgets"): ("usage:read", None),
     ("POST", "/v1/traces"): ("telemetry:write", {"resourceSpans": []}),
     ("POST", "/v1/metrics"): ("telemetry:write", {"resourceMetrics": []}),
     ("POST", "/v1/logs"): ("telemetry:write", {"resourceLogs": []}),

@@ -3,6 +3,7 @@
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 
+from spanhook.server.budgets import Budgets
 from spanhook.server.dry_runs import DryRuns
 from spanhook.server.handlers import Handlers
 from spanhook.server.hook_store import HookStore
@@ -23,6 +24,7 @@ class Services:
         measures: The server's own metrics.
         handlers: Which handlers definitions may name.
         hooks: The definitions.
+        budgets: The budgets among definitions and policies.
         policies: The policies of processes.
         sets: What processes of agents enforce.
         processes: These processes.
@@ -35,7 +37,7 @@ class Services:
     def __init__(self, settings: ServerSettings, database: Database, measures: Measures) -> None:
         self.settings, self.database, self.measures = settings, database, measures
         self.handlers, self.hooks = Handlers(settings), HookStore(database)
-        self.policies = PolicyStore(database)
+        self.policies, self.budgets = PolicyStore(database), Budgets(database, settings.stores)
         self.sets, self.processes = Sets(database, read_signing_key(settings.signing_key)), Processes(database)
         self.dry_runs = DryRuns(settings, self.handlers.allowed)
 

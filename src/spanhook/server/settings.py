@@ -80,6 +80,7 @@ class ServerSettings(Strict):
         handlers: Modules and classes that ``handler_ref`` may name; by default as ``HookRegistry`` allows.
         tenant_handlers: Those of them that need no ``hooks:admin``: with them a tenant can reach no file, no server
             and no environment variable.
+        stores: The addresses of stores that processes count in, by name, so that use of budgets can be shown.
         signing_key: A file with a private key (Ed25519, PEM) that the sets of processes are signed with.
         max_body, max_telemetry: Bytes of a request's body, and of telemetry, compressed or not.
         rate, failures: How many requests a caller may send, and how many may fail to authenticate from one address,
@@ -104,6 +105,7 @@ class ServerSettings(Strict):
         "spanhook.hooks.pii_redaction",
         "spanhook.hooks.tool_policy",
     )
+    stores: dict[str, str] = Field(default_factory=dict[str, str])
     signing_key: str = ""
     max_body: int = Field(default=1024 * 1024, ge=1024)
     max_telemetry: int = Field(default=16 * 1024 * 1024, ge=1024)

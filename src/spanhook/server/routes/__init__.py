@@ -2,7 +2,7 @@
 
 from fastapi import APIRouter
 
-from spanhook.server.routes import approvals, health, hooks, policies, runs, sync, telemetry
+from spanhook.server.routes import approvals, budgets, health, hooks, policies, runs, sync, telemetry
 
 ROUTERS: tuple[APIRouter, ...] = (
     health.router,
@@ -11,6 +11,7 @@ ROUTERS: tuple[APIRouter, ...] = (
     sync.router,
     approvals.router,
     runs.router,
+    budgets.router,
     telemetry.router,
 )
 
