@@ -196,7 +196,6 @@ THROUGH = {
     "server/measuring": "server/routes/test_health",
     "server/needs": "server/test_every_route",
     "server/policy_store": "server/routes/test_policies",
-    "server/processes": "server/routes/test_sync",
     "server/revisions": "server/test_sets",
     "server/routes/hook_models": "server/routes/test_hooks",
     "server/routes/run_models": "server/routes/test_runs",

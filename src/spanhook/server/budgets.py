@@ -119,7 +119,8 @@ class Budgets:
             missing = _missing(str(known.config.get("per", "run")), identity)
             if missing:
                 return _with(known, unknown=f"name the {missing}")
-            budget = Budget(**{**known.config, "store": store})
+            settings: dict[str, Any] = {**known.config, "store": store}
+            budget = Budget(**settings)
             budget.name = known.name
             return _with(known, standing=budget.standing(identity))
         except (ConfigurationError, StoreError, TypeError) as error:

@@ -25,8 +25,8 @@ def spend(store: str, name: str, identity: Identity, used: int, **config: Any) -
     open_book(store).ledger.settle(account, "a-call", Amounts(used), period.ends)
 
 
-def budgets(server: Served, tenant: str, **params: str) -> dict[str, Any]:
-    response = server.client.get("/v1/budgets", params=params, headers=server.key(tenant, "usage:read"))
+def budgets(server: Served, caller: str, **params: str) -> dict[str, Any]:
+    response = server.client.get("/v1/budgets", params=params, headers=server.key(caller, "usage:read"))
     assert response.status_code == 200, response.text
     return {one["id"]: one for one in response.json()["budgets"]}
 
