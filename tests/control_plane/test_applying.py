@@ -78,7 +78,7 @@ class Process:
         policies, own = file.registry(), load_own(file)
         spanhook.instrument([*own.registries, policies], settings=file.settings({}), only=())
         self.follower = Follower(file, own, policies, {})
-        self.applier = Applier(file, self.follower)
+        self.applier = Applier(self.follower)
         self.applier.begin("open")
 
     def apply(self, *definitions: Any, **more: Any) -> Applied:

@@ -8,6 +8,8 @@ from typing import Any
 
 import pytest
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+from opentelemetry.sdk.metrics import MeterProvider
+from opentelemetry.sdk.metrics.export import InMemoryMetricReader
 
 import spanhook
 from spanhook import ConfigurationError, Hooks
@@ -39,12 +41,12 @@ def joining(tmp_path: Path, server: Answering) -> Iterator[Joining]:
     """Has this process follow the server; it asks when it is told to."""
     joined = list[Following]()
 
-    def do(**entry: Any) -> Following:
+    def do(settings_of_file: str = "", **entry: Any) -> Following:
         path = tmp_path / "spanhook.yaml"
         given = "".join(f", {name}: {value}" for name, value in entry.items())
-        path.write_text(f"control_plane: {{url: '{server.url}'{given}}}\n")
+        path.write_text(f"control_plane: {{url: '{server.url}'{given}}}\n{settings_of_file}\n")
         file, policies = load_file(str(path)), Hooks()
-        spanhook.instrument(policies, only=())
+        spanhook.instrument(policies, only=(), settings=file.settings({}))
         found = join(file, Follower(file, None, policies, {}))
         assert found is not None
         found.stop()
@@ -143,6 +145,59 @@ def test_a_report_tells_what_is_in_force_and_what_is_not(joining: Joining, serve
     assert report["hooks"] == [{"name": "mine", "kinds": ["tool.execute"], "priority": 7, "mode": "enforce"}]
     (problem,) = report["problems"]
     assert problem["subject"] == "b"
+
+
+def test_what_is_missing_is_in_force_once_it_is_there(
+    joining: Joining, server: Answering, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    late = definition("late", "x", handler_ref="late_hooks:Late", config={})
+    server.sends(sealed("acme", 1, definitions=[late], policies=[], settings={}, key=None))
+    following = joining(settings_of_file="settings: {definitions_allow: [late_hooks]}")
+    assert refused() == set()
+    (tmp_path / "late_hooks.py").write_text(LATE)
+    monkeypatch.syspath_prepend(str(tmp_path))
+    monkeypatch.setattr(following, "_again", 0.0)
+    following.look()
+    assert refused() == {"drop", "refund", "search"}
+
+
+LATE = """
+import spanhook
+from spanhook.definitions import handler
+
+@handler
+class Late:
+    async def execute(self, context, call_next):
+        raise spanhook.Reject("late")
+"""
+
+
+def test_metrics_tell_what_is_in_force(joining: Joining, server: Answering) -> None:
+    reader = InMemoryMetricReader()
+    spanhook.instrument(meter_provider=MeterProvider([reader]), only=())
+    missing = definition("b", "x", handler_ref="acme.hooks:Missing")
+    server.sends(sealed("acme", 3, definitions=[missing], policies=[], settings={}, key=None))
+    following = joining()
+    server.status = 503
+    following.look()
+    found = {name: points for name, points in measured(reader).items() if name.startswith("spanhook.control_plane.")}
+    assert found.pop("spanhook.control_plane.age")[()] >= 0
+    assert found == {
+        "spanhook.control_plane.version": {(): 3},
+        "spanhook.control_plane.missing": {(): 1},
+        "spanhook.control_plane.errors": {(("error.type", "503"),): 1},
+    }
+
+
+def measured(reader: InMemoryMetricReader) -> dict[str, dict[Any, float]]:
+    data: Any = reader.get_metrics_data()
+    return {
+        metric.name: {tuple(sorted(point.attributes.items())): point.value for point in metric.data.data_points}
+        for resource in data.resource_metrics
+        for scope in resource.scope_metrics
+        for metric in scope.metrics
+        if hasattr(metric.data.data_points[0], "value")
+    }
 
 
 def test_reports_that_are_not_taken_do_not_keep_a_process_from_following(joining: Joining, server: Answering) -> None:

@@ -90,6 +90,11 @@ class Follower:
                 self.look()
 
     @property
+    def file(self) -> ConfigurationFile:
+        """The file as it is active."""
+        return self._file
+
+    @property
     def takes_signals(self) -> bool:
         """Whether SIGHUP is for the file: it is followed, and no terminal of the process has been closed."""
         return not self._stopped and (not self._terminal or _has_terminal())

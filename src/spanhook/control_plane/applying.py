@@ -6,7 +6,7 @@ from typing import Any, Literal, cast
 
 from pydantic import ValidationError
 
-from spanhook.config import SHARED_SETTINGS, ConfigurationFile, Follower, built_policies
+from spanhook.config import SHARED_SETTINGS, Follower, built_policies
 from spanhook.control_plane.sets import HookSet
 from spanhook.definitions import HookDefinition, HookRegistry
 from spanhook.errors import ConfigurationError, Reject
@@ -40,12 +40,11 @@ class Applier:
     """Activates sets.
 
     Args:
-        file: The configuration file of the process.
-        follower: What follows this file, through which settings change.
+        follower: What follows the configuration file of the process. It has the stores, and applies settings.
     """
 
-    def __init__(self, file: ConfigurationFile, follower: Follower) -> None:
-        self._file, self._follower = file, follower
+    def __init__(self, follower: Follower) -> None:
+        self._follower = follower
         self._trying: tuple[Hooks, ...] = ()
         """What is being activated right now; a fork may find it half done."""
         self.now = Applied(())
@@ -80,7 +79,7 @@ class Applier:
         hooks, policies = [registry.hooks], dict[str, tuple[Any, ...]]()
         for group in given.policies:
             tenant, listed = _group(group)
-            built, unusable = built_policies(self._file, listed, before.policies.get(tenant, ()))
+            built, unusable = built_policies(self._follower.file, listed, before.policies.get(tenant, ()))
             policies[tenant] = built
             missing.update({_named(tenant, one): why for one, why in unusable.items()})
             hooks.append(Hooks(*(one.hook for one in built)))

@@ -103,7 +103,7 @@ class Client:
                 content = response.read(LARGEST + 1, decode_content=False)
             finally:
                 response.release_conn()
-        except (urllib3.exceptions.HTTPError, OSError) as error:
+        except (urllib3.exceptions.HTTPError, OSError, ValueError) as error:  # an API key may have any character
             raise Unreachable(_kind(error), f"does not answer: {' '.join(str(error).split())}") from None
         finally:
             context.detach(token)

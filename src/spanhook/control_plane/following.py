@@ -18,7 +18,7 @@ from spanhook.control_plane.cache import Cache
 from spanhook.control_plane.client import Client, Unreachable
 from spanhook.control_plane.reporting import facts_of
 from spanhook.control_plane.sets import HookSet, SetError, opened
-from spanhook.diagnostics import log
+from spanhook.diagnostics import internal, log
 from spanhook.errors import SpanhookError
 from spanhook.gating import Measures
 
@@ -29,6 +29,8 @@ LONGEST_S = 4.0
 """The longest time between two questions while the server is away, unless it asks for more."""
 REPORT_S = 60.0
 """How often what is in force is reported although it is the same."""
+AGAIN_S, LONGEST_AGAIN_S = 2.0, 300.0
+"""After how long what is missing is tried again, at first and at most."""
 SOON_S = 2.0
 """The shortest time between two reports."""
 RETRY_S = 5.0
@@ -70,6 +72,7 @@ class Following:
         self._process = uuid4().hex
         self._etag = self._told = self._refused = ""
         self._failures = 0
+        self._wait, self._again = AGAIN_S, 0.0
         self._heard = time.monotonic()
         self._reported, self._due, self._due_at_once = "", 0.0, 0.0
         self._ended = threading.Event()
@@ -126,7 +129,12 @@ class Following:
             if not in_force(self._applier.now.hooks[0]):
                 ended.set()  # the application has removed all hooks
                 return
-            wait = self._pause(self.look())
+            try:
+                asked = self.look()
+            except Exception as error:
+                asked = LONGEST_S
+                internal.report("control_plane", error)
+            wait = self._pause(asked)
 
     def _pause(self, asked: float) -> float:
         """Seconds until the next question."""
@@ -149,6 +157,8 @@ class Following:
             if answer.content is not None:
                 self._take(answer.content)
                 self._etag = answer.etag
+            else:
+                self._try_again()
         except Unreachable as error:
             self._fail(error.kind, str(error))
             return error.retry_after
@@ -157,6 +167,8 @@ class Following:
         except Exception as error:  # hooks are made, whose code may do anything
             self._refused = self._fail("apply", f"has sent a set that cannot be used here: {_said(error)}")
         else:
+            if self._told:
+                log.info("spanhook: the control plane %s is followed again", self._server.url)
             self._refused = self._told = ""
             self._failures = 0
         self._report()
@@ -169,9 +181,21 @@ class Following:
         log.info("spanhook: version %s of the control plane is active now", given.version)
 
     def _apply(self, given: HookSet) -> None:
-        missing = self._applier.apply(given).missing
-        for name, why in missing.items():
-            log.warning("spanhook: %s of the control plane is not in force here: %s", name, " ".join(why.split()))
+        self._wait = AGAIN_S
+        self._again = time.monotonic() + self._wait
+        before = dict(self._applier.now.missing)
+        for name, why in self._applier.apply(given).missing.items():
+            if before.get(name) != why:
+                said = " ".join(why.split())
+                log.warning("spanhook: %s of the control plane is not in force here: %s", name, said)
+
+    def _try_again(self) -> None:
+        """Look whether what is missing can be used by now: kinds and handlers may be there once all is imported."""
+        now = self._applier.now
+        if now.set is not None and now.missing and time.monotonic() >= self._again:
+            wait = min(self._wait * 2, LONGEST_AGAIN_S)
+            self._apply(now.set)
+            self._wait, self._again = wait, time.monotonic() + wait
 
     def _checked(self, content: bytes) -> HookSet:
         server, now = self._server, self._applier.now.set
@@ -226,7 +250,7 @@ class Following:
     def _report(self) -> None:
         """Tell the server what is in force here, if that has changed or was told long ago."""
         now = self._applier.now
-        state = f"{now.set.digest if now.set else ''} {self._refused}"
+        state = f"{now.set.digest if now.set else ''} {sorted(now.missing)} {self._refused}"
         due = self._due if state == self._reported else self._due_at_once
         if time.monotonic() < due:
             return

@@ -40,7 +40,7 @@ def join(file: ConfigurationFile, follower: Follower) -> Following | None:
             f"the environment variable {entry.api_key_env} is not set; by control_plane.api_key_env, it has the API key"
         )
     server = Server(entry.url, entry.api_key_env, entry.fail_mode, entry.public_key, entry.tenant)
-    following = Following(server, Cache(file.document.absolute(entry.cache)), Applier(file, follower))
+    following = Following(server, Cache(file.document.absolute(entry.cache)), Applier(follower))
     for before in _joined:
         before.stop()
     _joined[:] = [following]

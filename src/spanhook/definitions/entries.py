@@ -119,6 +119,30 @@ class Entering:
         except ConfigurationError as error:
             raise ConfigurationError(f"{directory}: hook {definition.hook_id!r}: {error}") from error
 
+    def adopted(
+        self, definitions: Iterable[HookDefinition], known: Mapping[str, RegisteredHook]
+    ) -> tuple[dict[str, RegisteredHook], dict[str, str]]:
+        """Create the entries of a control plane's definitions; those that cannot be used are left out.
+
+        Args:
+            definitions: The definitions.
+            known: The entries of the former ones; what did not change keeps its handler and statistics.
+
+        Returns:
+            The entries, and why the others cannot be used, both by id.
+        """
+        entries, unusable = dict[str, RegisteredHook](), dict[str, str]()
+        for definition in definitions:
+            former = known.get(definition.hook_id)
+            if former is not None and former.definition is not None and former.definition.is_like(definition):
+                entries[definition.hook_id] = former
+                continue
+            try:
+                entries[definition.hook_id] = self.defined(definition, former.figures if former else Figures(), "")
+            except ConfigurationError as error:
+                unusable[definition.hook_id] = str(error)
+        return entries, unusable
+
     def _object(self, hook: Any, settings: dict[str, Any]) -> RegisteredHook:
         if isinstance(hook, type):
             raise ConfigurationError(f"{hook!r} is a class; register an object of it, such as {hook.__name__}()")

@@ -209,30 +209,15 @@ class HookRegistry:
         return [entries[one.hook_id] for one in definitions]
 
     def adopt(self, definitions: Iterable[HookDefinition], before: "HookRegistry | None" = None) -> dict[str, str]:
-        """Register the definitions of a control plane in an empty registry; those that cannot be used are left out.
-
-        Args:
-            definitions: The definitions.
-            before: The registry of the former ones; what did not change keeps its handler and statistics.
+        """Register exactly these definitions, in place of all hooks; see ``Entering.adopted``.
 
         Returns:
-            Why definitions were left out, by their ids.
+            Why some of them were left out, by their ids.
 
         Raises:
             ConfigurationError: An event would have too many hooks.
         """
-        known = {} if before is None else before._entries
-        entries, unusable = dict[str, RegisteredHook](), dict[str, str]()
-        for definition in definitions:
-            former = known.get(definition.hook_id)
-            if former is not None and former.definition is not None and former.definition.is_like(definition):
-                entries[definition.hook_id] = former
-                continue
-            try:
-                figures = former.figures if former else Figures()
-                entries[definition.hook_id] = self._entering.defined(definition, figures, "")
-            except ConfigurationError as error:
-                unusable[definition.hook_id] = str(error)
+        entries, unusable = self._entering.adopted(definitions, {} if before is None else before._entries)
         with self._lock:
             self._become(entries)
         return unusable
