@@ -209,10 +209,7 @@ class HookRegistry:
         return [entries[one.hook_id] for one in definitions]
 
     def adopt(self, definitions: Iterable[HookDefinition], before: "HookRegistry | None" = None) -> dict[str, str]:
-        """Register exactly these definitions, in place of all hooks; see ``Entering.adopted``.
-
-        Returns:
-            Why some of them were left out, by their ids.
+        """Register exactly these definitions; returns why some were left out, by id. See ``Entering.adopted``.
 
         Raises:
             ConfigurationError: An event would have too many hooks.
