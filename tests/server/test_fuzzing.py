@@ -22,7 +22,7 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Generator[Served]:
 
 @pytest.mark.slow
 def test_whatever_is_sent_the_answer_is_one_of_the_document(server: Served, tmp_path: Path) -> None:
-    every = ("hooks:admin", "approvals:decide", "usage:read", "runs:read", "telemetry:write")
+    every = ("hooks:admin", "hooks:sync", "approvals:decide", "usage:read", "runs:read", "telemetry:write")
     done = subprocess.run(
         [
             *(sys.executable, "-m", "schemathesis.cli", "run", f"{server.url}/openapi.json"),

@@ -32,14 +32,18 @@ class NewPolicy(Given):
     )
     comment: Comment = ""
     expected_version: int | None = Field(
-        default=None, ge=0, le=_BIG, description="The version that must be in force; 0 for none. By default any."
+        default=None,
+        ge=0,
+        le=_BIG,
+        strict=True,
+        description="The version that must be in force; 0 for none. By default any.",
     )
 
 
 class Rollback(Given):
     """A version to go back to."""
 
-    version: int = Field(ge=1, le=_BIG)
+    version: int = Field(ge=1, le=_BIG, strict=True)
     comment: Comment = ""
 
 

@@ -31,7 +31,7 @@ class ActiveHook(Given):
 
     name: Short
     kinds: list[Short] = Field(default_factory=list[str], max_length=50)
-    priority: int = Field(default=100, ge=0, le=1000)
+    priority: int = Field(default=100, ge=0, le=1000, strict=True)
     mode: Annotated[str, Field(max_length=20)] = "enforce"
 
 
@@ -48,9 +48,9 @@ class Report(Given):
     process_id: Annotated[str, Field(min_length=1, max_length=100)]
     service: Short = ""
     host: Short = ""
-    pid: int = Field(default=0, ge=0, le=_BIG)
+    pid: int = Field(default=0, ge=0, le=_BIG, strict=True)
     spanhook_version: Annotated[str, Field(max_length=50)] = ""
-    set_version: int = Field(default=0, ge=0, le=_BIG)
+    set_version: int = Field(default=0, ge=0, le=_BIG, strict=True)
     digest: Annotated[str, Field(max_length=64)] = ""
     hooks: list[ActiveHook] = Field(default_factory=list[ActiveHook], max_length=500)
     problems: list[Trouble] = Field(default_factory=list[Trouble], max_length=500)
