@@ -1,5 +1,6 @@
 """A real server and processes of agents that follow it, whatever happens to either."""
 
+import base64
 import json
 import os
 import signal
@@ -15,6 +16,8 @@ from typing import Any
 
 import httpx
 import pytest
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
 
 AGENT = """
 import json, os, sys, threading
@@ -63,6 +66,11 @@ for line in sys.stdin:
         os._exit(0)
     if line.strip() == "use":
         threading.Thread(target=use, daemon=True).start()
+    if line.strip() == "as acme":
+        with spanhook.context(tenant_id="acme"):
+            found = mark()
+        print(json.dumps({"mark": found}), flush=True)
+        continue
     threads = [one.name for one in threading.enumerate()]
     print(json.dumps({"mark": mark(), "calls": calls, "leaks": leaks, "threads": threads}), flush=True)
 """
@@ -120,9 +128,9 @@ def agents(*given: Agent) -> Generator[None]:
 
 
 @contextmanager
-def server(folder: Path, port: int) -> Generator[subprocess.Popen[str]]:
+def server(folder: Path, port: int, *options: str) -> Generator[subprocess.Popen[str]]:
     process = subprocess.Popen(
-        [sys.executable, "-m", "spanhook", "serve", "--port", str(port)],
+        [sys.executable, "-m", "spanhook", "serve", "--port", str(port), *options],
         cwd=folder,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
@@ -168,8 +176,9 @@ policies:
 """
 
 
-def put(url: str, number: int) -> None:
-    response = httpx.put(f"{url}/v1/policy", json={"content": policies(number)}, timeout=60)
+def put(url: str, number: int, key: str = "") -> None:
+    headers = {"Authorization": f"Bearer {key}"} if key else {}
+    response = httpx.put(f"{url}/v1/policy", json={"content": policies(number)}, headers=headers, timeout=60)
     assert response.status_code == 200, response.text
 
 
@@ -287,6 +296,41 @@ def test_a_definition_without_its_handler_is_told_everywhere(tmp_path: Path, por
                 assert "'acme:Refuse' is not allowed" in problem["message"]
         finally:
             process.kill()
+
+
+SIGNED = """
+version: 1
+control_plane: {{url: "http://127.0.0.1:{port}", api_key_env: ACME_KEY, public_key: "{public}", tenant: acme}}
+"""
+
+
+def test_a_tenants_process_follows_the_signed_sets_of_its_tenant(
+    tmp_path: Path, port: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    key = Ed25519PrivateKey.generate()
+    public = base64.b64encode(key.public_key().public_bytes_raw()).decode()
+    (tmp_path / "signing.pem").write_bytes(key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption()))
+    (tmp_path / "server.yaml").write_text("api_keys: true\nsigning_key: signing.pem\n")
+    keys = {
+        tenant: created(tmp_path, "--tenant", tenant, "--scope", "hooks:sync,hooks:admin,hooks:read")
+        for tenant in ("acme", "globex")
+    }
+    url = f"http://127.0.0.1:{port}"
+    with server(tmp_path, port, "--config", "server.yaml"):
+        for tenant, text in keys.items():
+            put(url, 2 if tenant == "acme" else 3, text)
+        for tenant, found in (("acme", "policy 2"), ("globex", "has not said yet")):
+            monkeypatch.setenv("ACME_KEY", keys[tenant])
+            one = Agent(tmp_path / tenant, port, configuration=SIGNED.format(port=port, public=public))
+            with agents(one):
+                until(lambda found=found, one=one: found in one.ask("as acme")["mark"])
+    assert "is for the tenant 'globex', not for 'acme'" in one.said
+
+
+def created(folder: Path, *options: str) -> str:
+    """A new API key."""
+    command = [sys.executable, "-m", "spanhook", "serve", "keys", "create", "agents", *options]
+    return subprocess.run(command, cwd=folder, capture_output=True, text=True, check=True).stdout.strip()
 
 
 HANDLER = """
