@@ -172,6 +172,24 @@ class Late:
 """
 
 
+def test_a_handler_that_exits_when_it_is_imported_changes_nothing(
+    joining: Joining,
+    server: Answering,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    server.sends(sent("refund"))
+    following = joining(settings_of_file="settings: {definitions_allow: [exiting_hooks]}")
+    (tmp_path / "exiting_hooks.py").write_text("raise SystemExit(7)")
+    monkeypatch.syspath_prepend(str(tmp_path))
+    exiting = definition("exits", "x", handler_ref="exiting_hooks:Exits", config={})
+    server.sends(sealed("acme", 2, definitions=[exiting], policies=[], settings={}, key=None), '"2"')
+    following.look()
+    assert refused() == {"refund"}
+    assert "SystemExit: 7; version 1 stays active" in caplog.text
+
+
 def test_metrics_tell_what_is_in_force(joining: Joining, server: Answering) -> None:
     reader = InMemoryMetricReader()
     spanhook.instrument(meter_provider=MeterProvider([reader]), only=())

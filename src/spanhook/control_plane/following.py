@@ -36,6 +36,8 @@ SOON_S = 2.0
 RETRY_S = 5.0
 """After how long a report that was not taken is sent again."""
 _LONGEST_WISH_S = 60.0
+_random = random.SystemRandom()
+"""Not the application's generator, which may be seeded, nor one that forked children have in common."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,7 +133,7 @@ class Following:
                 return
             try:
                 asked = self.look()
-            except Exception as error:
+            except (Exception, SystemExit) as error:
                 asked = LONGEST_S
                 internal.report("control_plane", error)
             wait = self._pause(asked)
@@ -139,7 +141,7 @@ class Following:
     def _pause(self, asked: float) -> float:
         """Seconds until the next question."""
         usual = min(INTERVAL_S * 2.0 ** min(self._failures, 8), LONGEST_S) if self._failures > 1 else INTERVAL_S
-        return max(usual, min(asked, _LONGEST_WISH_S)) + random.uniform(0, JITTER_S)  # noqa: S311 - no secret
+        return max(usual, min(asked, _LONGEST_WISH_S)) + _random.uniform(0, JITTER_S)
 
     # ------------------------------------------------------------------------------------------ what
 
@@ -164,7 +166,7 @@ class Following:
             return error.retry_after
         except SetError as error:
             self._refused = self._fail("refused", f"has sent a set that {error}")
-        except Exception as error:  # hooks are made, whose code may do anything
+        except (Exception, SystemExit) as error:  # hooks are made, whose code may do anything
             self._refused = self._fail("apply", f"has sent a set that cannot be used here: {_said(error)}")
         else:
             if self._told:
@@ -217,7 +219,7 @@ class Following:
                 self._apply(self._checked(kept))
         except SetError as error:
             self._fail("cache", f"has been followed before, but its copy in {self._cache.path} {error}")
-        except Exception as error:
+        except (Exception, SystemExit) as error:
             self._fail(
                 "cache", f"has been followed before, but its copy in {self._cache.path} cannot be used: {_said(error)}"
             )
