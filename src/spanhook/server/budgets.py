@@ -7,10 +7,10 @@ from typing import Any, Literal
 
 from sqlalchemy import func, select
 
-from spanhook.config import read_policies
 from spanhook.errors import ConfigurationError, StoreError
 from spanhook.hooks.budget import Budget, Standing
 from spanhook.model import Identity
+from spanhook.server.policy_store import policies_in
 from spanhook.server.scopes import Principal
 from spanhook.store.control import Database, tables
 
@@ -108,7 +108,7 @@ class Budgets:
                 one.get("with", {}),
             )
             for tenant, content in rows
-            for one in read_policies(content).policies
+            for one in (await policies_in(content)).policies
             if one["use"] == "budget"
         ]
 

@@ -1,6 +1,7 @@
 """Policies in the database: every version is kept, and the highest one of a tenant is in force."""
 
 import asyncio
+import functools
 import hashlib
 import time
 from dataclasses import dataclass
@@ -8,7 +9,7 @@ from dataclasses import dataclass
 from sqlalchemy import RowMapping, insert, select
 from sqlalchemy.ext.asyncio import AsyncConnection
 
-from spanhook.config import Shared, checked_policies
+from spanhook.config import Shared, checked_policies, read_policies
 from spanhook.errors import ConfigurationError, ConfigurationFileError
 from spanhook.server.audit import record
 from spanhook.server.cursors import cursor_of, position
@@ -112,6 +113,14 @@ class PolicyStore:
             rows = (await connection.execute(query)).mappings().all()
         more = cursor_of(rows[limit - 1]["version"]) if len(rows) > limit else ""
         return [_version(row) for row in rows[:limit]], more
+
+
+async def policies_in(content: str) -> Shared:
+    """The policies and settings in a stored document. Reading a large one takes a while, and blocks nobody."""
+    return await asyncio.to_thread(_read, content)
+
+
+_read = functools.lru_cache(maxsize=64)(read_policies)
 
 
 def _whose(principal: Principal, tenant: str | None) -> str:

@@ -11,9 +11,9 @@ from cryptography.hazmat.primitives.serialization import load_pem_private_key
 from sqlalchemy import func, select, text
 from sqlalchemy.ext.asyncio import AsyncConnection
 
-from spanhook.config import read_policies
 from spanhook.control_plane import SigningKey, sealed
 from spanhook.errors import ConfigurationError
+from spanhook.server.policy_store import policies_in
 from spanhook.server.revisions import version_of
 from spanhook.server.scopes import Principal
 from spanhook.store.control import Database, tables
@@ -95,7 +95,7 @@ async def _shared(connection: AsyncConnection, tenant: str | None) -> tuple[list
         query = query.where(_policies.c.tenant_id.in_(("", tenant)))
     groups, settings = list[Any](), dict[str, Any]()
     for whose, content in await connection.execute(query.order_by(_policies.c.tenant_id)):
-        shared = read_policies(content)
+        shared = await policies_in(content)
         own = {"tenant_id": whose} if whose else {}
         groups.append({"tenant_id": whose, "policies": [{**one, **own} for one in shared.policies]})
         if whose in ("", tenant):
